@@ -1,0 +1,106 @@
+// The border between Python and the loops: sizes and types are checked here once more, the GIL is released,
+// and nothing is decided.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "blas.hpp"
+#include "moments.hpp"
+#include "residuals.hpp"
+#include "stop.hpp"
+#include "table.hpp"
+
+namespace nb = nanobind;
+using namespace sixfold;
+
+namespace {
+
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Flag = nb::ndarray<std::int32_t, nb::shape<1>, nb::c_contig, nb::device::cpu>;
+
+void expect(bool holds, const char* what) {
+  if (!holds) throw std::invalid_argument(std::string("sixfold native loop: ") + what);
+}
+
+template <class T>
+Table<T> table(const Matrix<T>& m) {
+  return {m.data(), static_cast<Index>(m.shape(0)), static_cast<Index>(m.shape(1)), m.stride(0), m.stride(1)};
+}
+
+const double* weights(const std::optional<Vector>& weight, Index rows) {
+  if (!weight) return nullptr;
+  expect(static_cast<Index>(weight->shape(0)) == rows, "weight must have one entry a row");
+  return weight->data();
+}
+
+template <class T>
+void bind_moments(nb::module_& m) {
+  m.def(
+      "moments",
+      [](const Matrix<T>& X, const Matrix<T>& Y, const std::optional<Vector>& weight, const Vector& shift,
+         OutMatrix gram, double seconds_left, const Flag& flag) {
+        const Table<T> x = table(X), y = table(Y);
+        const std::size_t p = X.shape(1) + Y.shape(1) + 1;
+        expect(x.rows == y.rows, "X and Y must have the same rows");
+        expect(shift.shape(0) == p - 1, "shift must have one entry a column of X and Y");
+        expect(gram.shape(0) == p && gram.shape(1) == p, "gram must be square, columns + targets + 1");
+        const double* w = weights(weight, x.rows);
+        const double* s = shift.data();
+        double* g = gram.data();
+        Stop stop(seconds_left, flag.data());
+        nb::gil_scoped_release release;
+        return moments(x, y, w, s, g, stop);
+      },
+      nb::arg("X").noconvert(), nb::arg("Y").noconvert(), nb::arg("weight").none(), nb::arg("shift"),
+      nb::arg("gram").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+}
+
+template <class T>
+void bind_residual_slope(nb::module_& m) {
+  m.def(
+      "residual_slope",
+      [](const Matrix<T>& X, const Matrix<T>& Y, Index target, const std::optional<Vector>& weight,
+         const Vector& w, double b, OutVector slope, double seconds_left, const Flag& flag) {
+        const Table<T> x = table(X), y = table(Y);
+        expect(x.rows == y.rows && target >= 0 && target < y.columns, "X and Y must fit");
+        expect(static_cast<Index>(w.shape(0)) == x.columns, "w must have one entry a column");
+        expect(static_cast<Index>(slope.shape(0)) == x.columns + 1, "slope must have columns + 1 entries");
+        const double* row_weight = weights(weight, x.rows);
+        const double* coefficients = w.data();
+        double* out = slope.data();
+        double square = 0.0;
+        Stop stop(seconds_left, flag.data());
+        bool finished = false;
+        {
+          nb::gil_scoped_release release;
+          finished = residual_slope(x, y.data + target * y.column_stride, y.row_stride, row_weight,
+                                    coefficients, b, out, &square, stop);
+        }
+        return nb::make_tuple(finished, square);
+      },
+      nb::arg("X").noconvert(), nb::arg("Y").noconvert(), nb::arg("target"), nb::arg("weight").none(),
+      nb::arg("w"), nb::arg("b"), nb::arg("slope").noconvert(), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
+}
+
+}  // namespace
+
+NB_MODULE(core, m) {
+  m.def("load_blas", [](const nb::capsule& dsyrk, const nb::capsule& dgemm, const std::string& library) {
+    blas::load(dsyrk.data(), dgemm.data(), library.c_str());
+  });
+  m.def("threads", &sixfold::threads);
+  bind_moments<double>(m);
+  bind_moments<float>(m);
+  bind_residual_slope<double>(m);
+  bind_residual_slope<float>(m);
+}

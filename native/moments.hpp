@@ -1,0 +1,14 @@
+#pragma once
+
+#include "stop.hpp"
+#include "table.hpp"
+
+namespace sixfold {
+
+// gram (p x p, p = columns + targets + 1, full symmetric) = sum_i weight_i z_i z_i',
+// z_i = (x_i - shift_x, y_i - shift_y, 1). Returns false if stopped, and gram is then worthless.
+template <class T>
+bool moments(const Table<T>& X, const Table<T>& Y, const double* weight, const double* shift, double* gram,
+             Stop& stop);
+
+}  // namespace sixfold

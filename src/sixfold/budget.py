@@ -1,0 +1,158 @@
+"""One contract for long work: tolerance, iteration and time limits, progress, history and Ctrl-C.
+
+A solver asks its budget one question after every iteration::
+
+    for iteration in budget.iterations():
+        ...one step...
+        if budget.record(objective, gap, scale):   # writes history, calls callbacks, checks every limit
+            break
+
+Inside ``with budget:`` Ctrl-C does not raise; it makes ``record`` and ``exhausted`` answer true, also from
+inside native loops, so that the solver can hand over the best model it has. ``conclude`` then warns of a limit,
+or raises the KeyboardInterrupt that was held back, when the estimator is complete.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sixfold.certificate import Certificate
+from sixfold.errors import StoppedEarly
+
+
+class Record(NamedTuple):
+    """What is known after one iteration."""
+
+    iteration: int
+    seconds: float
+    objective: float
+    gap: float
+
+
+Callback = Callable[[Record], Any]
+
+
+class Budget:
+    """The limits of one fit and what has been used of them.
+
+    Parameters
+    ----------
+    tol : float
+        Relative gap at which to stop (see :class:`~sixfold.certificate.Certificate`).
+    max_iter : int or None
+        Most iterations; None for no limit.
+    time_limit : float or None
+        Most seconds; None for no limit.
+    callbacks : sequence of callables
+        Each is called with a :class:`Record` after every iteration; one that returns True stops the fit.
+    """
+
+    def __init__(
+        self,
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.callbacks = tuple(callbacks)
+        self.history: list[Record] = []
+        self.flag = np.zeros(1, dtype=np.int32)  # set by Ctrl-C, read by native loops
+        self.stopped_by: str | None = None
+        self._start = time.perf_counter()
+        self._handler: Any = None
+
+    # -- Ctrl-C ---------------------------------------------------------------------------------
+
+    def __enter__(self) -> Budget:
+        self._start = time.perf_counter()
+        # A handler of the user's own is left alone: it decides what Ctrl-C means.
+        if (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        ):
+            self._handler = signal.signal(signal.SIGINT, self._note_interrupt)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
+            self._handler = None
+
+    def _note_interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.flag[0] = 1
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C was pressed."""
+        return bool(self.flag[0])
+
+    # -- time and iterations ----------------------------------------------------------------------
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the work began."""
+        return time.perf_counter() - self._start
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time limit; infinite without one."""
+        return math.inf if self.time_limit is None else self.time_limit - self.seconds
+
+    @property
+    def iterations_left(self) -> float:
+        """Iterations until the limit; infinite without one."""
+        return math.inf if self.max_iter is None else self.max_iter - len(self.history)
+
+    def iterations(self) -> Iterator[int]:
+        """Count 1, 2, ... until a limit is reached."""
+        while not self.exhausted():
+            yield len(self.history) + 1
+
+    def exhausted(self) -> bool:
+        """Whether the work has to end now; ``stopped_by`` then says why."""
+        if self.stopped_by is None:
+            if self.interrupted:
+                self.stopped_by = "Ctrl-C"
+            elif self.seconds_left <= 0:
+                self.stopped_by = f"time_limit={self.time_limit:g} s"
+            elif self.iterations_left <= 0:
+                self.stopped_by = f"max_iter={self.max_iter}"
+        return self.stopped_by is not None
+
+    def record(self, objective: float, gap: float, scale: float) -> bool:
+        """Note one finished iteration; true when the solver should stop, converged or not."""
+        record = Record(len(self.history) + 1, self.seconds, float(objective), float(gap))
+        self.history.append(record)
+        # Every callback hears of every iteration, also when an earlier one has asked to stop.
+        if any([callback(record) is True for callback in self.callbacks]):
+            self.stopped_by = self.stopped_by or "a callback"
+            return True
+        return gap <= self.tol * scale or self.exhausted()
+
+    def conclude(self, certificate: Certificate, advice: str = "") -> None:
+        """Warn of a limit that was reached, or raise the KeyboardInterrupt that was held back."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        if self.stopped_by is not None and not certificate.converged:
+            text = (
+                f"Stopped by {self.stopped_by} after {len(self.history)} iterations; the best model so far was "
+                f"kept ({certificate})."
+            )
+            warnings.warn(StoppedEarly(f"{text} {advice}".rstrip(), certificate), stacklevel=3)

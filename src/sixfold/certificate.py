@@ -1,0 +1,130 @@
+"""A certificate: how far a fitted model is from the best one at most, and how to check it.
+
+For a minimisation problem with objective R, a certificate states
+
+    R(model) = objective,   min R >= lower_bound,   gap = objective - lower_bound >= 0,
+
+so the model is at most ``gap`` worse than any other, whatever the solver did. The gap is judged against
+``scale``, the objective of the model that predicts a constant (zero without intercept): ``converged`` means
+``gap <= tolerance * scale``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from sixfold.errors import CertificateError
+
+# Sums of n products carry a relative rounding error near sqrt(n) * 1e-16; the two sides of a check are summed
+# in different orders, so they may differ by that much and be the same number.
+ROUNDING = 1e-11
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A bound on the distance to the optimum, as plain data.
+
+    Attributes
+    ----------
+    kind : str
+        What is claimed and why, for instance ``"duality gap"`` or ``"least squares"``.
+    objective : float
+        The problem's objective at the model.
+    gap : float
+        How much better than this model any other can be at most.
+    scale : float
+        The objective of the constant model, against which gaps are judged.
+    tolerance : float
+        The relative gap that was asked for.
+    details : dict
+        What else the solver found out: condition number, digits, rank, why it stopped.
+    """
+
+    kind: str
+    objective: float
+    gap: float
+    scale: float
+    tolerance: float
+    details: dict[str, Any] = field(default_factory=dict)
+    model: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def lower_bound(self) -> float:
+        """No model has an objective below this."""
+        return self.objective - self.gap
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a fraction of the constant model's objective."""
+        return self.gap / self.scale if self.scale > 0 else (0.0 if self.gap == 0 else math.inf)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the gap is within the tolerance."""
+        return self.relative_gap <= self.tolerance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as a dictionary that JSON can hold."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "model"}
+        return fields | {
+            "lower_bound": self.lower_bound,
+            "relative_gap": self.relative_gap,
+            "converged": self.converged,
+        }
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON."""
+        return json.dumps(self.to_dict(), default=lambda value: value.tolist())
+
+    def bind(self, model: Any) -> Certificate:
+        """Return this certificate attached to the fitted model it speaks of."""
+        return dataclasses.replace(self, model=model)
+
+    def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+        """Recompute objective and bound from the data and the model's public attributes.
+
+        The recomputation is plain float64 NumPy and shares no code with the solver.
+
+        Returns
+        -------
+        Certificate
+            The recomputed certificate.
+
+        Raises
+        ------
+        CertificateError
+            If the objective differs, or if the recomputed gap is larger than the certified one beyond rounding.
+        """
+        if self.model is None:
+            raise CertificateError(
+                "This certificate is not attached to a model. Use `model.certificate_.verify(X, y)`."
+            )
+        found: Certificate = self.model._recompute_certificate(X, y, sample_weight)
+        allowance = ROUNDING * max(self.scale, abs(self.objective))
+        if not abs(found.objective - self.objective) <= allowance:
+            raise CertificateError(
+                f"The certificate says the objective is {self.objective!r}, but on these data the model has "
+                f"{found.objective!r}. Either the data are not those of the fit, or the model was changed."
+            )
+        if not found.gap <= max(2.0 * self.gap, self.details.get("rounding", allowance)):
+            raise CertificateError(
+                f"The certificate claims a gap of at most {self.gap:.3g}, but the recomputed bound only "
+                f"supports {found.gap:.3g}. Either the data are not those of the fit, or the model was changed."
+            )
+        return found
+
+    def __str__(self) -> str:
+        """Say in plain words what is certified."""
+        if self.relative_gap <= 1e-15:
+            claim = "optimal to machine precision"
+        elif math.isinf(self.gap) or math.isnan(self.gap):
+            claim = "no bound known"
+        else:
+            claim = f"within {self.relative_gap:.1g} of the optimum"
+        verdict = "" if self.converged else f", short of the {self.tolerance:.0e} asked for"
+        notes = self.details.get("notes", [])
+        return "; ".join([f"{self.kind}: {claim}{verdict}", *notes])

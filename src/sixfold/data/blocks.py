@@ -1,0 +1,114 @@
+"""Row blocks: what every solver reads, wherever the rows are kept.
+
+A solver never touches a whole table. It asks for
+
+    blocks.map(f)             f(block) for every block, in row order, one at a time
+    blocks.reduce(f, join)    join(...join(f(block_1), f(block_2))..., f(block_k))
+
+so the same solver serves an array in memory, a file larger than memory and a cluster: each is a subclass of
+:class:`Blocks` that says how to go through its blocks. In memory a block is as large as it may be, since the
+native loops share the rows of a block between threads by themselves.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Result = TypeVar("Result")
+
+# A pass over this much takes about 20 ms, so Ctrl-C and time limits are honoured promptly between blocks.
+BLOCK_BYTES = 1 << 28
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some consecutive rows.
+
+    Attributes
+    ----------
+    X : ndarray or CSR array of shape (rows, columns)
+    y : ndarray of shape (rows, targets)
+    weight : ndarray of shape (rows,), or None where every row counts 1
+    start : int
+        The number of the first row.
+    """
+
+    X: Any
+    y: Array
+    weight: Array | None
+    start: int
+
+
+class Blocks(ABC):
+    """Rows of a training table, as blocks.
+
+    Attributes
+    ----------
+    n_rows, n_columns, n_targets : int
+    weight_sum : float
+        The sum of the weights; the number of rows without weights.
+    dtype : numpy dtype
+    sparse : bool
+        Whether ``Block.X`` is a CSR array.
+    """
+
+    n_rows: int
+    n_columns: int
+    n_targets: int
+    weight_sum: float
+    dtype: np.dtype[Any]
+    sparse: bool
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Block]:
+        """Go through the blocks in row order."""
+
+    def map(self, function: Callable[[Block], Result]) -> Iterator[Result]:
+        """Return what the function makes of each block, in row order."""
+        return (function(block) for block in self)
+
+    def reduce(
+        self, function: Callable[[Block], Result], join: Callable[[Result, Result], Result]
+    ) -> Result:
+        """Return what the function makes of each block, joined in row order."""
+        return reduce(join, self.map(function))
+
+
+class MemoryBlocks(Blocks):
+    """Rows that are in memory: views, never copies.
+
+    >>> blocks = MemoryBlocks(np.arange(6.0).reshape(3, 2), np.ones((3, 1)))
+    >>> blocks.reduce(lambda block: block.X.sum(), lambda a, b: a + b)
+    np.float64(15.0)
+    """
+
+    def __init__(
+        self, X: Any, y: Array, weight: Array | None = None, rows_per_block: int | None = None
+    ) -> None:
+        self.X, self.y, self.weight = X, y, weight
+        self.n_rows, self.n_columns = X.shape
+        self.n_targets = y.shape[1]
+        self.weight_sum = float(self.n_rows if weight is None else weight.sum(dtype=np.float64))
+        self.dtype = X.dtype
+        self.sparse = sp.issparse(X)
+        row_bytes = X.data.nbytes / max(self.n_rows, 1) if self.sparse else X.itemsize * X.shape[1]
+        self.rows_per_block = rows_per_block or max(int(BLOCK_BYTES / max(row_bytes, 1)), 1)
+
+    def __iter__(self) -> Iterator[Block]:
+        """Go through the blocks in row order."""
+        if self.rows_per_block >= self.n_rows:
+            yield Block(self.X, self.y, self.weight, 0)
+            return
+        for start in range(0, self.n_rows, self.rows_per_block):
+            rows = slice(start, start + self.rows_per_block)
+            weight = None if self.weight is None else self.weight[rows]
+            yield Block(self.X[rows], self.y[rows], weight, start)

@@ -1,0 +1,88 @@
+"""What can go wrong, as one tree.
+
+::
+
+    SixfoldError
+    ├── InputError (ValueError)          the data or a parameter cannot be used as given
+    │   └── IncompatibleError            a loss, penalty and solver that do not fit each other
+    ├── CertificateError                 a certificate and the model it speaks of disagree
+    └── MissingExtraError (ImportError)  an optional dependency is needed and not installed
+
+    SixfoldWarning (UserWarning)
+    ├── RankWarning                      columns that are combinations of others
+    └── StoppedEarly (ConvergenceWarning)  a limit was reached; carries the certificate
+
+Every message is a sentence or two: what was given, what was expected, what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+if TYPE_CHECKING:
+    from sixfold.certificate import Certificate
+
+
+class SixfoldError(Exception):
+    """Any error that sixfold raises on purpose."""
+
+
+class InputError(SixfoldError, ValueError):
+    """The data or a parameter cannot be used as given."""
+
+
+class IncompatibleError(InputError):
+    """A loss, a penalty and a solver that do not fit each other."""
+
+
+class CertificateError(SixfoldError):
+    """A certificate and the model it speaks of disagree."""
+
+
+class MissingExtraError(SixfoldError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+
+class SixfoldWarning(UserWarning):
+    """Any warning that sixfold gives on purpose."""
+
+
+class RankWarning(SixfoldWarning):
+    """Some columns are linear combinations of others, so the coefficients are not unique."""
+
+
+class StoppedEarly(SixfoldWarning, ConvergenceWarning):
+    """A limit was reached before the tolerance; the best model so far was kept.
+
+    Attributes
+    ----------
+    certificate : Certificate
+        How good the kept model is.
+    """
+
+    def __init__(self, message: str, certificate: Certificate | None = None) -> None:
+        super().__init__(message)
+        self.certificate = certificate
+
+
+def check_option(parameter: str, value: Any, options: Iterable[Any]) -> None:
+    """Raise an :class:`InputError` naming the nearest right value unless ``value`` is an option.
+
+    >>> check_option("penalty", "ll2", [None, "l1", "l2"])
+    Traceback (most recent call last):
+        ...
+    sixfold.errors.InputError: penalty='ll2' is not an option; did you mean 'l2'? \
+The options are None, 'l1', 'l2'.
+    """
+    options = list(options)
+    if any(value is option or value == option for option in options if type(value) is type(option)):
+        return
+    named = [option for option in options if isinstance(option, str)]
+    near = difflib.get_close_matches(str(value), named, n=1, cutoff=0.4)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    listed = ", ".join(repr(option) for option in options)
+    raise InputError(f"{parameter}={value!r} is not an option{hint} The options are {listed}.")

@@ -1,0 +1,1 @@
+"""Empirical risk: losses, penalties, and the one problem they make up."""

@@ -1,0 +1,377 @@
+"""Losses: how wrong a score s = w.x + b is for a target y.
+
+========================  =================================  ==========================  ==================
+name                      value                              gradient in s               labels y
+========================  =================================  ==========================  ==================
+squared                   (s - y)^2 / 2                      s - y                       real
+absolute                  |s - y|                            sign(s - y)                 real
+cubed                     |s - y|^3 / 3                      (s - y) |s - y|             real
+logistic                  log(1 + exp(-y s))                 -y / (1 + exp(y s))         -1, +1
+hinge                     max(0, 1 - y s)                    -y where y s < 1            -1, +1
+squared hinge             max(0, 1 - y s)^2 / 2              -y max(0, 1 - y s)          -1, +1
+perceptron                max(0, -y s)                       -y where y s < 0            -1, +1
+softmax                   log(sum_c exp(s_c)) - s_y          softmax(s)_c - [c = y]      0 ... classes - 1
+zero one                  1 where y s <= 0                   (none: reporting only)      -1, +1
+========================  =================================  ==========================  ==================
+
+The powers carry 1/p so that the gradient of the squared loss is the plain residual, which makes the stochastic
+update w <- w + eta (y - s) x of the textbooks exact.
+
+*At a kink* the gradient is 0: absolute at s = y, hinge at y s = 1, perceptron at y s = 0.
+
+The conjugate is l*(u) = sup_s (u s - l(s)), infinite outside ``domain``; it turns a gradient into a lower bound
+on the whole problem (see :mod:`sixfold.risk.problem`). ``prox(v, t)`` is argmin_s l(s) + (s - v)^2 / (2 t).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Loss(ABC):
+    """One loss. All methods take and return arrays, one entry a row (for softmax, one row of scores a row).
+
+    Only ``value`` is there for every loss. The others are there where the mathematics has them; solvers name
+    the ones they need, and a pairing that lacks one is refused with its name.
+
+    Attributes
+    ----------
+    name : str
+        Its name in :data:`LOSSES`.
+    labels : {"real", "sign", "class"}
+        What the targets are.
+    smooth : bool
+        Whether the gradient is continuous.
+    curvature_bound : float
+        The largest curvature; infinite where there is none.
+    gradient(score, y)
+        The derivative in the score; a subgradient at a kink, by the convention above.
+    curvature(score, y)
+        The second derivative in the score (zero on the pieces of a piecewise linear loss).
+    conjugate(u, y)
+        sup_s (u s - value(s, y)), infinite outside the domain.
+    domain(y)
+        The ends of the interval of u on which the conjugate is finite.
+    prox(v, step, y)
+        argmin_s value(s, y) + (s - v)^2 / (2 step).
+    """
+
+    name: ClassVar[str]
+    labels: ClassVar[Literal["real", "sign", "class"]]
+    smooth: ClassVar[bool] = True
+    curvature_bound: ClassVar[float] = np.inf
+
+    gradient: Callable[[Array, Array], Array]
+    curvature: Callable[[Array, Array], Array]
+    conjugate: Callable[[Array, Array], Array]
+    domain: Callable[[Array], tuple[Array, Array]]
+    prox: Callable[[Array, float, Array], Array]
+
+    @abstractmethod
+    def value(self, score: Array, y: Array) -> Array:
+        """Return the loss of each row."""
+
+    def fenchel_young(self, score: Array, u: Array, y: Array) -> Array:
+        """Return value(s) + conjugate(u) - s u: never negative, zero where u is the gradient at s."""
+        gap: Array = np.maximum(self.value(score, y) + self.conjugate(u, y) - score * u, 0.0)
+        return gap
+
+
+def _outside(u: Array, low: Array, high: Array) -> NDArray[np.bool_]:
+    # The ends themselves are inside, and so is what rounding puts a hair beyond them.
+    return (u < low - 1e-12) | (u > high + 1e-12)
+
+
+# -- real targets: |r|^p / p of the residual r = s - y -----------------------------------------------
+
+
+class _PowerLoss(Loss):
+    """|r|^p / p; its conjugate is u y + |u|^q / q with 1/p + 1/q = 1."""
+
+    labels = "real"
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        end = np.full_like(y, np.inf)
+        return -end, end
+
+
+class SquaredLoss(_PowerLoss):
+    """Half the squared residual: the loss of linear regression."""
+
+    name = "squared"
+    curvature_bound = 1.0
+
+    def value(self, score: Array, y: Array) -> Array:
+        return 0.5 * (score - y) ** 2
+
+    def gradient(self, score: Array, y: Array) -> Array:
+        return score - y
+
+    def curvature(self, score: Array, y: Array) -> Array:
+        return np.ones_like(score)
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        return u * y + 0.5 * u**2
+
+    def fenchel_young(self, score: Array, u: Array, y: Array) -> Array:
+        return 0.5 * (score - y - u) ** 2  # the same number without its cancellation
+
+    def prox(self, v: Array, step: float, y: Array) -> Array:
+        return (v + step * y) / (1.0 + step)
+
+
+class AbsoluteLoss(_PowerLoss):
+    """The absolute residual: its minimiser passes through the median, whatever the outliers."""
+
+    name = "absolute"
+    smooth = False
+
+    def value(self, score: Array, y: Array) -> Array:
+        return np.abs(score - y)
+
+    def gradient(self, score: Array, y: Array) -> Array:
+        return np.sign(score - y)
+
+    def curvature(self, score: Array, y: Array) -> Array:
+        return np.zeros_like(score)
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        return np.where(_outside(u, *self.domain(y)), np.inf, u * y)
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        return -np.ones_like(y), np.ones_like(y)
+
+    def prox(self, v: Array, step: float, y: Array) -> Array:
+        return v - np.clip(v - y, -step, step)
+
+
+class CubedLoss(_PowerLoss):
+    """A third of the cubed absolute residual: large errors cost more than with the square."""
+
+    name = "cubed"
+
+    def value(self, score: Array, y: Array) -> Array:
+        return np.abs(score - y) ** 3 / 3.0
+
+    def gradient(self, score: Array, y: Array) -> Array:
+        residual = score - y
+        return residual * np.abs(residual)
+
+    def curvature(self, score: Array, y: Array) -> Array:
+        return 2.0 * np.abs(score - y)
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        return u * y + np.abs(u) ** 1.5 / 1.5
+
+    def prox(self, v: Array, step: float, y: Array) -> Array:
+        # The root of step * r |r| + r = v - y, written without cancellation.
+        target = v - y
+        return y + 2.0 * target / (1.0 + np.sqrt(1.0 + 4.0 * step * np.abs(target)))
+
+
+# -- labels -1 and +1: functions of the margin y s ---------------------------------------------------
+
+
+class _MarginLoss(Loss):
+    """A loss that depends on the margin m = y s only: phi(m)."""
+
+    labels = "sign"
+    lowest_slope: ClassVar[float] = -1.0  # phi' runs from here up to 0
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        ends = np.full_like(y, self.lowest_slope)
+        zeros = np.zeros_like(y)
+        return np.where(y > 0, ends, zeros), np.where(y > 0, zeros, -ends)
+
+
+class LogisticLoss(_MarginLoss):
+    """The negative log-likelihood of logistic regression."""
+
+    name = "logistic"
+    curvature_bound = 0.25
+
+    def value(self, score: Array, y: Array) -> Array:
+        return np.logaddexp(0.0, -y * score)
+
+    def gradient(self, score: Array, y: Array) -> Array:
+        return -y * _sigmoid(-y * score)
+
+    def curvature(self, score: Array, y: Array) -> Array:
+        return _sigmoid(score) * _sigmoid(-score)
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        share = np.clip(-u * y, 0.0, 1.0)
+        entropy = _times_log(share) + _times_log(1.0 - share)
+        return np.where(_outside(u, *self.domain(y)), np.inf, entropy)
+
+    def prox(self, v: Array, step: float, y: Array) -> Array:
+        # Newton on the increasing function s + step l'(s) - v, kept inside [v, v + step y].
+        low, high = np.minimum(v, v + step * y), np.maximum(v, v + step * y)
+        score = 0.5 * (low + high)
+        for _ in range(100):
+            slope = score + step * self.gradient(score, y) - v
+            low, high = np.where(slope < 0, score, low), np.where(slope > 0, score, high)
+            newton = score - slope / (1.0 + step * self.curvature(score, y))
+            following = np.where((newton > low) & (newton < high), newton, 0.5 * (low + high))
+            if np.all(np.abs(following - score) <= 1e-15 * (1.0 + np.abs(score))):
+                break
+            score = following
+        return score
+
+
+class HingeLoss(_MarginLoss):
+    """Zero beyond the margin 1, linear before it: the loss of support vector machines."""
+
+    name = "hinge"
+    smooth = False
+
+    def value(self, score: Array, y: Array) -> Array:
+        return np.maximum(0.0, 1.0 - y * score)
+
+    def gradient(self, score: Array, y: Array) -> Array:
+        return np.where(y * score < 1.0, -y, 0.0 * y)
+
+    def curvature(self, score: Array, y: Array) -> Array:
+        return np.zeros_like(score)
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        return np.where(_outside(u, *self.domain(y)), np.inf, u * y)
+
+    def prox(self, v: Array, step: float, y: Array) -> Array:
+        return v + y * np.clip(1.0 - y * v, 0.0, step)
+
+
+class SquaredHingeLoss(_MarginLoss):
+    """Half the square of the hinge: smooth, and large violations cost more."""
+
+    name = "squared_hinge"
+    curvature_bound = 1.0
+    lowest_slope = -np.inf
+
+    def value(self, score: Array, y: Array) -> Array:
+        return 0.5 * np.maximum(0.0, 1.0 - y * score) ** 2
+
+    def gradient(self, score: Array, y: Array) -> Array:
+        return -y * np.maximum(0.0, 1.0 - y * score)
+
+    def curvature(self, score: Array, y: Array) -> Array:
+        return (y * score < 1.0).astype(score.dtype)
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        return np.where(_outside(u, *self.domain(y)), np.inf, u * y + 0.5 * u**2)
+
+    def prox(self, v: Array, step: float, y: Array) -> Array:
+        return v + y * step / (1.0 + step) * np.maximum(0.0, 1.0 - y * v)
+
+
+class PerceptronLoss(_MarginLoss):
+    """How far on the wrong side: stochastic steps on it are the perceptron's."""
+
+    name = "perceptron"
+    smooth = False
+
+    def value(self, score: Array, y: Array) -> Array:
+        return np.maximum(0.0, -y * score)
+
+    def gradient(self, score: Array, y: Array) -> Array:
+        return np.where(y * score < 0.0, -y, 0.0 * y)
+
+    def curvature(self, score: Array, y: Array) -> Array:
+        return np.zeros_like(score)
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        return np.where(_outside(u, *self.domain(y)), np.inf, 0.0 * u)
+
+    def prox(self, v: Array, step: float, y: Array) -> Array:
+        return v + y * np.clip(-y * v, 0.0, step)
+
+
+# -- classes: one score a class ----------------------------------------------------------------------
+
+
+class SoftmaxLoss(Loss):
+    """Cross-entropy of the softmax: scores have one column a class, y is the class index.
+
+    The largest score is subtracted before exponentiating, so nothing overflows. ``conjugate`` takes the whole
+    vector u = p - onehot(y) and returns the negative entropy of p, infinite unless p is a distribution.
+    """
+
+    name = "softmax"
+    labels = "class"
+    curvature_bound = 0.5
+
+    def value(self, score: Array, y: Array) -> Array:
+        top = score.max(axis=1)
+        picked = np.take_along_axis(score, _index(y), axis=1)[:, 0]
+        return np.log(np.exp(score - top[:, None]).sum(axis=1)) + (top - picked)
+
+    def gradient(self, score: Array, y: Array) -> Array:
+        p = softmax(score)
+        index = _index(y)
+        np.put_along_axis(p, index, np.take_along_axis(p, index, axis=1) - 1.0, axis=1)
+        return p
+
+    def curvature(self, score: Array, y: Array) -> Array:
+        """Return the diagonal p (1 - p) of the Hessian in the scores."""
+        p = softmax(score)
+        return p * (1.0 - p)
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        p = u.copy()
+        index = _index(y)
+        np.put_along_axis(p, index, np.take_along_axis(p, index, axis=1) + 1.0, axis=1)
+        wrong = (p < -1e-12).any(axis=1) | (np.abs(p.sum(axis=1) - 1.0) > 1e-9)
+        return np.where(wrong, np.inf, _times_log(np.maximum(p, 0.0)).sum(axis=1))
+
+
+class ZeroOneLoss(_MarginLoss):
+    """One for every mistake. For reporting: nothing can be minimised by its gradient."""
+
+    name = "zero_one"
+    smooth = False
+
+    def value(self, score: Array, y: Array) -> Array:
+        return (y * score <= 0.0).astype(score.dtype)
+
+
+def softmax(score: Array) -> Array:
+    """Return exp(score) with rows divided by their sums, safe for any size of score."""
+    p = np.exp(score - score.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    return p
+
+
+def _sigmoid(s: Array) -> Array:
+    small = np.exp(-np.abs(s))
+    return np.where(s >= 0, 1.0, small) / (1.0 + small)
+
+
+def _times_log(p: Array) -> Array:
+    return p * np.log(np.where(p > 0, p, 1.0))
+
+
+def _index(y: Array) -> NDArray[np.intp]:
+    return np.asarray(y, dtype=np.intp)[:, None]
+
+
+LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        SquaredLoss(),
+        AbsoluteLoss(),
+        CubedLoss(),
+        LogisticLoss(),
+        HingeLoss(),
+        SquaredHingeLoss(),
+        PerceptronLoss(),
+        SoftmaxLoss(),
+        ZeroOneLoss(),
+    )
+}

@@ -1,0 +1,1 @@
+"""Solvers: each minimises a problem it declares it can, over row blocks, within a budget."""

@@ -1,0 +1,119 @@
+"""What a solver is, and how one is chosen.
+
+A solver is a class with
+
+    name       what the user writes in ``solver=``
+    needs      the methods it asks of the loss (``gradient``, ``curvature``, ...)
+    objection(problem)         why it cannot minimise this problem, or None
+    solve(problem, blocks, budget) -> Solution
+
+:data:`SOLVERS` lists them in the order in which ``solver="auto"`` would rather use them: the first that has no
+objection to the problem and says it ``suits`` the data is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget
+from sixfold.certificate import Certificate
+from sixfold.data.blocks import Blocks
+from sixfold.errors import IncompatibleError, check_option
+from sixfold.risk.problem import Problem
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver found.
+
+    Attributes
+    ----------
+    w : ndarray of shape (columns, scores)
+    b : ndarray of shape (scores,)
+    certificate : Certificate
+    solver : str
+        What was used, in a word or two.
+    n_iter : int
+    details : dict
+        What else the solver learnt and the learner may show (rank, singular values, ...).
+    """
+
+    w: Array
+    b: Array
+    certificate: Certificate
+    solver: str
+    n_iter: int = 1
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class Solver(Protocol):
+    """One way to minimise a problem."""
+
+    name: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]]
+    # A direct solver meets every value of X in its first pass and its result is not finite if one of them is
+    # not, so checking X beforehand would only cost another pass.
+    notices_nonfinite: ClassVar[bool]
+
+    def objection(self, problem: Problem) -> str | None:
+        """Return why this solver cannot minimise the problem, or None."""
+
+    def suits(self, problem: Problem, blocks: Blocks) -> bool:
+        """Return whether ``solver="auto"`` should take this solver for data of this shape."""
+
+    def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
+        """Minimise the problem."""
+
+
+def missing_methods(solver: Solver, problem: Problem) -> str | None:
+    """Return a sentence naming the methods the loss lacks for this solver, or None."""
+    missing = [name for name in solver.needs if not hasattr(problem.loss, name)]
+    if not missing:
+        return None
+    return f"it needs the {' and '.join(missing)} of the loss, which {problem.loss.name!r} does not have"
+
+
+def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver]) -> Solver:
+    """Return the solver of that name, or for "auto" the first that suits.
+
+    Raises
+    ------
+    IncompatibleError
+        If the solver cannot minimise this problem; names why, and what would work.
+    """
+    solvers = list(solvers)
+    check_option("solver", name, ["auto", *(solver.name for solver in solvers)])
+    able = [solver for solver in solvers if _objection(solver, problem) is None]
+    if name != "auto":
+        chosen = next(solver for solver in solvers if solver.name == name)
+        objection = _objection(chosen, problem)
+        if objection is None:
+            return chosen
+        work = ", ".join(repr(solver.name) for solver in able) or "none of the solvers"
+        raise IncompatibleError(
+            f"solver={name!r} does not fit loss={problem.loss.name!r} with penalty={problem.penalty.name!r}: "
+            f"{objection}. What works: {work}, or 'auto'."
+        )
+    for solver in able:
+        if solver.suits(problem, blocks):
+            return solver
+    raise IncompatibleError(
+        f"No solver minimises loss={problem.loss.name!r} with penalty={problem.penalty.name!r}. "
+        "Choose another loss or penalty."
+    )
+
+
+def _objection(solver: Solver, problem: Problem) -> str | None:
+    return missing_methods(solver, problem) or solver.objection(problem)
+
+
+def all_finite(array: Array) -> bool:
+    """Return whether every entry is finite."""
+    return bool(np.isfinite(array).all())
