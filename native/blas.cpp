@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <initializer_list>
 
@@ -53,7 +54,21 @@ SingleThreaded::~SingleThreaded() {
 
 }  // namespace sixfold::blas
 
-int sixfold::threads() {
-  if (blas::forked || !blas::can_limit_threads()) return 1;
-  return omp_get_max_threads();
+namespace sixfold {
+namespace {
+thread_local int most_threads = 0;
 }
+
+int limit_threads(int most) {
+  const int before = most_threads;
+  most_threads = most;
+  return before;
+}
+
+int threads() {
+  if (blas::forked || !blas::can_limit_threads()) return 1;
+  const int available = omp_get_max_threads();
+  return most_threads > 0 ? std::min(most_threads, available) : available;
+}
+
+}  // namespace sixfold

@@ -44,4 +44,7 @@ namespace sixfold {
 // whose copy of the OpenMP pool has no threads behind it.
 int threads();
 
+// At most this many of them for loops called from this thread; 0 for no limit. Returns the limit before.
+int limit_threads(int most);
+
 }  // namespace sixfold

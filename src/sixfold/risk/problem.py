@@ -113,7 +113,29 @@ class Problem:
             gap=self.gap(w, b, blocks),
             scale=self.constant_objective(blocks),
             tolerance=tolerance,
+            details=self._rounding(w, b, blocks),
         )
+
+    def _rounding(self, w: Array, b: Array, blocks: Blocks) -> dict[str, Any]:
+        """Return what rounding of the scores can change in objective and gap.
+
+        A score w.x + b carries an error of up to delta = d eps (|w|.|x| + |b|); the objective moves by the slope
+        times that. The gap of a quadratic problem is a square and moves by the square of it only.
+        """
+
+        def moves(block: Block) -> Array:
+            size = abs(block.X) @ np.abs(w) + np.abs(b)
+            delta = (blocks.n_columns + 2) * np.finfo(np.float64).eps * size
+            slope = np.abs(self.loss.gradient(scores(block, w, b), block.y))
+            q = _shares(block, blocks)
+            return np.array([(q @ (slope * delta)).sum(), (q @ delta**2).sum()])
+
+        first, second = blocks.reduce(moves, np.add)
+        quadratic = self.loss.name == "squared" and self.l1 == 0
+        return {
+            "objective_rounding": float(first + second),
+            "gap_rounding": float(10.0 * second + (0.0 if quadratic else first)),
+        }
 
     def _penalty_value(self, w: Array) -> float:
         if self.penalised:

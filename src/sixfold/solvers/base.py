@@ -13,17 +13,19 @@ objection to the problem and says it ``suits`` the data is taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
+from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
-from sixfold.errors import IncompatibleError, check_option
+from sixfold.errors import IncompatibleError, InputError, check_number, check_option
 from sixfold.risk.problem import Problem
 
 Array = NDArray[Any]
@@ -114,6 +116,15 @@ def _objection(solver: Solver, problem: Problem) -> str | None:
     return missing_methods(solver, problem) or solver.objection(problem)
 
 
-def all_finite(array: Array) -> bool:
-    """Return whether every entry is finite."""
-    return bool(np.isfinite(array).all())
+@contextmanager
+def thread_limit(n_jobs: int | None) -> Iterator[None]:
+    """Let native loops use that many threads inside; None for as many as OpenMP would, -1 for all cores."""
+    check_number("n_jobs", n_jobs, optional=True, whole=True)
+    if n_jobs == 0:
+        raise InputError("n_jobs=0 is no number of threads. Use None or -1 for all of them.")
+    limit = 0 if n_jobs is None else n_jobs if n_jobs > 0 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
+    before = core.limit_threads(limit)
+    try:
+        yield
+    finally:
+        core.limit_threads(before)
