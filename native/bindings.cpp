@@ -101,6 +101,7 @@ NB_MODULE(core, m) {
     blas::load(dsyrk.data(), dgemm.data(), library.c_str());
   });
   m.def("threads", &sixfold::threads);
+  m.def("limit_blas_threads", &blas::limit_threads, nb::arg("most"));
   m.def("limit_threads", &sixfold::limit_threads, nb::arg("most"));
   bind_moments<double>(m);
   bind_moments<float>(m);

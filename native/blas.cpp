@@ -42,15 +42,16 @@ void load(void* dsyrk_pointer, void* dgemm_pointer, const char* library) {
 
 bool can_limit_threads() { return set_threads != nullptr && get_threads != nullptr; }
 
-SingleThreaded::SingleThreaded() {
-  if (!can_limit_threads()) return;
-  before_ = get_threads();
-  if (before_ != 1) set_threads(1);
+int limit_threads(int most) {
+  if (!can_limit_threads()) return 0;
+  const int before = get_threads();
+  if (most > 0 && most != before) set_threads(most);
+  return before;
 }
 
-SingleThreaded::~SingleThreaded() {
-  if (can_limit_threads() && before_ != 1) set_threads(before_);
-}
+SingleThreaded::SingleThreaded() : before_(limit_threads(1)) {}
+
+SingleThreaded::~SingleThreaded() { limit_threads(before_); }
 
 }  // namespace sixfold::blas
 

@@ -30,8 +30,11 @@ class SingleThreaded {
   SingleThreaded& operator=(const SingleThreaded&) = delete;
 
  private:
-  int before_ = 0;
+  int before_;
 };
+
+// Sets the threads of BLAS and returns how many they were; 0 where BLAS has no such control.
+int limit_threads(int most);
 
 // True where BLAS lets us set its threads, so that calling it from several threads at once is safe and fast.
 bool can_limit_threads();

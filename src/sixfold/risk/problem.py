@@ -62,7 +62,7 @@ class Problem:
 
         def weighted_loss(block: Block) -> float:
             value = self.loss.value(scores(block, w, b), block.y)
-            return float((_shares(block, blocks) @ value).sum())
+            return float((shares(block, blocks) @ value).sum())
 
         return self._penalty_value(w) + blocks.reduce(weighted_loss, float.__add__)
 
@@ -76,16 +76,23 @@ class Problem:
         at_zero = self.objective(zero, origin, blocks)
         if not self.fit_intercept or self.loss.labels != "real":
             return at_zero
-        mean = blocks.reduce(lambda block: _shares(block, blocks) @ _float64(block.y), np.add)
+        mean = blocks.reduce(lambda block: shares(block, blocks) @ _float64(block.y), np.add)
         return self.objective(zero, mean, blocks) + 1e-30 * at_zero
 
-    def gap(self, w: Array, b: Array, blocks: Blocks) -> float:
-        """Return an upper bound on R(w, b) - min R, by the inequality above."""
+    def gap(self, w: Array, b: Array, blocks: Blocks, dual: Array | None = None) -> float:
+        """Return an upper bound on R(w, b) - min R, by the inequality above.
+
+        ``dual`` is a better candidate for u than the gradient, one row of scores a row: at a kink the gradient is
+        any slope, and only the solver knows which one balances the others.
+        """
         total = self.objective(w, b, blocks)
         if not np.isfinite(total):
             return np.inf
-        rows = [(block, scores(block, w, b), _shares(block, blocks)) for block in blocks]
-        u = [_float64(self.loss.gradient(score, block.y)) for block, score, _ in rows]
+        rows = [(block, scores(block, w, b), shares(block, blocks)) for block in blocks]
+        if dual is None:
+            u = [_float64(self.loss.gradient(score, block.y)) for block, score, _ in rows]
+        else:
+            u = [dual[block.start : block.start + block.y.shape[0]] for block in blocks]
         if self.fit_intercept:
             mean = sum(q @ part for (_, _, q), part in zip(rows, u, strict=True))
             u = [part - mean for part in u]
@@ -105,12 +112,14 @@ class Problem:
             excess += float((q @ self.loss.fenchel_young(score, part * fractions, block.y)).sum())
         return min(total, excess + self._penalty_excess(w, slope * fractions))
 
-    def certify(self, kind: str, w: Array, b: Array, blocks: Blocks, tolerance: float) -> Certificate:
+    def certify(
+        self, kind: str, w: Array, b: Array, blocks: Blocks, tolerance: float, dual: Array | None = None
+    ) -> Certificate:
         """Return the certificate of these parameters, from the data alone."""
         return Certificate(
             kind=kind,
             objective=self.objective(w, b, blocks),
-            gap=self.gap(w, b, blocks),
+            gap=self.gap(w, b, blocks, dual),
             scale=self.constant_objective(blocks),
             tolerance=tolerance,
             details=self._rounding(w, b, blocks),
@@ -127,7 +136,7 @@ class Problem:
             size = abs(block.X) @ np.abs(w) + np.abs(b)
             delta = (blocks.n_columns + 2) * np.finfo(np.float64).eps * size
             slope = np.abs(self.loss.gradient(scores(block, w, b), block.y))
-            q = _shares(block, blocks)
+            q = shares(block, blocks)
             return np.array([(q @ (slope * delta)).sum(), (q @ delta**2).sum()])
 
         first, second = blocks.reduce(moves, np.add)
@@ -176,14 +185,15 @@ def _transposed(X: Any) -> Any:
     return X.T
 
 
-def _shares(block: Block, blocks: Blocks) -> Array:
+def shares(block: Block, blocks: Blocks) -> Array:
+    """Return q for the rows of a block."""
     if block.weight is None:
         return np.full(block.y.shape[0], 1.0 / blocks.weight_sum)
     return _float64(block.weight) / blocks.weight_sum
 
 
 def _mean_row(blocks: Blocks) -> Array:
-    return blocks.reduce(lambda block: np.asarray(_shares(block, blocks) @ block.X), np.add)
+    return blocks.reduce(lambda block: np.asarray(shares(block, blocks) @ block.X), np.add)
 
 
 def _solve_gram(slope: Array, blocks: Blocks, centred: bool) -> Array | None:
@@ -193,7 +203,7 @@ def _solve_gram(slope: Array, blocks: Blocks, centred: bool) -> Array | None:
         if blocks.n_columns > MAX_SPARSE_GRAM:
             return None
         gram = blocks.reduce(
-            lambda block: (block.X.T @ block.X.multiply(_shares(block, blocks)[:, None])).toarray(), np.add
+            lambda block: (block.X.T @ block.X.multiply(shares(block, blocks)[:, None])).toarray(), np.add
         ) - np.outer(mean, mean)
         values, vectors = np.linalg.eigh(gram)
         kept = values > values[-1:] * 1e-13 * max(gram.shape[0], 1)
@@ -202,7 +212,7 @@ def _solve_gram(slope: Array, blocks: Blocks, centred: bool) -> Array | None:
         return result
 
     def triangle(block: Block) -> Array:
-        rows = np.sqrt(_shares(block, blocks))[:, None] * (_float64(block.X) - mean)
+        rows = np.sqrt(shares(block, blocks))[:, None] * (_float64(block.X) - mean)
         return np.asarray(np.linalg.qr(rows, mode="r"))
 
     root = blocks.reduce(triangle, lambda a, b: np.asarray(np.linalg.qr(np.vstack([a, b]), mode="r")))

@@ -30,7 +30,7 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution
+from sixfold.solvers.base import Solution, single_threaded_blas
 from sixfold.solvers.moments import Moments, block_moments
 from sixfold.solvers.roots import EPS, Root, cholesky_root, pivoted_root, qr_root
 from sixfold.solvers.row_space import solve_in_row_space
@@ -73,7 +73,8 @@ class LeastSquares:
         if blocks.n_columns >= blocks.n_rows:
             return solve_in_row_space(problem, blocks, budget)
         moments = blocks.reduce(lambda block: block_moments(block, budget.flag), Moments.__add__)
-        return solve_moments(problem, moments, budget, blocks)
+        with single_threaded_blas(blocks.n_columns):
+            return solve_moments(problem, moments, budget, blocks)
 
 
 def solve_moments(

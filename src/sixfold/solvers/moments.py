@@ -109,3 +109,19 @@ def _sparse_moments(block: Block) -> Moments:
         mean=mean,
         scatter=scatter - total * np.outer(mean, mean),
     )
+
+
+def weighted_gram(block: Block, weight: Array, flag: NDArray[np.int32]) -> Array:
+    """Return sum_i weight_i z_i z_i' with z = (x, 1), the matrix of every second-order step."""
+    X = block.X
+    d = X.shape[1]
+    gram = np.empty((d + 1, d + 1))
+    weight = np.ascontiguousarray(weight, dtype=np.float64)
+    if isinstance(X, np.ndarray):
+        if not core.moments(X, np.empty((X.shape[0], 0), X.dtype), weight, np.zeros(d), None, gram, np.inf, flag):
+            raise KeyboardInterrupt
+        return gram
+    gram[:d, :d] = (X.T @ X.multiply(weight[:, None]).tocsr()).toarray()
+    gram[:d, d] = gram[d, :d] = X.T @ weight
+    gram[d, d] = weight.sum()
+    return gram
