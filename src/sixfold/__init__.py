@@ -10,10 +10,11 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Certificate": "sixfold.certificate",
+    "ERMRegressor": "sixfold.learners.erm",
     "LinearRegression": "sixfold.learners.linear_regression",
 }
 
-__all__ = ["Certificate", "LinearRegression", "__version__"]
+__all__ = ["Certificate", "ERMRegressor", "LinearRegression", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,13 +7,15 @@ with a sentence that names the column, row or parameter and says what to do.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_n_features, check_array, validate_data
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array
 
 from sixfold.data.blocks import MemoryBlocks
 from sixfold.errors import InputError
@@ -57,9 +59,11 @@ class TrainingData:
 
 
 def check_training(
-    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True, one_target: bool = False
 ) -> TrainingData:
     """Return the table in the form solvers read; NaN and infinity are looked for separately.
+
+    With ``one_target``, y has to be one column.
 
     Sets ``n_features_in_`` and ``feature_names_in_`` on the estimator, or compares with them if not ``reset``.
     """
@@ -69,6 +73,17 @@ def check_training(
         )
     X = _check_table(estimator, X, reset)
     y, single = _check_target(y, X)
+    if one_target and not single:
+        if y.shape[1] > 1:
+            raise InputError(
+                f"y has {y.shape[1]} columns, but {type(estimator).__name__} predicts one. Fit one model a column."
+            )
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Pass y.ravel() to silence this.",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        single = True
     weight = check_weight(sample_weight, X.shape[0])
     return TrainingData(X, y, weight, single, column_names(estimator))
 
@@ -148,7 +163,7 @@ def require_finite(values: Any, name: str, columns: list[str] | None = None) -> 
 
 def _check_table(estimator: Any, X: Any, reset: bool) -> Any:
     try:
-        validate_data(estimator, X, reset=reset, skip_check_array=True)  # names of the columns
+        _check_feature_names(estimator, X, reset=reset)
         array = check_array(
             _to_array(X),
             accept_sparse="csr",
@@ -196,9 +211,9 @@ def _to_array(values: Any) -> Any:
     if not isinstance(frame, nw.DataFrame | nw.Series):
         return values
     if isinstance(frame, nw.DataFrame):
-        for number, name in enumerate(frame.columns):
-            if not (frame[name].dtype.is_numeric() or frame[name].dtype == nw.Boolean):
-                _refuse_column(name, number, frame[name].to_numpy())
+        for number, column in enumerate(frame.iter_columns()):
+            if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+                _refuse_column(column.name, number, column.to_numpy())
     return frame.to_numpy()
 
 

@@ -68,7 +68,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         problem = self._problem()
-        data = check_training(self, X, y, sample_weight)
+        data = self._check(X, y, sample_weight)
         blocks = data.blocks()
         solver = choose(self.solver, problem, blocks, self._solvers())
         if not solver.notices_nonfinite:
@@ -87,6 +87,9 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         self._warn_of_dependence(solution, data.names)
         budget.conclude(self.certificate_)
         return self
+
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        return check_training(self, X, y, sample_weight)
 
     def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:
         """Set the fitted attributes."""
@@ -147,8 +150,10 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         data = check_training(self, X, y, sample_weight, reset=False)
         data.require_finite()
         w, b = self._parameters()
-        certificate = self.certificate_
-        return self._problem().certify(certificate.kind, w, b, data.float64().blocks(), certificate.tolerance)
+        kind, tolerance = self.certificate_.kind, self.certificate_.tolerance
+        dual = getattr(self, "dual_", None)
+        dual = None if dual is None else dual[:, None]
+        return self._problem().certify(kind, w, b, data.float64().blocks(), tolerance, dual)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

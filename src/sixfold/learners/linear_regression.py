@@ -26,6 +26,9 @@ from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solver
+from sixfold.solvers.least_squares import solve_moments
+from sixfold.solvers.moments import block_moments
+from sixfold.solvers.registry import all_solvers
 
 Array = NDArray[Any]
 
@@ -140,9 +143,7 @@ class LinearRegression(RegressorMixin, LinearModel):
         return Problem(LOSSES["squared"], penalty, alpha, bool(self.fit_intercept))
 
     def _solvers(self) -> list[Solver]:
-        from sixfold.solvers.least_squares import LeastSquares
-
-        return [LeastSquares()]
+        return all_solvers(random_state=self.random_state)
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -171,9 +172,6 @@ class LinearRegression(RegressorMixin, LinearModel):
         What is kept is the mean and the products of all pairs of columns, which add up, so the order of the batches
         does not matter beyond rounding. Needs no penalty or "l2". A call of ``fit`` forgets everything.
         """
-        from sixfold.solvers.least_squares import solve_moments
-        from sixfold.solvers.moments import block_moments
-
         problem = self._problem()
         if not problem.penalty.quadratic:
             raise InputError(

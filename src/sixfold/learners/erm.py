@@ -1,0 +1,195 @@
+"""The general recipe: any loss, any penalty, any solver that fits them.
+
+    minimise  alpha * penalty(w) + (1 / n) sum_i loss(w.x_i + b, y_i)
+
+With weights, 1/n becomes weight_i / sum of weights. The named learners are special cases of this one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from sixfold.data.checks import TrainingData, check_training
+from sixfold.errors import InputError, check_number, check_option
+from sixfold.learners.linear_model import LinearModel, with_callbacks
+from sixfold.risk.losses import LOSSES
+from sixfold.risk.penalties import make_penalty
+from sixfold.risk.problem import Problem
+from sixfold.solvers.base import Solution, Solver
+from sixfold.solvers.registry import all_solvers
+
+Array = NDArray[Any]
+
+
+class ERMRegressor(RegressorMixin, LinearModel):
+    """Predict numbers by a linear function, with the loss, penalty and solver of your choice.
+
+    Minimises ``alpha * penalty(w) + mean_i loss(w.x_i + b, y_i)``.
+
+    Parameters
+    ----------
+    loss : {"squared", "absolute", "cubed"}, default="squared"
+        ``(s - y)**2 / 2``, ``|s - y|`` or ``|s - y|**3 / 3`` of the score s.
+    penalty : {None, "l2", "l1", "elasticnet"}, default=None
+        ``|w|**2 / 2``, ``|w|_1``, or the mixture of both by ``l1_ratio``.
+    alpha : float, default=1e-4
+        How much the penalty counts.
+    l1_ratio : float, default=0.5
+        The share of the absolute values in "elasticnet".
+    fit_intercept : bool, default=True
+        Whether to fit b. It is never penalised.
+    solver : str, default="auto"
+        "direct" and "cg" (squared loss), "coordinate" (squared loss with absolute values in the penalty),
+        "newton" (smooth loss), "interior_point" (absolute loss), "gd", "sgd", "minibatch" (everything).
+        "auto" takes the first that fits; ``solver_`` says which.
+    tol : float, default=1e-6
+        Stop when the certified gap is below ``tol`` times the objective of the constant model.
+    max_iter : int, default=1000
+        Most iterations (epochs).
+    time_limit : float, default=None
+        Most seconds; the best model so far is kept.
+    callbacks : sequence of callables, default=None
+        Called with a record (iteration, seconds, objective, gap) after every iteration; True stops the fit.
+    learning_rate : {"auto", "constant", "decay", "invscaling"}, default="auto"
+        For "gd", "sgd", "minibatch": the step after t updates is ``eta0``, ``eta0 / (1 + decay t)`` or
+        ``eta0 / (t + 1)**power_t``.
+    eta0 : float, default=None
+        The first step; None finds one from the data.
+    power_t : float, default=0.5
+        The exponent of "invscaling".
+    average : bool or int, default=False
+        Return the average of the iterates, of all or of those after so many updates.
+    shuffle : bool, default=True
+        Visit the rows in a new random order in every epoch.
+    batch_size : int, default=32
+        Rows an update of "minibatch".
+    random_state : int, default=0
+        The seed of the shuffling.
+    n_jobs : int, default=None
+        Threads for the native loops; None or -1 for all.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    certificate_ : Certificate
+        How far from the least possible objective the fit is at most.
+    dual_ : ndarray of shape (n_samples,)
+        The dual point behind the certificate, where the solver has one ("interior_point").
+    solver_, n_iter_, history_
+        What was used, the iterations it took, and one record for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sixfold import ERMRegressor
+    >>> X = np.arange(6.0)[:, None]
+    >>> y = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 50.0])  # the last one is an outlier
+    >>> ERMRegressor(loss="absolute").fit(X, y).coef_.round(3)
+    array([1.])
+    """
+
+    def __init__(
+        self,
+        loss: str = "squared",
+        *,
+        penalty: str | None = None,
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        callbacks: Any = None,
+        learning_rate: str = "auto",
+        eta0: float | None = None,
+        power_t: float = 0.5,
+        average: bool | int = False,
+        shuffle: bool = True,
+        batch_size: int = 32,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.callbacks = callbacks
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.power_t = power_t
+        self.average = average
+        self.shuffle = shuffle
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _problem(self) -> Problem:
+        check_option("loss", self.loss, [name for name, loss in LOSSES.items() if loss.labels == "real"])
+        check_number("alpha", self.alpha, at_least=0)
+        alpha = 0.0 if self.penalty is None else float(self.alpha)
+        penalty = make_penalty(self.penalty, self.l1_ratio)
+        return Problem(LOSSES[self.loss], penalty, alpha, bool(self.fit_intercept))
+
+    def _solvers(self) -> list[Solver]:
+        return all_solvers(
+            learning_rate=self.learning_rate,
+            eta0=self.eta0,
+            power_t=self.power_t,
+            average=self.average,
+            shuffle=self.shuffle,
+            batch_size=self.batch_size,
+            random_state=self.random_state,
+        )
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            The columns to predict from.
+        y : array of shape (n_samples,)
+            The numbers to predict.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+
+        Returns
+        -------
+        ERMRegressor
+            The fitted model itself.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        return check_training(self, X, y, sample_weight, one_target=True)
+
+    def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:
+        super()._keep(solution, single_target, dtype)
+        self.__dict__.pop("dual_", None)
+        if "dual" in solution.details:
+            self.dual_ = solution.details["dual"][:, 0]
+
+    def predict(self, X: Any) -> Array:
+        """Return w.x + b for each row.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.decision_scores(X)

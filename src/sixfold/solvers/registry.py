@@ -1,0 +1,16 @@
+"""All solvers, in the order in which ``solver="auto"`` would rather use them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sixfold.solvers.base import Solver
+from sixfold.solvers.conjugate_gradient import ConjugateGradient
+from sixfold.solvers.interior_point import InteriorPoint
+from sixfold.solvers.least_squares import LeastSquares
+from sixfold.solvers.newton import Newton
+
+
+def all_solvers(**options: Any) -> list[Solver]:
+    """Return one of each solver; the options go to the first-order ones."""
+    return [LeastSquares(), ConjugateGradient(), Newton(), InteriorPoint()]
