@@ -146,7 +146,7 @@ class Budget:
             return True
         return gap <= self.tol * scale or self.exhausted()
 
-    def conclude(self, certificate: Certificate, advice: str = "") -> None:
+    def conclude(self, certificate: Certificate, stacklevel: int = 2) -> None:
         """Warn of a limit that was reached, or raise the KeyboardInterrupt that was held back."""
         if self.interrupted:
             raise KeyboardInterrupt
@@ -155,4 +155,4 @@ class Budget:
                 f"Stopped by {self.stopped_by} after {len(self.history)} iterations; the best model so far was "
                 f"kept ({certificate})."
             )
-            warnings.warn(StoppedEarly(f"{text} {advice}".rstrip(), certificate), stacklevel=3)
+            warnings.warn(StoppedEarly(text, certificate), stacklevel=stacklevel)

@@ -30,7 +30,10 @@ from sixfold.solvers.base import Solution, Solver, choose, thread_limit
 
 try:  # scikit-learn 1.9 and later
     from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    FRAMES_ABOVE_FIT = 2  # of the decorated method, so that a warning points at the user's line
 except ImportError:
+    FRAMES_ABOVE_FIT = 1
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks yet."""
@@ -85,7 +88,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         self._keep(solution, data.single_target, data.X.dtype)
         self.history_ = budget.history
         self._warn_of_dependence(solution, data.names)
-        budget.conclude(self.certificate_)
+        budget.conclude(self.certificate_, stacklevel=3 + FRAMES_ABOVE_FIT)
         return self
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
@@ -107,7 +110,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         root = solution.details.get("root")
         if root is not None and root.dependent.size:
             text = describe_dependence(root, names, self.fit_intercept)
-            warnings.warn(text, RankWarning, stacklevel=4)
+            warnings.warn(text, RankWarning, stacklevel=3 + FRAMES_ABOVE_FIT)
 
     @contextmanager
     def _budget(self, data: TrainingData) -> Iterator[Budget]:

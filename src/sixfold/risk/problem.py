@@ -28,6 +28,7 @@ from sixfold.risk.losses import Loss
 from sixfold.risk.penalties import Penalty
 
 Array = NDArray[Any]
+EPS = float(np.finfo(np.float64).eps)
 
 # Columns of a sparse table up to which its d x d Gram matrix is formed to project on its columns.
 MAX_SPARSE_GRAM = 4000
@@ -134,10 +135,13 @@ class Problem:
 
         def moves(block: Block) -> Array:
             size = abs(block.X) @ np.abs(w) + np.abs(b)
-            delta = (blocks.n_columns + 2) * np.finfo(np.float64).eps * size
+            delta = (blocks.n_columns + 2) * EPS * size
             slope = np.abs(self.loss.gradient(scores(block, w, b), block.y))
             q = shares(block, blocks)
-            return np.array([(q @ (slope * delta)).sum(), (q @ delta**2).sum()])
+            # The sums behind the slope of the penalty round as well, and a small l2 magnifies that.
+            summed = abs(block.X).T @ (q[:, None] * (EPS * slope + delta))
+            magnified = np.square(summed).sum() / self.l2 if self.l2 > 0 else 0.0
+            return np.array([(q @ (slope * delta)).sum(), (q @ delta**2).sum() + magnified])
 
         first, second = blocks.reduce(moves, np.add)
         quadratic = self.loss.name == "squared" and self.l1 == 0
@@ -217,9 +221,11 @@ def _solve_gram(slope: Array, blocks: Blocks, centred: bool) -> Array | None:
 
     root = blocks.reduce(triangle, lambda a, b: np.asarray(np.linalg.qr(np.vstack([a, b]), mode="r")))
     norms = np.linalg.norm(root, axis=0)
+    # A constant column leaves rounding noise when it is centred; it must not be scaled up to length 1.
+    norms = np.where(norms <= 8 * EPS * np.abs(mean), np.abs(mean), norms)
     norms[norms == 0] = 1.0
     _, singular, rotation = np.linalg.svd(root / norms, full_matrices=False)
-    kept = singular > singular[:1] * np.finfo(float).eps * max(blocks.n_rows, blocks.n_columns)
+    kept = singular > singular[:1] * EPS * max(blocks.n_rows, blocks.n_columns)
     v = rotation[kept].T
     result = v @ ((v.T @ (slope / norms[:, None])) / singular[kept, None] ** 2) / norms[:, None]
     return result

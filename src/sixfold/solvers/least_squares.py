@@ -13,8 +13,8 @@ Dependent columns are found on the third rung, with how they follow from the oth
 the shortest are returned. Wide data (more columns than rows) are solved in the row space,
 see :mod:`sixfold.solvers.row_space`.
 
-*Certificate.* With slope g = A w - c of the objective and A = R'R its second-moment matrix, the objective lies
-exactly |R^-T g|^2 / 2 above its minimum.
+*Certificate.* With slope g of the objective and A = R'R its second-moment matrix, the objective lies exactly
+|R^-T g|^2 / 2 above its minimum; with a penalty the duality gap |g|^2 / (2 l2), which anyone can recompute, is stated.
 """
 
 from __future__ import annotations
@@ -231,7 +231,8 @@ def _solution(fit: _Fit, w: Array, b: Array, how: str, budget: Budget, blocks: B
         square = np.maximum(square, 0.0)
     penalty = 0.5 * problem.l2 * float(np.square(w).sum())
     objective = 0.5 * float(square.sum()) + penalty
-    gap = 0.5 * float(np.square(fit.root.half_solve(slope)).sum()) + 0.5 * float(np.square(off).sum())
+    left = slope / np.sqrt(problem.l2) if problem.l2 > 0 else fit.root.half_solve(slope)
+    gap = 0.5 * float(np.square(left).sum()) + 0.5 * float(np.square(off).sum())
     at_zero = fit.y2 + (moments.mean[moments.n_columns :] ** 2 if problem.fit_intercept else 0.0)
     scale = 0.5 * float(fit.y2.sum()) + 0.5e-30 * float(at_zero.sum())
     condition = fit.root.condition

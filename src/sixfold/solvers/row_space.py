@@ -7,15 +7,18 @@ With B = sqrt(q) (X - mean) and t = sqrt(q) (y - mean), the minimiser of |t - B 
 and for l2 = 0 it is the shortest of the many w that fit best. K comes from one pass over the columns: with any row
 subtracted first, K is centred afterwards by multiplying with I - 1 q' from both sides, so nothing is copied.
 
-*Certificate.* u = -l2 a / sqrt(q) is dual feasible for w = B'a, so the gap is |t - (K + l2 I) a|^2 / 2; for
-l2 = 0 the bound is what projecting the residual on the columns leaves, or the objective itself if that is smaller.
+*Certificate.* With e = t - (K + l2 I) a what the solution leaves of the equations, the duality gap at the residuals
+is e'K e / (2 l2); for l2 = 0 it is half the square of the residual's projection on the columns, or the objective
+itself if that is smaller.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
@@ -23,45 +26,84 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
-from sixfold.errors import IncompatibleError
-from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution
+from sixfold.risk.problem import Problem, shares
+from sixfold.solvers.base import Solution, single_threaded_blas
 from sixfold.solvers.roots import EPS
 
 Array = NDArray[Any]
 
-CHOLESKY_CONDITION = 1e10  # of K, the square of that of X: five digits are left to the refinement
+CHOLESKY_CONDITION = 1e10  # of K, the square of that of X: six digits, and one step of refinement for the rest
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """A wide problem seen from its rows: products K, targets t and how to come back to w and b."""
+
+    problem: Problem
+    block: Block
+    dtype: Any
+    q: Array
+    K: Array
+    target: Array
+    mean_y: Array
+
+    @classmethod
+    def of(cls, problem: Problem, blocks: Blocks, budget: Budget) -> RowSpace:
+        """Return the problem as seen from its rows."""
+        block = _whole(blocks)
+        q, Y = shares(block, blocks), np.asarray(block.y, dtype=np.float64)
+        mean_y = q @ Y if problem.fit_intercept else np.zeros(Y.shape[1])
+        root_q = np.sqrt(q)[:, None]
+        K = _row_products(block, problem.fit_intercept, budget)
+        if problem.fit_intercept:
+            Kq = K @ q
+            K = K - Kq[:, None] - Kq[None, :] + q @ Kq
+        K, target = root_q * K * root_q.T, root_q * (Y - mean_y)
+        if not (np.isfinite(K).all() and np.isfinite(target).all()):
+            raise FloatingPointError("the products of the rows are not finite")
+        return cls(problem, block, blocks.dtype, q, K, target, mean_y)
+
+    @property
+    def root_q(self) -> Array:
+        """sqrt(q) as a column."""
+        return np.sqrt(self.q)[:, None]
+
+    def weights(self, a: Array) -> Array:
+        """Return w = B'a; centring drops out, since a is orthogonal to sqrt(q)."""
+        return np.asarray(self.block.X.T @ (self.root_q * a), dtype=np.float64)
+
+    def intercept(self, w: Array) -> Array:
+        """Return the best b for these w."""
+        if not self.problem.fit_intercept:
+            return np.zeros(w.shape[1])
+        result: Array = self.mean_y - self.q @ np.asarray(self.block.X @ w, dtype=np.float64)
+        return result
+
+    def residual(self, w: Array, b: Array) -> Array:
+        """Return sqrt(q) (y - b - w.x)."""
+        scores = np.asarray(self.block.X @ w, dtype=np.float64) + b
+        return np.asarray(self.root_q * (np.asarray(self.block.y, dtype=np.float64) - scores))
+
+    def ridge_gap(self, left: Array) -> float:
+        """Return e'K e / (2 l2), the duality gap where e is left of the equations for a."""
+        return float(np.sum(left * (self.K @ left))) / (2.0 * self.problem.l2)
 
 
 def solve_in_row_space(problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
     """Return the solution of a wide problem, the shortest one if there are many."""
-    block = _whole(blocks)
-    q = np.full(blocks.n_rows, 1.0) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
-    q = q / blocks.weight_sum
-    K = _row_products(block, problem.fit_intercept, budget)
-    Y = np.asarray(block.y, dtype=np.float64)
-    mean_y = q @ Y if problem.fit_intercept else np.zeros(Y.shape[1])
-    if problem.fit_intercept:
-        Kq = K @ q
-        K = K - Kq[:, None] - Kq[None, :] + q @ Kq
-    root_q = np.sqrt(q)
-    K = root_q[:, None] * K * root_q
-    target = root_q[:, None] * (Y - mean_y)
-    if not (np.isfinite(K).all() and np.isfinite(target).all()):
-        raise FloatingPointError("the products of the rows are not finite")
-    a, how, condition = _solve_rows(K, target, problem.l2, root_q if problem.fit_intercept else None)
-    if a is None:
-        return _by_singular_values(problem, block, blocks, q, mean_y, budget)
-    w = np.asarray(block.X.T @ (root_q[:, None] * a), dtype=np.float64)
-    if problem.l2 == 0:
-        # One step of refinement: what the rounding of K left of the residual is solved for again.
-        left = root_q[:, None] * (Y - mean_y - _centred_scores(block, w, q, problem.fit_intercept)[0])
-        more, _, _ = _solve_rows(K, left, 0.0, root_q if problem.fit_intercept else None)
-        w = w if more is None else w + np.asarray(block.X.T @ (root_q[:, None] * more))
-        gap_rows = None
-    else:
-        gap_rows = target - K @ a - problem.l2 * a
-    return _certified(problem, block, blocks, q, mean_y, w, how, condition, gap_rows, budget)
+    rows = RowSpace.of(problem, blocks, budget)
+    with single_threaded_blas(blocks.n_rows):
+        a, condition = _cholesky(rows, rows.target)
+        if a is None:
+            return _by_singular_values(rows, blocks, budget)
+        w = rows.weights(a)
+        if problem.l2 > 0:
+            gap = rows.ridge_gap(rows.target - rows.K @ a - problem.l2 * a)
+            return _certified(rows, blocks, w, "Cholesky in the row space", condition, gap, budget)
+        # What the rounding of K left of the residual is solved for once more.
+        again, _ = _cholesky(rows, rows.residual(w, rows.intercept(w)))
+        w = w if again is None else w + rows.weights(again)
+        return _certified(rows, blocks, w, "Cholesky in the row space", condition, None, budget)
 
 
 def _whole(blocks: Blocks) -> Block:
@@ -69,12 +111,8 @@ def _whole(blocks: Blocks) -> Block:
     parts = list(blocks)
     if len(parts) == 1:
         return parts[0]
-    if blocks.sparse:
-        import scipy.sparse as sp
-
-        X: Any = sp.vstack([part.X for part in parts], format="csr")
-    else:
-        X = np.concatenate([part.X for part in parts])
+    tables = [part.X for part in parts]
+    X = sp.vstack(tables, format="csr") if blocks.sparse else np.concatenate(tables)
     weights = [part.weight for part in parts if part.weight is not None]
     weight = np.concatenate(weights) if weights else None
     return Block(X, np.concatenate([part.y for part in parts]), weight, 0)
@@ -88,101 +126,85 @@ def _row_products(block: Block, centred: bool, budget: Budget) -> Array:
     n, d = X.shape
     gram = np.empty((n + 1, n + 1))
     origin = np.asarray(X[0] if centred else np.zeros(d), dtype=np.float64)
-    finished = core.moments(X.T, np.empty((d, 0), X.dtype), None, np.zeros(n), origin, gram, np.inf, budget.flag)
-    if not finished:
+    empty = np.empty((d, 0), X.dtype)
+    if not core.moments(X.T, empty, None, np.zeros(n), origin, gram, np.inf, budget.flag):
         raise KeyboardInterrupt
     return gram[:n, :n]
 
 
-def _solve_rows(K: Array, target: Array, l2: float, null: Array | None) -> tuple[Array | None, str, float]:
-    """Return a with (K + l2 I) a = target by Cholesky, or None where too few digits would be left.
+def _cholesky(rows: RowSpace, target: Array) -> tuple[Array | None, float]:
+    """Return a with (K + l2 I) a = target and the condition of B; None where too few digits would be left.
 
-    ``null`` is the direction sqrt(q) that centring takes out of K. The target has no part in it, so giving it
-    the average eigenvalue makes the matrix definite and leaves a as it is.
+    Centring takes the direction sqrt(q) out of K. The target has no part in it, so giving it the average eigenvalue
+    makes the matrix definite and leaves a as it is.
     """
-    size = K.shape[0]
-    matrix = K.copy()
-    if null is not None:
-        matrix += np.trace(K) / max(size - 1, 1) * np.outer(null, null)
-    matrix.flat[:: size + 1] += l2
+    size = rows.K.shape[0]
+    matrix = rows.K.copy()
+    if rows.problem.fit_intercept:
+        matrix += np.trace(matrix) / max(size - 1, 1) * (rows.root_q * rows.root_q.T)
+    matrix.flat[:: size + 1] += rows.problem.l2
     norm = float(np.abs(matrix).sum(axis=0).max(initial=0.0))
     factor, info = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
     if info != 0 or norm == 0:
-        return None, "", np.inf
+        return None, np.inf
     reciprocal, _ = lapack.dpocon(factor, norm, uplo="L")
     condition = float(1.0 / max(reciprocal, 1e-300))
     if condition > CHOLESKY_CONDITION:
-        return None, "", condition
+        return None, condition
     a, _ = lapack.dpotrs(factor, target, lower=1)
-    return a, "Cholesky in the row space", float(np.sqrt(condition))
+    return a, float(np.sqrt(condition))
 
 
-def _centred_scores(block: Block, w: Array, q: Array, centred: bool) -> tuple[Array, Array]:
-    """Return X w less its mean, and the mean."""
-    scores = np.asarray(block.X @ w, dtype=np.float64)
-    mean = q @ scores if centred else np.zeros(w.shape[1])
-    return scores - mean, mean
-
-
-def _by_singular_values(
-    problem: Problem, block: Block, blocks: Blocks, q: Array, mean_y: Array, budget: Budget
-) -> Solution:
+def _by_singular_values(rows: RowSpace, blocks: Blocks, budget: Budget) -> Solution:
     """Return the solution from the singular values of the centred rows: for rows that nearly repeat."""
-    X = block.X.toarray() if not isinstance(block.X, np.ndarray) else block.X
-    X = np.asarray(X, dtype=np.float64)
-    root_q = np.sqrt(q)[:, None]
-    rows = root_q * (X - q @ X if problem.fit_intercept else X)
-    target = root_q * (np.asarray(block.y, dtype=np.float64) - mean_y)
-    U, singular, V = np.linalg.svd(rows, full_matrices=False)
-    kept = singular > max(rows.shape) * EPS * max(singular.max(initial=0.0), EPS * np.abs(X).max(initial=0.0))
-    U, singular, V = U[:, kept], singular[kept], V[kept]
-    w = V.T @ ((singular[:, None] * (U.T @ target)) / (singular[:, None] ** 2 + problem.l2))
-    condition = float(singular[0] / singular[-1]) if singular.size else 1.0
-    left = target - rows @ w
-    gap_rows = U @ (U.T @ left) if problem.l2 == 0 else left - problem.l2 * (U @ ((V @ w) / singular[:, None]))
-    return _certified(
-        problem, block, blocks, q, mean_y, w, "singular values", condition, gap_rows, budget, int(kept.sum())
-    )
+    X = rows.block.X
+    X = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
+    B = rows.root_q * (X - rows.q @ X if rows.problem.fit_intercept else X)
+    U, singular, V = np.linalg.svd(B, full_matrices=False)
+    noise = max(B.shape) * EPS * max(singular.max(initial=0.0), EPS * float(np.abs(X).max(initial=0.0)))
+    kept = singular > noise
+    U, singular, V = U[:, kept], singular[kept, None], V[kept]
+    l2 = rows.problem.l2
+    w = V.T @ (singular * (U.T @ rows.target) / (singular**2 + l2))
+    left = rows.target - B @ w
+    if l2 == 0:
+        gap = 0.5 * float(np.square(U.T @ left).sum())
+    else:
+        gap = rows.ridge_gap(U @ (U.T @ left - l2 * (V @ w) / singular))
+    condition = float(singular[0, 0] / singular[-1, 0]) if singular.size else 1.0
+    rank = int(kept.sum())
+    return _certified(rows, blocks, w, "singular values", condition, gap, budget, rank)
 
 
 def _certified(
-    problem: Problem,
-    block: Block,
+    rows: RowSpace,
     blocks: Blocks,
-    q: Array,
-    mean_y: Array,
     w: Array,
     how: str,
     condition: float,
-    gap_rows: Array | None,
+    gap: float | None,
     budget: Budget,
     rank: int | None = None,
 ) -> Solution:
-    w = w.astype(blocks.dtype).astype(np.float64)
-    centred, mean_score = _centred_scores(block, w, q, problem.fit_intercept)
-    b = (mean_y - mean_score).astype(blocks.dtype).astype(np.float64)
-    Y = np.asarray(block.y, dtype=np.float64)
-    residual = Y - centred - mean_score - b
-    objective = 0.5 * float((q @ residual**2).sum()) + 0.5 * problem.l2 * float(np.square(w).sum())
-    scale = 0.5 * float((q @ (Y - mean_y) ** 2).sum()) + 0.5e-30 * float((q @ Y**2).sum())
-    gap = objective if gap_rows is None else 0.5 * float(np.square(gap_rows).sum())
-    if blocks.dtype != np.float64:
+    """Return the solution with its certificate; without a gap of its own, the objective bounds it."""
+    problem = rows.problem
+    w = w.astype(rows.dtype).astype(np.float64)
+    b = rows.intercept(w).astype(rows.dtype).astype(np.float64)
+    square = np.square(rows.residual(w, b)).sum(axis=0)
+    objective = 0.5 * float(square.sum()) + 0.5 * problem.l2 * float(np.square(w).sum())
+    at_zero = float((rows.q @ np.asarray(rows.block.y, dtype=np.float64) ** 2).sum())
+    scale = 0.5 * float(np.square(rows.target).sum()) + 0.5e-30 * at_zero
+    if rows.dtype != np.float64:
         gap = problem.gap(w, b, blocks)  # the coefficients were rounded after they were solved for
-    rank = blocks.n_rows - problem.fit_intercept if rank is None else rank
+    rank = blocks.n_rows - int(problem.fit_intercept) if rank is None else rank
     notes = []
     if problem.l2 == 0:
         notes.append(
             f"{blocks.n_columns} columns but only {blocks.n_rows} rows, so many coefficients fit equally well: "
             "the shortest were chosen"
         )
-    certificate = Certificate(
-        kind="least squares",
-        objective=objective,
-        gap=min(gap, objective),
-        scale=scale,
-        tolerance=budget.tol,
-        details={"condition": condition, "rank": rank, "notes": notes},
-    )
+    details = {"condition": condition, "rank": rank, "notes": notes}
+    gap = objective if gap is None else min(gap, objective)
+    certificate = Certificate("least squares", objective, gap, scale, budget.tol, details)
     budget.record(objective, certificate.gap, scale)
-    details = {"rank": rank, "square": float((q @ residual**2).sum())}
-    return Solution(w, b, certificate, how, 1, details)
+    return Solution(w, b, certificate, how, 1, {"rank": rank, "square": square})
