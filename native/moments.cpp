@@ -4,8 +4,8 @@
 // subtracted on the way, and BLAS multiplies the buffer with itself; X is read once and never copied whole.
 // The trailing 1 makes the sums and the weight sum part of the same product.
 //
-// Rows are cut into chunks and columns into tiles by the size of the table alone, and partial sums are added in
-// order, so the result does not depend on the number of threads.
+// Rows are cut into chunks and columns into tiles by the size of the table alone, and partial sums are added
+// in order, so the result does not depend on the number of threads.
 #include "moments.hpp"
 
 #include <omp.h>
@@ -21,8 +21,8 @@ namespace sixfold {
 namespace {
 
 constexpr Index kBlockRows = 256;
-constexpr Index kTile = 384;                // columns of one tile of the Gram matrix
-constexpr Index kChunkRows = 4096;          // a chunk shorter than this is not worth its own partial sum
+constexpr Index kTile = 384;        // columns of one tile of the Gram matrix
+constexpr Index kChunkRows = 4096;  // a chunk shorter than this is not worth its own partial sum
 constexpr Index kMostChunks = 16;
 constexpr Index kPartialEntries = 1 << 22;  // 32 MB for all partial Gram matrices together
 
@@ -57,10 +57,11 @@ void pack(const Table<T>& X, const Table<T>& Y, const double* weight, const doub
   }
 }
 
-// c (wa x wb, column-major) += a' b for row-packed a (rows x wa) and b (rows x wb); only one triangle if a is b.
+// c (wa x wb, column-major) += a' b for row-packed a (rows x wa) and b (rows x wb); one triangle if a is b.
 void multiply(double* a, Index wa, double* b, Index wb, Index rows, double* c, Index stride) {
   char upper = 'U', plain = 'N', transposed = 'T';
-  int m = static_cast<int>(wa), n = static_cast<int>(wb), k = static_cast<int>(rows), ldc = static_cast<int>(stride);
+  int m = static_cast<int>(wa), n = static_cast<int>(wb), k = static_cast<int>(rows),
+      ldc = static_cast<int>(stride);
   double one = 1.0;
   if (a == b)
     blas::dsyrk(&upper, &plain, &m, &k, &one, a, &m, &one, c, &ldc);
@@ -123,7 +124,8 @@ bool moments(const Table<T>& X, const Table<T>& Y, const double* weight, const d
   return !stopped;
 }
 
-template bool moments(const Table<double>&, const Table<double>&, const double*, const double*, double*, Stop&);
+template bool moments(const Table<double>&, const Table<double>&, const double*, const double*, double*,
+                      Stop&);
 template bool moments(const Table<float>&, const Table<float>&, const double*, const double*, double*, Stop&);
 
 }  // namespace sixfold

@@ -4,9 +4,9 @@ For a minimisation problem with objective R, a certificate states
 
     R(model) = objective,   min R >= lower_bound,   gap = objective - lower_bound >= 0,
 
-so the model is at most ``gap`` worse than any other, whatever the solver did. The gap is judged against
-``scale``, the objective of the model that predicts a constant (zero without intercept): ``converged`` means
-``gap <= tolerance * scale``.
+so the model is at most ``gap`` worse than any other, whatever the solver did. The gap is judged
+against ``scale``, the objective of the model that predicts a constant (zero without intercept):
+``converged`` means ``gap <= tolerance * scale``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from typing import Any
 
 from sixfold.errors import CertificateError
 
-# Sums of n products carry a relative rounding error near sqrt(n) * 1e-16; the two sides of a check are summed
-# in different orders, so they may differ by that much and be the same number.
+# Sums of n products carry a relative rounding error near sqrt(n) * 1e-16; the two sides of a check
+# are summed in different orders, so they may differ by that much and be the same number.
 ROUNDING = 1e-11
+
+_REASONS = "Either the data are not those of the fit, or the model was changed."
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,9 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as a dictionary that JSON can hold."""
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "model"}
+        fields = {
+            f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "model"
+        }
         return fields | {
             "lower_bound": self.lower_bound,
             "relative_gap": self.relative_gap,
@@ -97,23 +101,25 @@ class Certificate:
         Raises
         ------
         CertificateError
-            If the objective differs, or if the recomputed gap is larger than the certified one beyond rounding.
+            If the objective differs, or if the recomputed gap is larger than the certified one
+            beyond rounding.
         """
         if self.model is None:
             raise CertificateError(
-                "This certificate is not attached to a model. Use `model.certificate_.verify(X, y)`."
+                "This certificate is not attached to a model. "
+                "Use `model.certificate_.verify(X, y)`."
             )
         found: Certificate = self.model._recompute_certificate(X, y, sample_weight)
         allowance = ROUNDING * max(self.scale, abs(self.objective))
         if not abs(found.objective - self.objective) <= allowance:
             raise CertificateError(
-                f"The certificate says the objective is {self.objective!r}, but on these data the model has "
-                f"{found.objective!r}. Either the data are not those of the fit, or the model was changed."
+                f"The certificate says the objective is {self.objective!r}, but on these data the "
+                f"model has {found.objective!r}. {_REASONS}"
             )
         if not found.gap <= max(2.0 * self.gap, self.details.get("rounding", allowance)):
             raise CertificateError(
-                f"The certificate claims a gap of at most {self.gap:.3g}, but the recomputed bound only "
-                f"supports {found.gap:.3g}. Either the data are not those of the fit, or the model was changed."
+                f"The certificate claims a gap of at most {self.gap:.3g}, but the recomputed "
+                f"bound only supports {found.gap:.3g}. {_REASONS}"
             )
         return found
 

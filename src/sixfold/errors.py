@@ -79,7 +79,9 @@ def check_option(parameter: str, value: Any, options: Iterable[Any]) -> None:
 The options are None, 'l1', 'l2'.
     """
     options = list(options)
-    if any(value is option or value == option for option in options if type(value) is type(option)):
+    if any(
+        value is option or value == option for option in options if type(value) is type(option)
+    ):
         return
     named = [option for option in options if isinstance(option, str)]
     near = difflib.get_close_matches(str(value), named, n=1, cutoff=0.4)

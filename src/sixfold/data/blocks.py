@@ -5,9 +5,9 @@ A solver never touches a whole table. It asks for
     blocks.map(f)             f(block) for every block, in row order, one at a time
     blocks.reduce(f, join)    join(...join(f(block_1), f(block_2))..., f(block_k))
 
-so the same solver serves an array in memory, a file larger than memory and a cluster: each is a subclass of
-:class:`Blocks` that says how to go through its blocks. In memory a block is as large as it may be, since the
-native loops share the rows of a block between threads by themselves.
+so the same solver serves an array in memory, a file larger than memory and a cluster: each is a
+subclass of :class:`Blocks` that says how to go through its blocks. In memory a block is as large
+as it may be, since the native loops share the rows of a block between threads by themselves.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Result = TypeVar("Result")
 
-# A pass over this much takes about 20 ms, so Ctrl-C and time limits are honoured promptly between blocks.
+# A pass over this much takes about 20 ms, so Ctrl-C and time limits are honoured promptly between
+# blocks.
 BLOCK_BYTES = 1 << 28
 
 

@@ -1,26 +1,27 @@
 """Losses: how wrong a score s = w.x + b is for a target y.
 
-========================  =================================  ==========================  ==================
-name                      value                              gradient in s               labels y
-========================  =================================  ==========================  ==================
-squared                   (s - y)^2 / 2                      s - y                       real
-absolute                  |s - y|                            sign(s - y)                 real
-cubed                     |s - y|^3 / 3                      (s - y) |s - y|             real
-logistic                  log(1 + exp(-y s))                 -y / (1 + exp(y s))         -1, +1
-hinge                     max(0, 1 - y s)                    -y where y s < 1            -1, +1
-squared hinge             max(0, 1 - y s)^2 / 2              -y max(0, 1 - y s)          -1, +1
-perceptron                max(0, -y s)                       -y where y s < 0            -1, +1
-softmax                   log(sum_c exp(s_c)) - s_y          softmax(s)_c - [c = y]      0 ... classes - 1
-zero one                  1 where y s <= 0                   (none: reporting only)      -1, +1
-========================  =================================  ==========================  ==================
+=============  ==========================  ==========================  =================
+name           value                       gradient in s               labels y
+=============  ==========================  ==========================  =================
+squared        (s - y)^2 / 2               s - y                       real
+absolute       |s - y|                     sign(s - y)                 real
+cubed          |s - y|^3 / 3               (s - y) |s - y|             real
+logistic       log(1 + exp(-y s))          -y / (1 + exp(y s))         -1, +1
+hinge          max(0, 1 - y s)             -y where y s < 1            -1, +1
+squared hinge  max(0, 1 - y s)^2 / 2       -y max(0, 1 - y s)          -1, +1
+perceptron     max(0, -y s)                -y where y s < 0            -1, +1
+softmax        log(sum_c exp(s_c)) - s_y   softmax(s)_c - [c = y]      0 ... classes - 1
+zero one       1 where y s <= 0            (none: reporting only)      -1, +1
+=============  ==========================  ==========================  =================
 
-The powers carry 1/p so that the gradient of the squared loss is the plain residual, which makes the stochastic
-update w <- w + eta (y - s) x of the textbooks exact.
+The powers carry 1/p so that the gradient of the squared loss is the plain residual, which makes
+the stochastic update w <- w + eta (y - s) x of the textbooks exact.
 
 *At a kink* the gradient is 0: absolute at s = y, hinge at y s = 1, perceptron at y s = 0.
 
-The conjugate is l*(u) = sup_s (u s - l(s)), infinite outside ``domain``; it turns a gradient into a lower bound
-on the whole problem (see :mod:`sixfold.risk.problem`). ``prox(v, t)`` is argmin_s l(s) + (s - v)^2 / (2 t).
+The conjugate is l*(u) = sup_s (u s - l(s)), infinite outside ``domain``; it turns a gradient into
+a lower bound on the whole problem (see :mod:`sixfold.risk.problem`). ``prox(v, t)`` is argmin_s
+l(s) + (s - v)^2 / (2 t).
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ Array = NDArray[Any]
 
 
 class Loss(ABC):
-    """One loss. All methods take and return arrays, one entry a row (for softmax, one row of scores a row).
+    """One loss. All methods take and return arrays, one entry a row.
 
-    Only ``value`` is there for every loss. The others are there where the mathematics has them; solvers name
-    the ones they need, and a pairing that lacks one is refused with its name.
+    A loss on classes (softmax) takes one row of scores a row, and its class index as y.
+
+    Only ``value`` is there for every loss. The others are there where the mathematics has them;
+    solvers name the ones they need, and a pairing that lacks one is refused with its name.
 
     Attributes
     ----------
@@ -79,9 +82,8 @@ class Loss(ABC):
         """Return the loss of each row."""
 
     def fenchel_young(self, score: Array, u: Array, y: Array) -> Array:
-        """Return value(s) + conjugate(u) - s u: never negative, zero where u is the gradient at s."""
-        gap: Array = np.maximum(self.value(score, y) + self.conjugate(u, y) - score * u, 0.0)
-        return gap
+        """Return value(s) + conjugate(u) - s u >= 0, which is zero for the gradient u at s."""
+        return np.maximum(self.value(score, y) + self.conjugate(u, y) - score * u, 0.0)
 
 
 def _outside(u: Array, low: Array, high: Array) -> NDArray[np.bool_]:
@@ -89,7 +91,7 @@ def _outside(u: Array, low: Array, high: Array) -> NDArray[np.bool_]:
     return (u < low - 1e-12) | (u > high + 1e-12)
 
 
-# -- real targets: |r|^p / p of the residual r = s - y -----------------------------------------------
+# -- real targets: |r|^p / p of the residual r = s - y ----------------------------------------
 
 
 class _PowerLoss(Loss):
@@ -176,7 +178,7 @@ class CubedLoss(_PowerLoss):
         return y + 2.0 * target / (1.0 + np.sqrt(1.0 + 4.0 * step * np.abs(target)))
 
 
-# -- labels -1 and +1: functions of the margin y s ---------------------------------------------------
+# -- labels -1 and +1: functions of the margin y s --------------------------------------------
 
 
 class _MarginLoss(Loss):
@@ -293,14 +295,15 @@ class PerceptronLoss(_MarginLoss):
         return v + y * np.clip(-y * v, 0.0, step)
 
 
-# -- classes: one score a class ----------------------------------------------------------------------
+# -- classes: one score a class ---------------------------------------------------------------
 
 
 class SoftmaxLoss(Loss):
     """Cross-entropy of the softmax: scores have one column a class, y is the class index.
 
-    The largest score is subtracted before exponentiating, so nothing overflows. ``conjugate`` takes the whole
-    vector u = p - onehot(y) and returns the negative entropy of p, infinite unless p is a distribution.
+    The largest score is subtracted before exponentiating, so nothing overflows. ``conjugate``
+    takes the whole vector u = p - onehot(y) and returns the negative entropy of p, infinite unless
+    p is a distribution.
     """
 
     name = "softmax"

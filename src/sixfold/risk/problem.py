@@ -1,17 +1,19 @@
 """The problem every parametric learner solves, and the one place that states its scaling.
 
-    R(w, b) = alpha * penalty(w) + sum_i q_i loss(w.x_i + b, y_i),     q_i = weight_i / sum_k weight_k
+    R(w, b) = alpha * penalty(w) + sum_i q_i loss(w.x_i + b, y_i),  q_i = weight_i / sum_k weight_k
 
-A learner translates its own parameters into this form. With several targets the objective is the sum over targets.
+A learner translates its own parameters into this form. With several targets the objective is the
+sum over targets.
 
-*A lower bound from any gradient.* For every u with sum_i q_i u_i = 0 (if there is an intercept) and v with
-alpha v = -sum_i q_i u_i x_i, Fenchel's inequality gives
+*A lower bound from any gradient.* For every u with sum_i q_i u_i = 0 (if there is an intercept)
+and v with alpha v = -sum_i q_i u_i x_i, Fenchel's inequality gives
 
     R(w, b) - min R  <=  sum_i q_i FY_loss(s_i, u_i) + alpha FY_penalty(w, v)
 
-where FY(s, u) = f(s) + f*(u) - s u >= 0. The terms vanish at the optimum for u_i = loss'(s_i), so that gradient,
-moved into the set where the bound is finite, is the candidate: its mean is removed; without penalty, its
-projection on the columns is removed; then it is scaled until every conjugate is finite.
+where FY(s, u) = f(s) + f*(u) - s u >= 0. The terms vanish at the optimum for u_i = loss'(s_i), so
+that gradient, moved into the set where the bound is finite, is the candidate: its mean is removed;
+without penalty, its projection on the columns is removed; then it is scaled until every conjugate
+is finite.
 """
 
 from __future__ import annotations
@@ -49,12 +51,12 @@ class Problem:
 
     @property
     def l1(self) -> float:
-        """alpha times the factor of the absolute values."""
+        """The factor of the absolute values, alpha included."""
         return self.alpha * self.penalty.l1
 
     @property
     def l2(self) -> float:
-        """alpha times the factor of half the squares."""
+        """The factor of half the squares, alpha included."""
         return self.alpha * self.penalty.l2
 
     def objective(self, w: Array, b: Array, blocks: Blocks) -> float:
@@ -67,7 +69,7 @@ class Problem:
         return self._penalty_value(w) + blocks.reduce(weighted_loss, float.__add__)
 
     def constant_objective(self, blocks: Blocks) -> float:
-        """Return the objective of predicting the mean (zero without intercept): the scale for gaps.
+        """Return the objective of predicting the mean, or zero: the scale for gaps.
 
         The last term is what rounding leaves of a constant target.
         """
@@ -89,15 +91,22 @@ class Problem:
         if self.fit_intercept:
             mean = sum(q @ part for (_, _, q), part in zip(rows, u, strict=True))
             u = [part - mean for part in u]
-        slope = sum(_transposed(block.X) @ (q[:, None] * part) for (block, _, q), part in zip(rows, u, strict=True))
+        slope = sum(
+            _transposed(block.X) @ (q[:, None] * part)
+            for (block, _, q), part in zip(rows, u, strict=True)
+        )
         if not self.penalised:
-            # What the constraint alpha v = -slope forbids: all of it, or the part below zero under w >= 0.
+            # What the constraint alpha v = -slope forbids: all of it, or the part below zero under
+            # w >= 0.
             forbidden = np.minimum(slope, 0.0) if self.penalty.positive else slope
             beta = _solve_gram(forbidden, blocks, self.fit_intercept)
             if beta is None:
                 return total  # losses and penalties are never negative
             mean_x = _mean_row(blocks) if self.fit_intercept else np.zeros(blocks.n_columns)
-            u = [part - (block.X @ beta - mean_x @ beta) for (block, _, _), part in zip(rows, u, strict=True)]
+            u = [
+                part - (block.X @ beta - mean_x @ beta)
+                for (block, _, _), part in zip(rows, u, strict=True)
+            ]
             slope = slope - forbidden
         fractions = self._feasible_fractions(u, slope, rows)
         excess = 0.0
@@ -105,7 +114,9 @@ class Problem:
             excess += float((q @ self.loss.fenchel_young(score, part * fractions, block.y)).sum())
         return min(total, excess + self._penalty_excess(w, slope * fractions))
 
-    def certify(self, kind: str, w: Array, b: Array, blocks: Blocks, tolerance: float) -> Certificate:
+    def certify(
+        self, kind: str, w: Array, b: Array, blocks: Blocks, tolerance: float
+    ) -> Certificate:
         """Return the certificate of these parameters, from the data alone."""
         return Certificate(
             kind=kind,
@@ -126,10 +137,12 @@ class Problem:
         return float(np.abs(w * slope).sum()) if self.penalty.positive else 0.0
 
     def _feasible_fractions(self, u: list[Array], slope: Array, rows: list[Any]) -> Array:
-        """Return for each score the largest t in [0, 1] for which every conjugate at t u is finite."""
+        """Return for each score the largest t <= 1 for which every conjugate at t u is finite."""
         fractions = np.ones(slope.shape[1])
         if self.penalised:
-            fractions = np.array([self.penalty.feasible_fraction(-g / self.alpha) for g in slope.T])
+            fractions = np.array(
+                [self.penalty.feasible_fraction(-g / self.alpha) for g in slope.T]
+            )
         if not hasattr(self.loss, "domain"):
             return fractions
         for part, (block, _, _) in zip(u, rows, strict=True):
@@ -142,8 +155,7 @@ class Problem:
 
 def scores(block: Block, w: Array, b: Array) -> Array:
     """Return w.x + b for the rows of a block, in float64."""
-    result: Array = np.asarray(block.X @ w, dtype=np.float64) + b
-    return result
+    return np.asarray(block.X @ w, dtype=np.float64) + b
 
 
 def _float64(values: Array) -> Array:
@@ -165,29 +177,35 @@ def _mean_row(blocks: Blocks) -> Array:
 
 
 def _solve_gram(slope: Array, blocks: Blocks, centred: bool) -> Array | None:
-    """Return the least beta with (sum_i q_i x_i x_i') beta = slope, x centred; None where d x d is out of reach."""
+    """Return the least beta with (sum_i q_i x_i x_i') beta = slope, x centred.
+
+    None where d x d is out of reach.
+    """
     mean = _mean_row(blocks) if centred else np.zeros(blocks.n_columns)
     if blocks.sparse:
         if blocks.n_columns > MAX_SPARSE_GRAM:
             return None
         gram = blocks.reduce(
-            lambda block: (block.X.T @ block.X.multiply(_shares(block, blocks)[:, None])).toarray(), np.add
+            lambda block: (
+                block.X.T @ block.X.multiply(_shares(block, blocks)[:, None])
+            ).toarray(),
+            np.add,
         ) - np.outer(mean, mean)
         values, vectors = np.linalg.eigh(gram)
         kept = values > values[-1:] * 1e-13 * max(gram.shape[0], 1)
         v = vectors[:, kept]
-        result: Array = v @ ((v.T @ slope) / values[kept, None])
-        return result
+        return v @ ((v.T @ slope) / values[kept, None])
 
     def triangle(block: Block) -> Array:
         rows = np.sqrt(_shares(block, blocks))[:, None] * (_float64(block.X) - mean)
         return np.asarray(np.linalg.qr(rows, mode="r"))
 
-    root = blocks.reduce(triangle, lambda a, b: np.asarray(np.linalg.qr(np.vstack([a, b]), mode="r")))
+    root = blocks.reduce(
+        triangle, lambda a, b: np.asarray(np.linalg.qr(np.vstack([a, b]), mode="r"))
+    )
     norms = np.linalg.norm(root, axis=0)
     norms[norms == 0] = 1.0
     _, singular, rotation = np.linalg.svd(root / norms, full_matrices=False)
     kept = singular > singular[:1] * np.finfo(float).eps * max(blocks.n_rows, blocks.n_columns)
     v = rotation[kept].T
-    result = v @ ((v.T @ (slope / norms[:, None])) / singular[kept, None] ** 2) / norms[:, None]
-    return result
+    return v @ ((v.T @ (slope / norms[:, None])) / singular[kept, None] ** 2) / norms[:, None]
