@@ -91,8 +91,7 @@ class Penalty:
         """
         if self.conjugate(v) == np.inf:
             return np.inf
-        z = self.excess(v) if self.positive else np.copysign(self.excess(v), v)
-        z = z / self.l2 if self.l2 > 0 else np.zeros_like(v)
+        z = np.copysign(self.excess(v), v) / self.l2 if self.l2 > 0 else np.zeros_like(v)
         slack = self.l1 * np.abs(w) - w * (v - self.l2 * z)
         return float(0.5 * self.l2 * np.square(w - z).sum() + np.maximum(slack, 0.0).sum())
 
