@@ -36,10 +36,11 @@ Table<T> table(const Matrix<T>& m) {
   return {m.data(), static_cast<Index>(m.shape(0)), static_cast<Index>(m.shape(1)), m.stride(0), m.stride(1)};
 }
 
-const double* weights(const std::optional<Vector>& weight, Index rows) {
-  if (!weight) return nullptr;
-  expect(static_cast<Index>(weight->shape(0)) == rows, "weight must have one entry a row");
-  return weight->data();
+// A vector with one entry a row, or null.
+const double* each_row(const std::optional<Vector>& values, Index rows) {
+  if (!values) return nullptr;
+  expect(static_cast<Index>(values->shape(0)) == rows, "weights and row shifts must have one entry a row");
+  return values->data();
 }
 
 template <class T>
@@ -47,21 +48,22 @@ void bind_moments(nb::module_& m) {
   m.def(
       "moments",
       [](const Matrix<T>& X, const Matrix<T>& Y, const std::optional<Vector>& weight, const Vector& shift,
-         OutMatrix gram, double seconds_left, const Flag& flag) {
+         const std::optional<Vector>& row_shift, OutMatrix gram, double seconds_left, const Flag& flag) {
         const Table<T> x = table(X), y = table(Y);
         const std::size_t p = X.shape(1) + Y.shape(1) + 1;
         expect(x.rows == y.rows, "X and Y must have the same rows");
         expect(shift.shape(0) == p - 1, "shift must have one entry a column of X and Y");
         expect(gram.shape(0) == p && gram.shape(1) == p, "gram must be square, columns + targets + 1");
-        const double* w = weights(weight, x.rows);
+        const double* w = each_row(weight, x.rows);
         const double* s = shift.data();
+        const double* r = each_row(row_shift, x.rows);
         double* g = gram.data();
         Stop stop(seconds_left, flag.data());
         nb::gil_scoped_release release;
-        return moments(x, y, w, s, g, stop);
+        return moments(x, y, w, s, r, g, stop);
       },
       nb::arg("X").noconvert(), nb::arg("Y").noconvert(), nb::arg("weight").none(), nb::arg("shift"),
-      nb::arg("gram").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+      nb::arg("row_shift").none(), nb::arg("gram").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
 
 template <class T>
@@ -74,7 +76,7 @@ void bind_residual_slope(nb::module_& m) {
         expect(x.rows == y.rows && target >= 0 && target < y.columns, "X and Y must fit");
         expect(static_cast<Index>(w.shape(0)) == x.columns, "w must have one entry a column");
         expect(static_cast<Index>(slope.shape(0)) == x.columns + 1, "slope must have columns + 1 entries");
-        const double* row_weight = weights(weight, x.rows);
+        const double* row_weight = each_row(weight, x.rows);
         const double* coefficients = w.data();
         double* out = slope.data();
         double square = 0.0;
@@ -99,6 +101,8 @@ NB_MODULE(core, m) {
     blas::load(dsyrk.data(), dgemm.data(), library.c_str());
   });
   m.def("threads", &sixfold::threads);
+  m.def("limit_blas_threads", &blas::limit_threads, nb::arg("most"));
+  m.def("limit_threads", &sixfold::limit_threads, nb::arg("most"));
   bind_moments<double>(m);
   bind_moments<float>(m);
   bind_residual_slope<double>(m);

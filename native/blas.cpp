@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <initializer_list>
 
@@ -41,19 +42,34 @@ void load(void* dsyrk_pointer, void* dgemm_pointer, const char* library) {
 
 bool can_limit_threads() { return set_threads != nullptr && get_threads != nullptr; }
 
-SingleThreaded::SingleThreaded() {
-  if (!can_limit_threads()) return;
-  before_ = get_threads();
-  if (before_ != 1) set_threads(1);
+int limit_threads(int most) {
+  if (!can_limit_threads()) return 0;
+  const int before = get_threads();
+  if (most > 0 && most != before) set_threads(most);
+  return before;
 }
 
-SingleThreaded::~SingleThreaded() {
-  if (can_limit_threads() && before_ != 1) set_threads(before_);
-}
+SingleThreaded::SingleThreaded() : before_(limit_threads(1)) {}
+
+SingleThreaded::~SingleThreaded() { limit_threads(before_); }
 
 }  // namespace sixfold::blas
 
-int sixfold::threads() {
-  if (blas::forked || !blas::can_limit_threads()) return 1;
-  return omp_get_max_threads();
+namespace sixfold {
+namespace {
+thread_local int most_threads = 0;
 }
+
+int limit_threads(int most) {
+  const int before = most_threads;
+  most_threads = most;
+  return before;
+}
+
+int threads() {
+  if (blas::forked || !blas::can_limit_threads()) return 1;
+  const int available = omp_get_max_threads();
+  return most_threads > 0 ? std::min(most_threads, available) : available;
+}
+
+}  // namespace sixfold

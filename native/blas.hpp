@@ -29,8 +29,11 @@ class SingleThreaded {
   SingleThreaded& operator=(const SingleThreaded&) = delete;
 
  private:
-  int before_ = 0;
+  int before_;
 };
+
+// Sets the threads of BLAS and returns how many they were; 0 where BLAS has no such control.
+int limit_threads(int most);
 
 // True where BLAS lets us set its threads, so that calling it from several threads at once is safe and fast.
 bool can_limit_threads();
@@ -42,5 +45,8 @@ namespace sixfold {
 // Threads for our own loops: OpenMP's setting (OMP_NUM_THREADS, threadpoolctl), one in a forked child,
 // whose copy of the OpenMP pool has no threads behind it.
 int threads();
+
+// At most this many of them for loops called from this thread; 0 for no limit. Returns the limit before.
+int limit_threads(int most);
 
 }  // namespace sixfold

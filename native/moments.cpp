@@ -28,8 +28,8 @@ constexpr Index kPartialEntries = 1 << 22;  // 32 MB for all partial Gram matric
 
 // Columns [from, to) of rows [first, last) of z, scaled by sqrt(weight), row after row.
 template <class T>
-void pack(const Table<T>& X, const Table<T>& Y, const double* weight, const double* shift, Index first,
-          Index last, Index from, Index to, double* out) {
+void pack(const Table<T>& X, const Table<T>& Y, const double* weight, const double* shift,
+          const double* row_shift, Index first, Index last, Index from, Index to, double* out) {
   const Index d = X.columns, dt = d + Y.columns, width = to - from;
   const Index x_end = std::min(to, d), y_begin = std::max(from, d), y_end = std::min(to, dt);
   if (X.column_stride == 1 || X.columns == 1) {
@@ -50,6 +50,9 @@ void pack(const Table<T>& X, const Table<T>& Y, const double* weight, const doub
     for (Index j = y_begin; j < y_end; ++j)
       row[j - from] = static_cast<double>(Y.row(i)[(j - d) * Y.column_stride]) - shift[j];
     if (to > dt) row[dt - from] = 1.0;
+    if (row_shift != nullptr) {
+      for (Index j = from; j < x_end; ++j) row[j - from] -= row_shift[i];
+    }
     if (weight != nullptr) {
       const double root = std::sqrt(weight[i]);
       for (Index j = 0; j < width; ++j) row[j] *= root;
@@ -57,7 +60,8 @@ void pack(const Table<T>& X, const Table<T>& Y, const double* weight, const doub
   }
 }
 
-// c (wa x wb, column-major) += a' b for row-packed a (rows x wa) and b (rows x wb); one triangle if a is b.
+// c (wa x wb, column-major) += a' b for row-packed a (rows x wa) and b (rows x wb); only one triangle if a is
+// b.
 void multiply(double* a, Index wa, double* b, Index wb, Index rows, double* c, Index stride) {
   char upper = 'U', plain = 'N', transposed = 'T';
   int m = static_cast<int>(wa), n = static_cast<int>(wb), k = static_cast<int>(rows),
@@ -72,8 +76,8 @@ void multiply(double* a, Index wa, double* b, Index wb, Index rows, double* c, I
 }  // namespace
 
 template <class T>
-bool moments(const Table<T>& X, const Table<T>& Y, const double* weight, const double* shift, double* gram,
-             Stop& stop) {
+bool moments(const Table<T>& X, const Table<T>& Y, const double* weight, const double* shift,
+             const double* row_shift, double* gram, Stop& stop) {
   const Index n = X.rows, p = X.columns + Y.columns + 1;
   const Index tiles = (p + kTile - 1) / kTile, pairs = tiles * (tiles + 1) / 2;
   const Index chunks =
@@ -102,8 +106,8 @@ bool moments(const Table<T>& X, const Table<T>& Y, const double* weight, const d
         const Index end = cut(n, chunks, chunk + 1);
         for (Index first = cut(n, chunks, chunk); first < end && !stopped; first += kBlockRows) {
           const Index last = std::min(end, first + kBlockRows);
-          pack(X, Y, weight, shift, first, last, left_from, left_to, a);
-          if (left != right) pack(X, Y, weight, shift, first, last, right_from, right_to, b);
+          pack(X, Y, weight, shift, row_shift, first, last, left_from, left_to, a);
+          if (left != right) pack(X, Y, weight, shift, row_shift, first, last, right_from, right_to, b);
           multiply(a, left_to - left_from, left == right ? a : b, right_to - right_from, last - first,
                    sum + right_from * p + left_from, p);
           if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
@@ -124,8 +128,9 @@ bool moments(const Table<T>& X, const Table<T>& Y, const double* weight, const d
   return !stopped;
 }
 
-template bool moments(const Table<double>&, const Table<double>&, const double*, const double*, double*,
-                      Stop&);
-template bool moments(const Table<float>&, const Table<float>&, const double*, const double*, double*, Stop&);
+template bool moments(const Table<double>&, const Table<double>&, const double*, const double*, const double*,
+                      double*, Stop&);
+template bool moments(const Table<float>&, const Table<float>&, const double*, const double*, const double*,
+                      double*, Stop&);
 
 }  // namespace sixfold

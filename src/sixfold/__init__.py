@@ -1,1 +1,28 @@
-"""sixfold."""
+"""sixfold: the six fundamental supervised learners, fast, exact, and each fit proves it.
+
+Names are imported when they are first used, so ``import sixfold`` costs next to nothing.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Certificate": "sixfold.certificate",
+    "LinearRegression": "sixfold.learners.linear_regression",
+}
+
+__all__ = ["Certificate", "LinearRegression", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sixfold' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -19,9 +19,9 @@ from typing import Any
 
 from sixfold.errors import CertificateError
 
-# Sums of n products carry a relative rounding error near sqrt(n) * 1e-16; the two sides of a check
+# Sums of n terms carry a relative rounding error near sqrt(n) * 1e-16; the two sides of a check
 # are summed in different orders, so they may differ by that much and be the same number.
-ROUNDING = 1e-11
+ROUNDING = 1e-12
 
 _REASONS = "Either the data are not those of the fit, or the model was changed."
 
@@ -110,13 +110,17 @@ class Certificate:
                 "Use `model.certificate_.verify(X, y)`."
             )
         found: Certificate = self.model._recompute_certificate(X, y, sample_weight)
+        # What rounding of the scores w.x + b can do to the figures is part of the recomputation.
         allowance = ROUNDING * max(self.scale, abs(self.objective))
+        allowance += found.details["objective_rounding"]
         if not abs(found.objective - self.objective) <= allowance:
             raise CertificateError(
                 f"The certificate says the objective is {self.objective!r}, but on these data the "
                 f"model has {found.objective!r}. {_REASONS}"
             )
-        if not found.gap <= max(2.0 * self.gap, self.details.get("rounding", allowance)):
+        # Rounding errors of the slope, eps times the residuals, are stretched by the condition.
+        stretched = (1e-15 * self.details.get("condition", 1.0)) ** 2 * self.objective
+        if not found.gap <= 2.0 * self.gap + found.details["gap_rounding"] + stretched:
             raise CertificateError(
                 f"The certificate claims a gap of at most {self.gap:.3g}, but the recomputed "
                 f"bound only supports {found.gap:.3g}. {_REASONS}"

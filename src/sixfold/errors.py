@@ -18,7 +18,9 @@ Every message is a sentence or two: what was given, what was expected, what to d
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import ConvergenceWarning
@@ -88,3 +90,37 @@ The options are None, 'l1', 'l2'.
     hint = f"; did you mean {near[0]!r}?" if near else "."
     listed = ", ".join(repr(option) for option in options)
     raise InputError(f"{parameter}={value!r} is not an option{hint} The options are {listed}.")
+
+
+def check_number(
+    parameter: str,
+    value: Any,
+    *,
+    at_least: float = -math.inf,
+    above: float = -math.inf,
+    optional: bool = False,
+    whole: bool = False,
+) -> None:
+    """Raise an :class:`InputError` unless ``value`` is a number in range.
+
+    None will do as well where ``optional``.
+
+    >>> check_number("alpha", -1, at_least=0)
+    Traceback (most recent call last):
+        ...
+    sixfold.errors.InputError: alpha=-1 is out of range: a number that is at least 0 is needed.
+    """
+    if value is None and optional:
+        return
+    kind = Integral if whole else Real
+    right_kind = isinstance(value, kind) and not isinstance(value, bool)
+    if right_kind and value >= at_least and value > above and not math.isnan(value):
+        return
+    wanted = "a whole number" if whole else "a number"
+    if at_least > -math.inf:
+        wanted += f" that is at least {at_least:g}"
+    if above > -math.inf:
+        wanted += f" above {above:g}"
+    problem = "is out of range" if right_kind else f"is of type {type(value).__name__}"
+    wanted += " or None" * optional
+    raise InputError(f"{parameter}={value!r} {problem}: {wanted} is needed.")

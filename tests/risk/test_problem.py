@@ -322,19 +322,21 @@ def test_gap_without_a_gram_matrix_is_the_objective(monkeypatch):
     assert problem.gap(w, b, blocks) == problem.objective(w, b, blocks)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge", "softmax"])
+@pytest.mark.parametrize("loss", ["absolute", "logistic", "hinge", "squared_hinge", "softmax"])
 def test_gap_is_useful_although_the_intercept_is_a_little_off(loss):
     # Far on the right side slopes are near 0, and taking a mean off would turn them round.
     X, y, _ = draw(LOSSES[loss])
     if loss == "softmax":
         y = np.argmax(X[:, :3], axis=1)[:, None].astype(float)
-    else:
+    elif loss != "absolute":
         y = np.where(X[:, :1] > 0.2, 1.0, -1.0)
-    problem = problem_of(loss, ("l2", False), 0.02)
+    problem = problem_of(loss, ("l2", False), 2e-3 if loss == "softmax" else 0.02)
     w, b = optimum(problem, X, y, None, 3 if loss == "softmax" else 1)
     b = b + 1e-3 * np.arange(1, b.size + 1)
     blocks = blocks_of(X, y, None)
-    assert problem.gap(w, b, blocks) <= 0.1 * problem.objective(w, b, blocks)
+    # At the kinks of the absolute loss the convention's slope 0 is seldom the optimal one.
+    share = 0.5 if loss == "absolute" else 0.1
+    assert problem.gap(w, b, blocks) <= share * problem.objective(w, b, blocks)
 
 
 @pytest.mark.parametrize("loss", [*BOUNDED, "softmax"])

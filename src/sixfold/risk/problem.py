@@ -65,7 +65,7 @@ class Problem:
 
         def weighted_loss(block: Block) -> float:
             value = self.loss.value(scores(block, w, b), self._targets(block))
-            return float((_shares(block, blocks) @ value).sum())
+            return float((shares(block, blocks) @ value).sum())
 
         return self._penalty_value(w) + blocks.reduce(weighted_loss, float.__add__)
 
@@ -79,7 +79,7 @@ class Problem:
         at_zero = self.objective(zero, origin, blocks)
         if not self.fit_intercept or self.loss.labels != "real":
             return at_zero
-        mean = blocks.reduce(lambda block: _shares(block, blocks) @ _float64(block.y), np.add)
+        mean = blocks.reduce(lambda block: shares(block, blocks) @ _float64(block.y), np.add)
         return self.objective(zero, mean, blocks) + 1e-30 * at_zero
 
     def n_scores(self, blocks: Blocks) -> int:
@@ -88,16 +88,20 @@ class Problem:
             return blocks.n_targets
         return 1 + blocks.reduce(lambda block: int(block.y.max()), max)
 
-    def gap(self, w: Array, b: Array, blocks: Blocks) -> float:
-        """Return an upper bound on R(w, b) - min R, by the inequality above."""
+    def gap(self, w: Array, b: Array, blocks: Blocks, dual: Array | None = None) -> float:
+        """Return an upper bound on R(w, b) - min R, by the inequality above.
+
+        ``dual`` is a better candidate for u than the gradient, one row of scores a row: at a kink
+        the gradient is any slope, and only the solver knows which one balances the others.
+        """
         total = self.objective(w, b, blocks)
         if not np.isfinite(total):
             return np.inf
         # Vectors as long as the table are kept, the table itself is not.
         score = _all_scores(w, b, blocks)
         y = _stack(blocks, self._targets)
-        q = _stack(blocks, lambda block: _shares(block, blocks))
-        u = _float64(self.loss.gradient(score, y))
+        q = _stack(blocks, lambda block: shares(block, blocks))
+        u = np.array(self.loss.gradient(score, y) if dual is None else dual, dtype=np.float64)
         if self.fit_intercept:
             u = BALANCE[self.loss.labels](u, y, q)
         if not self.penalised:
@@ -109,16 +113,45 @@ class Problem:
         return min(total, excess + self._penalty_excess(w, t * slope))
 
     def certify(
-        self, kind: str, w: Array, b: Array, blocks: Blocks, tolerance: float
+        self,
+        kind: str,
+        w: Array,
+        b: Array,
+        blocks: Blocks,
+        tolerance: float,
+        dual: Array | None = None,
     ) -> Certificate:
         """Return the certificate of these parameters, from the data alone."""
         return Certificate(
             kind=kind,
             objective=self.objective(w, b, blocks),
-            gap=self.gap(w, b, blocks),
+            gap=self.gap(w, b, blocks, dual),
             scale=self.constant_objective(blocks),
             tolerance=tolerance,
+            details=self._rounding(w, b, blocks),
         )
+
+    def _rounding(self, w: Array, b: Array, blocks: Blocks) -> dict[str, Any]:
+        """Return what rounding of the scores can change in objective and gap.
+
+        A score w.x + b carries an error of up to delta = d eps (|w|.|x| + |b|); the objective
+        moves by the slope times that. The gap of a quadratic problem is a square and moves by the
+        square of it only.
+        """
+
+        def moves(block: Block) -> Array:
+            size = abs(block.X) @ np.abs(w) + np.abs(b)
+            delta = (blocks.n_columns + 2) * np.finfo(np.float64).eps * size
+            slope = np.abs(self.loss.gradient(scores(block, w, b), self._targets(block)))
+            q = shares(block, blocks)
+            return np.array([(q @ (slope * delta)).sum(), (q @ delta**2).sum()])
+
+        first, second = blocks.reduce(moves, np.add)
+        quadratic = self.loss.name == "squared" and self.l1 == 0
+        return {
+            "objective_rounding": float(first + second),
+            "gap_rounding": float(10.0 * second + (0.0 if quadratic else first)),
+        }
 
     def _targets(self, block: Block) -> Array:
         return block.y[:, 0] if self.loss.labels == "class" else block.y
@@ -217,7 +250,8 @@ def _float64(values: Array) -> Array:
     return np.asarray(values, dtype=np.float64)
 
 
-def _shares(block: Block, blocks: Blocks) -> Array:
+def shares(block: Block, blocks: Blocks) -> Array:
+    """Return q for the rows of a block."""
     if block.weight is None:
         return np.full(block.y.shape[0], 1.0 / blocks.weight_sum)
     return _float64(block.weight) / blocks.weight_sum
@@ -243,7 +277,7 @@ def _slope(u: Array, q: Array, blocks: Blocks, absolute: bool = False) -> Array:
 
 
 def _mean_row(blocks: Blocks) -> Array:
-    return blocks.reduce(lambda block: np.asarray(_shares(block, blocks) @ block.X), np.add)
+    return blocks.reduce(lambda block: np.asarray(shares(block, blocks) @ block.X), np.add)
 
 
 def _gram_solver(mean: Array, blocks: Blocks) -> Callable[[Array], Array] | None:
@@ -275,7 +309,7 @@ def _lengths(norms: Array) -> Array:
 
 def _sparse_gram(blocks: Blocks) -> Array:
     def part(block: Block) -> Array:
-        weighted = block.X.multiply(_shares(block, blocks)[:, None]).tocsr()
+        weighted = block.X.multiply(shares(block, blocks)[:, None]).tocsr()
         return np.asarray((block.X.T @ weighted).toarray(), dtype=np.float64)
 
     return blocks.reduce(part, np.add)
@@ -285,7 +319,7 @@ def _root(mean: Array, blocks: Blocks) -> Array:
     """Return the triangle R with R'R = sum_i q_i (x_i - mean) (x_i - mean)'."""
 
     def triangle(block: Block) -> Array:
-        rows = np.sqrt(_shares(block, blocks))[:, None] * (_float64(block.X) - mean)
+        rows = np.sqrt(shares(block, blocks))[:, None] * (_float64(block.X) - mean)
         return np.asarray(np.linalg.qr(rows, mode="r"))
 
     def join(first: Array, second: Array) -> Array:

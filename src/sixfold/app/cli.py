@@ -1,0 +1,72 @@
+"""``python -m sixfold``: every learner on built-in data, in one table.
+
+Each learner is fitted on three quarters of the rows and scored on the rest (R-squared for numbers, share of right
+answers for classes).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sixfold.data.examples import Example, load_example
+from sixfold.learners.registry import LEARNERS, Demonstration, Learner
+
+HEADER = ("learner", "data", "held-out score", "seconds", "solver", "certificate")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One line of the table, and the model behind it."""
+
+    cells: tuple[str, ...]
+    model: Any
+    example: Example
+
+
+def main() -> int:
+    """Fit every learner, print the table and the coefficients of linear regression."""
+    print("sixfold: every learner on built-in data, fitted on 75% of the rows, scored on the rest\n")
+    outcomes = [
+        show(learner, demonstration) for learner in LEARNERS for demonstration in learner.demonstrations
+    ]
+    print(format_table(HEADER, [outcome.cells for outcome in outcomes]))
+    for outcome in outcomes:
+        if hasattr(outcome.model, "summary"):
+            print(f"\n{outcome.cells[0]} on {outcome.example.name}: {outcome.example.about}\n")
+            print(outcome.model.summary())
+            break
+    return 0
+
+
+def show(learner: Learner, demonstration: Demonstration) -> Outcome:
+    """Fit one learner on one built-in table and score it on rows it has not seen."""
+    from sklearn.model_selection import train_test_split
+
+    example = load_example(demonstration.example)
+    X, X_test, y, y_test = train_test_split(example.X, example.y, random_state=0)
+    model = learner.make(**demonstration.parameters)
+    start = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - start
+    if hasattr(model, "feature_names_in_") is False:
+        model.feature_names_in_ = example.columns
+    cells = (
+        f"{learner.name} ({demonstration.title})",
+        example.name,
+        f"{model.score(X_test, y_test):.3f}",
+        f"{seconds:.3f}",
+        model.solver_,
+        str(model.certificate_),
+    )
+    return Outcome(cells, model, example)
+
+
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return the rows under the header, columns aligned."""
+    widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [header, *rows]]
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join(line.rstrip() for line in [lines[0], rule, *lines[1:]])

@@ -1,0 +1,66 @@
+"""Built-in data: small real tables that come with scikit-learn, and tables made by formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.errors import check_option
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A table with a target.
+
+    Attributes
+    ----------
+    name : str
+    X : ndarray of shape (rows, columns)
+    y : ndarray of shape (rows,)
+    columns : list of str
+    task : {"regression", "classification"}
+    about : str
+        One sentence: what the rows are and what is predicted.
+    """
+
+    name: str
+    X: Array
+    y: Array
+    columns: list[str]
+    task: Literal["regression", "classification"]
+    about: str
+
+
+def _diabetes() -> Example:
+    from sklearn.datasets import load_diabetes
+
+    bunch = load_diabetes(scaled=False)
+    about = "442 patients: the progress of diabetes after a year, from age, sex, body mass, pressure and blood."
+    return Example("diabetes", bunch.data, bunch.target, list(bunch.feature_names), "regression", about)
+
+
+def _wampler() -> Example:
+    """Return the polynomial of Wampler (1970): exact integers, and columns that are nearly dependent."""
+    x = np.arange(21.0)
+    X = np.column_stack([x**k for k in range(1, 6)])
+    about = "21 values of 1 + x + x^2 + x^3 + x^4 + x^5: a known hard case for least squares (NIST Wampler1)."
+    return Example("wampler", X, 1.0 + X.sum(axis=1), [f"x^{k}" for k in range(1, 6)], "regression", about)
+
+
+EXAMPLES: dict[str, Callable[[], Example]] = {"diabetes": _diabetes, "wampler": _wampler}
+
+
+def load_example(name: str) -> Example:
+    """Return the built-in table of that name.
+
+    >>> load_example("wampler").X.shape
+    (21, 5)
+    """
+    check_option("example", name, EXAMPLES)
+    return EXAMPLES[name]()

@@ -1,0 +1,156 @@
+"""What all linear learners share: from a table to a certified w and b, and back to predictions.
+
+One fit is
+
+    check the table -> state the problem -> choose a solver -> solve within a budget -> keep and certify
+
+A learner adds what makes it itself: its parameters, its loss, and how scores become answers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from sixfold.budget import Budget, Record
+from sixfold.certificate import Certificate
+from sixfold.data.checks import TrainingData, check_rows, check_training
+from sixfold.errors import InputError, RankWarning, check_number
+from sixfold.learners.diagnosis import describe_dependence
+from sixfold.risk.problem import Problem
+from sixfold.solvers.base import Solution, Solver, choose, thread_limit
+
+try:  # scikit-learn 1.9 and later
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in where scikit-learn has no callbacks yet."""
+
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method as it is."""
+        return method
+
+
+Array = NDArray[Any]
+
+
+class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
+    """A learner whose scores are w.x + b."""
+
+    fit_intercept: bool
+    solver: str
+    tol: float
+    max_iter: int
+    time_limit: float | None
+    callbacks: Sequence[Callable[[Record], Any]] | None
+    n_jobs: int | None = None
+
+    coef_: Array
+    intercept_: Any
+    certificate_: Certificate
+
+    @abstractmethod
+    def _problem(self) -> Problem:
+        """Return the problem that the parameters state."""
+
+    @abstractmethod
+    def _solvers(self) -> list[Solver]:
+        """Return the solvers this learner may use, the preferred ones first."""
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        problem = self._problem()
+        data = check_training(self, X, y, sample_weight)
+        blocks = data.blocks()
+        solver = choose(self.solver, problem, blocks, self._solvers())
+        if not solver.notices_nonfinite:
+            data.require_finite()
+        with self._budget(data) as budget, thread_limit(self.n_jobs):
+            try:
+                solution = solver.solve(problem, blocks, budget)
+            except FloatingPointError as error:
+                data.require_finite()
+                raise InputError(
+                    "The values are so large that their squares overflow. Divide the columns (or y) by a "
+                    "power of ten first."
+                ) from error
+        self._keep(solution, data.single_target, data.X.dtype)
+        self.history_ = budget.history
+        self._warn_of_dependence(solution, data.names)
+        budget.conclude(self.certificate_)
+        return self
+
+    def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:
+        """Set the fitted attributes."""
+        coef, intercept = solution.w.T.astype(dtype), solution.b.astype(dtype)
+        if not self.fit_intercept:
+            intercept = np.zeros_like(intercept)
+        self.coef_ = np.ascontiguousarray(coef[0] if single_target else coef)
+        self.intercept_ = intercept[0] if single_target else intercept
+        self.solver_ = solution.solver
+        self.n_iter_ = solution.n_iter
+        self.certificate_ = solution.certificate.bind(self)
+        self._found = solution.details
+
+    def _warn_of_dependence(self, solution: Solution, names: list[str]) -> None:
+        root = solution.details.get("root")
+        if root is not None and root.dependent.size:
+            text = describe_dependence(root, names, self.fit_intercept)
+            warnings.warn(text, RankWarning, stacklevel=4)
+
+    @contextmanager
+    def _budget(self, data: TrainingData) -> Iterator[Budget]:
+        """Return the budget that the parameters state; scikit-learn's own callbacks hear of it too."""
+        check_number("tol", self.tol, at_least=0)
+        check_number("max_iter", self.max_iter, at_least=1, whole=True, optional=True)
+        check_number("time_limit", self.time_limit, above=0, optional=True)
+        callbacks = list(self.callbacks or ())
+        context = None
+        if hasattr(self, "_skl_callbacks"):
+            context = self._init_callback_context(max_subtasks=self.max_iter)
+            context.call_on_fit_task_begin(estimator=self, X=data.X, y=data.y)
+
+            def tell(record: Record) -> bool:
+                step = context.subcontext(task_name="iteration")
+                step.call_on_fit_task_begin(estimator=self)
+                return bool(step.call_on_fit_task_end(estimator=self))
+
+            callbacks.append(tell)
+        with Budget(self.tol, self.max_iter, self.time_limit, callbacks) as budget:
+            yield budget
+        if context is not None:
+            context.call_on_fit_task_end(estimator=self, X=data.X, y=data.y)
+
+    def decision_scores(self, X: Any) -> Array:
+        """Return w.x + b for rows that are checked first."""
+        check_is_fitted(self, "coef_")
+        X = check_rows(self, X)
+        scores: Array = np.asarray(X @ self.coef_.T) + self.intercept_
+        return scores
+
+    def _parameters(self) -> tuple[Array, Array]:
+        """Return w (columns x scores) and b (scores) in float64 from the public attributes."""
+        w = np.atleast_2d(np.asarray(self.coef_, dtype=np.float64)).T
+        return w, np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), w.shape[1]).copy()
+
+    def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        """Return the certificate of the public attributes, from the data alone."""
+        check_is_fitted(self, "coef_")
+        data = check_training(self, X, y, sample_weight, reset=False)
+        data.require_finite()
+        w, b = self._parameters()
+        certificate = self.certificate_
+        return self._problem().certify(certificate.kind, w, b, data.float64().blocks(), certificate.tolerance)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,59 @@
+"""Every learner, once: the command line, the contract tests and the documentation all go through this list.
+
+A learner that is public but not listed here fails ``tests/contracts/test_registry.py``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Task = Literal["regression", "classification"]
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """Parameters worth showing, and the built-in table to show them on."""
+
+    title: str
+    example: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Learner:
+    """One learner and how to show it."""
+
+    name: str
+    module: str
+    task: Task
+    demonstrations: tuple[Demonstration, ...]
+
+    def make(self, **parameters: Any) -> Any:
+        """Return an unfitted learner with these parameters."""
+        return getattr(importlib.import_module(self.module), self.name)(**parameters)
+
+
+LEARNERS: tuple[Learner, ...] = (
+    Learner(
+        "LinearRegression",
+        "sixfold.learners.linear_regression",
+        "regression",
+        (
+            Demonstration("least squares", "diabetes"),
+            Demonstration("ridge", "diabetes", {"penalty": "l2", "alpha": 0.1}),
+            Demonstration("lasso", "diabetes", {"penalty": "l1", "alpha": 1.0}),
+        ),
+    ),
+    Learner(
+        "ERMRegressor",
+        "sixfold.learners.erm",
+        "regression",
+        (
+            Demonstration("absolute loss", "diabetes", {"loss": "absolute"}),
+            Demonstration("cubed loss", "diabetes", {"loss": "cubed"}),
+        ),
+    ),
+)

@@ -1,0 +1,120 @@
+"""Conjugate gradients for least squares on large sparse tables: only products with X are needed.
+
+    minimise  sum_i q_i |y_i - b - w.x_i|^2 / 2 + l2 |w|^2 / 2
+
+CGLS (Hestenes and Stiefel 1952; Björck 1996, 7.4) on the centred rows sqrt(q) (x - mean), which are never formed,
+with every column scaled to length 1. Started at zero it ends at the shortest solution in scaled columns. One
+target after the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget
+from sixfold.data.blocks import Blocks
+from sixfold.risk.problem import Problem, shares
+from sixfold.solvers.base import Solution
+
+Array = NDArray[Any]
+
+
+class ConjugateGradient:
+    """Conjugate gradients on the normal equations, without forming them."""
+
+    name = "cg"
+    needs = ("gradient",)
+    notices_nonfinite = False
+
+    def objection(self, problem: Problem) -> str | None:
+        """Return why this solver cannot minimise the problem, or None."""
+        if problem.loss.name != "squared":
+            return "conjugate gradients exist for the squared loss only"
+        if not problem.penalty.quadratic:
+            return "the penalty is not a square"
+        return None
+
+    def suits(self, problem: Problem, blocks: Blocks) -> bool:
+        """Return True: it can always be used, and is the last to be asked."""
+        return True
+
+    def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
+        """Minimise the problem, one target after the other."""
+        rows = _CentredRows(problem, blocks)
+        w = np.column_stack([_descend(problem, rows, k, budget) for k in range(blocks.n_targets)])
+        w = w.astype(blocks.dtype).astype(np.float64)
+        b = (rows.mean_y - rows.mean @ w).astype(blocks.dtype).astype(np.float64)
+        certificate = problem.certify("least squares", w, b, blocks, budget.tol)
+        return Solution(w, b, certificate, "conjugate gradients", len(budget.history))
+
+
+class _CentredRows:
+    """B = sqrt(q) (X - mean) / scale, as products only."""
+
+    def __init__(self, problem: Problem, blocks: Blocks) -> None:
+        self.blocks = blocks
+        zero = np.zeros(blocks.n_columns)
+        mean = sum((np.asarray(shares(block, blocks) @ block.X) for block in blocks), zero)
+        square = sum((np.asarray(shares(block, blocks) @ _squared(block.X)) for block in blocks), zero)
+        mean_y = sum((shares(block, blocks) @ block.y for block in blocks), np.zeros(blocks.n_targets))
+        self.mean = mean if problem.fit_intercept else zero
+        self.mean_y = mean_y if problem.fit_intercept else np.zeros_like(mean_y)
+        length = np.sqrt(np.maximum(square - self.mean**2, 0.0) + problem.l2)
+        self.scale = np.where(length > 0, length, 1.0)
+
+    def target(self, k: int) -> list[Array]:
+        return [np.asarray(block.y[:, k], dtype=np.float64) - self.mean_y[k] for block in self.blocks]
+
+    def apply(self, w: Array) -> list[Array]:
+        """Return (X - mean) w."""
+        return [np.asarray(block.X @ w) - self.mean @ w for block in self.blocks]
+
+    def transpose(self, rows: list[Array]) -> Array:
+        """Return (X - mean)' diag(q) rows."""
+        result = np.zeros(self.mean.size)
+        for block, part in zip(self.blocks, rows, strict=True):
+            weighted = shares(block, self.blocks) * part
+            result += block.X.T @ weighted - self.mean * weighted.sum()
+        return result
+
+    def square(self, rows: list[Array]) -> float:
+        """Return sum_i q_i rows_i^2."""
+        return sum(
+            float(shares(block, self.blocks) @ part**2) for block, part in zip(self.blocks, rows, strict=True)
+        )
+
+
+def _squared(X: Any) -> Any:
+    return X**2 if isinstance(X, np.ndarray) else X.multiply(X)
+
+
+def _descend(problem: Problem, rows: _CentredRows, target: int, budget: Budget) -> Array:
+    """Return w for one target."""
+    l2, scale = problem.l2, rows.scale
+    residual = rows.target(target)
+    worst = 0.5 * rows.square(residual)
+    w = np.zeros(scale.size)
+    slope = rows.transpose(residual) / scale
+    direction, size = slope, float(slope @ slope)
+    first = size
+    for _ in budget.iterations():
+        if size <= 1e-30 * first:
+            break
+        step = direction / scale
+        along = rows.apply(step)
+        curvature = rows.square(along) + l2 * float(step @ step)
+        length = size / curvature
+        w = w + length * step
+        residual = [r - length * part for r, part in zip(residual, along, strict=True)]
+        slope = (rows.transpose(residual) - l2 * w) / scale
+        previous, size = size, float(slope @ slope)
+        direction = slope + (size / previous) * direction
+        value = 0.5 * rows.square(residual) + 0.5 * l2 * float(w @ w)
+        # With a penalty, |slope|^2 / (2 l2) bounds the gap; without, the slope itself has to be tiny.
+        gap = 0.5 * float(np.square(slope * scale).sum()) / l2 if l2 > 0 else worst * np.sqrt(size / first)
+        if budget.record(value, gap, worst):
+            break
+    return w
