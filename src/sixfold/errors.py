@@ -81,9 +81,8 @@ def check_option(parameter: str, value: Any, options: Iterable[Any]) -> None:
 The options are None, 'l1', 'l2'.
     """
     options = list(options)
-    if any(
-        value is option or value == option for option in options if type(value) is type(option)
-    ):
+    # Equal and of the option's type: 1 is not True, and an array is not compared entry by entry.
+    if any(isinstance(value, type(option)) and value == option for option in options):
         return
     named = [option for option in options if isinstance(option, str)]
     near = difflib.get_close_matches(str(value), named, n=1, cutoff=0.4)
