@@ -144,7 +144,7 @@ class Budget:
         self.history.append(record)
         # Every callback hears of every iteration, also when an earlier one has asked to stop.
         answers = [callback(record) for callback in self.callbacks]
-        if any(answer is True for answer in answers):
+        if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
             self.stopped_by = self.stopped_by or "a callback"
             return True
         return gap <= self.tol * scale or self.exhausted()
@@ -154,8 +154,9 @@ class Budget:
         if self.interrupted:
             raise KeyboardInterrupt
         if self.stopped_by is not None and not certificate.converged:
+            count = len(self.history)
             text = (
-                f"Stopped by {self.stopped_by} after {len(self.history)} iterations; "
+                f"Stopped by {self.stopped_by} after {count} iteration{'s' * (count != 1)}; "
                 f"the best model so far was kept ({certificate})."
             )
             warnings.warn(StoppedEarly(f"{text} {advice}".rstrip(), certificate), stacklevel=3)
