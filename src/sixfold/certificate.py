@@ -70,19 +70,20 @@ class Certificate:
         return self.relative_gap <= self.tolerance
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the certificate as a dictionary that JSON can hold."""
+        """Return the certificate as a dictionary that JSON can hold; what is infinite is None."""
         fields = {
             f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "model"
         }
-        return fields | {
+        fields |= {
             "lower_bound": self.lower_bound,
             "relative_gap": self.relative_gap,
             "converged": self.converged,
         }
+        return {name: _plain(value) for name, value in fields.items()}
 
     def to_json(self) -> str:
         """Return the certificate as JSON."""
-        return json.dumps(self.to_dict(), default=lambda value: value.tolist())
+        return json.dumps(self.to_dict(), allow_nan=False)
 
     def bind(self, model: Any) -> Certificate:
         """Return this certificate attached to the fitted model it speaks of."""
@@ -131,10 +132,23 @@ class Certificate:
         """Say in plain words what is certified."""
         if self.relative_gap <= 1e-15:
             claim = "optimal to machine precision"
-        elif math.isinf(self.gap) or math.isnan(self.gap):
+        elif not math.isfinite(self.gap):
             claim = "no bound known"
-        else:
+        elif self.scale > 0:
             claim = f"within {self.relative_gap:.1g} of the optimum"
-        verdict = "" if self.converged else f", short of the {self.tolerance:.0e} asked for"
+        else:
+            claim = f"at most {self.gap:.1g} above the optimum"
+        verdict = "" if self.converged else f", short of the {self.tolerance:g} asked for"
         notes = self.details.get("notes", [])
         return "; ".join([f"{self.kind}: {claim}{verdict}", *notes])
+
+
+def _plain(value: Any) -> Any:
+    """Return the value as JSON knows it: arrays are lists, and what is not finite is None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
