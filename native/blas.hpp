@@ -4,7 +4,6 @@
 // addresses from scipy.linalg.cython_blas.__pyx_capi__.
 #pragma once
 
-
 namespace sixfold::blas {
 
 using Syrk = void(char* uplo, char* trans, int* n, int* k, double* alpha, double* a, int* lda, double* beta,

@@ -1,5 +1,5 @@
-// Residuals and their slope in double-double arithmetic: what iterative refinement needs to win back the digits
-// that the factorisation lost.
+// Residuals and their slope in double-double arithmetic: what iterative refinement needs to win back the
+// digits that the factorisation lost.
 //
 //   r_i = y_i - b - w.x_i        slope = sum_i weight_i r_i (x_i, 1)        square = sum_i weight_i r_i^2
 //

@@ -4,12 +4,13 @@ A solver asks its budget one question after every iteration::
 
     for iteration in budget.iterations():
         ...one step...
-        if budget.record(objective, gap, scale):   # writes history, calls callbacks, checks every limit
+        if budget.record(objective, gap, scale):   # history, callbacks, every limit
             break
 
-Inside ``with budget:`` Ctrl-C does not raise; it makes ``record`` and ``exhausted`` answer true, also from
-inside native loops, so that the solver can hand over the best model it has. ``conclude`` then warns of a limit,
-or raises the KeyboardInterrupt that was held back, when the estimator is complete.
+Inside ``with budget:`` Ctrl-C does not raise; it makes ``record`` and ``exhausted`` answer true,
+also from inside native loops, so that the solver can hand over the best model it has. ``conclude``
+then warns of a limit, or raises the KeyboardInterrupt that was held back, when the estimator is
+complete.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Budget:
     time_limit : float or None
         Most seconds; None for no limit.
     callbacks : sequence of callables
-        Each is called with a :class:`Record` after every iteration; one that returns True stops the fit.
+        Each is called with a :class:`Record` after every iteration; one that returns True stops
+        the fit.
     """
 
     def __init__(
@@ -141,7 +143,8 @@ class Budget:
         record = Record(len(self.history) + 1, self.seconds, float(objective), float(gap))
         self.history.append(record)
         # Every callback hears of every iteration, also when an earlier one has asked to stop.
-        if any([callback(record) is True for callback in self.callbacks]):
+        answers = [callback(record) for callback in self.callbacks]
+        if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
             self.stopped_by = self.stopped_by or "a callback"
             return True
         return gap <= self.tol * scale or self.exhausted()
@@ -151,8 +154,9 @@ class Budget:
         if self.interrupted:
             raise KeyboardInterrupt
         if self.stopped_by is not None and not certificate.converged:
+            count = len(self.history)
             text = (
-                f"Stopped by {self.stopped_by} after {len(self.history)} iterations; the best model so far was "
-                f"kept ({certificate})."
+                f"Stopped by {self.stopped_by} after {count} iteration{'s' * (count != 1)}; "
+                f"the best model so far was kept ({certificate})."
             )
             warnings.warn(StoppedEarly(text, certificate), stacklevel=stacklevel)

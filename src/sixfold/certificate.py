@@ -4,9 +4,9 @@ For a minimisation problem with objective R, a certificate states
 
     R(model) = objective,   min R >= lower_bound,   gap = objective - lower_bound >= 0,
 
-so the model is at most ``gap`` worse than any other, whatever the solver did. The gap is judged against
-``scale``, the objective of the model that predicts a constant (zero without intercept): ``converged`` means
-``gap <= tolerance * scale``.
+so the model is at most ``gap`` worse than any other, whatever the solver did. The gap is judged
+against ``scale``, the objective of the model that predicts a constant (zero without intercept):
+``converged`` means ``gap <= tolerance * scale``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from typing import Any
 
 from sixfold.errors import CertificateError
 
-# Sums of n terms carry a relative rounding error near sqrt(n) * 1e-16; the two sides of a check are summed in
-# different orders, so they may differ by that much and be the same number.
+# Sums of n terms carry a relative rounding error near sqrt(n) * 1e-16; the two sides of a check
+# are summed in different orders, so they may differ by that much and be the same number.
 ROUNDING = 1e-12
+
+_REASONS = "Either the data are not those of the fit, or the model was changed."
 
 
 @dataclass(frozen=True)
@@ -68,17 +70,20 @@ class Certificate:
         return self.relative_gap <= self.tolerance
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the certificate as a dictionary that JSON can hold."""
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "model"}
-        return fields | {
+        """Return the certificate as a dictionary that JSON can hold; what is infinite is None."""
+        fields = {
+            f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "model"
+        }
+        fields |= {
             "lower_bound": self.lower_bound,
             "relative_gap": self.relative_gap,
             "converged": self.converged,
         }
+        return {name: _plain(value) for name, value in fields.items()}
 
     def to_json(self) -> str:
         """Return the certificate as JSON."""
-        return json.dumps(self.to_dict(), default=lambda value: value.tolist())
+        return json.dumps(self.to_dict(), allow_nan=False)
 
     def bind(self, model: Any) -> Certificate:
         """Return this certificate attached to the fitted model it speaks of."""
@@ -97,26 +102,29 @@ class Certificate:
         Raises
         ------
         CertificateError
-            If the objective differs, or if the recomputed gap is larger than the certified one beyond rounding.
+            If the objective differs, or if the recomputed gap is larger than the certified one
+            beyond rounding.
         """
         if self.model is None:
             raise CertificateError(
-                "This certificate is not attached to a model. Use `model.certificate_.verify(X, y)`."
+                "This certificate is not attached to a model. "
+                "Use `model.certificate_.verify(X, y)`."
             )
         found: Certificate = self.model._recompute_certificate(X, y, sample_weight)
-        # What rounding of the scores w.x + b can do to the recomputed figures is part of the recomputation.
-        allowance = ROUNDING * max(self.scale, abs(self.objective)) + found.details["objective_rounding"]
+        # What rounding of the scores w.x + b can do to the figures is part of the recomputation.
+        allowance = ROUNDING * max(self.scale, abs(self.objective))
+        allowance += found.details["objective_rounding"]
         if not abs(found.objective - self.objective) <= allowance:
             raise CertificateError(
-                f"The certificate says the objective is {self.objective!r}, but on these data the model has "
-                f"{found.objective!r}. Either the data are not those of the fit, or the model was changed."
+                f"The certificate says the objective is {self.objective!r}, but on these data the "
+                f"model has {found.objective!r}. {_REASONS}"
             )
-        # Rounding errors of the slope, eps times the residuals, are stretched by the condition number.
+        # Rounding errors of the slope, eps times the residuals, are stretched by the condition.
         stretched = (1e-15 * self.details.get("condition", 1.0)) ** 2 * self.objective
         if not found.gap <= 2.0 * self.gap + found.details["gap_rounding"] + stretched:
             raise CertificateError(
-                f"The certificate claims a gap of at most {self.gap:.3g}, but the recomputed bound only "
-                f"supports {found.gap:.3g}. Either the data are not those of the fit, or the model was changed."
+                f"The certificate claims a gap of at most {self.gap:.3g}, but the recomputed "
+                f"bound only supports {found.gap:.3g}. {_REASONS}"
             )
         return found
 
@@ -124,10 +132,23 @@ class Certificate:
         """Say in plain words what is certified."""
         if self.relative_gap <= 1e-15:
             claim = "optimal to machine precision"
-        elif math.isinf(self.gap) or math.isnan(self.gap):
+        elif not math.isfinite(self.gap):
             claim = "no bound known"
-        else:
+        elif self.scale > 0:
             claim = f"within {self.relative_gap:.1g} of the optimum"
-        verdict = "" if self.converged else f", short of the {self.tolerance:.0e} asked for"
+        else:
+            claim = f"at most {self.gap:.1g} above the optimum"
+        verdict = "" if self.converged else f", short of the {self.tolerance:g} asked for"
         notes = self.details.get("notes", [])
         return "; ".join([f"{self.kind}: {claim}{verdict}", *notes])
+
+
+def _plain(value: Any) -> Any:
+    """Return the value as JSON knows it: arrays are lists, and what is not finite is None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

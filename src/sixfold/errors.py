@@ -81,7 +81,8 @@ def check_option(parameter: str, value: Any, options: Iterable[Any]) -> None:
 The options are None, 'l1', 'l2'.
     """
     options = list(options)
-    if any(value is option or value == option for option in options if type(value) is type(option)):
+    # Equal and of the option's type: 1 is not True, and an array is not compared entry by entry.
+    if any(isinstance(value, type(option)) and value == option for option in options):
         return
     named = [option for option in options if isinstance(option, str)]
     near = difflib.get_close_matches(str(value), named, n=1, cutoff=0.4)
@@ -99,7 +100,9 @@ def check_number(
     optional: bool = False,
     whole: bool = False,
 ) -> None:
-    """Raise an :class:`InputError` unless ``value`` is a number in range (or None where ``optional``).
+    """Raise an :class:`InputError` unless ``value`` is a number in range.
+
+    None will do as well where ``optional``.
 
     >>> check_number("alpha", -1, at_least=0)
     Traceback (most recent call last):
@@ -118,4 +121,5 @@ def check_number(
     if above > -math.inf:
         wanted += f" above {above:g}"
     problem = "is out of range" if right_kind else f"is of type {type(value).__name__}"
-    raise InputError(f"{parameter}={value!r} {problem}: {wanted}{' or None' if optional else ''} is needed.")
+    wanted += " or None" * optional
+    raise InputError(f"{parameter}={value!r} {problem}: {wanted} is needed.")

@@ -1,13 +1,15 @@
 """The native loops, built for several instruction sets; the best one this processor has is loaded.
 
-``SIXFOLD_ISA`` (``v2``, ``v3``, ``v4`` or ``plain``) asks for another. Only solvers call these loops:
-they check sizes and types first, and every loop has a plain NumPy oracle in the tests.
+``SIXFOLD_ISA`` (``v2``, ``v3``, ``v4`` or ``plain``) asks for another. Only solvers call these
+loops: they check sizes and types first, and every loop has a plain NumPy oracle in the tests.
 """
 
 import importlib
 import os
 from pathlib import Path
 from typing import Any
+
+from scipy.linalg import cython_blas
 
 from sixfold._native import cpu
 
@@ -30,8 +32,6 @@ def _choose_level() -> str:
 
 
 def _load(level: str) -> Any:
-    from scipy.linalg import cython_blas
-
     module = importlib.import_module(f"sixfold._native.{level}.core")
     pointers = cython_blas.__pyx_capi__
     module.load_blas(pointers["dsyrk"], pointers["dgemm"], cython_blas.__file__)

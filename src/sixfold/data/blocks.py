@@ -5,9 +5,9 @@ A solver never touches a whole table. It asks for
     blocks.map(f)             f(block) for every block, in row order, one at a time
     blocks.reduce(f, join)    join(...join(f(block_1), f(block_2))..., f(block_k))
 
-so the same solver serves an array in memory, a file larger than memory and a cluster: each is a subclass of
-:class:`Blocks` that says how to go through its blocks. In memory a block is as large as it may be, since the
-native loops share the rows of a block between threads by themselves.
+so the same solver serves an array in memory, a file larger than memory and a cluster: each is a
+subclass of :class:`Blocks` that says how to go through its blocks. In memory a block is as large
+as it may be, since the native loops share the rows of a block between threads by themselves.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Result = TypeVar("Result")
 
-# A pass over this much takes about 20 ms, so Ctrl-C and time limits are honoured promptly between blocks.
+# A pass over this much takes about 20 ms, so Ctrl-C and time limits are honoured promptly between
+# blocks.
 BLOCK_BYTES = 1 << 28
 
 
@@ -100,7 +101,8 @@ class MemoryBlocks(Blocks):
         self.weight_sum = float(self.n_rows if weight is None else weight.sum(dtype=np.float64))
         self.dtype = X.dtype
         self.sparse = sp.issparse(X)
-        row_bytes = X.data.nbytes / max(self.n_rows, 1) if self.sparse else X.itemsize * X.shape[1]
+        held = X.data.nbytes + X.indices.nbytes if self.sparse else X.nbytes
+        row_bytes = held / max(self.n_rows, 1)
         self.rows_per_block = rows_per_block or max(int(BLOCK_BYTES / max(row_bytes, 1)), 1)
 
     def __iter__(self) -> Iterator[Block]:
@@ -111,4 +113,15 @@ class MemoryBlocks(Blocks):
         for start in range(0, self.n_rows, self.rows_per_block):
             rows = slice(start, start + self.rows_per_block)
             weight = None if self.weight is None else self.weight[rows]
-            yield Block(self.X[rows], self.y[rows], weight, start)
+            X = _rows_of_csr(self.X, rows) if self.sparse else self.X[rows]
+            yield Block(X, self.y[rows], weight, start)
+
+
+def _rows_of_csr(X: Any, rows: slice) -> Any:
+    """Return X[rows] on the memory of X, which SciPy's own slicing copies."""
+    ends = X.indptr[rows.start : rows.stop + 1]
+    part = slice(ends[0], ends[-1])
+    # The constructor would copy what is less than half of the memory it points into.
+    block = type(X)((ends.size - 1, X.shape[1]), dtype=X.dtype)
+    block.data, block.indices, block.indptr = X.data[part], X.indices[part], ends - ends[0]
+    return block

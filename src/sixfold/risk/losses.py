@@ -1,26 +1,27 @@
 """Losses: how wrong a score s = w.x + b is for a target y.
 
-========================  =================================  ==========================  ==================
-name                      value                              gradient in s               labels y
-========================  =================================  ==========================  ==================
-squared                   (s - y)^2 / 2                      s - y                       real
-absolute                  |s - y|                            sign(s - y)                 real
-cubed                     |s - y|^3 / 3                      (s - y) |s - y|             real
-logistic                  log(1 + exp(-y s))                 -y / (1 + exp(y s))         -1, +1
-hinge                     max(0, 1 - y s)                    -y where y s < 1            -1, +1
-squared hinge             max(0, 1 - y s)^2 / 2              -y max(0, 1 - y s)          -1, +1
-perceptron                max(0, -y s)                       -y where y s < 0            -1, +1
-softmax                   log(sum_c exp(s_c)) - s_y          softmax(s)_c - [c = y]      0 ... classes - 1
-zero one                  1 where y s <= 0                   (none: reporting only)      -1, +1
-========================  =================================  ==========================  ==================
+=============  ==========================  ==========================  =================
+name           value                       gradient in s               labels y
+=============  ==========================  ==========================  =================
+squared        (s - y)^2 / 2               s - y                       real
+absolute       |s - y|                     sign(s - y)                 real
+cubed          |s - y|^3 / 3               (s - y) |s - y|             real
+logistic       log(1 + exp(-y s))          -y / (1 + exp(y s))         -1, +1
+hinge          max(0, 1 - y s)             -y where y s < 1            -1, +1
+squared hinge  max(0, 1 - y s)^2 / 2       -y max(0, 1 - y s)          -1, +1
+perceptron     max(0, -y s)                -y where y s < 0            -1, +1
+softmax        log(sum_c exp(s_c)) - s_y   softmax(s)_c - [c = y]      0 ... classes - 1
+zero one       1 where y s <= 0            (none: reporting only)      -1, +1
+=============  ==========================  ==========================  =================
 
-The powers carry 1/p so that the gradient of the squared loss is the plain residual, which makes the stochastic
-update w <- w + eta (y - s) x of the textbooks exact.
+The powers carry 1/p so that the gradient of the squared loss is the plain residual, which makes
+the stochastic update w <- w + eta (y - s) x of the textbooks exact.
 
 *At a kink* the gradient is 0: absolute at s = y, hinge at y s = 1, perceptron at y s = 0.
 
-The conjugate is l*(u) = sup_s (u s - l(s)), infinite outside ``domain``; it turns a gradient into a lower bound
-on the whole problem (see :mod:`sixfold.risk.problem`). ``prox(v, t)`` is argmin_s l(s) + (s - v)^2 / (2 t).
+The conjugate is l*(u) = sup_s (u s - l(s)), infinite outside ``domain``; it turns a gradient into
+a lower bound on the whole problem (see :mod:`sixfold.risk.problem`). ``prox(v, t)`` is argmin_s
+l(s) + (s - v)^2 / (2 t).
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ Array = NDArray[Any]
 
 
 class Loss(ABC):
-    """One loss. All methods take and return arrays, one entry a row (for softmax, one row of scores a row).
+    """One loss. All methods take and return arrays, one entry a row.
 
-    Only ``value`` is there for every loss. The others are there where the mathematics has them; solvers name
-    the ones they need, and a pairing that lacks one is refused with its name.
+    A loss on classes (softmax) takes one row of scores a row, and its class index as y.
+
+    Only ``value`` is there for every loss. The others are there where the mathematics has them;
+    solvers name the ones they need, and a pairing that lacks one is refused with its name.
 
     Attributes
     ----------
@@ -79,17 +82,20 @@ class Loss(ABC):
         """Return the loss of each row."""
 
     def fenchel_young(self, score: Array, u: Array, y: Array) -> Array:
-        """Return value(s) + conjugate(u) - s u: never negative, zero where u is the gradient at s."""
-        gap: Array = np.maximum(self.value(score, y) + self.conjugate(u, y) - score * u, 0.0)
-        return gap
+        """Return value(s) + conjugate(u) - s u >= 0, which is zero for the gradient u at s."""
+        return np.maximum(self.value(score, y) + self.conjugate(u, y) - score * u, 0.0)
+
+
+def _hair(u: Array) -> float:
+    # How far beyond the ends of a domain rounding may put a point that belongs inside.
+    return 4096.0 * float(np.finfo(u.dtype).eps)
 
 
 def _outside(u: Array, low: Array, high: Array) -> NDArray[np.bool_]:
-    # The ends themselves are inside, and so is what rounding puts a hair beyond them.
-    return (u < low - 1e-12) | (u > high + 1e-12)
+    return (u < low - _hair(u)) | (u > high + _hair(u))
 
 
-# -- real targets: |r|^p / p of the residual r = s - y -----------------------------------------------
+# -- real targets: |r|^p / p of the residual r = s - y ----------------------------------------
 
 
 class _PowerLoss(Loss):
@@ -98,8 +104,11 @@ class _PowerLoss(Loss):
     labels = "real"
 
     def domain(self, y: Array) -> tuple[Array, Array]:
-        end = np.full_like(y, np.inf)
-        return -end, end
+        return np.full(y.shape, -np.inf), np.full(y.shape, np.inf)
+
+    def fenchel_young(self, score: Array, u: Array, y: Array) -> Array:
+        # Only the residual counts; with large targets u y and u s would cancel.
+        return super().fenchel_young(score - y, u, np.zeros_like(y))
 
 
 class SquaredLoss(_PowerLoss):
@@ -146,7 +155,7 @@ class AbsoluteLoss(_PowerLoss):
         return np.where(_outside(u, *self.domain(y)), np.inf, u * y)
 
     def domain(self, y: Array) -> tuple[Array, Array]:
-        return -np.ones_like(y), np.ones_like(y)
+        return np.full(y.shape, -1.0), np.full(y.shape, 1.0)
 
     def prox(self, v: Array, step: float, y: Array) -> Array:
         return v - np.clip(v - y, -step, step)
@@ -176,7 +185,7 @@ class CubedLoss(_PowerLoss):
         return y + 2.0 * target / (1.0 + np.sqrt(1.0 + 4.0 * step * np.abs(target)))
 
 
-# -- labels -1 and +1: functions of the margin y s ---------------------------------------------------
+# -- labels -1 and +1: functions of the margin y s --------------------------------------------
 
 
 class _MarginLoss(Loss):
@@ -186,9 +195,7 @@ class _MarginLoss(Loss):
     lowest_slope: ClassVar[float] = -1.0  # phi' runs from here up to 0
 
     def domain(self, y: Array) -> tuple[Array, Array]:
-        ends = np.full_like(y, self.lowest_slope)
-        zeros = np.zeros_like(y)
-        return np.where(y > 0, ends, zeros), np.where(y > 0, zeros, -ends)
+        return np.where(y > 0, self.lowest_slope, 0.0), np.where(y > 0, 0.0, -self.lowest_slope)
 
 
 class LogisticLoss(_MarginLoss):
@@ -212,18 +219,20 @@ class LogisticLoss(_MarginLoss):
         return np.where(_outside(u, *self.domain(y)), np.inf, entropy)
 
     def prox(self, v: Array, step: float, y: Array) -> Array:
-        # Newton on the increasing function s + step l'(s) - v, kept inside [v, v + step y].
-        low, high = np.minimum(v, v + step * y), np.maximum(v, v + step * y)
-        score = 0.5 * (low + high)
+        # In the margin m the condition is m - step sigmoid(-m) = y v, whose left-hand side is
+        # convex below 0 and concave above: Newton's steps from 0 never overshoot, and even
+        # step = 1e8 takes but 22 of them.
+        rounding = 2.0 * np.finfo(v.dtype).eps
+        target, margin = y * v, np.zeros_like(v)
         for _ in range(100):
-            slope = score + step * self.gradient(score, y) - v
-            low, high = np.where(slope < 0, score, low), np.where(slope > 0, score, high)
-            newton = score - slope / (1.0 + step * self.curvature(score, y))
-            following = np.where((newton > low) & (newton < high), newton, 0.5 * (low + high))
-            if np.all(np.abs(following - score) <= 1e-15 * (1.0 + np.abs(score))):
+            pull = step * _sigmoid(-margin)
+            slope = 1.0 + pull * _sigmoid(margin)
+            excess = margin - pull - target
+            margin = margin - excess / slope
+            size = np.abs(margin) * slope + pull + np.abs(target)
+            if np.all(np.abs(excess) <= rounding * size):
                 break
-            score = following
-        return score
+        return y * margin
 
 
 class HingeLoss(_MarginLoss):
@@ -293,14 +302,16 @@ class PerceptronLoss(_MarginLoss):
         return v + y * np.clip(-y * v, 0.0, step)
 
 
-# -- classes: one score a class ----------------------------------------------------------------------
+# -- classes: one score a class ---------------------------------------------------------------
 
 
 class SoftmaxLoss(Loss):
     """Cross-entropy of the softmax: scores have one column a class, y is the class index.
 
-    The largest score is subtracted before exponentiating, so nothing overflows. ``conjugate`` takes the whole
-    vector u = p - onehot(y) and returns the negative entropy of p, infinite unless p is a distribution.
+    The largest score is subtracted before exponentiating, so nothing overflows. ``conjugate``
+    takes the whole vector u = p - onehot(y) and returns the negative entropy of p, infinite unless
+    p is a distribution; ``fenchel_young`` is then the Kullback-Leibler divergence of p from
+    softmax(s).
     """
 
     name = "softmax"
@@ -308,15 +319,15 @@ class SoftmaxLoss(Loss):
     curvature_bound = 0.5
 
     def value(self, score: Array, y: Array) -> Array:
-        top = score.max(axis=1)
-        picked = np.take_along_axis(score, _index(y), axis=1)[:, 0]
-        return np.log(np.exp(score - top[:, None]).sum(axis=1)) + (top - picked)
+        rest, top = _log_sum(score)
+        return (rest + (top - np.take_along_axis(score, _index(y), axis=1)))[:, 0]
 
     def gradient(self, score: Array, y: Array) -> Array:
-        p = softmax(score)
-        index = _index(y)
-        np.put_along_axis(p, index, np.take_along_axis(p, index, axis=1) - 1.0, axis=1)
-        return p
+        # p_y - 1 is minus the sum of the others, which keeps its digits when p_y is nearly 1.
+        u, index = softmax(score), _index(y)
+        np.put_along_axis(u, index, 0.0, axis=1)
+        np.put_along_axis(u, index, -u.sum(axis=1, keepdims=True), axis=1)
+        return u
 
     def curvature(self, score: Array, y: Array) -> Array:
         """Return the diagonal p (1 - p) of the Hessian in the scores."""
@@ -324,17 +335,25 @@ class SoftmaxLoss(Loss):
         return p * (1.0 - p)
 
     def conjugate(self, u: Array, y: Array) -> Array:
-        p = u.copy()
-        index = _index(y)
-        np.put_along_axis(p, index, np.take_along_axis(p, index, axis=1) + 1.0, axis=1)
-        wrong = (p < -1e-12).any(axis=1) | (np.abs(p.sum(axis=1) - 1.0) > 1e-9)
+        p = _add_one(u, y)
+        wrong = (p < -_hair(u)).any(axis=1) | (np.abs(p.sum(axis=1) - 1.0) > _hair(u))
         return np.where(wrong, np.inf, _times_log(np.maximum(p, 0.0)).sum(axis=1))
 
+    def fenchel_young(self, score: Array, u: Array, y: Array) -> Array:
+        p = np.maximum(_add_one(u, y), 0.0)
+        rest, top = _log_sum(score)
+        log_q = (score - top) - rest
+        # sum_c p log(p / q) - p + q, of which no term is negative
+        terms = p * (np.log(np.where(p > 0, p, 1.0)) - log_q) - p + np.exp(log_q)
+        divergence = np.maximum(terms, 0.0).sum(axis=1)
+        return np.where(np.isinf(self.conjugate(u, y)), np.inf, divergence)
 
-class ZeroOneLoss(_MarginLoss):
+
+class ZeroOneLoss(Loss):
     """One for every mistake. For reporting: nothing can be minimised by its gradient."""
 
     name = "zero_one"
+    labels = "sign"
     smooth = False
 
     def value(self, score: Array, y: Array) -> Array:
@@ -359,6 +378,21 @@ def _times_log(p: Array) -> Array:
 
 def _index(y: Array) -> NDArray[np.intp]:
     return np.asarray(y, dtype=np.intp)[:, None]
+
+
+def _add_one(u: Array, y: Array) -> Array:
+    p, index = u.copy(), _index(y)
+    np.put_along_axis(p, index, np.take_along_axis(p, index, axis=1) + 1.0, axis=1)
+    return p
+
+
+def _log_sum(score: Array) -> tuple[Array, Array]:
+    """Return (log of the sum of exp(score) over the top one, top score), as columns."""
+    index = score.argmax(axis=1)[:, None]
+    top = np.take_along_axis(score, index, axis=1)
+    others = np.exp(score - top)
+    np.put_along_axis(others, index, 0.0, axis=1)
+    return np.log1p(others.sum(axis=1, keepdims=True)), top
 
 
 LOSSES: dict[str, Loss] = {

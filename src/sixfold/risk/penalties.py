@@ -2,9 +2,10 @@
 
 With rho = ``l1_ratio`` there is one formula, of which the others are special cases:
 
-    penalty(w) = rho |w|_1 + (1 - rho) |w|^2 / 2        prox_t(v) = soft(v, t rho) / (1 + t (1 - rho))
-
-    conjugate  = sum_j max(0, |v_j| - rho)^2 / (2 (1 - rho)),   for rho = 1: 0 where all |v_j| <= 1, else infinite
+    penalty(w)   = rho |w|_1 + (1 - rho) |w|^2 / 2
+    prox_t(v)    = sign(v) max(0, |v| - t rho) / (1 + t (1 - rho))
+    conjugate(v) = sum_j max(0, |v_j| - rho)^2 / (2 (1 - rho))
+                   for rho = 1: 0 where all |v_j| <= 1, else infinite
 
 ========== =====  ================
 name       rho    penalty
@@ -15,8 +16,8 @@ elasticnet given  the formula
 none       --     0
 ========== =====  ================
 
-``positive=True`` adds the constraint w >= 0: negative entries then cost nothing in the conjugate, and the prox
-clips at zero.
+``positive=True`` adds the constraint w >= 0: negative entries then cost nothing in the conjugate,
+and the prox clips at zero.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Penalty:
 
     @property
     def quadratic(self) -> bool:
-        """Whether the penalty is a quadratic function without constraint, so that a linear system solves it."""
+        """Whether it is quadratic and without constraint, so that a linear system solves it."""
         return self.l1 == 0 and not self.positive
 
     def value(self, w: Array) -> float:
@@ -63,16 +64,14 @@ class Penalty:
 
     def subgradient(self, w: Array) -> Array:
         """Return rho sign(w) + (1 - rho) w, with sign(0) = 0."""
-        slope: Array = self.l1 * np.sign(w) + self.l2 * w
-        return slope
+        return self.l1 * np.sign(w) + self.l2 * w
 
     def prox(self, v: Array, step: float) -> Array:
         """Return argmin_w penalty(w) + |w - v|^2 / (2 step)."""
         shrunk = np.maximum((v if self.positive else np.abs(v)) - step * self.l1, 0.0)
         if not self.positive:
             shrunk = np.copysign(shrunk, v)
-        result: Array = shrunk / (1.0 + step * self.l2)
-        return result
+        return shrunk / (1.0 + step * self.l2)
 
     def conjugate(self, v: Array) -> float:
         """Return sup_w (v.w - penalty(w)), infinite outside the domain."""
@@ -84,20 +83,21 @@ class Penalty:
     def fenchel_young(self, w: Array, v: Array) -> float:
         """Return value(w) + conjugate(v) - w.v: never negative, zero where v is a slope at w.
 
-        With z the maximiser behind the conjugate this is (1 - rho)/2 |w - z|^2 + rho |w|_1 - w.(v - (1 - rho) z),
-        two terms that are never negative, so that nothing cancels. Infinite where the conjugate is.
+        With z the maximiser behind the conjugate this is
+
+            (1 - rho)/2 |w - z|^2  +  rho |w|_1 - w.(v - (1 - rho) z),
+
+        two terms that are never negative, so nothing cancels. Infinite where the conjugate is.
         """
         if self.conjugate(v) == np.inf:
             return np.inf
-        z = self.excess(v) if self.positive else np.copysign(self.excess(v), v)
-        z = z / self.l2 if self.l2 > 0 else np.zeros_like(v)
+        z = np.copysign(self.excess(v), v) / self.l2 if self.l2 > 0 else np.zeros_like(v)
         slack = self.l1 * np.abs(w) - w * (v - self.l2 * z)
         return float(0.5 * self.l2 * np.square(w - z).sum() + np.maximum(slack, 0.0).sum())
 
     def excess(self, v: Array) -> Array:
         """Return by how much each entry of v exceeds the slope of the absolute values."""
-        result: Array = np.maximum((v if self.positive else np.abs(v)) - self.l1, 0.0)
-        return result
+        return np.maximum((v if self.positive else np.abs(v)) - self.l1, 0.0)
 
     def feasible_fraction(self, v: Array) -> float:
         """Return the largest t in [0, 1] for which the conjugate at t v is finite."""

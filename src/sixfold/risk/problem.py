@@ -1,37 +1,40 @@
 """The problem every parametric learner solves, and the one place that states its scaling.
 
-    R(w, b) = alpha * penalty(w) + sum_i q_i loss(w.x_i + b, y_i),     q_i = weight_i / sum_k weight_k
+    R(w, b) = alpha * penalty(w) + sum_i q_i loss(w.x_i + b, y_i),  q_i = weight_i / sum_k weight_k
 
-A learner translates its own parameters into this form. With several targets the objective is the sum over targets.
+A learner translates its own parameters into this form. With several targets the objective is the
+sum over targets.
 
-*A lower bound from any gradient.* For every u with sum_i q_i u_i = 0 (if there is an intercept) and v with
-alpha v = -sum_i q_i u_i x_i, Fenchel's inequality gives
+*A lower bound from any gradient.* For every u with sum_i q_i u_i = 0 (if there is an intercept)
+and v with alpha v = -sum_i q_i u_i x_i, Fenchel's inequality gives
 
     R(w, b) - min R  <=  sum_i q_i FY_loss(s_i, u_i) + alpha FY_penalty(w, v)
 
-where FY(s, u) = f(s) + f*(u) - s u >= 0. The terms vanish at the optimum for u_i = loss'(s_i), so that gradient,
-moved into the set where the bound is finite, is the candidate: its mean is removed; without penalty, its
-projection on the columns is removed; then it is scaled until every conjugate is finite.
+where FY(s, u) = f(s) + f*(u) - s u >= 0. The terms vanish at the optimum for u_i = loss'(s_i), so
+that gradient, moved into the set where the bound is finite, is the candidate: it is balanced over
+the rows; without penalty, its projection on the columns is removed; then it is scaled until every
+conjugate is finite.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.certificate import Certificate
+from sixfold.certificate import ROUNDING, Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.losses import Loss
 from sixfold.risk.penalties import Penalty
 
 Array = NDArray[Any]
-EPS = float(np.finfo(np.float64).eps)
 
 # Columns of a sparse table up to which its d x d Gram matrix is formed to project on its columns.
 MAX_SPARSE_GRAM = 4000
+EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -50,71 +53,74 @@ class Problem:
 
     @property
     def l1(self) -> float:
-        """alpha times the factor of the absolute values."""
+        """The factor of the absolute values, alpha included."""
         return self.alpha * self.penalty.l1
 
     @property
     def l2(self) -> float:
-        """alpha times the factor of half the squares."""
+        """The factor of half the squares, alpha included."""
         return self.alpha * self.penalty.l2
 
     def objective(self, w: Array, b: Array, blocks: Blocks) -> float:
         """Return R(w, b); w has shape (columns, scores), b has shape (scores,)."""
 
         def weighted_loss(block: Block) -> float:
-            value = self.loss.value(scores(block, w, b), block.y)
+            value = self.loss.value(scores(block, w, b), self._targets(block))
             return float((shares(block, blocks) @ value).sum())
 
         return self._penalty_value(w) + blocks.reduce(weighted_loss, float.__add__)
 
     def constant_objective(self, blocks: Blocks) -> float:
-        """Return the objective of predicting the mean (zero without intercept): the scale for gaps.
+        """Return the objective of predicting the mean, or zero: the scale for gaps.
 
         The last term is what rounding leaves of a constant target.
         """
-        zero = np.zeros((blocks.n_columns, blocks.n_targets))
-        origin = np.zeros(blocks.n_targets)
+        origin = np.zeros(self.n_scores(blocks))
+        zero = np.zeros((blocks.n_columns, origin.size))
         at_zero = self.objective(zero, origin, blocks)
         if not self.fit_intercept or self.loss.labels != "real":
             return at_zero
         mean = blocks.reduce(lambda block: shares(block, blocks) @ _float64(block.y), np.add)
         return self.objective(zero, mean, blocks) + 1e-30 * at_zero
 
+    def n_scores(self, blocks: Blocks) -> int:
+        """Return how many scores a row has: one a target, or one a class."""
+        if self.loss.labels != "class":
+            return blocks.n_targets
+        return 1 + blocks.reduce(lambda block: int(block.y.max()), max)
+
     def gap(self, w: Array, b: Array, blocks: Blocks, dual: Array | None = None) -> float:
         """Return an upper bound on R(w, b) - min R, by the inequality above.
 
-        ``dual`` is a better candidate for u than the gradient, one row of scores a row: at a kink the gradient is
-        any slope, and only the solver knows which one balances the others.
+        ``dual`` is a better candidate for u than the gradient, one row of scores a row: at a kink
+        the gradient is any slope, and only the solver knows which one balances the others.
         """
         total = self.objective(w, b, blocks)
         if not np.isfinite(total):
             return np.inf
-        rows = [(block, scores(block, w, b), shares(block, blocks)) for block in blocks]
-        if dual is None:
-            u = [_float64(self.loss.gradient(score, block.y)) for block, score, _ in rows]
-        else:
-            u = [dual[block.start : block.start + block.y.shape[0]] for block in blocks]
+        # Vectors as long as the table are kept, the table itself is not.
+        score = _all_scores(w, b, blocks)
+        y = _stack(blocks, self._targets)
+        q = _stack(blocks, lambda block: shares(block, blocks))
+        u = np.array(self.loss.gradient(score, y) if dual is None else dual, dtype=np.float64)
         if self.fit_intercept:
-            mean = sum(q @ part for (_, _, q), part in zip(rows, u, strict=True))
-            u = [part - mean for part in u]
-        slope = sum(_transposed(block.X) @ (q[:, None] * part) for (block, _, q), part in zip(rows, u, strict=True))
+            u = BALANCE[self.loss.labels](u, y, q)
         if not self.penalised:
-            # What the constraint alpha v = -slope forbids: all of it, or the part below zero under w >= 0.
-            forbidden = np.minimum(slope, 0.0) if self.penalty.positive else slope
-            beta = _solve_gram(forbidden, blocks, self.fit_intercept)
-            if beta is None:
-                return total  # losses and penalties are never negative
-            mean_x = _mean_row(blocks) if self.fit_intercept else np.zeros(blocks.n_columns)
-            u = [part - (block.X @ beta - mean_x @ beta) for (block, _, _), part in zip(rows, u, strict=True)]
-            slope = slope - forbidden
-        fractions = self._feasible_fractions(u, slope, rows)
-        excess = 0.0
-        for (block, score, q), part in zip(rows, u, strict=True):
-            excess += float((q @ self.loss.fenchel_young(score, part * fractions, block.y)).sum())
-        return min(total, excess + self._penalty_excess(w, slope * fractions))
+            u = self._without_projection(u, q, blocks)
+        u[q == 0] = 0.0  # rows that do not count must not limit the others
+        slope = _slope(u, q, blocks)
+        t = self._penalty_fractions(slope, u, q, blocks) * self._loss_fractions(u, y)
+        excess = float((q @ self.loss.fenchel_young(score, t * u, y)).sum())
+        return min(total, excess + self._penalty_excess(w, t * slope))
 
     def certify(
-        self, kind: str, w: Array, b: Array, blocks: Blocks, tolerance: float, dual: Array | None = None
+        self,
+        kind: str,
+        w: Array,
+        b: Array,
+        blocks: Blocks,
+        tolerance: float,
+        dual: Array | None = None,
     ) -> Certificate:
         """Return the certificate of these parameters, from the data alone."""
         return Certificate(
@@ -129,16 +135,17 @@ class Problem:
     def _rounding(self, w: Array, b: Array, blocks: Blocks) -> dict[str, Any]:
         """Return what rounding of the scores can change in objective and gap.
 
-        A score w.x + b carries an error of up to delta = d eps (|w|.|x| + |b|); the objective moves by the slope
-        times that. The gap of a quadratic problem is a square and moves by the square of it only.
+        A score w.x + b carries an error of up to delta = d eps (|w|.|x| + |b|); the objective
+        moves by the slope times that. The gap of a quadratic problem is a square and moves by the
+        square of it only.
         """
 
         def moves(block: Block) -> Array:
             size = abs(block.X) @ np.abs(w) + np.abs(b)
             delta = (blocks.n_columns + 2) * EPS * size
-            slope = np.abs(self.loss.gradient(scores(block, w, b), block.y))
+            slope = np.abs(self.loss.gradient(scores(block, w, b), self._targets(block)))
             q = shares(block, blocks)
-            # The sums behind the slope of the penalty round as well, and a small l2 magnifies that.
+            # The sums behind the penalty's slope round as well, and a small l2 magnifies that.
             summed = abs(block.X).T @ (q[:, None] * (EPS * slope + delta))
             magnified = np.square(summed).sum() / self.l2 if self.l2 > 0 else 0.0
             return np.array([(q @ (slope * delta)).sum(), (q @ delta**2).sum() + magnified])
@@ -150,6 +157,9 @@ class Problem:
             "gap_rounding": float(10.0 * second + (0.0 if quadratic else first)),
         }
 
+    def _targets(self, block: Block) -> Array:
+        return block.y[:, 0] if self.loss.labels == "class" else block.y
+
     def _penalty_value(self, w: Array) -> float:
         if self.penalised:
             return self.alpha * self.penalty.value(w)
@@ -158,35 +168,90 @@ class Problem:
     def _penalty_excess(self, w: Array, slope: Array) -> float:
         if self.penalised:
             return self.alpha * self.penalty.fenchel_young(w, -slope / self.alpha)
-        return float(np.abs(w * slope).sum()) if self.penalty.positive else 0.0
+        return float(np.maximum(w * slope, 0.0).sum()) if self.penalty.positive else 0.0
 
-    def _feasible_fractions(self, u: list[Array], slope: Array, rows: list[Any]) -> Array:
-        """Return for each score the largest t in [0, 1] for which every conjugate at t u is finite."""
-        fractions = np.ones(slope.shape[1])
+    def _forbidden(self, slope: Array) -> Array:
+        """Return what a problem without penalty forbids: any slope, or one below 0 if w >= 0."""
+        return np.minimum(slope, 0.0) if self.penalty.positive else slope
+
+    def _without_projection(self, u: Array, q: Array, blocks: Blocks) -> Array:
+        """Return u moved along the columns of X until its slope is one that is not forbidden."""
+        mean = _mean_row(blocks) if self.fit_intercept else np.zeros(blocks.n_columns)
+        solve = _gram_solver(mean, blocks)
+        if solve is None:
+            return u
+        # One pass leaves eps times the condition number; the second and third remove that too.
+        for _ in range(3):
+            beta = solve(self._forbidden(_slope(u, q, blocks)))
+            u = u - _all_scores(beta, -mean @ beta, blocks)
+        return u
+
+    def _penalty_fractions(self, slope: Array, u: Array, q: Array, blocks: Blocks) -> Array:
+        """Return for each score the largest t <= 1 with a finite penalty conjugate at t u."""
         if self.penalised:
-            fractions = np.array([self.penalty.feasible_fraction(-g / self.alpha) for g in slope.T])
+            t = np.array([self.penalty.feasible_fraction(-g / self.alpha) for g in slope.T])
+        else:
+            size = _slope(np.abs(u), q, blocks, absolute=True)
+            t = (np.abs(self._forbidden(slope)) <= ROUNDING * size).all(axis=0).astype(float)
+        # The scores of a row are one vector where they share a label.
+        return np.full_like(t, t.min()) if self.loss.labels == "class" else t
+
+    def _loss_fractions(self, u: Array, y: Array) -> Array:
+        """Return for each score the largest t <= 1 with a finite loss conjugate at t u."""
         if not hasattr(self.loss, "domain"):
-            return fractions
-        for part, (block, _, _) in zip(u, rows, strict=True):
-            low, high = self.loss.domain(_float64(block.y))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                limit = np.where(part > 0, high / part, np.where(part < 0, low / part, np.inf))
-            fractions = np.minimum(fractions, limit.min(axis=0, initial=1.0))
-        return fractions
+            return np.ones(u.shape[1])
+        low, high = self.loss.domain(y)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            limit = np.where(u > 0, high / u, np.where(u < 0, low / u, np.inf))
+        return limit.min(axis=0, initial=1.0)
+
+
+# -- balance: with an intercept the candidate has sum_i q_i u_i = 0 ---------------------------
+
+
+def _remove_mean(u: Array, y: Array, q: Array) -> Array:
+    return u - q @ u
+
+
+def _even_sides(u: Array, y: Array, q: Array) -> Array:
+    """Scale the positive or the negative entries down, so that each stays between 0 and itself."""
+    up, down = np.maximum(u, 0.0), np.maximum(-u, 0.0)
+    sums = q @ up, q @ down
+    least = np.minimum(*sums)
+    share_up, share_down = (np.divide(least, x, out=np.zeros_like(x), where=x > 0) for x in sums)
+    return up * share_up - down * share_down
+
+
+def _move_probability(u: Array, y: Array, q: Array) -> Array:
+    """Take p = u + onehot(y) from the classes that have too much to those that have too little."""
+    one_hot = np.asarray(y, dtype=np.intp)[:, None] == np.arange(u.shape[1])
+    p = u + one_hot
+    have, want = q @ p, q @ one_hot
+    kept = np.where(have > want, want / np.where(have > 0, have, 1.0), 1.0)
+    missing = want - have * kept
+    if missing.sum() <= 0:
+        return u
+    freed = (p * (1.0 - kept)).sum(axis=1, keepdims=True)
+    return p * kept + freed * (missing / missing.sum()) - one_hot
+
+
+BALANCE: dict[str, Callable[[Array, Array, Array], Array]] = {
+    "real": _remove_mean,
+    "sign": _even_sides,
+    "class": _move_probability,
+}
+
+
+# -- sums over the rows ----------------------------------------------------------------------
 
 
 def scores(block: Block, w: Array, b: Array) -> Array:
     """Return w.x + b for the rows of a block, in float64."""
-    result: Array = np.asarray(block.X @ w, dtype=np.float64) + b
-    return result
+    return np.asarray(block.X @ w, dtype=np.float64) + b
 
 
 def _float64(values: Array) -> Array:
     return np.asarray(values, dtype=np.float64)
-
-
-def _transposed(X: Any) -> Any:
-    return X.T
 
 
 def shares(block: Block, blocks: Blocks) -> Array:
@@ -196,36 +261,74 @@ def shares(block: Block, blocks: Blocks) -> Array:
     return _float64(block.weight) / blocks.weight_sum
 
 
+def _stack(blocks: Blocks, function: Callable[[Block], Array]) -> Array:
+    return np.concatenate(list(blocks.map(function)))
+
+
+def _all_scores(w: Array, b: Array, blocks: Blocks) -> Array:
+    return _stack(blocks, lambda block: scores(block, w, b))
+
+
+def _slope(u: Array, q: Array, blocks: Blocks, absolute: bool = False) -> Array:
+    """Return sum_i q_i x_i u_i, of shape (columns, scores); of |x_i| where absolute."""
+
+    def part(block: Block) -> Array:
+        rows = slice(block.start, block.start + block.y.shape[0])
+        X = abs(block.X) if absolute else block.X
+        return np.asarray(X.T @ (q[rows, None] * u[rows]))
+
+    return blocks.reduce(part, np.add)
+
+
 def _mean_row(blocks: Blocks) -> Array:
     return blocks.reduce(lambda block: np.asarray(shares(block, blocks) @ block.X), np.add)
 
 
-def _solve_gram(slope: Array, blocks: Blocks, centred: bool) -> Array | None:
-    """Return the least beta with (sum_i q_i x_i x_i') beta = slope, x centred; None where d x d is out of reach."""
-    mean = _mean_row(blocks) if centred else np.zeros(blocks.n_columns)
+def _gram_solver(mean: Array, blocks: Blocks) -> Callable[[Array], Array] | None:
+    """Return slope -> the least beta with (sum_i q_i (x_i - mean) (x_i - mean)') beta = slope.
+
+    None where d x d is out of reach. Columns are scaled to one length first, so that their units
+    do not decide the rank.
+    """
+    if blocks.sparse and blocks.n_columns > MAX_SPARSE_GRAM:
+        return None
     if blocks.sparse:
-        if blocks.n_columns > MAX_SPARSE_GRAM:
-            return None
-        gram = blocks.reduce(
-            lambda block: (block.X.T @ block.X.multiply(shares(block, blocks)[:, None])).toarray(), np.add
-        ) - np.outer(mean, mean)
-        values, vectors = np.linalg.eigh(gram)
-        kept = values > values[-1:] * 1e-13 * max(gram.shape[0], 1)
-        v = vectors[:, kept]
-        result: Array = v @ ((v.T @ slope) / values[kept, None])
-        return result
+        gram = _sparse_gram(blocks) - np.outer(mean, mean)
+        lengths = _lengths(np.sqrt(np.maximum(gram.diagonal(), 0.0)), mean)
+        values, vectors = np.linalg.eigh(gram / np.outer(lengths, lengths))
+        kept = values > values[-1:] * 1e-13 * gram.shape[0]
+    else:
+        root = _root(mean, blocks)
+        lengths = _lengths(np.linalg.norm(root, axis=0), mean)
+        _, singular, rotation = np.linalg.svd(root / lengths, full_matrices=False)
+        kept = singular > singular[:1] * EPS * max(blocks.n_rows, root.shape[1])
+        values, vectors = singular**2, rotation.T
+    v, values, lengths = vectors[:, kept], values[kept, None], lengths[:, None]
+    return lambda slope: v @ ((v.T @ (slope / lengths)) / values) / lengths
+
+
+def _lengths(norms: Array, mean: Array) -> Array:
+    # A constant column leaves rounding noise when centred, which must not be scaled up to length 1.
+    lengths = np.where(norms <= 8 * EPS * np.abs(mean), np.abs(mean), norms)
+    return np.where(lengths > 0, lengths, 1.0)
+
+
+def _sparse_gram(blocks: Blocks) -> Array:
+    def part(block: Block) -> Array:
+        weighted = block.X.multiply(shares(block, blocks)[:, None]).tocsr()
+        return np.asarray((block.X.T @ weighted).toarray(), dtype=np.float64)
+
+    return blocks.reduce(part, np.add)
+
+
+def _root(mean: Array, blocks: Blocks) -> Array:
+    """Return the triangle R with R'R = sum_i q_i (x_i - mean) (x_i - mean)'."""
 
     def triangle(block: Block) -> Array:
         rows = np.sqrt(shares(block, blocks))[:, None] * (_float64(block.X) - mean)
         return np.asarray(np.linalg.qr(rows, mode="r"))
 
-    root = blocks.reduce(triangle, lambda a, b: np.asarray(np.linalg.qr(np.vstack([a, b]), mode="r")))
-    norms = np.linalg.norm(root, axis=0)
-    # A constant column leaves rounding noise when it is centred; it must not be scaled up to length 1.
-    norms = np.where(norms <= 8 * EPS * np.abs(mean), np.abs(mean), norms)
-    norms[norms == 0] = 1.0
-    _, singular, rotation = np.linalg.svd(root / norms, full_matrices=False)
-    kept = singular > singular[:1] * EPS * max(blocks.n_rows, blocks.n_columns)
-    v = rotation[kept].T
-    result = v @ ((v.T @ (slope / norms[:, None])) / singular[kept, None] ** 2) / norms[:, None]
-    return result
+    def join(first: Array, second: Array) -> Array:
+        return np.asarray(np.linalg.qr(np.vstack([first, second]), mode="r"))
+
+    return blocks.reduce(triangle, join)

@@ -7,8 +7,8 @@ A solver is a class with
     objection(problem)         why it cannot minimise this problem, or None
     solve(problem, blocks, budget) -> Solution
 
-:data:`SOLVERS` lists them in the order in which ``solver="auto"`` would rather use them: the first that has no
-objection to the problem and says it ``suits`` the data is taken.
+:data:`SOLVERS` lists them in the order in which ``solver="auto"`` would rather use them: the first
+that has no objection to the problem and says it ``suits`` the data is taken.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Solver(Protocol):
 
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]
-    # A direct solver meets every value of X in its first pass and its result is not finite if one of them is
-    # not, so checking X beforehand would only cost another pass.
+    # A direct solver meets every value of X in its first pass and its result is not finite if one
+    # of them is not, so checking X beforehand would only cost another pass.
     notices_nonfinite: ClassVar[bool]
 
     def objection(self, problem: Problem) -> str | None:
@@ -79,7 +79,8 @@ def missing_methods(solver: Solver, problem: Problem) -> str | None:
     missing = [name for name in solver.needs if not hasattr(problem.loss, name)]
     if not missing:
         return None
-    return f"it needs the {' and '.join(missing)} of the loss, which {problem.loss.name!r} does not have"
+    asked = " and ".join(missing)
+    return f"it needs the {asked} of the loss, which {problem.loss.name!r} does not have"
 
 
 def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver]) -> Solver:
@@ -100,8 +101,8 @@ def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver
             return chosen
         work = ", ".join(repr(solver.name) for solver in able) or "none of the solvers"
         raise IncompatibleError(
-            f"solver={name!r} does not fit loss={problem.loss.name!r} with penalty={problem.penalty.name!r}: "
-            f"{objection}. What works: {work}, or 'auto'."
+            f"solver={name!r} does not fit loss={problem.loss.name!r} with "
+            f"penalty={problem.penalty.name!r}: {objection}. What works: {work}, or 'auto'."
         )
     for solver in able:
         if solver.suits(problem, blocks):
