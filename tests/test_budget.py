@@ -184,13 +184,14 @@ def test_a_limit_warns_with_the_certificate():
     given = certificate(0.5)
 
     def fit():
-        budget.conclude(given, "Raise max_iter.")
+        budget.conclude(given, stacklevel=3)
 
     with pytest.warns(StoppedEarly) as caught:
         fit()
     assert str(caught[0].message) == (
         "Stopped by max_iter=2 after 2 iterations; the best model so far was kept "
-        "(duality gap: within 0.5 of the optimum, short of the 1e-06 asked for). Raise max_iter."
+        "(duality gap: within 0.5 of the optimum, short of the 1e-06 asked for). Allow more, or a larger "
+        "tol, if that is not good enough."
     )
     assert caught[0].message.certificate is given
     assert isinstance(caught[0].message, ConvergenceWarning)

@@ -20,9 +20,7 @@ class Model:
     """A model whose recomputed certificate is given."""
 
     def __init__(self, **changes):
-        self.found = certificate(
-            details={"objective_rounding": 0.0, "gap_rounding": 0.0}, **changes
-        )
+        self.found = certificate(details={"objective_rounding": 0.0, "gap_rounding": 0.0}, **changes)
         self.asked = None
 
     def _recompute_certificate(self, X, y, sample_weight):
@@ -64,9 +62,7 @@ def test_json_holds_every_field_and_what_follows_from_them():
         "converged": True,
     }
     fields = {f.name for f in dataclasses.fields(Certificate)} - {"model"}
-    assert Certificate(**{name: read[name] for name in fields}) == certificate(
-        details=read["details"]
-    )
+    assert Certificate(**{name: read[name] for name in fields}) == certificate(details=read["details"])
 
 
 def test_json_has_null_where_there_is_no_bound():

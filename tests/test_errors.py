@@ -34,9 +34,7 @@ def test_another_value_is_refused_with_the_nearest_option(value, hint):
 
 def test_one_is_not_true():
     check_option("shuffle", True, [True, False])
-    with pytest.raises(
-        InputError, match=r"shuffle=1 is not an option\. The options are True, Fal"
-    ):
+    with pytest.raises(InputError, match=r"shuffle=1 is not an option\. The options are True, Fal"):
         check_option("shuffle", 1, [True, False])
 
 

@@ -157,6 +157,7 @@ class Budget:
             count = len(self.history)
             text = (
                 f"Stopped by {self.stopped_by} after {count} iteration{'s' * (count != 1)}; "
-                f"the best model so far was kept ({certificate})."
+                f"the best model so far was kept ({certificate}). Allow more, or a larger tol, if that is "
+                "not good enough."
             )
             warnings.warn(StoppedEarly(text, certificate), stacklevel=stacklevel)

@@ -71,9 +71,7 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as a dictionary that JSON can hold; what is infinite is None."""
-        fields = {
-            f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "model"
-        }
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "model"}
         fields |= {
             "lower_bound": self.lower_bound,
             "relative_gap": self.relative_gap,
@@ -107,8 +105,7 @@ class Certificate:
         """
         if self.model is None:
             raise CertificateError(
-                "This certificate is not attached to a model. "
-                "Use `model.certificate_.verify(X, y)`."
+                "This certificate is not attached to a model. Use `model.certificate_.verify(X, y)`."
             )
         found: Certificate = self.model._recompute_certificate(X, y, sample_weight)
         # What rounding of the scores w.x + b can do to the figures is part of the recomputation.

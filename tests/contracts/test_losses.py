@@ -314,9 +314,7 @@ def test_prox_is_the_brute_force_minimiser(loss, step):
         grid = np.linspace(start - width, start + width, 20_001)
 
         def cost(points, start=start, target=target):
-            return loss.value(points, np.full_like(points, target)) + (points - start) ** 2 / (
-                2 * step
-            )
+            return loss.value(points, np.full_like(points, target)) + (points - start) ** 2 / (2 * step)
 
         costs = cost(grid)
         assert cost(np.array([s]))[0] <= costs.min() + 1e-14 * (1 + abs(costs.min()))
@@ -430,9 +428,7 @@ def decimal_softmax(row, y):
         powers = [(Decimal(s) - Decimal(top)).exp() for s in row]
         total = sum(powers)
         others = total - powers[y]
-        gradient = [
-            float(-others / total if c == y else power / total) for c, power in enumerate(powers)
-        ]
+        gradient = [float(-others / total if c == y else power / total) for c, power in enumerate(powers)]
         return float(total.ln() - Decimal(row[y]) + Decimal(top)), gradient
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import gram_of_shifted_rows
 
+from oracles import gram_of_shifted_rows
 from sixfold._native import core
 
 FLAG = np.zeros(1, dtype=np.int32)
@@ -42,7 +42,9 @@ def test_gram_equals_numpy_at_every_edge_of_the_kernel(rows, columns):
     step=st.integers(1, 2),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_gram_equals_numpy_for_any_layout(rows, columns, targets, dtype, order, weighted, shifted, step, seed):
+def test_gram_equals_numpy_for_any_layout(
+    rows, columns, targets, dtype, order, weighted, shifted, step, seed
+):
     random = np.random.default_rng(seed)
     X = np.asarray(random.normal(size=(rows, columns * step)), dtype=dtype, order=order)[:, ::step]
     Y = random.normal(size=(rows, targets)).astype(dtype)

@@ -19,7 +19,9 @@ def exact_slope(X, y, weight, w, b):
     for i in range(X.shape[0]):
         row = [Fraction(float(value)) for value in X[i]]
         share = Fraction(1 if weight is None else float(weight[i]))
-        residual = Fraction(float(y[i])) - Fraction(b) - sum(Fraction(float(w[j])) * row[j] for j in range(columns))
+        residual = (
+            Fraction(float(y[i])) - Fraction(b) - sum(Fraction(float(w[j])) * row[j] for j in range(columns))
+        )
         for j in range(columns):
             slope[j] += share * residual * row[j]
         slope[columns] += share * residual
@@ -45,7 +47,11 @@ def native_slope(X, y, weight, w, b):
 )
 def test_slope_is_the_exact_one_rounded(rows, columns, dtype, order, weighted, seed):
     random = np.random.default_rng(seed)
-    X = np.asarray(random.normal(size=(rows, columns)) * 10.0 ** random.integers(-3, 4, columns), dtype, order=order)
+    X = np.asarray(
+        random.normal(size=(rows, columns)) * 10.0 ** random.integers(-3, 4, columns),
+        dtype,
+        order=order,
+    )
     w, b = random.normal(size=columns), float(random.normal())
     # Targets that nearly cancel: residuals of 1e-13 made of terms of 1e3.
     y = (X.astype(float) @ w + b + 1e-13 * random.normal(size=rows)).astype(dtype)

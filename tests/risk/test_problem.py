@@ -15,8 +15,7 @@ from sixfold.risk.problem import Problem
 ROWS, COLUMNS = 24, 4
 BOUNDED = ["squared", "absolute", "cubed", "logistic", "hinge", "squared_hinge"]
 PENALTY = [
-    (name, positive)
-    for name, positive in itertools.product([None, "l2", "l1", "elasticnet"], [False, True])
+    (name, positive) for name, positive in itertools.product([None, "l2", "l1", "elasticnet"], [False, True])
 ]
 
 
@@ -154,13 +153,9 @@ def test_objective_and_gap_do_not_depend_on_how_rows_are_kept(loss, penalty, spa
     expected = plain_objective(problem, w, b, X, y, weight)
     np.testing.assert_allclose(problem.objective(w, b, whole), expected, rtol=1e-14)
     np.testing.assert_allclose(problem.objective(w, b, cut), expected, rtol=1e-14)
-    np.testing.assert_allclose(
-        problem.constant_objective(cut), problem.constant_objective(whole), rtol=1e-14
-    )
+    np.testing.assert_allclose(problem.constant_objective(cut), problem.constant_objective(whole), rtol=1e-14)
     if loss != "zero_one":
-        np.testing.assert_allclose(
-            problem.gap(w, b, cut), problem.gap(w, b, whole), rtol=1e-9, atol=1e-14
-        )
+        np.testing.assert_allclose(problem.gap(w, b, cut), problem.gap(w, b, whole), rtol=1e-9, atol=1e-14)
 
 
 def test_a_negative_weight_under_positive_costs_infinitely_much():
@@ -349,9 +344,7 @@ def test_rows_of_weight_zero_do_not_change_the_gap(loss):
     for penalty in (None, "l1"):
         problem = problem_of(loss, (penalty, False))
         with_all = problem.gap(w, np.zeros(scores), blocks_of(X, y, weight))
-        without = problem.gap(
-            w, np.zeros(scores), blocks_of(X[counted], y[counted], weight[counted])
-        )
+        without = problem.gap(w, np.zeros(scores), blocks_of(X[counted], y[counted], weight[counted]))
         np.testing.assert_allclose(with_all, without, rtol=1e-12)
 
 
@@ -367,9 +360,7 @@ def test_two_class_softmax_has_the_objective_of_logistic():
     w, b = np.random.default_rng(1).standard_normal((COLUMNS, 1)), np.array([0.3])
     pair_w, pair_b = np.hstack([0 * w, w]), np.array([0.0, 0.3])
     one = problem_of("logistic", (None, False)).objective(w, b, blocks_of(X, y, None))
-    two = problem_of("softmax", (None, False)).objective(
-        pair_w, pair_b, blocks_of(X, (y + 1) / 2, None)
-    )
+    two = problem_of("softmax", (None, False)).objective(pair_w, pair_b, blocks_of(X, (y + 1) / 2, None))
     np.testing.assert_allclose(one, two, rtol=1e-14)
 
 

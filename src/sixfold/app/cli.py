@@ -67,6 +67,9 @@ def show(learner: Learner, demonstration: Demonstration) -> Outcome:
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return the rows under the header, columns aligned."""
     widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [header, *rows]]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in [header, *rows]
+    ]
     rule = "  ".join("-" * width for width in widths)
     return "\n".join(line.rstrip() for line in [lines[0], rule, *lines[1:]])

@@ -77,9 +77,7 @@ class Blocks(ABC):
         """Return what the function makes of each block, in row order."""
         return (function(block) for block in self)
 
-    def reduce(
-        self, function: Callable[[Block], Result], join: Callable[[Result, Result], Result]
-    ) -> Result:
+    def reduce(self, function: Callable[[Block], Result], join: Callable[[Result, Result], Result]) -> Result:
         """Return what the function makes of each block, joined in row order."""
         return reduce(join, self.map(function))
 

@@ -59,7 +59,13 @@ class TrainingData:
 
 
 def check_training(
-    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True, one_target: bool = False
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    reset: bool = True,
+    one_target: bool = False,
 ) -> TrainingData:
     """Return the table in the form solvers read; NaN and infinity are looked for separately.
 
@@ -98,7 +104,9 @@ def check_rows(estimator: Any, X: Any) -> Any:
 def column_names(estimator: Any) -> list[str]:
     """Return the names of the columns the estimator was fitted on; x0, x1, ... where it knows none."""
     names = getattr(estimator, "feature_names_in_", None)
-    return [f"x{j}" for j in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
+    return (
+        [f"x{j}" for j in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
+    )
 
 
 def check_weight(sample_weight: Any, n_rows: int) -> Array | None:
@@ -126,7 +134,9 @@ def check_weight(sample_weight: Any, n_rows: int) -> Array | None:
             "Weights say how much a row counts, so they must be 0 or more."
         )
     if not np.any(weight > 0):
-        raise InputError("Every entry of sample_weight is zero, so no row counts. Give some rows a positive weight.")
+        raise InputError(
+            "Every entry of sample_weight is zero, so no row counts. Give some rows a positive weight."
+        )
     return weight
 
 

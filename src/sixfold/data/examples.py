@@ -41,7 +41,9 @@ def _diabetes() -> Example:
     from sklearn.datasets import load_diabetes
 
     bunch = load_diabetes(scaled=False)
-    about = "442 patients: the progress of diabetes after a year, from age, sex, body mass, pressure and blood."
+    about = (
+        "442 patients: the progress of diabetes after a year, from age, sex, body mass, pressure and blood."
+    )
     return Example("diabetes", bunch.data, bunch.target, list(bunch.feature_names), "regression", about)
 
 

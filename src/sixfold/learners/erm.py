@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from sixfold.data.checks import TrainingData, check_training
-from sixfold.errors import InputError, check_number, check_option
+from sixfold.errors import check_number, check_option
 from sixfold.learners.linear_model import LinearModel, with_callbacks
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty

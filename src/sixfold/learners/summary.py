@@ -72,7 +72,12 @@ class Summary:
         ]
         widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
         lines = [
-            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+            "  ".join(
+                [
+                    row[0].ljust(widths[0]),
+                    *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)),
+                ]
+            )
             for row in [header, *rows]
         ]
         foot = (
@@ -131,7 +136,9 @@ def _one_target(model: Any, target: int, w: Array, b: float, confidence: float) 
     adjusted = 1.0 - (1.0 - r_squared) * total_freedom / freedom if freedom > 0 else np.nan
     notes = []
     if root.dependent.size:
-        notes.append("Columns that depend on others have no standard error: their coefficients are not unique.")
+        notes.append(
+            "Columns that depend on others have no standard error: their coefficients are not unique."
+        )
     return Summary(
         names, coefficient, error, t, p, coefficient - half, coefficient + half, confidence,
         moments.rows, parameters, freedom, r_squared, adjusted, float(np.sqrt(variance)), notes,

@@ -135,7 +135,12 @@ def _follow_path(terms: _Terms, budget: Budget, scale: float) -> tuple[Array, Ar
         aim = mu * (float(after) / (2 * q.size * mu)) ** 3
         d_theta, d_a, d_p, d_n = newton(aim - p * up + d_p * d_a, aim - n * down - d_n * d_a)
         primal, dual = STEP * _longest(p, d_p, n, d_n), STEP * _longest(up, -d_a, down, d_a)
-        theta, p, n, a = theta + primal * d_theta, p + primal * d_p, n + primal * d_n, a + dual * d_a
+        theta, p, n, a = (
+            theta + primal * d_theta,
+            p + primal * d_p,
+            n + primal * d_n,
+            a + dual * d_a,
+        )
         value = float(q @ np.abs(terms.y - terms.apply(theta)) + 0.5 * terms.shrink @ theta**2)
         gap = float(p @ (q - a) + n @ (q + a)) + float(np.abs(theta) @ np.abs(unmet)) * (1 - dual)
         if budget.record(value, gap, scale) or mu <= 1e-18 * scale:

@@ -181,8 +181,11 @@ def _refine(fit: _Fit, w: Array, b: Array, blocks: Blocks, budget: Budget) -> tu
     return w, b
 
 
-def residual_slope(fit: _Fit, w: Array, b: Array, blocks: Blocks, budget: Budget) -> tuple[Array, Array, Array]:
+def residual_slope(
+    fit: _Fit, w: Array, b: Array, blocks: Blocks, budget: Budget
+) -> tuple[Array, Array, Array]:
     """Return minus the slope in w (after the best b), the mean residual, and the mean squared residual."""
+
     def slope_of(block: Block) -> Array:
         return np.stack([_block_slope(block, k, w[:, k], b[k], budget) for k in range(w.shape[1])], axis=1)
 
@@ -203,7 +206,15 @@ def _block_slope(block: Block, target: int, w: Array, b: float, budget: Budget) 
     if isinstance(block.X, np.ndarray):
         slope = out[:-1]
         done, out[-1] = core.residual_slope(
-            block.X, block.y, target, weight, np.ascontiguousarray(w), float(b), slope, np.inf, budget.flag
+            block.X,
+            block.y,
+            target,
+            weight,
+            np.ascontiguousarray(w),
+            float(b),
+            slope,
+            np.inf,
+            budget.flag,
         )
         if not done:
             raise KeyboardInterrupt

@@ -52,7 +52,9 @@ class Moments:
             n_columns=self.n_columns,
             weight=weight,
             mean=self.mean + (other.weight / weight) * apart,
-            scatter=self.scatter + other.scatter + (self.weight * other.weight / weight) * np.outer(apart, apart),
+            scatter=self.scatter
+            + other.scatter
+            + (self.weight * other.weight / weight) * np.outer(apart, apart),
         )
 
     def second(self, centred: bool) -> tuple[Array, Array, Array]:
@@ -118,7 +120,9 @@ def weighted_gram(block: Block, weight: Array, flag: NDArray[np.int32]) -> Array
     gram = np.empty((d + 1, d + 1))
     weight = np.ascontiguousarray(weight, dtype=np.float64)
     if isinstance(X, np.ndarray):
-        if not core.moments(X, np.empty((X.shape[0], 0), X.dtype), weight, np.zeros(d), None, gram, np.inf, flag):
+        if not core.moments(
+            X, np.empty((X.shape[0], 0), X.dtype), weight, np.zeros(d), None, gram, np.inf, flag
+        ):
             raise KeyboardInterrupt
         return gram
     gram[:d, :d] = (X.T @ X.multiply(weight[:, None]).tocsr()).toarray()

@@ -60,7 +60,9 @@ def _minimise(problem: Problem, blocks: Blocks, budget: Budget) -> Array:
     scale = problem.constant_objective(blocks)
     theta = np.zeros(blocks.n_columns + 1)
     if problem.fit_intercept and problem.loss.labels == "real":
-        theta[-1] = sum(shares(block, blocks) @ np.asarray(block.y[:, 0], dtype=np.float64) for block in blocks)
+        theta[-1] = sum(
+            shares(block, blocks) @ np.asarray(block.y[:, 0], dtype=np.float64) for block in blocks
+        )
     score = [scores(block, theta[:-1], theta[-1]) for block in blocks]
     value = _objective(problem, blocks, theta, score)
     for _ in budget.iterations():

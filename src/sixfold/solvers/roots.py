@@ -156,5 +156,3 @@ def _pieces(block: Block, blocks: Blocks, mean: Array, scale: Array) -> Iterator
         piece = (np.asarray(block.X[rows], dtype=np.float64) - mean) / scale
         piece *= 1.0 / np.sqrt(blocks.weight_sum) if shares is None else shares[rows, None]
         yield piece
-
-

@@ -32,7 +32,9 @@ from sixfold.solvers.roots import EPS
 
 Array = NDArray[Any]
 
-CHOLESKY_CONDITION = 1e10  # of K, the square of that of X: six digits, and one step of refinement for the rest
+CHOLESKY_CONDITION = (
+    1e10  # of K, the square of that of X: six digits, and one step of refinement for the rest
+)
 
 
 @dataclass(frozen=True)
