@@ -348,6 +348,20 @@ def test_rows_of_weight_zero_do_not_change_the_gap(loss):
         np.testing.assert_allclose(with_all, without, rtol=1e-12)
 
 
+def test_a_dual_candidate_closes_the_gap_at_a_kink():
+    # The median of 1, 2, 6 is 2, where the slopes 1, 0, -1 balance. With weights 1, 2, 2 it is
+    # 2 as well, but there 1 + 2 u - 2 = 0 asks for the slope u = 1/2 at the kink.
+    X, y, b = np.zeros((3, 1)), np.array([[1.0], [2.0], [6.0]]), np.array([2.0])
+    w, problem = np.zeros((1, 1)), problem_of("absolute", ("l2", False))
+    assert problem.gap(w, b, blocks_of(X, y, None)) <= 1e-15
+    blocks = blocks_of(X, y, np.array([1.0, 2.0, 2.0]))
+    assert problem.gap(w, b, blocks) > 0.1
+    dual = np.array([[1.0], [0.5], [-1.0]])
+    assert problem.gap(w, b, blocks, dual) <= 1e-15
+    np.testing.assert_array_equal(dual, [[1.0], [0.5], [-1.0]])
+    assert problem.certify("duality gap", w, b, blocks, 1e-6, dual).gap <= 1e-15
+
+
 def test_tiny_slopes_do_not_overflow():
     # Logistic slopes near 1e-310: 1 / u is beyond the largest double.
     X, y = np.array([[713.0], [-713.0]]), np.array([[1.0], [-1.0]])
