@@ -18,7 +18,8 @@ def native_gram(X, Y, weight, shift, row_shift):
     return gram
 
 
-# One row, one column; a panel less one, full and plus one for each instruction set; several groups and chunks.
+# One row, one column; a panel less one, full and plus one for each instruction set; several groups and
+# chunks.
 @pytest.mark.parametrize("rows", [1, 95, 96, 97, 9000])
 @pytest.mark.parametrize("columns", [1, 5, 6, 11, 12, 23, 24, 25, 47, 250])
 def test_gram_equals_numpy_at_every_edge_of_the_kernel(rows, columns):

@@ -1,7 +1,7 @@
 """``python -m sixfold``: every learner on built-in data, in one table.
 
-Each learner is fitted on three quarters of the rows and scored on the rest (R-squared for numbers, share of right
-answers for classes).
+Each learner is fitted on three quarters of the rows and scored on the rest (R-squared for numbers, share of
+right answers for classes).
 """
 
 from __future__ import annotations

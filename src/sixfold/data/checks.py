@@ -1,8 +1,8 @@
 """The one place that validates what users pass in.
 
-Arrays, nested lists, pandas, Polars and Arrow tables (through narwhals) and SciPy sparse matrices become a float
-array or a CSR array; float32 stays float32, integers and booleans become float64. What cannot be used is refused
-with a sentence that names the column, row or parameter and says what to do.
+Arrays, nested lists, pandas, Polars and Arrow tables (through narwhals) and SciPy sparse matrices become a
+float array or a CSR array; float32 stays float32, integers and booleans become float64. What cannot be used
+is refused with a sentence that names the column, row or parameter and says what to do.
 """
 
 from __future__ import annotations
@@ -71,18 +71,21 @@ def check_training(
 
     With ``one_target``, y has to be one column.
 
-    Sets ``n_features_in_`` and ``feature_names_in_`` on the estimator, or compares with them if not ``reset``.
+    Sets ``n_features_in_`` and ``feature_names_in_`` on the estimator, or compares with them if not
+    ``reset``.
     """
     if y is None:
         raise InputError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None. Pass the values to learn."
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. Pass the "
+            "values to learn."
         )
     X = _check_table(estimator, X, reset)
     y, single = _check_target(y, X)
     if one_target and not single:
         if y.shape[1] > 1:
             raise InputError(
-                f"y has {y.shape[1]} columns, but {type(estimator).__name__} predicts one. Fit one model a column."
+                f"y has {y.shape[1]} columns, but {type(estimator).__name__} predicts one. Fit one "
+                "model a column."
             )
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Pass y.ravel() to silence this.",
@@ -123,7 +126,8 @@ def check_weight(sample_weight: Any, n_rows: int) -> Array | None:
     weight = _to_float(weight, "sample_weight").astype(np.float64)
     if weight.shape[0] != n_rows:
         raise InputError(
-            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}! There are {weight.shape[0]} weights for "
+            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}! There are "
+            f"{weight.shape[0]} weights for "
             f"{n_rows} rows. Pass one weight a row."
         )
     require_finite(weight, "sample_weight")
@@ -152,7 +156,8 @@ def require_finite(values: Any, name: str, columns: list[str] | None = None) -> 
         return
     if sp.issparse(values):
         coo, place = values.tocoo(), int(np.flatnonzero(bad)[0])
-        position, value = (int(coo.row[place]), int(coo.col[place])), stored[place]
+        position: tuple[int, ...] = (int(coo.row[place]), int(coo.col[place]))
+        value = stored[place]
     else:
         position = tuple(int(k) for k in np.argwhere(bad)[0])
         value = stored[position]
@@ -195,7 +200,8 @@ def _check_target(y: Any, X: Any) -> tuple[Array, bool]:
     values = np.asarray(_to_array(y))
     if values.ndim not in (1, 2) or (values.ndim == 2 and values.shape[1] == 0):
         raise InputError(
-            f"y has shape {values.shape}. Pass one value a row, or one row of values a row for several targets."
+            f"y has shape {values.shape}. Pass one value a row, or one row of values a row for "
+            "several targets."
         )
     if values.shape[0] != X.shape[0]:
         raise InputError(
@@ -241,7 +247,8 @@ def _refuse_column(name: Any, number: int, column: Array) -> None:
         if value is not None and not _is_number(value):
             raise InputError(
                 f"could not convert string to float: column {name!r} (number {number}, counted from 0) holds "
-                f"{value!r} in row {row}. Turn categories into numbers first, for instance one column of 0 and 1 "
+                f"{value!r} in row {row}. Turn categories into numbers first, for instance one column "
+                "of 0 and 1 "
                 "for each."
             )
 

@@ -28,6 +28,8 @@ from sixfold.learners.diagnosis import describe_dependence
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver, choose, thread_limit
 
+__all__ = ["LinearModel", "with_callbacks"]
+
 try:  # scikit-learn 1.9 and later
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 

@@ -27,7 +27,7 @@ from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solver
 from sixfold.solvers.least_squares import solve_moments
-from sixfold.solvers.moments import block_moments
+from sixfold.solvers.moments import Moments, block_moments
 from sixfold.solvers.registry import all_solvers
 
 Array = NDArray[Any]
@@ -36,9 +36,9 @@ Array = NDArray[Any]
 class LinearRegression(RegressorMixin, LinearModel):
     """Fit a line (or plane) to numbers by least squares.
 
-    Minimises ``sum_i (y_i - b - w.x_i)**2 / (2 n) + alpha * penalty(w)``; see the parameters for the penalties.
-    A drop-in for scikit-learn's ``LinearRegression`` that also covers ``Lasso`` and ``ElasticNet`` (same ``alpha``)
-    and ``Ridge`` (``alpha`` here is Ridge's divided by the number of rows).
+    Minimises ``sum_i (y_i - b - w.x_i)**2 / (2 n) + alpha * penalty(w)``; see the parameters for the
+    penalties. A drop-in for scikit-learn's ``LinearRegression`` that also covers ``Lasso`` and ``ElasticNet``
+    (same ``alpha``) and ``Ridge`` (``alpha`` here is Ridge's divided by the number of rows).
 
     Parameters
     ----------
@@ -59,11 +59,13 @@ class LinearRegression(RegressorMixin, LinearModel):
     l1_ratio : float, default=0.5
         The share of the absolute values in "elasticnet".
     solver : {"auto", "direct", "cg", "coordinate", "gd", "sgd", "minibatch"}, default="auto"
-        How to minimise; "auto" chooses by the problem and the shape of the data, and ``solver_`` says what it chose.
+        How to minimise; "auto" chooses by the problem and the shape of the data, and ``solver_`` says what it
+        chose.
     max_iter : int, default=1000
         Most iterations (epochs) of an iterative solver.
     time_limit : float, default=None
-        Most seconds for an iterative solver; the best model so far is kept, with a :class:`StoppedEarly` warning.
+        Most seconds for an iterative solver; the best model so far is kept, with a :class:`StoppedEarly`
+        warning.
     callbacks : sequence of callables, default=None
         Called with a record (iteration, seconds, objective, gap) after every iteration; True stops the fit.
     random_state : int or None, default=0
@@ -104,6 +106,8 @@ class LinearRegression(RegressorMixin, LinearModel):
     >>> print(model.certificate_)
     least squares: optimal to machine precision
     """
+
+    _moments: Moments  # of the rows that partial_fit has seen
 
     def __init__(
         self,
@@ -169,13 +173,15 @@ class LinearRegression(RegressorMixin, LinearModel):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those seen by earlier calls of ``partial_fit`` and fit all of them, exactly.
 
-        What is kept is the mean and the products of all pairs of columns, which add up, so the order of the batches
-        does not matter beyond rounding. Needs no penalty or "l2". A call of ``fit`` forgets everything.
+        What is kept is the mean and the products of all pairs of columns, which add up, so the order of the
+        batches does not matter beyond rounding. Needs no penalty or "l2". A call of ``fit`` forgets
+        everything.
         """
         problem = self._problem()
         if not problem.penalty.quadratic:
             raise InputError(
-                f"partial_fit works with penalty=None or 'l2' and positive=False; here penalty={self.penalty!r}, "
+                "partial_fit works with penalty=None or 'l2' and positive=False; here "
+                f"penalty={self.penalty!r}, "
                 f"positive={self.positive}. Use fit with all rows, or one of these penalties."
             )
         first = not hasattr(self, "_moments")
@@ -241,7 +247,8 @@ class LinearRegression(RegressorMixin, LinearModel):
         found = self.__dict__.get("_found", {})
         if name not in found:
             raise AttributeError(
-                f"{type(self).__name__} has no such attribute: only a direct fit without penalty finds it out."
+                f"{type(self).__name__} has no such attribute: only a direct fit without penalty "
+                "finds it out."
             )
         return found[name]
 

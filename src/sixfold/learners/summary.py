@@ -102,7 +102,8 @@ def summarise(model: Any, confidence: float) -> Any:
     found = model.__dict__.get("_found", {})
     if model._problem().penalised or model.positive or "root" not in found:
         raise InputError(
-            "Standard errors exist for unpenalised least squares by the direct solver with more rows than columns. "
+            "Standard errors exist for unpenalised least squares by the direct solver with more rows "
+            "than columns. "
             f"This model has penalty={model.penalty!r}, positive={model.positive}, solver {model.solver_!r}."
         )
     w, b = model._parameters()
@@ -146,6 +147,6 @@ def _one_target(model: Any, target: int, w: Array, b: float, confidence: float) 
 
 
 def _undetermined(root: Any) -> Array:
-    """Return the columns whose coefficient the data do not determine: dependent ones and those they depend on."""
+    """Return the columns whose coefficient the data leave open: dependent ones and what they depend on."""
     involved = np.any(root.combination != 0, axis=1)
     return np.concatenate([root.dependent, root.kept[involved]])

@@ -2,14 +2,14 @@
 
     minimise  sum_i q_i |y_i - b - w.x_i|^2 / 2 + l2 |w|^2 / 2
 
-CGLS (Hestenes and Stiefel 1952; Björck 1996, 7.4) on the centred rows sqrt(q) (x - mean), which are never formed,
-with every column scaled to length 1. Started at zero it ends at the shortest solution in scaled columns. One
-target after the other.
+CGLS (Hestenes and Stiefel 1952; Björck 1996, 7.4) on the centred rows sqrt(q) (x - mean), which are never
+formed, with every column scaled to length 1. Started at zero it ends at the shortest solution in scaled
+columns. One target after the other.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,9 @@ Array = NDArray[Any]
 class ConjugateGradient:
     """Conjugate gradients on the normal equations, without forming them."""
 
-    name = "cg"
-    needs = ("gradient",)
-    notices_nonfinite = False
+    name: ClassVar[str] = "cg"
+    needs: ClassVar[tuple[str, ...]] = ("gradient",)
+    notices_nonfinite: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""

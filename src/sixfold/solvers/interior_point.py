@@ -2,19 +2,20 @@
 
     minimise  sum_i q_i |y_i - z_i.theta| + l1 |w|_1 + l2 |w|^2 / 2,    z = (x, 1), theta = (w, b)
 
-An absolute value |w_j| is a row of its own (z = e_j, y = 0, q = l1), so there is one kind of term. Written with
-residuals y - Z theta = p - n, p, n >= 0, and multipliers a for these equations, the optimum has
+An absolute value |w_j| is a row of its own (z = e_j, y = 0, q = l1), so there is one kind of term. Written
+with residuals y - Z theta = p - n, p, n >= 0, and multipliers a for these equations, the optimum has
 
     Z'a = l2 D theta,    p (q - a) = 0,    n (q + a) = 0,    -q <= a <= q,
 
-and Newton's method follows p (q - a) = n (q + a) = mu down to mu = 0 (Mehrotra's predictor and corrector). Each
-step solves one (d + 1) x (d + 1) system Z' diag(1 / (p/(q-a) + n/(q+a))) Z + l2 D. (Portnoy and Koenker 1997 use
-the same idea for quantile regression.) u = -a / q is the dual point behind the duality gap.
+and Newton's method follows p (q - a) = n (q + a) = mu down to mu = 0 (Mehrotra's predictor and corrector).
+Each step solves one (d + 1) x (d + 1) system Z' diag(1 / (p/(q-a) + n/(q+a))) Z + l2 D. (Portnoy and Koenker
+1997 use the same idea for quantile regression.) u = -a / q is the dual point behind the duality gap.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,9 @@ MAX_COLUMNS = 4000
 class InteriorPoint:
     """Primal-dual interior point for piecewise linear losses, one column of scores."""
 
-    name = "interior_point"
-    needs = ("gradient", "conjugate", "domain")
-    notices_nonfinite = False
+    name: ClassVar[str] = "interior_point"
+    needs: ClassVar[tuple[str, ...]] = ("gradient", "conjugate", "domain")
+    notices_nonfinite: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -106,46 +107,83 @@ class _Terms:
         return rows
 
 
+@dataclass
+class _Point:
+    """A point inside: theta, residuals p - n and multipliers a."""
+
+    theta: Array
+    p: Array
+    n: Array
+    a: Array
+
+
+class _Newton:
+    """Newton's equations at a point, factored once for the predictor and the corrector."""
+
+    def __init__(self, terms: _Terms, at: _Point, flag: NDArray[np.int32]) -> None:
+        self.terms, self.at = terms, at
+        self.up, self.down = terms.q - at.a, terms.q + at.a
+        self.unmet = terms.transpose(at.a) - terms.shrink * at.theta
+        self.weight = 1.0 / (at.p / self.up + at.n / self.down)
+        self.gram = terms.gram(self.weight, flag)
+
+    def step(self, push_p: Array, push_n: Array) -> _Point:
+        """Return the step that adds so much to p (q - a) and n (q + a), to first order."""
+        change = push_p / self.up - push_n / self.down
+        right = self.unmet - self.terms.transpose(self.weight * change)
+        theta = solve_scaled(self.gram, right, self.terms.problem.fit_intercept)
+        a = -self.weight * (self.terms.apply(theta) + change)
+        p = (push_p + self.at.p * a) / self.up
+        return _Point(theta, p, (push_n - self.at.n * a) / self.down, a)
+
+    def lengths(self, step: _Point) -> tuple[float, float]:
+        """Return how far p, n and how far a can go along a step."""
+        primal = _longest(self.at.p, step.p, self.at.n, step.n)
+        return primal, _longest(self.up, -step.a, self.down, step.a)
+
+    def products(self, step: _Point, primal: float, dual: float) -> float:
+        """Return the sum of all p (q - a) and n (q + a) after a step."""
+        up, down = self.up - dual * step.a, self.down + dual * step.a
+        return float((self.at.p + primal * step.p) @ up + (self.at.n + primal * step.n) @ down)
+
+
 def _follow_path(terms: _Terms, budget: Budget, scale: float) -> tuple[Array, Array]:
     """Return theta and the multipliers a."""
-    q, intercept = terms.q, terms.problem.fit_intercept
-    theta = solve_scaled(terms.gram(q, budget.flag), terms.transpose(q * terms.y), intercept)
+    at, size = _start(terms, budget), 2 * terms.q.size
+    for _ in budget.iterations():
+        newton = _Newton(terms, at, budget.flag)
+        mu = float(at.p @ newton.up + at.n @ newton.down) / size
+        predicted = newton.step(-at.p * newton.up, -at.n * newton.down)
+        reached = newton.products(predicted, *newton.lengths(predicted)) / size
+        aim = mu * (reached / mu) ** 3
+        step = newton.step(
+            aim - at.p * newton.up + predicted.p * predicted.a,
+            aim - at.n * newton.down - predicted.n * predicted.a,
+        )
+        primal, dual = (STEP * length for length in newton.lengths(step))
+        gap = newton.products(step, primal, dual)
+        gap += (1 - dual) * float(np.abs(at.theta) @ np.abs(newton.unmet))
+        at = _Point(
+            at.theta + primal * step.theta,
+            at.p + primal * step.p,
+            at.n + primal * step.n,
+            at.a + dual * step.a,
+        )
+        left = np.abs(terms.y - terms.apply(at.theta))
+        value = float(terms.q @ left + 0.5 * terms.shrink @ at.theta**2)
+        if budget.record(value, gap, scale) or mu <= 1e-18 * scale:
+            break
+    return at.theta, at.a
+
+
+def _start(terms: _Terms, budget: Budget) -> _Point:
+    """Return least squares, with residuals kept off zero."""
+    q, gram = terms.q, terms.gram(terms.q, budget.flag)
+    theta = solve_scaled(gram, terms.transpose(q * terms.y), terms.problem.fit_intercept)
     residual = terms.y - terms.apply(theta)
     inside = 0.1 * float(q @ np.abs(residual)) / q.sum() + 1e-12 * np.abs(terms.y).max(initial=1e-300)
     p = np.maximum(residual, 0.0) + inside
-    n = p - residual
-    a = np.zeros_like(p)
-    for _ in budget.iterations():
-        up, down = q - a, q + a
-        unmet = terms.transpose(a) - terms.shrink * theta
-        weight = 1.0 / (p / up + n / down)
-        gram = terms.gram(weight, budget.flag)
-
-        def newton(push_p: Array, push_n: Array) -> tuple[Array, Array, Array, Array]:
-            # push: what p (q - a) and n (q + a) are to gain.
-            change = push_p / up - push_n / down
-            d_theta = solve_scaled(gram, unmet - terms.transpose(weight * change), intercept)
-            d_a = -weight * (terms.apply(d_theta) + change)
-            return d_theta, d_a, (push_p + p * d_a) / up, (push_n - n * d_a) / down
-
-        _, d_a, d_p, d_n = newton(-p * up, -n * down)
-        mu = float(p @ up + n @ down) / (2 * q.size)
-        primal, dual = _longest(p, d_p, n, d_n), _longest(up, -d_a, down, d_a)
-        after = (p + primal * d_p) @ (up - dual * d_a) + (n + primal * d_n) @ (down + dual * d_a)
-        aim = mu * (float(after) / (2 * q.size * mu)) ** 3
-        d_theta, d_a, d_p, d_n = newton(aim - p * up + d_p * d_a, aim - n * down - d_n * d_a)
-        primal, dual = STEP * _longest(p, d_p, n, d_n), STEP * _longest(up, -d_a, down, d_a)
-        theta, p, n, a = (
-            theta + primal * d_theta,
-            p + primal * d_p,
-            n + primal * d_n,
-            a + dual * d_a,
-        )
-        value = float(q @ np.abs(terms.y - terms.apply(theta)) + 0.5 * terms.shrink @ theta**2)
-        gap = float(p @ (q - a) + n @ (q + a)) + float(np.abs(theta) @ np.abs(unmet)) * (1 - dual)
-        if budget.record(value, gap, scale) or mu <= 1e-18 * scale:
-            break
-    return theta, a
+    return _Point(theta, p, p - residual, np.zeros_like(p))
 
 
 def _longest(x: Array, dx: Array, z: Array, dz: Array) -> float:

@@ -9,18 +9,19 @@ Tall data climb a ladder, and stop at the rung whose condition estimate says the
    (up to 1e3, or to 1e6 where QR would be costly);
 3. Householder QR of the rows with column pivoting, and the same refinement.
 
-Dependent columns are found on the third rung, with how they follow from the others, and of all best coefficients
-the shortest are returned. Wide data (more columns than rows) are solved in the row space,
-see :mod:`sixfold.solvers.row_space`.
+Dependent columns are found on the third rung, with how they follow from the others, and of all best
+coefficients the shortest are returned. Wide data (more columns than rows) are solved in the row space, see
+:mod:`sixfold.solvers.row_space`.
 
 *Certificate.* With slope g of the objective and A = R'R its second-moment matrix, the objective lies exactly
-|R^-T g|^2 / 2 above its minimum; with a penalty the duality gap |g|^2 / (2 l2), which anyone can recompute, is stated.
+|R^-T g|^2 / 2 above its minimum; with a penalty the duality gap |g|^2 / (2 l2), which anyone can recompute,
+is stated.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +51,9 @@ WORTH_MENTIONING = 1e4  # condition from which the certificate speaks of digits
 class LeastSquares:
     """Direct solution of least squares with no penalty or the squared one."""
 
-    name = "direct"
-    needs = ("gradient",)
-    notices_nonfinite = True
+    name: ClassVar[str] = "direct"
+    needs: ClassVar[tuple[str, ...]] = ("gradient",)
+    notices_nonfinite: ClassVar[bool] = True
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -265,7 +266,8 @@ def _details(fit: _Fit, condition: float) -> dict[str, Any]:
     notes = []
     if condition > WORTH_MENTIONING:
         notes.append(
-            f"condition number {condition:.0e}: with data rounded to 16 digits, about {digits:.0f} digits of the "
+            f"condition number {condition:.0e}: with data rounded to 16 digits, about {digits:.0f} "
+            "digits of the "
             "coefficients can be trusted"
         )
     if fit.root.dependent.size:

@@ -2,10 +2,10 @@
 
 With z_i = (x_i, y_i) and weights w_i:
 
-    weight  = sum_i w_i        mean = sum_i w_i z_i / weight        scatter = sum_i w_i (z_i - mean)(z_i - mean)'
+    weight = sum_i w_i     mean = sum_i w_i z_i / weight     scatter = sum_i w_i (z_i - mean)(z_i - mean)'
 
-Moments of two sets of rows add up to those of both (Chan, Golub and LeVeque 1983), which is what makes blocks,
-``partial_fit`` and cross-validation folds cheap:
+Moments of two sets of rows add up to those of both (Chan, Golub and LeVeque 1983), which is what makes
+blocks, ``partial_fit`` and cross-validation folds cheap:
 
     scatter = scatter_a + scatter_b + (weight_a weight_b / weight) (mean_b - mean_a)(mean_b - mean_a)'
 """

@@ -3,13 +3,13 @@
     step:  (sum_i q_i l''(s_i) z_i z_i' + l2 D) delta = -(sum_i q_i l'(s_i) z_i + l2 D theta),    z = (x, 1)
 
 with theta = (w, b) and D the identity without its entry for b. The step is halved until the objective falls
-enough (Armijo); scores along a step cost nothing, so a trial is one sum over the rows. Half the squared Newton
-decrement estimates the gap; where it is small enough, the duality gap is computed and decides.
+enough (Armijo); scores along a step cost nothing, so a trial is one sum over the rows. Half the squared
+Newton decrement estimates the gap; where it is small enough, the duality gap is computed and decides.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,9 @@ MAX_COLUMNS = 4000  # beyond, a d x d matrix per iteration is no longer cheap
 class Newton:
     """Newton's method with a line search, for one column of scores."""
 
-    name = "newton"
-    needs = ("gradient", "curvature", "conjugate", "domain")
-    notices_nonfinite = False
+    name: ClassVar[str] = "newton"
+    needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate", "domain")
+    notices_nonfinite: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -113,7 +113,7 @@ def _derivatives(
 
 
 def solve_scaled(matrix: Array, right: Array, intercept: bool) -> Array:
-    """Return matrix^-1 right, the shortest where columns depend on each other; b stays put without intercept."""
+    """Return matrix^-1 right, the shortest where columns depend; b stays put without intercept."""
     size = right.size if intercept else right.size - 1
     scale = np.sqrt(np.diag(matrix)[:size])
     scale[scale == 0] = 1.0

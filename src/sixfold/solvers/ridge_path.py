@@ -1,6 +1,7 @@
 """Least squares for many squared penalties from one factorisation.
 
-With the eigenvectors V and eigenvalues e of the second-moment matrix A (or, for wide tables, of the row products K),
+With the eigenvectors V and eigenvalues e of the second-moment matrix A (or, for wide tables, of the row
+products K),
 
     w(l2) = V ((V'c) / (e + l2))        or        w(l2) = B' V ((V't) / (e + l2)),
 

@@ -4,9 +4,10 @@ For the moment matrix A = mean x x' + l2 I of columns scaled to A_jj = 1 (``scal
 
     A = R' R,    R upper triangular
 
-from Cholesky's factorisation of A, which loses twice the digits of the condition number of X, or from Householder
-QR of the rows themselves, which loses them once. Columns that depend on others have no pivot of their own:
-``kept`` lists the independent ones and ``combination`` says how the others follow from them, x_dep = x_kept C.
+from Cholesky's factorisation of A, which loses twice the digits of the condition number of X, or from
+Householder QR of the rows themselves, which loses them once. Columns that depend on others have no pivot of
+their own: ``kept`` lists the independent ones and ``combination`` says how the others follow from them, x_dep
+= x_kept C.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Root:
         return float(1.0 / max(reciprocal, 1e-300))
 
     def half_solve(self, slope: Array) -> Array:
-        """Return R^-T times the slope of the independent columns: |.|^2 / 2 is the gap that the slope leaves."""
+        """Return R^-T times the slope of the independent columns: half its square is the gap."""
         scaled = slope[self.kept] / self.scale[self.kept, None]
         return np.asarray(solve_triangular(self.R, scaled, trans="T", check_finite=False))
 

@@ -4,12 +4,13 @@ With B = sqrt(q) (X - mean) and t = sqrt(q) (y - mean), the minimiser of |t - B 
 
     w = B' a,    (K + l2 I) a = t,    K = B B'  (rows x rows)
 
-and for l2 = 0 it is the shortest of the many w that fit best. K comes from one pass over the columns: with any row
-subtracted first, K is centred afterwards by multiplying with I - 1 q' from both sides, so nothing is copied.
+and for l2 = 0 it is the shortest of the many w that fit best. K comes from one pass over the columns: with
+any row subtracted first, K is centred afterwards by multiplying with I - 1 q' from both sides, so nothing is
+copied.
 
-*Certificate.* With e = t - (K + l2 I) a what the solution leaves of the equations, the duality gap at the residuals
-is e'K e / (2 l2); for l2 = 0 it is half the square of the residual's projection on the columns, or the objective
-itself if that is smaller.
+*Certificate.* With e = t - (K + l2 I) a what the solution leaves of the equations, the duality gap at the
+residuals is e'K e / (2 l2); for l2 = 0 it is half the square of the residual's projection on the columns, or
+the objective itself if that is smaller.
 """
 
 from __future__ import annotations
@@ -137,8 +138,8 @@ def _row_products(block: Block, centred: bool, budget: Budget) -> Array:
 def _cholesky(rows: RowSpace, target: Array) -> tuple[Array | None, float]:
     """Return a with (K + l2 I) a = target and the condition of B; None where too few digits would be left.
 
-    Centring takes the direction sqrt(q) out of K. The target has no part in it, so giving it the average eigenvalue
-    makes the matrix definite and leaves a as it is.
+    Centring takes the direction sqrt(q) out of K. The target has no part in it, so giving it the average
+    eigenvalue makes the matrix definite and leaves a as it is.
     """
     size = rows.K.shape[0]
     matrix = rows.K.copy()
@@ -202,7 +203,8 @@ def _certified(
     notes = []
     if problem.l2 == 0:
         notes.append(
-            f"{blocks.n_columns} columns but only {blocks.n_rows} rows, so many coefficients fit equally well: "
+            f"{blocks.n_columns} columns but only {blocks.n_rows} rows, so many coefficients fit "
+            "equally well: "
             "the shortest were chosen"
         )
     details = {"condition": condition, "rank": rank, "notes": notes}
