@@ -376,7 +376,7 @@ def test_extreme_scores_overflow_nowhere(name, size):
 @pytest.mark.parametrize("name", LOSSES)
 def test_float32_stays_float32(name):
     loss = LOSSES[name]
-    score, y = draw(loss, rows=9)
+    score, y = draw(loss, rows=500)
     score = score.astype(np.float32)
     y = y if loss.labels == "class" else y.astype(np.float32)
     assert loss.value(score, y).dtype == np.float32
