@@ -102,7 +102,7 @@ def _cells(row: Row, first: bool) -> tuple[str, ...]:
         "" if row.memory is None else f"{row.memory:.1%} of X",
         _bar(row, first),
         {True: "yes", False: "**no**", None: ""}[row.met],
-        row.remark + (f" ({row.rounds} rounds)" if 0 < row.rounds < 3 else ""),
+        "; ".join(filter(None, [row.remark, "one round" if row.rounds == 1 else ""])),
     )
 
 

@@ -3,11 +3,11 @@
 The method, for each case:
 
 1.  The data are made once. Every contender prepares (imports, options, a tolerance that reaches
-    the accuracy demanded) and runs twice, or once if that takes ``SLOW`` seconds: compilers and
-    caches are warm.
+    the accuracy demanded) and runs twice: compilers and caches are warm.
 2.  Rounds A B C A B C ...: a change in the machine's mood meets all contenders alike. A contender
-    takes part in as many rounds as fit into ``SECONDS``, at least one and at most ``ROUNDS``; a
-    run shorter than ``SHORTEST`` is repeated within its turn.
+    takes part in as many rounds as fit into ``SECONDS``, from ``FEWEST`` to ``ROUNDS``; a run
+    shorter than ``SHORTEST`` is repeated within its turn. One that takes ``SLOW`` seconds warms up
+    once and takes part once.
 3.  The ratio of a peer is the median over its rounds of (its time / sixfold's time in the same
     round), the spread is given by the quartiles.
 4.  The answers of the last timed runs are judged on the data. One whose error is above what the
@@ -28,9 +28,9 @@ from typing import Any
 from benchmarks.memory import extra_memory
 
 ROUNDS = 15
-QUICK_ROUNDS = 3
+FEWEST = 3
 SECONDS = 12.0
-SLOW = 10.0
+SLOW = 30.0
 SHORTEST = 0.02
 # Idle workers of OpenBLAS spin for some 25 ms before they sleep; the next contender must not share
 # its cores with them.
@@ -156,7 +156,7 @@ def run_case(case: Case, quick: bool = False, clock: Clock = time.perf_counter) 
     entries = [ours, *(_prepare(peer, data) for peer in peers)]
     present = [entry for entry in entries if isinstance(entry, _Entry)]
     for entry in present:
-        _warm_up(entry, data, clock, QUICK_ROUNDS if quick else ROUNDS)
+        _warm_up(entry, data, clock, FEWEST if quick else ROUNDS)
     ours.rounds = max(entry.rounds for entry in present)
     for turn in range(ours.rounds):
         for entry in present:
@@ -183,10 +183,13 @@ def _prepare(peer: Contender, data: Any) -> _Entry | ImportError:
 def _warm_up(entry: _Entry, data: Any, clock: Clock, most: int) -> None:
     """Run until caches are warm, and plan rounds and loops from the last time."""
     seconds = _seconds(entry, data, clock)
-    if seconds < SLOW:
-        seconds = _seconds(entry, data, clock)
-    entry.loops = math.ceil(SHORTEST / max(seconds, 1e-9)) if seconds < SHORTEST else 1
-    entry.rounds = min(max(int(SECONDS / (seconds * entry.loops)), 1), most)
+    if seconds >= SLOW:
+        entry.rounds = 1
+        return
+    seconds = _seconds(entry, data, clock)
+    entry.loops = math.ceil(SHORTEST / seconds) if 0 < seconds < SHORTEST else 1
+    fitting = int(SECONDS / max(seconds * entry.loops, SHORTEST))
+    entry.rounds = min(max(fitting, FEWEST), most)
 
 
 def _seconds(entry: _Entry, data: Any, clock: Clock) -> float:

@@ -58,11 +58,12 @@ def missing(data):
 
 def test_contenders_alternate_after_the_warm_up(clock):
     rows = run_case(
-        toy_case(clock.toy("a", 2.0), clock.toy("b", 4.0), clock.toy("c", 4.0)), clock=clock
+        toy_case(clock.toy("a", 2.0), clock.toy("b", 3.0), clock.toy("c", 5.0)), clock=clock
     )
-    # Two warm-up runs each; then 12 s hold six rounds of a (at 2 s) and three of b and c.
-    assert "".join(clock.calls) == "aabbcc" + "abc" * 3 + "aaa"
-    assert [row.rounds for row in rows] == [6, 3, 3]
+    # Two warm-up runs each; then 12 s hold six rounds of a (at 2 s) and four of b (at 3 s); c
+    # (at 5 s) takes part in the fewest, three.
+    assert "".join(clock.calls) == "aabbcc" + "abc" * 3 + "ab" + "aa"
+    assert [row.rounds for row in rows] == [6, 4, 3]
 
 
 def test_ratio_is_the_median_of_paired_ratios_without_the_warm_up(clock):
@@ -94,6 +95,7 @@ def test_a_slow_contender_runs_once_to_warm_up_and_once_in_the_rounds(clock):
     assert rows[1].rounds == 1
     assert rows[1].quartiles is None
     assert rows[1].ratio == 40.0
+    assert "| one round |" in report.markdown(rows, {})
 
 
 def test_a_less_accurate_peer_is_marked_in_the_table(clock):
