@@ -25,18 +25,10 @@ THREAD_VARIABLES = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="sixfold beside its peers."
-    )
-    parser.add_argument(
-        "names", nargs="*", metavar="name", help="files or cases to run; all by default"
-    )
-    parser.add_argument(
-        "--quick", action="store_true", help="tiny data: tries the harness, measures nothing"
-    )
-    parser.add_argument(
-        "--threads", type=int, default=2, help="threads of every contender (default: 2)"
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="sixfold beside its peers.")
+    parser.add_argument("names", nargs="*", metavar="name", help="files or cases to run; all by default")
+    parser.add_argument("--quick", action="store_true", help="tiny data: tries the harness, measures nothing")
+    parser.add_argument("--threads", type=int, default=2, help="threads of every contender (default: 2)")
     options = parser.parse_args(arguments)
     threads = limit_threads(options.threads)
 
@@ -44,11 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from benchmarks import report
     from benchmarks.runner import run_case
 
-    known = [
-        (file, case)
-        for file in FILES
-        for case in importlib.import_module(f"benchmarks.{file}").CASES
-    ]
+    known = [(file, case) for file in FILES for case in importlib.import_module(f"benchmarks.{file}").CASES]
     unknown = set(options.names) - {name for file, case in known for name in (file, case.name)}
     if unknown:
         choice = ", ".join([*FILES, *(case.name for _, case in known)])

@@ -58,9 +58,7 @@ def chosen(model: Any) -> str:
     return f"tol={model.tol:.0e}" if solver is None else f"solver={solver}, tol={model.tol:.0e}"
 
 
-def loosest(
-    make: Callable[[float], Any], task: Task, error: Callable[..., float], accuracy: float
-) -> Any:
+def loosest(make: Callable[[float], Any], task: Task, error: Callable[..., float], accuracy: float) -> Any:
     """Return ``make(tol)`` with the largest tol, in half decades, that reaches the accuracy."""
     for tol in np.logspace(-3, -14, 23).tolist():
         estimator = make(tol)
@@ -69,9 +67,7 @@ def loosest(
     return estimator
 
 
-def fastest(
-    estimators: Iterable[Any], task: Task, error: Callable[..., float], accuracy: float
-) -> Any:
+def fastest(estimators: Iterable[Any], task: Task, error: Callable[..., float], accuracy: float) -> Any:
     """Return the estimator with the shortest of two fits among those that reach the accuracy."""
     best, shortest = None, math.inf
     for estimator in estimators:
@@ -123,9 +119,7 @@ def prepare_skglm_lasso(task: Task) -> Any:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return loosest(
-            lambda tol: Lasso(alpha=task.alpha, tol=tol), task, lasso_gap, LASSO_ACCURACY
-        )
+        return loosest(lambda tol: Lasso(alpha=task.alpha, tol=tol), task, lasso_gap, LASSO_ACCURACY)
 
 
 def prepare_sklearn_ridge(task: Task) -> Any:
@@ -217,9 +211,7 @@ CASES = (
         contenders=(
             Contender("sixfold", partial(prepare_sixfold, penalty="l2"), fit, coefficients),
             Contender("scikit-learn", prepare_sklearn_ridge, fit, coefficients, chosen),
-            Contender(
-                "scikit-learn-intelex", prepare_sklearnex_ridge, fit, coefficients, fallback
-            ),
+            Contender("scikit-learn-intelex", prepare_sklearnex_ridge, fit, coefficients, fallback),
         ),
         error=ridge_excess,
         accuracy=EXACT,

@@ -58,9 +58,7 @@ def wide(quick: bool) -> Task:
     n, d = (30, 200) if quick else (500, 20_000)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
-    return Task(
-        X, X @ rng.standard_normal(d) / math.sqrt(d) + rng.standard_normal(n), alpha=100 / n
-    )
+    return Task(X, X @ rng.standard_normal(d) / math.sqrt(d) + rng.standard_normal(n), alpha=100 / n)
 
 
 def ill_conditioned(quick: bool) -> Task:

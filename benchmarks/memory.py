@@ -27,18 +27,14 @@ from typing import Any
 STATUS = Path("/proc/self/status")
 
 
-def extra_memory(
-    make: Callable[[bool], Any], run: Callable[[Any, Any], Any], job: Any, quick: bool
-) -> int:
+def extra_memory(make: Callable[[bool], Any], run: Callable[[Any, Any], Any], job: Any, quick: bool) -> int:
     """Return the bytes that ``run(job, make(quick))`` needs at its peak beyond job and data."""
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=fresh) as child:
         return child.submit(_measure, make, run, job, quick).result()
 
 
-def _measure(
-    make: Callable[[bool], Any], run: Callable[[Any, Any], Any], job: Any, quick: bool
-) -> int:
+def _measure(make: Callable[[bool], Any], run: Callable[[Any, Any], Any], job: Any, quick: bool) -> int:
     run(job, make(True))
     data = make(quick)
     before = _reset_peak()

@@ -69,9 +69,7 @@ def markdown(rows: Sequence[Row], facts: Mapping[str, str], quick: bool = False)
     lines += [f"- {name}: {fact}" for name, fact in facts.items()]
     cells = [HEAD, *(_cells(row, first) for row, first in zip(rows, _firsts(rows), strict=True))]
     widths = [max(len(line[column]) for line in cells) for column in range(len(HEAD))]
-    padded = [
-        _line([cell.ljust(w) for cell, w in zip(line, widths, strict=True)]) for line in cells
-    ]
+    padded = [_line([cell.ljust(w) for cell, w in zip(line, widths, strict=True)]) for line in cells]
     lines += ["", padded[0], _line(["-" * width for width in widths]), *padded[1:], ""]
     if any(row.installed and not row.accurate for row in rows):
         lines += [
@@ -123,9 +121,7 @@ def verdict(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def write(
-    rows: Sequence[Row], facts: Mapping[str, str], folder: Path, quick: bool = False
-) -> None:
+def write(rows: Sequence[Row], facts: Mapping[str, str], folder: Path, quick: bool = False) -> None:
     """Write ``table.md`` and ``table.json`` into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "table.md").write_text(markdown(rows, facts, quick), encoding="utf-8")

@@ -108,9 +108,7 @@ class Case:
     def __post_init__(self) -> None:
         unknown = set(self.bars) - {peer.name for peer in self.contenders[1:]}
         if unknown:
-            raise ValueError(
-                f"Case {self.name!r} has bars for {sorted(unknown)}, which are not its peers."
-            )
+            raise ValueError(f"Case {self.name!r} has bars for {sorted(unknown)}, which are not its peers.")
 
 
 @dataclass(frozen=True)

@@ -47,9 +47,7 @@ def test_ridge_excess_vanishes_at_the_optimum_and_bounds_the_difference_elsewher
     best = (w, task.y.mean() - task.X.mean(axis=0) @ w)
     assert ridge_excess(task, best) <= 1e-25
     moved = (w * 1.001, best[1] + 0.01)
-    difference = (
-        objective(task, moved, half_square) - objective(task, best, half_square)
-    ) / scale(task)
+    difference = (objective(task, moved, half_square) - objective(task, best, half_square)) / scale(task)
     assert difference <= ridge_excess(task, moved) <= 1e3 * difference
 
 
@@ -70,9 +68,7 @@ def test_lasso_gap_of_an_orthogonal_table_solved_by_hand():
 def test_lasso_alpha_is_a_hundredth_of_the_one_that_empties_the_model():
     task = sparse_truth(quick=True)
     empty = (np.zeros(task.X.shape[1]), task.y.mean())
-    assert lasso_gap(task._replace(alpha=100.01 * task.alpha), empty) == pytest.approx(
-        0.0, abs=1e-15
-    )
+    assert lasso_gap(task._replace(alpha=100.01 * task.alpha), empty) == pytest.approx(0.0, abs=1e-15)
     assert lasso_gap(task._replace(alpha=99 * task.alpha), empty) > 1e-5
 
 

@@ -57,9 +57,7 @@ def missing(data):
 
 
 def test_contenders_alternate_after_the_warm_up(clock):
-    rows = run_case(
-        toy_case(clock.toy("a", 2.0), clock.toy("b", 3.0), clock.toy("c", 5.0)), clock=clock
-    )
+    rows = run_case(toy_case(clock.toy("a", 2.0), clock.toy("b", 3.0), clock.toy("c", 5.0)), clock=clock)
     # Two warm-up runs each; then 12 s hold six rounds of a (at 2 s) and four of b (at 3 s); c
     # (at 5 s) takes part in the fewest, three.
     assert "".join(clock.calls) == "aabbcc" + "abc" * 3 + "ab" + "aa"
@@ -119,9 +117,7 @@ def test_a_less_accurate_peer_is_marked_in_the_table(clock):
 
 
 def test_an_answer_that_is_not_a_number_is_not_accurate(clock):
-    rows = run_case(
-        toy_case(clock.toy("sixfold", 1.0), clock.toy("broken", 1.0, np.nan)), clock=clock
-    )
+    rows = run_case(toy_case(clock.toy("sixfold", 1.0), clock.toy("broken", 1.0, np.nan)), clock=clock)
     assert not rows[1].accurate
 
 
@@ -135,9 +131,7 @@ def test_bars_are_met_by_fast_and_accurate_answers_only(clock, answer, expected)
 
 def test_a_missing_peer_is_listed_and_its_bar_is_not_counted_as_met(clock):
     absent = Contender("absent", missing, None, None)
-    case = toy_case(
-        clock.toy("sixfold", 1.0), absent, clock.toy("b", 9.0), bars={"absent": 2.0, "b": 2.0}
-    )
+    case = toy_case(clock.toy("sixfold", 1.0), absent, clock.toy("b", 9.0), bars={"absent": 2.0, "b": 2.0})
     rows = run_case(case, clock=clock)
     remark = "not installed (no such package)"
     assert rows[1] == Row("a toy", "absent", installed=False, bar=2.0, remark=remark)
@@ -149,16 +143,12 @@ def test_a_missing_peer_is_listed_and_its_bar_is_not_counted_as_met(clock):
 
 def test_without_sixfold_the_import_error_is_passed_on(clock):
     with pytest.raises(ImportError, match="no such package"):
-        run_case(
-            toy_case(Contender("sixfold", missing, None, None), clock.toy("b", 1.0)), clock=clock
-        )
+        run_case(toy_case(Contender("sixfold", missing, None, None), clock.toy("b", 1.0)), clock=clock)
 
 
 def test_a_bar_for_somebody_who_is_no_peer_is_an_error(clock):
     with pytest.raises(ValueError, match=r"bars for \['scikitlearn'\]"):
-        toy_case(
-            clock.toy("sixfold", 1.0), clock.toy("scikit-learn", 1.0), bars={"scikitlearn": 2.0}
-        )
+        toy_case(clock.toy("sixfold", 1.0), clock.toy("scikit-learn", 1.0), bars={"scikitlearn": 2.0})
 
 
 def table_of_8_megabytes(quick):
@@ -187,9 +177,7 @@ def test_memory_bar_is_judged_as_a_fraction_of_the_table(clock, monkeypatch):
 
 
 def test_table_is_written_as_markdown_and_json_without_seconds(clock, tmp_path):
-    case = toy_case(
-        clock.toy("sixfold", 0.7), clock.toy("peer", 7.0, remark=lambda result: "a remark")
-    )
+    case = toy_case(clock.toy("sixfold", 0.7), clock.toy("peer", 7.0, remark=lambda result: "a remark"))
     rows = run_case(case, clock=clock)
     report.write(rows, {"threads": "2"}, tmp_path / "results")
     found = json.loads((tmp_path / "results/table.json").read_text())

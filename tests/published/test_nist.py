@@ -16,12 +16,40 @@ FILES = sorted(Path(__file__).parents[3].glob("shared/data/nist/*.dat"))
 
 # What is added to 1 + x + ... + x^5 at x = 0 ... 20 in Wampler3; 100 and 10,000 times that in Wampler4 and 5.
 WAMPLER_NOISE = np.array(
-    [759, -2048, 2048, -2048, 2523, -2048, 2048, -2048, 1838, -2048, 2048]
-    + [-2048, 1838, -2048, 2048, -2048, 2523, -2048, 2048, -2048, 759],
+    [
+        759,
+        -2048,
+        2048,
+        -2048,
+        2523,
+        -2048,
+        2048,
+        -2048,
+        1838,
+        -2048,
+        2048,
+        -2048,
+        1838,
+        -2048,
+        2048,
+        -2048,
+        2523,
+        -2048,
+        2048,
+        -2048,
+        759,
+    ],
     dtype=float,
 )
 WAMPLER_ERRORS = np.array(
-    [2152.32624678170, 2363.55173469681, 779.343524331583, 101.475507550350, 5.64566512170752, 0.112324854679312]
+    [
+        2152.32624678170,
+        2363.55173469681,
+        779.343524331583,
+        101.475507550350,
+        5.64566512170752,
+        0.112324854679312,
+    ]
 )
 
 
@@ -46,7 +74,9 @@ def powers(x, degree):
     return np.column_stack([x**k for k in range(1, degree + 1)])
 
 
-@pytest.mark.parametrize("noise", [0.0, 1.0, 100.0, 10000.0], ids=["Wampler1", "Wampler3", "Wampler4", "Wampler5"])
+@pytest.mark.parametrize(
+    "noise", [0.0, 1.0, 100.0, 10000.0], ids=["Wampler1", "Wampler3", "Wampler4", "Wampler5"]
+)
 def test_wampler(noise):
     X = powers(np.arange(21.0), 5)
     y = 1.0 + X.sum(axis=1) + noise * WAMPLER_NOISE

@@ -5,18 +5,20 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import least_squares
-from solvers.problems import blocks, problem, solve
 
+from oracles import least_squares
 from sixfold.budget import Budget
 from sixfold.solvers.least_squares import LeastSquares
 from sixfold.solvers.ridge_path import ridge_path
 from sixfold.solvers.roots import EPS
+from solvers.problems import blocks, problem, solve
 
 
 def random_table(seed, rows, columns, targets=1):
     random = np.random.default_rng(seed)
-    X = random.normal(size=(rows, columns)) * 10.0 ** random.integers(-4, 5, columns) + random.normal(size=columns)
+    X = random.normal(size=(rows, columns)) * 10.0 ** random.integers(-4, 5, columns) + random.normal(
+        size=columns
+    )
     return X, random.normal(size=(rows, targets)), random.integers(0, 4, rows) + (np.arange(rows) < 2)
 
 
