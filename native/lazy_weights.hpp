@@ -17,7 +17,8 @@
 
 namespace sixfold {
 
-constexpr Index kWindow = 1 << 15;    // updates between two looks at all columns
+// Updates between two looks at all columns: as many as there are columns, so that an update pays for one.
+constexpr Index kShortestWindow = 1 << 12, kLongestWindow = 1 << 18;
 constexpr double kLeastScale = 1e-6;  // below this S is multiplied into v, before digits are lost
 
 inline double soft(double v, double threshold, bool positive) {
@@ -31,7 +32,7 @@ class LazyWeights {
       : rule_(rule),
         model_(model),
         width_(width),
-        window_(std::min(updates, kWindow)),
+        window_(std::min(updates, std::clamp(width, kShortestWindow, kLongestWindow))),
         averages_(rule.average_from >= 0),
         lazy_(averages_ || rule.l1 > 0.0 || rule.positive) {
     if (lazy_) last_.assign(static_cast<std::size_t>(width), 0);

@@ -24,7 +24,7 @@ namespace sixfold {
 namespace {
 
 constexpr Index kPollOperations = 1 << 18;  // multiplications between two looks at the clock
-constexpr Index kPrefetchRows = 8;          // rows ahead
+constexpr Index kPrefetchRows = 16;          // rows ahead
 constexpr Index kPrefetchBytes = 2048;      // of each such row; the hardware goes on from there
 
 double step_size(const DescentRule& rule, Index t) {

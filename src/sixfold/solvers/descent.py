@@ -46,7 +46,7 @@ class FirstOrderOptions:
     learning_rate : {"auto", "constant", "decay", "invscaling"}
         "constant" is eta0, "decay" is eta0 / (1 + decay t), "invscaling" is eta0 / (t + 1)^power_t after t
         updates. "auto" is "decay" for stochastic updates; for full gradients it is "constant" where the loss is
-        smooth and "invscaling" where it is not.
+        smooth, and a step that is halved when it brings nothing better where it is not.
     eta0 : float or None
         The first step; None finds one from the data.
     decay : float or None

@@ -10,7 +10,8 @@ They serve every loss that has a gradient and every penalty, and they record the
 second moments of the columns) comes from a few rounds of power iteration and is doubled whenever the objective
 rises above the parabola it promises; for the cubed loss, whose curvature has no bound, that test alone finds L,
 and L may also fall. ``accelerate`` adds Nesterov's momentum, built up anew whenever the objective rises
-(O'Donoghue and Candes, 2015). For a loss with kinks the step decays like 1 / sqrt(t) and the best model is kept.
+(O'Donoghue and Candes, 2015). For a loss with kinks the step is halved, and the best model taken up again,
+whenever some passes bring nothing better.
 
 *Stochastic updates.* Without ``eta0``, the first step is the best of a few, each tried on a thousand rows (Bottou,
 2012); it is made four times smaller whenever a pass ends worse than the start, which is then taken up again.
@@ -45,6 +46,7 @@ from sixfold.solvers.descent import (
 )
 from sixfold.solvers.full_gradient import (
     FullGradient,
+    descend_by_halving,
     descend_by_schedule,
     descend_smooth,
     diverged,
@@ -114,6 +116,9 @@ class GradientDescent(_FirstOrder):
                 details["eta0"] = descend_smooth(
                     gradient, progress, options.eta0, options.accelerate
                 )
+            elif options.learning_rate == "auto":
+                details["eta0"] = options.eta0 or self._first_step(gradient, progress)
+                descend_by_halving(gradient, progress, details["eta0"])
             else:
                 details["eta0"] = options.eta0 or self._first_step(gradient, progress)
                 descend_by_schedule(gradient, progress, self._rule(details["eta0"]))
@@ -123,7 +128,6 @@ class GradientDescent(_FirstOrder):
 
     def _rule(self, eta0: float) -> StepRule:
         schedule = self.options.learning_rate
-        schedule = "invscaling" if schedule == "auto" else schedule
         decay = 0.1 if self.options.decay is None else self.options.decay
         return StepRule(schedule, eta0, decay if schedule == "decay" else self.options.power_t)
 
@@ -139,7 +143,7 @@ class GradientDescent(_FirstOrder):
             small = Progress.begin(problem, rows, budget, *start)
             small.bounds = False
             trial_gradient = FullGradient(problem, rows, budget, options.standardize)
-            descend_by_schedule(trial_gradient, small, self._rule(eta0))
+            descend_by_halving(trial_gradient, small, eta0)
             return small.objective
 
         return best_step(trial, progress.scale or 1.0, gradient.budget)

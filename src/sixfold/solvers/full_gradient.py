@@ -37,7 +37,8 @@ Array = NDArray[Any]
 
 POWER_ROUNDS = 6
 SMOOTH_PATIENCE = 200  # passes without gain after which a smooth problem is given up
-KINKED_PATIENCE = 300  # the same where the step decays
+KINKED_PATIENCE = 150  # the same where the loss has kinks
+HALVING_PATIENCE = 15  # passes without a better model after which the step is halved
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,30 @@ def descend_by_schedule(gradient: FullGradient, progress: Progress, rule: StepRu
         if progress.stalled(KINKED_PATIENCE):
             progress.stop("lack of progress", "further steps no longer lower the objective")
             break
+
+
+def descend_by_halving(gradient: FullGradient, progress: Progress, eta0: float) -> None:
+    """Minimise a loss with kinks by subgradient steps, halved whenever they bring nothing better.
+
+    After each halving the best model is taken up again. A piecewise linear objective grows in proportion to the
+    distance from its minimum, and there this converges geometrically, where a step like 1 / sqrt(t) does not.
+    """
+    point = best = gradient.at(progress.w, progress.b)
+    start = lowest = gradient.value(point)
+    eta, idle = eta0, 0
+    while not gradient.budget.exhausted():
+        point = gradient.step(point, gradient.slope(point), eta)
+        value = gradient.value(point)
+        if progress.record(*gradient.model(point), value) or diverged(progress, value, start, eta):
+            break
+        if progress.stalled(KINKED_PATIENCE):
+            progress.stop("lack of progress", "further steps no longer lower the objective")
+            break
+        idle += 1
+        if value < lowest:
+            best, lowest, idle = point, value, 0
+        if idle == HALVING_PATIENCE:
+            point, eta, idle = best, 0.5 * eta, 0
 
 
 def diverged(progress: Progress, value: float, start: float, eta: float) -> bool:
