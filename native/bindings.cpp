@@ -10,6 +10,7 @@
 #include <string>
 
 #include "blas.hpp"
+#include "empirical_loss.hpp"
 #include "moments.hpp"
 #include "residuals.hpp"
 #include "stochastic_gradient.hpp"
@@ -104,12 +105,25 @@ bool all_within(const Index* values, std::size_t count, Index end) {
   return within;
 }
 
+LossCode loss_code(int loss) {
+  expect(loss >= 0 && loss <= static_cast<int>(LossCode::softmax), "no such loss");
+  return static_cast<LossCode>(loss);
+}
+
+void expect_targets(const Targets& y, Index rows, LossCode loss, std::size_t scores) {
+  expect(static_cast<Index>(y.shape(0)) == rows, "y must have one row a row of X");
+  expect(scores >= 1 && y.shape(1) == (loss == LossCode::softmax ? 1 : scores),
+         "y must have one column a score, for softmax one in all");
+  if (loss != LossCode::softmax) return;
+  for (Index i = 0; i < rows; ++i)
+    expect(y.data()[i] >= 0.0 && y.data()[i] < static_cast<double>(scores), "y must hold class indices");
+}
+
 DescentRule descent_rule(int loss, int schedule, double eta0, double rate, double l1, double l2,
                          bool positive, bool fit_intercept, Index batch_size, Index average_from) {
-  expect(loss >= 0 && loss <= static_cast<int>(LossCode::softmax), "no such loss");
   expect(schedule >= 0 && schedule <= static_cast<int>(Schedule::invscaling), "no such schedule");
   expect(batch_size >= 1, "batch_size must be at least 1");
-  return {static_cast<LossCode>(loss),
+  return {loss_code(loss),
           static_cast<Schedule>(schedule),
           eta0,
           rate,
@@ -123,17 +137,10 @@ DescentRule descent_rule(int loss, int schedule, double eta0, double rate, doubl
 
 Visits visits(const Order& order, const Targets& y, const std::optional<Vector>& weight, Index rows,
               const DescentRule& rule, Index scores) {
-  expect(static_cast<Index>(y.shape(0)) == rows, "y must have one row a row of X");
+  expect_targets(y, rows, rule.loss, static_cast<std::size_t>(scores));
   expect(all_within(order.data(), order.shape(0), rows), "order must hold row numbers");
-  const Index targets = static_cast<Index>(y.shape(1));
-  if (rule.loss == LossCode::softmax) {
-    expect(targets == 1, "softmax needs one class index a row");
-    for (Index i = 0; i < rows; ++i)
-      expect(y.data()[i] >= 0.0 && y.data()[i] < static_cast<double>(scores), "y must hold class indices");
-  } else {
-    expect(targets == scores, "y must have one column a score");
-  }
-  return {order.data(), static_cast<Index>(order.shape(0)), y.data(), targets, weights(weight, rows)};
+  return {order.data(), static_cast<Index>(order.shape(0)), y.data(), static_cast<Index>(y.shape(1)),
+          weights(weight, rows)};
 }
 
 // w, b and their averages (empty where nothing is averaged) for `columns` columns, whichever way w lies.
@@ -228,6 +235,33 @@ void bind_descend_sparse(nb::module_& m) {
       nb::arg("flag").noconvert());
 }
 
+template <class T>
+void bind_empirical_loss(nb::module_& m) {
+  m.def(
+      "empirical_loss",
+      [](const Matrix<T>& X, const Targets& y, const std::optional<Vector>& weight, int loss,
+         const OutMatrix& w, const OutVector& b, double seconds_left, const Flag& flag) {
+        const Table<T> x = table(X);
+        const LossCode code = loss_code(loss);
+        expect(x.column_stride == 1 || x.columns == 1, "the columns of X must be next to each other");
+        expect(w.shape(0) == b.shape(0) && w.shape(1) == X.shape(1),
+               "w must have one entry a score and column");
+        expect_targets(y, x.rows, code, b.shape(0));
+        const double* row_weight = weights(weight, x.rows);
+        double total = 0.0;
+        Stop stop(seconds_left, flag.data());
+        bool finished = false;
+        {
+          nb::gil_scoped_release release;
+          finished = empirical_loss(x, y.data(), static_cast<Index>(y.shape(1)), row_weight, code, w.data(),
+                                    b.data(), static_cast<Index>(b.shape(0)), &total, stop);
+        }
+        return nb::make_tuple(finished, total);
+      },
+      nb::arg("X").noconvert(), nb::arg("y").noconvert(), nb::arg("weight").none(), nb::arg("loss"),
+      nb::arg("w"), nb::arg("b"), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+}
+
 }  // namespace
 
 NB_MODULE(core, m) {
@@ -241,6 +275,8 @@ NB_MODULE(core, m) {
   bind_moments<float>(m);
   bind_residual_slope<double>(m);
   bind_residual_slope<float>(m);
+  bind_empirical_loss<double>(m);
+  bind_empirical_loss<float>(m);
   bind_descend_dense<double>(m);
   bind_descend_dense<float>(m);
   bind_descend_sparse<double, std::int32_t>(m);

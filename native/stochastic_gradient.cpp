@@ -18,13 +18,12 @@
 #include <vector>
 
 #include "lazy_weights.hpp"
-#include "loss_gradients.hpp"
 
 namespace sixfold {
 namespace {
 
 constexpr Index kPollOperations = 1 << 18;  // multiplications between two looks at the clock
-constexpr Index kPrefetchRows = 16;          // rows ahead
+constexpr Index kPrefetchRows = 16;         // rows ahead
 constexpr Index kPrefetchBytes = 2048;      // of each such row; the hardware goes on from there
 
 double step_size(const DescentRule& rule, Index t) {
@@ -286,30 +285,6 @@ bool sparse_batches(const SparseTable<T, I>& X, const Visits& visits, const Desc
   }
   weights.settle();
   return first >= visits.count;
-}
-
-// Calls run with the loss as a type, so that its derivative is compiled into the loop.
-template <class Run>
-bool with_loss(LossCode code, Run run) {
-  switch (code) {
-    case LossCode::squared:
-      return run(Squared{});
-    case LossCode::absolute:
-      return run(Absolute{});
-    case LossCode::cubed:
-      return run(Cubed{});
-    case LossCode::logistic:
-      return run(Logistic{});
-    case LossCode::hinge:
-      return run(Hinge{});
-    case LossCode::squared_hinge:
-      return run(SquaredHinge{});
-    case LossCode::perceptron:
-      return run(Perceptron{});
-    case LossCode::softmax:
-      return run(Softmax{});
-  }
-  return false;
 }
 
 }  // namespace

@@ -2,13 +2,11 @@
 
 #include <cstdint>
 
+#include "loss_functions.hpp"
 #include "stop.hpp"
 #include "table.hpp"
 
 namespace sixfold {
-
-// The losses that have a gradient, in the order of sixfold.solvers.row_updates.LOSS_CODES.
-enum class LossCode : int { squared, absolute, cubed, logistic, hinge, squared_hinge, perceptron, softmax };
 
 // How the step shrinks with the updates t = 0, 1, ... made before:
 // eta0, eta0 / (1 + rate t) or eta0 / (t + 1)^rate.

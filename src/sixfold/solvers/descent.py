@@ -22,12 +22,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.errors import InputError, check_option
 from sixfold.risk.problem import Problem
-from sixfold.solvers.row_updates import SCHEDULES
+from sixfold.solvers.row_updates import LOSS_CODES, SCHEDULES
 
 Array = NDArray[Any]
 
@@ -176,13 +177,33 @@ def penalty_value(problem: Problem, w: Array) -> float:
 
 
 def objective(problem: Problem, w: Array, b: Array, blocks: Blocks, budget: Budget) -> float:
-    """Return R(w, b); not finite where the model has overflowed."""
+    """Return R(w, b); infinite where the model has overflowed."""
     total = penalty_value(problem, w)
-    with np.errstate(all="ignore"):
-        for block in watched(blocks, budget):
-            value = problem.loss.value(times(block.X, w) + b, targets(problem, block))
-            total += float((shares(block, blocks) @ value).sum())
+    for block in watched(blocks, budget):
+        total += _block_loss(problem, w, b, block, budget) / blocks.weight_sum
     return total if math.isfinite(total) else math.inf
+
+
+def _block_loss(problem: Problem, w: Array, b: Array, block: Block, budget: Budget) -> float:
+    """Return sum_i weight_i loss(w.x_i + b, y_i) over a block."""
+    weight = None if block.weight is None else np.asarray(block.weight, dtype=np.float64)
+    if isinstance(block.X, np.ndarray) and block.X.flags.c_contiguous:
+        finished, total = core.empirical_loss(
+            X=block.X,
+            y=np.ascontiguousarray(block.y, dtype=np.float64),
+            weight=weight,
+            loss=LOSS_CODES.index(problem.loss.name),
+            w=np.ascontiguousarray(w.T),
+            b=b,
+            seconds_left=budget.seconds_left,
+            flag=budget.flag,
+        )
+        if not finished:
+            raise OutOfTimeError
+        return float(total)
+    with np.errstate(all="ignore"):
+        value = problem.loss.value(times(block.X, w) + b, targets(problem, block))
+        return float(value.sum() if weight is None else (weight @ value).sum())
 
 
 def constant_model(
