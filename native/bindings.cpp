@@ -65,7 +65,8 @@ void bind_moments(nb::module_& m) {
         return moments(x, y, w, s, r, g, stop);
       },
       nb::arg("X").noconvert(), nb::arg("Y").noconvert(), nb::arg("weight").none(), nb::arg("shift"),
-      nb::arg("row_shift").none(), nb::arg("gram").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+      nb::arg("row_shift").none(), nb::arg("gram").noconvert(), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
 }
 
 template <class T>
@@ -140,7 +141,7 @@ Visits visits(const Order& order, const Targets& y, const std::optional<Vector>&
   expect_targets(y, rows, rule.loss, static_cast<std::size_t>(scores));
   expect(all_within(order.data(), order.shape(0), rows), "order must hold row numbers");
   return {order.data(), static_cast<Index>(order.shape(0)), y.data(), static_cast<Index>(y.shape(1)),
-          weights(weight, rows)};
+          each_row(weight, rows)};
 }
 
 // w, b and their averages (empty where nothing is averaged) for `columns` columns, whichever way w lies.
@@ -247,7 +248,7 @@ void bind_empirical_loss(nb::module_& m) {
         expect(w.shape(0) == b.shape(0) && w.shape(1) == X.shape(1),
                "w must have one entry a score and column");
         expect_targets(y, x.rows, code, b.shape(0));
-        const double* row_weight = weights(weight, x.rows);
+        const double* row_weight = each_row(weight, x.rows);
         double total = 0.0;
         Stop stop(seconds_left, flag.data());
         bool finished = false;

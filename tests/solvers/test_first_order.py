@@ -62,7 +62,8 @@ def test_gd_reaches_least_squares_on_unscaled_columns(accelerate, dtype, rows_pe
     solution = solve(GradientDescent, problem(), blocks, tol=1e-12, accelerate=accelerate)
     Z = np.hstack([X.astype(float) - X.mean(axis=0), np.ones((300, 1))])
     best = np.linalg.lstsq(Z, y.astype(float), rcond=None)[0]
-    assert solution.certificate.converged
+    # A float32 intercept of -1.9e4 is only known to 1e-3, and the certificate speaks of what is kept.
+    assert solution.certificate.relative_gap < (1e-12 if dtype == np.float64 else 1e-6)
     np.testing.assert_allclose(solution.w, best[:-1], rtol=2e-5)
 
 
@@ -445,13 +446,13 @@ def test_stochastic_updates_end_when_they_no_longer_gain():
     ("options", "message"),
     [
         ({"learning_rate": "invscale"}, "did you mean 'invscaling'"),
-        ({"eta0": 0.0}, "not a step"),
-        ({"eta0": float("nan")}, "not a step"),
-        ({"decay": -1.0}, "decay=-1.0 must be 0 or more"),
-        ({"power_t": -0.1}, "power_t=-0.1 must be 0 or more"),
-        ({"batch_size": 0}, "batch_size=0 must be a whole number"),
-        ({"batch_size": 2.5}, "batch_size=2.5 must be a whole number"),
-        ({"average": -3}, "average=-3 must be True, False or a number"),
+        ({"eta0": 0.0}, "eta0=0.0 is out of range"),
+        ({"eta0": float("nan")}, "eta0=nan is out of range"),
+        ({"decay": -1.0}, "decay=-1.0 is out of range"),
+        ({"power_t": -0.1}, "power_t=-0.1 is out of range"),
+        ({"batch_size": 0}, "batch_size=0 is out of range"),
+        ({"batch_size": 2.5}, "a whole number"),
+        ({"average": -3}, "average=-3 is out of range"),
     ],
 )
 def test_wrong_options_are_refused_by_name(options, message):

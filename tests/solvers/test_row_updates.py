@@ -1,12 +1,12 @@
 """The native row updates: against the textbook by hand, and against plain NumPy for every pairing."""
 
 import numpy as np
-import oracles
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import oracles
 from sixfold.budget import Budget
 from sixfold.data.blocks import Block
 from sixfold.risk.losses import LOSSES

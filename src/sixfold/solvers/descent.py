@@ -1,14 +1,14 @@
 """What gradient descent and its stochastic relatives share: options, column scaling, and when to stop.
 
-*When to stop.* Every pass over the data is one record of the budget, with the exact objective R(w, b) after it.
-A bound on min R costs several passes (without penalty a factorisation), so it is computed only
+*When to stop.* Every pass over the data is one record of the budget, with the exact objective R(w, b) after
+it. A bound on min R costs several passes (without penalty a factorisation), so it is computed only
 
 - after a pass that gained less than tol * scale: before that the tolerance is certainly not met, and
 - at most once in as many passes as it costs, and in a tenth of those made.
 
-The gap on record is that of the best model so far: its objective minus the best lower bound so far, the first of
-which is 0, as no loss or penalty is negative. The best model of all passes is what is returned, and its certificate
-is computed from it and the data alone.
+The gap on record is that of the best model so far: its objective minus the best lower bound so far, the
+first of which is 0, as no loss or penalty is negative. The best model of all passes is what is returned, and
+its certificate is computed from it and the data alone.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
-from sixfold.errors import InputError, check_option
-from sixfold.risk.problem import Problem
+from sixfold.errors import check_number, check_option
+from sixfold.risk.problem import Problem, shares
 from sixfold.solvers.row_updates import LOSS_CODES, SCHEDULES
 
 Array = NDArray[Any]
@@ -46,8 +46,8 @@ class FirstOrderOptions:
     ----------
     learning_rate : {"auto", "constant", "decay", "invscaling"}
         "constant" is eta0, "decay" is eta0 / (1 + decay t), "invscaling" is eta0 / (t + 1)^power_t after t
-        updates. "auto" is "decay" for stochastic updates; for full gradients it is "constant" where the loss is
-        smooth, and a step that is halved when it brings nothing better where it is not.
+        updates. "auto" is "decay" for stochastic updates; for full gradients it is "constant" where the loss
+        is smooth, and a step that is halved when it brings nothing better where it is not.
     eta0 : float or None
         The first step; None finds one from the data.
     decay : float or None
@@ -60,8 +60,9 @@ class FirstOrderOptions:
     batch_size : int
         Rows an update of "minibatch".
     standardize : bool
-        Step in each column according to its spread (see :mod:`sixfold.solvers.row_updates`); the problem and its
-        solution stay the same. Stochastic updates over sparse rows never do, since it would touch every column.
+        Step in each column according to its spread (see :mod:`sixfold.solvers.row_updates`); the problem and
+        its solution stay the same. Stochastic updates over sparse rows never do, since it would touch every
+        column.
     accelerate : bool
         Nesterov's momentum for full gradients.
     random_state : int, Generator, RandomState or None
@@ -80,20 +81,12 @@ class FirstOrderOptions:
 
     def __post_init__(self) -> None:
         check_option("learning_rate", self.learning_rate, ("auto", *SCHEDULES))
-        if self.eta0 is not None and not 0.0 < self.eta0 < math.inf:
-            raise InputError(
-                f"eta0={self.eta0!r} is not a step. Give a number above 0, or None to find one."
-            )
-        if self.decay is not None and not 0.0 <= self.decay < math.inf:
-            raise InputError(f"decay={self.decay!r} must be 0 or more, or None to choose one.")
-        if not 0.0 <= self.power_t < math.inf:
-            raise InputError(f"power_t={self.power_t!r} must be 0 or more.")
-        if self.average < 0:
-            raise InputError(
-                f"average={self.average!r} must be True, False or a number of updates."
-            )
-        if self.batch_size != int(self.batch_size) or self.batch_size < 1:
-            raise InputError(f"batch_size={self.batch_size!r} must be a whole number, 1 or more.")
+        check_number("eta0", self.eta0, above=0.0, optional=True)
+        check_number("decay", self.decay, at_least=0.0, optional=True)
+        check_number("power_t", self.power_t, at_least=0.0)
+        check_number("batch_size", self.batch_size, at_least=1, whole=True)
+        if not isinstance(self.average, bool):
+            check_number("average", self.average, at_least=0, whole=True)
 
     @property
     def average_from(self) -> int | None:
@@ -127,20 +120,6 @@ def watched(blocks: Blocks, budget: Budget) -> Iterator[Block]:
 def targets(problem: Problem, block: Block) -> Array:
     """Return y as the loss wants it: a column a score, or plain class numbers."""
     return block.y[:, 0] if problem.loss.labels == "class" else block.y
-
-
-def count_scores(problem: Problem, blocks: Blocks) -> int:
-    """Return the number of scores: one a target, or one a class."""
-    if problem.loss.labels != "class":
-        return blocks.n_targets
-    return int(blocks.reduce(lambda block: float(block.y.max()), max)) + 1
-
-
-def shares(block: Block, blocks: Blocks) -> Array:
-    """Return the q_i of the problem for the rows of a block."""
-    if block.weight is None:
-        return np.full(block.y.shape[0], 1.0 / blocks.weight_sum)
-    return np.asarray(block.weight, dtype=np.float64) / blocks.weight_sum
 
 
 def times(X: Any, w: Array) -> Array:
@@ -206,11 +185,9 @@ def _block_loss(problem: Problem, w: Array, b: Array, block: Block, budget: Budg
         return float(value.sum() if weight is None else (weight @ value).sum())
 
 
-def constant_model(
-    problem: Problem, blocks: Blocks, scores: int | None = None
-) -> tuple[Array, Array]:
+def constant_model(problem: Problem, blocks: Blocks, scores: int | None = None) -> tuple[Array, Array]:
     """Return the start: no weights, and the mean of real targets as intercept."""
-    scores = count_scores(problem, blocks) if scores is None else scores
+    scores = problem.n_scores(blocks) if scores is None else scores
     b = np.zeros(scores)
     if problem.fit_intercept and problem.loss.labels == "real":
         b = blocks.reduce(lambda block: shares(block, blocks) @ block.y.astype(np.float64), np.add)
@@ -230,7 +207,8 @@ def column_spread(problem: Problem, blocks: Blocks) -> tuple[Array, Array]:
     """Return where to centre each column and the factor of its step, 1 / variance.
 
     Any centre and any positive factor leave the problem the same, so a sample of the rows is enough. Without
-    intercept nothing can be centred, and the mean square stands for the variance. A constant column has factor 1.
+    intercept nothing can be centred, and the mean square stands for the variance. A constant column has
+    factor 1.
     """
     every = max(blocks.n_rows // SPREAD_ROWS, 1)
     center, variance = _column_moments(problem, blocks, every)
@@ -290,9 +268,7 @@ class Progress:
     _milestone_pass: int = 0
 
     @classmethod
-    def begin(
-        cls, problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array
-    ) -> Progress:
+    def begin(cls, problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array) -> Progress:
         """Return the progress of a solver that starts at the constant model, w = 0."""
         at_start, at_zero = (_constant_loss(problem, score, blocks) for score in (b, 0.0 * b))
         # The last term is what rounding leaves of a constant target.
@@ -322,10 +298,8 @@ class Progress:
     def best_gap(self) -> float:
         """Return a bound on what the best model so far can be improved by."""
         if self._gap is None:
-            self._gap = self.objective
-            if self.problem.loss.labels != "class":
-                with np.errstate(all="ignore"):
-                    self._gap = min(self._gap, self.problem.gap(self.w, self.b, self.blocks))
+            with np.errstate(all="ignore"):
+                self._gap = min(self.objective, self.problem.gap(self.w, self.b, self.blocks))
         return self._gap
 
     def stalled(self, passes: int) -> bool:
@@ -343,6 +317,7 @@ class Progress:
         When time is up and the bound would take long, the gap is the objective itself: true, as nothing is
         negative, and free.
         """
+        self._round()
         hurried = self.budget.interrupted or self.budget.seconds_left <= 0
         if hurried and self._bound_work() > CERTIFY_WORK:
             gap = self.objective if self._gap is None else self._gap
@@ -350,9 +325,14 @@ class Progress:
         else:
             gap = self.best_gap()
         notes = {"notes": self.notes} if self.notes else {}
-        return Certificate(
-            "duality gap", self.objective, gap, self.scale, self.budget.tol, details | notes
-        )
+        return Certificate("duality gap", self.objective, gap, self.scale, self.budget.tol, details | notes)
+
+    def _round(self) -> None:
+        """Turn the best model into what its learner keeps, in the precision of the data."""
+        if self.blocks.dtype != np.float64:
+            self.w, self.b = (a.astype(self.blocks.dtype).astype(np.float64) for a in (self.w, self.b))
+            self.objective = objective(self.problem, self.w, self.b, self.blocks, Budget())
+            self._gap = None
 
     def _bound_passes(self) -> float:
         dense = not self.problem.penalised and not self.blocks.sparse

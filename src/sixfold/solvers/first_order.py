@@ -7,18 +7,19 @@
 They serve every loss that has a gradient and every penalty, and they record the objective after every pass.
 
 *Full gradients.* For a smooth loss the step is 1 / L, where L = curvature_bound * (largest eigenvalue of the
-second moments of the columns) comes from a few rounds of power iteration and is doubled whenever the objective
-rises above the parabola it promises; for the cubed loss, whose curvature has no bound, that test alone finds L,
-and L may also fall. ``accelerate`` adds Nesterov's momentum, built up anew whenever the objective rises
+second moments of the columns) comes from a few rounds of power iteration and is doubled whenever the loss
+rises above the parabola it promises; for the cubed loss, whose curvature has no bound, that test alone finds
+L, and L may also fall. ``accelerate`` adds Nesterov's momentum, built up anew whenever the objective rises
 (O'Donoghue and Candes, 2015). For a loss with kinks the step is halved, and the best model taken up again,
 whenever some passes bring nothing better.
 
-*Stochastic updates.* Without ``eta0``, the first step is the best of a few, each tried on a thousand rows (Bottou,
-2012); it is made four times smaller whenever a pass ends worse than the start, which is then taken up again.
+*Stochastic updates.* Without ``eta0``, the first step is the best of a few, each tried on a thousand rows
+(Bottou, 2012); it is made four times smaller, and the best model taken up again, whenever a pass ends worse
+than the start.
 
 Sources: Bottou (2012), Stochastic gradient descent tricks; Beck and Teboulle (2009), A fast iterative
-shrinkage-thresholding algorithm for linear inverse problems; O'Donoghue and Candes (2015), Adaptive restart for
-accelerated gradient schemes.
+shrinkage-thresholding algorithm for linear inverse problems; O'Donoghue and Candes (2015), Adaptive restart
+for accelerated gradient schemes.
 """
 
 from __future__ import annotations
@@ -41,7 +42,6 @@ from sixfold.solvers.descent import (
     Progress,
     column_spread,
     constant_model,
-    count_scores,
     objective,
 )
 from sixfold.solvers.full_gradient import (
@@ -113,9 +113,7 @@ class GradientDescent(_FirstOrder):
             gradient = FullGradient(problem, blocks, budget, options.standardize)
             if smooth and options.learning_rate in ("auto", "constant"):
                 details = {"accelerated": options.accelerate}
-                details["eta0"] = descend_smooth(
-                    gradient, progress, options.eta0, options.accelerate
-                )
+                details["eta0"] = descend_smooth(gradient, progress, options.eta0, options.accelerate)
             elif options.learning_rate == "auto":
                 details["eta0"] = options.eta0 or self._first_step(gradient, progress)
                 descend_by_halving(gradient, progress, details["eta0"])
@@ -198,9 +196,9 @@ class StochasticGradient(_FirstOrder):
         schedule = "decay" if options.learning_rate == "auto" else options.learning_rate
         rate = options.power_t
         if schedule == "decay":
-            # 1 / (alpha l2 t) is the classical step for a curvature of alpha l2. Without one, the step falls to a
-            # quarter in the first pass: of 1, 3, 10 and 30 instead of 3, none was as often near the best on twelve
-            # data sets with correlations from 0 to 0.99, and 10 and 30 were up to a thousand times further off.
+            # 1 / (alpha l2 t) is the classical step for a curvature of alpha l2. Without one, the step falls
+            # to a quarter in the first pass. On twelve data sets with correlations from 0 to 0.99, rates of
+            # 10 and 30 instead of 3 ended up to a thousand times further off, and 1 up to ten times.
             natural = max(eta0 * problem.l2, 3.0 * self.batch_size / max(rows, 1))
             rate = natural if options.decay is None else options.decay
         return StepRule(schedule, eta0, rate, self.batch_size, options.average_from)
@@ -209,14 +207,10 @@ class StochasticGradient(_FirstOrder):
         standardized = self.options.standardize and not blocks.sparse
         return column_spread(problem, blocks) if standardized else None
 
-    def _state(
-        self, w: Array, b: Array, blocks: Blocks, spread: tuple[Array, Array] | None
-    ) -> RowState:
+    def _state(self, w: Array, b: Array, blocks: Blocks, spread: tuple[Array, Array] | None) -> RowState:
         average = self.options.average_from is not None
         center, factor = spread or (None, None)
-        return RowState.at(
-            w, b, sparse=blocks.sparse, average=average, center=center, factor=factor
-        )
+        return RowState.at(w, b, sparse=blocks.sparse, average=average, center=center, factor=factor)
 
     def _one_pass(
         self,
@@ -254,7 +248,7 @@ class StochasticGradient(_FirstOrder):
     ) -> float:
         rows = sample(blocks, random)
         block = next(iter(rows))
-        start = constant_model(problem, rows, count_scores(problem, blocks))
+        start = constant_model(problem, rows, problem.n_scores(blocks))
 
         def trial(eta0: float) -> float:
             state = self._state(*start, blocks, spread)
@@ -305,9 +299,7 @@ def _natural_step(
     if not math.isfinite(curvature):
         # Kinked losses have slope 1 for an error of their own size; cubed losses 2 |r|, and |r|^3 / 3 = loss.
         curvature = (
-            2.0 * (3.0 * typical_loss) ** (1 / 3)
-            if problem.loss.smooth
-            else 1.0 / (typical_loss or 1.0)
+            2.0 * (3.0 * typical_loss) ** (1 / 3) if problem.loss.smooth else 1.0 / (typical_loss or 1.0)
         )
     return 1.0 / (curvature * length or 1.0)
 

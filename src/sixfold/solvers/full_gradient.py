@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
-from sixfold.risk.problem import Problem
+from sixfold.risk.problem import Problem, shares
 from sixfold.solvers.descent import (
     EXPLODED,
     Progress,
     column_spread,
     penalty_value,
-    shares,
     targets,
     times,
     transposed_times,
@@ -63,9 +62,7 @@ class Point:
 class FullGradient:
     """Loss, gradient and proximal steps of a problem over row blocks."""
 
-    def __init__(
-        self, problem: Problem, blocks: Blocks, budget: Budget, standardize: bool
-    ) -> None:
+    def __init__(self, problem: Problem, blocks: Blocks, budget: Budget, standardize: bool) -> None:
         self.problem, self.blocks, self.budget = problem, blocks, budget
         self.center, self.factor = np.zeros(blocks.n_columns), np.ones(blocks.n_columns)
         if standardize:
@@ -161,9 +158,7 @@ def smooth_step(gradient: FullGradient, point: Point) -> float:
     return 1.0 / curvature if curvature > 0.0 else 1.0
 
 
-def descend_smooth(
-    gradient: FullGradient, progress: Progress, eta0: float | None, momentum: bool
-) -> float:
+def descend_smooth(gradient: FullGradient, progress: Progress, eta0: float | None, momentum: bool) -> float:
     """Minimise a smooth loss by proximal steps; return the last step size.
 
     A given ``eta0`` is kept; else the step is halved until the parabola holds.
@@ -209,9 +204,7 @@ def descend_by_schedule(gradient: FullGradient, progress: Progress, rule: StepRu
         point = gradient.step(point, gradient.slope(point), eta)
         updates += 1
         value = gradient.value(point)
-        if progress.record(*gradient.model(point), value) or diverged(
-            progress, value, start, rule.eta0
-        ):
+        if progress.record(*gradient.model(point), value) or diverged(progress, value, start, rule.eta0):
             break
         if progress.stalled(KINKED_PATIENCE):
             progress.stop("lack of progress", "further steps no longer lower the objective")
@@ -221,8 +214,8 @@ def descend_by_schedule(gradient: FullGradient, progress: Progress, rule: StepRu
 def descend_by_halving(gradient: FullGradient, progress: Progress, eta0: float) -> None:
     """Minimise a loss with kinks by subgradient steps, halved whenever they bring nothing better.
 
-    After each halving the best model is taken up again. A piecewise linear objective grows in proportion to the
-    distance from its minimum, and there this converges geometrically, where a step like 1 / sqrt(t) does not.
+    After each halving the best model is taken up again. A piecewise linear objective grows in proportion to
+    the distance from its minimum, and there this converges geometrically, where 1 / sqrt(t) does not.
     """
     point = best = gradient.at(progress.w, progress.b)
     start = lowest = gradient.value(point)

@@ -5,9 +5,9 @@ With t updates made so far, a batch B of rows (often one) and g_i = weight_i los
     u = max(0, 1 - eta_t alpha l2) w - eta_t mean_B g_i x_i         b <- b - eta_t mean_B g_i
     w <- u - eta_t alpha l1 sign(u), but never across zero
 
-which are the textbook updates (for the squared loss w <- w + eta (y - s) x, and so on) except that no shrinkage
-changes the sign of a weight: subtracting eta alpha l1 sign(w) past zero would make weights jump to and fro
-around the zero they belong at. Weights are scaled to a mean of 1.
+which are the textbook updates (for the squared loss w <- w + eta (y - s) x, and so on) except that no
+shrinkage changes the sign of a weight: subtracting eta alpha l1 sign(w) past zero would make weights jump to
+and fro around the zero they belong at. Weights are scaled to a mean of 1.
 
 =========== ==========================  ==========================================
 schedule    eta_t, t = 0, 1, ...        converges for
@@ -17,9 +17,9 @@ decay       eta0 / (1 + rate t)         every convex loss whose curvature is kno
 invscaling  eta0 / (t + 1)^rate         every convex loss, for 1/2 <= rate <= 1
 =========== ==========================  ==========================================
 
-*Columns of different size.* Where a state has ``center`` m and ``factor`` f, column j counts as x_j - m_j and its
-step is eta f_j. That is the same update in a diagonal metric, with the intercept meant at x = m instead of x = 0:
-the minimiser and the penalties stay those of the original columns.
+*Columns of different size.* Where a state has ``center`` m and ``factor`` f, column j counts as x_j - m_j and
+its step is eta f_j. That is the same update in a diagonal metric, with the intercept meant at x = m instead of
+x = 0: the minimiser and the penalties stay those of the original columns.
 
 :func:`advance` makes one pass over one block, so it also serves learning from a stream.
 """
