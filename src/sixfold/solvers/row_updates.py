@@ -18,8 +18,8 @@ invscaling  eta0 / (t + 1)^rate         every convex loss, for 1/2 <= rate <= 1
 =========== ==========================  ==========================================
 
 *Columns of different size.* Where a state has ``center`` m and ``factor`` f, column j counts as x_j - m_j and
-its step is eta f_j. That is the same update in a diagonal metric, with the intercept meant at x = m instead of
-x = 0: the minimiser and the penalties stay those of the original columns.
+its step is eta f_j. That is the same update in a diagonal metric, with the intercept meant at x = m instead
+of x = 0: the minimiser and the penalties stay those of the original columns.
 
 :func:`advance` makes one pass over one block, so it also serves learning from a stream.
 """
