@@ -8,6 +8,7 @@ is refused with a sentence that names the column, row or parameter and says what
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,7 +55,7 @@ class TrainingData:
 
     def require_finite(self) -> None:
         """Raise an :class:`InputError` that says where the first NaN or infinity is."""
-        require_finite(self.X, "X", self.names)
+        require_finite(self.X, "X", lambda: self.names)
         require_finite(self.y, "y")
 
 
@@ -94,22 +95,20 @@ def check_training(
         )
         single = True
     weight = check_weight(sample_weight, X.shape[0])
-    return TrainingData(X, y, weight, single, column_names(estimator))
+    return TrainingData(X, y, weight, single, column_names(estimator, X.shape[1]))
 
 
 def check_rows(estimator: Any, X: Any) -> Any:
     """Return rows to predict for, with the columns the estimator was fitted on, all finite."""
     X = _check_table(estimator, X, reset=False)
-    require_finite(X, "X", column_names(estimator))
+    require_finite(X, "X", lambda: column_names(estimator, X.shape[1]))
     return X
 
 
-def column_names(estimator: Any) -> list[str]:
+def column_names(estimator: Any, count: int) -> list[str]:
     """Return the names of the columns the estimator was fitted on; x0, x1, ... where it knows none."""
     names = getattr(estimator, "feature_names_in_", None)
-    return (
-        [f"x{j}" for j in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
-    )
+    return [f"x{j}" for j in range(count)] if names is None else [str(name) for name in names]
 
 
 def check_weight(sample_weight: Any, n_rows: int) -> Array | None:
@@ -144,8 +143,11 @@ def check_weight(sample_weight: Any, n_rows: int) -> Array | None:
     return weight
 
 
-def require_finite(values: Any, name: str, columns: list[str] | None = None) -> None:
-    """Raise an :class:`InputError` that says where the first NaN or infinity is, if there is one."""
+def require_finite(values: Any, name: str, columns: Callable[[], list[str]] | None = None) -> None:
+    """Raise an :class:`InputError` that says where the first NaN or infinity is, if there is one.
+
+    ``columns`` returns the names of the columns; it is called only when one has to be named.
+    """
     stored = values.data if sp.issparse(values) else values
     # The sum is not finite if any entry is not; it is three times faster than looking at each.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -164,7 +166,7 @@ def require_finite(values: Any, name: str, columns: list[str] | None = None) -> 
     what = "NaN" if np.isnan(value) else "infinity or a value too large"
     where = f"row {position[0]}"
     if columns is not None:
-        where += f" of column {columns[position[1]]!r} (number {position[1]})"
+        where += f" of column {columns()[position[1]]!r} (number {position[1]})"
     count = int(bad.sum())
     several = f"{count} such values, the first in" if count > 1 else "in"
     raise InputError(

@@ -58,7 +58,7 @@ class LinearRegression(RegressorMixin, LinearModel):
         How much the penalty counts.
     l1_ratio : float, default=0.5
         The share of the absolute values in "elasticnet".
-    solver : {"auto", "direct", "cg", "coordinate", "gd", "sgd", "minibatch"}, default="auto"
+    solver : {"auto", "direct", "cg", "coordinate", "newton", "gd", "sgd", "minibatch"}, default="auto"
         How to minimise; "auto" chooses by the problem and the shape of the data, and ``solver_`` says what it
         chose.
     max_iter : int, default=1000
