@@ -61,7 +61,6 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     coef_: Array
     intercept_: Any
-    certificate_: Certificate
 
     @abstractmethod
     def _problem(self) -> Problem:
@@ -105,7 +104,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         self.intercept_ = intercept[0] if single_target else intercept
         self.solver_ = solution.solver
         self.n_iter_ = solution.n_iter
-        self.certificate_ = solution.certificate.bind(self)
+        self._certificate = solution.certificate
         self._found = solution.details
 
     def _warn_of_dependence(self, solution: Solution, names: list[str]) -> None:
@@ -137,6 +136,14 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         if context is not None:
             context.call_on_fit_task_end(estimator=self, X=data.X, y=data.y)
 
+    @property
+    def certificate_(self) -> Certificate:
+        """How far from the least possible objective the fit is at most."""
+        if "_certificate" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no certificate_ before it is fitted.")
+        # Bound here and not when it was made, so that a copy of the model verifies itself.
+        return self._certificate.bind(self)
+
     def decision_scores(self, X: Any) -> Array:
         """Return w.x + b for rows that are checked first."""
         check_is_fitted(self, "coef_")
@@ -157,7 +164,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         w, b = self._parameters()
         kind, tolerance = self.certificate_.kind, self.certificate_.tolerance
         dual = getattr(self, "dual_", None)
-        dual = None if dual is None else dual[:, None]
+        # One of another length is of other data: the objective will tell.
+        dual = None if dual is None or dual.shape[0] != data.y.shape[0] else dual[:, None]
         return self._problem().certify(kind, w, b, data.float64().blocks(), tolerance, dual)
 
     def __sklearn_tags__(self) -> Any:
