@@ -114,6 +114,8 @@ def test_the_docstring_names_the_solvers_there_are(learner):
 def test_the_docstring_has_every_parameter_with_its_default(learner):
     model = learner.make()
     described = dict(
-        re.findall(r"^(\w+) : .*, default=(.*)$", inspect.getdoc(type(model)).partition("Attributes\n")[0], re.M)
+        re.findall(
+            r"^(\w+) : .*, default=(.*)$", inspect.getdoc(type(model)).partition("Attributes\n")[0], re.M
+        )
     )
     assert {name: eval(text) for name, text in described.items()} == model.get_params()

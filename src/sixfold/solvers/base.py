@@ -96,22 +96,22 @@ def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver
     solvers = list(solvers)
     check_option("solver", name, ["auto", *(solver.name for solver in solvers)])
     able = [solver for solver in solvers if _objection(solver, problem, blocks) is None]
-    if name != "auto":
+    asked = f"loss={problem.loss.name!r} with penalty={problem.penalty.name!r}"
+    asked += " and positive=True" * problem.penalty.positive
+    if name != "auto" and able:
         chosen = next(solver for solver in solvers if solver.name == name)
         objection = _objection(chosen, problem, blocks)
         if objection is None:
             return chosen
-        work = ", ".join(repr(solver.name) for solver in able) or "none of the solvers"
+        work = ", ".join(repr(solver.name) for solver in able)
         raise IncompatibleError(
-            f"solver={name!r} does not fit loss={problem.loss.name!r} with "
-            f"penalty={problem.penalty.name!r}: {objection}. What works: {work}, or 'auto'."
+            f"solver={name!r} does not fit {asked}: {objection}. What works: {work}, or 'auto'."
         )
     for solver in able:
         if solver.suits(problem, blocks):
             return solver
     raise IncompatibleError(
-        f"No solver minimises loss={problem.loss.name!r} with penalty={problem.penalty.name!r}. "
-        "Choose another loss or penalty."
+        f"No solver minimises {asked} for data of this kind. Choose another loss or penalty."
     )
 
 
