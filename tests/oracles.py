@@ -27,3 +27,75 @@ def least_squares(X, Y, weight=None, l2=0.0, fit_intercept=True):
     target = np.sqrt(q)[:, None] * (Y - mean_y)
     w = V[kept].T @ (s[kept, None] * (U[:, kept].T @ target) / (s[kept, None] ** 2 + l2))
     return w, mean_y - mean_x @ w
+
+
+# -- stochastic gradient descent ---------------------------------------------------------------
+
+
+def loss_slope(name, s, y):
+    """The derivative of a loss in the scores of one row; y is a number a score, or a class."""
+    if name == "softmax":
+        p = np.exp(s - np.logaddexp.reduce(s))
+        p[int(y[0])] -= 1.0
+        return p
+    return {
+        "squared": s - y,
+        "absolute": np.sign(s - y),
+        "cubed": np.sign(s - y) * (s - y) ** 2,
+        "logistic": -y * np.exp(-np.logaddexp(0.0, y * s)),
+        "hinge": -y * (y * s < 1.0),
+        "squared_hinge": -y * np.clip(1.0 - y * s, 0.0, None),
+        "perceptron": -y * (y * s < 0.0),
+    }[name]
+
+
+def descend_rows(
+    X,
+    y,
+    order,
+    w,
+    b,
+    *,
+    loss,
+    schedule,
+    eta0,
+    rate=0.0,
+    l1=0.0,
+    l2=0.0,
+    positive=False,
+    fit_intercept=True,
+    batch_size=1,
+    average_from=None,
+    weight=None,
+    center=0.0,
+    factor=1.0,
+):
+    """Visit the rows in this order, one batch an update; return w, c, their averages, updates."""
+    Z = np.asarray(X, dtype=float) - center
+    factor = np.broadcast_to(factor, Z.shape[1])[:, None]
+    w, c, t = w.copy(), b + center * np.ones(Z.shape[1]) @ w, 0
+    sums = [np.zeros_like(w), np.zeros_like(c)]
+    for first in range(0, len(order), batch_size):
+        rows = order[first : first + batch_size]
+        eta = {
+            "constant": eta0,
+            "decay": eta0 / (1.0 + rate * t),
+            "invscaling": eta0 / (t + 1.0) ** rate,
+        }[schedule]
+        slope_w, slope_c = np.zeros_like(w), np.zeros_like(c)
+        for i in rows:
+            g = loss_slope(loss, Z[i] @ w + c, y[i]) * (1.0 if weight is None else weight[i])
+            slope_w += np.outer(Z[i], g) / len(rows)
+            slope_c += g / len(rows)
+        w = w * np.maximum(0.0, 1.0 - eta * l2 * factor) - eta * factor * slope_w
+        w = np.sign(w) * np.maximum(np.abs(w) - eta * l1 * factor, 0.0)
+        if positive:
+            w = np.maximum(w, 0.0)
+        if fit_intercept:
+            c = c - eta * slope_c
+        t += 1
+        if average_from is not None and t > average_from:
+            sums[0] += w
+            sums[1] += c
+    count = 0 if average_from is None else max(t - average_from, 0)
+    return w, c, sums[0] / max(count, 1), sums[1] / max(count, 1), t

@@ -6,6 +6,8 @@ from typing import Any
 
 from sixfold.solvers.base import Solver
 from sixfold.solvers.conjugate_gradient import ConjugateGradient
+from sixfold.solvers.descent import FirstOrderOptions
+from sixfold.solvers.first_order import GradientDescent, MiniBatch, StochasticGradient
 from sixfold.solvers.interior_point import InteriorPoint
 from sixfold.solvers.least_squares import LeastSquares
 from sixfold.solvers.newton import Newton
@@ -13,4 +15,13 @@ from sixfold.solvers.newton import Newton
 
 def all_solvers(**options: Any) -> list[Solver]:
     """Return one of each solver; the options go to the first-order ones."""
-    return [LeastSquares(), ConjugateGradient(), Newton(), InteriorPoint()]
+    first_order = FirstOrderOptions(**options)
+    return [
+        LeastSquares(),
+        ConjugateGradient(),
+        Newton(),
+        InteriorPoint(),
+        GradientDescent(first_order),
+        StochasticGradient(first_order),
+        MiniBatch(first_order),
+    ]

@@ -1,0 +1,213 @@
+"""Stochastic updates: the model after every row, or every few rows.
+
+With t updates made so far, a batch B of rows (often one) and g_i = weight_i loss'(w.x_i + b, y_i),
+
+    u = max(0, 1 - eta_t alpha l2) w - eta_t mean_B g_i x_i         b <- b - eta_t mean_B g_i
+    w <- u - eta_t alpha l1 sign(u), but never across zero
+
+which are the textbook updates (for the squared loss w <- w + eta (y - s) x, and so on) except that no
+shrinkage changes the sign of a weight: subtracting eta alpha l1 sign(w) past zero would make weights jump to
+and fro around the zero they belong at. Weights are scaled to a mean of 1.
+
+=========== ==========================  ==========================================
+schedule    eta_t, t = 0, 1, ...        converges for
+=========== ==========================  ==========================================
+constant    eta0                        data that a model fits exactly
+decay       eta0 / (1 + rate t)         every convex loss whose curvature is known
+invscaling  eta0 / (t + 1)^rate         every convex loss, for 1/2 <= rate <= 1
+=========== ==========================  ==========================================
+
+*Columns of different size.* Where a state has ``center`` m and ``factor`` f, column j counts as x_j - m_j and
+its step is eta f_j. That is the same update in a diagonal metric, with the intercept meant at x = m instead
+of x = 0: the minimiser and the penalties stay those of the original columns.
+
+:func:`advance` makes one pass over one block, so it also serves learning from a stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold._native import core
+from sixfold.budget import Budget
+from sixfold.data.blocks import Block
+from sixfold.risk.problem import Problem
+
+Array = NDArray[Any]
+
+# The position is the number the native loop knows the loss or schedule by.
+LOSS_CODES = (
+    "squared",
+    "absolute",
+    "cubed",
+    "logistic",
+    "hinge",
+    "squared_hinge",
+    "perceptron",
+    "softmax",
+)
+SCHEDULES = ("constant", "decay", "invscaling")
+
+
+@dataclass(frozen=True)
+class StepRule:
+    """How large the updates are and what they are made of.
+
+    Attributes
+    ----------
+    schedule : {"constant", "decay", "invscaling"}
+    eta0 : float
+        The first step.
+    rate : float
+        The number called rate in the table above.
+    batch_size : int
+        Rows an update.
+    average_from : int or None
+        Updates after which the iterates are averaged; None for the last iterate itself.
+    """
+
+    schedule: str
+    eta0: float
+    rate: float = 0.0
+    batch_size: int = 1
+    average_from: int | None = None
+
+    def step_size(self, updates: int) -> float:
+        """Return eta_t after t = ``updates`` updates.
+
+        >>> StepRule("decay", 1.0, 0.5).step_size(2), StepRule("invscaling", 1.0, 0.5).step_size(3)
+        (0.5, 0.5)
+        """
+        if self.schedule == "decay":
+            return self.eta0 / (1.0 + self.rate * updates)
+        if self.schedule == "invscaling":
+            return float(self.eta0 * (updates + 1.0) ** -self.rate)
+        return self.eta0
+
+
+@dataclass
+class RowState:
+    """A model between two updates; :func:`advance` changes it in place.
+
+    Attributes
+    ----------
+    w : ndarray of shape (columns, scores)
+    c : ndarray of shape (scores,)
+        The score at x = center, which is the intercept where there is no center.
+    mean_w, mean_c : ndarray
+        Their averages; empty where nothing is averaged.
+    center, factor : ndarray of shape (columns,), or None
+    updates : int
+        How many were made.
+    """
+
+    w: Array
+    c: Array
+    mean_w: Array
+    mean_c: Array
+    center: Array | None = None
+    factor: Array | None = None
+    updates: int = 0
+
+    @classmethod
+    def at(
+        cls,
+        w: Array,
+        b: Array,
+        *,
+        sparse: bool = False,
+        average: bool = False,
+        center: Array | None = None,
+        factor: Array | None = None,
+    ) -> RowState:
+        """Return the state that starts at the model (w, b)."""
+        # Sparse rows update column by column, dense rows score by score.
+        w = np.array(w, dtype=np.float64, order="C" if sparse else "F")
+        c = np.array(b, dtype=np.float64) + (0.0 if center is None else center @ w)
+        empty = w[:0, :0], c[:0]
+        mean_w, mean_c = (np.zeros_like(w), np.zeros_like(c)) if average else empty
+        return cls(w, c, mean_w, mean_c, center, factor)
+
+    def model(self, rule: StepRule) -> tuple[Array, Array]:
+        """Return (w, b) of the average where averaging has begun, else of the last iterate, as copies."""
+        averaged = rule.average_from is not None and self.updates > rule.average_from
+        w, c = (self.mean_w, self.mean_c) if averaged else (self.w, self.c)
+        return w.copy(), c - (0.0 if self.center is None else self.center @ w)
+
+
+def advance(
+    state: RowState,
+    block: Block,
+    problem: Problem,
+    rule: StepRule,
+    order: Array | None = None,
+    weight_scale: float | None = None,
+    budget: Budget | None = None,
+) -> bool:
+    """Make one pass over the rows of a block.
+
+    Parameters
+    ----------
+    order : int64 ndarray or None
+        The rows to visit, in this order; None for all of them as they come.
+    weight_scale : float or None
+        What weights are multiplied by; None makes those of this block have a mean of 1.
+    budget : Budget or None
+        Its time limit and Ctrl-C end the pass.
+
+    Returns
+    -------
+    bool
+        Whether every row was visited; if not, the state is that after the last whole update.
+    """
+    rows = block.y.shape[0]
+    budget = Budget() if budget is None else budget
+    weight = None
+    if block.weight is not None:
+        total = float(block.weight.sum(dtype=np.float64))
+        if total == 0.0:
+            return True
+        weight = block.weight.astype(np.float64) * (weight_scale or rows / total)
+    shared: dict[str, Any] = {
+        "y": np.ascontiguousarray(block.y, dtype=np.float64),
+        "weight": weight,
+        "order": np.arange(rows, dtype=np.int64) if order is None else order,
+        "b": state.c,
+        "mean_b": state.mean_c,
+        "updates": state.updates,
+        "loss": LOSS_CODES.index(problem.loss.name),
+        "schedule": SCHEDULES.index(rule.schedule),
+        "eta0": rule.eta0,
+        "rate": rule.rate,
+        "l1": problem.l1,
+        "l2": problem.l2,
+        "positive": problem.penalty.positive,
+        "fit_intercept": problem.fit_intercept,
+        "batch_size": rule.batch_size,
+        "average_from": -1 if rule.average_from is None else rule.average_from,
+        "seconds_left": budget.seconds_left,
+        "flag": budget.flag,
+    }
+    if isinstance(block.X, np.ndarray):
+        finished, state.updates = core.descend_dense(
+            X=block.X,
+            center=state.center,
+            factor=state.factor,
+            w=state.w.T,
+            mean_w=state.mean_w.T,
+            **shared,
+        )
+    else:
+        finished, state.updates = core.descend_sparse(
+            values=block.X.data,
+            columns=block.X.indices,
+            starts=block.X.indptr.astype(block.X.indices.dtype, copy=False),
+            w=state.w,
+            mean_w=state.mean_w,
+            **shared,
+        )
+    return bool(finished)
