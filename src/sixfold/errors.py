@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 if TYPE_CHECKING:
@@ -91,6 +92,19 @@ The options are None, 'l1', 'l2'.
     raise InputError(f"{parameter}={value!r} is not an option{hint} The options are {listed}.")
 
 
+def check_flag(parameter: str, value: Any) -> None:
+    """Raise an :class:`InputError` unless ``value`` is True or False.
+
+    >>> check_flag("fit_intercept", "no")
+    Traceback (most recent call last):
+        ...
+    sixfold.errors.InputError: fit_intercept='no' is of type str: True or False is needed.
+    """
+    if not isinstance(value, bool | np.bool_):
+        kind = type(value).__name__
+        raise InputError(f"{parameter}={value!r} is of type {kind}: True or False is needed.")
+
+
 def check_number(
     parameter: str,
     value: Any,
@@ -99,6 +113,7 @@ def check_number(
     above: float = -math.inf,
     optional: bool = False,
     whole: bool = False,
+    finite: bool = False,
 ) -> None:
     """Raise an :class:`InputError` unless ``value`` is a number in range.
 
@@ -113,9 +128,10 @@ def check_number(
         return
     kind = Integral if whole else Real
     right_kind = isinstance(value, kind) and not isinstance(value, bool)
-    if right_kind and value >= at_least and value > above and not math.isnan(value):
+    in_range = right_kind and value >= at_least and value > above and not math.isnan(value)
+    if in_range and not (finite and math.isinf(value)):
         return
-    wanted = "a whole number" if whole else "a number"
+    wanted = f"a {'finite ' * finite}{'whole ' * whole}number"
     if at_least > -math.inf:
         wanted += f" that is at least {at_least:g}"
     if above > -math.inf:

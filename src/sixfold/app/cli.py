@@ -35,6 +35,8 @@ def main() -> int:
     print(format_table(HEADER, [outcome.cells for outcome in outcomes]))
     for outcome in outcomes:
         if hasattr(outcome.model, "summary"):
+            # The tables are plain arrays, whose columns have no names.
+            outcome.model.feature_names_in_ = outcome.example.columns
             print(f"\n{outcome.cells[0]} on {outcome.example.name}: {outcome.example.about}\n")
             print(outcome.model.summary())
             break
@@ -51,8 +53,6 @@ def show(learner: Learner, demonstration: Demonstration) -> Outcome:
     start = time.perf_counter()
     model.fit(X, y)
     seconds = time.perf_counter() - start
-    if hasattr(model, "feature_names_in_") is False:
-        model.feature_names_in_ = example.columns
     cells = (
         f"{learner.name} ({demonstration.title})",
         example.name,

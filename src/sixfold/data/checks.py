@@ -8,8 +8,10 @@ is refused with a sentence that names the column, row or parameter and says what
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from numbers import Number
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,8 +56,22 @@ class TrainingData:
 
     def require_finite(self) -> None:
         """Raise an :class:`InputError` that says where the first NaN or infinity is."""
-        require_finite(self.X, "X", self.names)
+        require_finite(self.X, "X", lambda: self.names)
         require_finite(self.y, "y")
+
+    def require_computable(self) -> None:
+        """Raise an :class:`InputError` where a value is not finite, or its square is not."""
+        for values in (self.X, self.y):
+            if not np.isfinite(_sum_of_squares(values)):
+                self.refuse_overflow()
+
+    def refuse_overflow(self) -> NoReturn:
+        """Raise an :class:`InputError` that says which value is not finite, or that all are too large."""
+        self.require_finite()
+        raise InputError(
+            "The values are so large that their squares (or cubes, with the cubed loss) overflow. Divide the "
+            "columns, or y, by a power of ten first."
+        )
 
 
 def check_training(
@@ -66,10 +82,11 @@ def check_training(
     *,
     reset: bool = True,
     one_target: bool = False,
+    stacklevel: int = 2,
 ) -> TrainingData:
     """Return the table in the form solvers read; NaN and infinity are looked for separately.
 
-    With ``one_target``, y has to be one column.
+    With ``one_target``, y has to be one column; a warning about its shape points ``stacklevel`` frames up.
 
     Sets ``n_features_in_`` and ``feature_names_in_`` on the estimator, or compares with them if not
     ``reset``.
@@ -84,32 +101,30 @@ def check_training(
     if one_target and not single:
         if y.shape[1] > 1:
             raise InputError(
-                f"y has {y.shape[1]} columns, but {type(estimator).__name__} predicts one. Fit one "
-                "model a column."
+                f"y has {y.shape[1]} columns, but {type(estimator).__name__} predicts one. Fit one model for "
+                "each column."
             )
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Pass y.ravel() to silence this.",
             DataConversionWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
         single = True
     weight = check_weight(sample_weight, X.shape[0])
-    return TrainingData(X, y, weight, single, column_names(estimator))
+    return TrainingData(X, y, weight, single, column_names(estimator, X.shape[1]))
 
 
 def check_rows(estimator: Any, X: Any) -> Any:
     """Return rows to predict for, with the columns the estimator was fitted on, all finite."""
     X = _check_table(estimator, X, reset=False)
-    require_finite(X, "X", column_names(estimator))
+    require_finite(X, "X", lambda: column_names(estimator, X.shape[1]))
     return X
 
 
-def column_names(estimator: Any) -> list[str]:
+def column_names(estimator: Any, count: int) -> list[str]:
     """Return the names of the columns the estimator was fitted on; x0, x1, ... where it knows none."""
     names = getattr(estimator, "feature_names_in_", None)
-    return (
-        [f"x{j}" for j in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
-    )
+    return [f"x{j}" for j in range(count)] if names is None else [str(name) for name in names]
 
 
 def check_weight(sample_weight: Any, n_rows: int) -> Array | None:
@@ -126,9 +141,8 @@ def check_weight(sample_weight: Any, n_rows: int) -> Array | None:
     weight = _to_float(weight, "sample_weight").astype(np.float64)
     if weight.shape[0] != n_rows:
         raise InputError(
-            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}! There are "
-            f"{weight.shape[0]} weights for "
-            f"{n_rows} rows. Pass one weight a row."
+            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}! There are {weight.shape[0]} weights "
+            f"for {n_rows} rows. Pass one weight a row."
         )
     require_finite(weight, "sample_weight")
     if np.any(weight < 0):
@@ -144,8 +158,11 @@ def check_weight(sample_weight: Any, n_rows: int) -> Array | None:
     return weight
 
 
-def require_finite(values: Any, name: str, columns: list[str] | None = None) -> None:
-    """Raise an :class:`InputError` that says where the first NaN or infinity is, if there is one."""
+def require_finite(values: Any, name: str, columns: Callable[[], list[str]] | None = None) -> None:
+    """Raise an :class:`InputError` that says where the first NaN or infinity is, if there is one.
+
+    ``columns`` returns the names of the columns; it is called only when one has to be named.
+    """
     stored = values.data if sp.issparse(values) else values
     # The sum is not finite if any entry is not; it is three times faster than looking at each.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -161,10 +178,10 @@ def require_finite(values: Any, name: str, columns: list[str] | None = None) -> 
     else:
         position = tuple(int(k) for k in np.argwhere(bad)[0])
         value = stored[position]
-    what = "NaN" if np.isnan(value) else "infinity or a value too large"
+    what = "NaN" if np.isnan(value) else f"infinity or a value too large for {stored.dtype}"
     where = f"row {position[0]}"
     if columns is not None:
-        where += f" of column {columns[position[1]]!r} (number {position[1]})"
+        where += f" of column {columns()[position[1]]!r} (number {position[1]})"
     count = int(bad.sum())
     several = f"{count} such values, the first in" if count > 1 else "in"
     raise InputError(
@@ -173,14 +190,27 @@ def require_finite(values: Any, name: str, columns: list[str] | None = None) -> 
     )
 
 
+def _sum_of_squares(values: Any) -> float:
+    """Return a number that is finite only if every entry and its square are."""
+    stored = values.data if sp.issparse(values) else values
+    with np.errstate(over="ignore", invalid="ignore"):
+        if stored.dtype != np.float64:  # the squares of float32 are far from the limits of float64
+            return float(np.sum(stored, dtype=np.float64))
+        if stored.flags.forc:
+            flat = stored.ravel(order="K")
+            return float(np.dot(flat, flat))
+        return float(np.einsum("...,...->", stored, stored))
+
+
 # -- tables ------------------------------------------------------------------------------------------
 
 
 def _check_table(estimator: Any, X: Any, reset: bool) -> Any:
     try:
+        X = _collected(X)
         _check_feature_names(estimator, X, reset=reset)
         array = check_array(
-            _to_array(X),
+            _require_two_axes(_to_array(X)),
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
@@ -196,8 +226,25 @@ def _check_table(estimator: Any, X: Any, reset: bool) -> Any:
     return array
 
 
+def _require_two_axes(X: Any) -> Any:
+    """Refuse what is no table, and complex numbers, without printing the data as scikit-learn does."""
+    if X is None or isinstance(X, str | bytes | dict | Number):
+        raise InputError(f"X is {X!r:.50}, of type {type(X).__name__}. Pass a table: rows of numbers.")
+    shape, dtype = getattr(X, "shape", None), getattr(X, "dtype", None)
+    if shape is not None and len(shape) < 2:
+        raise InputError(
+            f"Expected 2D array, got {len(shape)}D array instead: X has shape {tuple(shape)}. Reshape your "
+            "data: X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row."
+        )
+    if dtype is not None and getattr(dtype, "kind", "f") == "c":
+        raise InputError("Complex data not supported: X holds complex numbers. Pass real ones.")
+    return X
+
+
 def _check_target(y: Any, X: Any) -> tuple[Array, bool]:
-    values = np.asarray(_to_array(y))
+    if sp.issparse(y):
+        raise InputError("y is sparse, but targets are kept dense. Pass y.toarray().")
+    values = np.asarray(_to_array(_collected(y)))
     if values.ndim not in (1, 2) or (values.ndim == 2 and values.shape[1] == 0):
         raise InputError(
             f"y has shape {values.shape}. Pass one value a row, or one row of values a row for "
@@ -213,30 +260,45 @@ def _check_target(y: Any, X: Any) -> tuple[Array, bool]:
     return (values[:, None] if single else values), single
 
 
+def _collected(values: Any) -> Any:
+    """Return a lazy table as one in memory, everything else as it is."""
+    if isinstance(values, np.ndarray | list | tuple) or not hasattr(values, "collect"):
+        return values
+    import narwhals.stable.v1 as nw
+
+    frame: Any = nw.from_native(values, pass_through=True)
+    return frame.collect().to_native() if isinstance(frame, nw.LazyFrame) else values
+
+
 def _to_array(values: Any) -> Any:
     """Return tables of pandas, Polars and Arrow as arrays, after refusing columns that are not numbers."""
+    if isinstance(values, list | tuple):
+        values = np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.astype(np.result_type(values, np.float32)).filled(np.nan)  # masked means missing
     if isinstance(values, np.ndarray):
-        return values if values.dtype.kind not in "USO" or values.ndim != 2 else _refuse_text(values)
-    if isinstance(values, list | tuple) or sp.issparse(values):
+        return values if values.dtype.kind not in "USOMm" or values.ndim != 2 else _refuse_text(values)
+    if sp.issparse(values):
         return values
     import narwhals.stable.v1 as nw
 
     frame: Any = nw.from_native(values, allow_series=True, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    if not isinstance(frame, nw.DataFrame | nw.Series):
-        return values
     if isinstance(frame, nw.DataFrame):
+        gaps = []  # columns of yes and no with gaps, which pandas would turn into objects
         for number, column in enumerate(frame.iter_columns()):
-            if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+            if column.dtype == nw.Boolean:
+                gaps += [column.cast(nw.Float64)] if column.null_count() else []
+            elif not column.dtype.is_numeric():
                 _refuse_column(column.name, number, column.to_numpy())
-    return frame.to_numpy()
+        frame = frame.with_columns(*gaps) if gaps else frame
+    return frame.to_numpy() if isinstance(frame, nw.DataFrame | nw.Series) else values
 
 
 def _refuse_text(values: Array) -> Array:
-    """Refuse a text array or an object array with text in it, naming the first such column."""
+    """Refuse dates, and text that is no number, naming the first such column."""
     for number, column in enumerate(values.T):
-        if any(isinstance(value, str | bytes) and not _is_number(value) for value in column):
+        dates = column.dtype.kind in "Mm"
+        if dates or any(isinstance(value, str | bytes) and not _is_number(value) for value in column):
             _refuse_column(f"x{number}", number, column)
     return values
 
@@ -244,22 +306,31 @@ def _refuse_text(values: Array) -> Array:
 def _refuse_column(name: Any, number: int, column: Array) -> None:
     """Raise unless every value of the column can be read as a number."""
     for row, value in enumerate(column):
-        if value is not None and not _is_number(value):
+        if value is None or _is_number(value):
+            continue
+        where = f"column {name!r} (number {number}, counted from 0) holds {_spelt(value)} in row {row}"
+        if isinstance(value, str | bytes):
             raise InputError(
-                f"could not convert string to float: column {name!r} (number {number}, counted from 0) holds "
-                f"{value!r} in row {row}. Turn categories into numbers first, for instance one column "
-                "of 0 and 1 "
-                "for each."
+                f"could not convert string to float: {where}. Turn categories into numbers first, for "
+                "instance one column of 0 and 1 for each."
             )
+        raise InputError(
+            f"{where}, which is no number. Turn it into one first, for instance days since a date."
+        )
+
+
+def _spelt(value: Any) -> str:
+    """Return text in quotes, also where NumPy would add its type."""
+    return repr(str(value)) if isinstance(value, str) else f"{value} of type {type(value).__name__}"
 
 
 def _is_number(value: Any) -> bool:
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return False
     try:
         float(value)
-    except ValueError:
+    except (TypeError, ValueError):
         return False
-    except TypeError:  # not text: scikit-learn's own message says what it is
-        return True
     return True
 
 
@@ -269,10 +340,15 @@ def _to_float(values: Array, name: str) -> Array:
         raise InputError(f"Complex data not supported: {name} holds complex numbers. Pass real ones.")
     if values.dtype.kind == "f" and values.dtype.itemsize in (4, 8):
         return values
-    try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must hold numbers, but {error}. Turn it into numbers first.") from error
+    if values.dtype.kind in "USOMm":
+        rows = values.reshape(values.shape[0], -1)
+        for row, value in ((row, value) for row in range(rows.shape[0]) for value in rows[row]):
+            if value is not None and not _is_number(value):
+                raise InputError(
+                    f"{name} must hold numbers, but row {row}, counted from 0, is {_spelt(value)}. Turn it into "
+                    "numbers first."
+                )
+    return values.astype(np.float64)
 
 
 def _with_advice(message: str) -> str:
@@ -282,6 +358,9 @@ def _with_advice(message: str) -> str:
         ("Found array with 0 feature", "The table has no columns: pass at least one."),
         ("The feature names should match", "Pass the columns of the fit, in that order."),
         ("X has ", "Pass the columns of the fit, in that order."),
+        ("Expected unique column names", "Give every column a name of its own."),
+        ("Found array with dim", "Pass a table: one row of numbers for each sample."),
+        ("setting an array element", "The rows are not all of one length: pass as many values in each."),
     ):
         if message.startswith(start):
             return f"{message.rstrip()}\n{advice}" if "\n" in message else f"{message.rstrip('.')}. {advice}"

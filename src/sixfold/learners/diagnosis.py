@@ -19,11 +19,10 @@ def describe_dependence(root: Any, names: list[str], fit_intercept: bool) -> str
     if more > 0:
         sentences.append(f"and {more} more")
     count = root.dependent.size
-    columns = f"{count} of {len(names)} columns follow{'s' if count == 1 else ''} from the others"
+    columns = f"{count} of {len(names)} columns add{'s' * (count == 1)} nothing to the others"
     return (
-        f"{columns}: {'; '.join(sentences)}. The predictions are unique, the coefficients are not: "
-        "the shortest were "
-        "chosen. Drop these columns, or use penalty='l2', to make the coefficients unique."
+        f"{columns}: {'; '.join(sentences)}. The predictions are unique, the coefficients are not: the shortest "
+        "were chosen. Drop these columns, or use penalty='l2', to make the coefficients unique."
     )
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from sixfold.data.checks import TrainingData, check_training
-from sixfold.errors import check_number, check_option
-from sixfold.learners.linear_model import LinearModel, with_callbacks
+from sixfold.errors import check_flag, check_number, check_option
+from sixfold.learners.linear_model import FRAMES_ABOVE_FIT, LinearModel, with_callbacks
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
@@ -135,7 +135,8 @@ class ERMRegressor(RegressorMixin, LinearModel):
 
     def _problem(self) -> Problem:
         check_option("loss", self.loss, [name for name, loss in LOSSES.items() if loss.labels == "real"])
-        check_number("alpha", self.alpha, at_least=0)
+        check_flag("fit_intercept", self.fit_intercept)
+        check_number("alpha", self.alpha, at_least=0, finite=True)
         alpha = 0.0 if self.penalty is None else float(self.alpha)
         penalty = make_penalty(self.penalty, self.l1_ratio)
         return Problem(LOSSES[self.loss], penalty, alpha, bool(self.fit_intercept))
@@ -172,7 +173,8 @@ class ERMRegressor(RegressorMixin, LinearModel):
         return self._fit(X, y, sample_weight)
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-        return check_training(self, X, y, sample_weight, one_target=True)
+        frames = 4 + FRAMES_ABOVE_FIT
+        return check_training(self, X, y, sample_weight, one_target=True, stacklevel=frames)
 
     def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:
         super()._keep(solution, single_target, dtype)

@@ -48,6 +48,16 @@ except ImportError:
 Array = NDArray[Any]
 
 
+@contextmanager
+def overflow_explained(data: TrainingData) -> Iterator[None]:
+    """Say which values are at fault where the arithmetic inside meets what is not finite."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
+    except FloatingPointError:
+        data.refuse_overflow()
+
+
 class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
     """A learner whose scores are w.x + b."""
 
@@ -61,7 +71,6 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     coef_: Array
     intercept_: Any
-    certificate_: Certificate
 
     @abstractmethod
     def _problem(self) -> Problem:
@@ -77,18 +86,14 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         blocks = data.blocks()
         solver = choose(self.solver, problem, blocks, self._solvers())
         if not solver.notices_nonfinite:
-            data.require_finite()
-        with self._budget(data) as budget, thread_limit(self.n_jobs):
-            try:
-                solution = solver.solve(problem, blocks, budget)
-            except FloatingPointError as error:
-                data.require_finite()
-                raise InputError(
-                    "The values are so large that their squares overflow. Divide the columns (or y) by a "
-                    "power of ten first."
-                ) from error
+            data.require_computable()
+        with self._budget(data) as budget, thread_limit(self.n_jobs), overflow_explained(data):
+            solution = solver.solve(problem, blocks, budget)
+            if not np.isfinite([solution.certificate.objective, solution.certificate.scale]).all():
+                raise FloatingPointError("the objective is not finite")
         self._keep(solution, data.single_target, data.X.dtype)
         self.history_ = budget.history
+        self._warn_of_one_row(data)
         self._warn_of_dependence(solution, data.names)
         budget.conclude(self.certificate_, stacklevel=3 + FRAMES_ABOVE_FIT)
         return self
@@ -105,8 +110,14 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         self.intercept_ = intercept[0] if single_target else intercept
         self.solver_ = solution.solver
         self.n_iter_ = solution.n_iter
-        self.certificate_ = solution.certificate.bind(self)
+        self._certificate = solution.certificate
         self._found = solution.details
+
+    def _warn_of_one_row(self, data: TrainingData) -> None:
+        if (data.y.shape[0] if data.weight is None else np.count_nonzero(data.weight)) == 1:
+            result = ": the model predicts its target everywhere" if self.fit_intercept else ""
+            text = f"Only one row counts, so nothing can be learnt about the columns{result}. Pass more rows."
+            warnings.warn(text, RankWarning, stacklevel=3 + FRAMES_ABOVE_FIT)
 
     def _warn_of_dependence(self, solution: Solution, names: list[str]) -> None:
         root = solution.details.get("root")
@@ -120,7 +131,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         check_number("tol", self.tol, at_least=0)
         check_number("max_iter", self.max_iter, at_least=1, whole=True, optional=True)
         check_number("time_limit", self.time_limit, above=0, optional=True)
-        callbacks = list(self.callbacks or ())
+        callbacks = self._own_callbacks()
         context = None
         if hasattr(self, "_skl_callbacks"):
             context = self._init_callback_context(max_subtasks=self.max_iter)
@@ -136,6 +147,22 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
             yield budget
         if context is not None:
             context.call_on_fit_task_end(estimator=self, X=data.X, y=data.y)
+
+    def _own_callbacks(self) -> list[Callable[[Record], Any]]:
+        given = [] if self.callbacks is None else self.callbacks
+        if callable(given) or not all(callable(callback) for callback in given):
+            raise InputError(
+                f"callbacks={given!r} is no sequence of callables. Pass a list, for instance [print]."
+            )
+        return list(given)
+
+    @property
+    def certificate_(self) -> Certificate:
+        """How far from the least possible objective the fit is at most."""
+        if "_certificate" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no certificate_ before it is fitted.")
+        # Bound here and not when it was made, so that a copy of the model verifies itself.
+        return self._certificate.bind(self)
 
     def decision_scores(self, X: Any) -> Array:
         """Return w.x + b for rows that are checked first."""
@@ -157,7 +184,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         w, b = self._parameters()
         kind, tolerance = self.certificate_.kind, self.certificate_.tolerance
         dual = getattr(self, "dual_", None)
-        dual = None if dual is None else dual[:, None]
+        # One of another length is of other data: the objective will tell.
+        dual = None if dual is None or dual.shape[0] != data.y.shape[0] else dual[:, None]
         return self._problem().certify(kind, w, b, data.float64().blocks(), tolerance, dual)
 
     def __sklearn_tags__(self) -> Any:

@@ -19,8 +19,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sixfold.data.checks import check_training
-from sixfold.errors import InputError, check_number
-from sixfold.learners.linear_model import LinearModel, with_callbacks
+from sixfold.errors import InputError, check_flag, check_number
+from sixfold.learners.linear_model import LinearModel, overflow_explained, with_callbacks
 from sixfold.learners.summary import Summary, summarise
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
@@ -58,7 +58,7 @@ class LinearRegression(RegressorMixin, LinearModel):
         How much the penalty counts.
     l1_ratio : float, default=0.5
         The share of the absolute values in "elasticnet".
-    solver : {"auto", "direct", "cg", "coordinate", "gd", "sgd", "minibatch"}, default="auto"
+    solver : {"auto", "direct", "cg", "coordinate", "newton", "gd", "sgd", "minibatch"}, default="auto"
         How to minimise; "auto" chooses by the problem and the shape of the data, and ``solver_`` says what it
         chose.
     max_iter : int, default=1000
@@ -141,7 +141,9 @@ class LinearRegression(RegressorMixin, LinearModel):
         self.random_state = random_state
 
     def _problem(self) -> Problem:
-        check_number("alpha", self.alpha, at_least=0)
+        check_flag("fit_intercept", self.fit_intercept)
+        check_flag("positive", self.positive)
+        check_number("alpha", self.alpha, at_least=0, finite=True)
         penalty = make_penalty(self.penalty, self.l1_ratio, bool(self.positive))
         alpha = 0.0 if self.penalty is None else float(self.alpha)
         return Problem(LOSSES["squared"], penalty, alpha, bool(self.fit_intercept))
@@ -186,16 +188,16 @@ class LinearRegression(RegressorMixin, LinearModel):
             )
         first = not hasattr(self, "_moments")
         data = check_training(self, X, y, sample_weight, reset=first)
-        data.require_finite()
-        with self._budget(data) as budget:
+        with self._budget(data) as budget, overflow_explained(data):
             more = block_moments(next(iter(data.blocks())), budget.flag)
             if not first and more.mean.size != self._moments.mean.size:
                 raise InputError(
                     f"y has {data.y.shape[1]} targets, but earlier batches had "
                     f"{self._moments.mean.size - more.n_columns}. Pass the same targets in every batch."
                 )
-            self._moments = more if first else self._moments + more
-            solution = solve_moments(problem, self._moments, budget)
+            moments = more if first else self._moments + more
+            solution = solve_moments(problem, moments, budget)
+        self._moments = moments
         self._keep(solution, data.single_target, np.float64)
         self.history_ = budget.history
         if self._moments.rows > self._moments.n_columns:

@@ -121,7 +121,7 @@ def _one_target(model: Any, target: int, w: Array, b: float, confidence: float) 
     variance = square * moments.weight / freedom if freedom > 0 else np.nan
     spread = root.inverse_diagonal() / moments.weight
     spread[_undetermined(root)] = np.nan
-    names, coefficient = column_names(model), w
+    names, coefficient = column_names(model, w.size), w
     if intercept:
         mean = moments.mean[: w.size, None]
         of_mean = (1.0 + np.square(root.half_solve(mean)).sum()) / moments.weight

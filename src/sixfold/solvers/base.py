@@ -4,11 +4,12 @@ A solver is a class with
 
     name       what the user writes in ``solver=``
     needs      the methods it asks of the loss (``gradient``, ``curvature``, ...)
+    one_target whether it fits a single column of targets only
     objection(problem)         why it cannot minimise this problem, or None
     solve(problem, blocks, budget) -> Solution
 
-:data:`SOLVERS` lists them in the order in which ``solver="auto"`` would rather use them: the first
-that has no objection to the problem and says it ``suits`` the data is taken.
+:mod:`sixfold.solvers.registry` lists them in the order in which ``solver="auto"`` would rather use them: the
+first that has no objection to the problem and says it ``suits`` the data is taken.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Solver(Protocol):
     # A direct solver meets every value of X in its first pass and its result is not finite if one
     # of them is not, so checking X beforehand would only cost another pass.
     notices_nonfinite: ClassVar[bool]
+    one_target: ClassVar[bool]
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -93,27 +95,29 @@ def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver
     """
     solvers = list(solvers)
     check_option("solver", name, ["auto", *(solver.name for solver in solvers)])
-    able = [solver for solver in solvers if _objection(solver, problem) is None]
-    if name != "auto":
+    able = [solver for solver in solvers if _objection(solver, problem, blocks) is None]
+    asked = f"loss={problem.loss.name!r} with penalty={problem.penalty.name!r}"
+    asked += " and positive=True" * problem.penalty.positive
+    if name != "auto" and able:
         chosen = next(solver for solver in solvers if solver.name == name)
-        objection = _objection(chosen, problem)
+        objection = _objection(chosen, problem, blocks)
         if objection is None:
             return chosen
-        work = ", ".join(repr(solver.name) for solver in able) or "none of the solvers"
+        work = ", ".join(repr(solver.name) for solver in able)
         raise IncompatibleError(
-            f"solver={name!r} does not fit loss={problem.loss.name!r} with "
-            f"penalty={problem.penalty.name!r}: {objection}. What works: {work}, or 'auto'."
+            f"solver={name!r} does not fit {asked}: {objection}. What works: {work}, or 'auto'."
         )
     for solver in able:
         if solver.suits(problem, blocks):
             return solver
     raise IncompatibleError(
-        f"No solver minimises loss={problem.loss.name!r} with penalty={problem.penalty.name!r}. "
-        "Choose another loss or penalty."
+        f"No solver minimises {asked} for data of this kind. Choose another loss or penalty."
     )
 
 
-def _objection(solver: Solver, problem: Problem) -> str | None:
+def _objection(solver: Solver, problem: Problem, blocks: Blocks) -> str | None:
+    if solver.one_target and blocks.n_targets > 1:
+        return f"it fits one target at a time, and y has {blocks.n_targets}"
     return missing_methods(solver, problem) or solver.objection(problem)
 
 

@@ -38,6 +38,7 @@ class InteriorPoint:
     name: ClassVar[str] = "interior_point"
     needs: ClassVar[tuple[str, ...]] = ("gradient", "conjugate", "domain")
     notices_nonfinite: ClassVar[bool] = False
+    one_target: ClassVar[bool] = True
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""

@@ -54,6 +54,7 @@ class LeastSquares:
     name: ClassVar[str] = "direct"
     needs: ClassVar[tuple[str, ...]] = ("gradient",)
     notices_nonfinite: ClassVar[bool] = True
+    one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -83,7 +84,7 @@ def solve_moments(
 ) -> Solution:
     """Return the solution from the moments; with the rows at hand too, to full accuracy."""
     A, c, y2 = moments.second(problem.fit_intercept)
-    if not np.isfinite(A).all() or not np.isfinite(c).all():
+    if not all(np.isfinite(part).all() for part in (A, c, y2)):
         raise FloatingPointError("the moments are not finite")
     mean = moments.mean[: moments.n_columns] if problem.fit_intercept else np.zeros(moments.n_columns)
     scale = _column_scale(A, moments, problem)

@@ -32,6 +32,7 @@ class Newton:
     name: ClassVar[str] = "newton"
     needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate", "domain")
     notices_nonfinite: ClassVar[bool] = False
+    one_target: ClassVar[bool] = True
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""

@@ -203,9 +203,8 @@ def _certified(
     notes = []
     if problem.l2 == 0:
         notes.append(
-            f"{blocks.n_columns} columns but only {blocks.n_rows} rows, so many coefficients fit "
-            "equally well: "
-            "the shortest were chosen"
+            f"{blocks.n_columns} columns but only {blocks.n_rows} row{'s' * (blocks.n_rows != 1)}, so many "
+            "coefficients fit equally well: the shortest were chosen"
         )
     details = {"condition": condition, "rank": rank, "notes": notes}
     gap = objective if gap is None else min(gap, objective)

@@ -1,0 +1,200 @@
+"""Every fit's certificate is confirmed from the data, travels with the model, and tells a changed one.
+
+A relative change of 1e-3 in one coefficient moves the objective of these problems by 1e-9 of itself or more,
+whereas their figures are rounded at 1e-13: nothing has to be excused.
+"""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from sixfold.errors import CertificateError, RankWarning, StoppedEarly
+from sixfold.learners.registry import LEARNERS
+from sixfold.risk.losses import LOSSES
+from sixfold.solvers.base import missing_methods
+from sixfold.solvers.registry import all_solvers
+
+COEFFICIENTS = np.array([1.5, -1.0, 2.0, 0.7, -0.4])
+
+
+def table(rows=80, columns=5, targets=None, seed=0):
+    """Return a table whose columns all matter, on different scales and away from zero."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, columns)) * np.geomspace(0.5, 2.0, columns) + 1.0
+    slopes = np.resize(COEFFICIENTS, columns)[:, None] * np.array([1.0, -0.5, 0.8])[: targets or 1]
+    Y = 3.0 + X @ slopes + 0.5 * rng.normal(size=(rows, slopes.shape[1]))
+    return X, Y if targets else Y[:, 0]
+
+
+def with_dependent_column(rows=80):
+    X, y = table(rows)
+    return np.column_stack([X, X[:, 0] - 2.0 * X[:, 1]]), y
+
+
+def with_zero_weights():
+    X, y = table()
+    weight = np.random.default_rng(1).uniform(0.2, 3.0, size=y.size)
+    weight[::9] = 0.0
+    return X, y, weight
+
+
+def far_from_zero():
+    """Return columns whose mean is a thousand times their spread, as years or temperatures have."""
+    X, y = table()
+    return X + np.array([2000.0, -1500.0, 0.0, 1000.0, 500.0]), y
+
+
+DATA = {
+    "tall": table,
+    "weights": with_zero_weights,
+    "csr": lambda: (sp.csr_array(table()[0]), table()[1]),
+    "float32": lambda: tuple(part.astype(np.float32) for part in table()),
+    "far from zero": far_from_zero,
+    "large": lambda: tuple(1e40 * part for part in table()),
+    "small": lambda: tuple(1e-40 * part for part in table()),
+    "dependent columns": with_dependent_column,
+    "wide": lambda: table(rows=12, columns=30),
+    "wide csr": lambda: (sp.csr_array(table(12, 30)[0]), table(12, 30)[1]),
+    "wide float32": lambda: tuple(part.astype(np.float32) for part in table(12, 30)),
+    "one row": lambda: table(rows=1),
+    "two targets": lambda: table(targets=2),
+    "two targets, wide": lambda: table(12, 30, targets=2),
+    "exact": lambda: (table()[0], 3.0 + table()[0] @ COEFFICIENTS),
+}
+
+PENALTIES = (
+    {},
+    {"fit_intercept": False},
+    {"penalty": "l2", "alpha": 0.1},
+    {"penalty": "l2", "alpha": 1e-6},
+    {"penalty": "l1", "alpha": 0.05},
+    {"penalty": "elasticnet", "alpha": 0.05, "l1_ratio": 0.3},
+    {"penalty": "elasticnet", "alpha": 0.05, "fit_intercept": False},
+)
+
+
+def settings():
+    """Go through every learner with every loss, penalty and solver that fit each other."""
+    for learner in LEARNERS:
+        losses = [{}]
+        if "loss" in learner.make().get_params():
+            losses = [{"loss": name} for name, loss in LOSSES.items() if loss.labels == "real"]
+        extra = [{"positive": True}] if "positive" in learner.make().get_params() else []
+        for loss in losses:
+            for penalty in (*PENALTIES, *extra):
+                for solver in all_solvers():
+                    parameters = {**loss, **penalty, "solver": solver.name, "max_iter": 50}
+                    problem = learner.make(**parameters)._problem()
+                    if missing_methods(solver, problem) is None and solver.objection(problem) is None:
+                        label = ",".join(str(value) for value in parameters.values())
+                        yield pytest.param(learner, parameters, id=f"{learner.name}-{label}")
+
+
+SETTINGS = list(settings())
+
+
+def fit(learner, parameters, data):
+    with warnings.catch_warnings():
+        # First-order solvers need more than 50 passes here; their certificates are honest about it.
+        warnings.simplefilter("ignore", StoppedEarly)
+        warnings.simplefilter("ignore", RankWarning)
+        return learner.make(**parameters).fit(*data)
+
+
+def usable(parameters, data):
+    """Return whether the solver takes these data: one target, or one that takes several."""
+    solver = next(solver for solver in all_solvers() if solver.name == parameters["solver"])
+    return np.ndim(data[1]) == 1 or ("loss" not in parameters and not solver.one_target)
+
+
+@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize(("learner", "parameters"), SETTINGS)
+def test_a_fit_is_confirmed_from_the_data(learner, parameters, kind):
+    data = DATA[kind]()
+    if not usable(parameters, data):
+        return
+    certificate = fit(learner, parameters, data).certificate_
+    found = certificate.verify(*data)
+    assert found.objective == pytest.approx(certificate.objective, rel=1e-9, abs=1e-9 * certificate.scale)
+    assert certificate.gap >= 0
+
+
+# Each of these has coefficients that are unique and not zero, so that a change of any one is a worse model.
+TELLING = ("tall", "weights", "csr", "float32", "far from zero", "two targets")
+
+
+def changes(model):
+    """Go through copies of the model with one coefficient or intercept, unless zero, changed by 1e-3."""
+    for name in ("coef_", "intercept_"):
+        values = np.atleast_1d(getattr(model, name))
+        for place in np.ndindex(values.shape):
+            if values[place] != 0.0:
+                changed = values.copy()
+                changed[place] *= 1.001
+                other = copy.deepcopy(model)
+                setattr(other, name, changed.reshape(np.shape(getattr(model, name))))
+                yield f"{name}{list(place)}", other
+
+
+@pytest.mark.parametrize("kind", TELLING)
+@pytest.mark.parametrize(("learner", "parameters"), SETTINGS)
+def test_no_changed_coefficient_passes(learner, parameters, kind):
+    data = DATA[kind]()
+    if not usable(parameters, data):
+        return
+    model = fit(learner, parameters, data)
+    passed = []
+    for what, other in changes(model):
+        try:
+            other.certificate_.verify(*data)
+            passed.append(what)
+        except CertificateError:
+            pass
+    assert not passed
+
+
+@pytest.mark.parametrize(("learner", "parameters"), SETTINGS)
+def test_other_data_do_not_pass(learner, parameters):
+    X, y, weight = with_zero_weights()
+    certificate = fit(learner, parameters, (X, y, weight)).certificate_
+    one_cell, one_target, one_weight = X.copy(), y.copy(), weight.copy()
+    one_cell[5, 2] *= 1.001
+    one_target[7] *= 1.001
+    one_weight[8] *= 1.001
+    fewer = slice(0, -1)
+    others = [(one_cell, y, weight), (X, one_target, weight), (X, y, one_weight), (X, y)]
+    for other in [*others, (X[fewer], y[fewer], weight[fewer])]:
+        with pytest.raises(CertificateError, match="the data are not those of the fit"):
+            certificate.verify(*other)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+@pytest.mark.parametrize(
+    "carry",
+    [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))],
+    ids=["copy", "deepcopy", "pickle"],
+)
+def test_a_certificate_travels_with_its_model(learner, carry):
+    data = table()
+    model = learner.make().fit(*data)
+    carried = carry(model)
+    assert carried.certificate_ == model.certificate_
+    carried.certificate_.verify(*data)
+    carried.coef_ = carried.coef_ * 1.001
+    with pytest.raises(CertificateError):
+        carried.certificate_.verify(*data)
+    model.certificate_.verify(*data)  # and speaks of its own model only
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+def test_a_clone_has_no_certificate_until_it_is_fitted(learner):
+    data = table()
+    model = learner.make().fit(*data)
+    cloned = clone(model)
+    assert not hasattr(cloned, "certificate_")
+    assert cloned.fit(*data).certificate_ == model.certificate_

@@ -1,0 +1,121 @@
+"""Every public learner is in the registry, can be shown, and names its solvers rightly; imports are lazy."""
+
+import inspect
+import re
+import subprocess
+import sys
+
+import pytest
+from sklearn.base import BaseEstimator
+
+import sixfold
+from sixfold.app import cli
+from sixfold.learners.registry import LEARNERS
+from sixfold.risk.losses import LOSSES
+from sixfold.risk.penalties import PENALTIES, make_penalty
+from sixfold.risk.problem import Problem
+from sixfold.solvers.base import missing_methods
+from sixfold.solvers.registry import all_solvers
+
+DEMONSTRATIONS = [(learner, shown) for learner in LEARNERS for shown in learner.demonstrations]
+
+
+def test_the_public_estimators_are_those_of_the_registry():
+    public = {name: getattr(sixfold, name) for name in sixfold.__all__}
+    estimators = {
+        name: value
+        for name, value in public.items()
+        if isinstance(value, type) and issubclass(value, BaseEstimator)
+    }
+    assert estimators == {learner.name: type(learner.make()) for learner in LEARNERS}
+    assert len(LEARNERS) == len(estimators)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+def test_a_learner_is_at_home_where_the_registry_says_and_knows_its_task(learner):
+    model = learner.make()
+    assert type(model).__module__ == learner.module
+    assert model.__sklearn_tags__().estimator_type == {"regression": "regressor"}.get(
+        learner.task, "classifier"
+    )
+    assert learner.demonstrations
+
+
+def test_all_is_complete_and_sorted():
+    assert sixfold.__all__ == sorted(sixfold.__all__)
+    assert dir(sixfold) == sixfold.__all__
+    assert set(sixfold._HOME) == set(sixfold.__all__) - {"__version__"}
+    for name, home in sixfold._HOME.items():
+        assert getattr(sixfold, name).__module__ == home
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'sixfold' has no attribute 'LinearRegresion'"):
+        sixfold.LinearRegresion  # noqa: B018
+
+
+def modules_after(statement):
+    code = f"{statement}\nimport sys\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_the_package_imports_nothing_else():
+    loaded = modules_after("import sixfold")
+    assert {name for name in loaded if name.partition(".")[0] == "sixfold"} == {"sixfold"}
+    assert not loaded & {"numpy", "scipy", "sklearn", "narwhals", "safetensors"}
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+def test_a_learner_imports_neither_the_other_learners_nor_the_tools(learner):
+    loaded = modules_after(f"from sixfold import {learner.name}")
+    assert learner.module in loaded
+    assert not loaded & {other.module for other in LEARNERS if other is not learner}
+    tools = {"sixfold.app", "sixfold.data.examples", "sklearn.linear_model", "sklearn.model_selection"}
+    assert not loaded & tools
+
+
+@pytest.mark.parametrize(("learner", "shown"), DEMONSTRATIONS, ids=lambda part: getattr(part, "title", None))
+def test_a_demonstration_learns_something_and_proves_it(learner, shown):
+    outcome = cli.show(learner, shown)
+    assert outcome.model.certificate_.converged
+    assert float(outcome.cells[cli.HEADER.index("held-out score")]) > 0.2  # R-squared of the mean is 0
+    assert outcome.example.task == learner.task
+
+
+def test_the_table_has_a_line_for_every_demonstration(capsys):
+    assert cli.main() == 0
+    printed = capsys.readouterr().out
+    for learner, shown in DEMONSTRATIONS:
+        assert f"{learner.name} ({shown.title})" in printed
+    assert "R-squared" in printed  # the coefficients follow the table
+
+
+def solvers_that_fit(losses):
+    """Return the names of the solvers that minimise one of these losses with some penalty."""
+    problems = [Problem(LOSSES[loss], make_penalty(name), 1.0) for loss in losses for name in PENALTIES]
+    return {
+        solver.name
+        for solver in all_solvers()
+        if any(missing_methods(solver, p) is None and solver.objection(p) is None for p in problems)
+    }
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+def test_the_docstring_names_the_solvers_there_are(learner):
+    text = inspect.getdoc(type(learner.make()))
+    paragraph = re.search(r"^solver : .*\n(?: {4}.*\n)+", text, re.MULTILINE).group()
+    losses = re.search(r"^loss : \{(.*?)\}", text, re.MULTILINE)
+    losses = ["squared"] if losses is None else re.findall(r'"(\w+)"', losses.group(1))
+    assert set(re.findall(r'"(\w+)"', paragraph)) == solvers_that_fit(losses) | {"auto"}
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+def test_the_docstring_has_every_parameter_with_its_default(learner):
+    model = learner.make()
+    described = dict(
+        re.findall(
+            r"^(\w+) : .*, default=(.*)$", inspect.getdoc(type(model)).partition("Attributes\n")[0], re.M
+        )
+    )
+    assert {name: eval(text) for name, text in described.items()} == model.get_params()

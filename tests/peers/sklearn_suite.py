@@ -1,0 +1,126 @@
+"""Runs scikit-learn's own tests, which come with its wheel, with a class of ours put in place of theirs.
+
+``run`` starts pytest in a process of its own with this file as a plugin. The plugin replaces the class before
+the test modules are imported, keeps the tests that speak of it, and writes down how each of them ended.
+"""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType
+
+REQUEST = "SIXFOLD_SKLEARN_SUITE"  # the environment variable by which the plugin hears what to do
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Test modules of scikit-learn for one of our classes.
+
+    Attributes
+    ----------
+    ours, theirs : str
+        "package.module.Class"; theirs is replaced where it is imported from.
+    modules : tuple of str
+        The files of tests, below ``sklearn/``.
+    differences : dict
+        Tests ("file.py::test") that do not pass, each with the reason in one line. Those that the installed
+        version of scikit-learn does not have are ignored.
+    """
+
+    ours: str
+    theirs: str
+    modules: tuple[str, ...]
+    differences: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the tests ended.
+
+    Attributes
+    ----------
+    passed : list of str
+    failed : dict
+        The message of each test that failed.
+    """
+
+    passed: list[str]
+    failed: dict[str, str]
+
+
+def run(suite: Suite) -> Outcome:
+    """Run the suite in a fresh process."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "answer.json"
+        request = {"ours": suite.ours, "theirs": suite.theirs, "answer": str(answer)}
+        environment = os.environ | {
+            REQUEST: json.dumps(request),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)]),
+        }
+        environment.pop("PYTEST_ADDOPTS", None)
+        home = Path(importlib.import_module("sklearn").__file__).parent
+        configuration = Path(folder) / "pytest.ini"  # an empty one: neither ours nor scikit-learn's applies
+        configuration.write_text("[pytest]\n")
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "sklearn_suite", "-p", "no:cacheprovider"]
+        command += ["-c", str(configuration), "--rootdir", str(home), "--confcutdir", str(home)]
+        command += [str(home / module) for module in suite.modules]
+        done = subprocess.run(
+            command, env=environment, cwd=folder, capture_output=True, text=True, check=False, timeout=600
+        )
+        if not answer.exists():
+            raise RuntimeError(f"scikit-learn's tests did not run:\n{done.stdout}\n{done.stderr}")
+        return Outcome(**json.loads(answer.read_text()))
+
+
+# -- the plugin, in the other process ------------------------------------------------------------------
+
+
+def _load(path):
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def _speaks_of(code: CodeType, name: str) -> bool:
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return name in code.co_names or any(_speaks_of(part, name) for part in inner)
+
+
+class Plugin:
+    """Replaces the class, keeps the tests that speak of it, and notes how they end."""
+
+    def __init__(self, ours, theirs, answer):
+        self.ours, self.name, self.answer = _load(ours), theirs.rpartition(".")[2], Path(answer)
+        self.passed, self.failed = set(), {}
+        module = importlib.import_module(theirs.rpartition(".")[0])
+        setattr(module, self.name, self.ours)
+
+    def pytest_collection_modifyitems(self, items):
+        items[:] = [item for item in items if self.concerns(item)]
+
+    def concerns(self, item):
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if any(isinstance(value, self.ours) or value is self.ours for value in parameters):
+            return True
+        return _speaks_of(item.function.__code__, self.name)
+
+    def pytest_runtest_logreport(self, report):
+        name = report.nodeid.rpartition("/")[2]
+        if report.failed:
+            self.failed[name] = str(report.longrepr)
+        elif report.when == "call" and report.passed:
+            self.passed.add(name)
+
+    def pytest_sessionfinish(self):
+        outcome = {"passed": sorted(self.passed - self.failed.keys()), "failed": self.failed}
+        self.answer.write_text(json.dumps(outcome))
+
+
+def pytest_configure(config):
+    """Start the plugin in the process that ``run`` has started."""
+    if REQUEST in os.environ:
+        config.pluginmanager.register(Plugin(**json.loads(os.environ[REQUEST])))
