@@ -266,6 +266,7 @@ NB_MODULE(core, m) {
     blas::load(dsyrk.data(), dgemm.data(), library.c_str());
   });
   m.def("threads", &sixfold::threads);
+  m.def("swap_blas_threads", &blas::swap_threads, nb::arg("count"));
   bind_moments<double>(m);
   bind_moments<float>(m);
   bind_residual_slope<double>(m);

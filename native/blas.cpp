@@ -41,15 +41,16 @@ void load(void* dsyrk_pointer, void* dgemm_pointer, const char* library) {
 
 bool can_limit_threads() { return set_threads != nullptr && get_threads != nullptr; }
 
-SingleThreaded::SingleThreaded() {
-  if (!can_limit_threads()) return;
-  before_ = get_threads();
-  if (before_ != 1) set_threads(1);
+int swap_threads(int count) {
+  if (!can_limit_threads() || count < 1) return 0;
+  const int before = get_threads();
+  if (before != count) set_threads(count);
+  return before;
 }
 
-SingleThreaded::~SingleThreaded() {
-  if (can_limit_threads() && before_ != 1) set_threads(before_);
-}
+SingleThreaded::SingleThreaded() : before_(swap_threads(1)) {}
+
+SingleThreaded::~SingleThreaded() { swap_threads(before_); }
 
 }  // namespace sixfold::blas
 

@@ -4,7 +4,6 @@
 // addresses from scipy.linalg.cython_blas.__pyx_capi__.
 #pragma once
 
-
 namespace sixfold::blas {
 
 using Syrk = void(char* uplo, char* trans, int* n, int* k, double* alpha, double* a, int* lda, double* beta,
@@ -32,6 +31,9 @@ class SingleThreaded {
  private:
   int before_ = 0;
 };
+
+// Sets the threads BLAS uses and returns what it used before; 0, in or out, where that is unknown.
+int swap_threads(int count);
 
 // True where BLAS lets us set its threads, so that calling it from several threads at once is safe and fast.
 bool can_limit_threads();

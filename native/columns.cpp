@@ -22,8 +22,14 @@ namespace {
 constexpr Index kTileColumns = 512;   // 4 KB of sums, beside 4 rows of 4 KB, stay in the L1 cache
 constexpr Index kChunkRows = 16384;   // a chunk of v stays in the L2 cache
 constexpr Index kMostChunks = 16;
-constexpr Index kPackedRows = 512;
-constexpr Index kGramTile = 128;
+constexpr Index kPackedRows = 256;
+constexpr Index kGramTile = 256;
+constexpr Index kPartialEntries = 1 << 22;  // 32 MB for all partial Gram matrices together
+constexpr Index kWorthThreads = 1 << 20;    // less work than this is done before a second thread has woken up
+
+int team_size(Index parts, Index work) {
+  return work < kWorthThreads ? 1 : static_cast<int>(std::min<Index>(threads(), parts));
+}
 
 // Rows after one another: four at a time, so that a sum is loaded and stored once for four products.
 template <class T>
@@ -103,8 +109,7 @@ bool correlations(const Table<T>& X, const double* shift, const double* v, Index
   const Index tiles = std::max<Index>((d + kTileColumns - 1) / kTileColumns, 1);
   std::vector<double> partial(static_cast<std::size_t>(chunks - 1) * count * d);
   std::atomic<bool> stopped{false};
-  const int team = static_cast<int>(std::min<Index>(threads(), chunks * tiles));
-#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(team)
+#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(team_size(chunks * tiles, n * d * count))
   for (Index chunk = 0; chunk < chunks; ++chunk) {
     for (Index tile = 0; tile < tiles; ++tile) {
       if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
@@ -130,7 +135,7 @@ bool combination(const Table<T>& X, const Index* chosen, Index count, const doub
                  double* out, Stop& stop) {
   const Index n = X.rows, parts = (n + kPackedRows - 1) / kPackedRows;
   std::atomic<bool> stopped{false};
-#pragma omp parallel for schedule(static) num_threads(static_cast<int>(std::min<Index>(threads(), parts)))
+#pragma omp parallel for schedule(static) num_threads(team_size(parts, n * count))
   for (Index part = 0; part < parts; ++part) {
     if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
     if (stopped) continue;
@@ -156,35 +161,37 @@ bool combination(const Table<T>& X, const Index* chosen, Index count, const doub
 template <class T>
 bool gram_rows(const Table<T>& X, const double* share, const Index* chosen, Index old, Index count,
                const double* shift, double* gram, Stop& stop) {
-  const Index n = X.rows, fresh = count - old;
-  const Index left_tiles = (count + kGramTile - 1) / kGramTile, right_tiles = (fresh + kGramTile - 1) / kGramTile;
-  std::vector<double> packed(static_cast<std::size_t>(std::min(n, kPackedRows) * count));
-  std::fill_n(gram, fresh * count, 0.0);
+  const Index n = X.rows, fresh = count - old, entries = fresh * count;
+  const Index chunks =
+      std::clamp<Index>(std::min(n / kPackedRows, kPartialEntries / std::max<Index>(entries, 1)), 1, kMostChunks);
+  const Index tiles = std::max<Index>((fresh + kGramTile - 1) / kGramTile, 1);
+  const int team = team_size(chunks * tiles, n * entries);
+  std::vector<double> partial(static_cast<std::size_t>((chunks - 1) * entries), 0.0);
+  std::vector<double> buffers(static_cast<std::size_t>(team * kPackedRows * count));
+  std::fill_n(gram, entries, 0.0);
   std::atomic<bool> stopped{false};
   blas::SingleThreaded single;
-#pragma omp parallel num_threads(threads())
-  for (Index block = 0; block < n; block += kPackedRows) {
-    const Index rows = std::min(kPackedRows, n - block);
-    // Eight rows are a cache line of a column.
-#pragma omp for schedule(static)
-    for (Index first = 0; first < rows; first += 64)
-      pack(X, share, chosen, count, shift, block + first, block + std::min(rows, first + 64),
-           packed.data() + first * count);
-#pragma omp for collapse(2) schedule(dynamic)
-    for (Index right = 0; right < right_tiles; ++right) {
-      for (Index left = 0; left < left_tiles; ++left) {
-        const Index a = left * kGramTile, b = right * kGramTile;
-        if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
-        if (stopped || a >= old + b + kGramTile) continue;  // the rest follows from symmetry
+#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(team)
+  for (Index chunk = 0; chunk < chunks; ++chunk) {
+    for (Index tile = 0; tile < tiles; ++tile) {
+      double* packed = buffers.data() + omp_get_thread_num() * kPackedRows * count;
+      double* sum = chunk == 0 ? gram : partial.data() + (chunk - 1) * entries;
+      const Index from = cut(fresh, tiles, tile), to = cut(fresh, tiles, tile + 1), end = cut(n, chunks, chunk + 1);
+      for (Index first = cut(n, chunks, chunk); first < end && !stopped; first += kPackedRows) {
+        const Index last = std::min(end, first + kPackedRows);
+        pack(X, share, chosen, old + to, shift, first, last, packed);
         char plain = 'N', transposed = 'T';
-        int m = static_cast<int>(std::min(kGramTile, count - a)), q = static_cast<int>(std::min(kGramTile, fresh - b));
-        int k = static_cast<int>(rows), stride = static_cast<int>(count);
+        int left = static_cast<int>(old + to), right = static_cast<int>(to - from);  // the rest by symmetry
+        int rows = static_cast<int>(last - first), stride = static_cast<int>(count);
         double one = 1.0;
-        blas::dgemm(&plain, &transposed, &m, &q, &k, &one, packed.data() + a, &stride, packed.data() + old + b,
-                    &stride, &one, gram + b * count + a, &stride);
+        blas::dgemm(&plain, &transposed, &left, &right, &rows, &one, packed, &left, packed + old + from, &left,
+                    &one, sum + from * count, &stride);
+        if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
       }
     }
   }
+  for (Index chunk = 1; chunk < chunks; ++chunk)
+    for (Index k = 0; k < entries; ++k) gram[k] += partial[(chunk - 1) * entries + k];
   for (Index k = 0; k < fresh; ++k)
     for (Index l = k + 1; l < fresh; ++l) gram[k * count + old + l] = gram[l * count + old + k];
   return !stopped;

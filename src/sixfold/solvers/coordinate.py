@@ -40,14 +40,14 @@ from sixfold.solvers.columns import Interrupted, make_columns
 Array = NDArray[Any]
 
 MOST_GRAM = 4096
-# The first working set; from then on a set may double.
-FIRST_COLUMNS = 128
+# The first working set; from then on it grows by as many columns as have a weight.
+FIRST_COLUMNS = 64
 # The working set is solved to this part of the gap that all columns together have.
 INNER_PART = 0.01
 MOST_ROUNDS = 30
 EPOCHS_A_ROUND = 20
 RESIDUAL_EPOCHS = 100
-# Iterations without a better gap after which only rounding is left.
+# Iterations without a better gap or objective after which only rounding is left.
 PATIENCE = 3
 # Seconds that the certificate of a stopped fit may take; past them the last certified model is kept.
 GRACE = 0.1
@@ -92,7 +92,7 @@ class CoordinateDescent:
             for target in range(y.shape[1]):
                 search.improve(target)
         except Interrupted:
-            pass
+            budget.exhausted()  # notes why
         points = search.points
         certificate = Certificate(
             kind="duality gap",
@@ -148,14 +148,15 @@ class _Search:
         working = WorkingSet(self.columns)
         newest, stale = self.points[k], 0
         while not self._reached(k) and stale < PATIENCE and not self.budget.exhausted():
-            w = newest.w.copy()
+            before, w = newest, newest.w.copy()
             try:
-                grown = self._lower(working, newest, w, float(self.scales[k]))
+                grown = self._lower(working, before, w, float(self.scales[k]))
                 newest = self._evaluate(k, w, self.budget)
             except Interrupted:
                 self._keep_if_certified(k, w)
                 raise
-            stale = 0 if grown or newest.gap < 0.5 * self.points[k].gap else stale + 1
+            lower = newest.objective < (1.0 - 1e-14) * before.objective
+            stale = 0 if grown or lower or newest.gap < 0.5 * self.points[k].gap else stale + 1
             self._offer(k, newest)
             self._record()
 
@@ -163,28 +164,30 @@ class _Search:
 
     def _lower(self, working: WorkingSet, point: Point, w: Array, scale: float) -> bool:
         """Add columns to the working set and lower the objective on it, in place; true if it grew."""
-        fresh = self._violators(working.ids, point)
         goal = INNER_PART * (point.gap if self.problem.penalised else self.budget.tol * scale)
+        weighted = np.flatnonzero(w)
+        fresh = self._violators(np.union1d(working.ids, weighted), point)
         if len(working.ids) + len(fresh) > MOST_GRAM:
             working.keep(np.flatnonzero(w[working.ids]))
-        ids = np.concatenate([working.ids, fresh])
-        rule = self.rule
-        if len(ids) > MOST_GRAM:
-            part = w[ids]
-            moves = (rule.l1, rule.l2, rule.positive, RESIDUAL_EPOCHS, goal / len(ids))
-            finished = self.columns.take(ids).descend(point.r, part, moves, self.budget)
-            w[ids] = part
-            if not finished:
-                raise Interrupted
-            return len(fresh) > 0
-        if len(fresh) > 0:
-            working.add(fresh, self.budget)
-        part, slope = w[ids], point.slope[ids]
+        wanted = np.union1d(weighted, fresh)
+        if len(wanted) > MOST_GRAM:
+            self._lower_on_residuals(wanted, w, point.r, goal)
+            return False
+        working.add(np.setdiff1d(wanted, working.ids), self.budget)
+        part, slope = w[working.ids], point.slope[working.ids]
         try:
             self._lower_on_gram(working.gram, part, slope, point.square, goal)
         finally:
-            w[ids] = part
+            w[working.ids] = part
         return len(fresh) > 0
+
+    def _lower_on_residuals(self, ids: Array, w: Array, r: Array, goal: float) -> None:
+        part, rule = w[ids], self.rule
+        moves = (rule.l1, rule.l2, rule.positive, RESIDUAL_EPOCHS, goal / len(ids))
+        finished = self.columns.take(ids).descend(r, part, moves, self.budget)
+        w[ids] = part
+        if not finished:
+            raise Interrupted
 
     def _lower_on_gram(self, gram: Array, w: Array, slope: Array, square: float, goal: float) -> None:
         before, slope_before = w.copy(), slope.copy()
@@ -205,7 +208,7 @@ class _Search:
         excess = (point.slope if self.rule.positive else np.abs(point.slope)) - self.rule.l1
         excess[ids] = 0.0
         steep = np.flatnonzero(excess > 0.0)
-        most = max(FIRST_COLUMNS, 2 * np.count_nonzero(point.w))
+        most = max(FIRST_COLUMNS, np.count_nonzero(point.w))
         if len(steep) > most:
             steep = steep[np.argpartition(-excess[steep], most)[:most]]
         return np.sort(steep)
