@@ -52,7 +52,9 @@ def solve(
     certificate = solution.certificate
     rounding = 1e-11 * max(scale, certificate.objective) + 1e-28 * np.square(y, dtype=float).max()
     assert certificate.scale == pytest.approx(scale, rel=1e-9, abs=1e-25)
-    assert certificate.objective == pytest.approx(problem.objective(solution.w, solution.b, blocks), abs=rounding)
+    assert certificate.objective == pytest.approx(
+        problem.objective(solution.w, solution.b, blocks), abs=rounding
+    )
     assert certificate.gap >= 0.0
     honest = problem.gap(solution.w, solution.b, blocks)
     assert certificate.gap == pytest.approx(honest, rel=1e-6, abs=rounding)
@@ -85,7 +87,12 @@ def test_equals_scikit_learn(shape, l1_ratio, positive, intercept):
     alpha = 0.05 * largest_alpha(X, y) / l1_ratio
     found = solve(X, y, alpha, l1_ratio, positive=positive, intercept=intercept)
     peer = ElasticNet(
-        alpha=alpha, l1_ratio=l1_ratio, positive=positive, fit_intercept=intercept, tol=1e-11, max_iter=100_000
+        alpha=alpha,
+        l1_ratio=l1_ratio,
+        positive=positive,
+        fit_intercept=intercept,
+        tol=1e-11,
+        max_iter=100_000,
     ).fit(X, y)
     assert found.certificate.converged
     np.testing.assert_allclose(found.w[:, 0], peer.coef_, atol=1e-3)
@@ -125,9 +132,15 @@ def test_meets_the_optimality_conditions_and_the_objective_of_the_oracle(
     found = solve(X, y, alpha, l1_ratio, weight=weight, intercept=intercept, positive=positive)
     w, b = found.w[:, 0], found.b[0]
     l1, l2 = alpha * l1_ratio, alpha * (1 - l1_ratio)
-    assert optimality_violation(X, y, weight, l1, l2, w, b, positive) <= 1e-6 * (alpha + np.abs(y).max())
-    other, other_b = penalised_least_squares(X, y, weight, l1, l2, intercept, positive, epochs=2000)
-    problem = Problem(SquaredLoss(), make_penalty("elasticnet", l1_ratio, positive), alpha, intercept)
+    assert optimality_violation(X, y, weight, l1, l2, w, b, positive) <= 1e-6 * (
+        alpha + np.abs(y).max()
+    )
+    other, other_b = penalised_least_squares(
+        X, y, weight, l1, l2, intercept, positive, epochs=2000
+    )
+    problem = Problem(
+        SquaredLoss(), make_penalty("elasticnet", l1_ratio, positive), alpha, intercept
+    )
     blocks = MemoryBlocks(X, y[:, None], weight)
     theirs = problem.objective(other[:, None], np.array([other_b]), blocks)
     assert found.certificate.objective <= theirs + 1e-10 * max(found.certificate.scale, 1e-12)
@@ -145,10 +158,14 @@ def test_equals_the_oracle_where_the_answer_is_unique():
 @pytest.mark.parametrize("shape", [(50, 8), (30, 30), (20, 45)])
 def test_without_penalty_and_positive_it_is_non_negative_least_squares(shape):
     X, y = regression(*shape)
-    found = solve(X, y, 0.0, penalty=None, positive=True, intercept=False, budget=Budget(tol=1e-10))
+    found = solve(
+        X, y, 0.0, penalty=None, positive=True, intercept=False, budget=Budget(tol=1e-10)
+    )
     expected, norm = nnls(X, y)
     assert found.certificate.converged
-    assert found.certificate.objective == pytest.approx(0.5 * norm**2 / shape[0], rel=1e-7, abs=1e-9)
+    assert found.certificate.objective == pytest.approx(
+        0.5 * norm**2 / shape[0], rel=1e-7, abs=1e-9
+    )
     np.testing.assert_allclose(X @ found.w[:, 0], X @ expected, atol=1e-4)
     assert np.all(found.w >= 0.0)
 
@@ -167,7 +184,10 @@ def test_a_small_alpha_on_a_correlated_design_reaches_the_tolerance():
     alpha = 1e-4 * largest_alpha(X, y)
     found = solve(X, y, alpha, budget=Budget(tol=1e-10))
     assert found.certificate.converged
-    assert optimality_violation(X, y, np.ones(80), alpha, 0.0, found.w[:, 0], found.b[0]) < 1e-3 * alpha
+    assert (
+        optimality_violation(X, y, np.ones(80), alpha, 0.0, found.w[:, 0], found.b[0])
+        < 1e-3 * alpha
+    )
 
 
 def test_alpha_at_its_largest_gives_zero_and_just_below_does_not():
@@ -255,7 +275,9 @@ def test_columns_of_very_different_scale():
     scale = 10.0 ** np.arange(-4, 4)
     found = solve(X * scale, y, 1e-4, budget=Budget(tol=1e-10))
     assert found.certificate.converged
-    violation = optimality_violation(X * scale, y, np.ones(60), 1e-4, 0.0, found.w[:, 0], found.b[0])
+    violation = optimality_violation(
+        X * scale, y, np.ones(60), 1e-4, 0.0, found.w[:, 0], found.b[0]
+    )
     assert violation < 1e-6
 
 
@@ -264,7 +286,11 @@ def test_columns_of_very_different_scale():
 def test_memory_order_and_precision_of_the_table_do_not_matter(order, dtype):
     X, y = regression(70, 130)
     expected = solve(X, y, 0.1)
-    table = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2] if order == "sliced" else np.asarray(X, order=order)
+    table = (
+        np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2]
+        if order == "sliced"
+        else np.asarray(X, order=order)
+    )
     found = solve(table.astype(dtype, order="K") if order != "sliced" else table, y, 0.1)
     np.testing.assert_allclose(found.w, expected.w, atol=1e-4 if dtype == np.float32 else 1e-9)
     assert found.certificate.converged
@@ -365,7 +391,9 @@ def test_ctrl_c_stops_inside_the_loop_and_keeps_the_model(monkeypatch):
 def test_no_time_at_all_leaves_the_constant_model():
     X, y = regression(50, 20)
     found = CoordinateDescent().solve(
-        Problem(SquaredLoss(), make_penalty("l1"), 0.1), MemoryBlocks(X, y[:, None]), Budget(time_limit=0.0)
+        Problem(SquaredLoss(), make_penalty("l1"), 0.1),
+        MemoryBlocks(X, y[:, None]),
+        Budget(time_limit=0.0),
     )
     assert not found.w.any()
     assert found.b[0] == pytest.approx(y.mean())

@@ -38,6 +38,8 @@ MOST_FACES = 10
 MOST_SINGLE = 1024
 # Squared pivots below this part of the largest are rounding: the column depends on the others.
 DEPENDENT = 1e-12
+# Combinations followed at a time: they cost as much as the factorisation of a thousand columns.
+MOST_DEPENDENT = 64
 
 
 @dataclass(frozen=True)
@@ -91,35 +93,55 @@ def descend(
         If the budget ended; w is then better than before, and slope fits it.
     """
     finished, _ = core.descend_gram(
-        gram, slope, w, rule.l1, rule.l2, rule.positive, epochs, goal, budget.seconds_left, budget.flag
+        gram,
+        slope,
+        w,
+        rule.l1,
+        rule.l2,
+        rule.positive,
+        epochs,
+        goal,
+        budget.seconds_left,
+        budget.flag,
     )
     if not finished:
         raise Interrupted
 
 
-def polish(gram: Array, w: Array, slope: Array, rule: Rule) -> None:
-    """Take Newton steps on the nonzero weights until no sign turns, in place; the objective never grows."""
+def polish(gram: Array, w: Array, slope: Array, rule: Rule, budget: Budget) -> None:
+    """Take Newton steps on the nonzero weights until no sign turns, in place.
+
+    The objective never grows. Raises :class:`Interrupted` as ``descend`` does.
+    """
     for _ in range(MOST_FACES):
+        if budget.interrupted or budget.seconds_left <= 0.0:
+            raise Interrupted
         support = np.flatnonzero(w)
         if not 0 < len(support) <= MOST_FACTORED:
             return
         before = w[support]
         with _single_threaded_blas(len(support) <= MOST_SINGLE):
-            after = _step_on_face(gram[np.ix_(support, support)], before, slope[support], rule)
+            after, again = _step_on_face(
+                gram[np.ix_(support, support)], before, slope[support], rule
+            )
         slope -= (after - before) @ gram[support]
         w[support] = after
-        if after.all():
+        if not again:
             return
 
 
-def _step_on_face(A: Array, w: Array, slope: Array, rule: Rule) -> Array:
-    """Return better weights of the same signs, some of them zero; A is the Gram matrix of these columns."""
+def _step_on_face(A: Array, w: Array, slope: Array, rule: Rule) -> tuple[Array, bool]:
+    """Return better weights of the same signs, and whether the zeros among them make another step worth while.
+
+    A is the Gram matrix of these columns. Where only the first weight to turn could be made zero, many steps would
+    be needed, and coordinate descent is the faster way on.
+    """
     sign = np.sign(w)
     down = slope - rule.l1 * sign - rule.l2 * w
     A.flat[:: len(w) + 1] += rule.l2
-    newton, null = _solve(A, down)
+    newton, null = solve_semidefinite(A, down)
     if null.shape[1] > 0:
-        return _leave_dependence(A, w, down, null)
+        return _leave_dependence(A, w, down, null), True
     after = w + newton
     turned = after * sign <= 0.0
     if turned.any():
@@ -127,59 +149,70 @@ def _step_on_face(A: Array, w: Array, slope: Array, rule: Rule) -> Array:
         step = after - w
         # With the signs fixed the objective is down.step - step'A step / 2 lower, zeros included.
         if 0.5 * step @ (A @ step) - step @ down >= 0.0:
-            after = _first_turn(w, newton, 1.0)
-    return after
+            return _first_turn(w, newton, 1.0)[0], False
+    return after, bool(turned.any())
 
 
 def _leave_dependence(A: Array, w: Array, down: Array, null: Array) -> Array:
     """Return better weights, of which those of too many columns for their rank have become zero.
 
-    Along a combination of columns that is zero the objective is linear until a sign turns: each is followed to
-    there, downhill, and the others are cleared of the column whose weight became zero.
+    Along a combination of columns that is zero the objective is linear until a sign turns: each
+    is followed to there, downhill, and the others are cleared of the column whose weight became
+    zero. A combination that is only nearly zero is followed to its minimum at most.
     """
-    w = w.copy()
+    images = A @ null
     for k in range(null.shape[1]):
-        z = null[:, k]
-        if down @ z < 0.0 or (down @ z == 0.0 and not np.any(z * w < 0.0)):
-            z = -z
-        bend = z @ (A @ z)
-        length = (down @ z) / bend if bend > 0.0 and down @ z > 0.0 else np.inf
-        after = _first_turn(w, z, length)
-        down = down - A @ (after - w)
+        z, image = null[:, k], images[:, k]
+        gain = down @ z
+        if gain < 0.0 or (gain == 0.0 and not np.any(z * w < 0.0)):
+            z, image, gain = -z, -image, -gain
+        bend = z @ image
+        length = gain / bend if bend > 0.0 and gain > 0.0 else np.inf
+        after, length = _first_turn(w, z, length)
+        down = down - length * image
         ended = np.flatnonzero((after == 0.0) & (w != 0.0))
         w = after
         if len(ended) > 0:
-            null[:, k + 1 :] -= np.outer(z / z[ended[0]], null[ended[0], k + 1 :])
+            share = null[ended[0], k + 1 :] / z[ended[0]]
+            null[:, k + 1 :] -= np.outer(z, share)
+            images[:, k + 1 :] -= np.outer(image, share)
     return w
 
 
-def _first_turn(w: Array, step: Array, length: float) -> Array:
-    """Return w + length * step, or less of the step so that the first weight to turn becomes exactly zero."""
+def _first_turn(w: Array, step: Array, length: float) -> tuple[Array, float]:
+    """Return w + length * step, or with less of it so that the first weight to turn is zero."""
     turning = np.flatnonzero(step * w < 0.0)
     ratios = -w[turning] / step[turning]
-    if len(ratios) > 0 and ratios.min() <= length:
-        length = ratios.min()
-        after = w + length * step
-        after[turning[ratios <= length]] = 0.0
-        return np.asarray(after)
-    return np.asarray(w + length * step) if np.isfinite(length) else w
+    nearest = np.min(ratios, initial=np.inf)
+    if nearest > length:
+        return np.asarray(w + length * step), length
+    if nearest == np.inf:  # no slope, no sign to turn: nothing to win
+        return w, 0.0
+    after = w + nearest * step
+    after[turning[ratios == nearest]] = 0.0
+    return np.asarray(after), float(nearest)
 
 
-def _solve(A: Array, right: Array) -> tuple[Array, Array]:
-    """Return x with A x = right, and a basis of the combinations z with A z = 0, for positive semi-definite A."""
+def solve_semidefinite(A: Array, right: Array) -> tuple[Array, Array]:
+    """Return x with A x = right, and some combinations z with A z = 0, for A >= 0."""
     scale = np.sqrt(np.diagonal(A))
+    scale[scale == 0.0] = 1.0
     A = A / (scale[:, None] * scale)
     factor, failed = lapack.dpotrf(A, lower=1, clean=0)
     if failed == 0 and np.square(np.diagonal(factor)).min() > DEPENDENT:
         x = cho_solve((factor, True), right / scale, check_finite=False)
         return np.asarray(x / scale), np.empty((len(right), 0))
     factor, pivots, rank, _ = lapack.dpstrf(A, lower=1, tol=DEPENDENT)
-    chosen, rest = pivots[:rank] - 1, pivots[rank:] - 1
+    chosen, rest = pivots[:rank] - 1, pivots[rank : rank + MOST_DEPENDENT] - 1
     null = np.zeros((len(right), len(rest)))
     null[rest, np.arange(len(rest))] = 1.0
-    null[chosen] = -cho_solve((factor[:rank, :rank], True), A[np.ix_(chosen, rest)], check_finite=False)
+    null[chosen] = -cho_solve(
+        (factor[:rank, :rank], True), A[np.ix_(chosen, rest)], check_finite=False
+    )
     x = np.zeros_like(right)
-    x[chosen] = cho_solve((factor[:rank, :rank], True), (right / scale)[chosen], check_finite=False)
+    x[chosen] = cho_solve(
+        (factor[:rank, :rank], True), (right / scale)[chosen], check_finite=False
+    )
     return np.asarray(x / scale), null / scale[:, None]
 
 

@@ -85,7 +85,11 @@ class Residuals(ABC):
 def make_columns(X: Any, weight: Array | None, centred: bool) -> Columns:
     """Return the columns of a dense or CSR table."""
     n = X.shape[0]
-    share = np.full(n, 1.0 / n) if weight is None else np.asarray(weight, np.float64) / weight.sum(dtype=np.float64)
+    share = (
+        np.full(n, 1.0 / n)
+        if weight is None
+        else np.asarray(weight, np.float64) / weight.sum(dtype=np.float64)
+    )
     return (SparseColumns if sp.issparse(X) else DenseColumns)(X, share, centred)
 
 
@@ -123,7 +127,9 @@ class DenseColumns(Columns):
         used = np.flatnonzero(w)
         out = np.empty(self.X.shape[0])
         _finish(
-            core.combination(self.X, used, self.mean[used], w[used], out, budget.seconds_left, budget.flag)
+            core.combination(
+                self.X, used, self.mean[used], w[used], out, budget.seconds_left, budget.flag
+            )
         )
         return out
 
@@ -144,7 +150,9 @@ class DenseColumns(Columns):
     def take(self, ids: Array) -> Residuals:
         """Return some columns: the table itself where it is in column order and all are wanted, else a copy."""
         whole = len(ids) == self.X.shape[1] and self.X.strides[0] == self.X.itemsize
-        return _DenseResiduals(self.X if whole else np.asfortranarray(self.X[:, ids]), self.share, self.mean[ids])
+        return _DenseResiduals(
+            self.X if whole else np.asfortranarray(self.X[:, ids]), self.share, self.mean[ids]
+        )
 
 
 class _DenseResiduals(Residuals):
@@ -156,7 +164,15 @@ class _DenseResiduals(Residuals):
         v = self.share * r
         finished: bool
         finished, _ = core.descend_dense(
-            self.X, self.share, self.mean, self.curvature, v, w, *rule, budget.seconds_left, budget.flag
+            self.X,
+            self.share,
+            self.mean,
+            self.curvature,
+            v,
+            w,
+            *rule,
+            budget.seconds_left,
+            budget.flag,
         )
         return finished
 
@@ -238,7 +254,9 @@ def _variances(X: Array, share: Array, mean: Array) -> Array:
 
 
 def _mean_squares(X: Any, share: Array) -> Array:
-    squares = sp.csc_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
+    squares = sp.csc_array(
+        (np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape
+    )
     return np.asarray(share @ squares, dtype=np.float64)
 
 

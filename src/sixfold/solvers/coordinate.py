@@ -22,6 +22,7 @@ and all its columns are in the set.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,7 +34,7 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks, MemoryBlocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.active_set import Rule, WorkingSet, descend, polish
+from sixfold.solvers.active_set import Rule, WorkingSet, descend, polish, solve_semidefinite
 from sixfold.solvers.base import Solution
 from sixfold.solvers.columns import Interrupted, make_columns
 
@@ -113,7 +114,9 @@ class CoordinateDescent:
 class _Search:
     """The state of one solve: the best certified point of every target."""
 
-    def __init__(self, problem: Problem, X: Any, y: Array, weight: Array | None, budget: Budget) -> None:
+    def __init__(
+        self, problem: Problem, X: Any, y: Array, weight: Array | None, budget: Budget
+    ) -> None:
         self.problem, self.X, self.y, self.weight, self.budget = problem, X, y, weight, budget
         self.columns = make_columns(X, weight, problem.fit_intercept)
         self.rule = Rule(problem.l1, problem.l2, problem.penalty.positive)
@@ -126,9 +129,18 @@ class _Search:
         self.scales = constant + (1e-30 * at_zero if problem.fit_intercept else 0.0)
         nothing, d = np.zeros(X.shape[1]), X.shape[1]
         self.curvature = np.empty(0)
+        self.gram: Array | None = None
         # Losses are never negative, so the objective itself is a bound before any pass over the data.
         self.points = [
-            Point(nothing, float(self.y_mean[k]), r, np.zeros(d), 2.0 * loss, float(loss), float(loss))
+            Point(
+                nothing,
+                float(self.y_mean[k]),
+                r,
+                np.zeros(d),
+                2.0 * loss,
+                float(loss),
+                float(loss),
+            )
             for k, (r, loss) in enumerate(zip(self.targets, constant, strict=True))
         ]
 
@@ -189,11 +201,13 @@ class _Search:
         if not finished:
             raise Interrupted
 
-    def _lower_on_gram(self, gram: Array, w: Array, slope: Array, square: float, goal: float) -> None:
+    def _lower_on_gram(
+        self, gram: Array, w: Array, slope: Array, square: float, goal: float
+    ) -> None:
         before, slope_before = w.copy(), slope.copy()
         for _ in range(MOST_ROUNDS):
             descend(gram, w, slope, self.rule, EPOCHS_A_ROUND, 1e-3 * goal / len(w), self.budget)
-            polish(gram, w, slope, self.rule)
+            polish(gram, w, slope, self.rule, self.budget)
             # |r|^2 falls by step.(slope before + slope after), without a look at the rows.
             now = square - float((w - before) @ (slope_before + slope))
             if self.problem.penalised:
@@ -208,7 +222,7 @@ class _Search:
         excess = (point.slope if self.rule.positive else np.abs(point.slope)) - self.rule.l1
         excess[ids] = 0.0
         steep = np.flatnonzero(excess > 0.0)
-        most = max(FIRST_COLUMNS, np.count_nonzero(point.w))
+        most = max(FIRST_COLUMNS, int(np.count_nonzero(point.w)))
         if len(steep) > most:
             steep = steep[np.argpartition(-excess[steep], most)[:most]]
         return np.sort(steep)
@@ -229,12 +243,9 @@ class _Search:
         objective = 0.5 * square + self.rule.penalty(w)
         if self.problem.penalised:
             gap = self._bound(w, slope, square)
-        elif self._shortfall(w, slope, self.curvature).max(initial=0.0) > self.budget.tol * self.scales[k]:
-            gap = objective  # one coordinate alone can gain more than the tolerance: no need for a sharp bound
         else:
-            target = MemoryBlocks(self.X, self.y[:, [k]], self.weight)
-            gap = self.problem.gap(w[:, None], np.array([b]), target)
-        return Point(w, b, r, slope, square, objective, min(gap, objective))
+            gap = self._bound_without_penalty(k, w, b, slope)
+        return Point(w, b, r, slope, square, objective, float(min(gap, objective)))
 
     def _bound(self, w: Array, slope: Array, square: float) -> float:
         """Return the bound 2 above."""
@@ -243,26 +254,48 @@ class _Search:
         t = penalty.feasible_fraction(v)
         return 0.5 * (1.0 - t) ** 2 * square + alpha * penalty.fenchel_young(w, t * v)
 
+    def _bound_without_penalty(self, k: int, w: Array, b: float, slope: Array) -> float:
+        """Return the bound that Problem.gap defines, by way of the Gram matrix where that will do.
+
+        The slopes f that have no right to be there (all, or those above zero under w >= 0) are
+        projected out of the residuals, which costs f'G^-1 f / 2.
+        """
+        shortfall = self._shortfall(w, slope, self.curvature)
+        if shortfall.max(initial=0.0) > self.budget.tol * self.scales[k]:
+            return np.inf  # one coordinate alone can gain more than the tolerance
+        d = len(w)
+        if d <= min(MOST_GRAM, self.X.shape[0]):
+            if self.gram is None:
+                self.gram = self.columns.gram_rows(np.arange(d), 0, self.budget)
+            forbidden = self._forbidden(slope)
+            beta, null = solve_semidefinite(self.gram, forbidden)
+            if null.shape[1] == 0:
+                allowed = np.abs(w * (slope - forbidden)).sum() if self.rule.positive else 0.0
+                return float(0.5 * forbidden @ beta + allowed)
+        target = MemoryBlocks(self.X, self.y[:, [k]], self.weight)
+        return self.problem.gap(w[:, None], np.array([b]), target)
+
+    def _forbidden(self, slope: Array) -> Array:
+        return np.maximum(slope, 0.0) if self.rule.positive else slope
+
     def _shortfall(self, w: Array, slope: Array, curvature: Array) -> Array:
         """Return what each coordinate by itself could still gain where nothing is penalised."""
-        forbidden = np.maximum(slope, 0.0) if self.rule.positive else slope
-        gain = np.square(forbidden) / (2.0 * np.where(curvature > 0.0, curvature, np.inf))
+        gain = np.square(self._forbidden(slope))
+        gain = gain / (2.0 * np.where(curvature > 0.0, curvature, np.inf))
         return np.asarray(gain + (np.abs(w * slope) if self.rule.positive else 0.0))
 
     # -- bookkeeping ----------------------------------------------------------------------------------
 
     def _reached(self, k: int) -> bool:
-        return self.points[k].gap <= self.budget.tol * self.scales[k]
+        return bool(self.points[k].gap <= self.budget.tol * self.scales[k])
 
     def _offer(self, k: int, point: Point) -> None:
         if point.gap <= self.points[k].gap:
             self.points[k] = point
 
     def _keep_if_certified(self, k: int, w: Array) -> None:
-        try:
+        with suppress(Interrupted):
             self._offer(k, self._evaluate(k, w, Budget(time_limit=GRACE)))
-        except Interrupted:
-            pass
 
     def _record(self) -> None:
         self.budget.record(
