@@ -198,8 +198,8 @@ void bind_descend_dense(nb::module_& m) {
   m.def(
       "descend_dense",
       [](const Matrix<T>& X, const Vector& share, const Vector& mean, const Vector& curvature, OutVector v,
-         OutVector w, double l1, double l2, bool positive, Index most_epochs, double goal, double seconds_left,
-         const Flag& flag) {
+         OutVector w, double l1, double l2, bool positive, Index most_epochs, double goal,
+         double seconds_left, const Flag& flag) {
         const Table<T> x = table(X);
         expect(x.row_stride == 1 || x.rows <= 1, "X must be contiguous along columns");
         const double *q = weights(share, x.rows), *centre = mean.data(), *h = curvature.data();

@@ -1,10 +1,11 @@
 // Products with the columns of a dense table, for solvers that look at columns rather than rows.
 //
-// The shift (a column's mean, or its first value) is taken off every entry before it is multiplied: a column with
-// a large mean loses no digits, and a constant column gives exact zeros. It costs nothing, since all three loops
-// wait for memory or for BLAS.
+// The shift (a column's mean, or its first value) is taken off every entry before it is multiplied: a column
+// with a large mean loses no digits, and a constant column gives exact zeros. It costs nothing, since all
+// three loops wait for memory or for BLAS.
 //
-// Tables are cut by their shape alone and partial sums are added in order: same result for any number of threads.
+// Tables are cut by their shape alone and partial sums are added in order: same result for any number of
+// threads.
 #include "columns.hpp"
 
 #include <omp.h>
@@ -19,28 +20,31 @@
 namespace sixfold {
 namespace {
 
-constexpr Index kTileColumns = 512;   // 4 KB of sums, beside 4 rows of 4 KB, stay in the L1 cache
-constexpr Index kChunkRows = 16384;   // a chunk of v stays in the L2 cache
+constexpr Index kTileColumns = 512;  // 4 KB of sums, beside 4 rows of 4 KB, stay in the L1 cache
+constexpr Index kChunkRows = 16384;  // a chunk of v stays in the L2 cache
 constexpr Index kMostChunks = 16;
 constexpr Index kPackedRows = 256;
 constexpr Index kGramTile = 256;
 constexpr Index kPartialEntries = 1 << 22;  // 32 MB for all partial Gram matrices together
-constexpr Index kWorthThreads = 1 << 20;    // less work than this is done before a second thread has woken up
+// A second thread is not worth waking for less: about half a millisecond of streaming, or of BLAS.
+constexpr Index kStreamed = 1 << 20;
+constexpr Index kMultiplied = 1 << 24;
 
-int team_size(Index parts, Index work) {
-  return work < kWorthThreads ? 1 : static_cast<int>(std::min<Index>(threads(), parts));
+int team_size(Index parts, bool worth) {
+  return worth ? static_cast<int>(std::min<Index>(threads(), parts)) : 1;
 }
 
 // Rows after one another: four at a time, so that a sum is loaded and stored once for four products.
 template <class T>
-void correlate_rows(const Table<T>& X, const double* shift, const double* v, Index first, Index last, Index from,
-                    Index to, double* out) {
+void correlate_rows(const Table<T>& X, const double* shift, const double* v, Index first, Index last,
+                    Index from, Index to, double* out) {
   const Index width = to - from;
   const double* s = shift + from;
   std::fill_n(out, width, 0.0);
   Index i = first;
   for (; i + 4 <= last; i += 4) {
-    const T *a = X.row(i) + from, *b = X.row(i + 1) + from, *c = X.row(i + 2) + from, *d = X.row(i + 3) + from;
+    const T *a = X.row(i) + from, *b = X.row(i + 1) + from, *c = X.row(i + 2) + from,
+            *d = X.row(i + 3) + from;
     const double va = v[i], vb = v[i + 1], vc = v[i + 2], vd = v[i + 3];
 #pragma omp simd
     for (Index j = 0; j < width; ++j)
@@ -103,13 +107,14 @@ void pack(const Table<T>& X, const double* share, const Index* chosen, Index cou
 }  // namespace
 
 template <class T>
-bool correlations(const Table<T>& X, const double* shift, const double* v, Index count, double* out, Stop& stop) {
+bool correlations(const Table<T>& X, const double* shift, const double* v, Index count, double* out,
+                  Stop& stop) {
   const Index n = X.rows, d = X.columns;
   const Index chunks = std::clamp<Index>(n / kChunkRows, 1, kMostChunks);
   const Index tiles = std::max<Index>((d + kTileColumns - 1) / kTileColumns, 1);
   std::vector<double> partial(static_cast<std::size_t>(chunks - 1) * count * d);
   std::atomic<bool> stopped{false};
-#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(team_size(chunks * tiles, n * d * count))
+#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(team_size(chunks* tiles, n* d > kStreamed))
   for (Index chunk = 0; chunk < chunks; ++chunk) {
     for (Index tile = 0; tile < tiles; ++tile) {
       if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
@@ -135,7 +140,7 @@ bool combination(const Table<T>& X, const Index* chosen, Index count, const doub
                  double* out, Stop& stop) {
   const Index n = X.rows, parts = (n + kPackedRows - 1) / kPackedRows;
   std::atomic<bool> stopped{false};
-#pragma omp parallel for schedule(static) num_threads(team_size(parts, n * count))
+#pragma omp parallel for schedule(static) num_threads(team_size(parts, n* count > kStreamed))
   for (Index part = 0; part < parts; ++part) {
     if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
     if (stopped) continue;
@@ -162,10 +167,10 @@ template <class T>
 bool gram_rows(const Table<T>& X, const double* share, const Index* chosen, Index old, Index count,
                const double* shift, double* gram, Stop& stop) {
   const Index n = X.rows, fresh = count - old, entries = fresh * count;
-  const Index chunks =
-      std::clamp<Index>(std::min(n / kPackedRows, kPartialEntries / std::max<Index>(entries, 1)), 1, kMostChunks);
+  const Index chunks = std::clamp<Index>(
+      std::min(n / kPackedRows, kPartialEntries / std::max<Index>(entries, 1)), 1, kMostChunks);
   const Index tiles = std::max<Index>((fresh + kGramTile - 1) / kGramTile, 1);
-  const int team = team_size(chunks * tiles, n * entries);
+  const int team = team_size(chunks * tiles, n * entries > kMultiplied);
   std::vector<double> partial(static_cast<std::size_t>((chunks - 1) * entries), 0.0);
   std::vector<double> buffers(static_cast<std::size_t>(team * kPackedRows * count));
   std::fill_n(gram, entries, 0.0);
@@ -176,7 +181,8 @@ bool gram_rows(const Table<T>& X, const double* share, const Index* chosen, Inde
     for (Index tile = 0; tile < tiles; ++tile) {
       double* packed = buffers.data() + omp_get_thread_num() * kPackedRows * count;
       double* sum = chunk == 0 ? gram : partial.data() + (chunk - 1) * entries;
-      const Index from = cut(fresh, tiles, tile), to = cut(fresh, tiles, tile + 1), end = cut(n, chunks, chunk + 1);
+      const Index from = cut(fresh, tiles, tile), to = cut(fresh, tiles, tile + 1),
+                  end = cut(n, chunks, chunk + 1);
       for (Index first = cut(n, chunks, chunk); first < end && !stopped; first += kPackedRows) {
         const Index last = std::min(end, first + kPackedRows);
         pack(X, share, chosen, old + to, shift, first, last, packed);
@@ -184,8 +190,8 @@ bool gram_rows(const Table<T>& X, const double* share, const Index* chosen, Inde
         int left = static_cast<int>(old + to), right = static_cast<int>(to - from);  // the rest by symmetry
         int rows = static_cast<int>(last - first), stride = static_cast<int>(count);
         double one = 1.0;
-        blas::dgemm(&plain, &transposed, &left, &right, &rows, &one, packed, &left, packed + old + from, &left,
-                    &one, sum + from * count, &stride);
+        blas::dgemm(&plain, &transposed, &left, &right, &rows, &one, packed, &left, packed + old + from,
+                    &left, &one, sum + from * count, &stride);
         if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
       }
     }
@@ -199,11 +205,13 @@ bool gram_rows(const Table<T>& X, const double* share, const Index* chosen, Inde
 
 template bool correlations(const Table<double>&, const double*, const double*, Index, double*, Stop&);
 template bool correlations(const Table<float>&, const double*, const double*, Index, double*, Stop&);
-template bool combination(const Table<double>&, const Index*, Index, const double*, const double*, double*, Stop&);
-template bool combination(const Table<float>&, const Index*, Index, const double*, const double*, double*, Stop&);
-template bool gram_rows(const Table<double>&, const double*, const Index*, Index, Index, const double*, double*,
-                        Stop&);
-template bool gram_rows(const Table<float>&, const double*, const Index*, Index, Index, const double*, double*,
-                        Stop&);
+template bool combination(const Table<double>&, const Index*, Index, const double*, const double*, double*,
+                          Stop&);
+template bool combination(const Table<float>&, const Index*, Index, const double*, const double*, double*,
+                          Stop&);
+template bool gram_rows(const Table<double>&, const double*, const Index*, Index, Index, const double*,
+                        double*, Stop&);
+template bool gram_rows(const Table<float>&, const double*, const Index*, Index, Index, const double*,
+                        double*, Stop&);
 
 }  // namespace sixfold

@@ -5,10 +5,11 @@
 
 namespace sixfold {
 
-// out (count x columns): out_kj = sum_i v_ki (x_ij - shift_j). X must be contiguous along rows or along columns.
-// Returns false if stopped, and out is then worthless; so do the loops below.
+// out (count x columns): out_kj = sum_i v_ki (x_ij - shift_j). X must be contiguous along rows or along
+// columns. Returns false if stopped, and out is then worthless; so do the loops below.
 template <class T>
-bool correlations(const Table<T>& X, const double* shift, const double* v, Index count, double* out, Stop& stop);
+bool correlations(const Table<T>& X, const double* shift, const double* v, Index count, double* out,
+                  Stop& stop);
 
 // out_i = sum_k w_k (x_i,chosen_k - shift_k), for `count` chosen columns.
 template <class T>

@@ -4,8 +4,8 @@
 //
 //   w_j <- soft(slope_j + curvature_j w_j, l1) / (curvature_j + l2)        (Friedman et al. 2007)
 //
-// One pass over all coordinates is followed by passes over the nonzero ones until these have settled. A coordinate
-// without curvature (a constant column) stays where it is.
+// One pass over all coordinates is followed by passes over the nonzero ones until these have settled. A
+// coordinate without curvature (a constant column) stays where it is.
 #include "coordinate_descent.hpp"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace {
 
 constexpr Index kPollOperations = 1 << 16;
 
-// Form: slope(j), curvature(j), move(j, step) which adds step to w_j in the slopes, cost (operations of a visit).
+// Form: slope(j), curvature(j), move(j, step) which adds step to w_j in the slopes, cost (operations of a
+// visit).
 template <class Form>
 Progress descend(Form& form, Index count, double* w, const Descent& descent, Stop& stop) {
   std::vector<Index> active;

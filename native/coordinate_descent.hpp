@@ -29,8 +29,8 @@ template <class T>
 Progress descend_dense(const Table<T>& X, const double* share, const double* mean, const double* curvature,
                        double* v, double* w, const Descent& descent, Stop& stop);
 
-// or the same for compressed sparse columns, where v_i + lift * share_i stands for v_i, so that centring never
-// touches a zero; lift is updated.
+// or the same for compressed sparse columns, where v_i + lift * share_i stands for v_i, so that centring
+// never touches a zero; lift is updated.
 template <class T, class I>
 struct SparseColumns {
   const T* data;

@@ -1,11 +1,13 @@
-"""Plain NumPy answers to compare the native loops and solvers with: slow, short, and written from the formulas."""
+"""Plain NumPy answers for the native loops and solvers: slow, short, written from the formulas."""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-def penalised_least_squares(X, y, weight, l1, l2, intercept=True, positive=False, epochs=100_000):
+def penalised_least_squares(  # noqa: PLR0917
+    X, y, weight, l1, l2, intercept=True, positive=False, epochs=100_000
+):
     """Cyclic coordinate descent, one target, until a whole pass moves nothing beyond rounding."""
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     q = weight / weight.sum()
@@ -27,7 +29,7 @@ def penalised_least_squares(X, y, weight, l1, l2, intercept=True, positive=False
     return w, mean_y - mean_x @ w
 
 
-def optimality_violation(X, y, weight, l1, l2, w, b, positive=False):
+def optimality_violation(X, y, weight, l1, l2, w, b, positive=False):  # noqa: PLR0917
     """How far the slope at w is from the subgradient of the penalty, largest over the columns."""
     q = weight / weight.sum()
     down = (q * (y - X @ w - b)) @ X - l2 * w

