@@ -141,7 +141,8 @@ def check_weight(sample_weight: Any, n_rows: int) -> Array | None:
     weight = _to_float(weight, "sample_weight").astype(np.float64)
     if weight.shape[0] != n_rows:
         raise InputError(
-            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}! There are {weight.shape[0]} weights "
+            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}! There are "
+            f"{weight.shape[0]} weights "
             f"for {n_rows} rows. Pass one weight a row."
         )
     require_finite(weight, "sample_weight")
@@ -208,7 +209,9 @@ def _sum_of_squares(values: Any) -> float:
 def _check_table(estimator: Any, X: Any, reset: bool) -> Any:
     try:
         X = _collected(X)
-        _check_feature_names(estimator, X, reset=reset)
+        # Looking for names takes as long as a small fit; arrays have none, and none were there before.
+        if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
+            _check_feature_names(estimator, X, reset=reset)
         array = check_array(
             _require_two_axes(_to_array(X)),
             accept_sparse="csr",
@@ -342,10 +345,11 @@ def _to_float(values: Array, name: str) -> Array:
         return values
     if values.dtype.kind in "USOMm":
         rows = values.reshape(values.shape[0], -1)
-        for row, value in ((row, value) for row in range(rows.shape[0]) for value in rows[row]):
+        for (row, _), value in np.ndenumerate(rows):
             if value is not None and not _is_number(value):
                 raise InputError(
-                    f"{name} must hold numbers, but row {row}, counted from 0, is {_spelt(value)}. Turn it into "
+                    f"{name} must hold numbers, but row {row}, counted from 0, is {_spelt(value)}. "
+                    "Turn it into "
                     "numbers first."
                 )
     return values.astype(np.float64)
