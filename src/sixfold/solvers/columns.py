@@ -133,7 +133,13 @@ class DenseColumns(Columns):
         return out
 
     def gram_rows(self, ids: Array, old: int, budget: Budget) -> Array:
-        """Return rows of the Gram matrix, some hundred rows of the table at a time."""
+        """Return rows of the Gram matrix.
+
+        Where many columns are new, the kernel behind least squares is faster, although it makes the old rows again:
+        it does five times as much a second.
+        """
+        if 3 * old < 2 * len(ids):
+            return self._whole_gram(ids, budget)[old:]
         out = np.empty((len(ids) - old, len(ids)))
         _finish(
             core.gram_rows(
@@ -141,6 +147,19 @@ class DenseColumns(Columns):
             )
         )
         return out
+
+    def _whole_gram(self, ids: Array, budget: Budget) -> Array:
+        size = len(ids) + 1
+        out, none = np.empty((size, size)), np.empty((self.X.shape[0], 0), self.X.dtype)
+        # In row order, which the kernel packs five times as fast; rows of a transpose are gathered first.
+        X = self.X.take(ids, axis=1) if self.X.flags.c_contiguous else np.ascontiguousarray(self.X.T[ids].T)
+        even = np.ptp(self.share) == 0.0
+        weight = None if even else self.share
+        _finish(
+            core.moments(X, none, weight, self.mean[ids], None, out, budget.seconds_left, budget.flag)
+        )
+        gram = out[:-1, :-1]
+        return gram * self.share[0] if even else gram
 
     def curvature(self) -> Array:
         """Return the variance of every column."""

@@ -191,7 +191,8 @@ class _Search:
         working.add(np.setdiff1d(wanted, working.ids), self.budget)
         part, slope = w[working.ids], point.slope[working.ids]
         try:
-            self._lower_on_gram(working.gram, part, slope, point.square, goal)
+            settling = 2 * len(fresh) <= np.count_nonzero(w)
+            self._lower_on_gram(working.gram, part, slope, point.square, goal, settling)
         finally:
             w[working.ids] = part
         return len(fresh) > 0
@@ -204,7 +205,10 @@ class _Search:
         if not finished:
             raise Interrupted
 
-    def _lower_on_gram(self, gram: Array, w: Array, slope: Array, square: float, goal: float) -> None:
+    def _lower_on_gram(
+        self, gram: Array, w: Array, slope: Array, square: float, goal: float, settling: bool
+    ) -> None:
+        """Lower the objective on the working set: to the goal, or roughly while many columns are missing."""
         before, slope_before = w.copy(), slope.copy()
         for _ in range(MOST_ROUNDS):
             descend(
@@ -216,6 +220,8 @@ class _Search:
                 goal=1e-3 * goal / len(w),
                 budget=self.budget,
             )
+            if self.problem.penalised and not settling:
+                return
             polish(gram, w, slope, self.rule, self.budget)
             # |r|^2 falls by step.(slope before + slope after), without a look at the rows.
             now = square - float((w - before) @ (slope_before + slope))
@@ -237,6 +243,8 @@ class _Search:
             return np.empty(0, dtype=np.int64)
         steep = np.flatnonzero(size > NEARLY * self.rule.l1)
         most = max(FIRST_COLUMNS, int(np.count_nonzero(point.w)))
+        # Once few columns are missing, few that are near will turn out to be.
+        most = min(most, FIRST_COLUMNS // 4 + int(1.5 * np.count_nonzero(size > self.rule.l1)))
         if len(steep) > most:
             steep = steep[np.argpartition(-size[steep], most)[:most]]
         return np.sort(steep)
