@@ -1,9 +1,9 @@
 """scikit-learn's own tests pass with our classes in place of theirs, but for the differences listed here."""
 
 import pytest
-from peers.sklearn_suite import Suite, run
 from sklearn.utils import all_estimators
 
+from peers.sklearn_suite import Suite, run
 from sixfold.learners.registry import LEARNERS
 
 SUITES = {

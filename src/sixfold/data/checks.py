@@ -141,8 +141,8 @@ def check_weight(sample_weight: Any, n_rows: int) -> Array | None:
     weight = _to_float(weight, "sample_weight").astype(np.float64)
     if weight.shape[0] != n_rows:
         raise InputError(
-            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}! There are {weight.shape[0]} weights "
-            f"for {n_rows} rows. Pass one weight a row."
+            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}! There are {weight.shape[0]} "
+            f"weights for {n_rows} rows. Pass one weight a row."
         )
     require_finite(weight, "sample_weight")
     if np.any(weight < 0):
@@ -199,7 +199,7 @@ def _sum_of_squares(values: Any) -> float:
         if stored.flags.forc:
             flat = stored.ravel(order="K")
             return float(np.dot(flat, flat))
-        return float(np.einsum("...,...->", stored, stored))
+        return float(np.einsum("ij,ij->", stored, stored))
 
 
 # -- tables ------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def _to_array(values: Any) -> Any:
     if isinstance(values, list | tuple):
         values = np.asarray(values)
     if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(np.result_type(values, np.float32)).filled(np.nan)  # masked means missing
+        values = np.ma.filled(values.astype(np.result_type(values, np.float32)), np.nan)  # masked: missing
     if isinstance(values, np.ndarray):
         return values if values.dtype.kind not in "USOMm" or values.ndim != 2 else _refuse_text(values)
     if sp.issparse(values):
@@ -341,12 +341,11 @@ def _to_float(values: Array, name: str) -> Array:
     if values.dtype.kind == "f" and values.dtype.itemsize in (4, 8):
         return values
     if values.dtype.kind in "USOMm":
-        rows = values.reshape(values.shape[0], -1)
-        for row, value in ((row, value) for row in range(rows.shape[0]) for value in rows[row]):
+        for place, value in np.ndenumerate(values):
             if value is not None and not _is_number(value):
                 raise InputError(
-                    f"{name} must hold numbers, but row {row}, counted from 0, is {_spelt(value)}. Turn it into "
-                    "numbers first."
+                    f"{name} must hold numbers, but row {place[0]}, counted from 0, is {_spelt(value)}. "
+                    "Turn it into numbers first."
                 )
     return values.astype(np.float64)
 

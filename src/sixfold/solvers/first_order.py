@@ -69,6 +69,7 @@ class _FirstOrder:
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ("gradient",)
     notices_nonfinite: ClassVar[bool] = False
+    one_target: ClassVar[bool] = False
 
     def __init__(self, options: FirstOrderOptions | None = None) -> None:
         self.options = options or FirstOrderOptions()
