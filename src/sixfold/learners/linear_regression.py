@@ -40,7 +40,7 @@ def _adds_up(model: LinearRegression) -> bool:
         return True
     raise AttributeError(
         "partial_fit works with penalty=None or 'l2' and positive=False; here "
-        f"penalty={model.penalty!r}, positive={model.positive}. Use fit with all rows, or one of these penalties."
+        f"penalty={model.penalty!r}, positive={model.positive}. Use fit with all rows, or one of these."
     )
 
 
