@@ -1,8 +1,9 @@
 // The innermost product of a Gram matrix: c += a' b for two panels of packed columns.
 //
-// A panel holds kPanel columns of a block of rows, row after row, so that both panels are read straight through.
-// A tile of kPanel x kStrip sums stays in registers for the whole block (24 of the 32 of AVX-512): per row, three
-// loads and kStrip broadcasts feed 3 kStrip multiply-adds, which is within 5% of what the processor can do.
+// A panel holds kPanel columns of a block of rows, row after row, so that both panels are read straight
+// through. A tile of kPanel x kStrip sums stays in registers for the whole block (24 of the 32 of AVX-512):
+// per row, three loads and kStrip broadcasts feed 3 kStrip multiply-adds, which is within 5% of what the
+// processor can do.
 #pragma once
 
 #include "simd.hpp"

@@ -1,12 +1,13 @@
-// Second moments of a tall table in one pass: sum_i weight_i z_i z_i', z = (x - shift - row_shift, y - shift, 1).
+// Second moments of a tall table in one pass: sum_i weight_i z_i z_i', z = (x - shift - row_shift, y - shift,
+// 1).
 //
-// Rows are packed a block at a time into panels that stay in the L2 cache, with the shift (a rough mean) subtracted
-// on the way, and the kernel multiplies the panels with each other; X is read once and never copied whole. The
-// trailing 1 makes the sums and the weight sum part of the same product. OpenBLAS's syrk on the same blocks needs
-// 1.5 times as long, since it packs what is packed already.
+// Rows are packed a block at a time into panels that stay in the L2 cache, with the shift (a rough mean)
+// subtracted on the way, and the kernel multiplies the panels with each other; X is read once and never
+// copied whole. The trailing 1 makes the sums and the weight sum part of the same product. OpenBLAS's syrk on
+// the same blocks needs 1.5 times as long, since it packs what is packed already.
 //
-// Rows are cut into chunks and columns into groups of panels by the size of the table alone, and partial sums are
-// added in order, so the result does not depend on the number of threads.
+// Rows are cut into chunks and columns into groups of panels by the size of the table alone, and partial sums
+// are added in order, so the result does not depend on the number of threads.
 #include "moments.hpp"
 
 #include <omp.h>
@@ -23,9 +24,10 @@
 namespace sixfold {
 namespace {
 
-constexpr Index kBlockRows = 96;            // two panels of these fit into the L1 cache
-constexpr Index kGroup = 240 / kPanel;      // panels on one side of a task: their Gram matrix stays in the L2 cache
-constexpr Index kChunkRows = 4096;          // a chunk shorter than this is not worth its own partial sum
+constexpr Index kBlockRows = 96;  // two panels of these fit into the L1 cache
+constexpr Index kGroup =
+    240 / kPanel;                   // panels on one side of a task: their Gram matrix stays in the L2 cache
+constexpr Index kChunkRows = 4096;  // a chunk shorter than this is not worth its own partial sum
 constexpr Index kMostChunks = 16;
 constexpr Index kPartialEntries = 1 << 22;  // 32 MB for all partial Gram matrices together
 
@@ -36,7 +38,8 @@ using Buffer = std::unique_ptr<double[], Free>;
 
 // Zeros, aligned so that no vector straddles two cache lines.
 Buffer zeros(Index size) {
-  const std::size_t bytes = (static_cast<std::size_t>(std::max<Index>(size, 1)) * sizeof(double) + 63) / 64 * 64;
+  const std::size_t bytes =
+      (static_cast<std::size_t>(std::max<Index>(size, 1)) * sizeof(double) + 63) / 64 * 64;
   auto* pointer = static_cast<double*>(std::aligned_alloc(64, bytes));
   if (pointer == nullptr) throw std::bad_alloc();
   std::fill_n(pointer, bytes / sizeof(double), 0.0);
@@ -79,7 +82,8 @@ void pack(const Source<T>& z, Index first, Index last, Index from, Index to, dou
         const T* x = X.data + (column + j) * X.column_stride;
         for (Index i = first; i < last; ++i) {
           const double off = z.row_shift ? z.row_shift[i] : 0.0;
-          out[(i - first) * kPanel + j] = static_cast<double>(x[i * X.row_stride]) - z.shift[column + j] - off;
+          out[(i - first) * kPanel + j] =
+              static_cast<double>(x[i * X.row_stride]) - z.shift[column + j] - off;
         }
       }
     } else {
@@ -105,8 +109,8 @@ void multiply(const double* left, Index left_from, Index left_to, const double* 
       const Index vectors = std::min<Index>(3, (width - p * kPanel + kLanes - 1) / kLanes);
       const Index strips = std::min<Index>(3, (width - q * kPanel + kStrip - 1) / kStrip);
       for (Index strip = 0; strip < strips; ++strip)
-        add_vectors(a, b + strip * kStrip, rows, c + (q * kPanel + strip * kStrip) * stride + p * kPanel, stride,
-                    p == q ? strip : 0, vectors);
+        add_vectors(a, b + strip * kStrip, rows, c + (q * kPanel + strip * kStrip) * stride + p * kPanel,
+                    stride, p == q ? strip : 0, vectors);
     }
   }
 }
@@ -120,7 +124,8 @@ bool moments(const Table<T>& X, const Table<T>& Y, const double* weight, const d
   const Source<T> z{X, Y, weight, shift, row_shift, width};
   const Index panels = (width + kPanel - 1) / kPanel, stride = panels * kPanel;
   const Index groups = (panels + kGroup - 1) / kGroup, pairs = groups * (groups + 1) / 2;
-  const Index chunks = std::clamp<Index>(std::min(n / kChunkRows, kPartialEntries / (stride * stride)), 1, kMostChunks);
+  const Index chunks =
+      std::clamp<Index>(std::min(n / kChunkRows, kPartialEntries / (stride * stride)), 1, kMostChunks);
   const int team = static_cast<int>(std::min<Index>(threads(), chunks * pairs));
   const Buffer sums = zeros(chunks * stride * stride);
   const Index buffer = kGroup * kBlockRows * kPanel;
@@ -144,8 +149,8 @@ bool moments(const Table<T>& X, const Table<T>& Y, const double* weight, const d
           const Index last = std::min(end, first + kBlockRows);
           pack(z, first, last, left_from, left_to, left);
           if (down != across) pack(z, first, last, right_from, right_to, right);
-          multiply(left, left_from, left_to, down == across ? left : right, right_from, right_to, last - first,
-                   width, sums.get() + chunk * stride * stride, stride);
+          multiply(left, left_from, left_to, down == across ? left : right, right_from, right_to,
+                   last - first, width, sums.get() + chunk * stride * stride, stride);
           if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
         }
       }

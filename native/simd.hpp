@@ -15,7 +15,8 @@ inline constexpr Index kLanes = 2;
 #endif
 
 using Lanes = double __attribute__((vector_size(kLanes * sizeof(double))));
-using LooseLanes = double __attribute__((vector_size(kLanes * sizeof(double)), aligned(sizeof(double)), may_alias));
+using LooseLanes =
+    double __attribute__((vector_size(kLanes * sizeof(double)), aligned(sizeof(double)), may_alias));
 
 inline Lanes load(const double* from) { return *reinterpret_cast<const LooseLanes*>(from); }
 inline void store(double* to, Lanes value) { *reinterpret_cast<LooseLanes*>(to) = value; }

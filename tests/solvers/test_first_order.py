@@ -155,6 +155,17 @@ def test_momentum_needs_fewer_passes():
     assert passes[0] < 0.5 * passes[1]
 
 
+def test_momentum_never_lets_the_objective_rise():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((200, 10)) @ np.diag(0.7 ** np.arange(10)) @ rng.standard_normal((10, 10))
+    blocks = MemoryBlocks(X, (X.sum(axis=1) + rng.standard_normal(200))[:, None])
+    budget = Budget(tol=1e-8)
+    GradientDescent().solve(problem(), blocks, budget)
+    objectives = [record.objective for record in budget.history]
+    assert len(objectives) > 50
+    assert np.all(np.diff(objectives) <= 1e-12 * objectives[0])
+
+
 # -- losses with kinks -------------------------------------------------------------------------
 
 

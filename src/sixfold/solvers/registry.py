@@ -6,6 +6,7 @@ from typing import Any
 
 from sixfold.solvers.base import Solver
 from sixfold.solvers.conjugate_gradient import ConjugateGradient
+from sixfold.solvers.coordinate import CoordinateDescent
 from sixfold.solvers.descent import FirstOrderOptions
 from sixfold.solvers.first_order import GradientDescent, MiniBatch, StochasticGradient
 from sixfold.solvers.interior_point import InteriorPoint
@@ -18,6 +19,7 @@ def all_solvers(**options: Any) -> list[Solver]:
     first_order = FirstOrderOptions(**options)
     return [
         LeastSquares(),
+        CoordinateDescent(),
         ConjugateGradient(),
         Newton(),
         InteriorPoint(),

@@ -1,0 +1,262 @@
+"""The columns of a table as coordinate-wise solvers use them: centred, weighted, hardly copied.
+
+With q_i = weight_i / sum_k weight_k and m_j = sum_i q_i x_ij (zero without intercept) there are
+
+    slopes(V)           sum_i V_ki q_i (x_ij - m_j)                      for every column j
+    combine(w)          sum_j w_j (x_ij - m_j)                           for every row i
+    gram_rows(ids, k)   sum_i q_i (x_ij - m_j) (x_il - m_l)              for j in ids[k:], l in ids
+    take(ids)           some columns, for coordinate descent on the residuals
+
+Dense tables are read where they are, in either memory order. A sparse table is turned once into
+compressed columns (as large as itself); its centring stays implicit, since slopes of residuals
+that sum to zero need none.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold._native import core
+from sixfold.budget import Budget
+
+Array = NDArray[Any]
+
+# Columns squared at a time: temporaries stay small beside the table.
+SQUARED_AT_ONCE = 64
+# A variance below this part of the mean square is rounding: the sparse column is constant.
+CONSTANT = 1e-13
+
+
+class Interrupted(Exception):  # noqa: N818 - not an error: the budget ended inside a loop
+    """The budget ended inside a loop, whose result is worthless."""
+
+
+class Columns(ABC):
+    """The columns of one table.
+
+    Attributes
+    ----------
+    share : ndarray of shape (rows,)
+        q above.
+    mean : ndarray of shape (columns,)
+        m above.
+    """
+
+    share: Array
+    mean: Array
+
+    @abstractmethod
+    def start(self, V: Array, budget: Budget) -> Array:
+        """Find the means and return the slopes of V; called once, before everything else."""
+
+    @abstractmethod
+    def slopes(self, V: Array, budget: Budget) -> Array:
+        """Return sum_i V_ki q_i (x_ij - m_j), where the rows of V sum to zero under q."""
+
+    @abstractmethod
+    def combine(self, w: Array, budget: Budget) -> Array:
+        """Return sum_j w_j (x_ij - m_j)."""
+
+    @abstractmethod
+    def gram_rows(self, ids: Array, old: int, budget: Budget) -> Array:
+        """Return the rows of ``ids[old:]`` of the Gram matrix of the columns ``ids``."""
+
+    @abstractmethod
+    def curvature(self) -> Array:
+        """Return the variance of every column: sum_i q_i (x_ij - m_j)^2."""
+
+    @abstractmethod
+    def take(self, ids: Array) -> Residuals:
+        """Return some columns, ready for coordinate descent on the residuals."""
+
+
+class Residuals(ABC):
+    """Some columns, on which coordinate descent keeps residuals up to date."""
+
+    @abstractmethod
+    def descend(self, r: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
+        """Lower the objective in w, with residuals r at w; true if the budget did not end."""
+
+
+def make_columns(X: Any, weight: Array | None, centred: bool) -> Columns:
+    """Return the columns of a dense or CSR table."""
+    n = X.shape[0]
+    share = (
+        np.full(n, 1.0 / n)
+        if weight is None
+        else np.asarray(weight, np.float64) / weight.sum(dtype=np.float64)
+    )
+    return (SparseColumns if sp.issparse(X) else DenseColumns)(X, share, centred)
+
+
+class DenseColumns(Columns):
+    """Columns of an array of either memory order; one contiguous along no axis is copied."""
+
+    def __init__(self, X: Array, share: Array, centred: bool) -> None:
+        self.X = X if X.itemsize in X.strides else np.ascontiguousarray(X)
+        self.share, self.centred = share, centred
+        self.mean = np.zeros(X.shape[1])
+
+    def start(self, V: Array, budget: Budget) -> Array:
+        """Find the means and the slopes in one pass over the table."""
+        if not self.centred:
+            return self._correlate(V * self.share, budget)
+        # Differences to a row of the table are exactly zero for a constant column.
+        first = np.asarray(self.X[int(np.argmax(self.share > 0))], dtype=np.float64)
+        found = self._correlate(np.vstack([V * self.share, self.share]), budget, first)
+        self.mean = first + found[-1]
+        return found[:-1]
+
+    def slopes(self, V: Array, budget: Budget) -> Array:
+        """Return sum_i V_ki q_i (x_ij - m_j)."""
+        return self._correlate(V * self.share, budget, self.mean)
+
+    def _correlate(self, V: Array, budget: Budget, shift: Array | None = None) -> Array:
+        d = self.X.shape[1]
+        out = np.empty((V.shape[0], d))
+        shift = np.zeros(d) if shift is None else shift
+        _finish(core.correlations(self.X, shift, V, out, budget.seconds_left, budget.flag))
+        return out
+
+    def combine(self, w: Array, budget: Budget) -> Array:
+        """Return sum_j w_j (x_ij - m_j), reading the columns with a weight only."""
+        used = np.flatnonzero(w)
+        out = np.empty(self.X.shape[0])
+        _finish(
+            core.combination(self.X, used, self.mean[used], w[used], out, budget.seconds_left, budget.flag)
+        )
+        return out
+
+    def gram_rows(self, ids: Array, old: int, budget: Budget) -> Array:
+        """Return rows of the Gram matrix, some hundred rows of the table at a time."""
+        out = np.empty((len(ids) - old, len(ids)))
+        _finish(
+            core.gram_rows(
+                self.X, self.share, ids, old, self.mean[ids], out, budget.seconds_left, budget.flag
+            )
+        )
+        return out
+
+    def curvature(self) -> Array:
+        """Return the variance of every column."""
+        return _variances(self.X, self.share, self.mean)
+
+    def take(self, ids: Array) -> Residuals:
+        """Return a copy of some columns; all columns of a table in column order are not copied."""
+        whole = len(ids) == self.X.shape[1] and self.X.strides[0] == self.X.itemsize
+        return _DenseResiduals(
+            self.X if whole else np.asfortranarray(self.X[:, ids]), self.share, self.mean[ids]
+        )
+
+
+class _DenseResiduals(Residuals):
+    def __init__(self, X: Array, share: Array, mean: Array) -> None:
+        self.X, self.share, self.mean = X, share, mean
+        self.curvature = _variances(X, share, mean)
+
+    def descend(self, r: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
+        v = self.share * r
+        finished: bool
+        finished, _ = core.descend_columns(
+            self.X,
+            self.share,
+            self.mean,
+            self.curvature,
+            v,
+            w,
+            *rule,
+            budget.seconds_left,
+            budget.flag,
+        )
+        return finished
+
+
+class SparseColumns(Columns):
+    """Columns of a CSR table, as compressed columns."""
+
+    def __init__(self, X: Any, share: Array, centred: bool) -> None:
+        self.X = sp.csc_array(X)
+        if not self.X.has_canonical_format:
+            self.X = self.X.copy()
+            self.X.sum_duplicates()
+        self.share, self.centred = share, centred
+        self.mean = np.zeros(X.shape[1])
+        self.constant = np.zeros(X.shape[1], dtype=bool)
+
+    def start(self, V: Array, budget: Budget) -> Array:
+        """Find the means and the slopes."""
+        if self.centred:
+            self.mean = np.asarray(self.share @ self.X, dtype=np.float64)
+            square = _mean_squares(self.X, self.share)
+            self.constant = square - self.mean**2 <= CONSTANT * square
+        return self.slopes(V, budget)
+
+    def slopes(self, V: Array, budget: Budget) -> Array:
+        """Return sum_i V_ki q_i x_ij: the rows of V sum to zero under q wherever m is not zero."""
+        slopes = np.asarray((V * self.share) @ self.X, dtype=np.float64)
+        slopes[:, self.constant] = 0.0
+        return slopes
+
+    def combine(self, w: Array, budget: Budget) -> Array:
+        """Return sum_j w_j (x_ij - m_j)."""
+        return np.asarray(self.X @ w - self.mean @ w, dtype=np.float64)
+
+    def gram_rows(self, ids: Array, old: int, budget: Budget) -> Array:
+        """Return rows of the Gram matrix."""
+        chosen = self.X[:, ids]
+        shared = sp.csc_array(chosen[:, old:].multiply(self.share[:, None]))
+        gram = (shared.T @ chosen).toarray().astype(np.float64)
+        return np.ascontiguousarray(gram - np.outer(self.mean[ids[old:]], self.mean[ids]))
+
+    def curvature(self) -> Array:
+        """Return the variance of every column."""
+        return np.where(self.constant, 0.0, _mean_squares(self.X, self.share) - self.mean**2)
+
+    def take(self, ids: Array) -> Residuals:
+        """Return a copy of some columns."""
+        return _SparseResiduals(self.X[:, ids], self.share, self.mean[ids])
+
+
+class _SparseResiduals(Residuals):
+    def __init__(self, X: Any, share: Array, mean: Array) -> None:
+        self.X, self.share, self.mean = X, share, mean
+        self.curvature = _mean_squares(X, share) - mean**2
+
+    def descend(self, r: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
+        v = self.share * r
+        finished: bool
+        finished, _, _ = core.descend_sparse_columns(
+            self.X.data,
+            self.X.indices,
+            self.X.indptr,
+            self.share,
+            self.mean,
+            self.curvature,
+            v,
+            0.0,
+            w,
+            *rule,
+            budget.seconds_left,
+            budget.flag,
+        )
+        return finished
+
+
+def _variances(X: Array, share: Array, mean: Array) -> Array:
+    parts = [slice(k, k + SQUARED_AT_ONCE) for k in range(0, X.shape[1], SQUARED_AT_ONCE)]
+    return np.concatenate([share @ np.square(X[:, part] - mean[part]) for part in parts])
+
+
+def _mean_squares(X: Any, share: Array) -> Array:
+    squares = sp.csc_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
+    return np.asarray(share @ squares, dtype=np.float64)
+
+
+def _finish(finished: bool) -> None:
+    if not finished:
+        raise Interrupted
