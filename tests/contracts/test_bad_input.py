@@ -256,7 +256,7 @@ def test_other_names_are_refused(learner, kind):
     for table, sentence in [
         (
             renamed,
-            "Feature names unseen at fit time:\n- mass\nFeature names seen at fit time, yet now missing:\n- weight",
+            "unseen at fit time:\n- mass\nFeature names seen at fit time, yet now missing:\n- weight",
         ),
         (reordered, "Feature names must be in the same order as they were in fit."),
         (renamed[["age", "height"]], "yet now missing:\n- weight"),

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array
+from sklearn.utils.validation import _check_feature_names, _check_n_features, _get_feature_names, check_array
 
 from sixfold.data.blocks import MemoryBlocks
 from sixfold.errors import InputError
@@ -208,7 +208,7 @@ def _sum_of_squares(values: Any) -> float:
 def _check_table(estimator: Any, X: Any, reset: bool) -> Any:
     try:
         X = _collected(X)
-        _check_feature_names(estimator, X, reset=reset)
+        _check_feature_names(estimator, _with_names(X), reset=reset)
         array = check_array(
             _require_two_axes(_to_array(X)),
             accept_sparse="csr",
@@ -224,6 +224,27 @@ def _check_table(estimator: Any, X: Any, reset: bool) -> Any:
     except ValueError as error:
         raise InputError(_with_advice(str(error))) from error
     return array
+
+
+class _Names:
+    """The names of columns, as scikit-learn up to 1.8 asks for them."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    def __dataframe__(self) -> _Names:
+        return self
+
+    def column_names(self) -> list[str]:
+        return self.names
+
+
+def _with_names(X: Any) -> Any:
+    """Return X, or its names where the installed scikit-learn does not see them (Polars, up to 1.8)."""
+    names = getattr(X, "columns", None)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return X
+    return X if _get_feature_names(X) is not None else _Names(names)
 
 
 def _require_two_axes(X: Any) -> Any:
