@@ -107,6 +107,8 @@ def _descend(problem: Problem, rows: _CentredRows, target: int, budget: Budget) 
         step = direction / scale
         along = rows.apply(step)
         curvature = rows.square(along) + l2 * float(step @ step)
+        if not curvature > 0:  # what is left of the slope is rounding
+            break
         length = size / curvature
         w = w + length * step
         residual = [r - length * part for r, part in zip(residual, along, strict=True)]
