@@ -112,8 +112,8 @@ class Certificate:
                 f"The certificate says the objective is {self.objective!r}, but on these data the "
                 f"model has {found.objective!r}. {_REASONS}"
             )
-        # A gap that is a square, e^2 with e rounded by r, is up to (e + r)^2 <= 2 e^2 + 2 r^2. Rounding errors
-        # of the slope, eps times the residuals, are stretched by the condition.
+        # A gap that is a square, e^2 with e rounded by r, is up to (e + r)^2 <= 2 e^2 + 2 r^2. Rounding
+        # errors of the slope, eps times the residuals, are stretched by the condition.
         stretched = (1e-15 * self.details.get("condition", 1.0)) ** 2 * self.objective
         if not found.gap <= 2.0 * self.gap + found.details["gap_rounding"] + stretched:
             raise CertificateError(

@@ -382,7 +382,7 @@ def test_an_option_of_the_recipe_is_checked_whatever_the_solver(parameters, sent
         ),
         (
             {"loss": "cubed", "solver": "interior_point"},
-            "solver='interior_point' does not fit loss='cubed' with penalty=None: it is made for the absolute",
+            "solver='interior_point' does not fit loss='cubed' with penalty=None: it is made for",
             "newton",
         ),
         (

@@ -1,7 +1,7 @@
 """NIST's Statistical Reference Datasets for linear regression: certified coefficients, digit by digit.
 
-The data sets that are a formula, or come with statsmodels, are always tested; all eleven are if their files lie
-beside the project in ``shared/data/nist``.
+The data sets that are a formula, or come with statsmodels, are always tested; all eleven are if their files
+lie beside the project in ``shared/data/nist``.
 """
 
 import re
@@ -54,7 +54,7 @@ WAMPLER_ERRORS = np.array(
 
 
 def right_digits(found, certified):
-    """Return how many digits are right: -log10 of the relative error, of the absolute one where 0 is certified."""
+    """Return how many digits are right: -log10 of the relative error (of the absolute one at 0)."""
     found, certified = np.asarray(found, dtype=float), np.asarray(certified, dtype=float)
     error = np.abs(found - certified) / np.where(certified == 0, 1.0, np.abs(certified))
     return float(-np.log10(np.maximum(error, 1e-17)).min())

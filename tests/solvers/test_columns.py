@@ -1,4 +1,4 @@
-"""Products with columns: native loops against NumPy, in every layout, for any number of threads."""
+"""Products with columns: native loops against NumPy, in every layout, any threads."""
 
 from __future__ import annotations
 

@@ -208,7 +208,9 @@ def _sum_of_squares(values: Any) -> float:
 def _check_table(estimator: Any, X: Any, reset: bool) -> Any:
     try:
         X = _collected(X)
-        _check_feature_names(estimator, _with_names(X), reset=reset)
+        # Looking for names takes as long as a small fit; arrays have none, and none were there before.
+        if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
+            _check_feature_names(estimator, _with_names(X), reset=reset)
         array = check_array(
             _require_two_axes(_to_array(X)),
             accept_sparse="csr",

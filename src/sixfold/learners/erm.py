@@ -14,7 +14,7 @@ from sklearn.base import RegressorMixin
 
 from sixfold.data.checks import TrainingData, check_training
 from sixfold.errors import check_flag, check_number, check_option
-from sixfold.learners.linear_model import FRAMES_ABOVE_FIT, LinearModel, with_callbacks
+from sixfold.learners.linear_model import LinearModel
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
@@ -152,7 +152,6 @@ class ERMRegressor(RegressorMixin, LinearModel):
             random_state=self.random_state,
         )
 
-    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -173,7 +172,7 @@ class ERMRegressor(RegressorMixin, LinearModel):
         return self._fit(X, y, sample_weight)
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-        frames = 4 + FRAMES_ABOVE_FIT
+        frames = 5
         return check_training(self, X, y, sample_weight, one_target=True, stacklevel=frames)
 
     def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:

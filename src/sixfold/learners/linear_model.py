@@ -24,26 +24,10 @@ from sixfold.budget import Budget, Record
 from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData, check_rows, check_training
 from sixfold.errors import InputError, RankWarning, check_number
+from sixfold.learners.callbacks import CallbackSupport
 from sixfold.learners.diagnosis import describe_dependence
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver, choose, thread_limit
-
-__all__ = ["LinearModel", "with_callbacks"]
-
-try:  # scikit-learn 1.9 and later
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-
-    FRAMES_ABOVE_FIT = 2  # of the decorated method, so that a warning points at the user's line
-except ImportError:
-    FRAMES_ABOVE_FIT = 1
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks yet."""
-
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method as it is."""
-        return method
-
 
 Array = NDArray[Any]
 
@@ -58,7 +42,7 @@ def overflow_explained(data: TrainingData) -> Iterator[None]:
         data.refuse_overflow()
 
 
-class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
+class LinearModel(CallbackSupport, BaseEstimator, ABC):
     """A learner whose scores are w.x + b."""
 
     fit_intercept: bool
@@ -95,7 +79,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         self.history_ = budget.history
         self._warn_of_one_row(data)
         self._warn_of_dependence(solution, data.names)
-        budget.conclude(self.certificate_, stacklevel=3 + FRAMES_ABOVE_FIT)
+        budget.conclude(self.certificate_, stacklevel=4)
         return self
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
@@ -117,13 +101,13 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         if (data.y.shape[0] if data.weight is None else np.count_nonzero(data.weight)) == 1:
             result = ": the model predicts its target everywhere" if self.fit_intercept else ""
             text = f"Only one row counts, so nothing can be learnt about the columns{result}. Pass more rows."
-            warnings.warn(text, RankWarning, stacklevel=3 + FRAMES_ABOVE_FIT)
+            warnings.warn(text, RankWarning, stacklevel=4)
 
     def _warn_of_dependence(self, solution: Solution, names: list[str]) -> None:
         root = solution.details.get("root")
         if root is not None and root.dependent.size:
             text = describe_dependence(root, names, self.fit_intercept)
-            warnings.warn(text, RankWarning, stacklevel=3 + FRAMES_ABOVE_FIT)
+            warnings.warn(text, RankWarning, stacklevel=4)
 
     @contextmanager
     def _budget(self, data: TrainingData) -> Iterator[Budget]:
@@ -131,22 +115,11 @@ class LinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         check_number("tol", self.tol, at_least=0)
         check_number("max_iter", self.max_iter, at_least=1, whole=True, optional=True)
         check_number("time_limit", self.time_limit, above=0, optional=True)
-        callbacks = self._own_callbacks()
-        context = None
-        if hasattr(self, "_skl_callbacks"):
-            context = self._init_callback_context(max_subtasks=self.max_iter)
-            context.call_on_fit_task_begin(estimator=self, X=data.X, y=data.y)
-
-            def tell(record: Record) -> bool:
-                step = context.subcontext(task_name="iteration")
-                step.call_on_fit_task_begin(estimator=self)
-                return bool(step.call_on_fit_task_end(estimator=self))
-
-            callbacks.append(tell)
-        with Budget(self.tol, self.max_iter, self.time_limit, callbacks) as budget:
+        with (
+            self._told(data.X, data.y, self.max_iter) as told,
+            Budget(self.tol, self.max_iter, self.time_limit, [*self._own_callbacks(), *told]) as budget,
+        ):
             yield budget
-        if context is not None:
-            context.call_on_fit_task_end(estimator=self, X=data.X, y=data.y)
 
     def _own_callbacks(self) -> list[Callable[[Record], Any]]:
         given = [] if self.callbacks is None else self.callbacks

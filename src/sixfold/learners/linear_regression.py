@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sixfold.data.checks import check_training
 from sixfold.errors import InputError, check_flag, check_number
-from sixfold.learners.linear_model import LinearModel, overflow_explained, with_callbacks
+from sixfold.learners.linear_model import LinearModel, overflow_explained
 from sixfold.learners.summary import Summary, summarise
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
@@ -162,7 +162,6 @@ class LinearRegression(RegressorMixin, LinearModel):
     def _solvers(self) -> list[Solver]:
         return all_solvers(random_state=self.random_state)
 
-    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 

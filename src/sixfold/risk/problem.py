@@ -137,8 +137,8 @@ class Problem:
         """Return by how much two float64 evaluations of objective and gap at one point can differ.
 
         A score w.x + b of d columns is off by up to delta = (d + 2) eps (|w|.|x| + |b|), on both sides
-        together and whatever the order of the sum. A convex loss then moves by at most delta times its steepest
-        slope within delta. A sum over n rows adds sqrt(n) eps of its terms: rounding errors of long sums do
+        together and whatever the order of the sum. A convex loss then moves by at most delta times its
+        steepest slope within delta. A sum over n rows adds sqrt(n) eps of its terms: rounding errors of long sums do
         not all point one way (Higham and Mary 2019). From there:
 
         objective   sum_i q_i slope_i delta_i, and the sums

@@ -173,13 +173,17 @@ def _refine(fit: _Fit, w: Array, b: Array, blocks: Blocks, budget: Budget) -> tu
     for _ in range(12):
         slope, mean_residual, _ = residual_slope(fit, w, b, blocks, budget)
         step = fit.root.solve(slope)
-        size = float(np.max(np.abs(step) * fit.root.scale[:, None], initial=0.0))
+        scale = fit.root.scale[:, None]
+        size = float(np.max(np.abs(step) * scale, initial=0.0))
         # A correction that no longer shrinks is made of rounding alone.
         if not size < 0.5 * before:
             break
         w = w + step
         b = b + mean_residual - (fit.mean_x @ step if fit.problem.fit_intercept else 0.0)
         before = size
+        # Each correction shrinks the error as much as the first one was small: the next is below rounding.
+        if size <= np.sqrt(EPS) * float(np.max(np.abs(w) * scale, initial=0.0)):
+            break
     return w, b
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import lapack
 
 from sixfold.data.blocks import Block, Blocks
 
@@ -51,15 +51,13 @@ class Root:
 
     def half_solve(self, slope: Array) -> Array:
         """Return R^-T times the slope of the independent columns: half its square is the gap."""
-        scaled = slope[self.kept] / self.scale[self.kept, None]
-        return np.asarray(solve_triangular(self.R, scaled, trans="T", check_finite=False))
+        return _triangular(self.R, slope[self.kept] / self.scale[self.kept, None], transposed=True)
 
     def solve(self, slope: Array) -> Array:
         """Return A^-1 times the slope, zero on dependent columns."""
         result = np.zeros(slope.shape)
         half = self.half_solve(slope)
-        solved = solve_triangular(self.R, half, check_finite=False)
-        result[self.kept] = solved / self.scale[self.kept, None]
+        result[self.kept] = _triangular(self.R, half) / self.scale[self.kept, None]
         return result
 
     def shortest(self, w: Array) -> Array:
@@ -75,7 +73,7 @@ class Root:
     def inverse_diagonal(self) -> Array:
         """Return the diagonal of A^-1; not a number on dependent columns."""
         result = np.full(self.scale.size, np.nan)
-        inverse = solve_triangular(self.R, np.eye(self.rank), check_finite=False)
+        inverse = _triangular(self.R, np.eye(self.rank))
         result[self.kept] = np.square(inverse / self.scale[self.kept, None]).sum(axis=1)
         return result
 
@@ -88,6 +86,11 @@ class Root:
         if self.rank:
             values[: self.rank] = np.linalg.svd(unscaled, compute_uv=False)[: self.rank]
         return values
+
+
+def _triangular(R: Array, right: Array, transposed: bool = False) -> Array:
+    """Return R^-1 right or R^-T right, without the 60 microseconds that SciPy's own wrapper adds."""
+    return np.asarray(lapack.dtrtrs(R, right, trans=int(transposed))[0]) if R.size else right
 
 
 def cholesky_root(A: Array) -> Root | None:
