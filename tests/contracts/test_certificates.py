@@ -68,6 +68,9 @@ DATA = {
     "one row": lambda: table(rows=1),
     "two targets": lambda: table(targets=2),
     "two targets, wide": lambda: table(12, 30, targets=2),
+    "constant target": lambda: (table()[0], np.full(81, 3.3)),
+    "constant target, float32": lambda: (table()[0].astype(np.float32), np.full(81, 3.3)),
+    "target far from zero": lambda: (table()[0].astype(np.float32), 1e9 + table()[1]),
     "exact": lambda: (table()[0], 3.0 + table()[0] @ COEFFICIENTS),
 }
 

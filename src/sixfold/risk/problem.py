@@ -138,8 +138,8 @@ class Problem:
 
         A score w.x + b of d columns is off by up to delta = (d + 2) eps (|w|.|x| + |b|), on both sides
         together and whatever the order of the sum. A convex loss then moves by at most delta times its
-        steepest slope within delta. A sum over n rows adds sqrt(n) eps of its terms: rounding errors of long sums do
-        not all point one way (Higham and Mary 2019). From there:
+        steepest slope within delta. A sum over n rows adds sqrt(n) eps of its terms: rounding errors of long
+        sums do not all point one way (Higham and Mary 2019). From there:
 
         objective   sum_i q_i slope_i delta_i, and the sums
         slope of w  E_j = sum_i q_i |x_ij| (delta_i + sums |u_i|)
