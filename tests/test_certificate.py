@@ -121,8 +121,18 @@ def test_verify_refuses_a_larger_gap(gap):
         certificate().bind(Model(gap=gap)).verify("X", "y")
 
 
-def test_verify_forgives_rounding():
-    certificate().bind(Model(objective=3.0 + 1e-12, gap=0.5 + 1e-9)).verify("X", "y")
+def test_verify_forgives_what_rounding_can_do_and_no_more():
+    def model(**changes):
+        given = Model(**changes)
+        given.found.details.update(objective_rounding=1e-12, gap_rounding=1e-9)
+        return given
+
+    certificate().bind(model(objective=3.0 + 0.9e-12, gap=1.0 + 0.9e-9)).verify("X", "y")
+    for changes in ({"objective": 3.0 + 1.2e-12}, {"gap": 1.0 + 1.1e-9}):
+        with pytest.raises(CertificateError):
+            certificate().bind(model(**changes)).verify("X", "y")
+    own = certificate(details={"objective_rounding": 1e-12})  # the solver's own figure was rounded as well
+    own.bind(model(objective=3.0 + 1.9e-12)).verify("X", "y")
 
 
 def test_binding_changes_neither_equality_nor_the_original():

@@ -22,8 +22,12 @@ from sixfold.solvers.registry import all_solvers
 COEFFICIENTS = np.array([1.5, -1.0, 2.0, 0.7, -0.4])
 
 
-def table(rows=80, columns=5, targets=None, seed=0):
-    """Return a table whose columns all matter, on different scales and away from zero."""
+def table(rows=81, columns=5, targets=None, seed=0):
+    """Return a table whose columns all matter, on different scales and away from zero.
+
+    The number of rows is odd: with as many residuals above as below, the absolute loss would not feel a small
+    change of the intercept.
+    """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, columns)) * np.geomspace(0.5, 2.0, columns) + 1.0
     slopes = np.resize(COEFFICIENTS, columns)[:, None] * np.array([1.0, -0.5, 0.8])[: targets or 1]
@@ -31,8 +35,8 @@ def table(rows=80, columns=5, targets=None, seed=0):
     return X, Y if targets else Y[:, 0]
 
 
-def with_dependent_column(rows=80):
-    X, y = table(rows)
+def with_dependent_column():
+    X, y = table()
     return np.column_stack([X, X[:, 0] - 2.0 * X[:, 1]]), y
 
 
@@ -64,6 +68,9 @@ DATA = {
     "one row": lambda: table(rows=1),
     "two targets": lambda: table(targets=2),
     "two targets, wide": lambda: table(12, 30, targets=2),
+    "constant target": lambda: (table()[0], np.full(81, 3.3)),
+    "constant target, float32": lambda: (table()[0].astype(np.float32), np.full(81, 3.3)),
+    "target far from zero": lambda: (table()[0].astype(np.float32), 1e9 + table()[1]),
     "exact": lambda: (table()[0], 3.0 + table()[0] @ COEFFICIENTS),
 }
 

@@ -1,4 +1,4 @@
-"""Every learner, by default and as demonstrated, passes every check scikit-learn has for estimators."""
+"""Every learner, as it comes and as it is demonstrated, passes all checks scikit-learn has for estimators."""
 
 import re
 

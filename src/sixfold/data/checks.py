@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array
+from sklearn.utils.validation import _check_feature_names, _check_n_features, _get_feature_names, check_array
 
 from sixfold.data.blocks import MemoryBlocks
 from sixfold.errors import InputError
@@ -141,9 +141,8 @@ def check_weight(sample_weight: Any, n_rows: int) -> Array | None:
     weight = _to_float(weight, "sample_weight").astype(np.float64)
     if weight.shape[0] != n_rows:
         raise InputError(
-            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}! There are "
-            f"{weight.shape[0]} weights "
-            f"for {n_rows} rows. Pass one weight a row."
+            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}! There are {weight.shape[0]} "
+            f"weights for {n_rows} rows. Pass one weight a row."
         )
     require_finite(weight, "sample_weight")
     if np.any(weight < 0):
@@ -200,7 +199,7 @@ def _sum_of_squares(values: Any) -> float:
         if stored.flags.forc:
             flat = stored.ravel(order="K")
             return float(np.dot(flat, flat))
-        return float(np.einsum("...,...->", stored, stored))
+        return float(np.einsum("ij,ij->", stored, stored))
 
 
 # -- tables ------------------------------------------------------------------------------------------
@@ -211,7 +210,7 @@ def _check_table(estimator: Any, X: Any, reset: bool) -> Any:
         X = _collected(X)
         # Looking for names takes as long as a small fit; arrays have none, and none were there before.
         if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
-            _check_feature_names(estimator, X, reset=reset)
+            _check_feature_names(estimator, _with_names(X), reset=reset)
         array = check_array(
             _require_two_axes(_to_array(X)),
             accept_sparse="csr",
@@ -227,6 +226,27 @@ def _check_table(estimator: Any, X: Any, reset: bool) -> Any:
     except ValueError as error:
         raise InputError(_with_advice(str(error))) from error
     return array
+
+
+class _Names:
+    """The names of columns, as scikit-learn up to 1.8 asks for them."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    def __dataframe__(self) -> _Names:
+        return self
+
+    def column_names(self) -> list[str]:
+        return self.names
+
+
+def _with_names(X: Any) -> Any:
+    """Return X, or its names where the installed scikit-learn does not see them (Polars, up to 1.8)."""
+    names = getattr(X, "columns", None)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return X
+    return X if _get_feature_names(X) is not None else _Names(names)
 
 
 def _require_two_axes(X: Any) -> Any:
@@ -278,7 +298,7 @@ def _to_array(values: Any) -> Any:
     if isinstance(values, list | tuple):
         values = np.asarray(values)
     if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(np.result_type(values, np.float32)).filled(np.nan)  # masked means missing
+        values = np.ma.filled(values.astype(np.result_type(values, np.float32)), np.nan)  # masked: missing
     if isinstance(values, np.ndarray):
         return values if values.dtype.kind not in "USOMm" or values.ndim != 2 else _refuse_text(values)
     if sp.issparse(values):
@@ -344,13 +364,11 @@ def _to_float(values: Array, name: str) -> Array:
     if values.dtype.kind == "f" and values.dtype.itemsize in (4, 8):
         return values
     if values.dtype.kind in "USOMm":
-        rows = values.reshape(values.shape[0], -1)
-        for (row, _), value in np.ndenumerate(rows):
+        for place, value in np.ndenumerate(values):
             if value is not None and not _is_number(value):
                 raise InputError(
-                    f"{name} must hold numbers, but row {row}, counted from 0, is {_spelt(value)}. "
-                    "Turn it into "
-                    "numbers first."
+                    f"{name} must hold numbers, but row {place[0]}, counted from 0, is {_spelt(value)}. "
+                    "Turn it into numbers first."
                 )
     return values.astype(np.float64)
 

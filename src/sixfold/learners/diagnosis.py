@@ -21,9 +21,8 @@ def describe_dependence(root: Any, names: list[str], fit_intercept: bool) -> str
     count = root.dependent.size
     columns = f"{count} of {len(names)} columns add{'s' * (count == 1)} nothing to the others"
     return (
-        f"{columns}: {'; '.join(sentences)}. The predictions are unique, the coefficients are not: "
-        "the shortest "
-        "were chosen. Drop these columns, or use penalty='l2', to make the coefficients unique."
+        f"{columns}: {'; '.join(sentences)}. The predictions are unique, the coefficients are not: the "
+        "shortest were chosen. Drop these columns, or use penalty='l2', to make the coefficients unique."
     )
 
 

@@ -36,7 +36,7 @@ Array = NDArray[Any]
 def overflow_explained(data: TrainingData) -> Iterator[None]:
     """Say which values are at fault where the arithmetic inside meets what is not finite."""
     try:
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             yield
     except FloatingPointError:
         data.refuse_overflow()

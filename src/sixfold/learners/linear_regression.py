@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sixfold.data.checks import check_training
@@ -31,6 +32,16 @@ from sixfold.solvers.moments import Moments, block_moments
 from sixfold.solvers.registry import all_solvers
 
 Array = NDArray[Any]
+
+
+def _adds_up(model: LinearRegression) -> bool:
+    """Return whether the statistics of earlier rows are enough; say which parameter is in the way if not."""
+    if model.penalty in (None, "l2") and not model.positive:
+        return True
+    raise AttributeError(
+        "partial_fit works with penalty=None or 'l2' and positive=False; here "
+        f"penalty={model.penalty!r}, positive={model.positive}. Use fit with all rows, or one of these."
+    )
 
 
 class LinearRegression(RegressorMixin, LinearModel):
@@ -171,6 +182,7 @@ class LinearRegression(RegressorMixin, LinearModel):
         self.__dict__.pop("_moments", None)
         return self._fit(X, y, sample_weight)
 
+    @available_if(_adds_up)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those seen by earlier calls of ``partial_fit`` and fit all of them, exactly.
 
@@ -179,16 +191,10 @@ class LinearRegression(RegressorMixin, LinearModel):
         everything.
         """
         problem = self._problem()
-        if not problem.penalty.quadratic:
-            raise InputError(
-                "partial_fit works with penalty=None or 'l2' and positive=False; here "
-                f"penalty={self.penalty!r}, "
-                f"positive={self.positive}. Use fit with all rows, or one of these penalties."
-            )
         first = not hasattr(self, "_moments")
         data = check_training(self, X, y, sample_weight, reset=first)
         with self._budget(data) as budget, overflow_explained(data):
-            more = block_moments(next(iter(data.blocks())), budget.flag)
+            more = data.blocks().reduce(lambda block: block_moments(block, budget.flag), Moments.__add__)
             if not first and more.mean.size != self._moments.mean.size:
                 raise InputError(
                     f"y has {data.y.shape[1]} targets, but earlier batches had "

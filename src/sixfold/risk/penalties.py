@@ -23,12 +23,13 @@ and the prox clips at zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.errors import InputError, check_number, check_option
+from sixfold.errors import InputError, check_option
 
 Array = NDArray[Any]
 
@@ -120,8 +121,7 @@ def make_penalty(name: str | None, l1_ratio: float = 0.5, positive: bool = False
     """
     check_option("penalty", name, PENALTIES)
     if name == "elasticnet":
-        check_number("l1_ratio", l1_ratio)
-        if not 0.0 <= l1_ratio <= 1.0:
+        if not (isinstance(l1_ratio, Real) and 0.0 <= l1_ratio <= 1.0):
             raise InputError(
                 f"l1_ratio={l1_ratio!r} is outside 0 to 1. 0 is the l2 penalty, 1 the l1 penalty."
             )

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.certificate import ROUNDING, Certificate
+from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.losses import Loss
 from sixfold.risk.penalties import Penalty
@@ -35,6 +35,7 @@ Array = NDArray[Any]
 # Columns of a sparse table up to which its d x d Gram matrix is formed to project on its columns.
 MAX_SPARSE_GRAM = 4000
 EPS = float(np.finfo(np.float64).eps)
+NO_SLOPE = 1e-12  # of the sum of absolute values: what rounding leaves of a slope that was projected out
 
 
 @dataclass(frozen=True)
@@ -133,29 +134,39 @@ class Problem:
         )
 
     def _rounding(self, w: Array, b: Array, blocks: Blocks) -> dict[str, Any]:
-        """Return what rounding of the scores can change in objective and gap.
+        """Return by how much two float64 evaluations of objective and gap at one point can differ.
 
-        A score w.x + b carries an error of up to delta = d eps (|w|.|x| + |b|); the objective
-        moves by the slope times that. The gap of a quadratic problem is a square and moves by the
-        square of it only.
+        A score w.x + b of d columns is off by up to delta = (d + 2) eps (|w|.|x| + |b|), on both sides
+        together and whatever the order of the sum. A convex loss then moves by at most delta times its
+        steepest slope within delta. A sum over n rows adds sqrt(n) eps of its terms: rounding errors of long
+        sums do not all point one way (Higham and Mary 2019). From there:
+
+        objective   sum_i q_i slope_i delta_i, and the sums
+        slope of w  E_j = sum_i q_i |x_ij| (delta_i + sums |u_i|)
+        gap         the objective's and |w|.E; for least squares without kink or constraint the gap is a
+                    square, and moves by squares only: sum_i q_i delta_i^2 and |E|^2 / l2. With absolute
+                    values u is scaled until |slope_j| <= l1, so the scale moves by max E_j / l1.
         """
+        summing = (8.0 + np.sqrt(blocks.n_rows)) * EPS
 
-        def moves(block: Block) -> Array:
-            size = abs(block.X) @ np.abs(w) + np.abs(b)
-            delta = (blocks.n_columns + 2) * EPS * size
-            slope = np.abs(self.loss.gradient(scores(block, w, b), self._targets(block)))
-            q = shares(block, blocks)
-            # The sums behind the penalty's slope round as well, and a small l2 magnifies that.
-            summed = abs(block.X).T @ (q[:, None] * (EPS * slope + delta))
-            magnified = np.square(summed).sum() / self.l2 if self.l2 > 0 else 0.0
-            return np.array([(q @ (slope * delta)).sum(), (q @ delta**2).sum() + magnified])
+        def moves(block: Block) -> tuple[Array, Array]:
+            score, y, q = scores(block, w, b), self._targets(block), shares(block, blocks)
+            delta = (blocks.n_columns + 2) * EPS * (abs(block.X) @ np.abs(w) + np.abs(b))
+            ends = [np.abs(self.loss.gradient(score + side * delta, y)) for side in (-1.0, 1.0)]
+            slope = np.maximum(*ends)
+            error = abs(block.X).T @ (q[:, None] * (delta + summing * slope))
+            return np.array([(q @ (slope * delta)).sum(), (q @ delta**2).sum()]), np.asarray(error)
 
-        first, second = blocks.reduce(moves, np.add)
-        quadratic = self.loss.name == "squared" and self.l1 == 0
-        return {
-            "objective_rounding": float(first + second),
-            "gap_rounding": float(10.0 * second + (0.0 if quadratic else first)),
-        }
+        (first, second), error = blocks.reduce(moves, lambda one, two: (one[0] + two[0], one[1] + two[1]))
+        total = self.objective(w, b, blocks)
+        first += summing * total
+        if self.loss.name == "squared" and self.l1 == 0 and not self.penalty.positive:
+            gap = 4.0 * (second + (np.square(error).sum() / self.l2 if self.l2 > 0 else 0.0))
+        else:
+            gap = first + float((np.abs(w) * error).sum())
+        if self.l1 > 0:
+            gap += min(float(error.max(initial=0.0)) / self.l1, 1.0) * 2.0 * total
+        return {"objective_rounding": float(first), "gap_rounding": float(gap)}
 
     def _targets(self, block: Block) -> Array:
         return block.y[:, 0] if self.loss.labels == "class" else block.y
@@ -192,7 +203,7 @@ class Problem:
             t = np.array([self.penalty.feasible_fraction(-g / self.alpha) for g in slope.T])
         else:
             size = _slope(np.abs(u), q, blocks, absolute=True)
-            t = (np.abs(self._forbidden(slope)) <= ROUNDING * size).all(axis=0).astype(float)
+            t = (np.abs(self._forbidden(slope)) <= NO_SLOPE * size).all(axis=0).astype(float)
         # The scores of a row are one vector where they share a label.
         return np.full_like(t, t.min()) if self.loss.labels == "class" else t
 

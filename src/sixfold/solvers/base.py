@@ -98,15 +98,16 @@ def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver
     able = [solver for solver in solvers if _objection(solver, problem, blocks) is None]
     asked = f"loss={problem.loss.name!r} with penalty={problem.penalty.name!r}"
     asked += " and positive=True" * problem.penalty.positive
-    if name != "auto" and able:
+    if name != "auto":
         chosen = next(solver for solver in solvers if solver.name == name)
         objection = _objection(chosen, problem, blocks)
         if objection is None:
             return chosen
-        work = ", ".join(repr(solver.name) for solver in able)
-        raise IncompatibleError(
-            f"solver={name!r} does not fit {asked}: {objection}. What works: {work}, or 'auto'."
+        works = [*(repr(solver.name) for solver in able), "or 'auto'"]
+        advice = (
+            f"What works: {', '.join(works)}." if able else "Choose another loss or penalty: no solver fits."
         )
+        raise IncompatibleError(f"solver={name!r} does not fit {asked}: {objection}. {advice}")
     for solver in able:
         if solver.suits(problem, blocks):
             return solver

@@ -100,20 +100,25 @@ def _descend(problem: Problem, rows: _CentredRows, target: int, budget: Budget) 
     w = np.zeros(scale.size)
     slope = rows.transpose(residual) / scale
     direction, size = slope, float(slope @ slope)
-    first = size
+    first, value = size, worst
     for _ in budget.iterations():
         if size <= 1e-30 * first:
             break
         step = direction / scale
         along = rows.apply(step)
         curvature = rows.square(along) + l2 * float(step @ step)
+        if not curvature > 1e-300:  # what is left of the slope is rounding
+            break
         length = size / curvature
-        w = w + length * step
+        moved = w + length * step
         residual = [r - length * part for r, part in zip(residual, along, strict=True)]
+        reached = 0.5 * rows.square(residual) + 0.5 * l2 * float(moved @ moved)
+        if not reached <= (1.0 + 1e-12) * value:  # every step descends, but for rounding
+            break
+        w, value = moved, reached
         slope = (rows.transpose(residual) - l2 * w) / scale
         previous, size = size, float(slope @ slope)
         direction = slope + (size / previous) * direction
-        value = 0.5 * rows.square(residual) + 0.5 * l2 * float(w @ w)
         # With a penalty, |slope|^2 / (2 l2) bounds the gap; without, the slope itself has to be tiny.
         gap = 0.5 * float(np.square(slope * scale).sum()) / l2 if l2 > 0 else worst * np.sqrt(size / first)
         if budget.record(value, gap, worst):

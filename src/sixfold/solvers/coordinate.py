@@ -99,21 +99,13 @@ class CoordinateDescent:
                 search.improve(target)
         except Interrupted:
             budget.exhausted()  # notes why
-        points = search.points
-        certificate = Certificate(
-            kind="duality gap",
-            objective=sum(point.objective for point in points),
-            gap=sum(point.gap for point in points),
-            scale=float(search.scales.sum()),
-            tolerance=budget.tol,
-        )
-        return Solution(
-            w=np.column_stack([point.w for point in points]),
-            b=np.array([point.b for point in points]),
-            certificate=certificate,
-            solver="coordinate descent",
-            n_iter=len(budget.history),
-        )
+        w = np.column_stack([point.w for point in search.points])
+        b = np.array([point.b for point in search.points])
+        certificate = search.certificate()
+        if blocks.dtype != np.float64:  # what is certified is what is kept
+            w, b = (part.astype(blocks.dtype).astype(np.float64) for part in (w, b))
+            certificate = problem.certify(certificate.kind, w, b, blocks, budget.tol)
+        return Solution(w, b, certificate, "coordinate descent", len(budget.history))
 
 
 class _Search:
@@ -146,6 +138,16 @@ class _Search:
             )
             for k, (r, loss) in enumerate(zip(self.targets, constant, strict=True))
         ]
+
+    def certificate(self) -> Certificate:
+        """Return what is certified of the best points of all targets together."""
+        return Certificate(
+            kind="duality gap",
+            objective=sum(point.objective for point in self.points),
+            gap=sum(point.gap for point in self.points),
+            scale=float(self.scales.sum()),
+            tolerance=self.budget.tol,
+        )
 
     def begin(self) -> None:
         """Find the means and the certificates of w = 0, in one pass over the data."""

@@ -26,7 +26,7 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
-from sixfold.errors import check_number, check_option
+from sixfold.errors import check_flag, check_number, check_option
 from sixfold.risk.problem import Problem, shares
 from sixfold.solvers.row_updates import LOSS_CODES, SCHEDULES
 
@@ -84,6 +84,7 @@ class FirstOrderOptions:
         check_number("eta0", self.eta0, above=0.0, optional=True)
         check_number("decay", self.decay, at_least=0.0, optional=True)
         check_number("power_t", self.power_t, at_least=0.0)
+        check_flag("shuffle", self.shuffle)
         check_number("batch_size", self.batch_size, at_least=1, whole=True)
         if not isinstance(self.average, bool):
             check_number("average", self.average, at_least=0, whole=True)

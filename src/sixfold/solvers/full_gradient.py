@@ -120,6 +120,8 @@ class FullGradient:
         dw, dc = end.w - start.w, end.c - start.c
         linear = float((slope[0] * dw).sum() + slope[1] @ dc)
         square = float((dw**2 / self.factor[:, None]).sum() + dc @ dc)
+        if square == 0.0:  # halving the step any further would not end where rounding hides the parabola
+            return True
         rounding = 1e-12 * abs(start.loss)
         return end.loss <= start.loss + linear + square / (2.0 * eta) + rounding
 

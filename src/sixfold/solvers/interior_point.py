@@ -161,6 +161,8 @@ def _follow_path(terms: _Terms, budget: Budget, scale: float) -> tuple[Array, Ar
             aim - at.p * newton.up + predicted.p * predicted.a,
             aim - at.n * newton.down - predicted.n * predicted.a,
         )
+        if not np.isfinite(step.theta).all():  # on the boundary to the last bit: nothing is left to gain
+            break
         primal, dual = (STEP * length for length in newton.lengths(step))
         gap = newton.products(step, primal, dual)
         gap += (1 - dual) * float(np.abs(at.theta) @ np.abs(newton.unmet))

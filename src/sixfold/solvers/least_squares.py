@@ -252,18 +252,30 @@ def _solution(fit: _Fit, w: Array, b: Array, how: str, budget: Budget, blocks: B
     gap = 0.5 * float(np.square(left).sum()) + 0.5 * float(np.square(off).sum())
     at_zero = fit.y2 + (moments.mean[moments.n_columns :] ** 2 if problem.fit_intercept else 0.0)
     scale = 0.5 * float(fit.y2.sum()) + 0.5e-30 * float(at_zero.sum())
-    condition = fit.root.condition
+    details = _details(fit, fit.root.condition)
+    if blocks is None:
+        details["objective_rounding"] = _moment_rounding(fit, w)
     certificate = Certificate(
         kind="least squares",
         objective=objective,
         gap=min(gap, objective),
         scale=scale,
         tolerance=budget.tol,
-        details=_details(fit, condition),
+        details=details,
     )
     budget.record(objective, certificate.gap, scale)
-    details = {"root": fit.root, "rank": fit.root.rank, "moments": moments, "square": square}
-    return Solution(w, b, certificate, how, 1, details)
+    found = {"root": fit.root, "rank": fit.root.rank, "moments": moments, "square": square}
+    return Solution(w, b, certificate, how, 1, found)
+
+
+def _moment_rounding(fit: _Fit, w: Array) -> float:
+    """Return how far the objective may be off that was put together from y2 - 2 w.c + w'A w.
+
+    The sums over n rows behind an entry of A are rounded by sqrt(n) eps of the lengths of its two columns.
+    """
+    length = np.sqrt(np.maximum(np.diag(fit.A), 0.0))
+    size = np.square(np.sqrt(fit.y2) + length @ np.abs(w)).sum()
+    return float((8.0 + np.sqrt(fit.moments.rows) + length.size) * EPS * size)
 
 
 def _details(fit: _Fit, condition: float) -> dict[str, Any]:

@@ -1,0 +1,196 @@
+"""One fit, whatever the table comes as: frames, lists, any number type, any memory order, dense or sparse."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+from sixfold.errors import StoppedEarly
+from sixfold.learners.registry import LEARNERS
+from sixfold.solvers.registry import all_solvers
+
+NAMES = ["age", "height", "weight", "pulse"]
+RNG = np.random.default_rng(0)
+# Quarters, which every number type here but the integers holds exactly.
+X = RNG.integers(-12, 13, size=(40, 4)) / 4.0
+Y = RNG.integers(-20, 21, size=40) / 4.0
+WHOLE = RNG.integers(0, 2, size=(40, 4))
+
+every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+
+
+def non_contiguous(values):
+    wide = np.full((2 * values.shape[0], 3 * values.shape[1]), np.nan)
+    wide[::2, ::3] = values
+    return wide[::2, ::3]
+
+
+def negative_strides(values):
+    return np.ascontiguousarray(values[::-1, ::-1])[::-1, ::-1]
+
+
+def read_only(values):
+    values = values.copy()
+    values.flags.writeable = False
+    return values
+
+
+def long_indices(values):
+    matrix = sp.csr_array(values)
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    return matrix
+
+
+def unsorted(values):
+    """Return a CSR array whose rows list their columns backwards, with each value split in two."""
+    columns = np.repeat(np.arange(values.shape[1])[::-1], 2)
+    data = np.repeat(values[:, ::-1] / 2, 2, axis=1)
+    starts = np.arange(values.shape[0] + 1) * columns.size
+    return sp.csr_array((data.ravel(), np.tile(columns, values.shape[0]), starts), shape=values.shape)
+
+
+def mixed_frame(values):
+    """Return a frame whose columns differ in type though not in value."""
+    frame = pd.DataFrame(values, columns=NAMES)
+    return frame.astype({"age": np.float32, "height": "Float64", "weight": "float64[pyarrow]"})
+
+
+ARRAYS = {
+    "lists": np.ndarray.tolist,
+    "tuples": lambda values: tuple(map(tuple, values.tolist())),
+    "objects": lambda values: values.astype(object),
+    "text": lambda values: values.astype(str),
+    "fortran": np.asfortranarray,
+    "non-contiguous": non_contiguous,
+    "negative strides": negative_strides,
+    "read-only": read_only,
+    "float16": lambda values: values.astype(np.float16),
+    "longdouble": lambda values: values.astype(np.longdouble),
+    "big-endian": lambda values: values.astype(">f8"),
+    "csr matrix": sp.csr_matrix,
+    "csr array": sp.csr_array,
+    "csc matrix": sp.csc_matrix,
+    "csc array": sp.csc_array,
+    "coo matrix": sp.coo_matrix,
+    "coo array": sp.coo_array,
+    "lil array": sp.lil_array,
+    "csr array, int64 indices": long_indices,
+    "csr array, unsorted": unsorted,
+}
+FRAMES = {
+    "pandas": lambda values: pd.DataFrame(values, columns=NAMES),
+    "pandas, odd index": lambda values: pd.DataFrame(
+        values, columns=NAMES, index=np.arange(len(values))[::-1]
+    ),
+    "pandas, mixed types": mixed_frame,
+    "polars": lambda values: pl.DataFrame(values, schema=NAMES),
+    "polars, lazy": lambda values: pl.LazyFrame(values, schema=NAMES),
+    "arrow": lambda values: pa.table(dict(zip(NAMES, values.T, strict=True))),
+    "arrow, chunked": lambda values: pa.concat_tables(
+        [pa.table(dict(zip(NAMES, part.T, strict=True))) for part in (values[:7], values[7:])]
+    ),
+}
+
+
+@every_learner
+@pytest.mark.parametrize("kind", [*ARRAYS.items(), *FRAMES.items()], ids=lambda kind: kind[0])
+def test_every_kind_of_table_gives_the_fit_of_the_plain_array(learner, kind):
+    name, make = kind
+    plain = learner.make().fit(X, Y)
+    model = learner.make().fit(make(X), Y)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(model.predict(make(X)), plain.predict(X), rtol=1e-7, atol=1e-9)
+    assert model.coef_.dtype == np.float64
+    model.certificate_.verify(make(X), Y)
+    if name in FRAMES:
+        assert model.feature_names_in_.tolist() == NAMES
+        assert model.n_features_in_ == 4
+    else:
+        assert not hasattr(model, "feature_names_in_")
+
+
+@every_learner
+@pytest.mark.parametrize(
+    "dtype", [bool, np.int8, np.uint8, np.int32, np.int64, np.uint64], ids=lambda dtype: np.dtype(dtype).name
+)
+@pytest.mark.parametrize(
+    "kind", [np.asarray, FRAMES["pandas"], FRAMES["polars"], FRAMES["arrow"], sp.csr_array]
+)
+def test_whole_numbers_and_booleans_become_float64(learner, dtype, kind):
+    table = kind(WHOLE.astype(dtype))
+    model = learner.make().fit(table, Y)
+    np.testing.assert_allclose(model.coef_, learner.make().fit(WHOLE.astype(float), Y).coef_, rtol=1e-7)
+    assert model.coef_.dtype == np.float64
+
+
+@every_learner
+@pytest.mark.parametrize(
+    "make",
+    [
+        list,
+        np.float32,
+        pd.Series,
+        pl.Series,
+        pa.array,
+        lambda y: pa.chunked_array([y[:7], y[7:]]),
+        lambda y: y.astype(object),
+        lambda y: np.repeat(y, 3)[::3],
+        read_only,
+    ],
+)
+def test_every_kind_of_target_and_weight_gives_the_same_fit(learner, make):
+    weight = np.arange(40) / 4.0
+    plain = learner.make().fit(X, Y, weight)
+    model = learner.make().fit(X, make(Y), make(weight))
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    assert np.ndim(model.intercept_) == 0
+
+
+@every_learner
+@pytest.mark.parametrize(
+    "kind", [np.asarray, np.asfortranarray, sp.csr_array, FRAMES["pandas"], FRAMES["polars"]]
+)
+@pytest.mark.parametrize("solver", [solver.name for solver in all_solvers()])
+def test_single_precision_stays_single_precision(learner, kind, solver):
+    loss = {"loss": "absolute"} if solver == "interior_point" else {}
+    penalty = {"penalty": "l1", "alpha": 0.01} if solver == "coordinate" else {}
+    model = learner.make(**penalty, solver=solver, max_iter=20)
+    if loss and "loss" not in model.get_params():
+        return
+    table = kind(X.astype(np.float32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StoppedEarly)
+        model.set_params(**loss).fit(table, Y)
+        double = model.__class__(**model.get_params()).fit(kind(X), Y)
+    assert model.coef_.dtype == np.float32
+    assert np.asarray(model.intercept_).dtype == np.float32
+    assert model.predict(table).dtype == np.float32
+    model.certificate_.verify(table, Y)
+    np.testing.assert_allclose(model.coef_, double.coef_, rtol=1e-3, atol=1e-3)
+
+
+def contents(table):
+    """Return the arrays behind a table."""
+    if sp.issparse(table):
+        return [table.data, *(getattr(table, name) for name in ("indices", "indptr") if hasattr(table, name))]
+    return [table]
+
+
+@every_learner
+@pytest.mark.parametrize(
+    "kind", [np.asarray, np.asfortranarray, non_contiguous, sp.csr_array, sp.csc_array, unsorted]
+)
+@pytest.mark.parametrize("parameters", [{}, {"penalty": "l2"}, {"fit_intercept": False}])
+def test_what_was_passed_is_never_written_to(learner, kind, parameters):
+    table, target, weight = kind(X), Y.copy(), np.arange(1.0, 41.0)
+    before = [part.copy() for part in (*contents(table), target, weight)]
+    model = learner.make(**parameters)
+    if "copy_X" in model.get_params():
+        model.set_params(copy_X=False)  # scikit-learn's leave to overwrite X is not made use of
+    model.fit(table, target, weight).predict(table)
+    for was, now in zip(before, (*contents(table), target, weight), strict=True):
+        np.testing.assert_array_equal(was, now)
