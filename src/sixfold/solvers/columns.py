@@ -135,8 +135,8 @@ class DenseColumns(Columns):
     def gram_rows(self, ids: Array, old: int, budget: Budget) -> Array:
         """Return rows of the Gram matrix.
 
-        Where many columns are new, the kernel behind least squares is faster, although it makes the old rows again:
-        it does five times as much a second.
+        Where many columns are new, the kernel behind least squares is faster, although it makes the old rows
+        again: it does five times as much a second.
         """
         if 3 * old < 2 * len(ids):
             return self._whole_gram(ids, budget)[old:]
@@ -155,9 +155,7 @@ class DenseColumns(Columns):
         X = self.X.take(ids, axis=1) if self.X.flags.c_contiguous else np.ascontiguousarray(self.X.T[ids].T)
         even = np.ptp(self.share) == 0.0
         weight = None if even else self.share
-        _finish(
-            core.moments(X, none, weight, self.mean[ids], None, out, budget.seconds_left, budget.flag)
-        )
+        _finish(core.moments(X, none, weight, self.mean[ids], None, out, budget.seconds_left, budget.flag))
         gram = out[:-1, :-1]
         return gram * self.share[0] if even else gram
 

@@ -193,7 +193,7 @@ class _Search:
         working.add(np.setdiff1d(wanted, working.ids), self.budget)
         part, slope = w[working.ids], point.slope[working.ids]
         try:
-            settling = 2 * len(fresh) <= np.count_nonzero(w)
+            settling = 2 * len(fresh) <= int(np.count_nonzero(w))
             self._lower_on_gram(working.gram, part, slope, point.square, goal, settling)
         finally:
             w[working.ids] = part
