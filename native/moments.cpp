@@ -57,13 +57,6 @@ struct Source {
   const double* shift;
   const double* row_shift;
   Index width;  // of z
-
-  double entry(Index i, Index j) const {
-    if (j < X.columns)
-      return static_cast<double>(X.row(i)[j * X.column_stride]) - shift[j] - (row_shift ? row_shift[i] : 0.0);
-    if (j + 1 < width) return static_cast<double>(Y.row(i)[(j - X.columns) * Y.column_stride]) - shift[j];
-    return j < width ? 1.0 : 0.0;
-  }
 };
 
 // One whole panel of a table whose columns are contiguous: squares of kLanes rows and columns are turned in
@@ -82,34 +75,65 @@ void pack_transposed(const Source<T>& z, Index first, Index last, Index column, 
     }
   }
   for (; i < last; ++i)
-    for (Index j = 0; j < kPanel; ++j) out[(i - first) * kPanel + j] = z.entry(i, column + j);
+    for (Index j = column; j < column + kPanel; ++j)
+      out[(i - first) * kPanel + j - column] = static_cast<double>(z.X.data[j * z.X.column_stride + i]) -
+                                               z.shift[j] - (z.row_shift ? z.row_shift[i] : 0.0);
+}
+
+// Panels that lie within X, of a table whose rows are contiguous: row by row, as memory is read fastest.
+template <class T>
+void pack_rows(const Source<T>& z, Index first, Index last, Index from, Index to, double* out) {
+  for (Index i = first; i < last; ++i) {
+    const T* x = z.X.row(i);
+    const double off = z.row_shift ? z.row_shift[i] : 0.0;
+    double* row = out + (i - first) * kPanel;
+    for (Index panel = from; panel < to; ++panel, row += kBlockRows * kPanel) {
+      const T* part = x + panel * kPanel;
+      const double* shift = z.shift + panel * kPanel;
+      for (Index j = 0; j < kPanel; ++j) row[j] = static_cast<double>(part[j]) - shift[j] - off;
+    }
+  }
+}
+
+// A panel of the last columns of X, of y, the ones, and zeros to fill it up.
+template <class T>
+void pack_edge(const Source<T>& z, Index first, Index last, Index panel, double* out) {
+  const Index begin = panel * kPanel, end = begin + kPanel;
+  const Index x_end = std::clamp(z.X.columns, begin, end), y_end = std::clamp(z.width - 1, begin, end);
+  for (Index i = first; i < last; ++i, out += kPanel) {
+    const T* x = z.X.row(i);
+    const T* y = z.Y.row(i) - z.X.columns * z.Y.column_stride;
+    const double off = z.row_shift ? z.row_shift[i] : 0.0;
+    for (Index j = begin; j < x_end; ++j)
+      out[j - begin] = static_cast<double>(x[j * z.X.column_stride]) - z.shift[j] - off;
+    for (Index j = x_end; j < y_end; ++j)
+      out[j - begin] = static_cast<double>(y[j * z.Y.column_stride]) - z.shift[j];
+    for (Index j = y_end; j < end; ++j) out[j - begin] = j == z.width - 1 ? 1.0 : 0.0;
+  }
 }
 
 // Panels [from, to) of rows [first, last) of z, scaled by sqrt(weight).
 template <class T>
 void pack(const Source<T>& z, Index first, Index last, Index from, Index to, double* out) {
-  const Table<T>& X = z.X;
-  for (Index panel = from; panel < to; ++panel, out += kBlockRows * kPanel) {
-    const Index column = panel * kPanel;
-    if (column + kPanel <= X.columns && X.column_stride == 1) {
-      const double* shift = z.shift + column;
-      for (Index i = first; i < last; ++i) {
-        const T* x = X.row(i) + column;
-        double* row = out + (i - first) * kPanel;
-        const double off = z.row_shift ? z.row_shift[i] : 0.0;
-        for (Index j = 0; j < kPanel; ++j) row[j] = static_cast<double>(x[j]) - shift[j] - off;
-      }
-    } else if (column + kPanel <= X.columns && X.row_stride == 1) {
-      pack_transposed(z, first, last, column, out);
-    } else {
-      for (Index i = first; i < last; ++i)
-        for (Index j = 0; j < kPanel; ++j) out[(i - first) * kPanel + j] = z.entry(i, column + j);
+  const Index whole = std::clamp(z.X.columns / kPanel, from, to);
+  const auto place = [&](Index panel) { return out + (panel - from) * kBlockRows * kPanel; };
+  if (z.X.column_stride == 1) {
+    pack_rows(z, first, last, from, whole, out);
+  } else {
+    for (Index panel = from; panel < whole; ++panel) {
+      if (z.X.row_stride == 1)
+        pack_transposed(z, first, last, panel * kPanel, place(panel));
+      else
+        pack_edge(z, first, last, panel, place(panel));
     }
-    if (z.weight != nullptr) {
-      for (Index i = first; i < last; ++i) {
-        const double root = std::sqrt(z.weight[i]);
-        for (Index j = 0; j < kPanel; ++j) out[(i - first) * kPanel + j] *= root;
-      }
+  }
+  for (Index panel = whole; panel < to; ++panel) pack_edge(z, first, last, panel, place(panel));
+  if (z.weight == nullptr) return;
+  for (Index panel = from; panel < to; ++panel) {
+    double* row = place(panel);
+    for (Index i = first; i < last; ++i, row += kPanel) {
+      const double root = std::sqrt(z.weight[i]);
+      for (Index j = 0; j < kPanel; ++j) row[j] *= root;
     }
   }
 }
