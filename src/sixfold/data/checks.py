@@ -36,15 +36,20 @@ class TrainingData:
     weight : ndarray of shape (rows,) or None
     single_target : bool
         Whether y was given as one column without a second axis.
-    names : list of str
-        What to call the columns when speaking of them.
+    estimator : object
+        The learner, which knows the names of the columns.
     """
 
     X: Any
     y: Array
     weight: Array | None
     single_target: bool
-    names: list[str]
+    estimator: Any
+
+    @property
+    def names(self) -> list[str]:
+        """What to call the columns when speaking of them."""
+        return column_names(self.estimator, self.X.shape[1])
 
     def blocks(self) -> MemoryBlocks:
         """Return the rows as blocks."""
@@ -111,7 +116,7 @@ def check_training(
         )
         single = True
     weight = check_weight(sample_weight, X.shape[0])
-    return TrainingData(X, y, weight, single, column_names(estimator, X.shape[1]))
+    return TrainingData(X, y, weight, single, estimator)
 
 
 def check_rows(estimator: Any, X: Any) -> Any:

@@ -58,6 +58,8 @@ class ERMRegressor(RegressorMixin, LinearModel):
         ``eta0 / (t + 1)**power_t``.
     eta0 : float, default=None
         The first step; None finds one from the data.
+    decay : float, default=None
+        How fast "decay" falls; None takes one epoch as the unit of time.
     power_t : float, default=0.5
         The exponent of "invscaling".
     average : bool or int, default=False
@@ -107,6 +109,7 @@ class ERMRegressor(RegressorMixin, LinearModel):
         callbacks: Any = None,
         learning_rate: str = "auto",
         eta0: float | None = None,
+        decay: float | None = None,
         power_t: float = 0.5,
         average: bool | int = False,
         shuffle: bool = True,
@@ -126,6 +129,7 @@ class ERMRegressor(RegressorMixin, LinearModel):
         self.callbacks = callbacks
         self.learning_rate = learning_rate
         self.eta0 = eta0
+        self.decay = decay
         self.power_t = power_t
         self.average = average
         self.shuffle = shuffle
@@ -145,6 +149,7 @@ class ERMRegressor(RegressorMixin, LinearModel):
         return all_solvers(
             learning_rate=self.learning_rate,
             eta0=self.eta0,
+            decay=self.decay,
             power_t=self.power_t,
             average=self.average,
             shuffle=self.shuffle,

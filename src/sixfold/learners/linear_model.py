@@ -78,7 +78,7 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
         self._keep(solution, data.single_target, data.X.dtype)
         self.history_ = budget.history
         self._warn_of_one_row(data)
-        self._warn_of_dependence(solution, data.names)
+        self._warn_of_dependence(solution, data)
         budget.conclude(self.certificate_, stacklevel=4)
         return self
 
@@ -103,10 +103,10 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
             text = f"Only one row counts, so nothing can be learnt about the columns{result}. Pass more rows."
             warnings.warn(text, RankWarning, stacklevel=4)
 
-    def _warn_of_dependence(self, solution: Solution, names: list[str]) -> None:
+    def _warn_of_dependence(self, solution: Solution, data: TrainingData) -> None:
         root = solution.details.get("root")
         if root is not None and root.dependent.size:
-            text = describe_dependence(root, names, self.fit_intercept)
+            text = describe_dependence(root, data.names, self.fit_intercept)
             warnings.warn(text, RankWarning, stacklevel=4)
 
     @contextmanager

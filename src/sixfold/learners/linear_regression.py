@@ -206,7 +206,7 @@ class LinearRegression(RegressorMixin, LinearModel):
         self._keep(solution, data.single_target, np.float64)
         self.history_ = budget.history
         if self._moments.rows > self._moments.n_columns:
-            self._warn_of_dependence(solution, data.names)
+            self._warn_of_dependence(solution, data)
         return self
 
     def predict(self, X: Any) -> Array:

@@ -77,15 +77,14 @@ class RowSpace:
 
     def intercept(self, w: Array) -> Array:
         """Return the best b for these w."""
-        if not self.problem.fit_intercept:
-            return np.zeros(w.shape[1])
-        result: Array = self.mean_y - self.q @ np.asarray(self.block.X @ w, dtype=np.float64)
-        return result
+        return self.fit(w)[0]
 
-    def residual(self, w: Array, b: Array) -> Array:
-        """Return sqrt(q) (y - b - w.x)."""
-        scores = np.asarray(self.block.X @ w, dtype=np.float64) + b
-        return np.asarray(self.root_q * (np.asarray(self.block.y, dtype=np.float64) - scores))
+    def fit(self, w: Array) -> tuple[Array, Array]:
+        """Return the best b for these w, as the data's type holds it, and sqrt(q) (y - b - w.x)."""
+        scores = np.asarray(self.block.X @ w, dtype=np.float64)
+        b = self.mean_y - self.q @ scores if self.problem.fit_intercept else np.zeros(w.shape[1])
+        b = b.astype(self.dtype).astype(np.float64)
+        return b, np.asarray(self.root_q * (np.asarray(self.block.y, dtype=np.float64) - scores - b))
 
     def ridge_gap(self, left: Array) -> float:
         """Return e'K e / (2 l2), the duality gap where e is left of the equations for a."""
@@ -104,7 +103,7 @@ def solve_in_row_space(problem: Problem, blocks: Blocks, budget: Budget) -> Solu
             gap = rows.ridge_gap(rows.target - rows.K @ a - problem.l2 * a)
             return _certified(rows, blocks, w, "Cholesky in the row space", condition, gap, budget)
         # What the rounding of K left of the residual is solved for once more.
-        again, _ = _cholesky(rows, rows.residual(w, rows.intercept(w)))
+        again, _ = _cholesky(rows, rows.fit(w)[1])
         w = w if again is None else w + rows.weights(again)
         return _certified(rows, blocks, w, "Cholesky in the row space", condition, None, budget)
 
@@ -192,8 +191,8 @@ def _certified(
     """Return the solution with its certificate; without a gap of its own, the objective bounds it."""
     problem = rows.problem
     w = w.astype(rows.dtype).astype(np.float64)
-    b = rows.intercept(w).astype(rows.dtype).astype(np.float64)
-    square = np.square(rows.residual(w, b)).sum(axis=0)
+    b, residual = rows.fit(w)
+    square = np.square(residual).sum(axis=0)
     objective = 0.5 * float(square.sum()) + 0.5 * problem.l2 * float(np.square(w).sum())
     at_zero = float((rows.q @ np.asarray(rows.block.y, dtype=np.float64) ** 2).sum())
     scale = 0.5 * float(np.square(rows.target).sum()) + 0.5e-30 * at_zero
