@@ -7,8 +7,8 @@ namespace nb = nanobind;
 using namespace sixfold;
 
 NB_MODULE(core, m) {
-  m.def("load_blas", [](const nb::capsule& dsyrk, const nb::capsule& dgemm, const std::string& library) {
-    blas::load(dsyrk.data(), dgemm.data(), library.c_str());
+  m.def("load_blas", [](const nb::capsule& dgemm, const std::string& library) {
+    blas::load(dgemm.data(), library.c_str());
   });
   m.def("threads", &sixfold::threads);
   m.def("limit_blas_threads", &blas::limit_threads, nb::arg("most"));

@@ -10,7 +10,6 @@
 
 namespace sixfold::blas {
 
-Syrk* dsyrk = nullptr;
 Gemm* dgemm = nullptr;
 
 namespace {
@@ -26,8 +25,7 @@ void* find(void* library, std::initializer_list<const char*> names) {
 }
 }  // namespace
 
-void load(void* dsyrk_pointer, void* dgemm_pointer, const char* library) {
-  dsyrk = reinterpret_cast<Syrk*>(dsyrk_pointer);
+void load(void* dgemm_pointer, const char* library) {
   dgemm = reinterpret_cast<Gemm*>(dgemm_pointer);
   if (void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD)) {
     set_threads = reinterpret_cast<SetThreads*>(find(

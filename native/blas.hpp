@@ -6,19 +6,16 @@
 
 namespace sixfold::blas {
 
-using Syrk = void(char* uplo, char* trans, int* n, int* k, double* alpha, double* a, int* lda, double* beta,
-                  double* c, int* ldc);
 using Gemm = void(char* transa, char* transb, int* m, int* n, int* k, double* alpha, double* a, int* lda,
                   double* b, int* ldb, double* beta, double* c, int* ldc);
 using SetThreads = void(int);
 using GetThreads = int();
 
-extern Syrk* dsyrk;
 extern Gemm* dgemm;
 
 // `library` is the file of scipy.linalg.cython_blas: OpenBLAS, on which it depends, is asked for its
 // thread controls through it. Without them BLAS keeps its own threads.
-void load(void* dsyrk_pointer, void* dgemm_pointer, const char* library);
+void load(void* dgemm_pointer, const char* library);
 
 // BLAS single-threaded while this lives: for calls from inside our own parallel loops.
 class SingleThreaded {

@@ -5,8 +5,8 @@ loops: they check sizes and types first, and every loop has a plain NumPy oracle
 """
 
 import importlib
+import importlib.util
 import os
-from pathlib import Path
 from typing import Any
 
 from scipy.linalg import cython_blas
@@ -17,24 +17,30 @@ LEVELS = ("v2", "v3", "v4")
 
 
 def _choose_level() -> str:
-    built = [path.name for path in Path(__file__).parent.iterdir() if list(path.glob("core*"))]
+    built = [level for level in (*LEVELS, "plain") if _is_built(level)]
     wanted = os.environ.get("SIXFOLD_ISA")
     if wanted is not None:
         if wanted not in built:
             raise ImportError(
-                f"SIXFOLD_ISA={wanted!r} was asked for, but this build of sixfold has "
-                f"{', '.join(sorted(built))}. Unset SIXFOLD_ISA or choose one of these."
+                f"SIXFOLD_ISA={wanted!r} was asked for, but this build of sixfold has {', '.join(built)}. "
+                "Unset SIXFOLD_ISA or choose one of these."
             )
         return wanted
-    best: str = cpu.level()
+    best = cpu.level()
     usable = LEVELS[: LEVELS.index(best) + 1] if best in LEVELS else (best,)
     return max((level for level in usable if level in built), default="plain")
 
 
+def _is_built(level: str) -> bool:
+    try:
+        return importlib.util.find_spec(f"{__name__}.{level}.core") is not None
+    except ModuleNotFoundError:  # not even the folder is there
+        return False
+
+
 def _load(level: str) -> Any:
-    module = importlib.import_module(f"sixfold._native.{level}.core")
-    pointers = cython_blas.__pyx_capi__
-    module.load_blas(pointers["dsyrk"], pointers["dgemm"], cython_blas.__file__)
+    module = importlib.import_module(f"{__name__}.{level}.core")
+    module.load_blas(cython_blas.__pyx_capi__["dgemm"], cython_blas.__file__)
     return module
 
 
