@@ -398,7 +398,7 @@ def test_time_limit_stops_inside_the_loop_and_keeps_its_work(endless):
 
 
 def test_ctrl_c_stops_inside_the_loop_and_keeps_its_work(endless):
-    budget = Budget(tol=0.0)
+    budget = Budget(tol=0.0, time_limit=60.0)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     found = solve(*endless, budget=budget)
