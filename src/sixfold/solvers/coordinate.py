@@ -44,7 +44,7 @@ Array = NDArray[Any]
 
 MOST_GRAM = 4096
 # The first working set; from then on it grows by as many columns as have a weight.
-FIRST_COLUMNS = 64
+FIRST_COLUMNS = 128
 # Columns this near to their bound come along where there is room: that saves one pass in six.
 NEARLY = 0.8
 # The working set is solved to this part of the gap that all columns together have.
