@@ -17,18 +17,18 @@ LEVELS = ("v2", "v3", "v4")
 
 
 def _choose_level() -> str:
-    built = [level for level in (*LEVELS, "plain") if _is_built(level)]
     wanted = os.environ.get("SIXFOLD_ISA")
     if wanted is not None:
-        if wanted not in built:
+        if not _is_built(wanted):
+            built = ", ".join(level for level in (*LEVELS, "plain") if _is_built(level))
             raise ImportError(
-                f"SIXFOLD_ISA={wanted!r} was asked for, but this build of sixfold has {', '.join(built)}. "
+                f"SIXFOLD_ISA={wanted!r} was asked for, but this build of sixfold has {built}. "
                 "Unset SIXFOLD_ISA or choose one of these."
             )
         return wanted
     best = cpu.level()
     usable = LEVELS[: LEVELS.index(best) + 1] if best in LEVELS else (best,)
-    return max((level for level in usable if level in built), default="plain")
+    return next((level for level in reversed(usable) if _is_built(level)), "plain")
 
 
 def _is_built(level: str) -> bool:

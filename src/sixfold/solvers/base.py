@@ -140,10 +140,10 @@ def thread_limit(n_jobs: int | None) -> Iterator[None]:
 def single_threaded_blas(size: int) -> Iterator[None]:
     """Keep LAPACK to one thread for matrices of this size, if they are small.
 
-    Up to some hundred columns its threads wait for each other longer than they work: next to another busy
+    Up to about a thousand columns its threads wait for each other longer than they work: next to another busy
     process, Cholesky of 200 columns took 270 ms with two threads and 0.4 ms with one.
     """
-    before = core.limit_blas_threads(1 if size <= 512 else 0)
+    before = core.limit_blas_threads(1 if size <= 1024 else 0)
     try:
         yield
     finally:
