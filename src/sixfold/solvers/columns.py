@@ -26,6 +26,9 @@ from sixfold.budget import Budget
 
 Array = NDArray[Any]
 
+# Columns whose whole Gram matrix is made without a look at the clock: some 20 ms.
+MOST_AT_ONCE = 1536
+
 # Columns squared at a time: temporaries stay small beside the table.
 SQUARED_AT_ONCE = 64
 # A variance below this part of the mean square is rounding: the sparse column is constant.
@@ -138,7 +141,7 @@ class DenseColumns(Columns):
         Where many columns are new, the kernel behind least squares is faster, although it makes the old rows
         again: it does five times as much a second.
         """
-        if 3 * old < 2 * len(ids):
+        if 3 * old < 2 * len(ids) <= 2 * MOST_AT_ONCE:
             return self._whole_gram(ids, budget)[old:]
         out = np.empty((len(ids) - old, len(ids)))
         _finish(
