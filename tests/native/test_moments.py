@@ -71,7 +71,7 @@ def test_the_number_of_threads_does_not_change_a_bit():
     np.testing.assert_array_equal(results[0], results[2])
 
 
-def test_a_raised_flag_stops_the_pass():
+def test_no_time_left_stops_the_pass():
     X, Y = np.ones((400000, 60)), np.ones((400000, 1))
     gram = np.empty((62, 62))
     assert not core.moments(X, Y, None, np.zeros(61), None, gram, 0.0, FLAG)
