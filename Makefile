@@ -30,7 +30,7 @@ lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	PYTHONPATH=src $(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror native/*.cpp native/*.hpp
 
 format: $(STAMPS)/lint
