@@ -13,6 +13,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -159,7 +160,9 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
         dual = getattr(self, "dual_", None)
         # One of another length is of other data: the objective will tell.
         dual = None if dual is None or dual.shape[0] != data.y.shape[0] else dual[:, None]
-        return self._problem().certify(kind, w, b, data.float64().blocks(), tolerance, dual)
+        problem, blocks = self._problem(), data.float64().blocks()
+        certificate = problem.certify(kind, w, b, blocks, tolerance, dual)
+        return replace(certificate, details=problem.rounding(w, b, blocks))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -35,6 +35,7 @@ Array = NDArray[Any]
 # Columns of a sparse table up to which its d x d Gram matrix is formed to project on its columns.
 MAX_SPARSE_GRAM = 4000
 EPS = float(np.finfo(np.float64).eps)
+SUMMED_ROWS = 1 << 15  # rows whose losses are worked out at a time
 NO_SLOPE = 1e-12  # of the sum of absolute values: what rounding leaves of a slope that was projected out
 
 
@@ -64,12 +65,16 @@ class Problem:
 
     def objective(self, w: Array, b: Array, blocks: Blocks) -> float:
         """Return R(w, b); w has shape (columns, scores), b has shape (scores,)."""
+        return self._penalty_value(w) + self._risk(*self._rows(w, b, blocks))
+
+    def constant_loss(self, score: Array, blocks: Blocks) -> float:
+        """Return the weighted loss of giving every row these scores; X is not read."""
 
         def weighted_loss(block: Block) -> float:
-            value = self.loss.value(scores(block, w, b), self._targets(block))
-            return float((shares(block, blocks) @ value).sum())
+            same = np.broadcast_to(score, (block.y.shape[0], score.shape[0]))
+            return float((shares(block, blocks) @ self.loss.value(same, self._targets(block))).sum())
 
-        return self._penalty_value(w) + blocks.reduce(weighted_loss, float.__add__)
+        return blocks.reduce(weighted_loss, float.__add__)
 
     def constant_objective(self, blocks: Blocks) -> float:
         """Return the objective of predicting the mean, or zero: the scale for gaps.
@@ -77,12 +82,11 @@ class Problem:
         The last term is what rounding leaves of a constant target.
         """
         origin = np.zeros(self.n_scores(blocks))
-        zero = np.zeros((blocks.n_columns, origin.size))
-        at_zero = self.objective(zero, origin, blocks)
+        at_zero = self.constant_loss(origin, blocks)
         if not self.fit_intercept or self.loss.labels != "real":
             return at_zero
         mean = blocks.reduce(lambda block: shares(block, blocks) @ _float64(block.y), np.add)
-        return self.objective(zero, mean, blocks) + 1e-30 * at_zero
+        return self.constant_loss(mean, blocks) + 1e-30 * at_zero
 
     def n_scores(self, blocks: Blocks) -> int:
         """Return how many scores a row has: one a target, or one a class."""
@@ -96,23 +100,7 @@ class Problem:
         ``dual`` is a better candidate for u than the gradient, one row of scores a row: at a kink
         the gradient is any slope, and only the solver knows which one balances the others.
         """
-        total = self.objective(w, b, blocks)
-        if not np.isfinite(total):
-            return np.inf
-        # Vectors as long as the table are kept, the table itself is not.
-        score = _all_scores(w, b, blocks)
-        y = _stack(blocks, self._targets)
-        q = _stack(blocks, lambda block: shares(block, blocks))
-        u = np.array(self.loss.gradient(score, y) if dual is None else dual, dtype=np.float64)
-        if self.fit_intercept:
-            u = BALANCE[self.loss.labels](u, y, q)
-        if not self.penalised:
-            u = self._without_projection(u, q, blocks)
-        u[q == 0] = 0.0  # rows that do not count must not limit the others
-        slope = _slope(u, q, blocks)
-        t = self._penalty_fractions(slope, u, q, blocks) * self._loss_fractions(u, y)
-        excess = float((q @ self.loss.fenchel_young(score, t * u, y)).sum())
-        return min(total, excess + self._penalty_excess(w, t * slope))
+        return self._objective_and_gap(w, b, blocks, dual)[1]
 
     def certify(
         self,
@@ -124,16 +112,38 @@ class Problem:
         dual: Array | None = None,
     ) -> Certificate:
         """Return the certificate of these parameters, from the data alone."""
-        return Certificate(
-            kind=kind,
-            objective=self.objective(w, b, blocks),
-            gap=self.gap(w, b, blocks, dual),
-            scale=self.constant_objective(blocks),
-            tolerance=tolerance,
-            details=self._rounding(w, b, blocks),
-        )
+        objective, gap = self._objective_and_gap(w, b, blocks, dual)
+        return Certificate(kind, objective, gap, self.constant_objective(blocks), tolerance)
 
-    def _rounding(self, w: Array, b: Array, blocks: Blocks) -> dict[str, Any]:
+    def _objective_and_gap(
+        self, w: Array, b: Array, blocks: Blocks, dual: Array | None
+    ) -> tuple[float, float]:
+        score, y, q = self._rows(w, b, blocks)
+        total = self._penalty_value(w) + self._risk(score, y, q)
+        if not np.isfinite(total):
+            return total, np.inf
+        u = np.array(self.loss.gradient(score, y) if dual is None else dual, dtype=np.float64)
+        if self.fit_intercept:
+            u = BALANCE[self.loss.labels](u, y, q)
+        if not self.penalised:
+            u = self._without_projection(u, q, blocks)
+        u[q == 0] = 0.0  # rows that do not count must not limit the others
+        slope = _slope(u, q, blocks)
+        t = self._penalty_fractions(slope, u, q, blocks) * self._loss_fractions(u, y)
+        excess = _sum_rows(
+            lambda rows: q[rows] @ self.loss.fenchel_young(score[rows], t * u[rows], y[rows]), q.size
+        )
+        return total, min(total, excess + self._penalty_excess(w, t * slope))
+
+    def _rows(self, w: Array, b: Array, blocks: Blocks) -> tuple[Array, Array, Array]:
+        """Return scores, targets and q of all rows, which are kept where the table is not."""
+        q = _stack(blocks, lambda block: shares(block, blocks))
+        return _all_scores(w, b, blocks), _stack(blocks, self._targets), q
+
+    def _risk(self, score: Array, y: Array, q: Array) -> float:
+        return _sum_rows(lambda rows: q[rows] @ self.loss.value(score[rows], y[rows]), q.size)
+
+    def rounding(self, w: Array, b: Array, blocks: Blocks) -> dict[str, float]:
         """Return by how much two float64 evaluations of objective and gap at one point can differ.
 
         A score w.x + b of d columns is off by up to delta = (d + 2) eps (|w|.|x| + |b|), on both sides
@@ -151,10 +161,11 @@ class Problem:
 
         def moves(block: Block) -> tuple[Array, Array]:
             score, y, q = scores(block, w, b), self._targets(block), shares(block, blocks)
-            delta = (blocks.n_columns + 2) * EPS * (abs(block.X) @ np.abs(w) + np.abs(b))
+            size = abs(block.X)
+            delta = (blocks.n_columns + 2) * EPS * (size @ np.abs(w) + np.abs(b))
             ends = [np.abs(self.loss.gradient(score + side * delta, y)) for side in (-1.0, 1.0)]
             slope = np.maximum(*ends)
-            error = abs(block.X).T @ (q[:, None] * (delta + summing * slope))
+            error = size.T @ (q[:, None] * (delta + summing * slope))
             return np.array([(q @ (slope * delta)).sum(), (q @ delta**2).sum()]), np.asarray(error)
 
         (first, second), error = blocks.reduce(moves, lambda one, two: (one[0] + two[0], one[1] + two[1]))
@@ -273,7 +284,14 @@ def shares(block: Block, blocks: Blocks) -> Array:
 
 
 def _stack(blocks: Blocks, function: Callable[[Block], Array]) -> Array:
-    return np.concatenate(list(blocks.map(function)))
+    parts = list(blocks.map(function))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _sum_rows(part: Callable[[slice], Array], n_rows: int) -> float:
+    """Return the sum of part(rows) over all rows, a cacheful at a time."""
+    starts = range(0, n_rows, SUMMED_ROWS)
+    return float(sum(part(slice(start, start + SUMMED_ROWS)).sum() for start in starts))
 
 
 def _all_scores(w: Array, b: Array, blocks: Blocks) -> Array:

@@ -195,15 +195,6 @@ def constant_model(problem: Problem, blocks: Blocks, scores: int | None = None) 
     return np.zeros((blocks.n_columns, scores)), b
 
 
-def _constant_loss(problem: Problem, score: Array, blocks: Blocks) -> float:
-    def weighted_loss(block: Block) -> float:
-        scores = np.broadcast_to(score, (block.y.shape[0], score.shape[0]))
-        value = problem.loss.value(scores, targets(problem, block))
-        return float((shares(block, blocks) @ value).sum())
-
-    return blocks.reduce(weighted_loss, float.__add__)
-
-
 def column_spread(problem: Problem, blocks: Blocks) -> tuple[Array, Array]:
     """Return where to centre each column and the factor of its step, 1 / variance.
 
@@ -271,7 +262,7 @@ class Progress:
     @classmethod
     def begin(cls, problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array) -> Progress:
         """Return the progress of a solver that starts at the constant model, w = 0."""
-        at_start, at_zero = (_constant_loss(problem, score, blocks) for score in (b, 0.0 * b))
+        at_start, at_zero = (problem.constant_loss(score, blocks) for score in (b, 0.0 * b))
         # The last term is what rounding leaves of a constant target.
         return cls(problem, blocks, budget, at_start + 1e-30 * at_zero, w, b, at_start)
 
