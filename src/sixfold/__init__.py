@@ -10,11 +10,22 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Certificate": "sixfold.certificate",
+    "ERMClassifier": "sixfold.learners.erm",
     "ERMRegressor": "sixfold.learners.erm",
     "LinearRegression": "sixfold.learners.linear_regression",
+    "LinearSVC": "sixfold.learners.svm",
+    "LogisticRegression": "sixfold.learners.logistic_regression",
 }
 
-__all__ = ["Certificate", "ERMRegressor", "LinearRegression", "__version__"]
+__all__ = [
+    "Certificate",
+    "ERMClassifier",
+    "ERMRegressor",
+    "LinearRegression",
+    "LinearSVC",
+    "LogisticRegression",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:

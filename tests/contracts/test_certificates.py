@@ -96,7 +96,7 @@ def settings():
             for penalty in (*PENALTIES, *extra):
                 for solver in all_solvers():
                     parameters = {**loss, **penalty, "solver": solver.name, "max_iter": 50}
-                    problem = learner.make(**parameters)._problem()
+                    problem = learner.make(**parameters)._problem(1.0)
                     if missing_methods(solver, problem) is None and solver.objection(problem) is None:
                         label = ",".join(str(value) for value in parameters.values())
                         yield pytest.param(learner, parameters, id=f"{learner.name}-{label}")

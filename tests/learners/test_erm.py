@@ -36,7 +36,7 @@ def test_penalised_losses_reach_the_minimum(table, loss, penalty):
     X, y, _ = table
     model = ERMRegressor(loss, penalty=penalty, alpha=0.05, tol=1e-8, max_iter=20000).fit(X, y)
     assert model.certificate_.converged
-    problem, power = model._problem(), {"absolute": 1, "cubed": 3}[loss]
+    problem, power = model._problem(1.0), {"absolute": 1, "cubed": 3}[loss]
 
     def objective(theta):
         residual = np.abs(X @ theta[:3] + theta[3] - y)

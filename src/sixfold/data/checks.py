@@ -96,12 +96,8 @@ def check_training(
     Sets ``n_features_in_`` and ``feature_names_in_`` on the estimator, or compares with them if not
     ``reset``.
     """
-    if y is None:
-        raise InputError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None. Pass the "
-            "values to learn."
-        )
-    X = _check_table(estimator, X, reset)
+    require_y(estimator, y)
+    X = check_table(estimator, X, reset)
     y, single = _check_target(y, X)
     if one_target and not single:
         if y.shape[1] > 1:
@@ -119,9 +115,27 @@ def check_training(
     return TrainingData(X, y, weight, single, estimator)
 
 
+def require_y(estimator: Any, y: Any) -> None:
+    """Raise an :class:`InputError` if there is nothing to learn."""
+    if y is None:
+        raise InputError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. Pass the "
+            "values to learn."
+        )
+
+
+def require_rows(y: Array, X: Any) -> None:
+    """Raise an :class:`InputError` unless there is one target a row."""
+    if y.shape[0] != X.shape[0]:
+        raise InputError(
+            f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} rows, "
+            f"y has {y.shape[0]}. Pass one target a row."
+        )
+
+
 def check_rows(estimator: Any, X: Any) -> Any:
     """Return rows to predict for, with the columns the estimator was fitted on, all finite."""
-    X = _check_table(estimator, X, reset=False)
+    X = check_table(estimator, X, reset=False)
     require_finite(X, "X", lambda: column_names(estimator, X.shape[1]))
     return X
 
@@ -210,9 +224,10 @@ def _sum_of_squares(values: Any) -> float:
 # -- tables ------------------------------------------------------------------------------------------
 
 
-def _check_table(estimator: Any, X: Any, reset: bool) -> Any:
+def check_table(estimator: Any, X: Any, reset: bool) -> Any:
+    """Return X as a float array or CSR array, and set or compare what the estimator knows of its columns."""
     try:
-        X = _collected(X)
+        X = collected(X)
         # Looking for names takes as long as a small fit; arrays have none, and none were there before.
         if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
             _check_feature_names(estimator, _with_names(X), reset=reset)
@@ -272,23 +287,19 @@ def _require_two_axes(X: Any) -> Any:
 def _check_target(y: Any, X: Any) -> tuple[Array, bool]:
     if sp.issparse(y):
         raise InputError("y is sparse, but targets are kept dense. Pass y.toarray().")
-    values = np.asarray(_to_array(_collected(y)))
+    values = np.asarray(_to_array(collected(y)))
     if values.ndim not in (1, 2) or (values.ndim == 2 and values.shape[1] == 0):
         raise InputError(
             f"y has shape {values.shape}. Pass one value a row, or one row of values a row for "
             "several targets."
         )
-    if values.shape[0] != X.shape[0]:
-        raise InputError(
-            f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} rows, "
-            f"y has {values.shape[0]}. Pass one target a row."
-        )
+    require_rows(values, X)
     values = _to_float(values, "y").astype(X.dtype, copy=False)
     single = values.ndim == 1
     return (values[:, None] if single else values), single
 
 
-def _collected(values: Any) -> Any:
+def collected(values: Any) -> Any:
     """Return a lazy table as one in memory, everything else as it is."""
     if isinstance(values, np.ndarray | list | tuple) or not hasattr(values, "collect"):
         return values

@@ -55,7 +55,30 @@ def _wampler() -> Example:
     return Example("wampler", X, 1.0 + X.sum(axis=1), [f"x^{k}" for k in range(1, 6)], "regression", about)
 
 
-EXAMPLES: dict[str, Callable[[], Example]] = {"diabetes": _diabetes, "wampler": _wampler}
+def _breast_cancer() -> Example:
+    from sklearn.datasets import load_breast_cancer
+
+    bunch = load_breast_cancer()
+    about = "569 tumours, malignant or benign, from 30 measurements of cell nuclei in an image."
+    labels = bunch.target_names[bunch.target]
+    return Example("breast cancer", bunch.data, labels, list(bunch.feature_names), "classification", about)
+
+
+def _iris() -> Example:
+    from sklearn.datasets import load_iris
+
+    bunch = load_iris()
+    about = "150 iris flowers of three species, from the length and width of their sepals and petals."
+    labels = bunch.target_names[bunch.target]
+    return Example("iris", bunch.data, labels, list(bunch.feature_names), "classification", about)
+
+
+EXAMPLES: dict[str, Callable[[], Example]] = {
+    "diabetes": _diabetes,
+    "wampler": _wampler,
+    "breast cancer": _breast_cancer,
+    "iris": _iris,
+}
 
 
 def load_example(name: str) -> Example:

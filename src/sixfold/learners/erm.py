@@ -7,24 +7,80 @@ With weights, 1/n becomes weight_i / sum of weights. The named learners are spec
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
+from scipy.special import expit
+from sklearn.utils.metaestimators import available_if
 
 from sixfold.data.checks import TrainingData, check_training
 from sixfold.errors import check_flag, check_number, check_option
-from sixfold.learners.linear_model import LinearModel
-from sixfold.risk.losses import LOSSES
+from sixfold.learners.linear_classifier import LinearClassifier
+from sixfold.learners.linear_model import LinearModel, LinearRegressor
+from sixfold.risk.losses import LOSSES, Loss, softmax
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution, Solver
+from sixfold.solvers.base import Solver
 from sixfold.solvers.registry import all_solvers
 
 Array = NDArray[Any]
 
+REAL_LOSSES = ("squared", "absolute", "cubed")
+CLASS_LOSSES = ("logistic", "squared", "perceptron", "hinge", "squared_hinge", "softmax")
 
-class ERMRegressor(RegressorMixin, LinearModel):
+
+class _Recipe(LinearModel):
+    """What the two recipes share: how parameters state a problem and choose solvers."""
+
+    loss: str
+    penalty: str | None
+    alpha: float
+    l1_ratio: float
+    learning_rate: str
+    eta0: float | None
+    decay: float | None
+    power_t: float
+    average: bool | int
+    shuffle: bool
+    batch_size: int
+    random_state: Any
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """Return the loss that ``loss`` names."""
+
+    def _problem(self, weight_sum: float) -> Problem:
+        check_flag("fit_intercept", self.fit_intercept)
+        check_number("alpha", self.alpha, at_least=0, finite=True)
+        alpha = 0.0 if self.penalty is None else float(self.alpha)
+        penalty = make_penalty(self.penalty, self.l1_ratio)
+        return Problem(self._loss(), penalty, alpha, bool(self.fit_intercept))
+
+    def _solvers(self) -> list[Solver]:
+        return all_solvers(
+            learning_rate=self.learning_rate,
+            eta0=self.eta0,
+            decay=self.decay,
+            power_t=self.power_t,
+            average=self.average,
+            shuffle=self.shuffle,
+            batch_size=self.batch_size,
+            random_state=self.random_state,
+        )
+
+
+def _has_probabilities(model: ERMClassifier) -> bool:
+    if model.loss in ("logistic", "softmax"):
+        return True
+    raise AttributeError(
+        f"predict_proba needs loss='logistic' or 'softmax': the scores of {model.loss!r} are no "
+        "probabilities."
+    )
+
+
+class ERMRegressor(_Recipe, LinearRegressor):
     """Predict numbers by a linear function, with the loss, penalty and solver of your choice.
 
     Minimises ``alpha * penalty(w) + mean_i loss(w.x_i + b, y_i)``.
@@ -137,25 +193,9 @@ class ERMRegressor(RegressorMixin, LinearModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _problem(self) -> Problem:
-        check_option("loss", self.loss, [name for name, loss in LOSSES.items() if loss.labels == "real"])
-        check_flag("fit_intercept", self.fit_intercept)
-        check_number("alpha", self.alpha, at_least=0, finite=True)
-        alpha = 0.0 if self.penalty is None else float(self.alpha)
-        penalty = make_penalty(self.penalty, self.l1_ratio)
-        return Problem(LOSSES[self.loss], penalty, alpha, bool(self.fit_intercept))
-
-    def _solvers(self) -> list[Solver]:
-        return all_solvers(
-            learning_rate=self.learning_rate,
-            eta0=self.eta0,
-            decay=self.decay,
-            power_t=self.power_t,
-            average=self.average,
-            shuffle=self.shuffle,
-            batch_size=self.batch_size,
-            random_state=self.random_state,
-        )
+    def _loss(self) -> Loss:
+        check_option("loss", self.loss, REAL_LOSSES)
+        return LOSSES[self.loss]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
@@ -176,18 +216,117 @@ class ERMRegressor(RegressorMixin, LinearModel):
         """
         return self._fit(X, y, sample_weight)
 
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+    def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         frames = 5
-        return check_training(self, X, y, sample_weight, one_target=True, stacklevel=frames)
+        return check_training(self, X, y, sample_weight, reset=reset, one_target=True, stacklevel=frames)
 
-    def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:
-        super()._keep(solution, single_target, dtype)
-        self.__dict__.pop("dual_", None)
-        if "dual" in solution.details:
-            self.dual_ = solution.details["dual"][:, 0]
 
-    def predict(self, X: Any) -> Array:
-        """Return w.x + b for each row.
+class ERMClassifier(_Recipe, LinearClassifier):
+    """Tell classes apart by linear scores, with the loss, penalty and solver of your choice.
+
+    Minimises ``alpha * penalty(w) + mean_i loss(w.x_i + b, y_i)``. With more than two classes every loss but
+    "softmax" fits one class against the rest.
+
+    Parameters
+    ----------
+    loss : {"logistic", "squared", "perceptron", "hinge", "squared_hinge", "softmax"}, default="logistic"
+        ``log(1 + exp(-y s))``, ``(s - y)**2 / 2``, ``max(0, -y s)``, ``max(0, 1 - y s)``, its square halved,
+        or cross-entropy of the softmax; y is -1 or +1.
+    penalty : {None, "l2", "l1", "elasticnet"}, default="l2"
+        ``|w|**2 / 2``, ``|w|_1``, or the mixture of both by ``l1_ratio``.
+    alpha : float, default=1e-4
+        How much the penalty counts.
+    l1_ratio : float, default=0.5
+        The share of the absolute values in "elasticnet".
+    fit_intercept : bool, default=True
+        Whether to fit b. It is never penalised.
+    class_weight : dict, "balanced" or None, default=None
+        How much the rows of each class count.
+    solver : str, default="auto"
+        Any solver that fits the loss and the penalty; "gd", "sgd" and "minibatch" fit all. ``solver_`` says
+        what "auto" chose.
+    tol, max_iter, time_limit, callbacks, learning_rate, eta0, decay, power_t, average, shuffle, batch_size, \
+random_state, n_jobs
+        As in :class:`ERMRegressor`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_scores, n_features)
+    intercept_ : ndarray of shape (n_scores,)
+    classes_ : ndarray of shape (n_classes,)
+    certificate_ : Certificate
+        How far from the least possible objective the fit is at most.
+    dual_ : ndarray
+        The dual point behind the certificate, where the solver has one.
+    solver_, n_iter_, history_
+        What was used, the iterations it took, and one record for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sixfold import ERMClassifier
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> ERMClassifier(loss="squared", penalty=None).fit(X, ["a", "a", "b", "b"]).coef_
+    array([[0.6]])
+    """
+
+    def __init__(
+        self,
+        loss: str = "logistic",
+        *,
+        penalty: str | None = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        callbacks: Any = None,
+        learning_rate: str = "auto",
+        eta0: float | None = None,
+        decay: float | None = None,
+        power_t: float = 0.5,
+        average: bool | int = False,
+        shuffle: bool = True,
+        batch_size: int = 32,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.callbacks = callbacks
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.decay = decay
+        self.power_t = power_t
+        self.average = average
+        self.shuffle = shuffle
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _loss(self) -> Loss:
+        check_option("loss", self.loss, CLASS_LOSSES)
+        return LOSSES[self.loss]
+
+    def _loss_name(self) -> str:
+        return self.loss
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class for each row; needs the loss "logistic" or "softmax".
+
+        Scores of classes against the rest are turned into probabilities one by one and scaled to the sum 1.
 
         Parameters
         ----------
@@ -195,6 +334,10 @@ class ERMRegressor(RegressorMixin, LinearModel):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples, n_classes)
         """
-        return self.decision_scores(X)
+        scores = self.decision_scores(X)
+        if self.loss == "softmax":
+            return softmax(scores)
+        p: Array = expit(scores)
+        return np.hstack([1.0 - p, p]) if p.shape[1] == 1 else p / p.sum(axis=1, keepdims=True)

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import Budget, Record
@@ -58,22 +58,27 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
     intercept_: Any
 
     @abstractmethod
-    def _problem(self) -> Problem:
-        """Return the problem that the parameters state."""
+    def _problem(self, weight_sum: float) -> Problem:
+        """Return the problem that the parameters state for rows whose weights have this sum."""
+
+    def _solver_name(self) -> str:
+        """Return the solver that is asked for by the name it has here."""
+        return self.solver
 
     @abstractmethod
     def _solvers(self) -> list[Solver]:
         """Return the solvers this learner may use, the preferred ones first."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        problem = self._problem()
         data = self._check(X, y, sample_weight)
         blocks = data.blocks()
-        solver = choose(self.solver, problem, blocks, self._solvers())
+        problem = self._problem(blocks.weight_sum)
+        solver = choose(self._solver_name(), problem, blocks, self._solvers())
         if not solver.notices_nonfinite:
             data.require_computable()
         with self._budget(data) as budget, thread_limit(self.n_jobs), overflow_explained(data):
             solution = solver.solve(problem, blocks, budget)
+            solution = self._examine(solution, problem, data, budget)
             if not np.isfinite([solution.certificate.objective, solution.certificate.scale]).all():
                 raise FloatingPointError("the objective is not finite")
         self._keep(solution, data.single_target, data.X.dtype)
@@ -83,8 +88,13 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
         budget.conclude(self.certificate_, stacklevel=4)
         return self
 
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-        return check_training(self, X, y, sample_weight)
+    def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
+        """Return the table as solvers read it; compare with that of the fit unless ``reset``."""
+        return check_training(self, X, y, sample_weight, reset=reset)
+
+    def _examine(self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+        """Look at what was found before it is kept: a learner may note, replace or refuse it."""
+        return solution
 
     def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:
         """Set the fitted attributes."""
@@ -97,6 +107,10 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
         self.n_iter_ = solution.n_iter
         self._certificate = solution.certificate
         self._found = solution.details
+        self.__dict__.pop("dual_", None)
+        if "dual" in solution.details:
+            dual = solution.details["dual"]
+            self.dual_ = dual[:, 0] if dual.shape[1] == 1 else dual
 
     def _warn_of_one_row(self, data: TrainingData) -> None:
         if (data.y.shape[0] if data.weight is None else np.count_nonzero(data.weight)) == 1:
@@ -153,14 +167,15 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
     def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         """Return the certificate of the public attributes, from the data alone."""
         check_is_fitted(self, "coef_")
-        data = check_training(self, X, y, sample_weight, reset=False)
+        data = self._check(X, y, sample_weight, reset=False)
         data.require_finite()
         w, b = self._parameters()
         kind, tolerance = self.certificate_.kind, self.certificate_.tolerance
         dual = getattr(self, "dual_", None)
         # One of another length is of other data: the objective will tell.
-        dual = None if dual is None or dual.shape[0] != data.y.shape[0] else dual[:, None]
-        problem, blocks = self._problem(), data.float64().blocks()
+        dual = None if dual is None or dual.shape[0] != data.y.shape[0] else dual.reshape(dual.shape[0], -1)
+        blocks = data.float64().blocks()
+        problem = self._problem(blocks.weight_sum)
         certificate = problem.certify(kind, w, b, blocks, tolerance, dual)
         return replace(certificate, details=problem.rounding(w, b, blocks))
 
@@ -168,3 +183,20 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+class LinearRegressor(RegressorMixin, LinearModel):
+    """A linear model whose scores are the answers."""
+
+    def predict(self, X: Any) -> Array:
+        """Return w.x + b for each row.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        return self.decision_scores(X)

@@ -15,13 +15,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sixfold.data.checks import check_training
 from sixfold.errors import InputError, check_flag, check_number
-from sixfold.learners.linear_model import LinearModel, overflow_explained
+from sixfold.learners.linear_model import LinearRegressor, overflow_explained
 from sixfold.learners.summary import Summary, summarise
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
@@ -44,7 +43,7 @@ def _adds_up(model: LinearRegression) -> bool:
     )
 
 
-class LinearRegression(RegressorMixin, LinearModel):
+class LinearRegression(LinearRegressor):
     """Fit a line (or plane) to numbers by least squares.
 
     Minimises ``sum_i (y_i - b - w.x_i)**2 / (2 n) + alpha * penalty(w)``; see the parameters for the
@@ -151,7 +150,7 @@ class LinearRegression(RegressorMixin, LinearModel):
         self.callbacks = callbacks
         self.random_state = random_state
 
-    def _problem(self) -> Problem:
+    def _problem(self, weight_sum: float) -> Problem:
         check_flag("fit_intercept", self.fit_intercept)
         check_flag("positive", self.positive)
         check_number("alpha", self.alpha, at_least=0, finite=True)
@@ -190,7 +189,6 @@ class LinearRegression(RegressorMixin, LinearModel):
         batches does not matter beyond rounding. Needs no penalty or "l2". A call of ``fit`` forgets
         everything.
         """
-        problem = self._problem()
         first = not hasattr(self, "_moments")
         data = check_training(self, X, y, sample_weight, reset=first)
         with self._budget(data) as budget, overflow_explained(data):
@@ -201,26 +199,13 @@ class LinearRegression(RegressorMixin, LinearModel):
                     f"{self._moments.mean.size - more.n_columns}. Pass the same targets in every batch."
                 )
             moments = more if first else self._moments + more
-            solution = solve_moments(problem, moments, budget)
+            solution = solve_moments(self._problem(moments.weight), moments, budget)
         self._moments = moments
         self._keep(solution, data.single_target, np.float64)
         self.history_ = budget.history
         if self._moments.rows > self._moments.n_columns:
             self._warn_of_dependence(solution, data)
         return self
-
-    def predict(self, X: Any) -> Array:
-        """Return w.x + b for each row.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        return self.decision_scores(X)
 
     def summary(self, confidence: float = 0.95) -> Summary:
         """Return standard errors, t, p and confidence intervals of the coefficients, with R-squared.

@@ -56,4 +56,32 @@ LEARNERS: tuple[Learner, ...] = (
             Demonstration("cubed loss", "diabetes", {"loss": "cubed"}),
         ),
     ),
+    Learner(
+        "LogisticRegression",
+        "sixfold.learners.logistic_regression",
+        "classification",
+        (
+            Demonstration("two classes", "breast cancer"),
+            Demonstration("softmax", "iris"),
+            Demonstration("sparse", "breast cancer", {"l1_ratio": 1.0}),
+        ),
+    ),
+    Learner(
+        "LinearSVC",
+        "sixfold.learners.svm",
+        "classification",
+        (
+            Demonstration("squared hinge", "breast cancer"),
+            Demonstration("hinge", "breast cancer", {"loss": "hinge"}),
+        ),
+    ),
+    Learner(
+        "ERMClassifier",
+        "sixfold.learners.erm",
+        "classification",
+        (
+            Demonstration("straw man", "iris", {"loss": "squared"}),
+            Demonstration("logistic, rest", "iris", {"loss": "logistic"}),
+        ),
+    ),
 )

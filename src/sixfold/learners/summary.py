@@ -64,27 +64,31 @@ class Summary:
     def __str__(self) -> str:
         """Return the table."""
         percent = f"{100 * self.confidence:g}%"
-        header = ("", "coefficient", "std error", "t", "p", f"{percent} low", f"{percent} high")
+        header = ("coefficient", "std error", "t", "p", f"{percent} low", f"{percent} high")
         columns = (self.coefficient, self.standard_error, self.t, self.p, self.low, self.high)
-        rows = [
-            (name, *(_number(column[k], k_column == 3) for k_column, column in enumerate(columns)))
-            for k, name in enumerate(self.names)
-        ]
-        widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
-        lines = [
-            "  ".join(
-                [
-                    row[0].ljust(widths[0]),
-                    *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)),
-                ]
-            )
-            for row in [header, *rows]
-        ]
+        lines = coefficient_table(self.names, header, columns)
         foot = (
             f"R-squared {self.r_squared:.4f} (adjusted {self.adjusted_r_squared:.4f}), "
             f"residual deviation {self.residual_deviation:.5g} on {self.freedom} degrees of freedom"
         )
-        return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", foot, *self.notes])
+        return "\n".join([*lines, "", foot, *self.notes])
+
+
+def coefficient_table(names: list[str], header: tuple[str, ...], columns: tuple[Array, ...]) -> list[str]:
+    """Return the lines of a table with one row a coefficient; the column called "p" holds probabilities."""
+    rows = [
+        (name, *(_number(column[k], title == "p") for title, column in zip(header, columns, strict=True)))
+        for k, name in enumerate(names)
+    ]
+    cells = [("", *header), *rows]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
+    lines = [
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))]
+        )
+        for row in cells
+    ]
+    return [lines[0], "-" * len(lines[0]), *lines[1:]]
 
 
 def _number(value: float, probability: bool) -> str:
@@ -100,7 +104,7 @@ def summarise(model: Any, confidence: float) -> Any:
     if not 0 < confidence < 1:
         raise InputError(f"confidence={confidence!r} is outside 0 to 1. Use for instance 0.95.")
     found = model.__dict__.get("_found", {})
-    if model._problem().penalised or model.positive or "root" not in found:
+    if model._problem(1.0).penalised or model.positive or "root" not in found:
         raise InputError(
             "Standard errors exist for unpenalised least squares by the direct solver with more rows "
             "than columns. "

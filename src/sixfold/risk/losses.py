@@ -341,8 +341,7 @@ class SoftmaxLoss(Loss):
 
     def fenchel_young(self, score: Array, u: Array, y: Array) -> Array:
         p = np.maximum(_add_one(u, y), 0.0)
-        rest, top = _log_sum(score)
-        log_q = (score - top) - rest
+        log_q = log_softmax(score)
         # sum_c p log(p / q) - p + q, of which no term is negative
         terms = p * (np.log(np.where(p > 0, p, 1.0)) - log_q) - p + np.exp(log_q)
         divergence = np.maximum(terms, 0.0).sum(axis=1)
@@ -365,6 +364,12 @@ def softmax(score: Array) -> Array:
     p = np.exp(score - score.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
     return p
+
+
+def log_softmax(score: Array) -> Array:
+    """Return the logarithm of softmax(score), finite for any finite score."""
+    rest, top = _log_sum(score)
+    return (score - top) - rest
 
 
 def _sigmoid(s: Array) -> Array:

@@ -1,0 +1,301 @@
+"""Class labels: from what users pass in to the numbers that losses read.
+
+    classes   the labels in order: numbers by size, text by alphabet
+    index     the position of each row's label in classes
+    signs     +1 where a row is of the class, -1 elsewhere; one column for two classes (the second one
+              counts as +1), one column a class for more (one class against the rest)
+
+A class weight multiplies the weight of every row of its class; "balanced" gives each class the same total:
+weight_c = (sum of all weights) / (number of classes * sum of the weights of class c).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+
+from sixfold.data.checks import TrainingData, check_table, check_weight, collected, require_rows, require_y
+from sixfold.errors import InputError
+
+Array = NDArray[Any]
+
+MOST_CLASSES = 10_000  # each has a score a row: beyond, the labels are surely numbers to predict or names
+SMALL_RANGE = 1 << 20  # whole numbers in such a range are counted instead of sorted
+
+
+@dataclass(frozen=True)
+class LabelledData:
+    """A checked training table whose targets are classes.
+
+    Attributes
+    ----------
+    X, weight, estimator
+        As in :class:`sixfold.data.checks.TrainingData`; the class weights are part of the weight.
+    classes : ndarray of shape (classes,)
+    index : ndarray of shape (rows,)
+    """
+
+    X: Any
+    weight: Array | None
+    estimator: Any
+    classes: Array
+    index: NDArray[np.intp]
+
+    def encoded(self, labels: str) -> TrainingData:
+        """Return the table with targets as a loss with these ``labels`` reads them."""
+        return TrainingData(self.X, self._targets(labels), self.weight, False, self.estimator)
+
+    def _targets(self, labels: str) -> Array:
+        if labels == "class":
+            return self.index[:, None].astype(self.X.dtype)
+        return signs(self.index, self.classes.size, self.X.dtype)
+
+
+def signs(index: NDArray[np.intp], classes: int, dtype: Any) -> Array:
+    """Return -1 and +1, one column for two classes and one a class for more.
+
+    >>> signs(np.array([0, 1, 1]), 2, np.float64).T
+    array([[-1.,  1.,  1.]])
+    """
+    own = np.ones(1, dtype=np.intp) if classes == 2 else np.arange(classes)
+    result = np.full((index.size, own.size), -1.0, dtype=dtype)
+    result[index[:, None] == own] = 1.0
+    return result
+
+
+def check_labelled(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    class_weight: Any = None,
+    classes: Any = None,
+    reset: bool = True,
+    stacklevel: int = 2,
+) -> LabelledData:
+    """Return the table and its labels in the form solvers read.
+
+    ``classes`` are those that are known already (``verify`` and ``partial_fit``); None finds them in y. NaN
+    and infinity in X are looked for separately.
+    """
+    require_y(estimator, y)
+    X = check_table(estimator, X, reset)
+    labels = _one_column(y, estimator, stacklevel + 1)
+    require_rows(labels, X)
+    known, index = _encode(labels) if classes is None else (classes, _index_of(labels, classes))
+    weight = check_weight(sample_weight, X.shape[0])
+    weight = _with_class_weight(class_weight, known, index, weight)
+    if classes is None:
+        _require_two(known, index, weight)
+    return LabelledData(X, weight, estimator, known, index)
+
+
+def check_classes(classes: Any) -> Array:
+    """Return the classes that ``partial_fit`` is told of, in order."""
+    if classes is None:
+        raise InputError(
+            "classes must be passed on the first call to partial_fit: later batches may have labels "
+            "that this "
+            "one has not. Pass all of them, for instance classes=np.unique(y)."
+        )
+    known, _ = _encode(_to_array(classes))
+    if known.size < 2:
+        raise InputError(f"classes={classes!r} has {known.size} class, but two or more are needed.")
+    return known
+
+
+def _one_column(y: Any, estimator: Any, stacklevel: int) -> Array:
+    if sp.issparse(y):
+        raise InputError("y is sparse, but labels are kept dense. Pass one label a row.")
+    labels = _to_array(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Pass y.ravel() to silence this.",
+            DataConversionWarning,
+            stacklevel=stacklevel,
+        )
+        return labels[:, 0]
+    if labels.ndim != 1:
+        name = type(estimator).__name__
+        raise InputError(
+            f"y should be a 1d array of labels, got an array of shape {labels.shape} instead: {name} "
+            "gives each "
+            "row one label. Fit one model for each column."
+        )
+    return labels
+
+
+def _to_array(y: Any) -> Array:
+    """Return columns of pandas, Polars and Arrow, categories among them, as an array."""
+    if not isinstance(y, np.ndarray | list | tuple):
+        import narwhals.stable.v1 as nw
+
+        frame: Any = nw.from_native(collected(y), allow_series=True, pass_through=True)
+        y = frame.to_numpy() if isinstance(frame, nw.DataFrame | nw.Series) else y
+    return np.asarray(y)
+
+
+def _encode(labels: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return the classes in order and the class number of each row."""
+    if labels.dtype.kind == "c":
+        raise InputError("Complex data not supported: y holds complex numbers. Pass labels.")
+    if labels.dtype.kind in "Mm":
+        raise InputError("Unknown label type: y holds dates or times. Turn them into text or numbers first.")
+    if labels.dtype.kind == "f":
+        _require_whole(labels)
+    if labels.dtype.kind in "biuf":
+        classes, index = _count(labels)
+    else:
+        _require_labels(labels)
+        classes, index = np.unique(labels, return_inverse=True)
+    if classes.size > MOST_CLASSES:
+        raise InputError(
+            f"y has {classes.size} different classes, more than the {MOST_CLASSES} that are sensible: "
+            "a model "
+            "keeps one score a class. If y is a quantity, use a regressor such as LinearRegression; "
+            "if it is an "
+            "identifier, predict something else."
+        )
+    return classes, index.astype(np.intp, copy=False).reshape(labels.shape)
+
+
+def _count(numbers: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return classes and index of whole numbers; in a small range they are counted and not sorted."""
+    low, high = numbers.min(initial=0), numbers.max(initial=0)
+    if float(high) - float(low) > SMALL_RANGE:
+        return np.unique(numbers, return_inverse=True)
+    offset = numbers.astype(np.int64) - int(low)
+    there = np.bincount(offset) > 0
+    position = np.cumsum(there) - 1
+    return (np.flatnonzero(there) + int(low)).astype(numbers.dtype), position[offset]
+
+
+def _require_whole(labels: Array) -> None:
+    bad = ~np.isfinite(labels)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        what = "NaN" if np.isnan(labels[row]) else "infinity"
+        raise InputError(
+            f"Input y contains {what} in row {row}, counted from 0. Drop rows without a label, or "
+            "give them one."
+        )
+    parts = labels != np.rint(labels)
+    if parts.any():
+        row = int(np.flatnonzero(parts)[0])
+        raise InputError(
+            f"Unknown label type: continuous. Row {row} of y, counted from 0, is {labels[row]}, which is a "
+            "quantity and no class. Use a regressor such as LinearRegression, or cut y into classes first."
+        )
+
+
+def _require_labels(labels: Array) -> None:
+    """Refuse gaps, and labels that cannot be put in one order."""
+    if labels.dtype.kind != "O":
+        return
+    for row, label in enumerate(labels):
+        if label is None or repr(label) in ("nan", "np.float64(nan)", "<NA>", "NaT"):
+            raise InputError(
+                f"Input y contains NaN: the label of row {row}, counted from 0, is missing. Drop such "
+                "rows, or "
+                "give them a label."
+            )
+        if isinstance(label, list | tuple | dict | np.ndarray):
+            raise InputError(
+                f"Unknown label type: row {row} of y, counted from 0, holds a {type(label).__name__}. "
+                "Pass one "
+                "label a row."
+            )
+    kinds = {
+        str if isinstance(label, str) else bytes if isinstance(label, bytes) else float for label in labels
+    }
+    if len(kinds) > 1:
+        first = next(row for row, label in enumerate(labels) if not isinstance(label, type(labels[0])))
+        raise InputError(
+            f"y mixes text and numbers: row 0 is {labels[0]!r} and row {first}, counted from 0, is "
+            f"{labels[first]!r}. Labels must be all of one kind, for instance y.astype(str)."
+        )
+
+
+def _index_of(labels: Array, classes: Array) -> NDArray[np.intp]:
+    """Return the class number of each label, refusing one that is not known."""
+    found, inverse = _encode(labels)
+    strange = ~np.isin(found, classes)
+    if strange.any():
+        label = found[strange][0]
+        row = int(np.flatnonzero(inverse == np.flatnonzero(strange)[0])[0])
+        raise InputError(
+            f"y has the label {label!r} (row {row}, counted from 0), which is none of the classes "
+            f"{_shown(classes)}. Pass all labels in the first call, or correct this one."
+        )
+    return np.searchsorted(classes, found)[inverse].astype(np.intp, copy=False)
+
+
+def _shown(classes: Array) -> str:
+    shown = ", ".join(repr(label) for label in classes[:5].tolist())
+    return shown + (f", ... ({classes.size} in all)" if classes.size > 5 else "")
+
+
+def _require_two(classes: Array, index: NDArray[np.intp], weight: Array | None) -> None:
+    if classes.size < 2:
+        only = f": every row is {classes.tolist()[0]!r}" if classes.size else ""
+        raise InputError(
+            f"y has {classes.size} class{only}, but a classifier needs rows of at least two classes to tell "
+            "them apart."
+        )
+    if weight is None:
+        return
+    without = np.flatnonzero(np.bincount(index, weights=weight, minlength=classes.size) == 0)
+    if without.size:
+        raise InputError(
+            f"All rows of class {classes.tolist()[without[0]]!r} have weight 0, so nothing can be "
+            "learnt about "
+            "it. Give some of them a positive sample_weight (or class_weight), or drop the class from y."
+        )
+
+
+def _with_class_weight(
+    class_weight: Any, classes: Array, index: NDArray[np.intp], weight: Array | None
+) -> Array | None:
+    if class_weight is None:
+        return weight
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        totals = np.bincount(index, weights=weight, minlength=classes.size)
+        # A batch need not have rows of every class.
+        factor = totals.sum() / (np.count_nonzero(totals) * np.where(totals > 0, totals, 1.0))
+    elif isinstance(class_weight, dict):
+        factor = _named_weights(class_weight, classes)
+    else:
+        raise InputError(
+            f"class_weight={class_weight!r} is neither None, 'balanced' nor a dictionary from label "
+            "to weight."
+        )
+    product: Array = factor[index] if weight is None else factor[index] * weight
+    return product
+
+
+def _named_weights(class_weight: dict[Any, Any], classes: Array) -> Array:
+    labels = classes.tolist()
+    factor = np.ones(classes.size)
+    for label, value in class_weight.items():
+        if label not in labels:
+            raise InputError(
+                f"class_weight has a weight for {label!r}, which is none of the classes {_shown(classes)}. "
+                "Name classes as they are in y."
+            )
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float | np.number)
+            or not 0 <= value < np.inf
+        ):
+            raise InputError(
+                f"class_weight gives {label!r} the weight {value!r}: a number from 0 up is needed."
+            )
+        factor[labels.index(label)] = value
+    return factor
