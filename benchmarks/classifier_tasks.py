@@ -1,0 +1,140 @@
+"""The tasks of linear classification, and how far an answer is from the best.
+
+Every task is to minimise, over weights w and intercept b,
+
+    R(w, b) = alpha penalty(w) + mean_i loss(w.x_i + b, y_i),      alpha = 1 / (C n)
+
+and an answer is judged by (R - lower) / R(0), where ``lower`` bounds R from below: it comes from a dual point
+of a tight fit, but is recomputed from the data and that point alone by Fenchel's inequality, so no contender
+is trusted. The intercept is left out where a peer would penalise it, so that all solve the same problem.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Answer = tuple[Array, Array]
+
+_LOWER: dict[str, float] = {}  # the bounds that were worked out, by task
+
+
+class Labelled(NamedTuple):
+    """The data of a case: rows, labels, and the problem they are used for."""
+
+    name: str
+    X: Any
+    y: NDArray[np.int64]
+    loss: str
+    C: float = 1.0
+    penalty: str = "l2"
+    fit_intercept: bool = True
+
+
+def overlapping(loss: str, fit_intercept: bool, quick: bool) -> Labelled:
+    """Return 200,000 x 100: correlated columns with means, and labels that no plane gets all right."""
+    n, d = (400, 10) if quick else (200_000, 100)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d)) @ (np.eye(d) + rng.standard_normal((d, d)) / np.sqrt(d))
+    score = X @ rng.standard_normal(d) / np.sqrt(d)
+    X += rng.uniform(-1, 1, d)
+    y = (score + rng.logistic(size=n) * 0.7 > 0).astype(np.int64)
+    return Labelled(f"{loss} {n} x {d}", X, y, loss, fit_intercept=fit_intercept)
+
+
+def ten_classes(quick: bool) -> Labelled:
+    """Return 20,000 x 100 with ten classes around centres of their own."""
+    n, d, classes = (400, 10, 4) if quick else (20_000, 100, 10)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, classes, n)
+    X = rng.standard_normal((classes, d))[y] * 0.5 + rng.standard_normal((n, d))
+    return Labelled(f"softmax {n} x {d}", X, y, "softmax")
+
+
+def text_like(loss: str, quick: bool) -> Labelled:
+    """Return 50,000 documents over 100,000 words, about 80 words each, as rows of length 1."""
+    n, d, words = (300, 500, 20) if quick else (50_000, 100_000, 80)
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(words, n).clip(1)
+    # The k-th most frequent word has a frequency of about 1 / k.
+    columns = np.minimum(np.exp(rng.uniform(0, np.log(d), counts.sum())).astype(np.int64), d - 1)
+    rows = np.repeat(np.arange(n), counts)
+    X = sp.csr_array((np.ones(rows.size), (rows, columns)), shape=(n, d))
+    X.sum_duplicates()
+    idf = np.log(n / np.maximum(np.bincount(X.indices, minlength=d), 1.0))
+    X.data = (1.0 + np.log(X.data)) * idf[X.indices]
+    X = sp.csr_array(sp.diags_array(1.0 / np.sqrt(X.multiply(X).sum(axis=1))) @ X)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    score = X @ rng.standard_normal(d) * 4.0
+    y = (score + rng.logistic(size=n) > 0).astype(np.int64)
+    return Labelled(f"sparse {loss} {n} x {d}", X, y, loss, fit_intercept=False)
+
+
+def few_relevant(quick: bool) -> Labelled:
+    """Return 2,000 x 20,000, of which 100 columns matter; C is 20 times the one that empties the model."""
+    n, d = (100, 400) if quick else (2_000, 20_000)
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.standard_normal((n, d)))
+    relevant = d // 200
+    score = X[:, :relevant] @ rng.standard_normal(relevant) / np.sqrt(relevant) * 3.0
+    y = (score + rng.logistic(size=n) > 0).astype(np.int64)
+    empties = float(np.abs(X.T @ (y - 0.5)).max()) / n
+    return Labelled(f"l1 {n} x {d}", X, y, "logistic", 20.0 / (n * empties), "l1", fit_intercept=False)
+
+
+def problem_of(task: Labelled) -> Any:
+    """Return the task as sixfold's risk states it."""
+    from sixfold.risk.losses import LOSSES
+    from sixfold.risk.penalties import make_penalty
+    from sixfold.risk.problem import Problem
+
+    return Problem(
+        LOSSES[task.loss], make_penalty(task.penalty), 1.0 / (task.C * len(task.y)), task.fit_intercept
+    )
+
+
+def blocks_of(task: Labelled) -> Any:
+    """Return the rows with labels as the loss reads them."""
+    from sixfold.data.blocks import MemoryBlocks
+
+    y = task.y.astype(float) if task.loss == "softmax" else np.where(task.y > 0, 1.0, -1.0)
+    return MemoryBlocks(task.X, y[:, None])
+
+
+def lower_bound(task: Labelled) -> float:
+    """Return a bound that no objective of the task is below."""
+    if task.name not in _LOWER:
+        from sixfold.budget import Budget
+        from sixfold.solvers.base import choose
+        from sixfold.solvers.registry import all_solvers
+
+        problem, blocks = problem_of(task), blocks_of(task)
+        with Budget(tol=1e-9, max_iter=5000) as budget:
+            found = choose("auto", problem, blocks, all_solvers()).solve(problem, blocks, budget)
+        gap = problem.gap(found.w, found.b, blocks, found.details.get("dual"))
+        _LOWER[task.name] = problem.objective(found.w, found.b, blocks) - gap
+    return _LOWER[task.name]
+
+
+def excess(task: Labelled, answer: Answer) -> float:
+    """Return (R - lower) / R(0)."""
+    problem, blocks = problem_of(task), blocks_of(task)
+    w, b = np.atleast_2d(answer[0]).T, np.atleast_1d(answer[1]).astype(float)
+    if not task.fit_intercept:
+        b = np.zeros_like(b)
+    return float((problem.objective(w, b, blocks) - lower_bound(task)) / problem.constant_objective(blocks))
+
+
+def share_wrong(task: Labelled, answer: Answer) -> float:
+    """Return the share of rows on the wrong side of the plane."""
+    scores = task.X @ np.ravel(answer[0]) + float(np.ravel(answer[1])[0])
+    return float(np.mean((scores > 0) != (task.y > 0)))
+
+
+DENSE_LOGISTIC = partial(overlapping, "logistic", True)
+DENSE_HINGE = partial(overlapping, "hinge", False)
