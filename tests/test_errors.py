@@ -80,6 +80,8 @@ def test_another_number_is_refused_with_its_reason(value, limits, sentence):
     [
         ("InputError", (errors.SixfoldError, ValueError)),
         ("IncompatibleError", (errors.InputError,)),
+        ("PerfectSeparation", (errors.InputError, ValueError)),
+        ("NotSeparable", (errors.InputError, ValueError)),
         ("CertificateError", (errors.SixfoldError,)),
         ("MissingExtraError", (errors.SixfoldError, ImportError)),
         ("RankWarning", (errors.SixfoldWarning, UserWarning)),
@@ -95,3 +97,18 @@ def test_stopped_early_travels_between_processes():
     warning = pickle.loads(pickle.dumps(StoppedEarly("Stopped.", {"gap": 1.0})))
     assert str(warning) == "Stopped."
     assert warning.certificate == {"gap": 1.0}
+
+
+def test_proofs_travel_between_processes():
+    found = pickle.loads(
+        pickle.dumps(errors.NotSeparable("No plane.", np.array([0, 2]), np.array([0.5, 0.5])))
+    )
+    assert str(found) == "No plane."
+    assert found.rows.tolist() == [0, 2]
+    assert found.weights.tolist() == [0.5, 0.5]
+    direction = np.ones((1, 1)), np.zeros(1)
+    found = pickle.loads(
+        pickle.dumps(errors.PerfectSeparation("Separated.", direction, ["x"], "quasi-complete"))
+    )
+    assert str(found) == "Separated."
+    assert (found.columns, found.kind, found.direction) == (("x",), "quasi-complete", direction)

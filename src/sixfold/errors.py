@@ -4,7 +4,9 @@
 
     SixfoldError
     ├── InputError (ValueError)          the data or a parameter cannot be used as given
-    │   └── IncompatibleError            a loss, penalty and solver that do not fit each other
+    │   ├── IncompatibleError            a loss, penalty and solver that do not fit each other
+    │   ├── PerfectSeparation            the likelihood has no maximum; carries the direction it grows in
+    │   └── NotSeparable                 no plane separates the classes; carries the proof
     ├── CertificateError                 a certificate and the model it speaks of disagree
     └── MissingExtraError (ImportError)  an optional dependency is needed and not installed
 
@@ -40,6 +42,50 @@ class InputError(SixfoldError, ValueError):
 
 class IncompatibleError(InputError):
     """A loss, a penalty and a solver that do not fit each other."""
+
+
+class PerfectSeparation(InputError):  # noqa: N818 - the name of the phenomenon
+    """A plane separates the classes, so that a likelihood without penalty grows for ever along it.
+
+    Attributes
+    ----------
+    direction : tuple of ndarray, or None
+        (w, b) of shape (columns, scores) and (scores,): no row is on its wrong side, and some are on its right
+        side.
+    columns : tuple of str
+        The columns that do it.
+    kind : {"complete", "quasi-complete"}
+        Whether every row is on the right side, or some are on the boundary.
+    """
+
+    def __init__(
+        self, message: str, direction: Any = None, columns: Iterable[str] = (), kind: str = "complete"
+    ) -> None:
+        super().__init__(message, direction, tuple(columns), kind)
+        self.direction, self.columns, self.kind = direction, tuple(columns), kind
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class NotSeparable(InputError):  # noqa: N818 - the name of the phenomenon
+    """No plane separates the classes, where one was asked for.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Rows of both classes.
+    weights : ndarray of float
+        Positive, with sum 1: sum_i weight_i y_i (x_i, 1) = 0. The combination of the rows of one class is
+        that of the rows of the other, so their hulls meet.
+    """
+
+    def __init__(self, message: str, rows: Any = None, weights: Any = None) -> None:
+        super().__init__(message, rows, weights)
+        self.rows, self.weights = rows, weights
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class CertificateError(SixfoldError):

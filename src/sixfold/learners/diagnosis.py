@@ -1,10 +1,12 @@
-"""What went wrong, in sentences: which columns depend on which."""
+"""What went wrong, in sentences: columns that depend on others or separate classes, rows that overlap."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+
+from sixfold.solvers.separating_columns import important_columns
 
 MOST_NAMED = 5  # columns (or terms of a combination) spelt out before "and n more"
 
@@ -45,3 +47,84 @@ def _term(factor: float, name: str) -> str:
     size = abs(factor)
     number = "" if abs(size - 1) < 1e-9 else f"{size:.6g} "
     return f" {sign} {number}{name!r}"
+
+
+def describe_separation(found: Any, alone: list[Any], names: list[str], classes: Any) -> str:
+    """Return sentences that say which columns separate the classes, and what follows.
+
+    Parameters
+    ----------
+    found : Separation
+    alone : list of SeparatingColumn
+    names : list of str
+        Of the columns.
+    classes : sequence
+        The labels as the user wrote them, in the order of the scores; [negative, positive] for one score.
+    """
+    if alone:
+        how = "; ".join(_lone_column(separator, names, classes) for separator in alone[:MOST_NAMED])
+        more = len(alone) - MOST_NAMED
+        how += f"; and {more} more columns do so too" if more > 0 else ""
+    else:
+        how = f"{_listed(names, important_columns(found))} together separate the classes"
+    quasi = found.kind != "complete"
+    boundary = f" But for {_count(found.boundary.size, 'row')} on the boundary the" if quasi else " The"
+    return (
+        f"{how[0].upper()}{how[1:]}.{boundary} model can be made as certain as one likes, and the likelihood "
+        "has no maximum. Use penalty='l2', or drop what gives the class away."
+    )
+
+
+def describe_overlap(proof: Any, y: Any, classes: Any) -> str:
+    """Return a sentence that says why no plane separates two classes.
+
+    Parameters
+    ----------
+    proof : Proof
+    y : ndarray of shape (rows,)
+        -1 and +1.
+    classes : sequence
+        The labels as the user wrote them: [negative, positive].
+    """
+    sides = [_mixture(proof, y[proof.rows] == side) for side in (-1, 1)]
+    if not all(sides):
+        return "No plane through 0 has all rows on the right side: " + (sides[0] or sides[1]) + " mix to 0."
+    (minus, plus), (no, yes) = sides, classes
+    both = f"{minus} of {no!r} mix to the same point as {plus} of {yes!r}"
+    return f"No plane separates {no!r} from {yes!r}: {both}."
+
+
+def _mixture(proof: Any, there: Any) -> str:
+    rows, weights = proof.rows[there], proof.weights[there] / proof.weights[there].sum()
+    order = np.argsort(-weights, kind="stable")[:MOST_NAMED]
+    shares = ", ".join(f"{weights[k]:.3g} of row {rows[k]}" for k in order)
+    if rows.size == 0:
+        return ""
+    more = f" and {rows.size - MOST_NAMED} more" if rows.size > MOST_NAMED else ""
+    return f"{_count(rows.size, 'row')} ({shares}{more})"
+
+
+def _lone_column(separator: Any, names: list[str], classes: Any) -> str:
+    """Return, for instance, ``column 'x3' alone separates: every row above 2.5 is 'yes'``."""
+    inside = classes[separator.side]
+    others = f"{classes[1 - separator.side]!r}" if len(classes) == 2 else f"not {inside!r}"
+    above, below = (f"{inside!r}", others) if separator.above else (others, f"{inside!r}")
+    where = f"{separator.threshold:.6g}"
+    equal = "" if separator.strict else f", and rows equal to {where} are either"
+    return (
+        f"column {names[separator.column]!r} alone separates: every row above {where} is {above}, "
+        f"every row below is {below}{equal}"
+    )
+
+
+def _listed(names: list[str], columns: Any) -> str:
+    shown = [repr(names[column]) for column in columns[:MOST_NAMED]]
+    more = len(columns) - len(shown)
+    shown += [f"{more} more"] * (more > 0)
+    if len(shown) == 1:
+        return f"the intercept and column {shown[0]}"
+    return f"the columns {', '.join(shown[:-1])} and {shown[-1]}" if shown else "the intercept"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
