@@ -12,6 +12,7 @@
 
     SixfoldWarning (UserWarning)
     ├── RankWarning                      columns that are combinations of others
+    ├── SeparationWarning                a likelihood without maximum; the limit was kept
     └── StoppedEarly (ConvergenceWarning)  a limit was reached; carries the certificate
 
 Every message is a sentence or two: what was given, what was expected, what to do.
@@ -50,8 +51,8 @@ class PerfectSeparation(InputError):  # noqa: N818 - the name of the phenomenon
     Attributes
     ----------
     direction : tuple of ndarray, or None
-        (w, b) of shape (columns, scores) and (scores,): no row is on its wrong side, and some are on its right
-        side.
+        (w, b) of shape (columns, scores) and (scores,): no row is on its wrong side, and some are on its
+        right side.
     columns : tuple of str
         The columns that do it.
     kind : {"complete", "quasi-complete"}
@@ -102,6 +103,10 @@ class SixfoldWarning(UserWarning):
 
 class RankWarning(SixfoldWarning):
     """Some columns are linear combinations of others, so the coefficients are not unique."""
+
+
+class SeparationWarning(SixfoldWarning):
+    """The classes can be separated, so the likelihood has no maximum; the limit of the model was kept."""
 
 
 class StoppedEarly(SixfoldWarning, ConvergenceWarning):

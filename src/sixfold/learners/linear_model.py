@@ -125,14 +125,15 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
             warnings.warn(text, RankWarning, stacklevel=4)
 
     @contextmanager
-    def _budget(self, data: TrainingData) -> Iterator[Budget]:
+    def _budget(self, data: TrainingData, tol: float | None = None) -> Iterator[Budget]:
         """Return the budget that the parameters state; scikit-learn's own callbacks hear of it too."""
-        check_number("tol", self.tol, at_least=0)
+        tol = self.tol if tol is None else tol
+        check_number("tol", tol, at_least=0)
         check_number("max_iter", self.max_iter, at_least=1, whole=True, optional=True)
         check_number("time_limit", self.time_limit, above=0, optional=True)
         with (
             self._told(data.X, data.y, self.max_iter) as told,
-            Budget(self.tol, self.max_iter, self.time_limit, [*self._own_callbacks(), *told]) as budget,
+            Budget(tol, self.max_iter, self.time_limit, [*self._own_callbacks(), *told]) as budget,
         ):
             yield budget
 

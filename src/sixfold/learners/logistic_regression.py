@@ -12,6 +12,7 @@ none for C = inf.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -21,18 +22,31 @@ from sklearn.utils.validation import check_is_fitted
 from sixfold.budget import Budget
 from sixfold.data.checks import TrainingData
 from sixfold.data.labels import check_labelled
-from sixfold.errors import InputError, check_flag, check_number, check_option
+from sixfold.errors import (
+    InputError,
+    PerfectSeparation,
+    SeparationWarning,
+    check_flag,
+    check_number,
+    check_option,
+)
+from sixfold.learners.diagnosis import describe_separation
 from sixfold.learners.linear_classifier import LinearClassifier
 from sixfold.learners.logit_summary import LogitSummary, measure, summarise_logit
+from sixfold.learners.separability import limit_model, noted, separates
 from sixfold.risk.losses import log_softmax, softmax
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver
 from sixfold.solvers.registry import all_solvers
+from sixfold.solvers.separating_columns import important_columns, separating_columns
+from sixfold.solvers.separation import Separation, separate
 
 Array = NDArray[Any]
 
 PENALTIES = ("auto", None, "l2", "l1", "elasticnet")
+CALM = 0.1  # change of the score of any row in the last step, below which iterates have come to rest
+SEPARATED = "the classes are separated, so that without the penalty the coefficients would have no limit"
 # scikit-learn's names for solvers that have another name here, or no counterpart.
 THEIR_SOLVERS = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto", "saga": "auto"}
 
@@ -178,10 +192,30 @@ class LogisticRegression(LinearClassifier):
 
     def _examine(self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
         self.__dict__.pop("_likelihood", None)
-        if not problem.penalised and solution.certificate.converged:
-            blocks = data.blocks()
+        blocks = data.blocks()
+        if problem.penalised:
+            return noted(solution, SEPARATED) if separates(problem, solution, blocks) else solution
+        # Where the likelihood has a maximum, Newton's last step is tiny; on the way to infinity it moves
+        # scores by 1.
+        if solution.details.get("last_move", np.inf) > CALM and budget.seconds_left > 0:
+            found = separate(problem, blocks, budget)
+            if found.kind in ("complete", "quasi-complete"):
+                return self._separated(found, solution, problem, data, budget)
+        if solution.certificate.converged:
             self._likelihood = measure(solution.w, solution.b, blocks, problem.fit_intercept, budget.flag)
         return solution
+
+    def _separated(
+        self, found: Separation, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
+    ) -> Solution:
+        """Raise PerfectSeparation, or warn and return the model that the coefficients tend to."""
+        alone = separating_columns(problem, data.blocks())
+        text = describe_separation(found, alone, data.names, self.classes_.tolist())
+        if self.on_separation == "raise":
+            columns = [data.names[j] for j in important_columns(found)]
+            raise PerfectSeparation(text, (found.w, found.b), columns, found.kind)
+        warnings.warn(text, SeparationWarning, stacklevel=5)
+        return limit_model(found, solution, problem, data.blocks(), budget.tol)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row, in the order of ``classes_``.

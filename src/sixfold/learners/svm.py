@@ -14,13 +14,27 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from sixfold.errors import IncompatibleError, check_flag, check_number, check_option
+from sixfold.budget import Budget
+from sixfold.certificate import Certificate
+from sixfold.data.checks import TrainingData
+from sixfold.errors import (
+    CertificateError,
+    IncompatibleError,
+    NotSeparable,
+    check_flag,
+    check_number,
+    check_option,
+)
+from sixfold.learners.diagnosis import describe_overlap
 from sixfold.learners.linear_classifier import LinearClassifier
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solver
+from sixfold.solvers.base import Solution, Solver
+from sixfold.solvers.hard_margin import HardMargin, certify_margin
 from sixfold.solvers.registry import all_solvers
 
 Array = NDArray[Any]
@@ -149,9 +163,59 @@ class LinearSVC(LinearClassifier):
                 "or one of the "
                 "solvers 'gd', 'sgd' and 'minibatch'."
             )
-        # The squared hinge is halved inside, so it counts twice.
+        # The squared hinge is halved inside, so it counts twice. C = inf leaves no penalty.
         alpha = 1.0 / (self.C * weight_sum * (1.0 if loss.name == "hinge" else 2.0))
         return Problem(loss, make_penalty(self.penalty), alpha, bool(self.fit_intercept))
 
+    @property
+    def _hard(self) -> bool:
+        return np.inf == self.C
+
     def _solvers(self) -> list[Solver]:
-        return all_solvers(random_state=self.random_state)
+        return [HardMargin()] if self._hard else all_solvers(random_state=self.random_state)
+
+    def _examine(self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+        if "overlap" in solution.details:
+            target, proof = solution.details["overlap"]
+            text = describe_overlap(proof, data.y[:, target], self._sides(target))
+            text += " C=inf asks for a plane that does; use a finite C."
+            raise NotSeparable(text, proof.rows, proof.weights)
+        # What the dual says of a row is exact; without one, its margin decides.
+        dual = solution.details.get("dual")
+        if dual is None:
+            self._inside = data.y * (np.asarray(data.X @ solution.w) + solution.b) <= 1.0
+        else:
+            self._inside = dual != 0.0
+        return solution
+
+    def _sides(self, target: int) -> list[Any]:
+        """Return what the labels -1 and +1 of a column stand for."""
+        labels = self.classes_.tolist()
+        return labels if len(labels) == 2 else [f"not {labels[target]!r}", labels[target]]
+
+    def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:
+        super()._keep(solution, single_target, dtype)
+        length = np.sqrt(np.square(solution.w).sum(axis=0))
+        with np.errstate(divide="ignore"):
+            margin = 1.0 / length
+        self.margin_ = float(margin[0]) if margin.size == 1 else margin
+
+    @property
+    def support_(self) -> Any:
+        """The rows on or inside the margin; a list of them, one a class, for more than two classes."""
+        check_is_fitted(self, "coef_")
+        rows = [np.flatnonzero(inside) for inside in self._inside.T]
+        return rows[0] if len(rows) == 1 else rows
+
+    def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        if not self._hard:
+            return super()._recompute_certificate(X, y, sample_weight)
+        check_is_fitted(self, "coef_")
+        data = self._check(X, y, sample_weight, reset=False)
+        data.require_finite()
+        blocks = data.float64().blocks()
+        dual = self.dual_.reshape(self.dual_.shape[0], -1)
+        if dual.shape != data.y.shape:
+            raise CertificateError(f"The model was fitted on {dual.shape[0]} rows, not on {data.y.shape[0]}.")
+        problem = self._problem(blocks.weight_sum)
+        return certify_margin(problem, *self._parameters(), blocks, self.certificate_.tolerance, dual)
