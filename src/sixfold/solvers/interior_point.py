@@ -1,49 +1,70 @@
-"""An interior-point method for the absolute loss: least absolute deviations.
+"""An interior-point method for piecewise linear losses: least absolute deviations and the hinge.
 
-    minimise  sum_i q_i |y_i - z_i.theta| + l1 |w|_1 + l2 |w|^2 / 2,    z = (x, 1), theta = (w, b)
+    minimise  sum_i q_i loss(z_i.theta, t_i) + l1 |w|_1 + l2 |w|^2 / 2,    z = (x, 1), theta = (w, b)
 
-An absolute value |w_j| is a row of its own (z = e_j, y = 0, q = l1), so there is one kind of term. Written
-with residuals y - Z theta = p - n, p, n >= 0, and multipliers a for these equations, the optimum has
+Both losses are dearer the further the residual r = t - z.theta is from 0, on one side or on both:
 
-    Z'a = l2 D theta,    p (q - a) = 0,    n (q + a) = 0,    -q <= a <= q,
+    q loss = max(high r, low r),   absolute: [low, high] = [-q, q],   hinge: [0, q] for t = 1, [-q, 0] for -1
 
-and Newton's method follows p (q - a) = n (q + a) = mu down to mu = 0 (Mehrotra's predictor and corrector).
-Each step solves one (d + 1) x (d + 1) system Z' diag(1 / (p/(q-a) + n/(q+a))) Z + l2 D. (Portnoy and Koenker
-1997 use the same idea for quantile regression.) u = -a / q is the dual point behind the duality gap.
+An absolute value |w_j| is a row of its own (z = e_j, t = 0, q = l1), so there is one kind of term. With
+residuals t - Z theta = p - m, p, m >= 0, and multipliers a for these equations, the optimum has
+
+    Z'a = l2 D theta,    p (high - a) = 0,    m (a - low) = 0,    low <= a <= high,
+
+D the identity without its entry for b, and Newton's method follows p (high - a) = m (a - low) = mu down to
+mu = 0 (Mehrotra's predictor and corrector; Portnoy and Koenker 1997 for the absolute loss, Ferris and Munson
+2002 for the hinge). Each step solves two systems with one matrix of d + 1 rows and columns,
+
+    (Z'WZ + l2 D) step = right,    W = 1 / (p / (high - a) + m / (a - low)),
+
+and reads X three times: for this matrix, for the predictor and for the corrector. Z'a needs no pass of its
+own, since Z'da = l2 D step - (Z'a - l2 D theta) is what was solved for. At the end rows are sorted into those
+at either end and those in between, which determines the optimum exactly (:mod:`sixfold.solvers.crossover`).
+u = -a / q is the dual point behind the duality gap.
+
+Columns are taken relative to a rough mean m where there is an intercept, which then stands for b + m.w: a
+large mean would otherwise use up the digits of the matrix.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sixfold._native import core
 from sixfold.budget import Budget
-from sixfold.data.blocks import Blocks
+from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem, shares
 from sixfold.solvers.base import Solution, single_threaded_blas
-from sixfold.solvers.moments import weighted_gram
-from sixfold.solvers.newton import solve_scaled
+from sixfold.solvers.cholesky import scaled_cholesky
+from sixfold.solvers.crossover import crossover
+from sixfold.solvers.moments import SHIFT_ROWS, weighted_gram
 
 Array = NDArray[Any]
 STEP = 0.9995  # how much of the way to the boundary a step may go
 MAX_COLUMNS = 4000
+# Of the gap that is asked for: two more iterations, after which rows can be told apart. On 200,000 x 100, 8
+# rounds of sorting rows did not settle after a gap of 2e-7, and two did after 8e-9.
+CLOSER = 0.01
+MOST_STALLED = 15  # iterations without halving the gap, after which rounding has the upper hand
+LOSSES = ("absolute", "hinge")
 
 
 class InteriorPoint:
-    """Primal-dual interior point for piecewise linear losses, one column of scores."""
+    """Primal-dual interior point for piecewise linear losses; several targets one after the other."""
 
     name: ClassVar[str] = "interior_point"
     needs: ClassVar[tuple[str, ...]] = ("gradient", "conjugate", "domain")
     notices_nonfinite: ClassVar[bool] = False
-    one_target: ClassVar[bool] = True
+    one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
-        if problem.loss.name != "absolute":
-            return "it is made for the absolute loss"
+        if problem.loss.name not in LOSSES:
+            return "it is made for the absolute loss and the hinge"
         return "it cannot keep the coefficients positive" if problem.penalty.positive else None
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
@@ -52,148 +73,288 @@ class InteriorPoint:
 
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         """Minimise the problem."""
-        terms = _Terms(problem, blocks)
+        w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
+        dual = np.zeros((blocks.n_rows, blocks.n_targets))
+        progress = Progress(problem, blocks, budget)
         with single_threaded_blas(blocks.n_columns):
-            theta, a = _follow_path(terms, budget, problem.constant_objective(blocks))
-        theta = theta.astype(blocks.dtype).astype(np.float64)
-        w, b = theta[:-1, None], theta[-1:]
-        dual = np.zeros((blocks.n_rows, 1))
-        dual[terms.counted, 0] = (-a / terms.q)[: terms.counted.sum()]
+            for k in range(blocks.n_targets):
+                terms = Terms(problem, blocks, k, budget)
+                theta, dual[:, k] = _minimise(terms, progress)
+                w[:, k], b[k] = terms.parameters(theta)
+                del terms
+        w, b = w.astype(blocks.dtype).astype(np.float64), b.astype(blocks.dtype).astype(np.float64)
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
         return Solution(w, b, certificate, "interior point", len(budget.history), {"dual": dual})
 
 
-class _Terms:
-    """The absolute values that are summed: one for every row that counts, one for every penalised w_j."""
+class Interrupted(Exception):  # noqa: N818
+    """The time is up, or Ctrl-C was pressed, in the middle of a sweep."""
 
-    def __init__(self, problem: Problem, blocks: Blocks) -> None:
-        self.problem, self.blocks, self.d = problem, blocks, blocks.n_columns
-        q = np.concatenate([shares(block, blocks) for block in blocks])
-        y = np.concatenate([np.asarray(block.y[:, 0], dtype=np.float64) for block in blocks])
-        self.counted = q > 0
+
+class Progress:
+    """The objectives and gaps of all targets: those not begun are at zero weights."""
+
+    def __init__(self, problem: Problem, blocks: Blocks, budget: Budget) -> None:
+        self.budget = budget
+        self.scale = np.zeros(blocks.n_targets)
+        for block in blocks:
+            y, q = np.asarray(block.y, dtype=np.float64), shares(block, blocks)
+            self.scale += q @ problem.loss.value(np.zeros_like(y), y)
+        self.objective, self.gap = self.scale.copy(), self.scale.copy()
+        self.total = problem.constant_objective(blocks)
+
+    def tolerance(self, k: int) -> float:
+        """Return the gap that target k may keep: its part of what all may keep together."""
+        return float(self.budget.tol * self.total * self.scale[k] / max(self.scale.sum(), 1e-300))
+
+    def record(self, k: int, objective: float, gap: float) -> None:
+        """Note an iteration of target k."""
+        self.objective[k], self.gap[k] = objective, gap
+        self.budget.record(self.objective.sum(), self.gap.sum(), self.total)
+
+
+class Terms:
+    """The terms of one target: one for every row that counts, one for every |w_j| that is penalised."""
+
+    def __init__(self, problem: Problem, blocks: Blocks, target: int, budget: Budget) -> None:
+        self.problem, self.blocks, self.target, self.budget = problem, blocks, target, budget
+        self.n, self.d = blocks.n_rows, blocks.n_columns
         self.penalties = self.d if problem.l1 > 0 else 0
-        self.q = np.concatenate([q[self.counted], np.full(self.penalties, problem.l1)])
-        self.y = np.concatenate([y[self.counted], np.zeros(self.penalties)])
         self.shrink = np.append(np.full(self.d, problem.l2), 0.0)  # l2 D
+        self.shift = self._rough_mean()
+        self.parts = [(block.start, self._rows(block.X)) for block in blocks]
+        if self.penalties:
+            one = sp.eye_array(self.d, format="csr")
+            self.parts.append((self.n, core.sparse_rows(one.data, one.indices, one.indptr, self.d, 0.0)))
+        # p, m, a, low, high, weight and the steps of p, m and a, as the native sweeps know them
+        self.vectors = np.zeros((9, self.n + self.penalties))
+        self.p, self.m, self.a, self.low, self.high, self.weight, *self.spare = self.vectors
+        one_sided = problem.loss.labels == "sign"
+        for block, rows in self._each_block():
+            q, y = shares(block, blocks), block.y[:, target]
+            self.high[rows] = np.where(y > 0, q, 0.0) if one_sided else q
+            self.low[rows] = np.where(y > 0, 0.0, -q) if one_sided else -q
+        self.high[self.n :], self.low[self.n :] = problem.l1, -problem.l1
+        self.unit = 1.0  # a typical residual
 
-    def apply(self, theta: Array) -> Array:
+    def parameters(self, theta: Array) -> tuple[Array, float]:
+        """Return w and b as the user knows them."""
+        return theta[:-1], float(theta[-1] - self.shift @ theta[:-1])
+
+    def targets(self) -> Array:
+        """Return t."""
+        columns = [np.asarray(block.y[:, self.target], dtype=np.float64) for block in self.blocks]
+        return np.concatenate([*columns, np.zeros(self.penalties)])
+
+    def scores(self, theta: Array) -> Array:
         """Return Z theta."""
-        rows = np.concatenate([np.asarray(block.X @ theta[:-1]) + theta[-1] for block in self.blocks])
-        return np.concatenate([rows[self.counted], theta[: self.penalties]])
+        result = np.empty(self.n + self.penalties)
+        ends = [start for start, _ in self.parts[1:]] + [result.size]
+        for (start, rows), end in zip(self.parts, ends, strict=True):
+            self._finish(core.row_scores(rows, theta, result[start:end], *self._limits()))
+        return result
 
-    def transpose(self, a: Array) -> Array:
+    def slope(self, a: Array) -> Array:
         """Return Z'a; its entry for b is zero without intercept."""
-        rows = self._by_row(a)
-        result = np.zeros(self.d + 1)
-        for block in self.blocks:
-            part = rows[block.start : block.start + block.y.shape[0]]
-            result[:-1] += block.X.T @ part
-        result[-1] = rows.sum() if self.problem.fit_intercept else 0.0
-        result[: self.penalties] += a[rows.size - (~self.counted).sum() :]
+        result, part = np.zeros(self.d + 1), np.empty(self.d + 1)
+        ends = [start for start, _ in self.parts[1:]] + [a.size]
+        for (start, rows), end in zip(self.parts, ends, strict=True):
+            self._finish(core.row_slope(rows, a[start:end], part, *self._limits()))
+            result += part
         return result
 
-    def gram(self, weight: Array, flag: NDArray[np.int32]) -> Array:
-        """Return Z' diag(weight) Z + l2 D."""
-        rows = self._by_row(weight)
-        result = np.diag(self.shrink)
-        for block in self.blocks:
-            result += weighted_gram(block, rows[block.start : block.start + block.y.shape[0]], flag)
+    def matrix(self) -> tuple[Array, Array]:
+        """Return Z'WZ + l2 D and Z'W t."""
+        matrix, right = np.diag(self.shrink), np.zeros(self.d + 1)
+        for block, rows in self._each_block():
+            more = self._moments(block, self.weight[rows])
+            matrix += more[0]
+            right += more[1]
+        if not self.problem.fit_intercept:  # b stays 0
+            matrix[-1], matrix[:, -1], right[-1] = 0.0, 0.0, 0.0
+            matrix[-1, -1] = 1.0
         diagonal = np.arange(self.penalties)
-        result[diagonal, diagonal] += weight[self.counted.sum() :]
+        matrix[diagonal, diagonal] += self.weight[self.n :]
+        return matrix, right
+
+    def predict(self, step: Array) -> tuple[Array, Array]:
+        """Make the predicted step; return what it says of its length and the sums of the corrector."""
+        sums, some = np.zeros((4, self.d + 1)), np.empty((4, self.d + 1))
+        found = np.zeros(5)
+        for start, rows in self.parts:
+            finished, *part = core.predict_step(rows, step, self.vectors, start, some, *self._limits())
+            self._finish(finished)
+            sums += some
+            found[:2] = np.maximum(found[:2], part[:2])
+            found[2:] += part[2:]
+        return found, sums
+
+    def correct(self, step: Array, aim: float) -> Array:
+        """Make the corrected step; return the reciprocals of its longest lengths."""
+        largest = np.zeros(2)
+        for start, rows in self.parts:
+            finished, *part = core.correct_step(rows, step, aim, self.vectors, start, *self._limits())
+            self._finish(finished)
+            largest = np.maximum(largest, part)
+        return largest
+
+    def take(self, primal: float, dual: float) -> tuple[float, float, float]:
+        """Take the step; return the loss, its distance from what a certifies, and the sum of products."""
+        state: tuple[float, float, float] = core.take_step(primal, dual, self.vectors)
+        return state
+
+    def judge(self, theta: Array, slope: Array, loss: float, slack: float) -> tuple[float, float]:
+        """Return the objective and its distance from the bound that a certifies, slope = Z'a.
+
+        An imbalance of a in b has to be made up for, at the price of what it would gain by moving b.
+        """
+        w, unmet = theta[:-1], slope - self.shrink * theta
+        objective = loss + 0.5 * self.problem.l2 * float(w @ w)
+        gap = slack + float(np.abs(unmet[-1])) * (abs(theta[-1]) + self.unit)
+        if self.problem.l2 > 0:
+            return objective, gap + 0.5 * float(unmet[:-1] @ unmet[:-1]) / self.problem.l2
+        return objective, gap + float(np.abs(unmet[:-1]) @ np.abs(w))
+
+    def gather(self, chosen: NDArray[np.intp]) -> Array:
+        """Return the chosen rows of Z, in order."""
+        result = np.zeros((chosen.size, self.d + 1))
+        for block, rows in self._each_block():
+            begin, end = np.searchsorted(chosen, [rows.start, rows.stop])
+            part = block.X[chosen[begin:end] - rows.start]
+            result[begin:end, :-1] = (part.toarray() if self.blocks.sparse else part) - self.shift
+            result[begin:end, -1] = self.problem.fit_intercept
+        begin = int(np.searchsorted(chosen, self.n))
+        result[np.arange(begin, chosen.size), chosen[begin:] - self.n] = 1.0
         return result
 
-    def _by_row(self, values: Array) -> Array:
-        rows = np.zeros(self.counted.size)
-        rows[self.counted] = values[: self.counted.sum()]
-        return rows
+    def _each_block(self) -> list[tuple[Block, slice]]:
+        return [(block, slice(block.start, block.start + block.y.shape[0])) for block in self.blocks]
+
+    def _rough_mean(self) -> Array:
+        if self.blocks.sparse or not self.problem.fit_intercept:
+            return np.zeros(self.d)
+        first = next(iter(self.blocks)).X
+        some = first[:: max(first.shape[0] // SHIFT_ROWS, 1)]
+        return np.ascontiguousarray(some.mean(axis=0, dtype=np.float64))
+
+    def _rows(self, X: Any) -> Any:
+        constant = float(self.problem.fit_intercept)
+        if not self.blocks.sparse:
+            return core.dense_rows(X, self.shift, constant)
+        starts = X.indptr.astype(X.indices.dtype, copy=False)
+        return core.sparse_rows(X.data, X.indices, starts, self.d, constant)
+
+    def _moments(self, block: Block, weight: Array) -> tuple[Array, Array]:
+        """Return sum_i weight_i z_i z_i' and sum_i weight_i z_i t_i over the rows of a block."""
+        y = block.y[:, self.target : self.target + 1]
+        if self.blocks.sparse:
+            gram, right = weighted_gram(block, weight, self.budget.flag), np.empty(self.d + 1)
+            self._finish(core.row_slope(self._rows(block.X), weight * y[:, 0], right, *self._limits()))
+            return gram, right
+        gram = np.empty((self.d + 2, self.d + 2))
+        about = np.append(self.shift, 0.0)
+        self._finish(core.moments(block.X, y, weight, about, None, gram, *self._limits()))
+        z = np.append(np.arange(self.d), self.d + 1)
+        return gram[np.ix_(z, z)], gram[z, self.d]
+
+    def _limits(self) -> tuple[float, NDArray[np.int32]]:
+        return self.budget.seconds_left, self.budget.flag
+
+    def _finish(self, finished: bool) -> None:
+        if not finished:
+            raise Interrupted
 
 
-@dataclass
-class _Point:
-    """A point inside: theta, residuals p - n and multipliers a."""
-
-    theta: Array
-    p: Array
-    n: Array
-    a: Array
-
-
-class _Newton:
-    """Newton's equations at a point, factored once for the predictor and the corrector."""
-
-    def __init__(self, terms: _Terms, at: _Point, flag: NDArray[np.int32]) -> None:
-        self.terms, self.at = terms, at
-        self.up, self.down = terms.q - at.a, terms.q + at.a
-        self.unmet = terms.transpose(at.a) - terms.shrink * at.theta
-        self.weight = 1.0 / (at.p / self.up + at.n / self.down)
-        self.gram = terms.gram(self.weight, flag)
-
-    def step(self, push_p: Array, push_n: Array) -> _Point:
-        """Return the step that adds so much to p (q - a) and n (q + a), to first order."""
-        change = push_p / self.up - push_n / self.down
-        right = self.unmet - self.terms.transpose(self.weight * change)
-        theta = solve_scaled(self.gram, right, self.terms.problem.fit_intercept)
-        a = -self.weight * (self.terms.apply(theta) + change)
-        p = (push_p + self.at.p * a) / self.up
-        return _Point(theta, p, (push_n - self.at.n * a) / self.down, a)
-
-    def lengths(self, step: _Point) -> tuple[float, float]:
-        """Return how far p, n and how far a can go along a step."""
-        primal = _longest(self.at.p, step.p, self.at.n, step.n)
-        return primal, _longest(self.up, -step.a, self.down, step.a)
-
-    def products(self, step: _Point, primal: float, dual: float) -> float:
-        """Return the sum of all p (q - a) and n (q + a) after a step."""
-        up, down = self.up - dual * step.a, self.down + dual * step.a
-        return float((self.at.p + primal * step.p) @ up + (self.at.n + primal * step.n) @ down)
+def _minimise(terms: Terms, progress: Progress) -> tuple[Array, Array]:
+    """Return theta and the dual point of one target."""
+    theta, a = np.zeros(terms.d + 1), terms.a
+    try:
+        path = _Path(terms)
+        theta = path.theta
+        converged = _follow(path, progress)
+        theta = path.best
+        if converged:
+            theta, a = crossover(terms, theta, progress.tolerance(terms.target))
+    except Interrupted:
+        pass
+    q = np.maximum(terms.high, -terms.low)[: terms.n]
+    return theta, np.divide(-a[: terms.n], q, out=np.zeros(terms.n), where=q > 0)
 
 
-def _follow_path(terms: _Terms, budget: Budget, scale: float) -> tuple[Array, Array]:
-    """Return theta and the multipliers a."""
-    at, size = _start(terms, budget), 2 * terms.q.size
-    for _ in budget.iterations():
-        newton = _Newton(terms, at, budget.flag)
-        mu = float(at.p @ newton.up + at.n @ newton.down) / size
-        predicted = newton.step(-at.p * newton.up, -at.n * newton.down)
-        reached = newton.products(predicted, *newton.lengths(predicted)) / size
-        aim = mu * (reached / mu) ** 3
-        step = newton.step(
-            aim - at.p * newton.up + predicted.p * predicted.a,
-            aim - at.n * newton.down - predicted.n * predicted.a,
-        )
-        if not np.isfinite(step.theta).all():  # on the boundary to the last bit: nothing is left to gain
+def _follow(path: _Path, progress: Progress) -> bool:
+    """Follow the path to its end; return whether the gap is small enough there."""
+    k, smallest, stalled = path.terms.target, np.inf, 0
+    for _ in progress.budget.iterations():
+        path.advance()
+        progress.record(k, path.objective, path.gap)
+        if progress.budget.exhausted():
             break
-        primal, dual = (STEP * length for length in newton.lengths(step))
-        gap = newton.products(step, primal, dual)
-        gap += (1 - dual) * float(np.abs(at.theta) @ np.abs(newton.unmet))
-        at = _Point(
-            at.theta + primal * step.theta,
-            at.p + primal * step.p,
-            at.n + primal * step.n,
-            at.a + dual * step.a,
-        )
-        left = np.abs(terms.y - terms.apply(at.theta))
-        value = float(terms.q @ left + 0.5 * terms.shrink @ at.theta**2)
-        if budget.record(value, gap, scale) or mu <= 1e-18 * scale:
+        if path.gap <= CLOSER * progress.tolerance(k):
+            path.refresh()
+            if path.gap <= progress.tolerance(k):
+                return True
+        stalled = 0 if path.gap < 0.5 * smallest else stalled + 1
+        smallest = min(smallest, path.gap)
+        if stalled >= MOST_STALLED or not path.products > 0:
             break
-    return at.theta, at.a
+    path.refresh()
+    return path.gap <= progress.tolerance(k)
 
 
-def _start(terms: _Terms, budget: Budget) -> _Point:
-    """Return least squares, with residuals kept off zero."""
-    q, gram = terms.q, terms.gram(terms.q, budget.flag)
-    theta = solve_scaled(gram, terms.transpose(q * terms.y), terms.problem.fit_intercept)
-    residual = terms.y - terms.apply(theta)
-    inside = 0.1 * float(q @ np.abs(residual)) / q.sum() + 1e-12 * np.abs(terms.y).max(initial=1e-300)
-    p = np.maximum(residual, 0.0) + inside
-    return _Point(theta, p, p - residual, np.zeros_like(p))
+class _Path:
+    """A point on the way: theta here, p, m and a in the terms."""
 
+    def __init__(self, terms: Terms) -> None:
+        """Begin with least squares, residuals kept off zero and multipliers in the middle."""
+        q = 0.5 * (terms.high - terms.low)
+        terms.weight[:] = q
+        matrix, right = terms.matrix()
+        theta = scaled_cholesky(matrix)(right)
+        t = terms.targets()
+        residual = t - terms.scores(theta)
+        means = [float(q @ np.abs(part)) / float(q.sum()) for part in (residual, t)]
+        terms.unit = max(means[0], 1e-6 * means[1]) or 1.0
+        inside = 0.1 * terms.unit + 1e-12 * float(np.abs(residual).max())
+        terms.p[:] = np.where(q > 0, np.maximum(residual, 0.0) + inside, 0.0)
+        terms.m[:] = np.where(q > 0, terms.p - residual, 0.0)
+        terms.a[:] = 0.5 * (terms.high + terms.low)
+        self.terms, self.theta, self.slope = terms, theta, terms.slope(terms.a)
+        self.ends = 2 * int(np.count_nonzero(q))
+        self.best, self.least = theta, np.inf
+        self._note(terms.take(0.0, 0.0))
 
-def _longest(x: Array, dx: Array, z: Array, dz: Array) -> float:
-    """Return the longest step, at most 1 / STEP, that keeps both vectors positive."""
-    longest = 1.0 / STEP
-    for value, change in ((x, dx), (z, dz)):
-        shrinking = change < 0
-        if shrinking.any():
-            longest = min(longest, float(np.min(-value[shrinking] / change[shrinking])))
-    return longest
+    def advance(self) -> None:
+        """Take Mehrotra's step."""
+        terms, theta = self.terms, self.theta
+        matrix, right = terms.matrix()
+        solve = scaled_cholesky(matrix)
+        found, sums = terms.predict(solve(right + self.slope - matrix @ theta))
+        primal, dual = 1.0 / found[0], 1.0 / max(found[1], 1.0)
+        reached = self.products + primal * found[2] + dual * found[3] + primal * dual * found[4]
+        aim = self.products / self.ends * (reached / self.products) ** 3
+        # The predictor's right-hand side has lost digits to cancellation; this one is summed from small terms.
+        slope = sums[0]
+        step = solve(slope - terms.shrink * theta + sums[1] - aim * sums[2] - sums[3])
+        if not np.isfinite(step).all():  # on the boundary to the last bit: nothing is left to gain
+            self.products = 0.0
+            return
+        primal, dual = STEP / np.maximum(terms.correct(step, aim), STEP)
+        self.slope = slope + dual * (terms.shrink * (theta + step) - slope)
+        self.theta = theta + primal * step
+        self._note(terms.take(primal, dual))
+
+    def refresh(self) -> None:
+        """Compute residuals and slope anew, without the rounding errors of all steps."""
+        terms = self.terms
+        off = terms.targets() - terms.scores(self.theta) - (terms.p - terms.m)
+        off[terms.weight == 0] = 0.0
+        terms.p += np.maximum(off, 0.0)
+        terms.m += np.maximum(-off, 0.0)
+        self.slope = terms.slope(terms.a)
+        self._note(terms.take(0.0, 0.0))
+
+    def _note(self, state: tuple[float, float, float]) -> None:
+        loss, slack, self.products = state
+        self.objective, self.gap = self.terms.judge(self.theta, self.slope, loss, slack)
+        if self.objective < self.least:
+            self.best, self.least = self.theta, self.objective

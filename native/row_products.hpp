@@ -1,0 +1,155 @@
+// Products of rows with vectors, a few rows at a time: what loops over rows need of a table, however it lies.
+//
+// A row is z_i = (x_i - shift, constant); a vector v that meets it has one entry a column and one for the
+// constant. The rows of one call stay in the cache, so that scores and slopes of the same rows read memory
+// once.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <variant>
+
+#include "blas.hpp"
+#include "stochastic_gradient.hpp"
+#include "stop.hpp"
+#include "table.hpp"
+
+namespace sixfold {
+
+inline constexpr Index kFewRows = 64;
+
+template <class T>
+struct DenseRows {
+  Table<T> X;
+  const double* shift;
+  double constant;
+
+  Index rows() const { return X.rows; }
+  Index columns() const { return X.columns; }
+
+  // out_k = z_k.v for rows first, ..., first + count - 1, at most kFewRows of them.
+  void scores(Index first, Index count, const double* __restrict v, double* __restrict out) const {
+    const Index d = X.columns;
+    const double base = constant * v[d];
+    if (X.column_stride == 1) {
+      for (Index k = 0; k < count; ++k) {
+        const T* __restrict x = X.row(first + k);
+        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+        for (Index j = 0; j < d; ++j) sum += (static_cast<double>(x[j]) - shift[j]) * v[j];
+        out[k] = base + sum;
+      }
+      return;
+    }
+    for (Index k = 0; k < count; ++k) out[k] = base;
+    for (Index j = 0; j < d; ++j) {
+      const T* __restrict x = X.row(first) + j * X.column_stride;
+      const double off = shift[j], factor = v[j];
+      if (X.row_stride == 1) {
+#pragma omp simd
+        for (Index k = 0; k < count; ++k) out[k] += (static_cast<double>(x[k]) - off) * factor;
+      } else {
+        for (Index k = 0; k < count; ++k) out[k] += (static_cast<double>(x[k * X.row_stride]) - off) * factor;
+      }
+    }
+  }
+
+  // sums_c += sum_k g_ck z_k for kVectors vectors g of kFewRows entries and sums of columns + 1.
+  template <int kVectors>
+  void add_slopes(Index first, Index count, const double* __restrict g, double* __restrict sums) const {
+    const Index d = X.columns;
+    for (int c = 0; c < kVectors; ++c)
+      for (Index k = 0; k < count; ++k) sums[c * (d + 1) + d] += constant * g[c * kFewRows + k];
+    if (X.column_stride == 1) {
+      for (Index k = 0; k < count; ++k) {
+        const T* __restrict x = X.row(first + k);
+#pragma omp simd
+        for (Index j = 0; j < d; ++j) {
+          const double value = static_cast<double>(x[j]) - shift[j];
+          for (int c = 0; c < kVectors; ++c) sums[c * (d + 1) + j] += g[c * kFewRows + k] * value;
+        }
+      }
+      return;
+    }
+    for (Index j = 0; j < d; ++j) {
+      const T* __restrict x = X.row(first) + j * X.column_stride;
+      const double off = shift[j];
+      for (int c = 0; c < kVectors; ++c) {
+        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+        for (Index k = 0; k < count; ++k)
+          sum += g[c * kFewRows + k] * (static_cast<double>(x[k * X.row_stride]) - off);
+        sums[c * (d + 1) + j] += sum;
+      }
+    }
+  }
+};
+
+// Nothing is shifted where most entries are zero.
+template <class T, class I>
+struct SparseRows {
+  SparseTable<T, I> X;
+  double constant;
+
+  Index rows() const { return X.rows; }
+  Index columns() const { return X.width; }
+
+  void scores(Index first, Index count, const double* __restrict v, double* __restrict out) const {
+    for (Index k = 0; k < count; ++k) {
+      double sum = constant * v[X.width];
+      for (I at = X.starts[first + k]; at < X.starts[first + k + 1]; ++at)
+        sum += static_cast<double>(X.values[at]) * v[X.columns[at]];
+      out[k] = sum;
+    }
+  }
+
+  template <int kVectors>
+  void add_slopes(Index first, Index count, const double* __restrict g, double* __restrict sums) const {
+    const Index d = X.width;
+    for (Index k = 0; k < count; ++k) {
+      for (I at = X.starts[first + k]; at < X.starts[first + k + 1]; ++at)
+        for (int c = 0; c < kVectors; ++c)
+          sums[c * (d + 1) + X.columns[at]] += g[c * kFewRows + k] * static_cast<double>(X.values[at]);
+      for (int c = 0; c < kVectors; ++c) sums[c * (d + 1) + d] += constant * g[c * kFewRows + k];
+    }
+  }
+};
+
+using AnyRows =
+    std::variant<DenseRows<double>, DenseRows<float>, SparseRows<double, std::int32_t>,
+                 SparseRows<float, std::int32_t>, SparseRows<double, Index>, SparseRows<float, Index>>;
+
+inline Index rows_of(const AnyRows& table) {
+  return std::visit([](const auto& X) { return X.rows(); }, table);
+}
+inline Index columns_of(const AnyRows& table) {
+  return std::visit([](const auto& X) { return X.columns(); }, table);
+}
+
+// Pieces that rows are cut into by their number alone, so that sums do not depend on the number of threads.
+inline Index pieces(Index rows) { return std::clamp<Index>(rows / 2048, 1, 16); }
+
+// Calls work(X, piece, first, count) for all rows, kFewRows at a time, the pieces shared between threads.
+// Returns false if stopped before the end.
+template <class Work>
+bool for_few_rows(const AnyRows& table, Stop& stop, Work&& work) {
+  const Index rows = rows_of(table), parts = pieces(rows);
+  std::atomic<bool> stopped{false};
+  std::visit(
+      [&](const auto& X) {
+#pragma omp parallel for schedule(dynamic) num_threads(static_cast<int>(std::min<Index>(threads(), parts)))
+        for (Index piece = 0; piece < parts; ++piece) {
+          const Index end = cut(rows, parts, piece + 1);
+          for (Index first = cut(rows, parts, piece); first < end && !stopped; first += kFewRows) {
+            work(X, piece, first, std::min(kFewRows, end - first));
+            if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
+          }
+        }
+      },
+      table);
+  return !stopped;
+}
+
+}  // namespace sixfold
