@@ -14,9 +14,9 @@ Table<T> streamed(const Matrix<T>& m) {
   return t;
 }
 
-const Index* columns_of(const Indices& chosen, Index columns) {
+const Index* columns_of(const Indices& chosen, Index columns, Index least = 0) {
   for (std::size_t k = 0; k < chosen.shape(0); ++k)
-    expect(chosen.data()[k] >= 0 && chosen.data()[k] < columns, "a chosen column does not exist");
+    expect(chosen.data()[k] >= least && chosen.data()[k] < columns, "a chosen column does not exist");
   return chosen.data();
 }
 
@@ -24,22 +24,25 @@ template <class T>
 void bind_columns(nb::module_& m) {
   m.def(
       "correlations",
-      [](const Matrix<T>& X, const Vector& shift, const InMatrix& v, OutMatrix out, double seconds_left,
-         const Flag& flag) {
+      [](const Matrix<T>& X, const std::optional<Indices>& chosen, const Vector& shift, const InMatrix& v,
+         OutMatrix out, double seconds_left, const Flag& flag) {
         const Table<T> x = streamed(X);
+        const Index* ids = chosen ? columns_of(*chosen, x.columns) : nullptr;
+        const Index columns = chosen ? static_cast<Index>(chosen->shape(0)) : x.columns;
+        expect(!chosen || x.row_stride == 1 || x.rows <= 1, "chosen columns must be contiguous");
         expect(static_cast<Index>(v.shape(1)) == x.rows, "v must have one entry a row");
-        expect(static_cast<Index>(shift.shape(0)) == x.columns, "shift must have one entry a column");
-        expect(out.shape(0) == v.shape(0) && static_cast<Index>(out.shape(1)) == x.columns,
+        expect(static_cast<Index>(shift.shape(0)) == columns, "shift must have one entry a column");
+        expect(out.shape(0) == v.shape(0) && static_cast<Index>(out.shape(1)) == columns,
                "out must have one entry for every pair of a row of v and a column");
         const double *s = shift.data(), *vectors = v.data();
         const Index count = static_cast<Index>(v.shape(0));
         double* sums = out.data();
         Stop stop(seconds_left, flag.data());
         nb::gil_scoped_release release;
-        return correlations(x, s, vectors, count, sums, stop);
+        return correlations(x, ids, columns, s, vectors, count, sums, stop);
       },
-      nb::arg("X").noconvert(), nb::arg("shift"), nb::arg("v"), nb::arg("out").noconvert(),
-      nb::arg("seconds_left"), nb::arg("flag").noconvert());
+      nb::arg("X").noconvert(), nb::arg("chosen").none(), nb::arg("shift"), nb::arg("v"),
+      nb::arg("out").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
   m.def(
       "combination",
       [](const Matrix<T>& X, const Indices& chosen, const Vector& shift, const Vector& w, OutVector out,
@@ -60,12 +63,17 @@ void bind_columns(nb::module_& m) {
       nb::arg("seconds_left"), nb::arg("flag").noconvert());
   m.def(
       "gram_rows",
-      [](const Matrix<T>& X, const Vector& share, const Indices& chosen, Index old, const Vector& shift,
-         OutMatrix gram, double seconds_left, const Flag& flag) {
+      [](const Matrix<T>& X, const InMatrix& root, const Indices& group, const Indices& chosen, Index old,
+         const Vector& shift, OutMatrix gram, double seconds_left, const Flag& flag) {
         const Table<T> x = streamed(X);
-        const Index* columns = columns_of(chosen, x.columns);
+        const Index* columns = columns_of(chosen, x.columns, -1);
         const Index count = static_cast<Index>(chosen.shape(0));
-        const double *q = each_row(share, x.rows), *s = shift.data();
+        expect(static_cast<Index>(root.shape(0)) == x.rows, "root must have one row a row");
+        expect(group.shape(0) == chosen.shape(0), "group must have one entry a chosen column");
+        const RowRoots roots{root.data(), static_cast<Index>(root.shape(1)), group.data()};
+        for (Index k = 0; k < count; ++k)
+          expect(roots.group[k] >= 0 && roots.group[k] < roots.groups, "a group does not exist");
+        const double* s = shift.data();
         expect(old >= 0 && old <= count, "old must not exceed the chosen columns");
         expect(static_cast<Index>(shift.shape(0)) == count, "shift must have one entry a chosen column");
         expect(static_cast<Index>(gram.shape(0)) == count - old && static_cast<Index>(gram.shape(1)) == count,
@@ -73,10 +81,10 @@ void bind_columns(nb::module_& m) {
         double* sums = gram.data();
         Stop stop(seconds_left, flag.data());
         nb::gil_scoped_release release;
-        return gram_rows(x, q, columns, old, count, s, sums, stop);
+        return gram_rows(x, roots, columns, old, count, s, sums, stop);
       },
-      nb::arg("X").noconvert(), nb::arg("share"), nb::arg("chosen"), nb::arg("old"), nb::arg("shift"),
-      nb::arg("gram").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+      nb::arg("X").noconvert(), nb::arg("root"), nb::arg("group"), nb::arg("chosen"), nb::arg("old"),
+      nb::arg("shift"), nb::arg("gram").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
 
 void bind_descend_gram(nb::module_& m) {

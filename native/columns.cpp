@@ -25,6 +25,7 @@ constexpr Index kChunkRows = 16384;  // a chunk of v stays in the L2 cache
 constexpr Index kMostChunks = 16;
 constexpr Index kPackedRows = 256;
 constexpr Index kGramTile = 256;
+constexpr Index kGramTasks = 8;
 constexpr Index kPartialEntries = 1 << 22;  // 32 MB for all partial Gram matrices together
 // A second thread is not worth waking for less: about half a millisecond of streaming, or of BLAS.
 constexpr Index kStreamed = 1 << 20;
@@ -59,12 +60,12 @@ void correlate_rows(const Table<T>& X, const double* shift, const double* v, Ind
 
 // Columns after one another: four at a time, so that v is loaded once for four products.
 template <class T>
-void correlate_columns(const Table<T>& X, const double* shift, const double* v, Index first, Index last,
-                       Index from, Index to, double* out) {
+void correlate_columns(const Table<T>& X, const Index* chosen, const double* shift, const double* v,
+                       Index first, Index last, Index from, Index to, double* out) {
+  const auto column = [&](Index j) { return X.data + (chosen ? chosen[j] : j) * X.column_stride; };
   Index j = from;
   for (; j + 4 <= to; j += 4) {
-    const T *a = X.data + j * X.column_stride, *b = a + X.column_stride, *c = b + X.column_stride,
-            *d = c + X.column_stride;
+    const T *a = column(j), *b = column(j + 1), *c = column(j + 2), *d = column(j + 3);
     const double sa = shift[j], sb = shift[j + 1], sc = shift[j + 2], sd = shift[j + 3];
     double ta = 0.0, tb = 0.0, tc = 0.0, td = 0.0;
 #pragma omp simd reduction(+ : ta, tb, tc, td)
@@ -77,7 +78,7 @@ void correlate_columns(const Table<T>& X, const double* shift, const double* v, 
     out[j - from] = ta, out[j - from + 1] = tb, out[j - from + 2] = tc, out[j - from + 3] = td;
   }
   for (; j < to; ++j) {
-    const T* a = X.data + j * X.column_stride;
+    const T* a = column(j);
     double t = 0.0;
 #pragma omp simd reduction(+ : t)
     for (Index i = first; i < last; ++i) t += v[i] * (a[i] - shift[j]);
@@ -85,31 +86,44 @@ void correlate_columns(const Table<T>& X, const double* shift, const double* v, 
   }
 }
 
-// packed (rows x count, row after row) = sqrt(share_i) (x_i,chosen_k - shift_k) for rows [first, last).
+// The entries root_i,group_k (x_i,chosen_k - shift_k) of rows [first, last), in the memory order of X: row
+// after row where columns are next to each other, else column after column.
 template <class T>
-void pack(const Table<T>& X, const double* share, const Index* chosen, Index count, const double* shift,
-          Index first, Index last, double* packed) {
-  const auto entry = [&](Index i, Index k, double root) {
-    const T value = X.data[i * X.row_stride + chosen[k] * X.column_stride];
-    packed[(i - first) * count + k] = root * (static_cast<double>(value) - shift[k]);
-  };
+void pack(const Table<T>& X, const RowRoots& roots, const Index* chosen, Index count, const double* shift,
+          Index first, Index last, double* __restrict packed) {
   if (X.column_stride == 1) {
-    for (Index i = first; i < last; ++i) {
-      const double root = std::sqrt(share[i]);
-      for (Index k = 0; k < count; ++k) entry(i, k, root);
+    for (Index i = first; i < last; ++i, packed += count) {
+      const T* x = X.row(i);
+      const double* root = roots.root + i * roots.groups;
+      for (Index k = 0; k < count; ++k)
+        packed[k] = root[roots.group[k]] * ((chosen[k] < 0 ? 1.0 : x[chosen[k]]) - shift[k]);
     }
-  } else {
-    for (Index k = 0; k < count; ++k)
-      for (Index i = first; i < last; ++i) entry(i, k, std::sqrt(share[i]));
+    return;
+  }
+  const Index rows = last - first, groups = roots.groups;
+  for (Index k = 0; k < count; ++k, packed += rows) {
+    const double* root = roots.root + first * groups + roots.group[k];
+    if (chosen[k] < 0) {
+      for (Index i = 0; i < rows; ++i) packed[i] = root[i * groups];
+      continue;
+    }
+    const T* x = X.data + first * X.row_stride + chosen[k] * X.column_stride;
+    const double centre = shift[k];
+    if (groups == 1) {
+#pragma omp simd
+      for (Index i = 0; i < rows; ++i) packed[i] = root[i] * (x[i] - centre);
+    } else {
+      for (Index i = 0; i < rows; ++i) packed[i] = root[i * groups] * (x[i] - centre);
+    }
   }
 }
 
 }  // namespace
 
 template <class T>
-bool correlations(const Table<T>& X, const double* shift, const double* v, Index count, double* out,
-                  Stop& stop) {
-  const Index n = X.rows, d = X.columns;
+bool correlations(const Table<T>& X, const Index* chosen, Index columns, const double* shift, const double* v,
+                  Index count, double* out, Stop& stop) {
+  const Index n = X.rows, d = columns;
   const Index chunks = std::clamp<Index>(n / kChunkRows, 1, kMostChunks);
   const Index tiles = std::max<Index>((d + kTileColumns - 1) / kTileColumns, 1);
   std::vector<double> partial(static_cast<std::size_t>(chunks - 1) * count * d);
@@ -123,10 +137,10 @@ bool correlations(const Table<T>& X, const double* shift, const double* v, Index
       const Index first = cut(n, chunks, chunk), last = cut(n, chunks, chunk + 1);
       const Index from = cut(d, tiles, tile), to = cut(d, tiles, tile + 1);
       for (Index k = 0; k < count; ++k) {
-        if (X.column_stride == 1)
+        if (!chosen && X.column_stride == 1)
           correlate_rows(X, shift, v + k * n, first, last, from, to, sum + k * d + from);
         else
-          correlate_columns(X, shift, v + k * n, first, last, from, to, sum + k * d + from);
+          correlate_columns(X, chosen, shift, v + k * n, first, last, from, to, sum + k * d + from);
       }
     }
   }
@@ -164,35 +178,43 @@ bool combination(const Table<T>& X, const Index* chosen, Index count, const doub
 }
 
 template <class T>
-bool gram_rows(const Table<T>& X, const double* share, const Index* chosen, Index old, Index count,
+bool gram_rows(const Table<T>& X, const RowRoots& roots, const Index* chosen, Index old, Index count,
                const double* shift, double* gram, Stop& stop) {
   const Index n = X.rows, fresh = count - old, entries = fresh * count;
   const Index chunks = std::clamp<Index>(
       std::min(n / kPackedRows, kPartialEntries / std::max<Index>(entries, 1)), 1, kMostChunks);
   const Index tiles = std::max<Index>((fresh + kGramTile - 1) / kGramTile, 1);
-  const int team = team_size(chunks * tiles, n * entries > kMultiplied);
+  // Tiles in one group are multiplied from one packing; more groups than these leave threads nothing to win.
+  const Index groups = std::min(tiles, (kGramTasks + chunks - 1) / chunks);
+  const int team = team_size(chunks * groups, n * entries > kMultiplied);
   std::vector<double> partial(static_cast<std::size_t>((chunks - 1) * entries), 0.0);
   std::vector<double> buffers(static_cast<std::size_t>(team * kPackedRows * count));
   std::fill_n(gram, entries, 0.0);
   std::atomic<bool> stopped{false};
   blas::SingleThreaded single;
+  const bool by_rows = X.column_stride == 1;
+  char left_form = by_rows ? 'N' : 'T', right_form = by_rows ? 'T' : 'N';
 #pragma omp parallel for collapse(2) schedule(dynamic) num_threads(team)
   for (Index chunk = 0; chunk < chunks; ++chunk) {
-    for (Index tile = 0; tile < tiles; ++tile) {
+    for (Index group = groups - 1; group >= 0; --group) {  // the longest first
       double* packed = buffers.data() + omp_get_thread_num() * kPackedRows * count;
       double* sum = chunk == 0 ? gram : partial.data() + (chunk - 1) * entries;
-      const Index from = cut(fresh, tiles, tile), to = cut(fresh, tiles, tile + 1),
-                  end = cut(n, chunks, chunk + 1);
+      const Index first_tile = cut(tiles, groups, group), last_tile = cut(tiles, groups, group + 1),
+                  width = old + cut(fresh, tiles, last_tile), end = cut(n, chunks, chunk + 1);
       for (Index first = cut(n, chunks, chunk); first < end && !stopped; first += kPackedRows) {
         const Index last = std::min(end, first + kPackedRows);
-        pack(X, share, chosen, old + to, shift, first, last, packed);
-        char plain = 'N', transposed = 'T';
-        int left = static_cast<int>(old + to), right = static_cast<int>(to - from);  // the rest by symmetry
-        int rows = static_cast<int>(last - first), stride = static_cast<int>(count);
-        double one = 1.0;
-        blas::dgemm(&plain, &transposed, &left, &right, &rows, &one, packed, &left, packed + old + from,
-                    &left, &one, sum + from * count, &stride);
-        if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
+        pack(X, roots, chosen, width, shift, first, last, packed);
+        for (Index tile = first_tile; tile < last_tile; ++tile) {
+          const Index from = cut(fresh, tiles, tile), to = cut(fresh, tiles, tile + 1);
+          int left = static_cast<int>(old + to), right = static_cast<int>(to - from);  // the rest by symmetry
+          int rows = static_cast<int>(last - first), stride = static_cast<int>(count);
+          int packed_stride = by_rows ? static_cast<int>(width) : rows;
+          double one = 1.0;
+          blas::dgemm(&left_form, &right_form, &left, &right, &rows, &one, packed, &packed_stride,
+                      packed + (old + from) * (by_rows ? 1 : rows), &packed_stride, &one, sum + from * count,
+                      &stride);
+          if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
+        }
       }
     }
   }
@@ -203,15 +225,17 @@ bool gram_rows(const Table<T>& X, const double* share, const Index* chosen, Inde
   return !stopped;
 }
 
-template bool correlations(const Table<double>&, const double*, const double*, Index, double*, Stop&);
-template bool correlations(const Table<float>&, const double*, const double*, Index, double*, Stop&);
+template bool correlations(const Table<double>&, const Index*, Index, const double*, const double*, Index,
+                           double*, Stop&);
+template bool correlations(const Table<float>&, const Index*, Index, const double*, const double*, Index,
+                           double*, Stop&);
 template bool combination(const Table<double>&, const Index*, Index, const double*, const double*, double*,
                           Stop&);
 template bool combination(const Table<float>&, const Index*, Index, const double*, const double*, double*,
                           Stop&);
-template bool gram_rows(const Table<double>&, const double*, const Index*, Index, Index, const double*,
+template bool gram_rows(const Table<double>&, const RowRoots&, const Index*, Index, Index, const double*,
                         double*, Stop&);
-template bool gram_rows(const Table<float>&, const double*, const Index*, Index, Index, const double*,
+template bool gram_rows(const Table<float>&, const RowRoots&, const Index*, Index, Index, const double*,
                         double*, Stop&);
 
 }  // namespace sixfold

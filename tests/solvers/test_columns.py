@@ -101,10 +101,10 @@ def test_a_budget_that_has_ended_interrupts_every_loop():
 def test_native_loops_check_their_arguments():
     X, flag = np.ones((5, 3)), np.zeros(1, dtype=np.int32)
     with pytest.raises(ValueError, match="one entry a row"):
-        core.correlations(X, np.zeros(3), np.ones((1, 4)), np.empty((1, 3)), np.inf, flag)
+        core.correlations(X, None, np.zeros(3), np.ones((1, 4)), np.empty((1, 3)), np.inf, flag)
     strided, chosen = np.ones((10, 6))[::2, ::2], np.array([3])
     with pytest.raises(ValueError, match="contiguous along an axis"):
-        core.correlations(strided, np.zeros(3), np.ones((1, 5)), np.empty((1, 3)), np.inf, flag)
+        core.correlations(strided, None, np.zeros(3), np.ones((1, 5)), np.empty((1, 3)), np.inf, flag)
     with pytest.raises(ValueError, match="does not exist"):
         core.combination(X, chosen, np.zeros(1), np.ones(1), np.empty(5), np.inf, flag)
     with pytest.raises(ValueError, match="must be square"):

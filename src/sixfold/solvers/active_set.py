@@ -89,15 +89,15 @@ def descend(
     epochs: int,
     goal: float,
     budget: Budget,
-) -> None:
-    """Run coordinate descent in place until nothing moves by more than the goal.
+) -> bool:
+    """Run coordinate descent in place; true if nothing moved by more than the goal in the end.
 
     Raises
     ------
     Interrupted
         If the budget ended; w is then better than before, and slope fits it.
     """
-    finished, _ = core.descend_gram(
+    finished, used = core.descend_gram(
         gram,
         slope,
         w,
@@ -111,6 +111,7 @@ def descend(
     )
     if not finished:
         raise Interrupted
+    return bool(used < epochs)
 
 
 def polish(gram: Array, w: Array, slope: Array, rule: Rule, budget: Budget) -> None:

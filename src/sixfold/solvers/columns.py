@@ -82,8 +82,11 @@ class Residuals(ABC):
     """Some columns, on which coordinate descent keeps residuals up to date."""
 
     @abstractmethod
-    def descend(self, r: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
-        """Lower the objective in w, with residuals r at w; true if the budget did not end."""
+    def descend(self, v: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
+        """Lower the objective in w, with residuals v times q at w; true if the budget did not end.
+
+        The residuals sum to zero under q where the columns are centred.
+        """
 
 
 def make_columns(X: Any, weight: Array | None, centred: bool) -> Columns:
@@ -123,14 +126,14 @@ class DenseColumns(Columns):
         d = self.X.shape[1]
         out = np.empty((V.shape[0], d))
         shift = np.zeros(d) if shift is None else shift
-        _finish(core.correlations(self.X, shift, V, out, budget.seconds_left, budget.flag))
+        finish(core.correlations(self.X, None, shift, V, out, budget.seconds_left, budget.flag))
         return out
 
     def combine(self, w: Array, budget: Budget) -> Array:
         """Return sum_j w_j (x_ij - m_j), reading the columns with a weight only."""
         used = np.flatnonzero(w)
         out = np.empty(self.X.shape[0])
-        _finish(
+        finish(
             core.combination(self.X, used, self.mean[used], w[used], out, budget.seconds_left, budget.flag)
         )
         return out
@@ -143,13 +146,8 @@ class DenseColumns(Columns):
         """
         if 3 * old < 2 * len(ids) <= 2 * MOST_AT_ONCE:
             return self._whole_gram(ids, budget)[old:]
-        out = np.empty((len(ids) - old, len(ids)))
-        _finish(
-            core.gram_rows(
-                self.X, self.share, ids, old, self.mean[ids], out, budget.seconds_left, budget.flag
-            )
-        )
-        return out
+        root, group = np.sqrt(self.share)[:, None], np.zeros(len(ids), dtype=np.int64)
+        return weighted_gram_rows(self.X, root, group, ids, old, self.mean[ids], budget)
 
     def _whole_gram(self, ids: Array, budget: Budget) -> Array:
         size = len(ids) + 1
@@ -158,7 +156,7 @@ class DenseColumns(Columns):
         X = self.X.take(ids, axis=1) if self.X.flags.c_contiguous else np.ascontiguousarray(self.X.T[ids].T)
         even = np.ptp(self.share) == 0.0
         weight = None if even else self.share
-        _finish(core.moments(X, none, weight, self.mean[ids], None, out, budget.seconds_left, budget.flag))
+        finish(core.moments(X, none, weight, self.mean[ids], None, out, budget.seconds_left, budget.flag))
         gram = out[:-1, :-1]
         return gram * self.share[0] if even else gram
 
@@ -169,18 +167,19 @@ class DenseColumns(Columns):
     def take(self, ids: Array) -> Residuals:
         """Return a copy of some columns; all columns of a table in column order are not copied."""
         whole = len(ids) == self.X.shape[1] and self.X.strides[0] == self.X.itemsize
-        return _DenseResiduals(
+        return DenseResiduals(
             self.X if whole else np.asfortranarray(self.X[:, ids]), self.share, self.mean[ids]
         )
 
 
-class _DenseResiduals(Residuals):
+class DenseResiduals(Residuals):
+    """Columns of an array in column order."""
+
     def __init__(self, X: Array, share: Array, mean: Array) -> None:
         self.X, self.share, self.mean = X, share, mean
         self.curvature = _variances(X, share, mean)
 
-    def descend(self, r: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
-        v = self.share * r
+    def descend(self, v: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
         finished: bool
         finished, _ = core.descend_columns(
             self.X,
@@ -239,16 +238,17 @@ class SparseColumns(Columns):
 
     def take(self, ids: Array) -> Residuals:
         """Return a copy of some columns."""
-        return _SparseResiduals(self.X[:, ids], self.share, self.mean[ids])
+        return SparseResiduals(self.X[:, ids], self.share, self.mean[ids])
 
 
-class _SparseResiduals(Residuals):
+class SparseResiduals(Residuals):
+    """Compressed columns."""
+
     def __init__(self, X: Any, share: Array, mean: Array) -> None:
         self.X, self.share, self.mean = X, share, mean
         self.curvature = _mean_squares(X, share) - mean**2
 
-    def descend(self, r: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
-        v = self.share * r
+    def descend(self, v: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
         finished: bool
         finished, _, _ = core.descend_sparse_columns(
             self.X.data,
@@ -267,6 +267,15 @@ class _SparseResiduals(Residuals):
         return finished
 
 
+def weighted_gram_rows(
+    X: Array, root: Array, group: Array, ids: Array, old: int, shift: Array, budget: Budget
+) -> Array:
+    """Return sum_i a_ij a_il for j in ids[old:], l in ids, where a_ij = root[i, group[j]] (x_ij - shift_j)."""
+    out = np.empty((len(ids) - old, len(ids)))
+    finish(core.gram_rows(X, root, group, ids, old, shift, out, budget.seconds_left, budget.flag))
+    return out
+
+
 def _variances(X: Array, share: Array, mean: Array) -> Array:
     parts = [slice(k, k + SQUARED_AT_ONCE) for k in range(0, X.shape[1], SQUARED_AT_ONCE)]
     return np.concatenate([share @ np.square(X[:, part] - mean[part]) for part in parts])
@@ -277,6 +286,7 @@ def _mean_squares(X: Any, share: Array) -> Array:
     return np.asarray(share @ squares, dtype=np.float64)
 
 
-def _finish(finished: bool) -> None:
+def finish(finished: bool) -> None:
+    """Raise :class:`Interrupted` if a loop says that it has not finished."""
     if not finished:
         raise Interrupted

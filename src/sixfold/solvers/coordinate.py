@@ -36,6 +36,7 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks, MemoryBlocks
 from sixfold.risk.problem import Problem
+from sixfold.solvers import proximal_newton
 from sixfold.solvers.active_set import Rule, WorkingSet, descend, polish, solve_semidefinite
 from sixfold.solvers.base import Solution
 from sixfold.solvers.columns import Interrupted, make_columns
@@ -81,8 +82,12 @@ class CoordinateDescent:
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
-        if problem.loss.name != "squared":
-            return f"it minimises the squared loss only, not {problem.loss.name!r}"
+        if problem.loss.name == "squared":
+            return None
+        if not (problem.loss.smooth and np.isfinite(problem.loss.curvature_bound)):
+            return f"it needs a loss of bounded curvature, which {problem.loss.name!r} is not"
+        if not problem.penalised:
+            return "without a penalty it minimises the squared loss only"
         return None
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
@@ -92,6 +97,11 @@ class CoordinateDescent:
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         """Minimise the problem, one target after the other."""
         X, y, weight = _gather(blocks)
+        if problem.loss.name != "squared":
+            w, b, certificate = proximal_newton.minimise(
+                problem, X, y, weight, problem.n_scores(blocks), budget
+            )
+            return Solution(w, b, certificate, "coordinate descent", len(budget.history))
         search = _Search(problem, X, y, weight, budget)
         try:
             search.begin()
@@ -202,7 +212,7 @@ class _Search:
     def _lower_on_residuals(self, ids: Array, w: Array, r: Array, goal: float) -> None:
         part, rule = w[ids], self.rule
         moves = (rule.l1, rule.l2, rule.positive, RESIDUAL_EPOCHS, goal / len(ids))
-        finished = self.columns.take(ids).descend(r, part, moves, self.budget)
+        finished = self.columns.take(ids).descend(self.columns.share * r, part, moves, self.budget)
         w[ids] = part
         if not finished:
             raise Interrupted
