@@ -51,8 +51,7 @@ class PerfectSeparation(InputError):  # noqa: N818 - the name of the phenomenon
     Attributes
     ----------
     direction : tuple of ndarray, or None
-        (w, b) of shape (columns, scores) and (scores,): no row is on its wrong side, and some are on its
-        right side.
+        (w, b) of shape (columns, scores) and (scores,): no row is on its wrong side, some are on its right.
     columns : tuple of str
         The columns that do it.
     kind : {"complete", "quasi-complete"}

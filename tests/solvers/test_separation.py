@@ -198,6 +198,19 @@ def test_a_class_that_no_row_has_separates_quasi_completely():
     assert found.b[1] < min(found.b[0], found.b[2])
 
 
+def test_a_model_that_separates_is_taken_as_it_is_and_another_is_not():
+    X, y = np.array([[0.0], [1.0], [2.0]]), np.array([-1.0, 1.0, 1.0])
+    model = np.array([[7.0]]), np.array([-1.0])
+    found = separate(problem("logistic"), blocks(X, y), Budget(), start=model)
+    assert (found.kind, found.w[0, 0], found.b[0]) == ("complete", 7.0, -1.0)
+    found = separate(problem("logistic"), blocks(X, -y), Budget(), start=model)
+    assert found.w[0, 0] < 0.0
+
+
+def test_one_class_of_a_softmax_leaves_nothing_to_separate():
+    assert separation(np.array([[1.0], [2.0]]), np.array([0, 0]), "softmax").kind == "overlap"
+
+
 def test_rows_of_weight_zero_do_not_count():
     X = np.array([[0.0], [1.0], [2.0], [0.5]])
     y = np.array([-1, -1, 1, 1])

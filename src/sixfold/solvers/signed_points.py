@@ -51,6 +51,8 @@ class SignedPoints:
     ----------
     labels : ndarray of shape (rows,)
         -1 and +1, or classes.
+    signs : bool
+        Which of the two.
     classes : int
         1 for signs.
     dimensions : int
@@ -65,10 +67,10 @@ class SignedPoints:
         self, problem: Problem, blocks: Blocks, budget: Budget, target: int = 0, spread: bool = True
     ) -> None:
         self.blocks, self.budget, self.intercept = blocks, budget, problem.fit_intercept
-        classes = problem.loss.labels == "class"
-        self.classes = problem.n_scores(blocks) if classes else 1
-        y = np.concatenate(list(blocks.map(lambda block: block.y[:, 0 if classes else target])))
-        self.labels = y.astype(np.intp) if classes else np.sign(y).astype(np.float64)
+        self.signs = problem.loss.labels != "class"
+        self.classes = 1 if self.signs else problem.n_scores(blocks)
+        y = np.concatenate(list(blocks.map(lambda block: block.y[:, target if self.signs else 0])))
+        self.labels = np.sign(y).astype(np.float64) if self.signs else y.astype(np.intp)
         self.counts = np.concatenate(list(blocks.map(_counts)))
         self.center, factor = column_spread(problem, blocks)
         self.unit = 1.0 / np.sqrt(factor)
@@ -142,7 +144,7 @@ class SignedPoints:
         sides = np.zeros((points.size, self.classes))
         sides[place, self.labels[row]] = 1.0
         sides[place, other] -= 1.0
-        return (z[:, :, None] * sides[:, None, :]).reshape(points.size, -1)
+        return (z[:, :, None] * sides[:, None, :]).reshape(points.size, self.dimensions)
 
     def margins(self, v: Array) -> Array:
         """Return p.v for every point, of shape (rows, classes); infinite where there is no point."""
@@ -150,7 +152,7 @@ class SignedPoints:
 
     def there(self) -> Array:
         """Return which points there are, of shape (rows, classes): no row is compared with its own class."""
-        if self.classes == 1:
+        if self.signs:
             return self.counts[:, None]
         return self.counts[:, None] & (self.labels[:, None] != np.arange(self.classes))
 
