@@ -198,7 +198,7 @@ class LogisticRegression(LinearClassifier):
         # Where the likelihood has a maximum, Newton's last step is tiny; on the way to infinity it moves
         # scores by 1.
         if solution.details.get("last_move", np.inf) > CALM and budget.seconds_left > 0:
-            found = separate(problem, blocks, budget)
+            found = separate(problem, blocks, budget, start=(solution.w, solution.b))
             if found.kind in ("complete", "quasi-complete"):
                 return self._separated(found, solution, problem, data, budget)
         if solution.certificate.converged:

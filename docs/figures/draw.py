@@ -1,0 +1,150 @@
+"""Draws the figures of the documentation: ``python docs/figures/draw.py`` (needs matplotlib)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+
+from sixfold import ERMClassifier, LinearSVC, LogisticRegression, Perceptron
+from sixfold.data.examples import load_example
+from sixfold.risk.losses import LOSSES
+
+HERE = Path(__file__).parent
+BLUE, ORANGE, GREEN, GREY = "#2f6db3", "#d9772b", "#3a8f5c", "#666666"
+STYLE = {
+    "figure.figsize": (9.0, 3.6),
+    "figure.constrained_layout.use": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11,
+    "font.size": 10,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "sixfold",
+}
+
+
+def two_clouds(gap: float, seed: int = 3) -> tuple[Any, Any]:
+    """Return two clouds of points in the plane, labels 0 and 1."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(60, 2))
+    y = np.repeat([0, 1], 30)
+    X[y == 1] += gap
+    return X, y
+
+
+def scatter(axes: Any, X: Any, y: Any, classes: int = 2) -> None:
+    """Draw points, one colour and marker a class."""
+    for label, colour, marker in zip(range(classes), (BLUE, ORANGE, GREEN), "osD", strict=False):
+        axes.scatter(
+            *X[y == label].T, s=22, c=colour, marker=marker, edgecolor="white", linewidth=0.5, zorder=3
+        )
+
+
+def line(axes: Any, w: Any, b: float, level: float = 0.0, **style: Any) -> None:
+    """Draw w.x + b = level across the axes without changing their limits."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    x = np.array([left, right])
+    axes.plot(x, (level - b - w[0] * x) / w[1], **style)
+    axes.set(xlim=(left, right), ylim=(low, high))
+
+
+def logistic_regression() -> None:
+    """Draw class probabilities in the plane, and how the certified gap falls."""
+    example = load_example("iris")
+    X, names = example.X[:, 2:], np.unique(example.y)
+    y = np.searchsorted(names, example.y)
+    model = LogisticRegression().fit(X, y)
+    figure, (left, right) = plt.subplots(1, 2)
+    grid = np.stack(np.meshgrid(np.linspace(0.5, 7.3, 300), np.linspace(-0.1, 2.8, 300)), axis=-1)
+    p = model.predict_proba(grid.reshape(-1, 2)).reshape(300, 300, 3)
+    colours = np.array([mpl.colors.to_rgb(colour) for colour in (BLUE, ORANGE, GREEN)])
+    left.imshow(1.0 - 0.45 * (1.0 - p @ colours), extent=(0.5, 7.3, -0.1, 2.8), origin="lower", aspect="auto")
+    scatter(left, X, y, 3)
+    left.set(
+        xlabel=example.columns[2], ylabel=example.columns[3], title="Iris: probabilities mix the colours"
+    )
+    example = load_example("breast cancer")
+    for solver, colour in (("newton", BLUE), ("lbfgs", GREEN), ("gd", ORANGE)):
+        fitted = LogisticRegression(solver=solver, max_iter=20_000).fit(example.X, example.y)
+        gap = [max(record.gap / fitted.certificate_.scale, 1e-12) for record in fitted.history_]
+        right.loglog(np.arange(1, len(gap) + 1), gap, color=colour, label=solver)
+    right.axhline(1e-6, color=GREY, linewidth=0.8, linestyle=":")
+    right.set(
+        xlabel="iteration", ylabel="certified gap", title="Breast cancer, unscaled: history_ of three solvers"
+    )
+    right.legend(frameon=False)
+    save(figure, "logistic-regression")
+
+
+def perceptron() -> None:
+    """Draw a separating plane with its margin, and the proof that there is none."""
+    figure, (left, right) = plt.subplots(1, 2)
+    X, y = two_clouds(4.0)
+    model = Perceptron().fit(X, y)
+    scatter(left, X, y)
+    line(left, model.coef_[0], model.intercept_[0], color="black")
+    left.set_title(f"Separated after {model.mistakes_} mistakes")
+    X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    y = np.array([0, 0, 1, 1])
+    proof = Perceptron().fit(X, y).proof_
+    for label, colour in ((0, BLUE), (1, ORANGE)):
+        right.plot(*X[y == label].T, color=colour, alpha=0.5)
+        own = y[proof.rows] == label
+        point = proof.weights[own] @ X[proof.rows[own]] / proof.weights[own].sum()
+    scatter(right, X, y)
+    right.scatter(*point, s=90, marker="*", color="black", zorder=4)
+    right.set_title("Exclusive or: the star is in both hulls")
+    right.margins(0.15)
+    save(figure, "perceptron")
+
+
+def support_vectors() -> None:
+    """Draw soft and hard margins with the rows they rest on."""
+    figure, axes = plt.subplots(1, 2, sharey=True)
+    X, y = two_clouds(4.0)
+    for ax, C in zip(axes, (0.02, np.inf), strict=True):
+        model = LinearSVC(C=C, loss="hinge").fit(X, y)
+        scatter(ax, X, y)
+        ax.scatter(*X[model.support_].T, s=90, facecolor="none", edgecolor="black", linewidth=0.9, zorder=4)
+        for level, style in ((-1.0, "--"), (0.0, "-"), (1.0, "--")):
+            line(
+                ax, model.coef_[0], model.intercept_[0], level, color="black", linestyle=style, linewidth=1.0
+            )
+        ax.set_title(f"C = {C:g}: margin {model.margin_:.2f}, {model.support_.size} support vectors")
+    save(figure, "linear-svm")
+
+
+def losses() -> None:
+    """Draw the losses of the margin, and what they make of one outlier."""
+    figure, (left, right) = plt.subplots(1, 2)
+    margin = np.linspace(-2.0, 3.0, 400)
+    names = ("squared", "logistic", "perceptron", "hinge", "squared_hinge")
+    for name, colour in zip(names, (GREY, BLUE, GREEN, ORANGE, "#8a5fb0"), strict=True):
+        left.plot(margin, LOSSES[name].value(margin, np.ones_like(margin)), color=colour, label=name)
+    left.set(xlabel="y s", ylabel="loss", ylim=(-0.1, 3.5), title="What a score costs")
+    left.legend(frameon=False)
+    X, y = two_clouds(3.0)
+    X[-1] = [14.0, 4.0]  # far on its own side, which the squared loss holds against it
+    scatter(right, X, y)
+    for name, colour in (("squared", GREY), ("logistic", BLUE), ("hinge", ORANGE)):
+        model = ERMClassifier(name, alpha=1e-3).fit(X, y)
+        line(right, model.coef_[0], model.intercept_[0], color=colour, label=name)
+    right.set_title("One far row pulls the squared loss")
+    right.legend(frameon=False, loc="lower right")
+    save(figure, "losses")
+
+
+def save(figure: Any, name: str) -> None:
+    """Write the figure as SVG, the same bytes every time."""
+    figure.savefig(HERE / f"{name}.svg", metadata={"Date": None})
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    with mpl.rc_context(STYLE):
+        for draw in (logistic_regression, perceptron, support_vectors, losses):
+            draw()
