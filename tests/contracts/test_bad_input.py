@@ -9,19 +9,50 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.base import is_classifier
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
-from sixfold import ERMRegressor, LinearRegression
+from sixfold import ERMClassifier, ERMRegressor, LinearRegression
 from sixfold.errors import IncompatibleError, InputError, RankWarning
 from sixfold.learners.registry import LEARNERS
+from sixfold.solvers.base import missing_methods
 from sixfold.solvers.registry import all_solvers
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(10, 3))
 Y = X @ [1.0, 2.0, -1.0] + 0.1 * RNG.normal(size=10)
+LABELS = np.where(Y - np.median(Y) > 0, "tall", "short")
 NAMES = ["age", "height", "weight"]
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+every_regressor = pytest.mark.parametrize(
+    "learner", [one for one in LEARNERS if one.task == "regression"], ids=lambda learner: learner.name
+)
+
+
+def target(learner):
+    """Return what the learner predicts: numbers or labels."""
+    return Y if learner.task == "regression" else LABELS
+
+
+def learner_for(solver):
+    """Return the first learner with a problem that this solver minimises."""
+    learners = (
+        LinearRegression(),
+        LinearRegression(penalty="l1"),
+        ERMRegressor("absolute"),
+        ERMClassifier("logistic"),
+        ERMClassifier("hinge"),
+        ERMClassifier("softmax"),
+    )
+    for learner in learners:
+        problem = learner._problem(1.0)
+        if missing_methods(solver, problem) is None and solver.objection(problem) is None:
+            return learner.set_params(solver=solver.name)
+    raise AssertionError(f"{solver.name} minimises nothing")
+
+
+every_solver = pytest.mark.parametrize("solver", all_solvers(), ids=lambda solver: solver.name)
 
 
 def refuses(sentence, kind=InputError):
@@ -59,29 +90,46 @@ TABLES = (pandas, polars, lazy, arrow)
 
 @every_learner
 @pytest.mark.parametrize(
-    ("table", "target", "sentence"),
+    ("table", "rows", "sentence"),
     [
-        (X[:0], Y[:0], "Found array with 0 sample(s) (shape=(0, 3))"),
-        (X[:0], Y[:0], "The table is empty: pass at least one row."),
-        (X[:, :0], Y, "The table has no columns: pass at least one."),
-        (X[:, 0], Y, "X has shape (10,). Reshape your data: X.reshape(-1, 1) if it is one column"),
-        (X[:, :, None], Y, "Found array with dim 3"),
-        ([[1.0, 2.0], [3.0]], [1.0, 2.0], "The rows are not all of one length"),
-        (3.0, Y, "X is 3.0, of type float. Pass a table: rows of numbers."),
-        (None, Y, "X is None, of type NoneType. Pass a table: rows of numbers."),
-        ({"a": [1.0]}, Y, "X is {'a': [1.0]}, of type dict. Pass a table: rows of numbers."),
-        (X, None, "requires y to be passed, but the target y is None. Pass the values to learn."),
-        (X, Y[:5], "X has 10 rows, y has 5. Pass one target a row."),
-        (X, Y[:, None, None], "y has shape (10, 1, 1). Pass one value a row"),
-        (X, 1.0, "y has shape (). Pass one value a row"),
-        (X, sp.csr_array(Y[:, None]), "y is sparse, but targets are kept dense. Pass y.toarray()."),
-        (X + 1j, Y, "Complex data not supported: X holds complex numbers. Pass real ones."),
-        (X, Y + 1j, "Complex data not supported: y holds complex numbers. Pass real ones."),
+        (X[:0], 0, "Found array with 0 sample(s) (shape=(0, 3))"),
+        (X[:0], 0, "The table is empty: pass at least one row."),
+        (X[:, :0], 10, "The table has no columns: pass at least one."),
+        (X[:, 0], 10, "X has shape (10,). Reshape your data: X.reshape(-1, 1) if it is one column"),
+        (X[:, :, None], 10, "Found array with dim 3"),
+        ([[1.0, 2.0], [3.0]], 2, "The rows are not all of one length"),
+        (3.0, 10, "X is 3.0, of type float. Pass a table: rows of numbers."),
+        (None, 10, "X is None, of type NoneType. Pass a table: rows of numbers."),
+        ({"a": [1.0]}, 10, "X is {'a': [1.0]}, of type dict. Pass a table: rows of numbers."),
+        (X + 1j, 10, "Complex data not supported: X holds complex numbers. Pass real ones."),
+        (X, 5, "X has 10 rows, y has 5. Pass one target a row."),
     ],
 )
-def test_what_is_no_table_with_a_target_is_refused(learner, table, target, sentence):
+def test_what_is_no_table_is_refused(learner, table, rows, sentence):
     with refuses(sentence):
-        learner.make().fit(table, target)
+        learner.make().fit(table, target(learner)[:rows])
+
+
+@every_learner
+def test_nothing_to_learn_is_refused(learner):
+    with refuses("requires y to be passed, but the target y is None. Pass the values to learn."):
+        learner.make().fit(X, None)
+
+
+@every_regressor
+@pytest.mark.parametrize(
+    ("numbers", "sentence"),
+    [
+        (Y[:, None, None], "y has shape (10, 1, 1). Pass one value a row"),
+        (1.0, "y has shape (). Pass one value a row"),
+        (sp.csr_array(Y[:, None]), "y is sparse, but targets are kept dense. Pass y.toarray()."),
+        (Y + 1j, "Complex data not supported: y holds complex numbers. Pass real ones."),
+    ],
+    ids=["three axes", "one number", "sparse", "complex"],
+)
+def test_what_is_no_column_of_numbers_is_refused(learner, numbers, sentence):
+    with refuses(sentence):
+        learner.make().fit(X, numbers)
 
 
 def test_several_targets_are_refused_where_one_is_predicted():
@@ -96,7 +144,7 @@ def test_a_target_with_a_second_axis_is_used_with_a_warning_that_points_here():
     assert model.coef_.shape == (3,)
 
 
-@every_learner
+@every_regressor
 @pytest.mark.parametrize("weight", [None, [0.0, 3.0]])
 def test_one_row_that_counts_is_repeated_and_said_so(learner, weight):
     rows = slice(0, 1) if weight is None else slice(0, 2)
@@ -118,19 +166,18 @@ def test_the_first_value_that_is_not_finite_is_named(learner, kind, value, word)
     column = "height" if kind in TABLES else "x1"
     sentence = f"2 such values, the first in row 4 of column '{column}' (number 1), counted from 0."
     with refuses(sentence) as caught:
-        learner.make().fit(table, Y)
+        learner.make().fit(table, target(learner))
     assert str(caught.value).startswith(f"Input X contains {word}")
 
 
-@pytest.mark.parametrize("solver", [solver.name for solver in all_solvers()])
+@every_solver
 def test_no_solver_overlooks_a_value_that_is_not_finite(solver):
-    learner = ERMRegressor("absolute") if solver == "interior_point" else LinearRegression()
-    learner.set_params(solver=solver)
-    if solver == "coordinate":
-        learner.set_params(penalty="l1")
-    for table, target in [(changed(X, (4, 1), np.nan), Y), (X, changed(Y, 3, np.inf))]:
-        with refuses("in row"):
-            learner.fit(table, target)
+    learner = learner_for(solver)
+    with refuses("in row 4 of column 'x1'"):
+        learner.fit(changed(X, (4, 1), np.nan), LABELS if is_classifier(learner) else Y)
+    if not is_classifier(learner):
+        with refuses("in row 3"):
+            learner.fit(X, changed(Y, 3, np.inf))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +201,7 @@ def test_masked_entries_are_missing():
         LinearRegression().fit(np.ma.masked_array(X, np.arange(30).reshape(10, 3) == 13), Y)
 
 
-@every_learner
+@every_regressor
 def test_a_value_of_y_that_is_not_finite_is_named(learner):
     with refuses("Input y contains NaN: in row 3, counted from 0."):
         learner.make().fit(X, changed(Y, 3, np.nan))
@@ -162,7 +209,7 @@ def test_a_value_of_y_that_is_not_finite_is_named(learner):
 
 @every_learner
 def test_rows_to_predict_for_are_looked_at_too(learner):
-    model = learner.make().fit(pandas(X), Y)
+    model = learner.make().fit(pandas(X), target(learner))
     with refuses("Input X contains NaN: in row 2 of column 'weight' (number 2), counted from 0."):
         model.predict(pandas(changed(X, (2, 2), np.nan)))
 
@@ -188,7 +235,7 @@ def text_table():
 @every_learner
 def test_a_text_column_is_named(learner, table, column):
     with refuses(f"column '{column}' (number 1, counted from 0) holds 'Bonn' in row 0. Turn categories into"):
-        learner.make().fit(table, Y)
+        learner.make().fit(table, target(learner))
 
 
 @pytest.mark.parametrize("kind", [lambda table: table, pl.from_pandas, pa.Table.from_pandas])
@@ -210,14 +257,12 @@ def test_text_for_a_target_is_refused():
 
 @pytest.mark.parametrize("factors", [(1e200, 1.0), (1.0, 1e200)], ids=["X", "y"])
 @pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, sp.csr_array])
-@pytest.mark.parametrize("solver", [solver.name for solver in all_solvers()])
+@every_solver
 def test_values_whose_squares_overflow_are_refused(solver, kind, factors):
-    learner = ERMRegressor("absolute") if solver == "interior_point" else LinearRegression()
-    learner.set_params(solver=solver)
-    if solver == "coordinate":
-        learner.set_params(penalty="l1")
+    learner = learner_for(solver)
+    y = LABELS if is_classifier(learner) else factors[1] * Y
     with refuses("so large that their squares (or cubes, with the cubed loss) overflow. Divide the columns"):
-        learner.fit(kind(factors[0] * X), factors[1] * Y)
+        learner.fit(kind(max(factors) * X if is_classifier(learner) else factors[0] * X), y)
 
 
 def test_values_that_overflow_are_refused_wide_cubed_and_in_batches_too():
@@ -237,20 +282,20 @@ def test_values_that_overflow_are_refused_wide_cubed_and_in_batches_too():
 
 @every_learner
 def test_another_number_of_columns_is_refused(learner):
-    model = learner.make().fit(X, Y)
+    model = learner.make().fit(X, target(learner))
     name = learner.name
     with refuses(
         f"X has 2 features, but {name} is expecting 3 features as input. Pass the columns of the fit"
     ):
         model.predict(X[:, :2])
     with refuses("X has 2 features"):
-        model.certificate_.verify(X[:, :2], Y)
+        model.certificate_.verify(X[:, :2], target(learner))
 
 
 @pytest.mark.parametrize("kind", TABLES)
 @every_learner
 def test_other_names_are_refused(learner, kind):
-    model = learner.make().fit(kind(X), Y)
+    model = learner.make().fit(kind(X), target(learner))
     renamed = pd.DataFrame(X, columns=["age", "height", "mass"])
     reordered = pd.DataFrame(X, columns=["height", "age", "weight"])
     for table, sentence in [
@@ -297,50 +342,61 @@ def test_two_columns_of_one_name_are_refused():
 )
 def test_weights_that_make_no_sense_are_refused(learner, weight, sentence):
     with refuses(sentence):
-        learner.make().fit(X, Y, sample_weight=weight)
+        learner.make().fit(X, target(learner), sample_weight=weight)
 
 
 # -- parameters --------------------------------------------------------------------------------------------
 
 
-@every_learner
+OUT_OF_RANGE = [
+    (
+        {"penalty": "ll2"},
+        "penalty='ll2' is not an option; did you mean 'l2'? The options are ",
+    ),
+    (
+        {"solver": "direkt"},
+        "solver='direkt' is not an option; did you mean 'direct'? The options are 'auto',",
+    ),
+    ({"C": 0}, "C=0 is out of range: a number above 0 is needed."),
+    ({"C": np.nan}, "C=nan is out of range: a number above 0 is needed."),
+    ({"C": "1"}, "C='1' is of type str: a number above 0 is needed."),
+    ({"on_separation": "ignore"}, "on_separation='ignore' is not an option"),
+    ({"multi_class": "crammer_singer"}, "multi_class='crammer_singer' is not an option"),
+    ({"alpha": -1}, "alpha=-1 is out of range: a finite number that is at least 0 is needed."),
+    ({"alpha": np.inf}, "alpha=inf is out of range: a finite number that is at least 0 is needed."),
+    ({"alpha": "1"}, "alpha='1' is of type str: a finite number that is at least 0 is needed."),
+    ({"tol": -1e-3}, "tol=-0.001 is out of range: a number that is at least 0 is needed."),
+    ({"tol": None}, "tol=None is of type NoneType: a number that is at least 0 is needed."),
+    ({"max_iter": 0}, "max_iter=0 is out of range: a whole number that is at least 1 or None is needed."),
+    (
+        {"max_iter": 2.5},
+        "max_iter=2.5 is of type float: a whole number that is at least 1 or None is needed.",
+    ),
+    ({"time_limit": 0}, "time_limit=0 is out of range: a number above 0 or None is needed."),
+    (
+        {"penalty": "elasticnet", "l1_ratio": 2},
+        "l1_ratio=2 is outside 0 to 1. 0 is the l2 penalty, 1 the l1",
+    ),
+    ({"penalty": "elasticnet", "l1_ratio": "a"}, "l1_ratio='a' is outside 0 to 1."),
+    ({"n_jobs": 0}, "n_jobs=0 is no number of threads. Use None or -1 for all of them."),
+    ({"fit_intercept": "no"}, "fit_intercept='no' is of type str: True or False is needed."),
+    ({"callbacks": print}, "is no sequence of callables. Pass a list, for instance [print]."),
+    ({"callbacks": ["print"]}, "callbacks=['print'] is no sequence of callables."),
+]
+
+
 @pytest.mark.parametrize(
-    ("parameters", "sentence"),
+    ("learner", "parameters", "sentence"),
     [
-        (
-            {"penalty": "ll2"},
-            "penalty='ll2' is not an option; did you mean 'l2'? The options are None, 'l2', 'l1'",
-        ),
-        (
-            {"solver": "direkt"},
-            "solver='direkt' is not an option; did you mean 'direct'? The options are 'auto',",
-        ),
-        ({"alpha": -1}, "alpha=-1 is out of range: a finite number that is at least 0 is needed."),
-        ({"alpha": np.inf}, "alpha=inf is out of range: a finite number that is at least 0 is needed."),
-        ({"alpha": "1"}, "alpha='1' is of type str: a finite number that is at least 0 is needed."),
-        ({"tol": -1e-3}, "tol=-0.001 is out of range: a number that is at least 0 is needed."),
-        ({"tol": None}, "tol=None is of type NoneType: a number that is at least 0 is needed."),
-        ({"max_iter": 0}, "max_iter=0 is out of range: a whole number that is at least 1 or None is needed."),
-        (
-            {"max_iter": 2.5},
-            "max_iter=2.5 is of type float: a whole number that is at least 1 or None is needed.",
-        ),
-        ({"time_limit": 0}, "time_limit=0 is out of range: a number above 0 or None is needed."),
-        (
-            {"penalty": "elasticnet", "l1_ratio": 2},
-            "l1_ratio=2 is outside 0 to 1. 0 is the l2 penalty, 1 the l1",
-        ),
-        ({"penalty": "elasticnet", "l1_ratio": "a"}, "l1_ratio='a' is outside 0 to 1."),
-        ({"n_jobs": 0}, "n_jobs=0 is no number of threads. Use None or -1 for all of them."),
-        ({"fit_intercept": "no"}, "fit_intercept='no' is of type str: True or False is needed."),
-        ({"callbacks": print}, "is no sequence of callables. Pass a list, for instance [print]."),
-        ({"callbacks": ["print"]}, "callbacks=['print'] is no sequence of callables."),
+        pytest.param(learner, parameters, sentence, id=f"{learner.name}-{parameters}")
+        for learner in LEARNERS
+        for parameters, sentence in OUT_OF_RANGE
+        if parameters.keys() <= learner.make().get_params().keys()
     ],
-    ids=lambda part: ",".join(f"{k}={v}" for k, v in part.items()) if isinstance(part, dict) else None,
 )
 def test_a_parameter_out_of_range_is_named(learner, parameters, sentence):
     with refuses(sentence):
-        learner.make(**parameters).fit(X, Y)
+        learner.make(**parameters).fit(X, target(learner))
 
 
 def test_positive_is_true_or_false():

@@ -6,17 +6,16 @@ whereas their figures are rounded at 1e-13: nothing has to be excused.
 
 import copy
 import pickle
-import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from sixfold.errors import CertificateError, RankWarning, StoppedEarly
+from contracts.certified import fit, fits, unnoticed
+from sixfold.errors import CertificateError
 from sixfold.learners.registry import LEARNERS
 from sixfold.risk.losses import LOSSES
-from sixfold.solvers.base import missing_methods
 from sixfold.solvers.registry import all_solvers
 
 COEFFICIENTS = np.array([1.5, -1.0, 2.0, 0.7, -0.4])
@@ -86,8 +85,8 @@ PENALTIES = (
 
 
 def settings():
-    """Go through every learner with every loss, penalty and solver that fit each other."""
-    for learner in LEARNERS:
+    """Go through every regressor with every loss, penalty and solver that fit each other."""
+    for learner in (learner for learner in LEARNERS if learner.task == "regression"):
         losses = [{}]
         if "loss" in learner.make().get_params():
             losses = [{"loss": name} for name, loss in LOSSES.items() if loss.labels == "real"]
@@ -97,20 +96,12 @@ def settings():
                 for solver in all_solvers():
                     parameters = {**loss, **penalty, "solver": solver.name, "max_iter": 50}
                     problem = learner.make(**parameters)._problem(1.0)
-                    if missing_methods(solver, problem) is None and solver.objection(problem) is None:
+                    if fits(solver, problem):
                         label = ",".join(str(value) for value in parameters.values())
                         yield pytest.param(learner, parameters, id=f"{learner.name}-{label}")
 
 
 SETTINGS = list(settings())
-
-
-def fit(learner, parameters, data):
-    with warnings.catch_warnings():
-        # First-order solvers need more than 50 passes here; their certificates are honest about it.
-        warnings.simplefilter("ignore", StoppedEarly)
-        warnings.simplefilter("ignore", RankWarning)
-        return learner.make(**parameters).fit(*data)
 
 
 def usable(parameters, data):
@@ -135,34 +126,13 @@ def test_a_fit_is_confirmed_from_the_data(learner, parameters, kind):
 TELLING = ("tall", "weights", "csr", "float32", "far from zero", "two targets")
 
 
-def changes(model):
-    """Go through copies of the model with one coefficient or intercept, unless zero, changed by 1e-3."""
-    for name in ("coef_", "intercept_"):
-        values = np.atleast_1d(getattr(model, name))
-        for place in np.ndindex(values.shape):
-            if values[place] != 0.0:
-                changed = values.copy()
-                changed[place] *= 1.001
-                other = copy.deepcopy(model)
-                setattr(other, name, changed.reshape(np.shape(getattr(model, name))))
-                yield f"{name}{list(place)}", other
-
-
 @pytest.mark.parametrize("kind", TELLING)
 @pytest.mark.parametrize(("learner", "parameters"), SETTINGS)
 def test_no_changed_coefficient_passes(learner, parameters, kind):
     data = DATA[kind]()
     if not usable(parameters, data):
         return
-    model = fit(learner, parameters, data)
-    passed = []
-    for what, other in changes(model):
-        try:
-            other.certificate_.verify(*data)
-            passed.append(what)
-        except CertificateError:
-            pass
-    assert not passed
+    assert not unnoticed(fit(learner, parameters, data), data)
 
 
 @pytest.mark.parametrize(("learner", "parameters"), SETTINGS)
@@ -180,6 +150,16 @@ def test_other_data_do_not_pass(learner, parameters):
             certificate.verify(*other)
 
 
+def example(learner):
+    """Return a table with numbers or labels, whatever the learner predicts."""
+    X, y = table()
+    if learner.task == "regression":
+        return X, y
+    labels = np.where(y > np.median(y), "high", "low")
+    labels[::5] = labels[::5][::-1]  # so that no plane separates the classes
+    return X, labels
+
+
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
 @pytest.mark.parametrize(
     "carry",
@@ -187,7 +167,7 @@ def test_other_data_do_not_pass(learner, parameters):
     ids=["copy", "deepcopy", "pickle"],
 )
 def test_a_certificate_travels_with_its_model(learner, carry):
-    data = table()
+    data = example(learner)
     model = learner.make().fit(*data)
     carried = carry(model)
     assert carried.certificate_ == model.certificate_
@@ -200,7 +180,7 @@ def test_a_certificate_travels_with_its_model(learner, carry):
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
 def test_a_clone_has_no_certificate_until_it_is_fitted(learner):
-    data = table()
+    data = example(learner)
     model = learner.make().fit(*data)
     cloned = clone(model)
     assert not hasattr(cloned, "certificate_")

@@ -241,13 +241,38 @@ class ERMClassifier(_Recipe, LinearClassifier):
     fit_intercept : bool, default=True
         Whether to fit b. It is never penalised.
     class_weight : dict, "balanced" or None, default=None
-        How much the rows of each class count.
+        How much the rows of each class count; "balanced" gives all classes the same total.
     solver : str, default="auto"
-        Any solver that fits the loss and the penalty; "gd", "sgd" and "minibatch" fit all. ``solver_`` says
-        what "auto" chose.
-    tol, max_iter, time_limit, callbacks, learning_rate, eta0, decay, power_t, average, shuffle, batch_size, \
-random_state, n_jobs
-        As in :class:`ERMRegressor`.
+        "direct" and "cg" (squared loss), "newton", "newton-cg" and "lbfgs" (smooth loss), "coordinate"
+        (absolute values in the penalty), "interior_point" and "dual_coordinate" (hinge), "gd", "sgd",
+        "minibatch" (everything). "auto" takes the first that fits; ``solver_`` says which.
+    tol : float, default=1e-6
+        Stop when the certified gap is below ``tol`` times the objective of the zero model.
+    max_iter : int, default=1000
+        Most iterations (epochs).
+    time_limit : float, default=None
+        Most seconds; the best model so far is kept.
+    callbacks : sequence of callables, default=None
+        Called with a record (iteration, seconds, objective, gap) after every iteration; True stops the fit.
+    learning_rate : {"auto", "constant", "decay", "invscaling"}, default="auto"
+        For "gd", "sgd", "minibatch": the step after t updates is ``eta0``, ``eta0 / (1 + decay t)`` or
+        ``eta0 / (t + 1)**power_t``.
+    eta0 : float, default=None
+        The first step; None finds one from the data.
+    decay : float, default=None
+        How fast "decay" falls; None takes one epoch as the unit of time.
+    power_t : float, default=0.5
+        The exponent of "invscaling".
+    average : bool or int, default=False
+        Return the average of the iterates, of all or of those after so many updates.
+    shuffle : bool, default=True
+        Visit the rows in a new random order in every epoch.
+    batch_size : int, default=32
+        Rows an update of "minibatch".
+    random_state : int, default=0
+        The seed of the shuffling.
+    n_jobs : int, default=None
+        Threads for the native loops; None or -1 for all.
 
     Attributes
     ----------

@@ -23,7 +23,6 @@ from sixfold.budget import Budget
 from sixfold.data.checks import TrainingData
 from sixfold.data.labels import check_labelled
 from sixfold.errors import (
-    InputError,
     PerfectSeparation,
     SeparationWarning,
     check_flag,
@@ -66,13 +65,14 @@ class LogisticRegression(LinearClassifier):
         How much the loss counts beside the penalty: a small C means a strong penalty; infinity means none.
     l1_ratio : float, default=0.0
         The share of absolute values in the penalty: 0 is "l2", 1 is "l1".
-    dual, intercept_scaling, verbose
-        Accepted for scikit-learn's sake, without effect: the intercept is never penalised, and
-        ``callbacks=[print]`` reports progress.
+    dual : bool, default=False
+        Accepted for scikit-learn's sake, without effect: the solvers choose themselves.
     tol : float, default=1e-6
         Stop when the certified gap is below ``tol`` times the loss of guessing, log(number of classes).
     fit_intercept : bool, default=True
-        Whether to fit b.
+        Whether to fit b. It is never penalised.
+    intercept_scaling : float, default=1.0
+        Accepted for scikit-learn's sake, without effect: there is no penalty on b to weaken.
     class_weight : dict, "balanced" or None, default=None
         How much the rows of each class count; "balanced" gives all classes the same total.
     random_state : int or None, default=0
@@ -83,6 +83,8 @@ class LogisticRegression(LinearClassifier):
         what. Names of scikit-learn's solvers that are not here ("liblinear", "sag", "saga") mean "auto".
     max_iter : int, default=1000
         Most iterations (epochs).
+    verbose : int, default=0
+        Accepted for scikit-learn's sake, without effect: ``callbacks=[print]`` reports progress.
     warm_start : bool, default=False
         Whether to start from the coefficients of the last fit.
     n_jobs : int, default=None
@@ -172,17 +174,12 @@ class LogisticRegression(LinearClassifier):
     def _penalty(self) -> tuple[str | None, float]:
         """Return the name of the penalty and the share of absolute values."""
         check_option("penalty", self.penalty, PENALTIES)
-        check_number("l1_ratio", self.l1_ratio, at_least=0, optional=True)
-        l1_ratio = self.l1_ratio or 0.0
-        if l1_ratio > 1:
-            raise InputError(
-                f"l1_ratio={self.l1_ratio!r} is out of range: a share between 0 and 1 is needed."
-            )
+        l1_ratio = make_penalty("elasticnet", 0.0 if self.l1_ratio is None else self.l1_ratio).l1
         if np.inf == self.C or self.penalty is None:
-            return None, 0.0
+            return None, l1_ratio
         if self.penalty != "auto":
             return self.penalty, l1_ratio
-        return {0.0: "l2", 1.0: "l1"}.get(float(l1_ratio), "elasticnet"), l1_ratio
+        return {0.0: "l2", 1.0: "l1"}.get(l1_ratio, "elasticnet"), l1_ratio
 
     def _solver_name(self) -> str:
         return THEIR_SOLVERS.get(self.solver, self.solver)

@@ -56,8 +56,8 @@ class LinearSVC(LinearClassifier):
         ``|w|**2 / 2`` or ``|w|_1``; the latter with the squared hinge.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         What a row inside the margin costs.
-    dual, intercept_scaling, verbose
-        Accepted for scikit-learn's sake, without effect.
+    dual : bool or "auto", default="auto"
+        Accepted for scikit-learn's sake, without effect: ``solver`` says how to minimise.
     tol : float, default=1e-6
         Stop when the certified gap is below ``tol`` times the objective of the zero model.
     C : float, default=1.0
@@ -65,15 +65,19 @@ class LinearSVC(LinearClassifier):
     multi_class : {"ovr"}, default="ovr"
         Each class against the rest.
     fit_intercept : bool, default=True
-        Whether to fit b.
+        Whether to fit b. It is not penalised.
+    intercept_scaling : float, default=1.0
+        Accepted for scikit-learn's sake, without effect: there is no penalty on b to weaken.
     class_weight : dict, "balanced" or None, default=None
-        How much the rows of each class count.
+        How much the rows of each class count; "balanced" gives all classes the same total.
+    verbose : int, default=0
+        Accepted for scikit-learn's sake, without effect: ``callbacks=[print]`` reports progress.
     random_state : int or None, default=0
         The seed of the stochastic solvers.
     max_iter : int, default=1000
         Most iterations (epochs).
     solver : str, default="auto"
-        "interior_point" (hinge, tall tables), "dual_coordinate" (sparse and wide ones), "newton" " "and
+        "interior_point" (hinge, tall tables), "dual_coordinate" (sparse and wide ones), "newton" and
         "newton-cg" (squared hinge), "coordinate" (L1), "gd", "sgd", "minibatch" (everything). ``solver_``
         says what "auto" chose.
     n_jobs : int, default=None
@@ -159,9 +163,8 @@ class LinearSVC(LinearClassifier):
         loss = self._loss()
         if self.penalty == "l1" and loss.name == "hinge" and self.solver not in FIRST_ORDER:
             raise IncompatibleError(
-                "penalty='l1' with loss='hinge' has no exact solver here. Use loss='squared_hinge', "
-                "or one of the "
-                "solvers 'gd', 'sgd' and 'minibatch'."
+                "penalty='l1' with loss='hinge' has no exact solver here. Use loss='squared_hinge', or one "
+                "of the solvers 'gd', 'sgd' and 'minibatch'."
             )
         # The squared hinge is halved inside, so it counts twice. C = inf leaves no penalty.
         alpha = 1.0 / (self.C * weight_sum * (1.0 if loss.name == "hinge" else 2.0))

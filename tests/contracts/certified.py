@@ -1,0 +1,48 @@
+"""What the tests of certificates share: fits that may stop early, and models that were tampered with."""
+
+import copy
+import warnings
+
+import numpy as np
+
+from sixfold.errors import CertificateError, RankWarning, StoppedEarly
+from sixfold.solvers.base import missing_methods
+
+
+def fits(solver, problem):
+    """Return whether the solver minimises this problem."""
+    return missing_methods(solver, problem) is None and solver.objection(problem) is None
+
+
+def fit(learner, parameters, data):
+    """Return the fitted model; a limit that was reached is part of its certificate."""
+    with warnings.catch_warnings():
+        # First-order solvers need more passes than they get here; their certificates are honest about it.
+        warnings.simplefilter("ignore", StoppedEarly)
+        warnings.simplefilter("ignore", RankWarning)
+        return learner.make(**parameters).fit(*data)
+
+
+def changes(model):
+    """Go through copies of the model with one coefficient or intercept, unless zero, changed by 1e-3."""
+    for name in ("coef_", "intercept_"):
+        values = np.atleast_1d(getattr(model, name))
+        for place in np.ndindex(values.shape):
+            if values[place] != 0.0:
+                changed = values.copy()
+                changed[place] *= 1.001
+                other = copy.copy(model)  # shallow: only this attribute is set anew
+                setattr(other, name, changed.reshape(np.shape(getattr(model, name))))
+                yield f"{name}{list(place)}", other
+
+
+def unnoticed(model, data):
+    """Return the changes of one coefficient by 1e-3 with which the certificate still passes."""
+    passed = []
+    for what, other in changes(model):
+        try:
+            other.certificate_.verify(*data)
+            passed.append(what)
+        except CertificateError:
+            pass
+    return passed
