@@ -155,6 +155,14 @@ def test_rows_on_the_boundary_are_named():
     assert found.proof is not None
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-4, 1e-7])
+def test_rows_just_off_the_boundary_are_not_on_it(size):
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [0.0, 2.0], [0.0, 1.5], [size, 2.0], [1.0, 0.0], [-1.0, 1.0]])
+    found = separation(X, [-1, 1, -1, 1, 1, 1, -1])
+    assert found.kind == "quasi-complete"
+    assert found.boundary.tolist() == [0, 1, 2, 3]
+
+
 def test_a_category_with_one_class_only_separates_quasi_completely():
     random = np.random.default_rng(1)
     category = np.repeat([0, 1, 2], 40)

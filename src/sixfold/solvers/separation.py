@@ -8,9 +8,7 @@ exactly one of these holds:
     not complete     sum_i weight_i p_i = 0 for some weights >= 0 that sum to 1:
                      a convex combination of rows of one class lies in the hull of the other
 
-The shortest point of the hull decides which (:mod:`sixfold.solvers.shortest_point`). It needs few of the
-points; a pass over the data finds those that the direction so far puts furthest on the wrong side, until
-there are none.
+The shortest point of the hull decides which (:mod:`sixfold.solvers.faces`).
 
 Without complete separation, v may still have p.v > 0 for some points and p.v = 0 for all others. Every point
 with weight in a combination that is 0 has p.v = 0 for every such v, so these points, and all in their span,
@@ -43,23 +41,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import single_threaded_blas
 from sixfold.solvers.descent import OutOfTimeError
-from sixfold.solvers.shortest_point import Corral, shorten
+from sixfold.solvers.faces import BOUNDARY, Combination, Face, beside, complement, search
 from sixfold.solvers.signed_points import SignedPoints
 
 Array = NDArray[Any]
 
-BOUNDARY = 1e-10  # of a point's length: on the boundary
-SPAN = 1e-11  # of the longest: what a pivot of a factorisation must exceed to add a dimension
 PROOF = 1e-9  # of its terms: what a combination that is 0 may come to
-SHORT_OF_WIDEST = 0.9  # any direction will do, not the one with the widest margin
-MOST_NUMBERS = 1 << 25  # in the points at hand (256 MB); more dimensions than that are not decided
 
 
 @dataclass(frozen=True)
@@ -156,86 +148,28 @@ def _nothing(kind: str, points: SignedPoints, proof: Proof | None = None) -> Sep
 # -- from face to face -----------------------------------------------------------------------------------
 
 
-@dataclass
-class _Face:
-    """What is left of the points beside a span that was projected out.
-
-    Attributes
-    ----------
-    basis : ndarray of shape (dimensions, left), or None
-        None where nothing was projected out.
-    lengths : ndarray of shape (rows, 1 or classes)
-        Of what is left; 0 where nothing is.
-    """
-
-    points: SignedPoints
-    basis: Array | None
-    lengths: Array
-
-    @classmethod
-    def of(cls, points: SignedPoints, whole: Array) -> _Face:
-        """Return the face of all points: those of classes are orthogonal to one and the same model for all."""
-        if points.classes == 1:
-            return cls(points, None, whole)
-        apart = np.linalg.qr(np.eye(points.classes)[:, 1:] - 1.0 / points.classes)[0]
-        return cls(points, np.kron(np.eye(points.width), apart), whole)
-
-    @property
-    def dimensions(self) -> int:
-        """How many coordinates are left."""
-        return self.points.dimensions if self.basis is None else self.basis.shape[1]
-
-    def take(self, numbers: Array) -> Array:
-        """Return what is left of some points, each scaled to length 1, which changes no sign."""
-        coordinates = self.points.take(numbers)
-        if self.basis is not None:
-            coordinates = coordinates @ self.basis
-        length = np.linalg.norm(coordinates, axis=1, keepdims=True)
-        return coordinates / np.where(length > 0, length, 1.0)
-
-    def there(self) -> Array:
-        """Return of which points something is left."""
-        return self.points.there() & (self.lengths > 0)
-
-    def whole(self, v: Array) -> Array:
-        """Return a direction of this face, or several, in the coordinates of the points."""
-        return v if self.basis is None else self.basis @ v
-
-    def margins(self, v: Array) -> Array:
-        """Return the margin of every point relative to its length; infinite where nothing is left."""
-        margin = self.points.margins(self.whole(v))
-        return np.divide(margin, self.lengths, out=np.full_like(margin, np.inf), where=self.there())
-
-
 def _reduce(points: SignedPoints) -> Separation:
     """Project points out, face after face, until the rest is separated or nothing is left."""
     whole = points.lengths()
-    face = _Face.of(points, whole)
+    face = Face.of(points, whole)
     zeros = np.flatnonzero(points.there() & (whole == 0.0))[:1]  # a row of zeros is on every plane through 0
     proof = zeros, np.ones(zeros.size)
-    for support in _pairs(points, whole):
-        proof = _join(proof, support)
+    for pair in _pairs(points, whole):
+        proof = _join(proof, pair)
     if proof[0].size:
-        face = _beside(face, proof[0], whole)
+        face = beside(face, proof[0], whole)
     while face.there().any():
-        direction, support = _search(face)
+        direction, support = search(face)
         if direction is not None:
             return _separated(points, face.whole(direction), whole, proof)
         if support is None:
             return _nothing("unknown", points)
         proof = _extend(points, proof, support)
-        face = _beside(face, support[0], whole)
+        face = beside(face, support[0], whole)
     return _nothing("overlap", points, _state(points, *proof))
 
 
-def _beside(face: _Face, support: Array, whole: Array) -> _Face:
-    """Return the face of what is orthogonal to some points."""
-    basis = _complement(face, support)
-    left = face.points.lengths(basis) if basis.shape[1] else np.zeros((1, 1))
-    return _Face(face.points, basis, np.where(left > BOUNDARY * whole, left, 0.0))
-
-
-def _pairs(points: SignedPoints, whole: Array) -> Iterator[tuple[Array, Array]]:
+def _pairs(points: SignedPoints, whole: Array) -> Iterator[Combination]:
     """Yield combinations of two classes that are 0.
 
     A direction can only be the same for two classes that overlap, and pairs that link all classes settle the
@@ -253,24 +187,24 @@ def _pairs(points: SignedPoints, whole: Array) -> Iterator[tuple[Array, Array]]:
         compared = np.zeros((points.labels.size, points.classes), dtype=bool)
         compared[:, a], compared[:, b] = points.labels == b, points.labels == a
         basis = np.kron(np.eye(points.width), sides[:, None]) / np.sqrt(2.0)
-        face = _Face(points, basis, np.where(compared, whole, 0.0))
+        face = Face(points, basis, np.where(compared, whole, 0.0))
         if not face.there().any():
             continue
-        _, support = _search(face)
+        _, support = search(face)
         patience += 1 if support is not None else -1
         if support is not None:
             group[group == group[b]] = group[a]
             yield support
 
 
-def _join(one: tuple[Array, Array], two: tuple[Array, Array]) -> tuple[Array, Array]:
+def _join(one: Combination, two: Combination) -> Combination:
     """Return the mean of two combinations."""
     numbers, place = np.unique(np.concatenate([one[0], two[0]]), return_inverse=True)
     weights = np.bincount(place, np.concatenate([one[1], two[1] / two[1].sum()]))
     return numbers, weights / weights.sum()
 
 
-def _separated(points: SignedPoints, v: Array, whole: Array, proof: tuple[Array, Array]) -> Separation:
+def _separated(points: SignedPoints, v: Array, whole: Array, proof: Combination) -> Separation:
     v = v / np.linalg.norm(v)
     w, b = points.model(v)
     if proof[0].size == 0:
@@ -279,18 +213,7 @@ def _separated(points: SignedPoints, v: Array, whole: Array, proof: tuple[Array,
     return Separation("quasi-complete", w, b, points.unit, np.flatnonzero(on), _state(points, *proof))
 
 
-def _complement(face: _Face, support: Array) -> Array:
-    """Return a basis of what is orthogonal to the supporting points and to all that went before."""
-    with single_threaded_blas(face.dimensions):
-        q, r, _ = qr(face.take(support).T, pivoting=True)
-    pivots = np.abs(np.diagonal(r))
-    rank = int((pivots > SPAN * pivots.max(initial=0.0)).sum())
-    return face.whole(q[:, rank:])
-
-
-def _extend(
-    points: SignedPoints, proof: tuple[Array, Array], support: tuple[Array, Array]
-) -> tuple[Array, Array]:
+def _extend(points: SignedPoints, proof: Combination, support: Combination) -> Combination:
     """Return a combination that is 0 and has weight on the points of both.
 
     The new one is 0 but for something in the span of the old points, which a combination of these with any
@@ -317,92 +240,6 @@ def combination_residual(points: SignedPoints, numbers: Array, weights: Array) -
     terms = points.take(numbers)
     size = weights @ np.abs(terms)
     return float(np.max(np.abs(weights @ terms) / np.where(size > 0, size, 1.0), initial=0.0))
-
-
-# -- one face --------------------------------------------------------------------------------------------
-
-
-def _search(face: _Face) -> tuple[Array | None, tuple[Array, Array] | None]:
-    """Search for a direction with every point on its right side.
-
-    Returns
-    -------
-    direction : ndarray or None
-    support : tuple of ndarray, or None
-        Where there is no direction: points, and the weights with which what is left of them adds up to 0.
-        None as well where rounding or sheer size hides the answer.
-    """
-    there = np.flatnonzero(face.there())
-    batch = min(3 * face.dimensions + 20, there.size)
-    if batch * face.dimensions > MOST_NUMBERS:
-        return None, None
-    corral = Corral(face.dimensions)
-    at_hand = _AtHand(face)
-    v = _least_squares(face, there)
-    while True:
-        margins = face.margins(v).ravel()
-        worst = np.argpartition(margins, min(batch, margins.size - 1))[:batch]
-        if margins[worst].min() > face.points.rounding:
-            return v, None
-        if not at_hand.add(worst[np.isfinite(margins[worst])]):
-            return None, None
-        zero = shorten(corral, at_hand.price, SHORT_OF_WIDEST, face.points.out_of_time)
-        if face.points.out_of_time():
-            raise OutOfTimeError
-        if zero:
-            return None, _support(face, corral)
-        v = -corral.residual()[:-1]
-        v /= np.linalg.norm(v)
-
-
-def _least_squares(face: _Face, there: Array) -> Array:
-    """Return the direction whose margins are nearest to 1, over some of the points.
-
-    It separates what is wide apart, and the points it has on the wrong side are the first to look at.
-    """
-    some = face.take(there[:: max(there.size // (5 * face.dimensions + 500), 1)])
-    gram = some.T @ some
-    gram.flat[:: face.dimensions + 1] += 1e-8 * some.shape[0]
-    with single_threaded_blas(face.dimensions):
-        v = np.linalg.solve(gram, some.sum(axis=0))
-    return np.asarray(v / (np.linalg.norm(v) or 1.0))
-
-
-def _support(face: _Face, corral: Corral) -> tuple[Array, Array]:
-    """Return the points of a combination that is 0, and their weights before they were scaled to length 1.
-
-    A weight that rounding could have made is none: points that do have one are found again in the next face.
-    """
-    numbers, weights = np.array(corral.labels, dtype=np.intp), corral.combination()
-    numbers, weights = numbers[weights > corral.zero], weights[weights > corral.zero]
-    lengths = np.broadcast_to(face.lengths, (face.points.labels.size, face.points.classes))
-    return numbers, weights / lengths.ravel()[numbers]
-
-
-class _AtHand:
-    """The points that were once among the worst, with their coordinates."""
-
-    def __init__(self, face: _Face) -> None:
-        self.face = face
-        self.numbers = np.zeros(0, dtype=np.intp)
-        self.coordinates = np.zeros((0, face.dimensions))
-
-    def add(self, numbers: Array) -> bool:
-        """Take up more points; false if all of them were there."""
-        fresh = numbers[~np.isin(numbers, self.numbers)]
-        if fresh.size == 0:
-            return False
-        if self.coordinates.size > MOST_NUMBERS:  # those in the corral are kept there
-            self.numbers, self.coordinates = self.numbers[:0], self.coordinates[:0]
-        self.numbers = np.concatenate([self.numbers, fresh])
-        self.coordinates = np.vstack([self.coordinates, self.face.take(fresh)])
-        return True
-
-    def price(self, r: Array) -> tuple[int, Array, float]:
-        """Return the point with the largest (p, 1).r, as :func:`shorten` asks for it."""
-        gains = self.coordinates @ r[:-1] + r[-1]
-        best = int(np.argmax(gains))
-        return int(self.numbers[best]), self.coordinates[best], float(gains[best])
 
 
 # -- checks ----------------------------------------------------------------------------------------------
@@ -449,8 +286,8 @@ def proves(points: SignedPoints, proof: Proof | None, spanning: bool = False) ->
 
 def _spans(points: SignedPoints, numbers: Array) -> bool:
     """Return whether every point is in the span of these."""
-    beside = _complement(_Face.of(points, np.ones((1, 1))), numbers)
-    if beside.shape[1] == 0:
+    left = complement(Face.of(points, np.ones((1, 1))), numbers)
+    if left.shape[1] == 0:
         return True
-    within = points.lengths(beside) <= 10.0 * BOUNDARY * points.lengths()
+    within = points.lengths(left) <= 10.0 * BOUNDARY * points.lengths()
     return bool((within | ~points.there()).all())

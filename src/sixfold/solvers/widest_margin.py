@@ -30,7 +30,8 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.descent import OutOfTimeError
-from sixfold.solvers.separation import MOST_NUMBERS, Proof, combination_residual, proves, separate
+from sixfold.solvers.faces import MOST_NUMBERS
+from sixfold.solvers.separation import Proof, combination_residual, proves, separate
 from sixfold.solvers.shortest_point import Corral, shorten
 from sixfold.solvers.signed_points import SignedPoints
 
