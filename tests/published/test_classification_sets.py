@@ -1,4 +1,4 @@
-"""Default logistic regression converges on real tables, unscaled, without a warning; published figures are met."""
+"""Default logistic regression converges on real tables, unscaled; published figures are met."""
 
 import gzip
 from pathlib import Path
