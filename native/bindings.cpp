@@ -16,4 +16,5 @@ NB_MODULE(core, m) {
   bind_least_squares(m);
   bind_gradients(m);
   bind_coordinates(m);
+  bind_smooth(m);
 }
