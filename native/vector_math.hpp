@@ -25,10 +25,12 @@ inline double sum(Lanes a) {
   return total;
 }
 
-// e^x; beyond -708 and 708 it stays at what it is there (3e-308 and 3e307).
+// e^x; 0 below -690 (1e-300), so that no product with it is a subnormal number, which are a hundred times
+// slower; beyond 708 it stays at what it is there (3e307).
 inline Lanes exponential(Lanes x) {
   constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52
-  x = smaller(larger(x, broadcast(-708.0)), broadcast(708.0));
+  const auto vanishes = x < -690.0;
+  x = smaller(larger(x, broadcast(-690.0)), broadcast(708.0));
   const Lanes shifted = x * 1.4426950408889634 + kShift;
   const Lanes k = shifted - kShift;
   const Lanes r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
@@ -45,8 +47,9 @@ inline Lanes exponential(Lanes x) {
   p = p * r + 0.5;
   p = p * r + 1.0;
   p = p * r + 1.0;
-  return reinterpret_cast<Lanes>(reinterpret_cast<LanesBits>(p) +
-                                 (reinterpret_cast<LanesBits>(shifted) << 52));
+  const Lanes result = reinterpret_cast<Lanes>(reinterpret_cast<LanesBits>(p) +
+                                               (reinterpret_cast<LanesBits>(shifted) << 52));
+  return vanishes ? Lanes{} : result;
 }
 
 // log(1 + e) for 0 <= e <= 1: z = e / (2 + e) is at most 1/3, so the term of z^33 is the last that counts.
