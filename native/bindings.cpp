@@ -17,4 +17,5 @@ NB_MODULE(core, m) {
   bind_gradients(m);
   bind_coordinates(m);
   bind_interior_point(m);
+  bind_smooth(m);
 }

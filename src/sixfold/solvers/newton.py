@@ -2,128 +2,322 @@
 
     step:  (sum_i q_i l''(s_i) z_i z_i' + l2 D) delta = -(sum_i q_i l'(s_i) z_i + l2 D theta),    z = (x, 1)
 
-with theta = (w, b) and D the identity without its entry for b. The step is halved until the objective falls
-enough (Armijo); scores along a step cost nothing, so a trial is one sum over the rows. Half the squared
-Newton decrement estimates the gap; where it is small enough, the duality gap is computed and decides.
+with theta = (w, b) and D the identity without its entry for b; for softmax the same with one block a pair of
+classes. The step is shortened until the objective falls enough (Armijo), on the line between two points whose
+scores are known, so a trial costs no pass over X. Three things make it fast on tall tables:
+
+*A sample first.* Some thousand rows bring theta to within the noise of the sample for a fraction of the cost.
+
+*One pass* gives value, slope and curvature (:mod:`sixfold.solvers.smooth_objective`).
+
+*The curvature is kept* while it serves: a step with that of an earlier point needs value and slope only, a
+quarter of the cost at 100 columns. Whether it pays is seen from how much shorter the last step became.
+
+*When to stop.* With a penalty the gap at the slope g is |g|^2 / (2 l2); without one, half the squared Newton
+decrement g'H^-1 g estimates it. Where that is small enough, the duality gap is computed, and decides.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from sixfold.budget import Budget
-from sixfold.data.blocks import Blocks
-from sixfold.risk.problem import Problem, scores, shares
+from sixfold.data.blocks import Block, Blocks
+from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, single_threaded_blas
-from sixfold.solvers.moments import weighted_gram
+from sixfold.solvers.descent import OutOfTimeError
+from sixfold.solvers.smooth_objective import (
+    LinearObjective,
+    Point,
+    SoftmaxObjective,
+    check_places,
+    rough_mean,
+)
 
 Array = NDArray[Any]
 
+EPS = float(np.finfo(np.float64).eps)
 SUFFICIENT = 1e-4  # share of the predicted decrease that a step has to bring (Armijo)
 MAX_COLUMNS = 4000  # beyond, a d x d matrix per iteration is no longer cheap
+MAX_SOFTMAX = 300  # columns times classes, likewise; more without penalty, where others converge slowly
+SAMPLE_ROWS = 50  # a column: how many rows the first guess is made from
+SAMPLED = 8  # times fewer rows than there are, or there is no first guess
+CHEAPER = 30  # entries of theta a pass for value and slope costs a pass with curvature as much again
+FAR = 1e-3  # of the scale: steps that promise more need the curvature at their end too
+CAUTION = (4.0, 1e3, 1e6)  # times the estimated gap must be within the tolerance before it is computed
 
 
 class Newton:
-    """Newton's method with a line search, for one column of scores."""
+    """Newton's method with a line search."""
 
     name: ClassVar[str] = "newton"
-    needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate", "domain")
+    needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate")
     notices_nonfinite: ClassVar[bool] = False
-    one_target: ClassVar[bool] = True
+    one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
-        if not problem.loss.smooth:
-            return "the loss has kinks, where it has no curvature"
-        if not problem.penalty.quadratic:
-            return "the penalty has kinks, where it has no curvature"
-        return None
+        return kinks(problem)
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
         """Return whether the matrix of second derivatives is affordable."""
-        return blocks.n_columns <= MAX_COLUMNS
+        if problem.loss.labels != "class":
+            return blocks.n_columns <= MAX_COLUMNS
+        size = (blocks.n_columns + 1) * problem.n_scores(blocks)
+        return size <= (MAX_SOFTMAX if problem.penalised else 4 * MAX_SOFTMAX)
 
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
-        """Minimise the problem."""
+        """Minimise the problem, one target after the other."""
+        check_places(blocks)
         with single_threaded_blas(blocks.n_columns):
-            theta = _minimise(problem, blocks, budget)
-        theta = theta.astype(blocks.dtype).astype(np.float64)
-        w, b = theta[:-1, None], theta[-1:]
-        certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
-        return Solution(w, b, certificate, "Newton", len(budget.history))
+            return solve_targets(problem, blocks, budget, _from_sample, "Newton")
 
 
-def _minimise(problem: Problem, blocks: Blocks, budget: Budget) -> Array:
-    """Return theta = (w, b)."""
+def kinks(problem: Problem) -> str | None:
+    """Return why a problem has no curvature, or None."""
+    if not problem.loss.smooth:
+        return "the loss has kinks, where it has no curvature"
+    if not problem.penalty.quadratic:
+        return "the penalty has kinks, where it has no curvature"
+    return None
+
+
+# -- targets and certificate ----------------------------------------------------------------------------
+
+
+@dataclass
+class Progress:
+    """What all targets have reached together; each may use its share of the tolerance."""
+
+    budget: Budget
+    scale: float
+    values: list[float]
+    gaps: list[float]
+    target: int = 0
+    caution: float = CAUTION[0]
+
+    @property
+    def excess(self) -> float:
+        """How many times the gap at which it is done the target's gap is."""
+        enough = self.budget.tol * self.scale / len(self.gaps)
+        return self.gaps[self.target] / enough if enough > 0 else math.inf
+
+    def record(self, value: float, gap: float) -> bool:
+        """Note one iteration and its estimated gap; true when the target is done or the budget used up."""
+        self.values[self.target], self.gaps[self.target] = value, self.caution * gap
+        stop = self.budget.record(math.fsum(self.values), math.fsum(self.gaps), self.scale)
+        return stop or self.excess <= 1.0
+
+
+Descent = Callable[[Any, Array, Progress], tuple[Array, Array]]
+
+
+def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Descent, how: str) -> Solution:
+    """Minimise target after target with ``descend(objective, theta, progress) -> (theta, last step)``.
+
+    Where the duality gap turns out larger than estimated, the descent goes on from where it was.
+    """
+    shift = rough_mean(problem, blocks)
+    objectives: list[Any]
+    if problem.loss.labels == "class":
+        objectives = [SoftmaxObjective(problem, blocks, budget, shift)]
+    else:
+        objectives = [LinearObjective(problem, blocks, budget, shift, k) for k in range(blocks.n_targets)]
     scale = problem.constant_objective(blocks)
-    theta = np.zeros(blocks.n_columns + 1)
-    if problem.fit_intercept and problem.loss.labels == "real":
-        theta[-1] = sum(
-            shares(block, blocks) @ np.asarray(block.y[:, 0], dtype=np.float64) for block in blocks
-        )
-    score = [scores(block, theta[:-1], theta[-1]) for block in blocks]
-    value = _objective(problem, blocks, theta, score)
-    for _ in budget.iterations():
-        slope, curvature = _derivatives(problem, blocks, theta, score, budget)
-        delta = solve_scaled(curvature, -slope, problem.fit_intercept)
-        along = [scores(block, delta[:-1], delta[-1]) for block in blocks]
-        decrease = -float(slope @ delta)
-        length, trial = 1.0, np.inf
-        while length > 1e-10:
-            moved = [s + length * ds for s, ds in zip(score, along, strict=True)]
-            trial = _objective(problem, blocks, theta + length * delta, moved)
-            if trial <= value - SUFFICIENT * length * decrease:
-                break
-            length *= 0.5
-        stuck = not trial < value
-        if not stuck:
-            theta, score, value = theta + length * delta, moved, trial
-        gap = 0.5 * decrease
-        if gap <= budget.tol * scale or stuck:
-            gap = problem.gap(theta[:-1, None], theta[-1:], blocks)
-        if budget.record(value, gap, scale) or stuck:
+    thetas = [objective.start() for objective in objectives]
+    steps = [np.zeros_like(theta) for theta in thetas]
+    values = [scale / len(thetas)] * len(thetas)
+    for caution in CAUTION:
+        progress = Progress(budget, scale, list(values), [max(scale, 1e-300)] * len(thetas), 0, caution)
+        for k, objective in enumerate(objectives):
+            progress.target = k
+            if not budget.exhausted():
+                thetas[k], steps[k] = descend(objective, thetas[k], progress)
+        values = progress.values
+        models = [objective.model(theta) for objective, theta in zip(objectives, thetas, strict=True)]
+        w, b = np.column_stack([w for w, _ in models]), np.concatenate([b for _, b in models])
+        certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
+        if certificate.converged or budget.exhausted():
             break
-    return theta
+    moves = [objective.largest_move(step) for objective, step in zip(objectives, steps, strict=True)]
+    return Solution(w, b, certificate, how, len(budget.history), {"last_move": max(moves)})
 
 
-def _objective(problem: Problem, blocks: Blocks, theta: Array, score: list[Array]) -> float:
-    risk = 0.0
-    for block, s in zip(blocks, score, strict=True):
-        risk += float(shares(block, blocks) @ problem.loss.value(s, block.y[:, 0]))
-    return risk + 0.5 * problem.l2 * float(theta[:-1] @ theta[:-1])
+# -- one target ------------------------------------------------------------------------------------------
 
 
-def _derivatives(
-    problem: Problem, blocks: Blocks, theta: Array, score: list[Array], budget: Budget
-) -> tuple[Array, Array]:
-    """Return the slope and the matrix of second derivatives in theta."""
-    d = blocks.n_columns
-    slope, curvature = np.zeros(d + 1), np.zeros((d + 1, d + 1))
-    for block, s in zip(blocks, score, strict=True):
-        q = shares(block, blocks)
-        residual = q * problem.loss.gradient(s, block.y[:, 0])
-        slope[:d] += block.X.T @ residual
-        slope[d] += residual.sum()
-        curvature += weighted_gram(block, q * problem.loss.curvature(s, block.y[:, 0]), budget.flag)
-    slope[:d] += problem.l2 * theta[:d]
-    curvature.flat[: d * (d + 2) : d + 2] += problem.l2
-    return slope, curvature
+def _from_sample(objective: Any, theta: Array, progress: Progress) -> tuple[Array, Array]:
+    """Minimise one target, starting from the minimum of a sample where there are many rows."""
+    blocks = objective.blocks
+    every = blocks.n_rows // max(SAMPLE_ROWS * theta.size, 2000)
+    if every >= SAMPLED and progress.caution == CAUTION[0]:
+        limits = Budget(tol=1e-3, max_iter=20, time_limit=min(progress.budget.seconds_left, 1e9))
+        limits.flag = progress.budget.flag
+        sample = objective.of_rows(EveryNth(blocks, every), limits)
+        if sample.blocks.weight_sum > 0:
+            share = progress.scale / len(progress.gaps)
+            theta, _ = _descend(sample, theta, Progress(limits, share, [share], [share], 0, 1.0))
+    return _descend(objective, theta, progress)
+
+
+class EveryNth(Blocks):
+    """Every so many-th row of a table, in one block a block."""
+
+    def __init__(self, blocks: Blocks, every: int) -> None:
+        self.parts: list[Block] = []
+        start = 0
+        for block in blocks:
+            rows = slice(None, None, every)
+            weight = None if block.weight is None else block.weight[rows]
+            self.parts.append(Block(block.X[rows], block.y[rows], weight, start))
+            start += self.parts[-1].y.shape[0]
+        self.n_rows, self.n_columns, self.n_targets = start, blocks.n_columns, blocks.n_targets
+        self.weight_sum = float(
+            sum(part.y.shape[0] if part.weight is None else part.weight.sum() for part in self.parts)
+        )
+        self.dtype, self.sparse = blocks.dtype, blocks.sparse
+
+    def __iter__(self) -> Iterator[Block]:
+        """Go through the blocks in row order."""
+        return iter(self.parts)
+
+
+def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, Array]:
+    """Return the minimiser of one target from theta on, and the last step."""
+    point, step = None, np.zeros_like(theta)
+    try:
+        point = objective.at(theta, curvature=True)
+        if not point.value <= progress.values[progress.target]:  # a sample can mislead
+            point = objective.at(objective.start(), curvature=True)
+        factor, before = Factor(point.matrix, objective), math.inf
+        while True:
+            delta, decrease = factor.step(point.slope)
+            gap = gap_estimate(objective, point, decrease)
+            if progress.record(point.value, gap) or not decrease > 0:
+                break
+            if point.matrix is None and not _serves(decrease / before, progress.excess, theta.size):
+                factor = Factor(objective.curvature(point), objective)
+                delta, decrease = factor.step(point.slope)
+            far = point.matrix is not None and decrease > FAR * progress.scale
+            end = advance(objective, point, delta, decrease, far)
+            if end is None or (is_noise(decrease, point) and not factor.step(end.slope)[1] < decrease):
+                break
+            point, step, before = end, end.theta - point.theta, decrease
+            if point.matrix is not None:
+                factor = Factor(point.matrix, objective)
+    except OutOfTimeError:
+        pass
+    return theta if point is None else point.theta, step
+
+
+def _serves(contraction: float, excess: float, size: int) -> bool:
+    """Return whether steps with an old curvature come to the end sooner than one with the new would.
+
+    ``contraction`` is that of the last step's decrease, of which the next, now that the curvature is older,
+    may have up to four times as much; ``excess`` is by what the gap has to shrink.
+    """
+    contraction *= 4.0
+    return contraction < 0.1 and math.log(max(excess, 1.0)) <= -math.log(contraction) * size / CHEAPER
+
+
+def gap_estimate(objective: Any, point: Point, decrease: float) -> float:
+    """Return the gap at the slope where there is a penalty, else half the squared Newton decrement."""
+    if objective.l2 == 0:
+        return 0.5 * decrease
+    # What the balance over the rows takes from the intercept's slope, the columns get.
+    size = np.abs(point.slope[:-1]) + np.abs(point.slope[-1]) * objective.spread[:, None]
+    return max(0.5 * float(np.square(size).sum()) / objective.l2, 0.5 * decrease)
+
+
+def is_noise(decrease: float, point: Point) -> bool:
+    # What a step promises is less than the rounding of the value shows: the slope has to tell.
+    return decrease <= 64.0 * EPS * abs(point.value)
+
+
+def advance(objective: Any, point: Point, delta: Array, decrease: float, curvature: bool) -> Point | None:
+    """Return the point after the longest step of length 1, ... that descends enough; None where none does."""
+    end: Point = objective.at(point.theta + delta, curvature)
+    if end.value <= point.value - SUFFICIENT * decrease or is_noise(decrease, point):
+        return end
+    length, value = 1.0, end.value
+    while length > 1e-12:
+        # the minimum of the parabola through what is known, within reason
+        bend = value - point.value + decrease * length
+        best = 0.5 * decrease * length**2 / bend if np.isfinite(bend) and bend > 0 else 0.0
+        length = min(max(best, 0.1 * length), 0.5 * length)
+        value = objective.along(point, end, length)
+        if value <= point.value - SUFFICIENT * length * decrease:
+            shorter: Point = objective.at(point.theta + length * delta, curvature)
+            return shorter
+    return None
+
+
+# -- linear systems --------------------------------------------------------------------------------------
+
+
+class Factor:
+    """The curvature, ready to be divided by: columns scaled to one length, then Cholesky.
+
+    Where columns depend on each other, eigenvectors give the shortest step (in scaled columns). Entries of theta
+    that must not move (``objective.fixed``) do not.
+    """
+
+    def __init__(self, matrix: Array, objective: Any) -> None:
+        self.size, self.free = matrix.shape[0], np.flatnonzero(~objective.fixed(matrix))
+        part = matrix[np.ix_(self.free, self.free)] if self.free.size < self.size else matrix
+        self.scale, self.factor, self.inverse = _factored(part)
+
+    def solve(self, right: Array) -> Array:
+        """Return the matrix's inverse, or pseudo-inverse, times every column of right."""
+        columns = right.reshape(self.size, -1)
+        result = np.zeros(columns.shape)
+        result[self.free] = _divide(columns[self.free], self.scale, self.factor, self.inverse)
+        return result.reshape(right.shape)
+
+    def step(self, slope: Array) -> tuple[Array, float]:
+        """Return Newton's step and by how much the objective falls along it at first."""
+        delta = self.solve(-slope)
+        return delta, -float(np.vdot(slope, delta))
+
+
+def _factored(matrix: Array) -> tuple[Array, Array | None, tuple[Array, Array] | None]:
+    size = matrix.shape[0]
+    scale = np.sqrt(np.diag(matrix))
+    scale[scale == 0] = 1.0
+    scaled = matrix / np.outer(scale, scale)
+    if size == 0:
+        return scale, None, (np.zeros((0, 0)), np.zeros(0))
+    factor, info = lapack.dpotrf(scaled, lower=1)
+    norm = float(np.abs(scaled).sum(axis=0).max())
+    if info == 0 and lapack.dpocon(factor, norm, uplo="L")[0] > size * EPS:
+        return scale, factor, None
+    values, vectors = np.linalg.eigh(scaled)
+    kept = values > 4.0 * size * EPS * values[-1]
+    return scale, None, (vectors[:, kept], values[kept])
+
+
+def _divide(
+    right: Array, scale: Array, factor: Array | None, inverse: tuple[Array, Array] | None
+) -> Array:
+    scaled = right / scale[:, None]
+    if inverse is not None:
+        vectors, values = inverse
+        scaled = vectors @ ((vectors.T @ scaled) / values[:, None])
+    elif factor is not None:
+        scaled = lapack.dpotrs(factor, scaled, lower=1)[0]
+    return np.asarray(scaled / scale[:, None])
 
 
 def solve_scaled(matrix: Array, right: Array, intercept: bool) -> Array:
     """Return matrix^-1 right, the shortest where columns depend; b stays put without intercept."""
     size = right.size if intercept else right.size - 1
-    scale = np.sqrt(np.diag(matrix)[:size])
-    scale[scale == 0] = 1.0
-    scaled = matrix[:size, :size] / np.outer(scale, scale)
     result = np.zeros_like(right)
-    try:
-        factor = np.linalg.cholesky(scaled)
-        half = np.linalg.solve(factor, right[:size] / scale)
-        result[:size] = np.linalg.solve(factor.T, half) / scale
-    except np.linalg.LinAlgError:
-        result[:size] = np.linalg.lstsq(scaled, right[:size] / scale, rcond=1e-12)[0] / scale
+    result[:size] = _divide(right[:size, None], *_factored(matrix[:size, :size]))[:, 0]
     return result

@@ -10,6 +10,7 @@ from sixfold.solvers.coordinate import CoordinateDescent
 from sixfold.solvers.descent import FirstOrderOptions
 from sixfold.solvers.first_order import GradientDescent, MiniBatch, StochasticGradient
 from sixfold.solvers.interior_point import InteriorPoint
+from sixfold.solvers.lbfgs import LBFGS
 from sixfold.solvers.least_squares import LeastSquares
 from sixfold.solvers.newton import Newton
 
@@ -22,6 +23,7 @@ def all_solvers(**options: Any) -> list[Solver]:
         CoordinateDescent(),
         ConjugateGradient(),
         Newton(),
+        LBFGS(),
         InteriorPoint(),
         GradientDescent(first_order),
         StochasticGradient(first_order),

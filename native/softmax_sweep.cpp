@@ -1,0 +1,223 @@
+// Value and slope of the softmax loss of a linear model in one pass over the rows.
+//
+//   s_i = W'x_i + b,   p_i = softmax(s_i),   value = sum_i weight_i (log sum_c exp(s_ic) - s_iy),
+//   slope = sum_i weight_i (x_i, 1) (p_i - onehot(y_i))'
+//
+// Both products with X are of one shape, c[m] += sum_k a(m, k) b[k] with rows b[k], c[m] of whole vectors
+// over the classes (filled up), so one kernel serves both, and X may lie either way. A block of rows stays in
+// the L2 cache between them, so X comes from memory once. Chunks depend on the size of the table alone and
+// are added in order: same result for any number of threads.
+#include "softmax_sweep.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <vector>
+
+#include "blas.hpp"
+#include "packed_rows.hpp"
+#include "vector_math.hpp"
+
+namespace sixfold {
+namespace {
+
+constexpr Index kMostChunks = 64;
+constexpr Index kChunkWork = 1 << 20;            // multiplications worth a partial sum of their own
+constexpr Index kBlockBytes = 1 << 18;           // of rows that are read twice
+constexpr Index kTiles = kLanes == 8 ? 24 : 12;  // accumulators that the registers hold
+constexpr double kNoClass = -1e300;              // score of the classes that only fill up a vector
+
+// c[m] += sum_k a(m, k) b[k] for kRows rows m; a(m, k) = a[m * a_row + k * a_step].
+template <Index kRows, Index kVectors, class T>
+[[gnu::noinline]] void add_tile_product(const T* __restrict a, Index a_row, Index a_step, Index steps,
+                                        const double* __restrict b, Index stride, double* __restrict c) {
+  Lanes sums[kRows][kVectors];
+#pragma GCC unroll 24
+  for (Index m = 0; m < kRows; ++m)
+#pragma GCC unroll 3
+    for (Index v = 0; v < kVectors; ++v) sums[m][v] = load(c + m * stride + v * kLanes);
+  for (Index k = 0; k < steps; ++k, a += a_step, b += stride) {
+    Lanes row[kVectors];
+#pragma GCC unroll 3
+    for (Index v = 0; v < kVectors; ++v) row[v] = load(b + v * kLanes);
+#pragma GCC unroll 24
+    for (Index m = 0; m < kRows; ++m) {
+      const double factor = static_cast<double>(a[m * a_row]);
+#pragma GCC unroll 3
+      for (Index v = 0; v < kVectors; ++v) sums[m][v] += factor * row[v];
+    }
+  }
+#pragma GCC unroll 24
+  for (Index m = 0; m < kRows; ++m)
+#pragma GCC unroll 3
+    for (Index v = 0; v < kVectors; ++v) store(c + m * stride + v * kLanes, sums[m][v]);
+}
+
+template <Index kVectors, class T>
+void add_columns(const T* a, Index a_row, Index a_step, Index rows, Index steps, const double* b,
+                 Index stride, double* c) {
+  constexpr Index kTall = kTiles / kVectors;
+  Index m = 0;
+  for (; m + kTall <= rows; m += kTall)
+    add_tile_product<kTall, kVectors>(a + m * a_row, a_row, a_step, steps, b, stride, c + m * stride);
+  for (; m + 4 <= rows; m += 4)
+    add_tile_product<4, kVectors>(a + m * a_row, a_row, a_step, steps, b, stride, c + m * stride);
+  for (; m < rows; ++m)
+    add_tile_product<1, kVectors>(a + m * a_row, a_row, a_step, steps, b, stride, c + m * stride);
+}
+
+// c (rows x stride) += a (rows x steps) b (steps x stride), three vectors of columns at a time.
+template <class T>
+void add_product(const T* a, Index a_row, Index a_step, Index rows, Index steps, const double* b,
+                 Index stride, double* c) {
+  Index v = 0;
+  for (; v + 3 * kLanes <= stride && v + 4 * kLanes != stride; v += 3 * kLanes)
+    add_columns<3>(a, a_row, a_step, rows, steps, b + v, stride, c + v);
+  for (; v + 2 * kLanes <= stride; v += 2 * kLanes)
+    add_columns<2>(a, a_row, a_step, rows, steps, b + v, stride, c + v);
+  if (v < stride) add_columns<1>(a, a_row, a_step, rows, steps, b + v, stride, c + v);
+}
+
+template <class T>
+struct DenseScores {
+  const Table<T>& X;
+
+  Index rows() const { return X.rows; }
+  Index width() const { return X.columns; }
+  Index values() const { return X.rows * X.columns; }
+  Index most_chunks(Index stride) const { return X.rows / (16 * stride); }
+  Index block_rows() const {
+    const Index bytes = std::max<Index>(X.columns * static_cast<Index>(sizeof(T)), 1);
+    return std::clamp<Index>(kBlockBytes / bytes / kTiles, 1, 16) * kTiles;
+  }
+  void scores(Index first, Index count, const double* w, Index stride, double* s) const {
+    add_product(X.row(first), X.row_stride, X.column_stride, count, X.columns, w, stride, s);
+  }
+  void add(Index first, Index count, const double* r, Index stride, double* slope) const {
+    add_product(X.row(first), X.column_stride, X.row_stride, X.columns, count, r, stride, slope);
+  }
+};
+
+template <class T, class I>
+struct SparseScores {
+  const SparseTable<T, I>& X;
+
+  Index rows() const { return X.rows; }
+  Index width() const { return X.width; }
+  Index values() const { return static_cast<Index>(X.starts[X.rows] - X.starts[0]); }
+  Index most_chunks(Index) const { return std::max<Index>(values() / (4 * std::max<Index>(X.width, 1)), 4); }
+  Index block_rows() const { return 64; }
+  void scores(Index first, Index count, const double* w, Index stride, double* s) const {
+    for (Index i = 0; i < count; ++i, s += stride)
+      for (I at = X.starts[first + i]; at < X.starts[first + i + 1]; ++at)
+        add_row(static_cast<double>(X.values[at]), w + static_cast<Index>(X.columns[at]) * stride, stride, s);
+  }
+  void add(Index first, Index count, const double* r, Index stride, double* slope) const {
+    for (Index i = 0; i < count; ++i, r += stride)
+      for (I at = X.starts[first + i]; at < X.starts[first + i + 1]; ++at)
+        add_row(static_cast<double>(X.values[at]), r, stride,
+                slope + static_cast<Index>(X.columns[at]) * stride);
+  }
+  static void add_row(double factor, const double* __restrict from, Index stride, double* __restrict to) {
+    for (Index v = 0; v < stride; v += kLanes) store(to + v, load(to + v) + factor * load(from + v));
+  }
+};
+
+template <class T>
+DenseScores<T> read(const Table<T>& X) {
+  return {X};
+}
+template <class T, class I>
+SparseScores<T, I> read(const SparseTable<T, I>& X) {
+  return {X};
+}
+
+// Turns the scores of one row into weight (p - onehot(y)) and returns weight times its loss.
+double row_softmax(double* s, Index stride, Index y, double weight) {
+  Lanes top = load(s);
+  for (Index v = kLanes; v < stride; v += kLanes) top = larger(top, load(s + v));
+  double most = top[0];
+  for (Index k = 1; k < kLanes; ++k) most = std::max(most, top[k]);
+  const double own = s[y];
+  for (Index v = 0; v < stride; v += kLanes) store(s + v, exponential(load(s + v) - most));
+  const double mine = s[y];
+  s[y] = 0.0;
+  Lanes sums{};
+  for (Index v = 0; v < stride; v += kLanes) sums += load(s + v);
+  // p_y - 1 is minus the sum of the others, which keeps its digits when p_y is nearly 1; so does the loss.
+  const double others = sum(sums), scale = weight / (others + mine);
+  for (Index v = 0; v < stride; v += kLanes) store(s + v, scale * load(s + v));
+  s[y] = -others * scale;
+  return weight * (own == most ? std::log1p(others) : std::log(others + mine) + (most - own));
+}
+
+}  // namespace
+
+template <class Rows>
+bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index classes, const double* w,
+                   const double* b, double* value, double* slope, Stop& stop) {
+  const auto x = read(X);
+  const Index n = x.rows(), d = x.width(), step = x.block_rows();
+  const Index stride = (classes + kLanes - 1) / kLanes * kLanes, size = (d + 1) * stride;
+  const Index chunks =
+      std::clamp<Index>(std::min(x.values() * stride / kChunkWork, x.most_chunks(stride)), 1, kMostChunks);
+  const int team = static_cast<int>(std::min<Index>(threads(), chunks));
+  const Buffer padded = zeros(size), sums = zeros(chunks * size), buffers = zeros(team * step * stride);
+  std::fill_n(padded.get() + d * stride, stride, kNoClass);
+  for (Index j = 0; j < d; ++j) std::copy_n(w + j * classes, classes, padded.get() + j * stride);
+  std::copy_n(b, classes, padded.get() + d * stride);
+  std::vector<double> values(static_cast<std::size_t>(chunks), 0.0);
+  std::atomic<bool> stopped{false};
+
+#pragma omp parallel num_threads(team)
+  {
+    double* score = buffers.get() + omp_get_thread_num() * step * stride;
+#pragma omp for schedule(dynamic)
+    for (Index chunk = 0; chunk < chunks; ++chunk) {
+      double* total = sums.get() + chunk * size;
+      double* ones = total + d * stride;
+      const Index end = cut(n, chunks, chunk + 1);
+      for (Index first = cut(n, chunks, chunk); first < end && !stopped; first += step) {
+        const Index count = std::min(step, end - first);
+        for (Index i = 0; i < count; ++i) std::copy_n(padded.get() + d * stride, stride, score + i * stride);
+        x.scores(first, count, padded.get(), stride, score);
+        for (Index i = 0; i < count; ++i) {
+          double* row = score + i * stride;
+          values[static_cast<std::size_t>(chunk)] += row_softmax(
+              row, stride, static_cast<Index>(y[first + i]), weight == nullptr ? 1.0 : weight[first + i]);
+          for (Index v = 0; v < stride; v += kLanes) store(ones + v, load(ones + v) + load(row + v));
+        }
+        x.add(first, count, score, stride, total);
+        if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
+      }
+    }
+#pragma omp for schedule(static)
+    for (Index j = 0; j < d + 1; ++j) {
+      std::copy_n(sums.get() + j * stride, classes, slope + j * classes);
+      for (Index chunk = 1; chunk < chunks; ++chunk) {
+        const double* more = sums.get() + chunk * size + j * stride;
+        for (Index k = 0; k < classes; ++k) slope[j * classes + k] += more[k];
+      }
+    }
+  }
+  *value = 0.0;
+  for (const double part : values) *value += part;
+  return !stopped;
+}
+
+template bool softmax_sweep(const Table<double>&, const double*, const double*, Index, const double*,
+                            const double*, double*, double*, Stop&);
+template bool softmax_sweep(const Table<float>&, const double*, const double*, Index, const double*,
+                            const double*, double*, double*, Stop&);
+template bool softmax_sweep(const SparseTable<double, std::int32_t>&, const double*, const double*, Index,
+                            const double*, const double*, double*, double*, Stop&);
+template bool softmax_sweep(const SparseTable<float, std::int32_t>&, const double*, const double*, Index,
+                            const double*, const double*, double*, double*, Stop&);
+template bool softmax_sweep(const SparseTable<double, Index>&, const double*, const double*, Index,
+                            const double*, const double*, double*, double*, Stop&);
+template bool softmax_sweep(const SparseTable<float, Index>&, const double*, const double*, Index,
+                            const double*, const double*, double*, double*, Stop&);
+
+}  // namespace sixfold

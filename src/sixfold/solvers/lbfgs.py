@@ -1,0 +1,141 @@
+"""L-BFGS with the curvature at the start as its first metric, for several classes and for many columns.
+
+    direction = -(H_0, updated by the last changes of theta and of the slope) slope        (Nocedal 1980)
+
+Plain L-BFGS begins with a multiple of the identity and has to learn the scales and correlations of the columns
+from its steps. Here H_0 is the inverse of the curvature at theta = 0, where all classes are equally likely:
+
+    softmax     H_0^-1 = Z'QZ / K + l2 D     for each of the K classes
+    one score   H_0^-1 = l''(0) Z'QZ + l2 D
+
+one Cholesky factor of d x d for all classes: 32 iterations instead of 208 on 20,000 x 100 with 10 classes.
+Beyond some thousand columns, and for sparse tables, it is the diagonal of that matrix. The model does not
+depend on the units of the columns either way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget
+from sixfold.data.blocks import Blocks
+from sixfold.risk.problem import Problem
+from sixfold.solvers.base import Solution, single_threaded_blas
+from sixfold.solvers.descent import OutOfTimeError
+from sixfold.solvers.newton import Factor, Progress, advance, gap_estimate, is_noise, kinks, solve_targets
+from sixfold.solvers.smooth_objective import SmoothObjective, check_places
+
+Array = NDArray[Any]
+
+MEMORY = 20  # changes that are remembered: two vectors as long as theta each
+MAX_COLUMNS = 2000  # beyond, the d x d metric costs more than the iterations that it saves
+
+
+class LBFGS:
+    """Limited-memory BFGS."""
+
+    name: ClassVar[str] = "lbfgs"
+    needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate")
+    notices_nonfinite: ClassVar[bool] = False
+    one_target: ClassVar[bool] = False
+
+    def objection(self, problem: Problem) -> str | None:
+        """Return why this solver cannot minimise the problem, or None."""
+        if problem.loss.labels == "real":
+            return "it is made for the losses of classification"
+        return kinks(problem)
+
+    def suits(self, problem: Problem, blocks: Blocks) -> bool:
+        """Return whether there are several classes; for one score other solvers are faster."""
+        return problem.loss.labels == "class"
+
+    def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
+        """Minimise the problem, one target after the other."""
+        check_places(blocks)
+        with single_threaded_blas(blocks.n_columns):
+            return solve_targets(problem, blocks, budget, _descend, "L-BFGS")
+
+
+class Metric(Protocol):
+    """A symmetric positive matrix that slopes are divided by."""
+
+    def solve(self, right: Array) -> Array:
+        """Return its inverse times right."""
+
+
+class DiagonalMetric:
+    """The diagonal of the curvature, as a metric."""
+
+    def __init__(self, objective: Any, curvature: float) -> None:
+        diagonal = curvature * objective.column_squares() + objective.l2
+        fixed = np.append(diagonal[:-1] <= 0.0, not objective.problem.fit_intercept)
+        diagonal[-1] -= objective.l2
+        self.inverse = np.where(fixed, 0.0, 1.0 / np.where(diagonal > 0, diagonal, 1.0))[:, None]
+
+    def solve(self, right: Array) -> Array:
+        """Return its inverse times right."""
+        return self.inverse * right
+
+
+def first_metric(objective: SmoothObjective, classes: int) -> Metric:
+    """Return the curvature at the start, or its diagonal where that is too large."""
+    curvature = 1.0 / classes if classes > 1 else 0.25 if objective.problem.loss.name == "logistic" else 1.0
+    if objective.d > MAX_COLUMNS or (objective.blocks.sparse and objective.d > 200):
+        return DiagonalMetric(objective, curvature)
+    return Factor(objective.metric(curvature), objective)
+
+
+class Memory:
+    """The last changes of theta and of the slope, and the metric they make up."""
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self.changes: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
+
+    def add(self, moved: Array, bent: Array) -> None:
+        """Remember that the slope changed by ``bent`` where theta ``moved``."""
+        product = float(np.vdot(moved, bent))
+        if product > 1e-14 * math.sqrt(float(np.vdot(moved, moved) * np.vdot(bent, bent))):
+            self.changes.append((moved, bent, product))
+
+    def solve(self, right: Array) -> Array:
+        """Return the metric's inverse times right, by the two loops of Nocedal (1980)."""
+        result, shares = right.copy(), []
+        for moved, bent, product in reversed(self.changes):
+            share = float(np.vdot(moved, result)) / product
+            shares.append(share)
+            result -= share * bent
+        result = self.metric.solve(result)
+        for (moved, bent, product), share in zip(self.changes, reversed(shares), strict=True):
+            result += (share - float(np.vdot(bent, result)) / product) * moved
+        return result
+
+
+def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, Array]:
+    """Return the minimiser of one target from theta on, and the last step."""
+    point, step = None, np.zeros_like(theta)
+    try:
+        point = objective.at(theta)
+        memory = Memory(first_metric(objective, theta.shape[1]))
+        while True:
+            delta = memory.solve(-point.slope)
+            decrease = -float(np.vdot(point.slope, delta))
+            if progress.record(point.value, gap_estimate(objective, point, decrease)) or not decrease > 0:
+                break
+            end = advance(objective, point, delta, decrease, False)
+            if end is None or (
+                is_noise(decrease, point)
+                and not np.vdot(end.slope, memory.metric.solve(end.slope))
+                < np.vdot(point.slope, memory.metric.solve(point.slope))
+            ):
+                break
+            memory.add(end.theta - point.theta, end.slope - point.slope)
+            point, step = end, end.theta - point.theta
+    except OutOfTimeError:
+        pass
+    return theta if point is None else point.theta, step

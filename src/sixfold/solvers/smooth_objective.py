@@ -1,0 +1,370 @@
+"""The objective of a smooth problem as its solvers see it: value, slope and curvature at theta = (w, c).
+
+    f(theta) = sum_i q_i loss(s_i, y_i) + l2 |w|^2 / 2,     s = w.(x - shift) + c
+
+The columns are moved by a rough mean (``shift``; zero without intercept), which leaves the problem as it is, with
+b = c - w.shift, but keeps the digits of the curvature where a mean is far larger than the spread around it.
+
+    slope      sum_i q_i loss'(s_i) z_i + l2 (w, 0)                 z = (x - shift, 1)
+    curvature  sum_i q_i loss''(s_i) z_i z_i' + l2 diag(1, ..., 1, 0)
+
+Every method is one native pass over the rows, which are read from memory once. A pass that the budget ends
+raises :class:`~sixfold.solvers.descent.OutOfTimeError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold._native import core
+from sixfold.budget import Budget
+from sixfold.data.blocks import Block, Blocks
+from sixfold.risk.losses import softmax
+from sixfold.risk.problem import Problem
+from sixfold.solvers.descent import OutOfTimeError
+from sixfold.solvers.moments import SHIFT_ROWS
+from sixfold.solvers.row_updates import LOSS_CODES
+
+Array = NDArray[Any]
+
+# Up to so many columns a block of packed rows stays in the L2 cache, so that one pass can do everything.
+FUSED_COLUMNS = 700
+EPS = float(np.finfo(np.float64).eps)
+CHUNK_ENTRIES = 1 << 20  # scores that are held at once where they are not kept
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is known of the objective at one theta.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (columns + 1, scores)
+    value : float
+    slope : ndarray of the shape of theta
+        Its last row is zero without intercept.
+    score : ndarray of shape (rows,), or None where scores are not kept
+    matrix : ndarray or None
+        The curvature, where it was asked for.
+    """
+
+    theta: Array
+    value: float
+    slope: Array
+    score: Array | None = None
+    matrix: Array | None = None
+
+
+class SmoothObjective:
+    """What the objectives of one score and of several have in common."""
+
+    def __init__(self, problem: Problem, blocks: Blocks, budget: Budget, shift: Array) -> None:
+        self.problem, self.blocks, self.budget, self.shift = problem, blocks, budget, shift
+        self.d, self.l2 = blocks.n_columns, problem.l2
+        self.weight = [_weights(block) for block in blocks]
+        self.spread = np.zeros(self.d)  # a rough size of the columns around their shift
+
+    def fixed(self, matrix: Array) -> NDArray[np.bool_]:
+        """Return which entries of theta must not move: the intercept, if there is none, and constant columns.
+
+        Of a constant column the shift leaves rounding errors, which must not be scaled up to length 1.
+        """
+        scores = matrix.shape[0] // (self.d + 1)
+        diagonal = np.diag(matrix).reshape(self.d + 1, scores)
+        fixed = np.zeros((self.d + 1, scores), dtype=bool)
+        if not self.problem.fit_intercept:
+            fixed[-1] = True
+        if self.l2 == 0:
+            fixed[:-1] = diagonal[:-1] <= np.square(16.0 * EPS * self.shift)[:, None] * diagonal[-1]
+        return fixed.ravel()
+
+    def model(self, theta: Array) -> tuple[Array, Array]:
+        """Return w and b, as the type of the data holds them."""
+        w = theta[:-1].astype(self.blocks.dtype).astype(np.float64)
+        b = theta[-1] - self.shift @ w if self.problem.fit_intercept else np.zeros(theta.shape[1])
+        return w, b.astype(self.blocks.dtype).astype(np.float64)
+
+    def metric(self, curvature: float) -> Array:
+        """Return curvature * sum_i q_i z_i z_i' + l2 D: the second derivatives where all rows have one."""
+        weights = [
+            np.ones(block.y.shape[0]) if weight is None else weight
+            for block, weight in zip(self.blocks, self.weight, strict=True)
+        ]
+        return self._with_penalty(self._gram(weights) * curvature)
+
+    def column_squares(self) -> Array:
+        """Return the diagonal of sum_i q_i z_i z_i'."""
+        total = np.zeros(self.d + 1)
+        for block, weight in zip(self.blocks, self.weight, strict=True):
+            ones = np.ones(block.y.shape[0]) if weight is None else weight
+            total[-1] += ones.sum()
+            for part in _row_parts(block):
+                X = block.X[part]
+                if isinstance(X, np.ndarray):
+                    total[:-1] += ones[part] @ np.square(X - self.shift)
+                else:
+                    total[:-1] += np.asarray(ones[part] @ X.multiply(X))
+        return total / self.blocks.weight_sum
+
+    def largest_move(self, delta: Array) -> float:
+        """Return how much a step changes any score of a row that counts at most."""
+        w, c = delta[:-1], delta[-1] - self.shift @ delta[:-1]
+        most = 0.0
+        for block, weight in zip(self.blocks, self.weight, strict=True):
+            for part in _row_parts(block, w.shape[1]):
+                move = np.abs(np.asarray(block.X[part] @ w) + c)
+                if weight is not None:
+                    move = move[weight[part] > 0]
+                most = max(most, float(move.max(initial=0.0)))
+        return most
+
+    def _passes(self) -> Iterator[tuple[Block, Array | None, slice, dict[str, Any]]]:
+        """Go through the blocks with their weights, their place among the rows, and the limits of a pass."""
+        for block, weight in zip(self.blocks, self.weight, strict=True):
+            rows = slice(block.start, block.start + block.y.shape[0])
+            yield block, weight, rows, {"seconds_left": self.budget.seconds_left, "flag": self.budget.flag}
+
+    def _complete(self, theta: Array, value: float, slope: Array) -> tuple[float, Array]:
+        """Return value and slope with what the shift, the weights and the penalty make of them."""
+        slope[:-1] -= self.shift[:, None] * slope[-1]
+        slope /= self.blocks.weight_sum
+        slope[:-1] += self.l2 * theta[:-1]
+        if not self.problem.fit_intercept:
+            slope[-1] = 0.0
+        return value / self.blocks.weight_sum + 0.5 * self.l2 * float(np.square(theta[:-1]).sum()), slope
+
+    def _gram(self, weights: list[Array]) -> Array:
+        """Return sum_i weight_i z_i z_i', one array of weights a block."""
+        total = np.zeros((self.d + 1, self.d + 1))
+        for (block, _, _, limits), weight in zip(self._passes(), weights, strict=True):
+            if isinstance(block.X, np.ndarray):
+                part = np.empty_like(total)
+                none = np.empty((block.X.shape[0], 0), block.X.dtype)
+                if not core.moments(block.X, none, weight, self.shift, None, part, **limits):
+                    raise OutOfTimeError
+                total += part
+            else:  # never shifted
+                weighted = block.X.multiply(weight[:, None]).tocsr()
+                total[:-1, :-1] += (block.X.T @ weighted).toarray()
+                total[:-1, -1] += block.X.T @ weight
+                total[-1, :-1] = total[:-1, -1]
+                total[-1, -1] += weight.sum()
+        return total
+
+    def _with_penalty(self, gram: Array) -> Array:
+        gram /= self.blocks.weight_sum
+        gram.flat[: self.d * (self.d + 2) : self.d + 2] += self.l2
+        return gram
+
+
+class LinearObjective(SmoothObjective):
+    """The objective of one target: one score a row."""
+
+    def __init__(
+        self, problem: Problem, blocks: Blocks, budget: Budget, shift: Array, target: int = 0
+    ) -> None:
+        super().__init__(problem, blocks, budget, shift)
+        self.code, self.target = LOSS_CODES.index(problem.loss.name), target
+        self.y = [np.ascontiguousarray(block.y[:, target], dtype=np.float64) for block in blocks]
+
+    def of_rows(self, blocks: Blocks, budget: Budget) -> LinearObjective:
+        """Return the same objective of other rows."""
+        return LinearObjective(self.problem, blocks, budget, self.shift, self.target)
+
+    def start(self) -> Array:
+        """Return the constant model."""
+        theta = np.zeros((self.d + 1, 1))
+        if self.problem.fit_intercept and self.problem.loss.labels == "real":
+            sums = [y.sum() if w is None else w @ y for y, w in zip(self.y, self.weight, strict=True)]
+            theta[-1] = sum(sums) / self.blocks.weight_sum
+        return theta
+
+    def at(self, theta: Array, curvature: bool = False) -> Point:
+        """Return value and slope at theta, and the curvature where it is asked for."""
+        if curvature and not self.blocks.sparse and self.d <= FUSED_COLUMNS:
+            return self._fused(theta)
+        score, h = np.empty(self.blocks.n_rows), np.empty(self.blocks.n_rows) if curvature else None
+        value, slope, part = 0.0, np.zeros((self.d + 1, 1)), np.empty(self.d + 1)
+        w, b = np.ascontiguousarray(theta[:-1, 0]), float(theta[-1, 0] - self.shift @ theta[:-1, 0])
+        for (block, weight, rows, limits), y in zip(self._passes(), self.y, strict=True):
+            outputs = {"score": score[rows], "curvature": None if h is None else h[rows], "slope": part}
+            finished, loss = core.loss_sweep(
+                *parts_of(block.X), y=y, weight=weight, loss=self.code, w=w, b=b, **outputs, **limits
+            )
+            if not finished:
+                raise OutOfTimeError
+            value += loss
+            slope[:, 0] += part
+        value, slope = self._complete(theta, value, slope)
+        return Point(theta, value, slope, score, None if h is None else self._matrix(h))
+
+    def _fused(self, theta: Array) -> Point:
+        score = np.empty(self.blocks.n_rows)
+        value, slope, part = 0.0, np.zeros((self.d + 1, 1)), np.empty(self.d + 1)
+        gram, part_gram = np.zeros((self.d + 1, self.d + 1)), np.empty((self.d + 1, self.d + 1))
+        for (block, weight, rows, limits), y in zip(self._passes(), self.y, strict=True):
+            finished, loss = core.newton_sweep(
+                block.X, y, weight, self.code, np.ascontiguousarray(theta[:, 0]), self.shift, score[rows],
+                part, part_gram, **limits,
+            )  # fmt: skip
+            if not finished:
+                raise OutOfTimeError
+            value += loss
+            slope[:, 0] += part
+            gram += part_gram
+        slope[:-1] += self.shift[:, None] * slope[-1]  # the pass has moved the columns already
+        value, slope = self._complete(theta, value, slope)
+        return Point(theta, value, slope, score, self._with_penalty(gram))
+
+    def curvature(self, point: Point) -> Array:
+        """Return the curvature at a point where only value and slope are known."""
+        return self._matrix(self.row_curvature(point))
+
+    def row_curvature(self, point: Point) -> Array:
+        """Return weight_i loss''(s_i) for every row."""
+        assert point.score is not None
+        h = self.problem.loss.curvature(point.score, np.concatenate(self.y))
+        for (_, weight, rows, _) in self._passes():
+            if weight is not None:
+                h[rows] *= weight
+        return h
+
+    def product(self, h: Array, v: Array) -> Array:
+        """Return the curvature of rows with ``row_curvature`` h times v."""
+        total, part = np.zeros((self.d + 1, 1)), np.empty(self.d + 1)
+        flat, c = np.ascontiguousarray(v[:-1, 0]), float(v[-1, 0] - self.shift @ v[:-1, 0])
+        for block, _, rows, limits in self._passes():
+            if not core.curvature_sweep(*parts_of(block.X), h[rows], flat, c, part, **limits):
+                raise OutOfTimeError
+            total[:, 0] += part
+        return self._complete(v, 0.0, total)[1]
+
+    def along(self, start: Point, end: Point, length: float) -> float:
+        """Return the value on the way from one point to another, without a pass over X."""
+        assert start.score is not None
+        assert end.score is not None
+        value = 0.0
+        for (_, weight, rows, _), y in zip(self._passes(), self.y, strict=True):
+            value += core.losses_along(self.code, start.score[rows], end.score[rows], length, y, weight)[0]
+        w = (start.theta + length * (end.theta - start.theta))[:-1]
+        return value / self.blocks.weight_sum + 0.5 * self.l2 * float(np.square(w).sum())
+
+    def _matrix(self, h: Array) -> Array:
+        return self._with_penalty(self._gram([h[rows] for _, _, rows, _ in self._passes()]))
+
+
+class SoftmaxObjective(SmoothObjective):
+    """The objective of the softmax loss: one score a class."""
+
+    def __init__(
+        self, problem: Problem, blocks: Blocks, budget: Budget, shift: Array, classes: int | None = None
+    ) -> None:
+        super().__init__(problem, blocks, budget, shift)
+        self.classes = problem.n_scores(blocks) if classes is None else classes
+        self.y = [np.ascontiguousarray(block.y[:, 0], dtype=np.float64) for block in blocks]
+
+    def of_rows(self, blocks: Blocks, budget: Budget) -> SoftmaxObjective:
+        """Return the same objective of other rows."""
+        return SoftmaxObjective(self.problem, blocks, budget, self.shift, self.classes)
+
+    def start(self) -> Array:
+        """Return the model without weights."""
+        return np.zeros((self.d + 1, self.classes))
+
+    def at(self, theta: Array, curvature: bool = False) -> Point:
+        """Return value and slope at theta, and the curvature where it is asked for."""
+        value, slope, part = 0.0, np.zeros_like(theta), np.empty_like(theta)
+        w, b = np.ascontiguousarray(theta[:-1]), theta[-1] - self.shift @ theta[:-1]
+        for (block, weight, _, limits), y in zip(self._passes(), self.y, strict=True):
+            finished, loss = core.softmax_sweep(
+                *parts_of(block.X), y=y, weight=weight, w=w, b=b, slope=part, **limits
+            )
+            if not finished:
+                raise OutOfTimeError
+            value += loss
+            slope += part
+        value, slope = self._complete(theta, value, slope)
+        point = Point(theta, value, slope)
+        return Point(theta, value, slope, None, self.curvature(point)) if curvature else point
+
+    def along(self, start: Point, end: Point, length: float) -> float:
+        """Return the value on the way from one point to another."""
+        return self.at(start.theta + length * (end.theta - start.theta)).value
+
+    def curvature(self, point: Point) -> Array:
+        """Return the curvature, which has one block Z' diag(q p_k ([k = l] - p_l)) Z a pair of classes.
+
+        The same number added to the weights of all classes changes no score, so the curvature has no inverse.
+        The slope has no part in these directions, and neither has a step if they are given a curvature.
+        """
+        size, classes = self.d + 1, self.classes
+        w, b = point.theta[:-1], point.theta[-1] - self.shift @ point.theta[:-1]
+        p = [softmax(np.asarray(block.X @ w, dtype=np.float64) + b) for block in self.blocks]
+        for share, weight in zip(p, self.weight, strict=True):
+            if weight is not None:
+                share *= np.sqrt(weight)[:, None]
+        matrix = np.zeros((size, classes, size, classes))
+        for k in range(classes):
+            for other in range(k):
+                gram = self._gram([np.ascontiguousarray(share[:, k] * share[:, other]) for share in p])
+                matrix[:, k, :, other] -= gram
+                matrix[:, other, :, k] -= gram
+                matrix[:, k, :, k] += gram
+                matrix[:, other, :, other] += gram
+        matrix /= self.blocks.weight_sum
+        every = np.arange(classes)
+        for j in range(size):
+            common = matrix[j, every, j, every].mean() / classes
+            matrix[j, :, j, :] += common
+            matrix[j, every, j, every] += self.l2 if j < self.d else 0.0
+        return matrix.reshape(size * classes, size * classes)
+
+
+def _row_parts(block: Block, width: int = 0) -> Iterator[slice]:
+    """Cut the rows of a block into parts of some megabytes of values, or of so many scores a row."""
+    n = block.y.shape[0]
+    values = block.X.size if isinstance(block.X, np.ndarray) else block.X.nnz
+    rows = max(CHUNK_ENTRIES * n // max(values, width * n, 1), 1)
+    return (slice(first, first + rows) for first in range(0, n, rows))
+
+
+def parts_of(X: Any) -> tuple[Array, ...]:
+    """Return a table as native passes take it: itself, or the three arrays of a CSR table."""
+    return (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr)
+
+
+def rough_mean(problem: Problem, blocks: Blocks) -> Array:
+    """Return the mean of some rows of a dense table; zero where columns must not be moved."""
+    mean = np.zeros(blocks.n_columns)
+    if not problem.fit_intercept or blocks.sparse or blocks.n_rows == 0:
+        return mean
+    every = max(blocks.n_rows // SHIFT_ROWS, 1)
+    rows = 0
+    for block in blocks:
+        some = block.X[::every]
+        mean += some.sum(axis=0, dtype=np.float64)
+        rows += some.shape[0]
+    return mean / rows
+
+
+def check_places(blocks: Blocks) -> None:
+    """Refuse a CSR table that points outside itself, once for all passes.
+
+    Raises
+    ------
+    ValueError
+        If a column number or a row's end is out of range.
+    """
+    for block in blocks:
+        X = block.X
+        if blocks.sparse and not core.csr_is_sound(X.indices, X.indptr, X.shape[1], X.data):
+            raise ValueError("The CSR table X is damaged: a column number or a row's end is out of range.")
+
+
+def _weights(block: Block) -> Array | None:
+    return None if block.weight is None else np.ascontiguousarray(block.weight, dtype=np.float64)
