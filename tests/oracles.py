@@ -133,3 +133,44 @@ def optimality_violation(X, y, weight, l1, l2, w, b, positive=False):
     at_zero = np.maximum((down if positive else np.abs(down)) - l1, 0.0)
     elsewhere = np.abs(down - l1 * np.sign(w))
     return np.where(w == 0.0, at_zero, elsewhere).max(initial=0.0)
+
+
+# -- proximal gradient -----------------------------------------------------------------------------------
+
+
+def penalised_classification(X, y, weight, loss, l1, l2, intercept=True, positive=False, steps=20_000):
+    """Proximal gradient steps for logistic, squared hinge (y of -1, +1) or softmax (y of 0, 1, ...)."""
+    X = np.asarray(X, dtype=float)
+    q = weight / weight.sum()
+    scale = np.sqrt(q @ X**2)
+    scale[scale == 0.0] = 1.0
+    Z = np.column_stack([X / scale, np.ones(len(X))])  # columns of one length, so that one step length serves all
+    classes = int(y.max()) + 1 if loss == "softmax" else 1
+    bound = {"logistic": 0.25, "squared_hinge": 1.0, "softmax": 0.5}[loss]
+    step = 1.0 / (bound * np.linalg.norm(np.sqrt(q)[:, None] * Z, 2) ** 2 + l2 / (scale**2).min())
+    l1, l2 = l1 / scale[:, None], l2 / scale[:, None] ** 2
+    theta = np.zeros((Z.shape[1], classes))
+    ahead, momentum = theta, 1.0
+    targets = np.asarray(y, dtype=float).reshape(len(y), 1)
+    for _ in range(steps):
+        s = Z @ ahead
+        slope = _class_slopes(s, targets) if loss == "softmax" else loss_slope(loss, s, targets)
+        moved = ahead - step * (Z.T @ (q[:, None] * slope))
+        if not intercept:
+            moved[-1] = 0.0
+        w = moved[:-1] - step * l2 * ahead[:-1]
+        shrunk = np.maximum((w if positive else np.abs(w)) - step * l1, 0.0)
+        moved[:-1] = shrunk if positive else np.sign(w) * shrunk
+        following = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
+        if np.sum((ahead - moved) * (moved - theta)) > 0.0:  # restart where momentum points uphill
+            following = 1.0
+            ahead = moved
+        else:
+            ahead = moved + (momentum - 1.0) / following * (moved - theta)
+        theta, momentum = moved, following
+    return theta[:-1] / scale[:, None], theta[-1]
+
+
+def _class_slopes(s, y):
+    p = np.exp(s - np.logaddexp.reduce(s, axis=1, keepdims=True))
+    return p - (y == np.arange(s.shape[1]))

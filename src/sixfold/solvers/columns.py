@@ -79,7 +79,16 @@ class Columns(ABC):
 
 
 class Residuals(ABC):
-    """Some columns, on which coordinate descent keeps residuals up to date."""
+    """Some columns, on which coordinate descent keeps residuals up to date.
+
+    Attributes
+    ----------
+    mean, curvature : ndarray of shape (columns,)
+        What is taken off each column, and its variance about that.
+    """
+
+    mean: Array
+    curvature: Array
 
     @abstractmethod
     def descend(self, v: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:

@@ -100,15 +100,20 @@ class Model:
         self._column = np.concatenate([self._column, column])
         self._score = np.concatenate([self._score, score])
 
-    def renew(self, curvature: Curvature) -> None:
-        """Forget G: the next one has these second derivatives."""
-        self._curvature = curvature
-        self._whole = np.empty((0, 0))
+    def forget(self) -> None:
+        """Drop G, and the second derivatives it was made of."""
+        self._curvature = None
+        self._whole = self.gram = np.empty((0, 0))
 
     @property
-    def fresh(self) -> bool:
-        """Whether there is no G yet for the second derivatives given last."""
+    def empty(self) -> bool:
+        """Whether second derivatives have to be given next."""
         return self._curvature is None
+
+    def renew(self, curvature: Curvature) -> None:
+        """Take other second derivatives from now on."""
+        self.forget()
+        self._curvature = curvature
 
     def complete(self, budget: Budget) -> None:
         """Compute what G lacks, and eliminate the intercepts."""

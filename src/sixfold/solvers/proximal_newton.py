@@ -41,21 +41,30 @@ from sixfold.solvers.working_columns import make_working_columns
 
 Array = NDArray[Any]
 
-# The first working set; from then on it grows by as many coordinates as have a weight.
-FIRST_COORDINATES = 256
+# Columns fetched at a time after a pass over all of them. Those near to their bound come along where there is room:
+# passes are dear, working columns are not.
 FIRST_COLUMNS = 1024
-# Coordinates this near to their bound come along where there is room.
 NEARLY = 0.8
-# The set is solved to this part of the gap that all columns together have.
-INNER_PART = 0.03
+# Coordinates the first model begins with; later ones grow by half as many as have a weight.
+FIRST_COORDINATES = 256
+# The set is solved to this part of the gap that all columns together have; once no column is missing, to this part
+# of the tolerance.
+INNER_PART = 0.05
+REST = 0.3
 MOST_ROUNDS = 50
-EPOCHS_A_ROUND = 100
+# A model is minimised until the gap it leaves is this part of the one before.
 MODEL_PART = 0.1
-RESIDUAL_EPOCHS = 20
-# The second derivatives are computed anew when a step on old ones leaves more than this of the set's gap.
-SLOW = 0.25
-SUFFICIENT = 1e-4  # share of the predicted decrease that a step has to bring (Armijo)
-LEAST_DAMPING = 1e-10  # keeps every coordinate bent, also where no row is
+EPOCHS_A_ROUND = 100
+MOST_POLISHES = 5
+RESIDUAL_EPOCHS = 50
+# Second derivatives are computed anew when a step on old ones leaves more than this of the gap.
+SLOW = 0.15
+# A step that brings less than this share of the decrease that its slope promises is cut to the best length.
+SUFFICIENT = 0.1
+BISECTIONS = 30
+# Steps cut to less than this call for more damping, which is never less than what keeps every coordinate bent.
+SHORT = 0.25
+LEAST_DAMPING = 1e-10
 # Iterations without a better gap or objective after which only rounding is left.
 PATIENCE = 3
 # Seconds for the certificate of a stopped fit; past them the last certified model is kept.
@@ -137,8 +146,6 @@ def _largest(ids: Array, size: Array, most: int) -> Array:
     return ids
 
 
-DEBUG = 0
-
 class Search:
     """The minimum over the scores that share a label: one target, or all classes."""
 
@@ -218,17 +225,16 @@ class Search:
         size[self.model.score, self.working.place[self.model.column]] = 0.0
         size = size.ravel()
         steep = np.flatnonzero(size > self.rule.l1)
-        chosen = _largest(steep, size, max(FIRST_COORDINATES, int(np.count_nonzero(self.w))))
+        chosen = _largest(steep, size, max(FIRST_COORDINATES, np.count_nonzero(self.w) // 2))
         score, place = np.divmod(chosen, slope.shape[1])
         self.model.extend(self.working.ids[place], score)
         self.w = np.concatenate([self.w, np.zeros(len(chosen))])
 
-    def _renew(self, slope: Array) -> None:
-        """Take the second derivatives where they are now, of the coordinates that still matter."""
+    def _trim(self) -> None:
+        """Drop the coordinates without a weight."""
         kept = np.flatnonzero(self.w)
         self.model.restrict(kept)
         self.w = self.w[kept]
-        self.model.renew(Curvature.at(self.loss, self.score, self.y, self.q, self.damping))
 
     @property
     def _places(self) -> tuple[Array, Array]:
@@ -238,61 +244,120 @@ class Search:
 
     def _lower(self, point: Point, settled: bool) -> None:
         """Lower the objective on the set until its gap is small against that of all columns."""
-        goal = 0.3 * self.budget.tol * self.scale
+        goal = REST * self.budget.tol * self.scale
         if not settled:
             goal = max(goal, INNER_PART * point.gap)
         before = np.inf
         for _ in range(MOST_ROUNDS):
+            if self.budget.interrupted or self.budget.seconds_left <= 0.0:
+                raise Interrupted
             u = self.loss.gradient(self.score, self.y)
-            v = self.q[:, None] * u
-            slope = -self.working.slopes(np.ascontiguousarray(v.T), self.budget)
+            slope = -self.working.slopes(np.ascontiguousarray((self.q[:, None] * u).T), self.budget)
             w = np.zeros_like(slope)
             w[self._places] = self.w
             left = self._bound(u, w, slope)
-            if DEBUG: print('   ', '%.2e'%left, len(self.w), np.count_nonzero(self.w), len(self.working.ids), left>SLOW*before, self.damping)
             if left <= goal:
                 return
-            if self.model.fresh or left > SLOW * before:
-                self._renew(slope)
+            # On its own coordinates a model that is still good has left little.
+            slow = self._bound(u, self.w, slope[self._places]) > SLOW * before
+            if slow:
+                self._trim()
+                self.model.forget()
             self._admit(slope)
             before = left
-            if not self._newton_step(slope[self._places], -v.sum(axis=0), left):
+            if self.working.gram_pays(self.model.column, slow):
+                lower = self._step_on_gram(u, slope[self._places], left)
+            else:
+                lower = self._step_on_residuals(left)
+            if not lower:
                 return
 
-    def _newton_step(self, slope: Array, slope_b: Array, left: float) -> bool:
+    def _step_on_gram(self, u: Array, slope: Array, left: float) -> bool:
         """Minimise the model and search along the step to its minimum; false if nothing is left to win."""
+        if self.model.empty:
+            self.model.renew(Curvature.at(self.loss, self.score, self.y, self.q, self.damping))
         self.model.complete(self.budget)
+        gram, slope_b = self.model.gram, -self.q @ u
         w, down = self.w.copy(), self.model.reduced_slope(slope, slope_b)
-        # The gap is about |w|_1 times the largest error of a slope, and a move of a coordinate changes its
-        # slope by curvature times the move.
-        error = MODEL_PART * left / max(self.newest.objective, left) * self.rule.l1
-        goal = error**2 / float(self.model.gram.diagonal().max(initial=EPS)) if error else 1e-3 * left / len(w)
-        settled = descend(self.model.gram, w, down, self.rule, epochs=EPOCHS_A_ROUND, goal=goal, budget=self.budget)
-        if not settled:
-            polish(self.model.gram, w, down, self.rule, self.budget)
-        step = w - self.w
-        return self._search_line(w, slope, slope_b, self.model.intercept_step(slope_b, step))
-
-    def _search_line(self, w: Array, slope: Array, slope_b: Array, step_c: Array) -> bool:
-        """Move to w, or as far towards it as the objective falls; false if it does not."""
-        along = self._combine(w - self.w) + step_c
-        risk, penalty = self._risk(self.score), self.rule.penalty(self.w)
-        decrease = slope @ (w - self.w) + slope_b @ step_c - (self.rule.penalty(w) - penalty)
-        length = 1.0
-        while length > 1e-10:
-            trial = self.w + length * (w - self.w) if length < 1.0 else w
-            moved = self.score + length * along
-            change = (self._risk(moved) - risk) + (self.rule.penalty(trial) - penalty)
-            if change <= 4.0 * EPS * (risk + penalty) - SUFFICIENT * length * decrease:
+        goal = self._move_goal(left, float(gram.diagonal().max(initial=0.0)))
+        for _ in range(MOST_POLISHES):
+            if descend(gram, w, down, self.rule, epochs=EPOCHS_A_ROUND, goal=goal, budget=self.budget):
                 break
-            length *= 0.5
+            polish(gram, w, down, self.rule, self.budget)
+        return self._search_line(u, w, self.model.intercept_step(slope_b, w - self.w))
+
+    def _step_on_residuals(self, left: float) -> bool:
+        """Do the same for one score after the other, where a Gram matrix would be too large."""
+        self.model.forget()
+        lower = False
+        for k in range(self.n_scores):
+            of_k = np.flatnonzero(self.model.score == k)
+            u = self.loss.gradient(self.score, self.y)
+            curvature = Curvature.at(self.loss, self.score, self.y, self.q, self.damping).of_score(k)
+            total, pull = curvature.sum(), -self.q * u[:, k]
+            share, v = curvature / total, pull / total
+            centred = self.problem.fit_intercept
+            if centred:
+                v -= v.sum() * share
+            part, residuals = self.w[of_k], self.working.residuals(self.model.column[of_k], share, centred)
+            goal = self._move_goal(left, total * float(residuals.curvature.max(initial=0.0))) / total
+            rule = (self.rule.l1 / total, self.rule.l2 / total, self.rule.positive, RESIDUAL_EPOCHS, goal)
+            finished = residuals.descend(v, part, rule, self.budget)
+            w, step_c = self.w.copy(), np.zeros(self.n_scores)
+            w[of_k] = part
+            if centred:
+                centre = residuals.mean - self.working.mean_of_table[self.model.column[of_k]]
+                step_c[k] = pull.sum() / total - (part - self.w[of_k]) @ centre
+            lower |= self._search_line(u, w, step_c)
+            if not finished:
+                raise Interrupted
+        return lower
+
+    def _move_goal(self, left: float, curvature: float) -> float:
+        """Return how little curvature * move^2 has to become in coordinate descent on the model.
+
+        A move changes the slope of its coordinate by curvature * move. Errors e of the slopes leave a gap of about
+        |w|_1 max |e|, or with squares in the penalty one of |e|^2 / (2 l2).
+        """
+        part = MODEL_PART * left
+        if self.rule.l2 > 0.0:
+            return 2.0 * self.rule.l2 * part / (len(self.w) * (curvature + self.rule.l2))
+        return (self.rule.l1 * part / max(self.newest.objective, left)) ** 2 / max(curvature, EPS**2)
+
+    def _search_line(self, u: Array, w: Array, step_c: Array) -> bool:
+        """Move to w, or to the minimum on the way there; false if the objective does not fall."""
+        step, along = w - self.w, self._combine(w - self.w) + step_c
+        risk, penalty = self._risk(self.score), self.rule.penalty(self.w)
+        decrease = penalty - self.rule.penalty(w) - float((self.q @ (u * along)).sum())
+        length, moved = 1.0, self.score + along
+        change = (self._risk(moved) - risk) + (self.rule.penalty(w) - penalty)
+        if change > 4.0 * EPS * (risk + penalty) - SUFFICIENT * decrease:
+            length = self._minimum_on_the_way(step, along)
+            w, moved = self.w + length * step, self.score + length * along
+            change = (self._risk(moved) - risk) + (self.rule.penalty(w) - penalty)
+        if length < SHORT:
+            exhausted = self.damping == 1.0
+            self.damping = min(max(8.0 * self.damping, 1e-4), 1.0)
+            self.model.forget()
+            if change >= 0.0:
+                return not exhausted
         else:
-            return False
-        self.w, self.c, self.score = trial, self.c + length * step_c, moved
-        self.damping = max(self.damping / 8.0, LEAST_DAMPING) if length == 1.0 else min(
-            max(4.0 * self.damping, 1e-3), 1.0
-        )
+            self.damping = max(self.damping / 8.0, LEAST_DAMPING)
+        self.w, self.c, self.score = w, self.c + length * step_c, moved
         return bool(change < 0.0)
+
+    def _minimum_on_the_way(self, step: Array, along: Array) -> float:
+        """Return the length in [0, 1] that lowers the objective most, by bisection of its slope."""
+        low, high = 0.0, 1.0
+        for _ in range(BISECTIONS):
+            length = 0.5 * (low + high)
+            u = self.loss.gradient(self.score + length * along, self.y)
+            w = self.w + length * step
+            slope = float((self.q @ (u * along)).sum()) + step @ (self.rule.l1 * np.sign(w) + self.rule.l2 * w)
+            low, high = (length, high) if slope < 0.0 else (low, length)
+            if high < 1.25 * low:
+                break
+        return low
 
     def _combine(self, w: Array) -> Array:
         parts = []

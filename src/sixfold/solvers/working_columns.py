@@ -38,10 +38,11 @@ Array = NDArray[Any]
 
 # The largest part of a dense table that is copied.
 COPIED = 0.125
-# Columns up to which a dense Gram matrix is cheaper than the passes over residuals that it saves, and entries
-# a row up to which a sparse one is.
-MOST_DENSE_GRAM = 2048
-MOST_SPARSE_GRAM = 24.0
+# Columns up to which a Gram matrix is cheaper than the passes over residuals that it saves. Of a sparse table it is
+# so while there are few entries a row, or few columns, or where the passes turn out to be many.
+MOST_GRAM = 2048
+MOST_ENTRIES = 24.0
+SMALL_GRAM = 128
 
 
 class WorkingColumns(ABC):
@@ -87,8 +88,8 @@ class WorkingColumns(ABC):
         """Return the rows of ``ids[old:]`` of the Gram matrix of ``ids``."""
 
     @abstractmethod
-    def gram_pays(self, ids: Array) -> bool:
-        """Return whether the Gram matrix of these is cheaper than passes over residuals."""
+    def gram_pays(self, ids: Array, slow: bool) -> bool:
+        """Return whether the Gram matrix of these is cheaper than passes over residuals, which may be slow."""
 
     @abstractmethod
     def residuals(self, ids: Array, share: Array, centred: bool) -> Residuals:
@@ -158,8 +159,8 @@ class _DenseWorkingColumns(WorkingColumns):
         shift = np.where(ids < 0, 0.0, self.table.mean[ids])
         return weighted_gram_rows(self.X, root, group, self._at(ids), old, shift, budget)
 
-    def gram_pays(self, ids: Array) -> bool:
-        return len(ids) <= MOST_DENSE_GRAM
+    def gram_pays(self, ids: Array, slow: bool) -> bool:
+        return len(ids) <= MOST_GRAM
 
     def residuals(self, ids: Array, share: Array, centred: bool) -> Residuals:
         X = np.asfortranarray(self.X[:, self._at(ids)])
@@ -197,9 +198,11 @@ class _SparseWorkingColumns(WorkingColumns):
         a.data *= root[a.indices, np.repeat(group, np.diff(a.indptr))]
         return np.ascontiguousarray((a[:, old:].T @ a).toarray())
 
-    def gram_pays(self, ids: Array) -> bool:
-        entries = np.diff(self.table.indptr)[ids[ids >= 0]].sum()
-        return bool(entries <= MOST_SPARSE_GRAM * self.table.shape[0])
+    def gram_pays(self, ids: Array, slow: bool) -> bool:
+        if slow or len(ids) <= SMALL_GRAM:
+            return len(ids) <= MOST_GRAM
+        entries = np.diff(self.table.indptr)[ids].sum()
+        return bool(entries <= MOST_ENTRIES * self.table.shape[0]) and len(ids) <= MOST_GRAM
 
     def residuals(self, ids: Array, share: Array, centred: bool) -> Residuals:
         X = self.X[:, self.place[ids]]
