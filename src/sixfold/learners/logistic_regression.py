@@ -221,7 +221,7 @@ class LogisticRegression(LinearClassifier):
         float
         """
         check_is_fitted(self, "coef_")
-        data = check_labelled(self, X, y, sample_weight, classes=self.classes_, reset=False)
+        data = check_labelled(self, X, y, sample_weight, classes=self.classes_, reset=False, stacklevel=3)
         log_p = np.take_along_axis(self.predict_log_proba(X), data.index[:, None], axis=1)[:, 0]
         return float(log_p.sum() if data.weight is None else data.weight @ log_p)
 
