@@ -181,6 +181,10 @@ class LogisticRegression(LinearClassifier):
             self._likelihood = measure(solution.w, solution.b, blocks, problem.fit_intercept, budget.flag)
         return solution
 
+    def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:
+        super()._keep(solution, single_target, dtype)
+        self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)  # an array, as scikit-learn has it
+
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row, in the order of ``classes_``.
 

@@ -14,18 +14,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from sixfold.budget import Budget
+from sixfold.data.checks import TrainingData
 from sixfold.errors import IncompatibleError, check_flag, check_number, check_option
 from sixfold.learners.linear_classifier import LinearClassifier
 from sixfold.risk.penalties import make_penalty
-from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solver
+from sixfold.risk.problem import Problem, scores
+from sixfold.solvers.base import Solution, Solver
 from sixfold.solvers.registry import all_solvers
 
 Array = NDArray[Any]
 
 FIRST_ORDER = ("gd", "sgd", "minibatch")
+NO_SLOPE = 1e-7  # a dual point found by iteration has no exact zeros
 
 
 class LinearSVC(LinearClassifier):
@@ -81,7 +85,7 @@ class LinearSVC(LinearClassifier):
     margin_ : float or ndarray of shape (n_classes,)
         The distance from the plane to the lines w.x + b = -1 and +1.
     support_ : ndarray, or a list of one for each class
-        The rows on or inside the margin: the model depends on no others.
+        The rows on or inside the margin whose loss pulls at the plane: the model depends on no others.
     dual_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         The dual point behind the certificate: the slope of each row's loss.
     certificate_ : Certificate
@@ -158,3 +162,16 @@ class LinearSVC(LinearClassifier):
 
     def _solvers(self) -> list[Solver]:
         return all_solvers(random_state=self.random_state)
+
+    def _examine(self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+        slope = solution.details.get("dual")
+        if slope is None:
+            score = np.vstack([scores(block, solution.w, solution.b) for block in data.blocks()])
+            slope = problem.loss.gradient(score, data.y)
+        counts = True if data.weight is None else data.weight[:, None] > 0
+        rows = [np.flatnonzero(column) for column in ((np.abs(slope) > NO_SLOPE) & counts).T]
+        with np.errstate(divide="ignore"):
+            margin = 1.0 / np.linalg.norm(solution.w, axis=0)
+        self.margin_ = float(margin[0]) if margin.size == 1 else margin
+        self.support_ = rows[0] if len(rows) == 1 else rows
+        return solution
