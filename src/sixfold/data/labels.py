@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from numbers import Number, Real
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +27,7 @@ from sixfold.errors import InputError
 Array = NDArray[Any]
 
 MOST_CLASSES = 10_000  # each has a score a row: beyond, the labels are surely numbers to predict or names
+GAPS = ("nan", "np.float64(nan)", "np.float32(nan)", "<NA>", "NaT")  # how missing labels are written
 SMALL_RANGE = 1 << 20  # whole numbers in such a range are counted instead of sorted
 
 
@@ -101,9 +103,8 @@ def check_classes(classes: Any) -> Array:
     """Return the classes that ``partial_fit`` is told of, in order."""
     if classes is None:
         raise InputError(
-            "classes must be passed on the first call to partial_fit: later batches may have labels "
-            "that this "
-            "one has not. Pass all of them, for instance classes=np.unique(y)."
+            "classes must be passed on the first call to partial_fit: later batches may have labels that "
+            "this one has not. Pass all of them, for instance classes=np.unique(y)."
         )
     known, _ = _encode(_to_array(classes))
     if known.size < 2:
@@ -115,6 +116,8 @@ def _one_column(y: Any, estimator: Any, stacklevel: int) -> Array:
     if sp.issparse(y):
         raise InputError("y is sparse, but labels are kept dense. Pass one label a row.")
     labels = _to_array(y)
+    if labels.ndim == 0:
+        raise InputError(f"y is {y!r:.50}, of type {type(y).__name__}. Pass one label a row.")
     if labels.ndim == 2 and labels.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Pass y.ravel() to silence this.",
@@ -123,45 +126,62 @@ def _one_column(y: Any, estimator: Any, stacklevel: int) -> Array:
         )
         return labels[:, 0]
     if labels.ndim != 1:
-        name = type(estimator).__name__
         raise InputError(
-            f"y should be a 1d array of labels, got an array of shape {labels.shape} instead: {name} "
-            "gives each "
-            "row one label. Fit one model for each column."
+            f"y should be a 1d array of labels, got an array of shape {labels.shape} instead: "
+            f"{type(estimator).__name__} gives each row one label. Fit one model for each column."
         )
     return labels
 
 
 def _to_array(y: Any) -> Array:
-    """Return columns of pandas, Polars and Arrow, categories among them, as an array."""
-    if not isinstance(y, np.ndarray | list | tuple):
+    """Return labels as an array: lists, and columns of pandas, Polars and Arrow, categories among them."""
+    if isinstance(y, np.ma.MaskedArray):
+        gaps = np.flatnonzero(np.ma.getmaskarray(y))
+        if gaps.size:
+            _refuse_gap(int(gaps[0]))
+    if isinstance(y, list | tuple):
+        return _from_list(y)
+    if not isinstance(y, np.ndarray):
         import narwhals.stable.v1 as nw
 
         frame: Any = nw.from_native(collected(y), allow_series=True, pass_through=True)
         y = frame.to_numpy() if isinstance(frame, nw.DataFrame | nw.Series) else y
-    return np.asarray(y)
+    labels = np.asarray(y)
+    return labels.astype(object) if labels.dtype.kind == "T" else labels
+
+
+def _from_list(y: Any) -> Array:
+    try:
+        labels = np.asarray(y)
+    except ValueError as error:
+        raise InputError("The rows of y are not all of one length. Pass one label a row.") from error
+    # NumPy would spell numbers and gaps out where there is text beside them.
+    spelt = labels.dtype.kind in "US" and labels.ndim == 1 and len(set(map(type, y))) > 1
+    return np.array(y, dtype=object) if spelt else labels
 
 
 def _encode(labels: Array) -> tuple[Array, NDArray[np.intp]]:
     """Return the classes in order and the class number of each row."""
-    if labels.dtype.kind == "c":
+    if labels.dtype.kind == "O":
+        labels = _of_one_kind(labels)
+    kind = labels.dtype.kind
+    if kind == "c":
         raise InputError("Complex data not supported: y holds complex numbers. Pass labels.")
-    if labels.dtype.kind in "Mm":
-        raise InputError("Unknown label type: y holds dates or times. Turn them into text or numbers first.")
-    if labels.dtype.kind == "f":
+    if kind in "MmV":
+        raise InputError(f"Unknown label type: {labels.dtype}. Turn dates and records into text or numbers.")
+    if kind == "f":
         _require_whole(labels)
-    if labels.dtype.kind in "biuf":
+    if kind in "biuf":
         classes, index = _count(labels)
+    elif kind == "O":
+        classes, index = _look_up(labels)
     else:
-        _require_labels(labels)
         classes, index = np.unique(labels, return_inverse=True)
     if classes.size > MOST_CLASSES:
         raise InputError(
-            f"y has {classes.size} different classes, more than the {MOST_CLASSES} that are sensible: "
-            "a model "
-            "keeps one score a class. If y is a quantity, use a regressor such as LinearRegression; "
-            "if it is an "
-            "identifier, predict something else."
+            f"y has {classes.size} different classes, more than the {MOST_CLASSES} that are sensible: a "
+            "model keeps one score a class. If y is a quantity, use a regressor such as LinearRegression; if "
+            "it is an identifier, predict something else."
         )
     return classes, index.astype(np.intp, copy=False).reshape(labels.shape)
 
@@ -177,15 +197,21 @@ def _count(numbers: Array) -> tuple[Array, NDArray[np.intp]]:
     return (np.flatnonzero(there) + int(low)).astype(numbers.dtype), position[offset]
 
 
+def _look_up(texts: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return classes and index of text that is kept as objects: a table is looked up, nothing is sorted."""
+    ordered = sorted(set(texts))
+    position = {label: k for k, label in enumerate(ordered)}
+    index = np.fromiter(map(position.__getitem__, texts), dtype=np.intp, count=texts.size)
+    return np.array(ordered, dtype=object), index
+
+
 def _require_whole(labels: Array) -> None:
     bad = ~np.isfinite(labels)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        what = "NaN" if np.isnan(labels[row]) else "infinity"
-        raise InputError(
-            f"Input y contains {what} in row {row}, counted from 0. Drop rows without a label, or "
-            "give them one."
-        )
+        if np.isnan(labels[row]):
+            _refuse_gap(row)
+        raise InputError(f"Input y contains infinity in row {row}, counted from 0. Give that row a label.")
     parts = labels != np.rint(labels)
     if parts.any():
         row = int(np.flatnonzero(parts)[0])
@@ -195,46 +221,52 @@ def _require_whole(labels: Array) -> None:
         )
 
 
-def _require_labels(labels: Array) -> None:
-    """Refuse gaps, and labels that cannot be put in one order."""
-    if labels.dtype.kind != "O":
-        return
+def _refuse_gap(row: int) -> NoReturn:
+    raise InputError(
+        f"Input y contains NaN: the label of row {row}, counted from 0, is missing. Drop such rows, or give "
+        "them a label."
+    )
+
+
+def _of_one_kind(labels: Array) -> Array:
+    """Return text as it is and numbers as numbers; refuse gaps, and what has no order or no common one."""
+    if set(map(type, labels)) == {str}:  # nearly always
+        return labels
     for row, label in enumerate(labels):
-        if label is None or repr(label) in ("nan", "np.float64(nan)", "<NA>", "NaT"):
+        if label is None or repr(label) in GAPS:
+            _refuse_gap(row)
+        if _kind(label) is None:
             raise InputError(
-                f"Input y contains NaN: the label of row {row}, counted from 0, is missing. Drop such "
-                "rows, or "
-                "give them a label."
+                f"Unknown label type: row {row} of y, counted from 0, holds {label!r:.50} of type "
+                f"{type(label).__name__}. Labels are text, whole numbers or booleans."
             )
-        if isinstance(label, list | tuple | dict | np.ndarray):
+        if _kind(label) != _kind(labels[0]):
             raise InputError(
-                f"Unknown label type: row {row} of y, counted from 0, holds a {type(label).__name__}. "
-                "Pass one "
-                "label a row."
+                f"y mixes text and numbers: row 0 is {labels[0]!r} and row {row}, counted from 0, is "
+                f"{label!r}. Labels must be all of one kind, for instance y.astype(str)."
             )
-    kinds = {
-        str if isinstance(label, str) else bytes if isinstance(label, bytes) else float for label in labels
-    }
-    if len(kinds) > 1:
-        first = next(row for row, label in enumerate(labels) if not isinstance(label, type(labels[0])))
-        raise InputError(
-            f"y mixes text and numbers: row 0 is {labels[0]!r} and row {first}, counted from 0, is "
-            f"{labels[first]!r}. Labels must be all of one kind, for instance y.astype(str)."
-        )
+    return labels if labels.size and _kind(labels[0]) != "number" else np.array(labels.tolist())
+
+
+def _kind(label: Any) -> str | None:
+    for name, kind in (("text", str), ("bytes", bytes), ("number", Number | np.bool_)):
+        if isinstance(label, kind):
+            return name
+    return None
 
 
 def _index_of(labels: Array, classes: Array) -> NDArray[np.intp]:
     """Return the class number of each label, refusing one that is not known."""
     found, inverse = _encode(labels)
-    strange = ~np.isin(found, classes)
-    if strange.any():
-        label = found[strange][0]
-        row = int(np.flatnonzero(inverse == np.flatnonzero(strange)[0])[0])
-        raise InputError(
-            f"y has the label {label!r} (row {row}, counted from 0), which is none of the classes "
-            f"{_shown(classes)}. Pass all labels in the first call, or correct this one."
-        )
-    return np.searchsorted(classes, found)[inverse].astype(np.intp, copy=False)
+    position = {label: k for k, label in enumerate(classes.tolist())}
+    for place, label in enumerate(found.tolist()):
+        if label not in position:
+            row = int(np.flatnonzero(inverse == place)[0])
+            raise InputError(
+                f"y has the label {label!r} (row {row}, counted from 0), which is none of the classes "
+                f"{_shown(classes)}. Pass all labels in the first call, or correct this one."
+            )
+    return np.array([position[label] for label in found.tolist()], dtype=np.intp)[inverse]
 
 
 def _shown(classes: Array) -> str:
@@ -254,9 +286,8 @@ def _require_two(classes: Array, index: NDArray[np.intp], weight: Array | None) 
     without = np.flatnonzero(np.bincount(index, weights=weight, minlength=classes.size) == 0)
     if without.size:
         raise InputError(
-            f"All rows of class {classes.tolist()[without[0]]!r} have weight 0, so nothing can be "
-            "learnt about "
-            "it. Give some of them a positive sample_weight (or class_weight), or drop the class from y."
+            f"All rows of class {classes.tolist()[without[0]]!r} have weight 0, so nothing can be learnt "
+            "about it. Give some of them a positive sample_weight (or class_weight), or drop the class."
         )
 
 
@@ -273,29 +304,26 @@ def _with_class_weight(
         factor = _named_weights(class_weight, classes)
     else:
         raise InputError(
-            f"class_weight={class_weight!r} is neither None, 'balanced' nor a dictionary from label "
-            "to weight."
+            f"class_weight={class_weight!r} is neither None, 'balanced' nor a dictionary of a weight a label."
         )
     product: Array = factor[index] if weight is None else factor[index] * weight
     return product
 
 
 def _named_weights(class_weight: dict[Any, Any], classes: Array) -> Array:
-    labels = classes.tolist()
+    position = {label: k for k, label in enumerate(classes.tolist())}
     factor = np.ones(classes.size)
     for label, value in class_weight.items():
-        if label not in labels:
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
+            raise InputError(
+                f"class_weight gives {label!r} the weight {value!r}: a number from 0 up is needed."
+            )
+        if label in position:
+            factor[position[label]] = value
+        # Rows of a class may be missing from a part of the data; where a class has no weight, it is a slip.
+        elif position.keys() - class_weight.keys():
             raise InputError(
                 f"class_weight has a weight for {label!r}, which is none of the classes {_shown(classes)}. "
                 "Name classes as they are in y."
             )
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float | np.number)
-            or not 0 <= value < np.inf
-        ):
-            raise InputError(
-                f"class_weight gives {label!r} the weight {value!r}: a number from 0 up is needed."
-            )
-        factor[labels.index(label)] = value
     return factor

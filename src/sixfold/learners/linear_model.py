@@ -56,6 +56,7 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
 
     coef_: Array
     intercept_: Any
+    n_iter_: Any
 
     @abstractmethod
     def _problem(self, weight_sum: float) -> Problem:

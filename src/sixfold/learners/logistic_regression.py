@@ -214,6 +214,10 @@ class LogisticRegression(LinearClassifier):
         warnings.warn(text, SeparationWarning, stacklevel=5)
         return limit_model(found, solution, problem, data.blocks(), budget.tol)
 
+    def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:
+        super()._keep(solution, single_target, dtype)
+        self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)  # an array, as scikit-learn has it
+
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row, in the order of ``classes_``.
 
@@ -254,7 +258,7 @@ class LogisticRegression(LinearClassifier):
         float
         """
         check_is_fitted(self, "coef_")
-        data = check_labelled(self, X, y, sample_weight, classes=self.classes_, reset=False)
+        data = check_labelled(self, X, y, sample_weight, classes=self.classes_, reset=False, stacklevel=3)
         log_p = np.take_along_axis(self.predict_log_proba(X), data.index[:, None], axis=1)[:, 0]
         return float(log_p.sum() if data.weight is None else data.weight @ log_p)
 

@@ -112,12 +112,13 @@ def measure(
         fitted += float(weight @ np.log(np.take_along_axis(p, index[:, None], axis=1)[:, 0]))
         totals += np.bincount(index, weights=weight, minlength=totals.size)
         for c in range(free):
-            for k in range(c + 1):
-                part = weight * p[:, c + 1] * (float(c == k) - p[:, k + 1])
-                gram = weighted_gram(block, part, flag)[:d, :d]
-                information[c, :, k] += gram
-                if c != k:
-                    information[k, :, c] += gram
+            own = weight * p[:, c + 1] * (1.0 - p[:, c + 1])
+            information[c, :, c] += weighted_gram(block, own, flag)[:d, :d]
+            for k in range(c):
+                # Native sums take the roots of the weights: none may be negative.
+                gram = weighted_gram(block, weight * p[:, c + 1] * p[:, k + 1], flag)[:d, :d]
+                information[c, :, k] -= gram
+                information[k, :, c] -= gram
     share = totals / totals.sum() if intercept else np.full(totals.size, 1.0 / totals.size)
     constant = float(totals @ np.log(share))
     return Likelihood(information.reshape(free * d, free * d), float(totals.sum()), fitted, constant)

@@ -32,7 +32,7 @@ from sixfold.errors import (
 from sixfold.learners.diagnosis import describe_overlap
 from sixfold.learners.linear_classifier import LinearClassifier
 from sixfold.risk.penalties import make_penalty
-from sixfold.risk.problem import Problem
+from sixfold.risk.problem import Problem, scores
 from sixfold.solvers.base import Solution, Solver
 from sixfold.solvers.hard_margin import HardMargin, certify_margin
 from sixfold.solvers.registry import all_solvers
@@ -40,6 +40,7 @@ from sixfold.solvers.registry import all_solvers
 Array = NDArray[Any]
 
 FIRST_ORDER = ("gd", "sgd", "minibatch")
+NO_SLOPE = 1e-7  # a dual point found by iteration has no exact zeros
 
 
 class LinearSVC(LinearClassifier):
@@ -95,7 +96,7 @@ class LinearSVC(LinearClassifier):
     margin_ : float or ndarray of shape (n_classes,)
         The distance from the plane to the lines w.x + b = -1 and +1.
     support_ : ndarray, or a list of one for each class
-        The rows on or inside the margin: the model depends on no others.
+        The rows on or inside the margin whose loss pulls at the plane: the model depends on no others.
     dual_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         The dual point behind the certificate: the slope of each row's loss.
     certificate_ : Certificate
@@ -183,32 +184,22 @@ class LinearSVC(LinearClassifier):
             text = describe_overlap(proof, data.y[:, target], self._sides(target))
             text += " C=inf asks for a plane that does; use a finite C."
             raise NotSeparable(text, proof.rows, proof.weights)
-        # What the dual says of a row is exact; without one, its margin decides.
-        dual = solution.details.get("dual")
-        if dual is None:
-            self._inside = data.y * (np.asarray(data.X @ solution.w) + solution.b) <= 1.0
-        else:
-            self._inside = dual != 0.0
+        slope = solution.details.get("dual")
+        if slope is None:
+            score = np.vstack([scores(block, solution.w, solution.b) for block in data.blocks()])
+            slope = problem.loss.gradient(score, data.y)
+        counts = True if data.weight is None else data.weight[:, None] > 0
+        rows = [np.flatnonzero(column) for column in ((np.abs(slope) > NO_SLOPE) & counts).T]
+        with np.errstate(divide="ignore"):
+            margin = 1.0 / np.linalg.norm(solution.w, axis=0)
+        self.margin_ = float(margin[0]) if margin.size == 1 else margin
+        self.support_ = rows[0] if len(rows) == 1 else rows
         return solution
 
     def _sides(self, target: int) -> list[Any]:
         """Return what the labels -1 and +1 of a column stand for."""
         labels = self.classes_.tolist()
         return labels if len(labels) == 2 else [f"not {labels[target]!r}", labels[target]]
-
-    def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:
-        super()._keep(solution, single_target, dtype)
-        length = np.sqrt(np.square(solution.w).sum(axis=0))
-        with np.errstate(divide="ignore"):
-            margin = 1.0 / length
-        self.margin_ = float(margin[0]) if margin.size == 1 else margin
-
-    @property
-    def support_(self) -> Any:
-        """The rows on or inside the margin; a list of them, one a class, for more than two classes."""
-        check_is_fitted(self, "coef_")
-        rows = [np.flatnonzero(inside) for inside in self._inside.T]
-        return rows[0] if len(rows) == 1 else rows
 
     def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         if not self._hard:
