@@ -24,7 +24,7 @@ PMLB = {path.name.partition(".")[0]: path for path in sorted((BESIDE / "pmlb").g
 
 def load_pmlb(path):
     with gzip.open(path, "rt") as file:
-        names = file.readline().split()
+        names = file.readline().rstrip("\n").split("\t")
         table = np.loadtxt(file, delimiter="\t")
     target = names.index("target")
     return np.delete(table, target, axis=1), table[:, target].astype(int)
