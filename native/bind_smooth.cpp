@@ -74,6 +74,16 @@ bool run_curvature_sweep(const Rows& x, Index width, const Vector& curvature, co
 }
 
 template <class Rows>
+bool run_column_squares(const Rows& x, const std::optional<Vector>& weight, const Vector& shift,
+                        OutVector& squares, double seconds_left, const Flag& flag) {
+  expect(squares.shape(0) == shift.shape(0) + 1, "squares must have columns + 1 entries");
+  const double* row_weight = each_row(weight, x.rows);
+  Stop stop(seconds_left, flag.data());
+  nb::gil_scoped_release release;
+  return column_squares(x, row_weight, shift.data(), squares.data(), stop);
+}
+
+template <class Rows>
 nb::tuple run_softmax_sweep(const Rows& x, Index width, const Vector& y, const std::optional<Vector>& weight,
                             const InMatrix& w, const Vector& b, OutMatrix& slope, double seconds_left,
                             const Flag& flag) {
@@ -120,6 +130,15 @@ void bind_dense(nb::module_& m) {
       },
       nb::arg("X").noconvert(), nb::arg("curvature"), nb::arg("v"), nb::arg("c"),
       nb::arg("product").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+  m.def(
+      "column_squares",
+      [](const Matrix<T>& X, const std::optional<Vector>& weight, const Vector& shift, OutVector squares,
+         double seconds_left, const Flag& flag) {
+        expect(shift.shape(0) == X.shape(1), "shift must have one entry a column");
+        return run_column_squares(table(X), weight, shift, squares, seconds_left, flag);
+      },
+      nb::arg("X").noconvert(), nb::arg("weight").none(), nb::arg("shift"), nb::arg("squares").noconvert(),
+      nb::arg("seconds_left"), nb::arg("flag").noconvert());
   m.def(
       "softmax_sweep",
       [](const Matrix<T>& X, const Vector& y, const std::optional<Vector>& weight, const InMatrix& w,
@@ -184,6 +203,18 @@ void bind_sparse(nb::module_& m) {
       nb::arg("values").noconvert(), nb::arg("columns").noconvert(), nb::arg("starts").noconvert(),
       nb::arg("curvature"), nb::arg("v"), nb::arg("c"), nb::arg("product").noconvert(),
       nb::arg("seconds_left"), nb::arg("flag").noconvert());
+  m.def(
+      "column_squares",
+      [](const Values<T>& values, const Values<I>& columns, const Values<I>& starts,
+         const std::optional<Vector>& weight, const Vector& shift, OutVector squares, double seconds_left,
+         const Flag& flag) {
+        const Index width = static_cast<Index>(shift.shape(0));
+        return run_column_squares(sparse_table(values, columns, starts, width), weight, shift, squares,
+                                  seconds_left, flag);
+      },
+      nb::arg("values").noconvert(), nb::arg("columns").noconvert(), nb::arg("starts").noconvert(),
+      nb::arg("weight").none(), nb::arg("shift"), nb::arg("squares").noconvert(), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
   m.def(
       "softmax_sweep",
       [](const Values<T>& values, const Values<I>& columns, const Values<I>& starts, const Vector& y,

@@ -91,6 +91,25 @@ struct DenseRows {
       slope[j] += sum;
     }
   }
+
+  void add_squares(Index first, Index count, const double* weight, const double* shift, double* sums) const {
+    for (Index j = 0; j < X.columns && !by_row(); ++j) {
+      const T* x = X.row(first) + j * X.column_stride;
+      for (Index i = 0; i < count; ++i) {
+        const double value = static_cast<double>(x[i * X.row_stride]) - shift[j];
+        sums[j] += weight[i] * value * value;
+      }
+    }
+    for (Index i = 0; i < count && by_row(); ++i) {
+      const T* __restrict x = X.row(first + i);
+      const double factor = weight[i];
+#pragma omp simd
+      for (Index j = 0; j < X.columns; ++j) {
+        const double value = static_cast<double>(x[j]) - shift[j];
+        sums[j] += factor * value * value;
+      }
+    }
+  }
 };
 
 template <class T, class I>
@@ -120,6 +139,31 @@ struct SparseRows {
       for (I at = X.starts[first + i]; at < X.starts[first + i + 1]; ++at)
         slope[X.columns[at]] += factor * static_cast<double>(X.values[at]);
     }
+  }
+
+  void add_squares(Index first, Index count, const double* weight, const double*, double* sums) const {
+    for (Index i = 0; i < count; ++i)
+      for (I at = X.starts[first + i]; at < X.starts[first + i + 1]; ++at) {
+        const double value = static_cast<double>(X.values[at]);
+        sums[X.columns[at]] += weight[i] * value * value;
+      }
+  }
+};
+
+// The same rows, of which only the squares are summed.
+template <class Rows>
+struct SquaredRows {
+  const Rows& X;
+  const double* shift;
+
+  Index rows() const { return X.rows(); }
+  Index width() const { return X.width(); }
+  Index values() const { return X.values(); }
+  Index most_chunks() const { return X.most_chunks(); }
+  Index block_rows() const { return X.block_rows(); }
+  void scores(Index, Index, const double*, double, double*) const {}
+  void add(Index first, Index count, const double* weight, double* sums) const {
+    X.add_squares(first, count, weight, shift, sums);
   }
 };
 
@@ -207,6 +251,20 @@ bool curvature_sweep(const Rows& X, const double* curvature, const double* v, do
   return finished;
 }
 
+template <class Rows>
+bool column_squares(const Rows& X, const double* weight, const double* shift, double* squares, Stop& stop) {
+  const auto x = read(X);
+  const Index d = x.width();
+  std::vector<double> total(static_cast<std::size_t>(d + 2));
+  const auto act = [&](Index first, Index count, const double*, double* factor) {
+    for (Index i = 0; i < count; ++i) factor[i] = weight == nullptr ? 1.0 : weight[first + i];
+    return 0.0;
+  };
+  const bool finished = sweep(SquaredRows<decltype(x)>{x, shift}, nullptr, 0.0, act, total.data(), stop);
+  std::copy_n(total.data(), d + 1, squares);
+  return finished;
+}
+
 void losses_along(LossCode loss, const double* from, const double* to, double step, const double* y,
                   const double* weight, Index rows, double* value, double* slope) {
   constexpr Index kRows = 1024;
@@ -255,5 +313,14 @@ template bool curvature_sweep(const SparseTable<double, Index>&, const double*, 
                               double*, Stop&);
 template bool curvature_sweep(const SparseTable<float, Index>&, const double*, const double*, double, double*,
                               Stop&);
+
+template bool column_squares(const Table<double>&, const double*, const double*, double*, Stop&);
+template bool column_squares(const Table<float>&, const double*, const double*, double*, Stop&);
+template bool column_squares(const SparseTable<double, std::int32_t>&, const double*, const double*, double*,
+                             Stop&);
+template bool column_squares(const SparseTable<float, std::int32_t>&, const double*, const double*, double*,
+                             Stop&);
+template bool column_squares(const SparseTable<double, Index>&, const double*, const double*, double*, Stop&);
+template bool column_squares(const SparseTable<float, Index>&, const double*, const double*, double*, Stop&);
 
 }  // namespace sixfold

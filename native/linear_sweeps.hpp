@@ -27,6 +27,11 @@ template <class Rows>
 bool curvature_sweep(const Rows& X, const double* curvature, const double* v, double c, double* product,
                      Stop& stop);
 
+// squares (columns + 1 entries) = sum_i weight_i (x_i - shift, 1)^2, entry by entry; weight and shift may be
+// null, and a sparse table is never shifted. Returns false if stopped.
+template <class Rows>
+bool column_squares(const Rows& X, const double* weight, const double* shift, double* squares, Stop& stop);
+
 // With s_i = from_i + step (to_i - from_i): *value = sum_i weight_i loss(s_i, y_i), *slope its derivative in
 // step.
 void losses_along(LossCode loss, const double* from, const double* to, double step, const double* y,

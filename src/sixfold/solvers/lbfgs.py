@@ -28,7 +28,7 @@ from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, single_threaded_blas
 from sixfold.solvers.descent import OutOfTimeError
 from sixfold.solvers.newton import Factor, Progress, advance, gap_estimate, is_noise, kinks, solve_targets
-from sixfold.solvers.smooth_objective import SmoothObjective, check_places
+from sixfold.solvers.smooth_objective import Point, SmoothObjective, check_places
 
 Array = NDArray[Any]
 
@@ -71,8 +71,8 @@ class Metric(Protocol):
 class DiagonalMetric:
     """The diagonal of the curvature, as a metric."""
 
-    def __init__(self, objective: Any, curvature: float) -> None:
-        diagonal = curvature * objective.column_squares() + objective.l2
+    def __init__(self, objective: Any, squares: Array, curvature: float) -> None:
+        diagonal = curvature * squares + objective.l2
         fixed = np.append(diagonal[:-1] <= 0.0, not objective.problem.fit_intercept)
         diagonal[-1] -= objective.l2
         self.inverse = np.where(fixed, 0.0, 1.0 / np.where(diagonal > 0, diagonal, 1.0))[:, None]
@@ -86,8 +86,13 @@ def first_metric(objective: SmoothObjective, classes: int) -> Metric:
     """Return the curvature at the start, or its diagonal where that is too large."""
     curvature = 1.0 / classes if classes > 1 else 0.25 if objective.problem.loss.name == "logistic" else 1.0
     if objective.d > MAX_COLUMNS or (objective.blocks.sparse and objective.d > 200):
-        return DiagonalMetric(objective, curvature)
+        return DiagonalMetric(objective, objective.column_squares(), curvature)
     return Factor(objective.metric(curvature), objective)
+
+
+def norm(point: Point, metric: Metric) -> float:
+    """Return the square of the slope's length in a metric."""
+    return float(np.vdot(point.slope, metric.solve(point.slope)))
 
 
 class Memory:
@@ -129,9 +134,7 @@ def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, A
                 break
             end = advance(objective, point, delta, decrease, False)
             if end is None or (
-                is_noise(decrease, point)
-                and not np.vdot(end.slope, memory.metric.solve(end.slope))
-                < np.vdot(point.slope, memory.metric.solve(point.slope))
+                is_noise(decrease, point) and not norm(end, memory.metric) < 0.9 * norm(point, memory.metric)
             ):
                 break
             memory.add(end.theta - point.theta, end.slope - point.slope)

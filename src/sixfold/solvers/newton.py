@@ -26,13 +26,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, single_threaded_blas
+from sixfold.solvers.cholesky_factor import Factor, solve_scaled
 from sixfold.solvers.descent import OutOfTimeError
+from sixfold.solvers.dual_point import balanced_slopes
 from sixfold.solvers.smooth_objective import (
     LinearObjective,
     Point,
@@ -134,6 +135,7 @@ def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Des
     thetas = [objective.start() for objective in objectives]
     steps = [np.zeros_like(theta) for theta in thetas]
     values = [scale / len(thetas)] * len(thetas)
+    details: dict[str, Any] = {}
     for caution in CAUTION:
         progress = Progress(budget, scale, list(values), [max(scale, 1e-300)] * len(thetas), 0, caution)
         for k, objective in enumerate(objectives):
@@ -146,8 +148,15 @@ def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Des
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
         if certificate.converged or budget.exhausted():
             break
+        dual = balanced_slopes(problem, blocks, objectives, w, b)
+        if dual is not None:
+            better = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
+            if better.gap < certificate.gap:
+                certificate, details = better, {"dual": dual}
+            if certificate.converged or budget.exhausted():
+                break
     moves = [objective.largest_move(step) for objective, step in zip(objectives, steps, strict=True)]
-    return Solution(w, b, certificate, how, len(budget.history), {"last_move": max(moves)})
+    return Solution(w, b, certificate, how, len(budget.history), details | {"last_move": max(moves)})
 
 
 # -- one target ------------------------------------------------------------------------------------------
@@ -207,7 +216,7 @@ def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, A
                 delta, decrease = factor.step(point.slope)
             far = point.matrix is not None and decrease > FAR * progress.scale
             end = advance(objective, point, delta, decrease, far)
-            if end is None or (is_noise(decrease, point) and not factor.step(end.slope)[1] < decrease):
+            if end is None or (is_noise(decrease, point) and not factor.step(end.slope)[1] < 0.5 * decrease):
                 break
             point, step, before = end, end.theta - point.theta, decrease
             if point.matrix is not None:
@@ -257,67 +266,3 @@ def advance(objective: Any, point: Point, delta: Array, decrease: float, curvatu
             shorter: Point = objective.at(point.theta + length * delta, curvature)
             return shorter
     return None
-
-
-# -- linear systems --------------------------------------------------------------------------------------
-
-
-class Factor:
-    """The curvature, ready to be divided by: columns scaled to one length, then Cholesky.
-
-    Where columns depend on each other, eigenvectors give the shortest step (in scaled columns). Entries of theta
-    that must not move (``objective.fixed``) do not.
-    """
-
-    def __init__(self, matrix: Array, objective: Any) -> None:
-        self.size, self.free = matrix.shape[0], np.flatnonzero(~objective.fixed(matrix))
-        part = matrix[np.ix_(self.free, self.free)] if self.free.size < self.size else matrix
-        self.scale, self.factor, self.inverse = _factored(part)
-
-    def solve(self, right: Array) -> Array:
-        """Return the matrix's inverse, or pseudo-inverse, times every column of right."""
-        columns = right.reshape(self.size, -1)
-        result = np.zeros(columns.shape)
-        result[self.free] = _divide(columns[self.free], self.scale, self.factor, self.inverse)
-        return result.reshape(right.shape)
-
-    def step(self, slope: Array) -> tuple[Array, float]:
-        """Return Newton's step and by how much the objective falls along it at first."""
-        delta = self.solve(-slope)
-        return delta, -float(np.vdot(slope, delta))
-
-
-def _factored(matrix: Array) -> tuple[Array, Array | None, tuple[Array, Array] | None]:
-    size = matrix.shape[0]
-    scale = np.sqrt(np.diag(matrix))
-    scale[scale == 0] = 1.0
-    scaled = matrix / np.outer(scale, scale)
-    if size == 0:
-        return scale, None, (np.zeros((0, 0)), np.zeros(0))
-    factor, info = lapack.dpotrf(scaled, lower=1)
-    norm = float(np.abs(scaled).sum(axis=0).max())
-    if info == 0 and lapack.dpocon(factor, norm, uplo="L")[0] > size * EPS:
-        return scale, factor, None
-    values, vectors = np.linalg.eigh(scaled)
-    kept = values > 4.0 * size * EPS * values[-1]
-    return scale, None, (vectors[:, kept], values[kept])
-
-
-def _divide(
-    right: Array, scale: Array, factor: Array | None, inverse: tuple[Array, Array] | None
-) -> Array:
-    scaled = right / scale[:, None]
-    if inverse is not None:
-        vectors, values = inverse
-        scaled = vectors @ ((vectors.T @ scaled) / values[:, None])
-    elif factor is not None:
-        scaled = lapack.dpotrs(factor, scaled, lower=1)[0]
-    return np.asarray(scaled / scale[:, None])
-
-
-def solve_scaled(matrix: Array, right: Array, intercept: bool) -> Array:
-    """Return matrix^-1 right, the shortest where columns depend; b stays put without intercept."""
-    size = right.size if intercept else right.size - 1
-    result = np.zeros_like(right)
-    result[:size] = _divide(right[:size, None], *_factored(matrix[:size, :size]))[:, 0]
-    return result

@@ -13,6 +13,7 @@ from sixfold.solvers.interior_point import InteriorPoint
 from sixfold.solvers.lbfgs import LBFGS
 from sixfold.solvers.least_squares import LeastSquares
 from sixfold.solvers.newton import Newton
+from sixfold.solvers.newton_cg import NewtonCG
 
 
 def all_solvers(**options: Any) -> list[Solver]:
@@ -24,6 +25,7 @@ def all_solvers(**options: Any) -> list[Solver]:
         ConjugateGradient(),
         Newton(),
         LBFGS(),
+        NewtonCG(),
         InteriorPoint(),
         GradientDescent(first_order),
         StochasticGradient(first_order),

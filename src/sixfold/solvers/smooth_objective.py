@@ -26,7 +26,7 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.losses import softmax
 from sixfold.risk.problem import Problem
-from sixfold.solvers.descent import OutOfTimeError
+from sixfold.solvers.descent import OutOfTimeError, times
 from sixfold.solvers.moments import SHIFT_ROWS
 from sixfold.solvers.row_updates import LOSS_CODES
 
@@ -99,16 +99,11 @@ class SmoothObjective:
 
     def column_squares(self) -> Array:
         """Return the diagonal of sum_i q_i z_i z_i'."""
-        total = np.zeros(self.d + 1)
-        for block, weight in zip(self.blocks, self.weight, strict=True):
-            ones = np.ones(block.y.shape[0]) if weight is None else weight
-            total[-1] += ones.sum()
-            for part in _row_parts(block):
-                X = block.X[part]
-                if isinstance(X, np.ndarray):
-                    total[:-1] += ones[part] @ np.square(X - self.shift)
-                else:
-                    total[:-1] += np.asarray(ones[part] @ X.multiply(X))
+        total, part = np.zeros(self.d + 1), np.empty(self.d + 1)
+        for block, weight, _, limits in self._passes():
+            if not core.column_squares(*parts_of(block.X), weight, self.shift, part, **limits):
+                raise OutOfTimeError
+            total += part
         return total / self.blocks.weight_sum
 
     def largest_move(self, delta: Array) -> float:
@@ -228,11 +223,7 @@ class LinearObjective(SmoothObjective):
     def row_curvature(self, point: Point) -> Array:
         """Return weight_i loss''(s_i) for every row."""
         assert point.score is not None
-        h = self.problem.loss.curvature(point.score, np.concatenate(self.y))
-        for (_, weight, rows, _) in self._passes():
-            if weight is not None:
-                h[rows] *= weight
-        return h
+        return self._weighted(self.problem.loss.curvature(point.score, np.concatenate(self.y)))
 
     def product(self, h: Array, v: Array) -> Array:
         """Return the curvature of rows with ``row_curvature`` h times v."""
@@ -253,6 +244,17 @@ class LinearObjective(SmoothObjective):
             value += core.losses_along(self.code, start.score[rows], end.score[rows], length, y, weight)[0]
         w = (start.theta + length * (end.theta - start.theta))[:-1]
         return value / self.blocks.weight_sum + 0.5 * self.l2 * float(np.square(w).sum())
+
+    def data_curvature(self, h: Array) -> Array:
+        """Return sum_i q_i h_i z_i z_i', the curvature without penalty."""
+        weighted = self._weighted(h.copy())
+        return self._gram([weighted[rows] for _, _, rows, _ in self._passes()]) / self.blocks.weight_sum
+
+    def _weighted(self, values: Array) -> Array:
+        for _, weight, rows, _ in self._passes():
+            if weight is not None:
+                values[rows] *= weight
+        return values
 
     def _matrix(self, h: Array) -> Array:
         return self._with_penalty(self._gram([h[rows] for _, _, rows, _ in self._passes()]))
@@ -302,16 +304,22 @@ class SoftmaxObjective(SmoothObjective):
         The same number added to the weights of all classes changes no score, so the curvature has no inverse.
         The slope has no part in these directions, and neither has a step if they are given a curvature.
         """
-        size, classes = self.d + 1, self.classes
         w, b = point.theta[:-1], point.theta[-1] - self.shift @ point.theta[:-1]
-        p = [softmax(np.asarray(block.X @ w, dtype=np.float64) + b) for block in self.blocks]
-        for share, weight in zip(p, self.weight, strict=True):
-            if weight is not None:
-                share *= np.sqrt(weight)[:, None]
+        matrix = self.data_curvature(
+            np.concatenate([softmax(times(block.X, w) + b) for block in self.blocks])
+        )
+        matrix.flat[:: matrix.shape[0] + 1] += np.append(np.full(self.d * self.classes, self.l2), np.zeros(self.classes))
+        return matrix
+
+    def data_curvature(self, p: Array) -> Array:
+        """Return the curvature without penalty where the rows have these probabilities."""
+        size, classes = self.d + 1, self.classes
+        shares = [p[rows] if weight is None else p[rows] * np.sqrt(weight)[:, None]
+                  for _, weight, rows, _ in self._passes()]
         matrix = np.zeros((size, classes, size, classes))
         for k in range(classes):
             for other in range(k):
-                gram = self._gram([np.ascontiguousarray(share[:, k] * share[:, other]) for share in p])
+                gram = self._gram([np.ascontiguousarray(part[:, k] * part[:, other]) for part in shares])
                 matrix[:, k, :, other] -= gram
                 matrix[:, other, :, k] -= gram
                 matrix[:, k, :, k] += gram
@@ -319,9 +327,7 @@ class SoftmaxObjective(SmoothObjective):
         matrix /= self.blocks.weight_sum
         every = np.arange(classes)
         for j in range(size):
-            common = matrix[j, every, j, every].mean() / classes
-            matrix[j, :, j, :] += common
-            matrix[j, every, j, every] += self.l2 if j < self.d else 0.0
+            matrix[j, :, j, :] += matrix[j, every, j, every].mean() / classes
         return matrix.reshape(size * classes, size * classes)
 
 
