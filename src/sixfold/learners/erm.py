@@ -12,14 +12,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import log_expit
 from sklearn.utils.metaestimators import available_if
 
 from sixfold.data.checks import TrainingData, check_training
 from sixfold.errors import check_flag, check_number, check_option
 from sixfold.learners.linear_classifier import LinearClassifier
 from sixfold.learners.linear_model import LinearModel, LinearRegressor
-from sixfold.risk.losses import LOSSES, Loss, softmax
+from sixfold.risk.losses import LOSSES, Loss, log_softmax, softmax
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solver
@@ -361,8 +361,26 @@ class ERMClassifier(_Recipe, LinearClassifier):
         -------
         ndarray of shape (n_samples, n_classes)
         """
+        return softmax(self._class_scores(X))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of the probability of each class, finite where the probability underflows.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return log_softmax(self._class_scores(X))
+
+    def _class_scores(self, X: Any) -> Array:
+        """Return one score a class, of which the softmax is the probabilities."""
         scores = self.decision_scores(X)
         if self.loss == "softmax":
-            return softmax(scores)
-        p: Array = expit(scores)
-        return np.hstack([1.0 - p, p]) if p.shape[1] == 1 else p / p.sum(axis=1, keepdims=True)
+            return scores
+        # Logarithms of the probabilities against the rest: all of them may be too small for the numbers.
+        return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else log_expit(scores)

@@ -86,6 +86,8 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
         self.history_ = budget.history
         self._warn_of_one_row(data)
         self._warn_of_dependence(solution, data)
+        if not self.certificate_.converged and budget.stopped_by is None:
+            budget.stopped_by = "lack of progress"  # no fit ends short of its tolerance without a word
         budget.conclude(self.certificate_, stacklevel=4)
         return self
 
