@@ -119,25 +119,31 @@ struct SparseRows {
   Index rows() const { return X.rows; }
   Index width() const { return X.width; }
   Index values() const { return static_cast<Index>(X.starts[X.rows] - X.starts[0]); }
-  // Clearing and adding partial sums must not cost more than the rows do.
-  Index most_chunks() const { return std::max<Index>(values() / (4 * std::max<Index>(X.width, 1)), 4); }
+  // Partial sums are long vectors here: eleven of them instead of four took a third longer on 50,000 x
+  // 100,000.
+  Index most_chunks() const { return std::max<Index>(values() / (16 * std::max<Index>(X.width, 1)), 4); }
   Index block_rows() const { return 256; }
 
   void scores(Index first, Index count, const double* __restrict w, double b, double* __restrict s) const {
     for (Index i = 0; i < count; ++i) {
+      const Index begin = X.starts[first + i], entries = X.starts[first + i + 1] - begin;
+      const T* __restrict values = X.values + begin;
+      const I* __restrict columns = X.columns + begin;
       double sum = 0.0;
-      for (I at = X.starts[first + i]; at < X.starts[first + i + 1]; ++at)
-        sum += w[X.columns[at]] * static_cast<double>(X.values[at]);
+#pragma omp simd reduction(+ : sum)
+      for (Index at = 0; at < entries; ++at) sum += w[columns[at]] * static_cast<double>(values[at]);
       s[i] = b + sum;
     }
   }
 
   void add(Index first, Index count, const double* __restrict r, double* __restrict slope) const {
     for (Index i = 0; i < count; ++i) {
+      const Index begin = X.starts[first + i], entries = X.starts[first + i + 1] - begin;
+      const T* __restrict values = X.values + begin;
+      const I* __restrict columns = X.columns + begin;
       const double factor = r[i];
       if (factor == 0.0) continue;
-      for (I at = X.starts[first + i]; at < X.starts[first + i + 1]; ++at)
-        slope[X.columns[at]] += factor * static_cast<double>(X.values[at]);
+      for (Index at = 0; at < entries; ++at) slope[columns[at]] += factor * static_cast<double>(values[at]);
     }
   }
 

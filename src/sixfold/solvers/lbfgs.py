@@ -122,23 +122,23 @@ class Memory:
 
 
 def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, Array]:
-    """Return the minimiser of one target from theta on, and the last step."""
+    """Return the minimiser of one target from theta on, and the step that would come next."""
     point, step = None, np.zeros_like(theta)
     try:
         point = objective.at(theta)
         memory = Memory(first_metric(objective, theta.shape[1]))
         while True:
-            delta = memory.solve(-point.slope)
-            decrease = -float(np.vdot(point.slope, delta))
+            step = memory.solve(-point.slope)
+            decrease = -float(np.vdot(point.slope, step))
             if progress.record(point.value, gap_estimate(objective, point, decrease)) or not decrease > 0:
                 break
-            end = advance(objective, point, delta, decrease, False)
+            end = advance(objective, point, step, decrease, False)
             if end is None or (
                 is_noise(decrease, point) and not norm(end, memory.metric) < 0.9 * norm(point, memory.metric)
             ):
                 break
             memory.add(end.theta - point.theta, end.slope - point.slope)
-            point, step = end, end.theta - point.theta
+            point = end
     except OutOfTimeError:
         pass
     return theta if point is None else point.theta, step

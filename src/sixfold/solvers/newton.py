@@ -121,16 +121,16 @@ Descent = Callable[[Any, Array, Progress], tuple[Array, Array]]
 
 
 def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Descent, how: str) -> Solution:
-    """Minimise target after target with ``descend(objective, theta, progress) -> (theta, last step)``.
+    """Minimise target after target with ``descend(objective, theta, progress) -> (theta, next step)``.
 
     Where the duality gap turns out larger than estimated, the descent goes on from where it was.
     """
-    shift = rough_mean(problem, blocks)
+    shift, spread = rough_mean(problem, blocks)
     objectives: list[Any]
     if problem.loss.labels == "class":
-        objectives = [SoftmaxObjective(problem, blocks, budget, shift)]
+        objectives = [SoftmaxObjective(problem, blocks, budget, shift, spread)]
     else:
-        objectives = [LinearObjective(problem, blocks, budget, shift, k) for k in range(blocks.n_targets)]
+        objectives = [LinearObjective(problem, blocks, budget, shift, spread, k) for k in range(blocks.n_targets)]
     scale = problem.constant_objective(blocks)
     thetas = [objective.start() for objective in objectives]
     steps = [np.zeros_like(theta) for theta in thetas]
@@ -148,7 +148,10 @@ def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Des
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
         if certificate.converged or budget.exhausted():
             break
-        dual = balanced_slopes(problem, blocks, objectives, w, b)
+        try:
+            dual = balanced_slopes(problem, blocks, objectives, w, b)
+        except OutOfTimeError:
+            break
         if dual is not None:
             better = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
             if better.gap < certificate.gap:
@@ -156,6 +159,7 @@ def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Des
             if certificate.converged or budget.exhausted():
                 break
     moves = [objective.largest_move(step) for objective, step in zip(objectives, steps, strict=True)]
+    # Small at a minimum; about 1 or more where theta runs off to infinity, since there is none.
     return Solution(w, b, certificate, how, len(budget.history), details | {"last_move": max(moves)})
 
 
@@ -199,7 +203,7 @@ class EveryNth(Blocks):
 
 
 def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, Array]:
-    """Return the minimiser of one target from theta on, and the last step."""
+    """Return the minimiser of one target from theta on, and the step that would come next."""
     point, step = None, np.zeros_like(theta)
     try:
         point = objective.at(theta, curvature=True)
@@ -207,18 +211,18 @@ def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, A
             point = objective.at(objective.start(), curvature=True)
         factor, before = Factor(point.matrix, objective), math.inf
         while True:
-            delta, decrease = factor.step(point.slope)
+            step, decrease = factor.step(point.slope)
             gap = gap_estimate(objective, point, decrease)
             if progress.record(point.value, gap) or not decrease > 0:
                 break
             if point.matrix is None and not _serves(decrease / before, progress.excess, theta.size):
                 factor = Factor(objective.curvature(point), objective)
-                delta, decrease = factor.step(point.slope)
+                step, decrease = factor.step(point.slope)
             far = point.matrix is not None and decrease > FAR * progress.scale
-            end = advance(objective, point, delta, decrease, far)
+            end = advance(objective, point, step, decrease, far)
             if end is None or (is_noise(decrease, point) and not factor.step(end.slope)[1] < 0.5 * decrease):
                 break
-            point, step, before = end, end.theta - point.theta, decrease
+            point, before = end, decrease
             if point.matrix is not None:
                 factor = Factor(point.matrix, objective)
     except OutOfTimeError:
@@ -240,9 +244,9 @@ def gap_estimate(objective: Any, point: Point, decrease: float) -> float:
     """Return the gap at the slope where there is a penalty, else half the squared Newton decrement."""
     if objective.l2 == 0:
         return 0.5 * decrease
-    # What the balance over the rows takes from the intercept's slope, the columns get.
-    size = np.abs(point.slope[:-1]) + np.abs(point.slope[-1]) * objective.spread[:, None]
-    return max(0.5 * float(np.square(size).sum()) / objective.l2, 0.5 * decrease)
+    # Balancing the rows takes the intercept's slope away, and gives up to so much to the columns.
+    size = float(np.linalg.norm(point.slope[:-1]) + objective.spread * np.linalg.norm(point.slope[-1]))
+    return max(0.5 * size**2 / objective.l2, 0.5 * decrease)
 
 
 def is_noise(decrease: float, point: Point) -> bool:

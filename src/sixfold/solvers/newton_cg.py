@@ -65,7 +65,9 @@ def _descend(objective: LinearObjective, theta: Array, progress: Progress) -> tu
             h = objective.row_curvature(point)
             metric = DiagonalMetric(objective, squares, float(h.sum()) / objective.blocks.weight_sum)
             # With a penalty the slope says how much is left to gain; without one, only the step does.
-            if objective.l2 > 0 and progress.record(point.value, gap_estimate(objective, point, 0.0)):
+            if objective.l2 > 0 and progress.record(
+                point.value, gap_estimate(objective, point, norm(point, metric))
+            ):
                 break
             delta = newton_step(objective, point, h, metric, progress.excess)
             decrease = -float(np.vdot(point.slope, delta))

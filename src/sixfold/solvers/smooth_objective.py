@@ -14,6 +14,7 @@ raises :class:`~sixfold.solvers.descent.OutOfTimeError`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +36,6 @@ Array = NDArray[Any]
 # Up to so many columns a block of packed rows stays in the L2 cache, so that one pass can do everything.
 FUSED_COLUMNS = 700
 EPS = float(np.finfo(np.float64).eps)
-CHUNK_ENTRIES = 1 << 20  # scores that are held at once where they are not kept
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,13 @@ class Point:
 class SmoothObjective:
     """What the objectives of one score and of several have in common."""
 
-    def __init__(self, problem: Problem, blocks: Blocks, budget: Budget, shift: Array) -> None:
-        self.problem, self.blocks, self.budget, self.shift = problem, blocks, budget, shift
+    def __init__(
+        self, problem: Problem, blocks: Blocks, budget: Budget, shift: Array, spread: float
+    ) -> None:
+        self.problem, self.blocks, self.budget = problem, blocks, budget
+        self.shift, self.spread = shift, spread
         self.d, self.l2 = blocks.n_columns, problem.l2
         self.weight = [_weights(block) for block in blocks]
-        self.spread = np.zeros(self.d)  # a rough size of the columns around their shift
 
     def fixed(self, matrix: Array) -> NDArray[np.bool_]:
         """Return which entries of theta must not move: the intercept, if there is none, and constant columns.
@@ -111,11 +113,9 @@ class SmoothObjective:
         w, c = delta[:-1], delta[-1] - self.shift @ delta[:-1]
         most = 0.0
         for block, weight in zip(self.blocks, self.weight, strict=True):
-            for part in _row_parts(block, w.shape[1]):
-                move = np.abs(np.asarray(block.X[part] @ w) + c)
-                if weight is not None:
-                    move = move[weight[part] > 0]
-                most = max(most, float(move.max(initial=0.0)))
+            for k in range(w.shape[1]):  # one after the other, since all scores may be more than X
+                move = np.abs(times(block.X, w[:, k : k + 1])[:, 0] + c[k])
+                most = max(most, float((move if weight is None else move[weight > 0]).max(initial=0.0)))
         return most
 
     def _passes(self) -> Iterator[tuple[Block, Array | None, slice, dict[str, Any]]]:
@@ -161,15 +161,15 @@ class LinearObjective(SmoothObjective):
     """The objective of one target: one score a row."""
 
     def __init__(
-        self, problem: Problem, blocks: Blocks, budget: Budget, shift: Array, target: int = 0
+        self, problem: Problem, blocks: Blocks, budget: Budget, shift: Array, spread: float, target: int = 0
     ) -> None:
-        super().__init__(problem, blocks, budget, shift)
+        super().__init__(problem, blocks, budget, shift, spread)
         self.code, self.target = LOSS_CODES.index(problem.loss.name), target
         self.y = [np.ascontiguousarray(block.y[:, target], dtype=np.float64) for block in blocks]
 
     def of_rows(self, blocks: Blocks, budget: Budget) -> LinearObjective:
         """Return the same objective of other rows."""
-        return LinearObjective(self.problem, blocks, budget, self.shift, self.target)
+        return LinearObjective(self.problem, blocks, budget, self.shift, self.spread, self.target)
 
     def start(self) -> Array:
         """Return the constant model."""
@@ -264,15 +264,21 @@ class SoftmaxObjective(SmoothObjective):
     """The objective of the softmax loss: one score a class."""
 
     def __init__(
-        self, problem: Problem, blocks: Blocks, budget: Budget, shift: Array, classes: int | None = None
+        self,
+        problem: Problem,
+        blocks: Blocks,
+        budget: Budget,
+        shift: Array,
+        spread: float,
+        classes: int | None = None,
     ) -> None:
-        super().__init__(problem, blocks, budget, shift)
+        super().__init__(problem, blocks, budget, shift, spread)
         self.classes = problem.n_scores(blocks) if classes is None else classes
         self.y = [np.ascontiguousarray(block.y[:, 0], dtype=np.float64) for block in blocks]
 
     def of_rows(self, blocks: Blocks, budget: Budget) -> SoftmaxObjective:
         """Return the same objective of other rows."""
-        return SoftmaxObjective(self.problem, blocks, budget, self.shift, self.classes)
+        return SoftmaxObjective(self.problem, blocks, budget, self.shift, self.spread, self.classes)
 
     def start(self) -> Array:
         """Return the model without weights."""
@@ -331,31 +337,24 @@ class SoftmaxObjective(SmoothObjective):
         return matrix.reshape(size * classes, size * classes)
 
 
-def _row_parts(block: Block, width: int = 0) -> Iterator[slice]:
-    """Cut the rows of a block into parts of some megabytes of values, or of so many scores a row."""
-    n = block.y.shape[0]
-    values = block.X.size if isinstance(block.X, np.ndarray) else block.X.nnz
-    rows = max(CHUNK_ENTRIES * n // max(values, width * n, 1), 1)
-    return (slice(first, first + rows) for first in range(0, n, rows))
-
-
 def parts_of(X: Any) -> tuple[Array, ...]:
     """Return a table as native passes take it: itself, or the three arrays of a CSR table."""
     return (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr)
 
 
-def rough_mean(problem: Problem, blocks: Blocks) -> Array:
-    """Return the mean of some rows of a dense table; zero where columns must not be moved."""
-    mean = np.zeros(blocks.n_columns)
-    if not problem.fit_intercept or blocks.sparse or blocks.n_rows == 0:
-        return mean
+def rough_mean(problem: Problem, blocks: Blocks) -> tuple[Array, float]:
+    """Return the mean of some rows, and the root mean square of their distance from it.
+
+    The mean is zero where columns must not be moved: without intercept, and where that would fill a sparse table.
+    """
     every = max(blocks.n_rows // SHIFT_ROWS, 1)
-    rows = 0
-    for block in blocks:
-        some = block.X[::every]
-        mean += some.sum(axis=0, dtype=np.float64)
-        rows += some.shape[0]
-    return mean / rows
+    some = [block.X[::every] for block in blocks]
+    mean, rows = np.zeros(blocks.n_columns), sum(part.shape[0] for part in some)
+    if blocks.sparse:
+        return mean, math.sqrt(sum(float(np.square(part.data).sum()) for part in some) / rows)
+    if problem.fit_intercept:
+        mean = sum((part.sum(axis=0, dtype=np.float64) for part in some), mean) / rows
+    return mean, math.sqrt(sum(float(np.square(part - mean).sum()) for part in some) / rows)
 
 
 def check_places(blocks: Blocks) -> None:
