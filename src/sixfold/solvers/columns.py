@@ -26,9 +26,6 @@ from sixfold.budget import Budget
 
 Array = NDArray[Any]
 
-# Columns whose whole Gram matrix is made without a look at the clock: some 20 ms.
-MOST_AT_ONCE = 1536
-
 # Columns squared at a time: temporaries stay small beside the table.
 SQUARED_AT_ONCE = 64
 # A variance below this part of the mean square is rounding: the sparse column is constant.
@@ -148,26 +145,9 @@ class DenseColumns(Columns):
         return out
 
     def gram_rows(self, ids: Array, old: int, budget: Budget) -> Array:
-        """Return rows of the Gram matrix.
-
-        Where most columns are new, the kernel behind least squares makes the whole matrix: as fast as
-        row by row on two threads, a fifth faster on one.
-        """
-        if 3 * old < 2 * len(ids) <= 2 * MOST_AT_ONCE:
-            return self._whole_gram(ids, budget)[old:]
+        """Return rows of the Gram matrix."""
         root, group = np.sqrt(self.share)[:, None], np.zeros(len(ids), dtype=np.int64)
         return weighted_gram_rows(self.X, root, group, ids, old, self.mean[ids], budget)
-
-    def _whole_gram(self, ids: Array, budget: Budget) -> Array:
-        size = len(ids) + 1
-        out, none = np.empty((size, size)), np.empty((self.X.shape[0], 0), self.X.dtype)
-        # In row order, which the kernel reads straight through; rows of a transpose are gathered first.
-        X = self.X.take(ids, axis=1) if self.X.flags.c_contiguous else np.ascontiguousarray(self.X.T[ids].T)
-        even = np.ptp(self.share) == 0.0
-        weight = None if even else self.share
-        finish(core.moments(X, none, weight, self.mean[ids], None, out, budget.seconds_left, budget.flag))
-        gram = out[:-1, :-1]
-        return gram * self.share[0] if even else gram
 
     def curvature(self) -> Array:
         """Return the variance of every column."""

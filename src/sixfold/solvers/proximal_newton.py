@@ -247,7 +247,7 @@ class Search:
         goal = REST * self.budget.tol * self.scale
         if not settled:
             goal = max(goal, INNER_PART * point.gap)
-        before = np.inf
+        before, lower = np.inf, True
         for _ in range(MOST_ROUNDS):
             if self.budget.interrupted or self.budget.seconds_left <= 0.0:
                 raise Interrupted
@@ -256,7 +256,8 @@ class Search:
             w = np.zeros_like(slope)
             w[self._places] = self.w
             left = self._bound(u, w, slope)
-            if left <= goal:
+            # Close to the minimum the objective moves by less than its rounding while the gap still falls.
+            if left <= goal or not (lower or left < 0.5 * before):
                 return
             # On its own coordinates a model that is still good has left little.
             slow = self._bound(u, self.w, slope[self._places]) > SLOW * before
@@ -269,8 +270,8 @@ class Search:
                 lower = self._step_on_gram(u, slope[self._places], left)
             else:
                 lower = self._step_on_residuals(left)
-            if not lower:
-                return
+            if self.problem.fit_intercept:
+                self._settle_intercepts()
 
     def _step_on_gram(self, u: Array, slope: Array, left: float) -> bool:
         """Minimise the model and search along the step to its minimum; false if nothing is left to win."""
@@ -325,13 +326,14 @@ class Search:
         return (self.rule.l1 * part / max(self.newest.objective, left)) ** 2 / max(curvature, EPS**2)
 
     def _search_line(self, u: Array, w: Array, step_c: Array) -> bool:
-        """Move to w, or to the minimum on the way there; false if the objective does not fall."""
+        """Move to w, or to the minimum on the way there; false if the objective does not fall beyond rounding."""
         step, along = w - self.w, self._combine(w - self.w) + step_c
         risk, penalty = self._risk(self.score), self.rule.penalty(self.w)
         decrease = penalty - self.rule.penalty(w) - float((self.q @ (u * along)).sum())
+        rounding = 4.0 * EPS * (risk + penalty)
         length, moved = 1.0, self.score + along
         change = (self._risk(moved) - risk) + (self.rule.penalty(w) - penalty)
-        if change > 4.0 * EPS * (risk + penalty) - SUFFICIENT * decrease:
+        if change > rounding - SUFFICIENT * decrease:
             length = self._minimum_on_the_way(step, along)
             w, moved = self.w + length * step, self.score + length * along
             change = (self._risk(moved) - risk) + (self.rule.penalty(w) - penalty)
@@ -344,7 +346,7 @@ class Search:
         else:
             self.damping = max(self.damping / 8.0, LEAST_DAMPING)
         self.w, self.c, self.score = w, self.c + length * step_c, moved
-        return bool(change < 0.0)
+        return bool(change < -rounding)
 
     def _minimum_on_the_way(self, step: Array, along: Array) -> float:
         """Return the length in [0, 1] that lowers the objective most, by bisection of its slope."""
@@ -372,18 +374,23 @@ class Search:
         return float((self.q @ self.loss.value(score, self.y)).sum())
 
     def _settle_intercepts(self) -> None:
-        """Find the best intercepts for w = 0, by damped Newton steps on sums over the rows."""
+        """Find the best intercepts for the weights as they are, by Newton steps on sums over the rows.
+
+        With one class only they would grow for ever: they end where that gains nothing.
+        """
         for _ in range(100):
             slope = self.q @ self.loss.gradient(self.score, self.y)
-            curvature = Curvature.at(self.loss, self.score, self.y, self.q, 1e-6)
+            curvature = Curvature.at(self.loss, self.score, self.y, self.q, LEAST_DAMPING)
             H = np.diag(curvature.own.sum(axis=0))
             if curvature.shared is not None:
                 H -= curvature.shared.T @ curvature.shared
-            step, risk = np.linalg.solve(H, -slope), self._risk(self.score)
-            while self._risk(self.score + step) > risk and np.abs(step).max() > 1e-12:
-                step = 0.5 * step
-            if -slope @ step <= 1e-15 * risk:
+            step, risk = -np.linalg.pinv(H, rcond=1e-12, hermitian=True) @ slope, self._risk(self.score)
+            if -slope @ step <= 1e-28 * self.scale:
                 return
+            for _ in range(30):
+                if self._risk(self.score + step) <= (1.0 + 4.0 * EPS) * risk:
+                    break
+                step = 0.5 * step
             self.c = self.c + step
             self.score = self.score + step
 
