@@ -47,8 +47,8 @@ inline Lanes exponential(Lanes x) {
   p = p * r + 0.5;
   p = p * r + 1.0;
   p = p * r + 1.0;
-  const Lanes result = reinterpret_cast<Lanes>(reinterpret_cast<LanesBits>(p) +
-                                               (reinterpret_cast<LanesBits>(shifted) << 52));
+  const Lanes result =
+      reinterpret_cast<Lanes>(reinterpret_cast<LanesBits>(p) + (reinterpret_cast<LanesBits>(shifted) << 52));
   return vanishes ? Lanes{} : result;
 }
 

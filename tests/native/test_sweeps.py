@@ -47,7 +47,9 @@ def tables(draw):
 
 
 def close(found, expected, size):
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * max(float(np.max(np.abs(size))), 1e-300))
+    np.testing.assert_allclose(
+        found, expected, rtol=1e-12, atol=1e-12 * max(float(np.max(np.abs(size))), 1e-300)
+    )
 
 
 @given(tables(), st.sampled_from(SMOOTH))
@@ -80,7 +82,9 @@ def test_a_product_with_the_curvature_and_the_squares_of_the_columns(table):
     z = np.column_stack([dense, np.ones(n)])
     product = np.empty(d + 1)
     assert core.curvature_sweep(*parts(X), h, v, c, product, **LIMITS)
-    close(product, z.T @ (h * (z @ np.append(v, c))), np.abs(z).T @ (h * (np.abs(z) @ np.abs(np.append(v, c)))))
+    close(
+        product, z.T @ (h * (z @ np.append(v, c))), np.abs(z).T @ (h * (np.abs(z) @ np.abs(np.append(v, c))))
+    )
     squares, q = np.empty(d + 1), np.ones(n) if weight is None else weight
     shift = np.zeros(d) if sp.issparse(X) else rng.normal(size=d)
     assert core.column_squares(*parts(X), weight, shift, squares, **LIMITS)
@@ -143,7 +147,9 @@ def test_small_losses_keep_their_digits():
     scores = np.array([30.0, 700.0, -700.0, 5000.0, -5000.0, 0.0])
     slope, X = np.empty(2), scores[:, None]
     for i, s in enumerate(scores):
-        _, value = core.loss_sweep(X[i : i + 1], np.ones(1), None, 3, np.ones(1), 0.0, None, None, slope, **LIMITS)
+        _, value = core.loss_sweep(
+            X[i : i + 1], np.ones(1), None, 3, np.ones(1), 0.0, None, None, slope, **LIMITS
+        )
         assert value == pytest.approx(np.logaddexp(0.0, -s), rel=1e-14, abs=1e-300)
     W = np.array([[0.0, 1.0]])
     wide = np.empty((2, 2))

@@ -1,4 +1,4 @@
-"""Newton, L-BFGS and Newton-CG minimise smooth problems, whatever the data, and stop when they are told to."""
+"""Newton, L-BFGS and Newton-CG minimise smooth problems, whatever the data, and stop when told to."""
 
 import os
 import signal
@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from solvers.problems import blocks, problem, solve
 
 from sixfold.budget import Budget
 from sixfold.risk.losses import LOSSES
@@ -19,10 +18,16 @@ from sixfold.solvers.lbfgs import LBFGS
 from sixfold.solvers.newton import Newton
 from sixfold.solvers.newton_cg import NewtonCG
 from sixfold.solvers.registry import all_solvers
+from solvers.problems import blocks, problem, solve
 
 SOLVERS = [Newton(), LBFGS(), NewtonCG()]
 LINEAR = ("logistic", "squared_hinge", "cubed", "squared")
-PAIRS = [(solver, loss) for solver in SOLVERS for loss in (*LINEAR, "softmax") if not solver.objection(problem(loss))]
+PAIRS = [
+    (solver, loss)
+    for solver in SOLVERS
+    for loss in (*LINEAR, "softmax")
+    if not solver.objection(problem(loss))
+]
 PAIR_IDS = [f"{solver.name}-{loss}" for solver, loss in PAIRS]
 each_pair = pytest.mark.parametrize(("solver", "loss"), PAIRS, ids=PAIR_IDS)
 

@@ -16,8 +16,8 @@ EPS = float(np.finfo(np.float64).eps)
 class Factor:
     """The curvature, ready to be divided by: columns scaled to one length, then Cholesky.
 
-    Where columns depend on each other, eigenvectors give the shortest step (in scaled columns). Entries of theta
-    that must not move (``objective.fixed``) do not.
+    Where columns depend on each other, eigenvectors give the shortest step (in scaled columns). Entries of
+    theta that must not move (``objective.fixed``) do not.
     """
 
     def __init__(self, matrix: Array, objective: Any) -> None:
@@ -54,9 +54,7 @@ def _factored(matrix: Array) -> tuple[Array, Array | None, tuple[Array, Array] |
     return scale, None, (vectors[:, kept], values[kept])
 
 
-def _divide(
-    right: Array, scale: Array, factor: Array | None, inverse: tuple[Array, Array] | None
-) -> Array:
+def _divide(right: Array, scale: Array, factor: Array | None, inverse: tuple[Array, Array] | None) -> Array:
     scaled = right / scale[:, None]
     if inverse is not None:
         vectors, values = inverse

@@ -1,14 +1,14 @@
 """Slopes of the loss that balance the penalty to the last digit: a dual point for problems that need one.
 
-The duality gap at the slopes l'(s_i) of a model is |g|^2 / (2 l2), with g what is left of the slope of the objective
-(see :mod:`sixfold.risk.problem`). Where l2 is tiny, the rounding of g makes that large, and without penalty g must
-vanish altogether. Newton's equations of the loss alone say what to do:
+The duality gap at the slopes l'(s_i) of a model is |g|^2 / (2 l2), with g what is left of the slope of the
+objective (see :mod:`sixfold.risk.problem`). Where l2 is tiny, the rounding of g makes that large, and without
+penalty g must vanish altogether. Newton's equations of the loss alone say what to do:
 
     H beta = -g,   H = sum_i q_i z_i l''(s_i) z_i',        u_i = l'(s_i) + l''(s_i) z_i.beta
 
-has sum_i q_i u_i z_i = -l2 (w, 0), and its gap is g'H^-1 g / 2, whatever l2. Since a row's u moves in proportion to
-its curvature, u stays where the conjugate is finite: rows beyond the margin of the squared hinge keep u = 0, and
-probabilities stay between 0 and 1.
+has sum_i q_i u_i z_i = -l2 (w, 0), and its gap is g'H^-1 g / 2, whatever l2. Since a row's u moves in
+proportion to its curvature, u stays where the conjugate is finite: rows beyond the margin of the squared hinge
+keep u = 0, and probabilities stay between 0 and 1.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def balanced_slopes(
         h = problem.loss.curvature(score[:, k], y)
         factor = Factor(objective.data_curvature(h), objective)
         for _ in range(CORRECTIONS):
-            beta = factor.solve(-_unbalanced(problem, blocks, objective.shift, u[:, k : k + 1], w[:, k : k + 1]))
+            beta = factor.solve(
+                -_unbalanced(problem, blocks, objective.shift, u[:, k : k + 1], w[:, k : k + 1])
+            )
             u[:, k] += h * _moves(blocks, objective.shift, beta)[:, 0]
     return u
 

@@ -2,8 +2,9 @@
 
     direction = -(H_0, updated by the last changes of theta and of the slope) slope        (Nocedal 1980)
 
-Plain L-BFGS begins with a multiple of the identity and has to learn the scales and correlations of the columns
-from its steps. Here H_0 is the inverse of the curvature at theta = 0, where all classes are equally likely:
+Plain L-BFGS begins with a multiple of the identity and has to learn the scales and correlations of the
+columns from its steps. Here H_0 is the inverse of the curvature at theta = 0, where all classes are equally
+likely:
 
     softmax     H_0^-1 = Z'QZ / K + l2 D     for each of the K classes
     one score   H_0^-1 = l''(0) Z'QZ + l2 D
@@ -26,8 +27,9 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, single_threaded_blas
+from sixfold.solvers.cholesky_factor import Factor
 from sixfold.solvers.descent import OutOfTimeError
-from sixfold.solvers.newton import Factor, Progress, advance, gap_estimate, is_noise, kinks, solve_targets
+from sixfold.solvers.newton import Progress, advance, gap_estimate, is_noise, kinks, solve_targets
 from sixfold.solvers.smooth_objective import Point, SmoothObjective, check_places
 
 Array = NDArray[Any]

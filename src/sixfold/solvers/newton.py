@@ -28,11 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
+from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, single_threaded_blas
-from sixfold.solvers.cholesky_factor import Factor, solve_scaled
-from sixfold.solvers.descent import OutOfTimeError
+from sixfold.solvers.cholesky_factor import Factor, solve_scaled  # noqa: F401
+from sixfold.solvers.descent import CERTIFY_WORK, OutOfTimeError
 from sixfold.solvers.dual_point import balanced_slopes
 from sixfold.solvers.smooth_objective import (
     LinearObjective,
@@ -130,12 +131,13 @@ def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Des
     if problem.loss.labels == "class":
         objectives = [SoftmaxObjective(problem, blocks, budget, shift, spread)]
     else:
-        objectives = [LinearObjective(problem, blocks, budget, shift, spread, k) for k in range(blocks.n_targets)]
+        objectives = [
+            LinearObjective(problem, blocks, budget, shift, spread, k) for k in range(blocks.n_targets)
+        ]
     scale = problem.constant_objective(blocks)
     thetas = [objective.start() for objective in objectives]
     steps = [np.zeros_like(theta) for theta in thetas]
     values = [scale / len(thetas)] * len(thetas)
-    details: dict[str, Any] = {}
     for caution in CAUTION:
         progress = Progress(budget, scale, list(values), [max(scale, 1e-300)] * len(thetas), 0, caution)
         for k, objective in enumerate(objectives):
@@ -145,22 +147,44 @@ def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Des
         values = progress.values
         models = [objective.model(theta) for objective, theta in zip(objectives, thetas, strict=True)]
         w, b = np.column_stack([w for w, _ in models]), np.concatenate([b for _, b in models])
-        certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
+        certificate, details = _certify(problem, blocks, budget, objectives, w, b)
         if certificate.converged or budget.exhausted():
             break
-        try:
-            dual = balanced_slopes(problem, blocks, objectives, w, b)
-        except OutOfTimeError:
-            break
-        if dual is not None:
-            better = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
-            if better.gap < certificate.gap:
-                certificate, details = better, {"dual": dual}
-            if certificate.converged or budget.exhausted():
-                break
-    moves = [objective.largest_move(step) for objective, step in zip(objectives, steps, strict=True)]
-    # Small at a minimum; about 1 or more where theta runs off to infinity, since there is none.
-    return Solution(w, b, certificate, how, len(budget.history), details | {"last_move": max(moves)})
+    details["last_move"] = math.inf  # where there was no time left to see
+    if not _hurried(budget, blocks, w):
+        # Small at a minimum; about 1 or more where theta runs off to infinity, since there is none.
+        moves = [objective.largest_move(step) for objective, step in zip(objectives, steps, strict=True)]
+        details["last_move"] = max(moves)
+    return Solution(w, b, certificate, how, len(budget.history), details)
+
+
+def _certify(
+    problem: Problem, blocks: Blocks, budget: Budget, objectives: list[Any], w: Array, b: Array
+) -> tuple[Certificate, dict[str, Any]]:
+    """Return the certificate, and the dual point behind it where it is not the slopes of the loss."""
+    if _hurried(budget, blocks, w):
+        # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
+        value, scale = problem.objective(w, b, blocks), problem.constant_objective(blocks)
+        notes = ["time was up, so no better bound than zero was computed"]
+        return Certificate("duality gap", value, value, scale, budget.tol, {"notes": notes}), {}
+    certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
+    if certificate.converged or budget.exhausted():
+        return certificate, {}
+    try:
+        dual = balanced_slopes(problem, blocks, objectives, w, b)
+    except OutOfTimeError:
+        return certificate, {}
+    if dual is None:
+        return certificate, {}
+    better = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
+    return (better, {"dual": dual}) if better.gap < certificate.gap else (certificate, {})
+
+
+def _hurried(budget: Budget, blocks: Blocks, w: Array) -> bool:
+    """Return whether time is up and a bound would still take long."""
+    width = min(blocks.n_columns, 100) if blocks.sparse else blocks.n_columns
+    work = 8.0 * blocks.n_rows * width * w.shape[1]
+    return (budget.interrupted or budget.seconds_left <= 0) and work > CERTIFY_WORK
 
 
 # -- one target ------------------------------------------------------------------------------------------
@@ -177,6 +201,7 @@ def _from_sample(objective: Any, theta: Array, progress: Progress) -> tuple[Arra
         if sample.blocks.weight_sum > 0:
             share = progress.scale / len(progress.gaps)
             theta, _ = _descend(sample, theta, Progress(limits, share, [share], [share], 0, 1.0))
+            return _descend(objective, theta, progress, 1.01 * progress.values[progress.target])
     return _descend(objective, theta, progress)
 
 
@@ -202,12 +227,15 @@ class EveryNth(Blocks):
         return iter(self.parts)
 
 
-def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, Array]:
-    """Return the minimiser of one target from theta on, and the step that would come next."""
+def _descend(objective: Any, theta: Array, progress: Progress, most: float = math.inf) -> tuple[Array, Array]:
+    """Return the minimiser of one target from theta on, and the step that would come next.
+
+    Where theta has a value above ``most``, the constant model is the better start.
+    """
     point, step = None, np.zeros_like(theta)
     try:
         point = objective.at(theta, curvature=True)
-        if not point.value <= progress.values[progress.target]:  # a sample can mislead
+        if not point.value <= most:
             point = objective.at(objective.start(), curvature=True)
         factor, before = Factor(point.matrix, objective), math.inf
         while True:
@@ -250,7 +278,7 @@ def gap_estimate(objective: Any, point: Point, decrease: float) -> float:
 
 
 def is_noise(decrease: float, point: Point) -> bool:
-    # What a step promises is less than the rounding of the value shows: the slope has to tell.
+    """Return whether a step promises less than the rounding of the value shows: the slope has to tell."""
     return decrease <= 64.0 * EPS * abs(point.value)
 
 

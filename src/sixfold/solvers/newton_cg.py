@@ -76,7 +76,9 @@ def _descend(objective: LinearObjective, theta: Array, progress: Progress) -> tu
             if not decrease > 0:
                 break
             end = advance(objective, point, delta, decrease, False)
-            if end is None or (is_noise(decrease, point) and not norm(end, metric) < 0.5 * norm(point, metric)):
+            if end is None or (
+                is_noise(decrease, point) and not norm(end, metric) < 0.5 * norm(point, metric)
+            ):
                 break
             point, step = end, end.theta - point.theta
     except OutOfTimeError:
@@ -94,7 +96,9 @@ def newton_step(objective: LinearObjective, point: Point, h: Array, metric: Metr
     delta = np.zeros_like(left)
     towards = metric.solve(left)
     direction, size = towards, float(np.vdot(left, towards))
-    goal = size * max(min(LOOSEST**2, math.sqrt(size / max(abs(point.value), 1e-300))), 0.1 / max(excess, 1.0))
+    goal = size * max(
+        min(LOOSEST**2, math.sqrt(size / max(abs(point.value), 1e-300))), 0.1 / max(excess, 1.0)
+    )
     for _ in range(MAX_PRODUCTS):
         product = objective.product(h, direction)
         bend = float(np.vdot(direction, product))

@@ -2,8 +2,9 @@
 
     f(theta) = sum_i q_i loss(s_i, y_i) + l2 |w|^2 / 2,     s = w.(x - shift) + c
 
-The columns are moved by a rough mean (``shift``; zero without intercept), which leaves the problem as it is, with
-b = c - w.shift, but keeps the digits of the curvature where a mean is far larger than the spread around it.
+The columns are moved by a rough mean (``shift``; zero without intercept), which leaves the problem as it is,
+with b = c - w.shift, but keeps the digits of the curvature where a mean is far larger than the spread around
+it.
 
     slope      sum_i q_i loss'(s_i) z_i + l2 (w, 0)                 z = (x - shift, 1)
     curvature  sum_i q_i loss''(s_i) z_i z_i' + l2 diag(1, ..., 1, 0)
@@ -63,9 +64,7 @@ class Point:
 class SmoothObjective:
     """What the objectives of one score and of several have in common."""
 
-    def __init__(
-        self, problem: Problem, blocks: Blocks, budget: Budget, shift: Array, spread: float
-    ) -> None:
+    def __init__(self, problem: Problem, blocks: Blocks, budget: Budget, shift: Array, spread: float) -> None:
         self.problem, self.blocks, self.budget = problem, blocks, budget
         self.shift, self.spread = shift, spread
         self.d, self.l2 = blocks.n_columns, problem.l2
@@ -314,14 +313,18 @@ class SoftmaxObjective(SmoothObjective):
         matrix = self.data_curvature(
             np.concatenate([softmax(times(block.X, w) + b) for block in self.blocks])
         )
-        matrix.flat[:: matrix.shape[0] + 1] += np.append(np.full(self.d * self.classes, self.l2), np.zeros(self.classes))
+        matrix.flat[:: matrix.shape[0] + 1] += np.append(
+            np.full(self.d * self.classes, self.l2), np.zeros(self.classes)
+        )
         return matrix
 
     def data_curvature(self, p: Array) -> Array:
         """Return the curvature without penalty where the rows have these probabilities."""
         size, classes = self.d + 1, self.classes
-        shares = [p[rows] if weight is None else p[rows] * np.sqrt(weight)[:, None]
-                  for _, weight, rows, _ in self._passes()]
+        shares = [
+            p[rows] if weight is None else p[rows] * np.sqrt(weight)[:, None]
+            for _, weight, rows, _ in self._passes()
+        ]
         matrix = np.zeros((size, classes, size, classes))
         for k in range(classes):
             for other in range(k):
@@ -345,7 +348,8 @@ def parts_of(X: Any) -> tuple[Array, ...]:
 def rough_mean(problem: Problem, blocks: Blocks) -> tuple[Array, float]:
     """Return the mean of some rows, and the root mean square of their distance from it.
 
-    The mean is zero where columns must not be moved: without intercept, and where that would fill a sparse table.
+    The mean is zero where columns must not be moved: without intercept, or where that would fill a sparse
+    table.
     """
     every = max(blocks.n_rows // SHIFT_ROWS, 1)
     some = [block.X[::every] for block in blocks]
