@@ -39,8 +39,8 @@ from sixfold.solvers.progress import Progress
 Array = NDArray[Any]
 LOSSES = ("hinge", "squared_hinge")
 PASSES = 100  # over the active rows before all rows are looked at again
-# How loose b is, in rows: 50,000 x 100,000 text-like rows took 31 passes with 0.1, 28 with 0.03, 32 with 0.01, and
-# 26 without intercept.
+# How loose b is, in rows: 50,000 x 100,000 texts took 31 passes with 0.1, 28 with 0.03, 32 with 0.01,
+# and 26 without intercept.
 DRAW = 0.03
 STIFFEST = 0.1  # rho beyond which multipliers, which add up to 1 at most, could hardly move b at all
 ENOUGH = 0.8  # of the gap asked for: what is summed up on the way is a little more than the gap

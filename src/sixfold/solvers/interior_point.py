@@ -82,6 +82,8 @@ class InteriorPoint:
         progress = Progress(problem, blocks, budget)
         with single_threaded_blas(blocks.n_columns):
             for k in range(blocks.n_targets):
+                if budget.exhausted():
+                    break
                 terms = Terms(problem, blocks, k, budget)
                 theta, dual[:, k] = _minimise(terms, progress)
                 w[:, k], b[k] = terms.parameters(theta)
@@ -215,8 +217,11 @@ class Terms:
     def _rough_mean(self) -> Array:
         if self.blocks.sparse or not self.problem.fit_intercept:
             return np.zeros(self.d)
-        first = next(iter(self.blocks)).X
-        some = first[:: max(first.shape[0] // SHIFT_ROWS, 1)]
+        block = next(iter(self.blocks))
+        rows = np.arange(block.X.shape[0]) if block.weight is None else np.flatnonzero(block.weight)
+        if rows.size == 0:
+            return np.zeros(self.d)
+        some = block.X[rows[:: max(rows.size // SHIFT_ROWS, 1)]]
         return np.ascontiguousarray(some.mean(axis=0, dtype=np.float64))
 
     def _rows(self, X: Any) -> Any:
@@ -256,9 +261,9 @@ def _minimise(terms: Terms, progress: Progress) -> tuple[Array, Array]:
         converged = _follow(path, progress)
         theta = path.best
         if converged:
-            theta, a = crossover(terms, theta, progress.tolerance(terms.target))
+            theta, a = crossover(terms, theta, max(path.gap, _goal(path, progress)))
     except Interrupted:
-        pass
+        progress.budget.exhausted()  # which notes why
     q = np.maximum(terms.high, -terms.low)[: terms.n]
     return theta, np.divide(-a[: terms.n], q, out=np.zeros(terms.n), where=q > 0)
 
@@ -271,16 +276,25 @@ def _follow(path: _Path, progress: Progress) -> bool:
         progress.record(k, path.objective, path.gap)
         if progress.budget.exhausted():
             break
-        if path.gap <= CLOSER * progress.tolerance(k):
+        goal, stalled = _goal(path, progress), stalled + 1 if path.gap > 0.5 * smallest else 0
+        if path.gap <= goal and (path.gap <= CLOSER * goal or stalled):
             path.refresh()
             if path.gap <= progress.tolerance(k):
                 return True
-        stalled = 0 if path.gap < 0.5 * smallest else stalled + 1
         smallest = min(smallest, path.gap)
         if stalled >= MOST_STALLED or not path.products > 0:
             break
     path.refresh()
     return path.gap <= progress.tolerance(k)
+
+
+def _goal(path: _Path, progress: Progress) -> float:
+    """Return the gap to aim at: relative to the objective itself where that is small.
+
+    Only then does a tiny penalty on separable data still choose the plane of the largest margin.
+    """
+    tolerance, budget = progress.tolerance(path.terms.target), progress.budget
+    return min(tolerance, max(budget.tol * path.objective, 1e-22 * progress.scale))
 
 
 class _Path:
