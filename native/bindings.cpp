@@ -16,6 +16,7 @@ NB_MODULE(core, m) {
   bind_least_squares(m);
   bind_gradients(m);
   bind_coordinates(m);
+  bind_dual_coordinate(m);
   bind_interior_point(m);
   bind_smooth(m);
 }

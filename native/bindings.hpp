@@ -48,6 +48,7 @@ inline const double* each_row(const std::optional<Vector>& values, Index rows) {
 void bind_least_squares(nb::module_& m);
 void bind_gradients(nb::module_& m);
 void bind_coordinates(nb::module_& m);
+void bind_dual_coordinate(nb::module_& m);
 void bind_interior_point(nb::module_& m);
 void bind_smooth(nb::module_& m);
 

@@ -28,19 +28,47 @@ struct DenseRows {
 
   Index rows() const { return X.rows; }
   Index columns() const { return X.columns; }
+  Index entries() const { return X.rows * X.columns; }
+
+  // x_i.w
+  double dot(Index i, const double* __restrict w) const {
+    const T* __restrict x = X.row(i);
+    double sum = 0.0;
+    if (X.column_stride != 1) {
+      for (Index j = 0; j < X.columns; ++j)
+        sum += (static_cast<double>(x[j * X.column_stride]) - shift[j]) * w[j];
+      return sum;
+    }
+#pragma omp simd reduction(+ : sum)
+    for (Index j = 0; j < X.columns; ++j) sum += (static_cast<double>(x[j]) - shift[j]) * w[j];
+    return sum;
+  }
+
+  // w += factor x_i
+  void add(Index i, double factor, double* __restrict w) const {
+    const T* __restrict x = X.row(i);
+#pragma omp simd
+    for (Index j = 0; j < X.columns; ++j)
+      w[j] += factor * (static_cast<double>(x[j * X.column_stride]) - shift[j]);
+  }
+
+  double square(Index i) const {
+    double sum = 0.0;
+    for (Index j = 0; j < X.columns; ++j) {
+      const double value = static_cast<double>(X.row(i)[j * X.column_stride]) - shift[j];
+      sum += value * value;
+    }
+    return sum;
+  }
+
+  void prefetch(Index) const {}  // the processor sees a dense row coming by itself
 
   // out_k = z_k.v for rows first, ..., first + count - 1, at most kFewRows of them.
   void scores(Index first, Index count, const double* __restrict v, double* __restrict out) const {
     const Index d = X.columns;
     const double base = constant * v[d];
     if (X.column_stride == 1) {
-      for (Index k = 0; k < count; ++k) {
-        const T* __restrict x = X.row(first + k);
-        double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-        for (Index j = 0; j < d; ++j) sum += (static_cast<double>(x[j]) - shift[j]) * v[j];
-        out[k] = base + sum;
-      }
+      for (Index k = 0; k < count; ++k) out[k] = base + dot(first + k, v);
       return;
     }
     for (Index k = 0; k < count; ++k) out[k] = base;
@@ -95,14 +123,39 @@ struct SparseRows {
 
   Index rows() const { return X.rows; }
   Index columns() const { return X.width; }
+  Index entries() const { return static_cast<Index>(X.starts[X.rows] - X.starts[0]); }
+
+  double dot(Index i, const double* __restrict w) const {
+    const T* __restrict values = X.values;
+    const I* __restrict columns = X.columns;
+    const I end = X.starts[i + 1];
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (I at = X.starts[i]; at < end; ++at) sum += static_cast<double>(values[at]) * w[columns[at]];
+    return sum;
+  }
+
+  void add(Index i, double factor, double* __restrict w) const {
+    for (I at = X.starts[i]; at < X.starts[i + 1]; ++at)
+      w[X.columns[at]] += factor * static_cast<double>(X.values[at]);
+  }
+
+  double square(Index i) const {
+    double sum = 0.0;
+    for (I at = X.starts[i]; at < X.starts[i + 1]; ++at)
+      sum += static_cast<double>(X.values[at]) * static_cast<double>(X.values[at]);
+    return sum;
+  }
+
+  // Rows visited in random order would otherwise each begin with a wait for memory.
+  void prefetch(Index i) const {
+    const I begin = X.starts[i], end = X.starts[i + 1];
+    for (I at = begin; at < end; at += 64 / static_cast<I>(sizeof(T))) __builtin_prefetch(X.values + at);
+    for (I at = begin; at < end; at += 64 / static_cast<I>(sizeof(I))) __builtin_prefetch(X.columns + at);
+  }
 
   void scores(Index first, Index count, const double* __restrict v, double* __restrict out) const {
-    for (Index k = 0; k < count; ++k) {
-      double sum = constant * v[X.width];
-      for (I at = X.starts[first + k]; at < X.starts[first + k + 1]; ++at)
-        sum += static_cast<double>(X.values[at]) * v[X.columns[at]];
-      out[k] = sum;
-    }
+    for (Index k = 0; k < count; ++k) out[k] = constant * v[X.width] + dot(first + k, v);
   }
 
   template <int kVectors>

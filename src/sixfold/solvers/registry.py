@@ -8,6 +8,7 @@ from sixfold.solvers.base import Solver
 from sixfold.solvers.conjugate_gradient import ConjugateGradient
 from sixfold.solvers.coordinate import CoordinateDescent
 from sixfold.solvers.descent import FirstOrderOptions
+from sixfold.solvers.dual_coordinate import DualCoordinate
 from sixfold.solvers.first_order import GradientDescent, MiniBatch, StochasticGradient
 from sixfold.solvers.interior_point import InteriorPoint
 from sixfold.solvers.lbfgs import LBFGS
@@ -27,6 +28,7 @@ def all_solvers(**options: Any) -> list[Solver]:
         LBFGS(),
         NewtonCG(),
         InteriorPoint(),
+        DualCoordinate(),
         GradientDescent(first_order),
         StochasticGradient(first_order),
         MiniBatch(first_order),
