@@ -144,7 +144,9 @@ def penalised_classification(X, y, weight, loss, l1, l2, intercept=True, positiv
     q = weight / weight.sum()
     scale = np.sqrt(q @ X**2)
     scale[scale == 0.0] = 1.0
-    Z = np.column_stack([X / scale, np.ones(len(X))])  # columns of one length, so that one step length serves all
+    Z = np.column_stack(
+        [X / scale, np.ones(len(X))]
+    )  # columns of one length, so that one step length serves all
     classes = int(y.max()) + 1 if loss == "softmax" else 1
     bound = {"logistic": 0.25, "squared_hinge": 1.0, "softmax": 0.5}[loss]
     step = 1.0 / (bound * np.linalg.norm(np.sqrt(q)[:, None] * Z, 2) ** 2 + l2 / (scale**2).min())

@@ -15,14 +15,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
-import sixfold.solvers.proximal_newton as module
-import sixfold.solvers.working_columns as working_columns
 from oracles import penalised_classification
-from solvers.problems import blocks, problem
 from sixfold.budget import Budget
 from sixfold.errors import IncompatibleError
+from sixfold.solvers import proximal_newton, working_columns, working_minimum
 from sixfold.solvers.base import choose
 from sixfold.solvers.coordinate import CoordinateDescent
+from solvers.problems import blocks, problem
 
 LOSSES = ["logistic", "squared_hinge", "softmax"]
 
@@ -91,9 +90,7 @@ def test_is_certified_and_not_above_the_oracle(
     data = blocks(sp.csr_array(X) if sparse else X, y, weight)
     found = solve(stated, data)
     assert found.certificate.converged
-    w, b = penalised_classification(
-        X, y, weight, loss, stated.l1, stated.l2, intercept, positive, steps=500
-    )
+    w, b = penalised_classification(X, y, weight, loss, stated.l1, stated.l2, intercept, positive, steps=500)
     theirs = stated.objective(w, b, data)
     assert found.certificate.objective <= theirs + 1e-9 * found.certificate.scale
 
@@ -103,9 +100,16 @@ def test_is_certified_and_not_above_the_oracle(
 def test_logistic_equals_scikit_learn(l1_ratio, intercept):
     X, y = classification(80, 12)
     alpha = 0.02
-    found = solve(problem("logistic", "elasticnet", alpha, l1_ratio=l1_ratio, fit_intercept=intercept), blocks(X, y))
+    found = solve(
+        problem("logistic", "elasticnet", alpha, l1_ratio=l1_ratio, fit_intercept=intercept), blocks(X, y)
+    )
     peer = LogisticRegression(
-        C=1.0 / (alpha * 80), l1_ratio=l1_ratio, solver="saga", fit_intercept=intercept, tol=1e-10, max_iter=100_000
+        C=1.0 / (alpha * 80),
+        l1_ratio=l1_ratio,
+        solver="saga",
+        fit_intercept=intercept,
+        tol=1e-10,
+        max_iter=100_000,
     ).fit(X, y)
     np.testing.assert_allclose(found.w[:, 0], peer.coef_[0], atol=1e-5)
     np.testing.assert_allclose(found.b, peer.intercept_, atol=1e-5)
@@ -251,8 +255,8 @@ def test_small_limits_give_the_same_answer(monkeypatch, loss, table, copied):
     weight = np.random.default_rng(4).random(50)
     stated = problem(loss, "elasticnet", 0.05, l1_ratio=0.5)
     expected = solve(stated, blocks(X, y, weight))
-    monkeypatch.setattr(module, "FIRST_COLUMNS", 5)
-    monkeypatch.setattr(module, "FIRST_COORDINATES", 3)
+    monkeypatch.setattr(proximal_newton, "FIRST_COLUMNS", 5)
+    monkeypatch.setattr(working_minimum, "FIRST_COORDINATES", 3)
     monkeypatch.setattr(working_columns, "MOST_GRAM", 4)
     monkeypatch.setattr(working_columns, "COPIED", copied)
     X = sp.csr_array(X) if table == "sparse" else np.asarray(X, order=table)
@@ -302,7 +306,7 @@ def long():
 @pytest.fixture
 def on_residuals(monkeypatch):
     monkeypatch.setattr(working_columns, "MOST_GRAM", 0)
-    monkeypatch.setattr(module, "RESIDUAL_EPOCHS", 10**9)
+    monkeypatch.setattr(working_minimum, "RESIDUAL_EPOCHS", 10**9)
 
 
 def test_history_has_one_record_an_iteration_and_the_objective_falls():

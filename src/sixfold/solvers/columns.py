@@ -169,6 +169,7 @@ class DenseResiduals(Residuals):
         self.curvature = _variances(X, share, mean)
 
     def descend(self, v: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
+        """Lower the objective in w."""
         finished: bool
         finished, _ = core.descend_columns(
             self.X,
@@ -238,6 +239,7 @@ class SparseResiduals(Residuals):
         self.curvature = _mean_squares(X, share) - mean**2
 
     def descend(self, v: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
+        """Lower the objective in w."""
         finished: bool
         finished, _, _ = core.descend_sparse_columns(
             self.X.data,
@@ -259,7 +261,7 @@ class SparseResiduals(Residuals):
 def weighted_gram_rows(
     X: Array, root: Array, group: Array, ids: Array, old: int, shift: Array, budget: Budget
 ) -> Array:
-    """Return sum_i a_ij a_il for j in ids[old:], l in ids, where a_ij = root[i, group[j]] (x_ij - shift_j)."""
+    """Return sum_i a_ij a_il for j in ids[old:], l in ids, with a_ij = root[i, group_j] (x_ij - shift_j)."""
     out = np.empty((len(ids) - old, len(ids)))
     finish(core.gram_rows(X, root, group, ids, old, shift, out, budget.seconds_left, budget.flag))
     return out

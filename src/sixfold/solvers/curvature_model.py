@@ -11,11 +11,12 @@ intercepts is
     (v, c)' G (v, c) / 2 - (slope, slope_b).(v, c),      G = sum_i (x_i, 1)' H_i (x_i, 1)
 
 Its minimum in c is taken once for all v (a Schur complement), which leaves the problem of
-:mod:`sixfold.solvers.active_set` in v alone. G is kept while it is good enough, and grows with the set: slopes are
-exact at every step, so an old G costs steps and never the answer.
+:mod:`sixfold.solvers.active_set` in v alone. G is kept while it is good enough, and grows with the set:
+slopes are exact at every step, so an old G costs steps and never the answer.
 
-*Damping.* The second derivatives are mixed with their upper bound, own + damping (bound - own). At damping 1 the
-model lies above the loss and its minimum always lowers the objective; at 0 a step is Newton's.
+*Damping.* Second derivatives are mixed with their upper bound, (1 - damping) H_i + damping bound. At
+damping 1 the model lies above the loss and its minimum always lowers the objective; at 0 a step is
+Newton's.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.risk.losses import Loss, softmax
 from sixfold.solvers.working_columns import WorkingColumns
 
 Array = NDArray[Any]
@@ -43,16 +43,10 @@ class Curvature:
     own: Array
     shared: Array | None
 
-    @staticmethod
-    def at(loss: Loss, score: Array, y: Array, q: Array, damping: float) -> Curvature:
-        """Return the damped second derivatives at these scores, of shape (rows, scores)."""
-        weight = q[:, None]
-        if loss.labels != "class":
-            own = (1.0 - damping) * loss.curvature(score, y) + damping * loss.curvature_bound
-            return Curvature(weight * own, None)
-        p = softmax(score)
-        own = (1.0 - damping) * p + damping * loss.curvature_bound
-        return Curvature(weight * own, np.sqrt(weight * (1.0 - damping)) * p)
+    def total(self) -> Array:
+        """Return the second derivatives in the intercepts."""
+        total = np.diag(self.own.sum(axis=0))
+        return total if self.shared is None else total - self.shared.T @ self.shared
 
     def of_score(self, k: int) -> Array:
         """Return the second derivative in score k alone."""
@@ -82,10 +76,12 @@ class Model:
 
     @property
     def column(self) -> Array:
+        """The column of each coordinate."""
         return self._column[self.free :]
 
     @property
     def score(self) -> Array:
+        """The score of each coordinate."""
         return self._score[self.free :]
 
     def restrict(self, chosen: Array) -> None:

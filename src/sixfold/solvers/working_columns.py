@@ -8,8 +8,9 @@ a_ij = root[i, group_j] (x_ij - m_j) there are
     gram_rows(root, group, ids, k)    sum_i a_ij a_il              for j in ids[k:], l in ids
     residuals(ids, share)             for coordinate descent on residuals weighted by row
 
-A dense table in column order is read where it is. Of one in row order the columns are copied as the set grows, until
-the set is more than an eighth of it: from then on it is read where it is, too. m is zero for a sparse table, whose zeros must stay zeros.
+A dense table in column order is read where it is. Of one in row order the columns are copied as the set
+grows, until the set is more than an eighth of it: from then on it is read where it is, too. m is zero for
+a sparse table, whose zeros must stay zeros.
 """
 
 from __future__ import annotations
@@ -38,19 +39,27 @@ Array = NDArray[Any]
 
 # The largest part of a dense table that is copied.
 COPIED = 0.125
-# Columns up to which a Gram matrix is cheaper than the passes over residuals that it saves. Of a sparse table it is
-# so while there are few entries a row, or few columns, or where the passes turn out to be many.
+# Columns up to which a Gram matrix is cheaper than the passes over residuals that it saves. Of a sparse table
+# it is so while there are few entries a row, or few columns, or where the passes turn out to be many.
 MOST_GRAM = 2048
 MOST_ENTRIES = 24.0
 SMALL_GRAM = 128
 
 
 class WorkingColumns(ABC):
-    """Some columns of a table."""
+    """Some columns of a table.
+
+    Attributes
+    ----------
+    ids : ndarray of int64
+        Their numbers in the table, in the order in which they were added.
+    place : ndarray of int64
+        Where in ``ids`` each column of the table is; -1 where it is not.
+    """
 
     def __init__(self, n_columns: int) -> None:
         self.ids = np.empty(0, dtype=np.int64)
-        # Where each column of the table is kept; the last entry is for column -1.
+        # The last entry is for column -1.
         self.place = np.full(n_columns + 1, -1, dtype=np.int64)
 
     def grow(self, ids: Array) -> None:
@@ -61,19 +70,14 @@ class WorkingColumns(ABC):
             self.ids = np.concatenate([self.ids, fresh])
             self._fetch(fresh)
 
-    def shrink(self, ids: Array) -> None:
-        """Drop all columns but these."""
-        kept = np.unique(ids)
-        self._keep(self.place[kept])
-        self.place[:] = -1
-        self.place[kept] = np.arange(len(kept))
-        self.ids = kept
+    @property
+    @abstractmethod
+    def table_mean(self) -> Array:
+        """Return m of every column of the table."""
 
     @abstractmethod
-    def _fetch(self, fresh: Array) -> None: ...
-
-    @abstractmethod
-    def _keep(self, places: Array) -> None: ...
+    def _fetch(self, fresh: Array) -> None:
+        """Get hold of columns that were added to ``ids``."""
 
     @abstractmethod
     def slopes(self, V: Array, budget: Budget) -> Array:
@@ -89,7 +93,7 @@ class WorkingColumns(ABC):
 
     @abstractmethod
     def gram_pays(self, ids: Array, slow: bool) -> bool:
-        """Return whether the Gram matrix of these is cheaper than passes over residuals, which may be slow."""
+        """Return whether a Gram matrix is cheaper than passes over residuals, which may have been slow."""
 
     @abstractmethod
     def residuals(self, ids: Array, share: Array, centred: bool) -> Residuals:
@@ -114,7 +118,7 @@ class _DenseWorkingColumns(WorkingColumns):
         self.X = columns.X[:, :0] if self.by_rows else columns.X
 
     @property
-    def mean_of_table(self) -> Array:
+    def table_mean(self) -> Array:
         return self.table.mean
 
     @property
@@ -129,10 +133,6 @@ class _DenseWorkingColumns(WorkingColumns):
         else:
             # Columns are rows of the transpose, and are copied one after the other.
             self.X = np.concatenate([self.X.T, self.table.X.T[fresh]]).T
-
-    def _keep(self, places: Array) -> None:
-        if not self._whole:
-            self.X = self.X.T[places].T
 
     def _at(self, ids: Array) -> Array:
         """Return where these columns are in what is read."""
@@ -176,13 +176,14 @@ class _SparseWorkingColumns(WorkingColumns):
         self.table = columns.X
         self.ones = sp.csc_array(np.ones((columns.X.shape[0], 1), dtype=columns.X.dtype))
         self.X = sp.csc_array(columns.X[:, :0])
-        self.mean_of_table = np.zeros(columns.X.shape[1])
+        self._no_mean = np.zeros(columns.X.shape[1])
+
+    @property
+    def table_mean(self) -> Array:
+        return self._no_mean
 
     def _fetch(self, fresh: Array) -> None:
         self.X = sp.csc_array(sp.hstack([self.X, self.table[:, fresh]], format="csc"))
-
-    def _keep(self, places: Array) -> None:
-        self.X = self.X[:, places]
 
     def slopes(self, V: Array, budget: Budget) -> Array:
         return np.asarray(V @ self.X, dtype=np.float64)
