@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 import sixfold
 from sixfold.app import cli
-from sixfold.learners.logistic_regression import THEIR_SOLVERS
+from sixfold.learners.logistic_regression import THEIR_SOFTMAX_SOLVERS, THEIR_SOLVERS
 from sixfold.learners.registry import LEARNERS
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import PENALTIES, make_penalty
@@ -123,7 +123,8 @@ def test_the_docstring_names_the_solvers_there_are(learner):
 
 
 def test_solvers_of_scikit_learn_mean_one_that_there_is():
-    assert set(THEIR_SOLVERS.values()) <= {"auto", *(solver.name for solver in all_solvers())}
+    here = {"auto", *(solver.name for solver in all_solvers())}
+    assert {*THEIR_SOLVERS.values(), *THEIR_SOFTMAX_SOLVERS.values()} <= here
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)

@@ -57,7 +57,7 @@ def test_hinge_is_the_problem_of_svc(C, weighted):
     ours = LinearSVC(loss="hinge", C=C, tol=1e-9).fit(X, y, weight)
     theirs = SVC(kernel="linear", C=C, tol=1e-9).fit(X, y, weight)
     found, best = (objective(model, X, y, weight, C, "hinge") for model in (ours, theirs))
-    assert found == pytest.approx(best, rel=1e-7)
+    assert best * (1 - 1e-5) <= found <= best * (1 + 1e-9)  # theirs stops at a slope
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
     assert ours.margin_ == pytest.approx(1 / np.linalg.norm(theirs.coef_), rel=1e-3)
@@ -67,7 +67,7 @@ def test_hinge_is_the_problem_of_svc(C, weighted):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_absolute_values_with_squared_hinge_are_the_problem_of_liblinear(classes):
     X, y, weight = overlapping(classes)
-    options = {"C": 0.05, "penalty": "l1", "fit_intercept": False}
+    options = {"C": 0.02, "penalty": "l1", "fit_intercept": False}
     ours = LinearSVC(**options, tol=1e-10).fit(X, y, weight)
     theirs = Theirs(**options, dual=False, tol=1e-10, max_iter=100_000).fit(X, y, weight)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)

@@ -228,6 +228,25 @@ def test_shapes_are_those_of_scikit_learn():
         assert model.n_iter_.shape == (1,)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_sparse_coefficients_predict_and_verify_as_before(classes, kind):
+    X, y, _ = overlapping(classes)
+    X = kind(X)
+    model = LogisticRegression().fit(X, y)
+    dense, expected = model.coef_, model.predict_proba(X)
+    assert sp.issparse(model.sparsify().coef_)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
+    model.certificate_.verify(X, y)
+    np.testing.assert_array_equal(model.densify().densify().coef_, dense)
+
+
+def test_elastic_net_needs_its_share():
+    X, y, _ = overlapping(2)
+    with pytest.raises(InputError, match="l1_ratio must be specified when penalty is elasticnet"):
+        LogisticRegression(penalty="elasticnet", l1_ratio=None).fit(X, y)
+
+
 def test_names_of_columns_are_kept(spector):
     model = LogisticRegression().fit(*spector)
     assert model.feature_names_in_.tolist() == ["GPA", "TUCE", "PSI"]
@@ -309,9 +328,10 @@ def test_a_penalty_can_be_said_in_two_ways(parameters, same):
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("solver", ["liblinear", "sag", "saga", "newton-cholesky", "lbfgs", "newton-cg"])
-def test_names_of_scikit_learns_solvers_are_understood(solver):
-    X, y, _ = overlapping(2)
+def test_names_of_scikit_learns_solvers_are_understood(solver, classes):
+    X, y, _ = overlapping(classes)
     model = LogisticRegression(solver=solver).fit(X, y)
     assert model.certificate_.converged
     if solver == "newton-cholesky":

@@ -28,14 +28,21 @@ class Suite:
     modules : tuple of str
         The files of tests, below ``sklearn/``.
     differences : dict
-        Tests ("file.py::test") that do not pass, each with the reason in one line. Those that the installed
-        version of scikit-learn does not have are ignored.
+        Tests ("file.py::test", with its parameters or for all of them) that do not pass, each with the reason
+        in one line. Those that the installed version of scikit-learn does not have are ignored.
+    elsewhere : tuple of str
+        Beginnings of the names of tests that use the class to test something else, which are not run.
     """
 
     ours: str
     theirs: str
     modules: tuple[str, ...]
     differences: dict[str, str] = field(default_factory=dict)
+    elsewhere: tuple[str, ...] = ()
+
+    def expects(self, name: str) -> str | None:
+        """Return the difference under which this test is listed, or None."""
+        return next((key for key in (name, name.partition("[")[0]) if key in self.differences), None)
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,7 @@ def run(suite: Suite) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
         request = {"ours": suite.ours, "theirs": suite.theirs, "answer": str(answer)}
+        request["elsewhere"] = suite.elsewhere
         environment = os.environ | {
             REQUEST: json.dumps(request),
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)]),
@@ -93,8 +101,9 @@ def _speaks_of(code: CodeType, name: str) -> bool:
 class Plugin:
     """Replaces the class, keeps the tests that speak of it, and notes how they end."""
 
-    def __init__(self, ours, theirs, answer):
+    def __init__(self, ours, theirs, answer, elsewhere):
         self.ours, self.name, self.answer = _load(ours), theirs.rpartition(".")[2], Path(answer)
+        self.elsewhere = tuple(elsewhere)
         self.passed, self.failed = set(), {}
         module = importlib.import_module(theirs.rpartition(".")[0])
         setattr(module, self.name, self.ours)
@@ -103,6 +112,8 @@ class Plugin:
         items[:] = [item for item in items if self.concerns(item)]
 
     def concerns(self, item):
+        if item.name.startswith(self.elsewhere):
+            return False
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         if any(isinstance(value, self.ours) or value is self.ours for value in parameters):
             return True

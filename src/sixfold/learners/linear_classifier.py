@@ -13,8 +13,10 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from sixfold.data.checks import TrainingData
 from sixfold.data.labels import check_labelled
@@ -102,3 +104,27 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Array = self.classes_[index]
         return labels
+
+    def sparsify(self) -> Self:
+        """Keep ``coef_`` as a sparse matrix, which saves memory where most coefficients are zero.
+
+        Returns
+        -------
+        LinearClassifier
+            The model itself; it predicts as before.
+        """
+        check_is_fitted(self, "coef_")
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Keep ``coef_`` as an array again.
+
+        Returns
+        -------
+        LinearClassifier
+            The model itself.
+        """
+        check_is_fitted(self, "coef_")
+        self.coef_ = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
+        return self

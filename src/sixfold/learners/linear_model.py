@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -54,7 +55,7 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
     callbacks: Sequence[Callable[[Record], Any]] | None
     n_jobs: int | None = None
 
-    coef_: Array
+    coef_: Any
     intercept_: Any
     n_iter_: Any
 
@@ -160,12 +161,16 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
         """Return w.x + b for rows that are checked first."""
         check_is_fitted(self, "coef_")
         X = check_rows(self, X)
-        scores: Array = np.asarray(X @ self.coef_.T) + self.intercept_
+        products = X @ self.coef_.T
+        scores: Array = (
+            np.asarray(products.toarray() if sp.issparse(products) else products) + self.intercept_
+        )
         return scores
 
     def _parameters(self) -> tuple[Array, Array]:
         """Return w (columns x scores) and b (scores) in float64 from the public attributes."""
-        w = np.atleast_2d(np.asarray(self.coef_, dtype=np.float64)).T
+        coef = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
+        w = np.atleast_2d(np.asarray(coef, dtype=np.float64)).T
         return w, np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), w.shape[1]).copy()
 
     def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:

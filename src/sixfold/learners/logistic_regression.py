@@ -23,6 +23,7 @@ from sixfold.budget import Budget
 from sixfold.data.checks import TrainingData
 from sixfold.data.labels import check_labelled
 from sixfold.errors import (
+    InputError,
     PerfectSeparation,
     SeparationWarning,
     check_flag,
@@ -46,8 +47,9 @@ Array = NDArray[Any]
 PENALTIES = ("auto", None, "l2", "l1", "elasticnet")
 CALM = 0.1  # change of the score of any row in the last step, below which iterates have come to rest
 SEPARATED = "the classes are separated, so that without the penalty the coefficients would have no limit"
-# scikit-learn's names for solvers that have another name here, or no counterpart.
+# scikit-learn's names for solvers that have another name here, or no counterpart (for that loss).
 THEIR_SOLVERS = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto", "saga": "auto"}
+THEIR_SOFTMAX_SOLVERS = THEIR_SOLVERS | {"newton-cg": "auto"}
 
 
 class LogisticRegression(LinearClassifier):
@@ -64,7 +66,7 @@ class LogisticRegression(LinearClassifier):
     C : float, default=1.0
         How much the loss counts beside the penalty: a small C means a strong penalty; infinity means none.
     l1_ratio : float, default=0.0
-        The share of absolute values in the penalty: 0 is "l2", 1 is "l1".
+        The share of absolute values in the penalty: 0 is "l2", 1 is "l1". None means 0.
     dual : bool, default=False
         Accepted for scikit-learn's sake, without effect: the solvers choose themselves.
     tol : float, default=1e-6
@@ -174,6 +176,8 @@ class LogisticRegression(LinearClassifier):
     def _penalty(self) -> tuple[str | None, float]:
         """Return the name of the penalty and the share of absolute values."""
         check_option("penalty", self.penalty, PENALTIES)
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise InputError("l1_ratio must be specified when penalty is elasticnet. Use for instance 0.5.")
         l1_ratio = make_penalty("elasticnet", 0.0 if self.l1_ratio is None else self.l1_ratio).l1
         if np.inf == self.C or self.penalty is None:
             return None, l1_ratio
@@ -182,7 +186,8 @@ class LogisticRegression(LinearClassifier):
         return {0.0: "l2", 1.0: "l1"}.get(l1_ratio, "elasticnet"), l1_ratio
 
     def _solver_name(self) -> str:
-        return THEIR_SOLVERS.get(self.solver, self.solver)
+        theirs = THEIR_SOLVERS if self._loss_name() == "logistic" else THEIR_SOFTMAX_SOLVERS
+        return theirs.get(self.solver, self.solver)
 
     def _solvers(self) -> list[Solver]:
         return all_solvers(random_state=self.random_state)
