@@ -7,7 +7,6 @@ With weights, 1/n becomes weight_i / sum of weights. The named learners are spec
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -16,59 +15,16 @@ from scipy.special import log_expit
 from sklearn.utils.metaestimators import available_if
 
 from sixfold.data.checks import TrainingData, check_training
-from sixfold.errors import check_flag, check_number, check_option
+from sixfold.errors import check_option
 from sixfold.learners.linear_classifier import LinearClassifier
-from sixfold.learners.linear_model import LinearModel, LinearRegressor
+from sixfold.learners.linear_model import LinearRegressor
+from sixfold.learners.recipe import Recipe
 from sixfold.risk.losses import LOSSES, Loss, log_softmax, softmax
-from sixfold.risk.penalties import make_penalty
-from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solver
-from sixfold.solvers.registry import all_solvers
 
 Array = NDArray[Any]
 
 REAL_LOSSES = ("squared", "absolute", "cubed")
 CLASS_LOSSES = ("logistic", "squared", "perceptron", "hinge", "squared_hinge", "softmax")
-
-
-class _Recipe(LinearModel):
-    """What the two recipes share: how parameters state a problem and choose solvers."""
-
-    loss: str
-    penalty: str | None
-    alpha: float
-    l1_ratio: float
-    learning_rate: str
-    eta0: float | None
-    decay: float | None
-    power_t: float
-    average: bool | int
-    shuffle: bool
-    batch_size: int
-    random_state: Any
-
-    @abstractmethod
-    def _loss(self) -> Loss:
-        """Return the loss that ``loss`` names."""
-
-    def _problem(self, weight_sum: float) -> Problem:
-        check_flag("fit_intercept", self.fit_intercept)
-        check_number("alpha", self.alpha, at_least=0, finite=True)
-        alpha = 0.0 if self.penalty is None else float(self.alpha)
-        penalty = make_penalty(self.penalty, self.l1_ratio)
-        return Problem(self._loss(), penalty, alpha, bool(self.fit_intercept))
-
-    def _solvers(self) -> list[Solver]:
-        return all_solvers(
-            learning_rate=self.learning_rate,
-            eta0=self.eta0,
-            decay=self.decay,
-            power_t=self.power_t,
-            average=self.average,
-            shuffle=self.shuffle,
-            batch_size=self.batch_size,
-            random_state=self.random_state,
-        )
 
 
 def _has_probabilities(model: ERMClassifier) -> bool:
@@ -80,7 +36,7 @@ def _has_probabilities(model: ERMClassifier) -> bool:
     )
 
 
-class ERMRegressor(_Recipe, LinearRegressor):
+class ERMRegressor(Recipe, LinearRegressor):
     """Predict numbers by a linear function, with the loss, penalty and solver of your choice.
 
     Minimises ``alpha * penalty(w) + mean_i loss(w.x_i + b, y_i)``.
@@ -221,7 +177,7 @@ class ERMRegressor(_Recipe, LinearRegressor):
         return check_training(self, X, y, sample_weight, reset=reset, one_target=True, stacklevel=frames)
 
 
-class ERMClassifier(_Recipe, LinearClassifier):
+class ERMClassifier(Recipe, LinearClassifier):
     """Tell classes apart by linear scores, with the loss, penalty and solver of your choice.
 
     Minimises ``alpha * penalty(w) + mean_i loss(w.x_i + b, y_i)``. With more than two classes every loss but
@@ -346,6 +302,50 @@ class ERMClassifier(_Recipe, LinearClassifier):
 
     def _loss_name(self) -> str:
         return self.loss
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            The columns to predict from.
+        y : array of shape (n_samples,)
+            The label of each row: text, whole numbers or booleans.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+
+        Returns
+        -------
+        ERMClassifier
+            The fitted model itself.
+        """
+        self.__dict__.pop("_state", None)
+        return super().fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Make one pass of stochastic updates over these rows, from where the last call ended.
+
+        Starts from zero weights, with the step ``eta0`` (found on the first batch if None) and the schedule
+        ``learning_rate``; ``solver="minibatch"`` updates once every ``batch_size`` rows. A call of ``fit``
+        forgets everything.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        classes : array of shape (n_classes,), default=None
+            All labels that there are; needed in the first call.
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        ERMClassifier
+            The model itself.
+        """
+        data = self._check_batch(X, y, classes, sample_weight)
+        self._learn_batch(data, self.classes_.size if self.loss == "softmax" else data.y.shape[1])
+        return self
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Array:

@@ -19,7 +19,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sixfold.data.checks import TrainingData
-from sixfold.data.labels import check_labelled
+from sixfold.data.labels import check_classes, check_labelled
+from sixfold.errors import InputError
 from sixfold.learners.linear_model import LinearModel
 from sixfold.risk.losses import LOSSES, Loss
 
@@ -70,6 +71,28 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             stacklevel=5,
         )
         self.classes_ = data.classes
+        return data.encoded(self._loss().labels)
+
+    def _check_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> TrainingData:
+        """Return a batch as solvers read it; the first one has to come with all classes."""
+        first = not hasattr(self, "_state")
+        known = check_classes(classes) if first or classes is not None else self.classes_
+        if not first and not np.array_equal(known, self.classes_):
+            raise InputError(
+                f"classes={known.tolist()} differ from those of the first call, {self.classes_.tolist()}. Pass "
+                "them once, or the same ones again."
+            )
+        data = check_labelled(
+            self,
+            X,
+            y,
+            sample_weight,
+            class_weight=self.class_weight,
+            classes=known,
+            reset=first,
+            stacklevel=4,
+        )
+        self.classes_ = known
         return data.encoded(self._loss().labels)
 
     def decision_function(self, X: Any) -> Array:
