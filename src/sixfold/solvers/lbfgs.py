@@ -35,6 +35,7 @@ from sixfold.solvers.smooth_objective import Point, SmoothObjective, check_place
 Array = NDArray[Any]
 
 MEMORY = 20  # changes that are remembered: two vectors as long as theta each
+RENEWED = 0.5  # of the value at which the metric was made: then it is made anew
 MAX_COLUMNS = 2000  # beyond, the d x d metric costs more than the iterations that it saves
 
 
@@ -84,12 +85,12 @@ class DiagonalMetric:
         return self.inverse * right
 
 
-def first_metric(objective: SmoothObjective, classes: int) -> Metric:
-    """Return the curvature at the start, or its diagonal where that is too large."""
-    curvature = 1.0 / classes if classes > 1 else 0.25 if objective.problem.loss.name == "logistic" else 1.0
+def first_metric(objective: Any, theta: Array) -> Metric:
+    """Return the curvature at theta as one matrix for all scores, or its diagonal where that is too large."""
     if objective.d > MAX_COLUMNS or (objective.blocks.sparse and objective.d > 200):
-        return DiagonalMetric(objective, objective.column_squares(), curvature)
-    return Factor(objective.metric(curvature), objective)
+        h = objective.mean_curvature(theta)
+        return DiagonalMetric(objective, objective.column_squares(), float(h.mean()))
+    return Factor(objective.metric(objective.mean_curvature(theta)), objective)
 
 
 def norm(point: Point, metric: Metric) -> float:
@@ -128,7 +129,7 @@ def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, A
     point, step = None, np.zeros_like(theta)
     try:
         point = objective.at(theta)
-        memory = Memory(first_metric(objective, theta.shape[1]))
+        memory, value = Memory(first_metric(objective, theta)), point.value
         while True:
             step = memory.solve(-point.slope)
             decrease = -float(np.vdot(point.slope, step))
@@ -141,6 +142,8 @@ def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, A
                 break
             memory.add(end.theta - point.theta, end.slope - point.slope)
             point = end
+            if point.value < RENEWED * value:
+                memory.metric, value = first_metric(objective, point.theta), point.value
     except OutOfTimeError:
         pass
     return theta if point is None else point.theta, step

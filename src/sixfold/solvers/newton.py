@@ -147,11 +147,10 @@ def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Des
         values = progress.values
         models = [objective.model(theta) for objective, theta in zip(objectives, thetas, strict=True)]
         w, b = np.column_stack([w for w, _ in models]), np.concatenate([b for _, b in models])
-        certificate, details = _certify(problem, blocks, budget, objectives, w, b)
+        certificate, details = _certify(progress, objectives, w, b)
         if certificate.converged or budget.exhausted():
             break
-    details["last_move"] = math.inf  # where there was no time left to see
-    if not _hurried(budget, blocks, w):
+    if problem.l2 == 0 and not _hurried(budget, blocks, w):
         # Small at a minimum; about 1 or more where theta runs off to infinity, since there is none.
         moves = [objective.largest_move(step) for objective, step in zip(objectives, steps, strict=True)]
         details["last_move"] = max(moves)
@@ -159,16 +158,20 @@ def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Des
 
 
 def _certify(
-    problem: Problem, blocks: Blocks, budget: Budget, objectives: list[Any], w: Array, b: Array
+    progress: Progress, objectives: list[Any], w: Array, b: Array
 ) -> tuple[Certificate, dict[str, Any]]:
     """Return the certificate, and the dual point behind it where it is not the slopes of the loss."""
+    problem, blocks, budget = objectives[0].problem, objectives[0].blocks, progress.budget
     if _hurried(budget, blocks, w):
         # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
-        value, scale = problem.objective(w, b, blocks), problem.constant_objective(blocks)
+        value = problem.objective(w, b, blocks)
         notes = ["time was up, so no better bound than zero was computed"]
-        return Certificate("duality gap", value, value, scale, budget.tol, {"notes": notes}), {}
+        return Certificate("duality gap", value, value, progress.scale, budget.tol, {"notes": notes}), {}
     certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
     if certificate.converged or budget.exhausted():
+        return certificate, {}
+    # With many classes a dual point costs as much as a hundred steps, so some more of those come first.
+    if problem.loss.labels == "class" and w.size > MAX_SOFTMAX and progress.caution != CAUTION[-1]:
         return certificate, {}
     try:
         dual = balanced_slopes(problem, blocks, objectives, w, b)

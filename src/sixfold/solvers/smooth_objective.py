@@ -90,13 +90,13 @@ class SmoothObjective:
         b = theta[-1] - self.shift @ w if self.problem.fit_intercept else np.zeros(theta.shape[1])
         return w, b.astype(self.blocks.dtype).astype(np.float64)
 
-    def metric(self, curvature: float) -> Array:
-        """Return curvature * sum_i q_i z_i z_i' + l2 D: the second derivatives where all rows have one."""
+    def metric(self, h: Array) -> Array:
+        """Return sum_i q_i h_i z_i z_i' + l2 D."""
         weights = [
-            np.ones(block.y.shape[0]) if weight is None else weight
+            h[block.start : block.start + block.y.shape[0]] * (1.0 if weight is None else weight)
             for block, weight in zip(self.blocks, self.weight, strict=True)
         ]
-        return self._with_penalty(self._gram(weights) * curvature)
+        return self._with_penalty(self._gram(weights))
 
     def column_squares(self) -> Array:
         """Return the diagonal of sum_i q_i z_i z_i'."""
@@ -244,6 +244,12 @@ class LinearObjective(SmoothObjective):
         w = (start.theta + length * (end.theta - start.theta))[:-1]
         return value / self.blocks.weight_sum + 0.5 * self.l2 * float(np.square(w).sum())
 
+    def mean_curvature(self, theta: Array) -> Array:
+        """Return loss''(s_i) for every row."""
+        w, b = theta[:-1], theta[-1] - self.shift @ theta[:-1]
+        score = np.concatenate([times(block.X, w)[:, 0] + b[0] for block in self.blocks])
+        return self.problem.loss.curvature(score, np.concatenate(self.y))
+
     def data_curvature(self, h: Array) -> Array:
         """Return sum_i q_i h_i z_i z_i', the curvature without penalty."""
         weighted = self._weighted(h.copy())
@@ -317,6 +323,12 @@ class SoftmaxObjective(SmoothObjective):
             np.full(self.d * self.classes, self.l2), np.zeros(self.classes)
         )
         return matrix
+
+    def mean_curvature(self, theta: Array) -> Array:
+        """Return for every row the mean curvature of its scores in directions that change their differences."""
+        w, b = theta[:-1], theta[-1] - self.shift @ theta[:-1]
+        p = np.concatenate([softmax(times(block.X, w) + b) for block in self.blocks])
+        return np.asarray((p * (1.0 - p)).sum(axis=1) / max(self.classes - 1, 1))
 
     def data_curvature(self, p: Array) -> Array:
         """Return the curvature without penalty where the rows have these probabilities."""
