@@ -9,7 +9,9 @@ likely:
     softmax     H_0^-1 = Z'QZ / K + l2 D     for each of the K classes
     one score   H_0^-1 = l''(0) Z'QZ + l2 D
 
-one Cholesky factor of d x d for all classes: 32 iterations instead of 208 on 20,000 x 100 with 10 classes.
+one Cholesky factor of d x d for all classes: 33 iterations on 20,000 x 100 with 10 classes, where
+scikit-learn's takes 145. As the classes come apart the curvature shrinks, most where rows are sure, so the
+metric is made anew whenever the value has halved: 43 iterations instead of 243 on nearly separable classes.
 Beyond some thousand columns, and for sparse tables, it is the diagonal of that matrix. The model does not
 depend on the units of the columns either way.
 """
@@ -30,7 +32,7 @@ from sixfold.solvers.base import Solution, single_threaded_blas
 from sixfold.solvers.cholesky_factor import Factor
 from sixfold.solvers.descent import OutOfTimeError
 from sixfold.solvers.newton import Progress, advance, gap_estimate, is_noise, kinks, solve_targets
-from sixfold.solvers.smooth_objective import Point, SmoothObjective, check_places
+from sixfold.solvers.smooth_objective import Point, check_places
 
 Array = NDArray[Any]
 
@@ -44,7 +46,7 @@ class LBFGS:
 
     name: ClassVar[str] = "lbfgs"
     needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate")
-    notices_nonfinite: ClassVar[bool] = False
+    notices_nonfinite: ClassVar[bool] = True
     one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
@@ -128,7 +130,7 @@ def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, A
     """Return the minimiser of one target from theta on, and the step that would come next."""
     point, step = None, np.zeros_like(theta)
     try:
-        point = objective.at(theta)
+        point = objective.first(theta)
         memory, value = Memory(first_metric(objective, theta)), point.value
         while True:
             step = memory.solve(-point.slope)

@@ -38,10 +38,10 @@ from sixfold.solvers.dual_point import balanced_slopes
 from sixfold.solvers.smooth_objective import (
     LinearObjective,
     Point,
-    SoftmaxObjective,
     check_places,
     rough_mean,
 )
+from sixfold.solvers.softmax_objective import SoftmaxObjective
 
 Array = NDArray[Any]
 
@@ -61,7 +61,7 @@ class Newton:
 
     name: ClassVar[str] = "newton"
     needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate")
-    notices_nonfinite: ClassVar[bool] = False
+    notices_nonfinite: ClassVar[bool] = True
     one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
@@ -209,7 +209,7 @@ def _from_sample(objective: Any, theta: Array, progress: Progress) -> tuple[Arra
 
 
 class EveryNth(Blocks):
-    """Every so many-th row of a table, in one block a block."""
+    """Every so many-th row of a table, copied, so that they lie next to each other: one block a block."""
 
     def __init__(self, blocks: Blocks, every: int) -> None:
         self.parts: list[Block] = []
@@ -217,7 +217,7 @@ class EveryNth(Blocks):
         for block in blocks:
             rows = slice(None, None, every)
             weight = None if block.weight is None else block.weight[rows]
-            self.parts.append(Block(block.X[rows], block.y[rows], weight, start))
+            self.parts.append(Block(block.X[rows].copy(), block.y[rows], weight, start))
             start += self.parts[-1].y.shape[0]
         self.n_rows, self.n_columns, self.n_targets = start, blocks.n_columns, blocks.n_targets
         self.weight_sum = float(
@@ -237,7 +237,7 @@ def _descend(objective: Any, theta: Array, progress: Progress, most: float = mat
     """
     point, step = None, np.zeros_like(theta)
     try:
-        point = objective.at(theta, curvature=True)
+        point = objective.first(theta, curvature=True)
         if not point.value <= most:
             point = objective.at(objective.start(), curvature=True)
         factor, before = Factor(point.matrix, objective), math.inf
