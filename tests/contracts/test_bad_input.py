@@ -463,11 +463,6 @@ def test_a_solver_that_does_not_fit_says_why_and_what_does(parameters, sentence,
             ERMRegressor(**(parameters | {"solver": solver, "max_iter": 2})).fit(X, Y)
 
 
-def test_a_solver_for_one_target_says_so():
-    with refuses("it fits one target at a time, and y has 2. What works: 'direct'", IncompatibleError):
-        LinearRegression(solver="newton").fit(X, np.column_stack([Y, Y]))
-
-
 def test_coefficients_that_must_be_positive_are_named():
     with refuses("with penalty=None and positive=True: it cannot keep the coefficients", IncompatibleError):
         LinearRegression(solver="direct", positive=True).fit(X, Y)

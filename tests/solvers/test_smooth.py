@@ -114,7 +114,7 @@ def stated_problems(draw):
 
 
 @given(stated_problems())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_penalised_problem_is_solved_and_certified(case):
     check(*case, tol=1e-8)
 
@@ -307,3 +307,12 @@ def test_a_loss_or_penalty_with_kinks_is_refused():
     for solver in SOLVERS:
         assert "kinks" in solver.objection(problem("hinge"))
         assert "kinks" in solver.objection(problem("logistic", "l1", 1.0))
+
+
+@each_pair
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+def test_values_that_cannot_be_summed_are_noticed(solver, loss, value):
+    X, y = table(loss)
+    X[77, 2] = value
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError):
+        solve(solver, problem(loss, "l2", 0.01), blocks(X, y))

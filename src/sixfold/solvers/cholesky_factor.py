@@ -40,6 +40,8 @@ class Factor:
 
 def _factored(matrix: Array) -> tuple[Array, Array | None, tuple[Array, Array] | None]:
     size = matrix.shape[0]
+    if not np.isfinite(matrix).all():
+        raise FloatingPointError("the second derivatives are not finite")
     scale = np.sqrt(np.diag(matrix))
     scale[scale == 0] = 1.0
     scaled = matrix / np.outer(scale, scale)

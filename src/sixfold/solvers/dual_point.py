@@ -7,8 +7,8 @@ penalty g must vanish altogether. Newton's equations of the loss alone say what 
     H beta = -g,   H = sum_i q_i z_i l''(s_i) z_i',        u_i = l'(s_i) + l''(s_i) z_i.beta
 
 has sum_i q_i u_i z_i = -l2 (w, 0), and its gap is g'H^-1 g / 2, whatever l2. Since a row's u moves in
-proportion to its curvature, u stays where the conjugate is finite: rows beyond the margin of the squared hinge
-keep u = 0, and probabilities stay between 0 and 1.
+proportion to its curvature, u stays where the conjugate is finite: rows beyond the margin of the squared
+hinge keep u = 0, and probabilities stay between 0 and 1.
 """
 
 from __future__ import annotations

@@ -9,7 +9,9 @@ likely:
     softmax     H_0^-1 = Z'QZ / K + l2 D     for each of the K classes
     one score   H_0^-1 = l''(0) Z'QZ + l2 D
 
-one Cholesky factor of d x d for all classes: 32 iterations instead of 208 on 20,000 x 100 with 10 classes.
+one Cholesky factor of d x d for all classes: 33 iterations on 20,000 x 100 with 10 classes, where
+scikit-learn's takes 145. As the classes come apart the curvature shrinks, most where rows are sure, so the
+metric is made anew whenever the value has halved: 43 iterations instead of 243 on nearly separable classes.
 Beyond some thousand columns, and for sparse tables, it is the diagonal of that matrix. The model does not
 depend on the units of the columns either way.
 """
@@ -30,11 +32,12 @@ from sixfold.solvers.base import Solution, single_threaded_blas
 from sixfold.solvers.cholesky_factor import Factor
 from sixfold.solvers.descent import OutOfTimeError
 from sixfold.solvers.newton import Progress, advance, gap_estimate, is_noise, kinks, solve_targets
-from sixfold.solvers.smooth_objective import Point, SmoothObjective, check_places
+from sixfold.solvers.smooth_objective import Point, check_places
 
 Array = NDArray[Any]
 
 MEMORY = 20  # changes that are remembered: two vectors as long as theta each
+RENEWED = 0.5  # of the value at which the metric was made: then it is made anew
 MAX_COLUMNS = 2000  # beyond, the d x d metric costs more than the iterations that it saves
 
 
@@ -43,7 +46,7 @@ class LBFGS:
 
     name: ClassVar[str] = "lbfgs"
     needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate")
-    notices_nonfinite: ClassVar[bool] = False
+    notices_nonfinite: ClassVar[bool] = True
     one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
@@ -84,12 +87,12 @@ class DiagonalMetric:
         return self.inverse * right
 
 
-def first_metric(objective: SmoothObjective, classes: int) -> Metric:
-    """Return the curvature at the start, or its diagonal where that is too large."""
-    curvature = 1.0 / classes if classes > 1 else 0.25 if objective.problem.loss.name == "logistic" else 1.0
+def first_metric(objective: Any, theta: Array) -> Metric:
+    """Return the curvature at theta as one matrix for all scores, or its diagonal where that is too large."""
     if objective.d > MAX_COLUMNS or (objective.blocks.sparse and objective.d > 200):
-        return DiagonalMetric(objective, objective.column_squares(), curvature)
-    return Factor(objective.metric(curvature), objective)
+        h = objective.mean_curvature(theta)
+        return DiagonalMetric(objective, objective.column_squares(), float(h.mean()))
+    return Factor(objective.metric(objective.mean_curvature(theta)), objective)
 
 
 def norm(point: Point, metric: Metric) -> float:
@@ -127,8 +130,8 @@ def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, A
     """Return the minimiser of one target from theta on, and the step that would come next."""
     point, step = None, np.zeros_like(theta)
     try:
-        point = objective.at(theta)
-        memory = Memory(first_metric(objective, theta.shape[1]))
+        point = objective.first(theta)
+        memory, value = Memory(first_metric(objective, theta)), point.value
         while True:
             step = memory.solve(-point.slope)
             decrease = -float(np.vdot(point.slope, step))
@@ -141,6 +144,8 @@ def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, A
                 break
             memory.add(end.theta - point.theta, end.slope - point.slope)
             point = end
+            if point.value < RENEWED * value:
+                memory.metric, value = first_metric(objective, point.theta), point.value
     except OutOfTimeError:
         pass
     return theta if point is None else point.theta, step

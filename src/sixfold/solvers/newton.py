@@ -38,10 +38,10 @@ from sixfold.solvers.dual_point import balanced_slopes
 from sixfold.solvers.smooth_objective import (
     LinearObjective,
     Point,
-    SoftmaxObjective,
     check_places,
     rough_mean,
 )
+from sixfold.solvers.softmax_objective import SoftmaxObjective
 
 Array = NDArray[Any]
 
@@ -61,7 +61,7 @@ class Newton:
 
     name: ClassVar[str] = "newton"
     needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate")
-    notices_nonfinite: ClassVar[bool] = False
+    notices_nonfinite: ClassVar[bool] = True
     one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
@@ -147,11 +147,10 @@ def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Des
         values = progress.values
         models = [objective.model(theta) for objective, theta in zip(objectives, thetas, strict=True)]
         w, b = np.column_stack([w for w, _ in models]), np.concatenate([b for _, b in models])
-        certificate, details = _certify(problem, blocks, budget, objectives, w, b)
+        certificate, details = _certify(progress, objectives, w, b)
         if certificate.converged or budget.exhausted():
             break
-    details["last_move"] = math.inf  # where there was no time left to see
-    if not _hurried(budget, blocks, w):
+    if problem.l2 == 0 and not _hurried(budget, blocks, w):
         # Small at a minimum; about 1 or more where theta runs off to infinity, since there is none.
         moves = [objective.largest_move(step) for objective, step in zip(objectives, steps, strict=True)]
         details["last_move"] = max(moves)
@@ -159,16 +158,20 @@ def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Des
 
 
 def _certify(
-    problem: Problem, blocks: Blocks, budget: Budget, objectives: list[Any], w: Array, b: Array
+    progress: Progress, objectives: list[Any], w: Array, b: Array
 ) -> tuple[Certificate, dict[str, Any]]:
     """Return the certificate, and the dual point behind it where it is not the slopes of the loss."""
+    problem, blocks, budget = objectives[0].problem, objectives[0].blocks, progress.budget
     if _hurried(budget, blocks, w):
         # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
-        value, scale = problem.objective(w, b, blocks), problem.constant_objective(blocks)
+        value = problem.objective(w, b, blocks)
         notes = ["time was up, so no better bound than zero was computed"]
-        return Certificate("duality gap", value, value, scale, budget.tol, {"notes": notes}), {}
+        return Certificate("duality gap", value, value, progress.scale, budget.tol, {"notes": notes}), {}
     certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
     if certificate.converged or budget.exhausted():
+        return certificate, {}
+    # With many classes a dual point costs as much as a hundred steps, so some more of those come first.
+    if problem.loss.labels == "class" and w.size > MAX_SOFTMAX and progress.caution != CAUTION[-1]:
         return certificate, {}
     try:
         dual = balanced_slopes(problem, blocks, objectives, w, b)
@@ -206,7 +209,7 @@ def _from_sample(objective: Any, theta: Array, progress: Progress) -> tuple[Arra
 
 
 class EveryNth(Blocks):
-    """Every so many-th row of a table, in one block a block."""
+    """Every so many-th row of a table, copied, so that they lie next to each other: one block a block."""
 
     def __init__(self, blocks: Blocks, every: int) -> None:
         self.parts: list[Block] = []
@@ -214,7 +217,7 @@ class EveryNth(Blocks):
         for block in blocks:
             rows = slice(None, None, every)
             weight = None if block.weight is None else block.weight[rows]
-            self.parts.append(Block(block.X[rows], block.y[rows], weight, start))
+            self.parts.append(Block(block.X[rows].copy(), block.y[rows], weight, start))
             start += self.parts[-1].y.shape[0]
         self.n_rows, self.n_columns, self.n_targets = start, blocks.n_columns, blocks.n_targets
         self.weight_sum = float(
@@ -234,7 +237,7 @@ def _descend(objective: Any, theta: Array, progress: Progress, most: float = mat
     """
     point, step = None, np.zeros_like(theta)
     try:
-        point = objective.at(theta, curvature=True)
+        point = objective.first(theta, curvature=True)
         if not point.value <= most:
             point = objective.at(objective.start(), curvature=True)
         factor, before = Factor(point.matrix, objective), math.inf

@@ -36,7 +36,7 @@ class NewtonCG:
 
     name: ClassVar[str] = "newton-cg"
     needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate")
-    notices_nonfinite: ClassVar[bool] = False
+    notices_nonfinite: ClassVar[bool] = True
     one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
@@ -59,7 +59,7 @@ def _descend(objective: LinearObjective, theta: Array, progress: Progress) -> tu
     """Return the minimiser of one target from theta on, and the last step."""
     point, step = None, np.zeros_like(theta)
     try:
-        point = objective.at(theta)
+        point = objective.first(theta)
         squares = objective.column_squares()
         while True:
             h = objective.row_curvature(point)

@@ -16,6 +16,7 @@ raises :class:`~sixfold.solvers.descent.OutOfTimeError`.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,6 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
-from sixfold.risk.losses import softmax
 from sixfold.risk.problem import Problem
 from sixfold.solvers.descent import OutOfTimeError, times
 from sixfold.solvers.moments import SHIFT_ROWS
@@ -61,7 +61,7 @@ class Point:
     matrix: Array | None = None
 
 
-class SmoothObjective:
+class SmoothObjective(ABC):
     """What the objectives of one score and of several have in common."""
 
     def __init__(self, problem: Problem, blocks: Blocks, budget: Budget, shift: Array, spread: float) -> None:
@@ -90,13 +90,13 @@ class SmoothObjective:
         b = theta[-1] - self.shift @ w if self.problem.fit_intercept else np.zeros(theta.shape[1])
         return w, b.astype(self.blocks.dtype).astype(np.float64)
 
-    def metric(self, curvature: float) -> Array:
-        """Return curvature * sum_i q_i z_i z_i' + l2 D: the second derivatives where all rows have one."""
+    def metric(self, h: Array) -> Array:
+        """Return sum_i q_i h_i z_i z_i' + l2 D."""
         weights = [
-            np.ones(block.y.shape[0]) if weight is None else weight
+            h[block.start : block.start + block.y.shape[0]] * (1.0 if weight is None else weight)
             for block, weight in zip(self.blocks, self.weight, strict=True)
         ]
-        return self._with_penalty(self._gram(weights) * curvature)
+        return self._with_penalty(self._gram(weights))
 
     def column_squares(self) -> Array:
         """Return the diagonal of sum_i q_i z_i z_i'."""
@@ -105,7 +105,26 @@ class SmoothObjective:
             if not core.column_squares(*parts_of(block.X), weight, self.shift, part, **limits):
                 raise OutOfTimeError
             total += part
+        if not np.isfinite(total).all():
+            raise FloatingPointError("the squares of the columns are not finite")
         return total / self.blocks.weight_sum
+
+    def first(self, theta: Array, curvature: bool = False) -> Point:
+        """Return the point a solver starts from: the pass that meets every value of X.
+
+        Raises
+        ------
+        FloatingPointError
+            If one of the values is not finite, or too large to be summed.
+        """
+        point = self.at(theta, curvature)
+        if not (math.isfinite(point.value) and np.isfinite(point.slope).all()):
+            raise FloatingPointError("the objective is not finite")
+        return point
+
+    @abstractmethod
+    def at(self, theta: Array, curvature: bool = False) -> Point:
+        """Return value and slope at theta, and the curvature where it is asked for."""
 
     def largest_move(self, delta: Array) -> float:
         """Return how much a step changes any score of a row that counts at most."""
@@ -244,6 +263,12 @@ class LinearObjective(SmoothObjective):
         w = (start.theta + length * (end.theta - start.theta))[:-1]
         return value / self.blocks.weight_sum + 0.5 * self.l2 * float(np.square(w).sum())
 
+    def mean_curvature(self, theta: Array) -> Array:
+        """Return loss''(s_i) for every row."""
+        w, b = theta[:-1], theta[-1] - self.shift @ theta[:-1]
+        score = np.concatenate([times(block.X, w)[:, 0] + b[0] for block in self.blocks])
+        return self.problem.loss.curvature(score, np.concatenate(self.y))
+
     def data_curvature(self, h: Array) -> Array:
         """Return sum_i q_i h_i z_i z_i', the curvature without penalty."""
         weighted = self._weighted(h.copy())
@@ -257,87 +282,6 @@ class LinearObjective(SmoothObjective):
 
     def _matrix(self, h: Array) -> Array:
         return self._with_penalty(self._gram([h[rows] for _, _, rows, _ in self._passes()]))
-
-
-class SoftmaxObjective(SmoothObjective):
-    """The objective of the softmax loss: one score a class."""
-
-    def __init__(
-        self,
-        problem: Problem,
-        blocks: Blocks,
-        budget: Budget,
-        shift: Array,
-        spread: float,
-        classes: int | None = None,
-    ) -> None:
-        super().__init__(problem, blocks, budget, shift, spread)
-        self.classes = problem.n_scores(blocks) if classes is None else classes
-        self.y = [np.ascontiguousarray(block.y[:, 0], dtype=np.float64) for block in blocks]
-
-    def of_rows(self, blocks: Blocks, budget: Budget) -> SoftmaxObjective:
-        """Return the same objective of other rows."""
-        return SoftmaxObjective(self.problem, blocks, budget, self.shift, self.spread, self.classes)
-
-    def start(self) -> Array:
-        """Return the model without weights."""
-        return np.zeros((self.d + 1, self.classes))
-
-    def at(self, theta: Array, curvature: bool = False) -> Point:
-        """Return value and slope at theta, and the curvature where it is asked for."""
-        value, slope, part = 0.0, np.zeros_like(theta), np.empty_like(theta)
-        w, b = np.ascontiguousarray(theta[:-1]), theta[-1] - self.shift @ theta[:-1]
-        for (block, weight, _, limits), y in zip(self._passes(), self.y, strict=True):
-            finished, loss = core.softmax_sweep(
-                *parts_of(block.X), y=y, weight=weight, w=w, b=b, slope=part, **limits
-            )
-            if not finished:
-                raise OutOfTimeError
-            value += loss
-            slope += part
-        value, slope = self._complete(theta, value, slope)
-        point = Point(theta, value, slope)
-        return Point(theta, value, slope, None, self.curvature(point)) if curvature else point
-
-    def along(self, start: Point, end: Point, length: float) -> float:
-        """Return the value on the way from one point to another."""
-        return self.at(start.theta + length * (end.theta - start.theta)).value
-
-    def curvature(self, point: Point) -> Array:
-        """Return the curvature, which has one block Z' diag(q p_k ([k = l] - p_l)) Z a pair of classes.
-
-        The same number added to the weights of all classes changes no score, so the curvature has no inverse.
-        The slope has no part in these directions, and neither has a step if they are given a curvature.
-        """
-        w, b = point.theta[:-1], point.theta[-1] - self.shift @ point.theta[:-1]
-        matrix = self.data_curvature(
-            np.concatenate([softmax(times(block.X, w) + b) for block in self.blocks])
-        )
-        matrix.flat[:: matrix.shape[0] + 1] += np.append(
-            np.full(self.d * self.classes, self.l2), np.zeros(self.classes)
-        )
-        return matrix
-
-    def data_curvature(self, p: Array) -> Array:
-        """Return the curvature without penalty where the rows have these probabilities."""
-        size, classes = self.d + 1, self.classes
-        shares = [
-            p[rows] if weight is None else p[rows] * np.sqrt(weight)[:, None]
-            for _, weight, rows, _ in self._passes()
-        ]
-        matrix = np.zeros((size, classes, size, classes))
-        for k in range(classes):
-            for other in range(k):
-                gram = self._gram([np.ascontiguousarray(part[:, k] * part[:, other]) for part in shares])
-                matrix[:, k, :, other] -= gram
-                matrix[:, other, :, k] -= gram
-                matrix[:, k, :, k] += gram
-                matrix[:, other, :, other] += gram
-        matrix /= self.blocks.weight_sum
-        every = np.arange(classes)
-        for j in range(size):
-            matrix[j, :, j, :] += matrix[j, every, j, every].mean() / classes
-        return matrix.reshape(size * classes, size * classes)
 
 
 def parts_of(X: Any) -> tuple[Array, ...]:
