@@ -91,14 +91,24 @@ struct DenseRows {
     for (int c = 0; c < kVectors; ++c)
       for (Index k = 0; k < count; ++k) sums[c * (d + 1) + d] += constant * g[c * kFewRows + k];
     if (X.column_stride == 1) {
-      for (Index k = 0; k < count; ++k) {
-        const T* __restrict x = X.row(first + k);
+      Index k = 0;  // four rows at a time: their sums are loaded and stored once
+      for (; k + 4 <= count; k += 4) {
+        const T* __restrict x = X.row(first + k), * __restrict y = X.row(first + k + 1);
+        const T* __restrict z = X.row(first + k + 2), * __restrict u = X.row(first + k + 3);
 #pragma omp simd
         for (Index j = 0; j < d; ++j) {
-          const double value = static_cast<double>(x[j]) - shift[j];
-          for (int c = 0; c < kVectors; ++c) sums[c * (d + 1) + j] += g[c * kFewRows + k] * value;
+          const double one = static_cast<double>(x[j]) - shift[j], two = static_cast<double>(y[j]) - shift[j];
+          const double three = static_cast<double>(z[j]) - shift[j],
+                       four = static_cast<double>(u[j]) - shift[j];
+          for (int c = 0; c < kVectors; ++c) {
+            const double* factor = g + c * kFewRows + k;
+            sums[c * (d + 1) + j] +=
+                (factor[0] * one + factor[1] * two) + (factor[2] * three + factor[3] * four);
+          }
         }
       }
+      for (; k < count; ++k)
+        for (int c = 0; c < kVectors; ++c) add(first + k, g[c * kFewRows + k], sums + c * (d + 1));
       return;
     }
     for (Index j = 0; j < d; ++j) {
