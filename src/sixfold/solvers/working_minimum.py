@@ -38,7 +38,7 @@ BISECTIONS = 30
 # Steps cut to less than this call for more damping.
 SHORT = 0.25
 # The least damping keeps every coordinate bent, also where no row is.
-LEAST_DAMPING = 1e-10
+LEAST_DAMPING = 1e-15
 EPS = float(np.finfo(np.float64).eps)
 
 
