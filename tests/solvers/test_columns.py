@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from sixfold._native import core
 from sixfold.budget import Budget
+from sixfold.solvers import working_columns
 from sixfold.solvers.columns import Interrupted, make_columns
 
 LAYOUTS = ["C", "F", "sparse"]
@@ -52,6 +53,31 @@ def test_a_gram_matrix_of_many_columns_equals_numpy():
     gram = columns.gram_rows(np.arange(700), 0, Budget())
     np.testing.assert_allclose(gram, X.T @ X / 600, atol=1e-10)
     np.testing.assert_array_equal(gram, gram.T)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("copied", [0.0, 1.0])
+def test_products_of_working_columns_equal_numpy(monkeypatch, layout, copied):
+    monkeypatch.setattr(working_columns, "COPIED", copied)
+    X, laid_out, weight = table(600, 300, layout)
+    rng, budget = np.random.default_rng(5), Budget()
+    columns = make_columns(laid_out, weight, centred=True)
+    columns.start(np.zeros((1, 600)), budget)
+    working = working_columns.make_working_columns(columns)
+    working.grow(np.array([7, 3, 250]))
+    working.grow(rng.permutation(300)[:280])
+    Z = X - working.table_mean
+    V = rng.standard_normal((2, 600))
+    np.testing.assert_allclose(working.slopes(V, budget), V @ Z[:, working.ids], atol=1e-9)
+    w, ids = rng.standard_normal(3), np.array([250, 3, 7])
+    np.testing.assert_allclose(working.combine(ids, w, budget), Z[:, ids] @ w, atol=1e-9)
+    # Several groups with roots of their own, and the column of ones.
+    ids = np.concatenate([[-1, -1], rng.permutation(working.ids), working.ids[:40]])
+    group, root = rng.integers(0, 3, len(ids)), rng.random((600, 3))
+    A = root[:, group] * np.column_stack([Z, np.ones(600)])[:, ids]
+    for old in (0, 200):
+        rows = working.gram_rows(root, group, ids, old, budget)
+        np.testing.assert_allclose(rows, A[:, old:].T @ A, atol=1e-8)
 
 
 def test_a_large_mean_costs_no_digits():
@@ -105,6 +131,11 @@ def test_native_loops_check_their_arguments():
     strided, chosen = np.ones((10, 6))[::2, ::2], np.array([3])
     with pytest.raises(ValueError, match="contiguous along an axis"):
         core.correlations(strided, None, np.zeros(3), np.ones((1, 5)), np.empty((1, 3)), np.inf, flag)
+    with pytest.raises(ValueError, match="chosen columns must be contiguous"):
+        core.correlations(X, np.array([0]), np.zeros(1), np.ones((1, 5)), np.empty((1, 1)), np.inf, flag)
+    one, group = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
+    with pytest.raises(ValueError, match="a group does not exist"):
+        core.gram_rows(X, np.ones((5, 1)), group, one, 0, np.zeros(1), np.empty((1, 1)), np.inf, flag)
     with pytest.raises(ValueError, match="does not exist"):
         core.combination(X, chosen, np.zeros(1), np.ones(1), np.empty(5), np.inf, flag)
     with pytest.raises(ValueError, match="must be square"):

@@ -1,4 +1,4 @@
-"""The risk as a function of the scores of all rows: value, slopes, second derivatives and the bound they give.
+"""The risk as a function of the scores of all rows: value, slopes, second derivatives, and a bound.
 
     risk(s) = sum_i q_i loss(s_i, y_i)
 
@@ -17,11 +17,6 @@ from sixfold.risk.problem import BALANCE, Problem
 from sixfold.solvers.curvature_model import Curvature
 
 Array = NDArray[Any]
-
-# The least part of their bound that is mixed into the second derivatives: it keeps every coordinate bent, also
-# where no row is.
-LEAST_DAMPING = 1e-10
-EPS = float(np.finfo(np.float64).eps)
 
 
 class ScoreRisk:
@@ -91,14 +86,16 @@ class ScoreRisk:
         shift = np.zeros(self.n_scores)
         for _ in range(100):
             moved = score + shift
-            slope, value = self.q @ self.slopes(moved), self.value(moved)
-            total = self.curvature(moved, LEAST_DAMPING).total()
-            step = -np.linalg.pinv(total, rcond=1e-12, hermitian=True) @ slope
-            if -slope @ step <= 1e-28 * self.scale:
+            slope = self.q @ self.slopes(moved)
+            # The scores of a softmax may all move by the same amount: the inverse is a pseudo-inverse.
+            inverse = np.linalg.pinv(self.curvature(moved, 0.0).total(), rcond=1e-12, hermitian=True)
+            step = -inverse @ slope
+            promised = -float(slope @ step)
+            if promised <= 1e-28 * self.scale:
                 break
-            for _ in range(30):
-                if self.value(moved + step) <= (1.0 + 4.0 * EPS) * value:
-                    break
-                step = 0.5 * step
+            if promised > 1e-6 * self.scale:  # else Newton's step is as good as exact
+                value = self.value(moved)
+                while promised > 1e-12 * self.scale and self.value(moved + step) > value:
+                    step, promised = 0.5 * step, 0.5 * promised
             shift = shift + step
         return shift

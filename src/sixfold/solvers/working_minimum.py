@@ -17,7 +17,7 @@ from sixfold.budget import Budget
 from sixfold.solvers.active_set import Rule, descend, polish
 from sixfold.solvers.columns import Interrupted
 from sixfold.solvers.curvature_model import Model
-from sixfold.solvers.score_risk import EPS, LEAST_DAMPING, ScoreRisk
+from sixfold.solvers.score_risk import ScoreRisk
 from sixfold.solvers.working_columns import WorkingColumns
 
 Array = NDArray[Any]
@@ -37,6 +37,9 @@ SUFFICIENT = 0.1
 BISECTIONS = 30
 # Steps cut to less than this call for more damping.
 SHORT = 0.25
+# The least damping keeps every coordinate bent, also where no row is.
+LEAST_DAMPING = 1e-15
+EPS = float(np.finfo(np.float64).eps)
 
 
 class WorkingMinimum:
@@ -161,13 +164,12 @@ class WorkingMinimum:
         """Return how little curvature * move^2 has to become in coordinate descent on the model.
 
         A move changes the slope of its coordinate by curvature * move. Errors e of the slopes leave a gap of
-        about |w|_1 max |e|, or with squares in the penalty one of |e|^2 / (2 l2).
+        about |w|_1 max |e| <= max |e| scale / l1, or with squares in the penalty one of |e|^2 / (2 l2).
         """
         part = MODEL_PART * left
         if self.rule.l2 > 0.0:
             return 2.0 * self.rule.l2 * part / (max(len(self.w), 1) * (curvature + self.rule.l2))
-        objective = self.risk.value(self.score) + self.rule.penalty(self.w)
-        return (self.rule.l1 * part / max(objective, left)) ** 2 / max(curvature, EPS**2)
+        return (self.rule.l1 * part / max(self.risk.scale, left)) ** 2 / max(curvature, EPS**2)
 
     def _move_towards(self, w: Array, step_c: Array, u: Array) -> bool:
         """Move to w, or to the minimum on the way; false if the objective did not fall beyond rounding."""
