@@ -6,6 +6,8 @@
 namespace sixfold {
 namespace {
 
+using Counts = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 bool all_within(const Index* values, std::size_t count, Index end) {
   bool within = true;
   for (std::size_t at = 0; at < count; ++at) within &= values[at] >= 0 && values[at] < end;
@@ -13,7 +15,7 @@ bool all_within(const Index* values, std::size_t count, Index end) {
 }
 
 LossCode loss_code(int loss) {
-  expect(loss >= 0 && loss <= static_cast<int>(LossCode::softmax), "no such loss");
+  expect(loss >= 0 && loss <= static_cast<int>(LossCode::perceptron_zero_is_negative), "no such loss");
   return static_cast<LossCode>(loss);
 }
 
@@ -51,7 +53,7 @@ Visits visits(const Indices& order, const InMatrix& y, const std::optional<Vecto
 }
 
 // w, b and their averages (empty where nothing is averaged) for `columns` columns, whichever way w lies.
-Model model(OutMatrix& w, OutVector& b, OutMatrix& mean_w, OutVector& mean_b, Index updates,
+Model model(OutMatrix& w, OutVector& b, OutMatrix& mean_w, OutVector& mean_b, Counts& mistakes, Index updates,
             const DescentRule& rule, std::size_t columns, bool score_major) {
   const std::size_t scores = b.shape(0);
   expect(scores >= 1, "there must be a score");
@@ -60,7 +62,9 @@ Model model(OutMatrix& w, OutVector& b, OutMatrix& mean_w, OutVector& mean_b, In
   };
   expect(fits(w), "w must have one entry a score and column");
   expect(rule.average_from < 0 || (fits(mean_w) && mean_b.shape(0) == scores), "averages must match w and b");
-  return {w.data(), b.data(), mean_w.data(), mean_b.data(), static_cast<Index>(scores), updates};
+  expect(mistakes.shape(0) == scores, "mistakes must have one entry a score");
+  return {w.data(), b.data(), mean_w.data(), mean_b.data(), mistakes.data(), static_cast<Index>(scores),
+          updates};
 }
 
 template <class T>
@@ -68,32 +72,42 @@ void bind_descend_dense(nb::module_& m) {
   m.def(
       "descend_dense",
       [](const Matrix<T>& X, const InMatrix& y, const std::optional<Vector>& weight, const Indices& order,
-         const std::optional<Vector>& center, const std::optional<Vector>& factor, OutMatrix w, OutVector b,
-         OutMatrix mean_w, OutVector mean_b, Index updates, int loss, int schedule, double eta0, double rate,
-         double l1, double l2, bool positive, bool fit_intercept, Index batch_size, Index average_from,
-         double seconds_left, const Flag& flag) {
+         const std::optional<Vector>& center, const std::optional<Vector>& factor,
+         const std::optional<InMatrix>& watched_w, const std::optional<Vector>& watched_b, OutMatrix w,
+         OutVector b, OutMatrix mean_w, OutVector mean_b, Counts mistakes, Index updates, int loss,
+         int schedule, double eta0, double rate, double l1, double l2, bool positive, bool fit_intercept,
+         Index batch_size, Index average_from, double seconds_left, const Flag& flag) {
         const Table<T> x = table(X);
         const DescentRule rule = descent_rule(loss, schedule, eta0, rate, l1, l2, positive, fit_intercept,
                                               batch_size, average_from);
-        Model state = model(w, b, mean_w, mean_b, updates, rule, X.shape(1), true);
+        Model state = model(w, b, mean_w, mean_b, mistakes, updates, rule, X.shape(1), true);
         const Visits rows = visits(order, y, weight, x.rows, rule, state.scores);
         expect(center.has_value() == factor.has_value(), "center and factor go together");
         expect(!center || (center->shape(0) == X.shape(1) && factor->shape(0) == X.shape(1)),
                "center and factor must have one entry a column");
         const double* middle = center ? center->data() : nullptr;
         const double* step = factor ? factor->data() : nullptr;
+        expect(watched_w.has_value() == watched_b.has_value(), "watched_w and watched_b go together");
+        expect(!watched_w || (watched_w->shape(0) == b.shape(0) && watched_w->shape(1) == X.shape(1) &&
+                              watched_b->shape(0) == b.shape(0)),
+               "the watched model must have the shape of w and b");
+        expect(!watched_w || x.column_stride == 1 || x.columns == 1,
+               "to watch, the columns of X must be next to each other");
+        Watched watched{watched_w ? watched_w->data() : nullptr, watched_b ? watched_b->data() : nullptr,
+                        0.0};
         Stop stop(seconds_left, flag.data());
         bool finished = false;
         {
           nb::gil_scoped_release release;
-          finished = descend_dense(x, rows, middle, step, rule, state, stop);
+          finished = descend_dense(x, rows, middle, step, rule, state, watched, stop);
         }
-        return nb::make_tuple(finished, state.updates);
+        return nb::make_tuple(finished, state.updates, watched.loss);
       },
       nb::arg("X").noconvert(), nb::arg("y").noconvert(), nb::arg("weight").none(),
       nb::arg("order").noconvert(), nb::arg("center").none(), nb::arg("factor").none(),
-      nb::arg("w").noconvert(), nb::arg("b").noconvert(), nb::arg("mean_w").noconvert(),
-      nb::arg("mean_b").noconvert(), nb::arg("updates"), nb::arg("loss"), nb::arg("schedule"),
+      nb::arg("watched_w").none(), nb::arg("watched_b").none(), nb::arg("w").noconvert(),
+      nb::arg("b").noconvert(), nb::arg("mean_w").noconvert(), nb::arg("mean_b").noconvert(),
+      nb::arg("mistakes").noconvert(), nb::arg("updates"), nb::arg("loss"), nb::arg("schedule"),
       nb::arg("eta0"), nb::arg("rate"), nb::arg("l1"), nb::arg("l2"), nb::arg("positive"),
       nb::arg("fit_intercept"), nb::arg("batch_size"), nb::arg("average_from"), nb::arg("seconds_left"),
       nb::arg("flag").noconvert());
@@ -107,9 +121,9 @@ void bind_descend_sparse(nb::module_& m) {
       "descend_sparse",
       [](const Values& values, const Places& columns, const Places& starts, const InMatrix& y,
          const std::optional<Vector>& weight, const Indices& order, OutMatrix w, OutVector b,
-         OutMatrix mean_w, OutVector mean_b, Index updates, int loss, int schedule, double eta0, double rate,
-         double l1, double l2, bool positive, bool fit_intercept, Index batch_size, Index average_from,
-         double seconds_left, const Flag& flag) {
+         OutMatrix mean_w, OutVector mean_b, Counts mistakes, Index updates, int loss, int schedule,
+         double eta0, double rate, double l1, double l2, bool positive, bool fit_intercept, Index batch_size,
+         Index average_from, double seconds_left, const Flag& flag) {
         expect(starts.shape(0) >= 1, "starts must have one entry more than there are rows");
         const Index n = static_cast<Index>(starts.shape(0)) - 1, d = static_cast<Index>(w.shape(0));
         expect(starts.data()[0] >= 0 && static_cast<std::size_t>(starts.data()[n]) <= values.shape(0) &&
@@ -122,7 +136,7 @@ void bind_descend_sparse(nb::module_& m) {
         expect(inside, "columns must hold column numbers, starts must not fall");
         const DescentRule rule = descent_rule(loss, schedule, eta0, rate, l1, l2, positive, fit_intercept,
                                               batch_size, average_from);
-        Model state = model(w, b, mean_w, mean_b, updates, rule, w.shape(0), false);
+        Model state = model(w, b, mean_w, mean_b, mistakes, updates, rule, w.shape(0), false);
         const Visits rows = visits(order, y, weight, n, rule, state.scores);
         const SparseTable<T, I> x{values.data(), columns.data(), starts.data(), n, d};
         Stop stop(seconds_left, flag.data());
@@ -136,10 +150,10 @@ void bind_descend_sparse(nb::module_& m) {
       nb::arg("values").noconvert(), nb::arg("columns").noconvert(), nb::arg("starts").noconvert(),
       nb::arg("y").noconvert(), nb::arg("weight").none(), nb::arg("order").noconvert(),
       nb::arg("w").noconvert(), nb::arg("b").noconvert(), nb::arg("mean_w").noconvert(),
-      nb::arg("mean_b").noconvert(), nb::arg("updates"), nb::arg("loss"), nb::arg("schedule"),
-      nb::arg("eta0"), nb::arg("rate"), nb::arg("l1"), nb::arg("l2"), nb::arg("positive"),
-      nb::arg("fit_intercept"), nb::arg("batch_size"), nb::arg("average_from"), nb::arg("seconds_left"),
-      nb::arg("flag").noconvert());
+      nb::arg("mean_b").noconvert(), nb::arg("mistakes").noconvert(), nb::arg("updates"), nb::arg("loss"),
+      nb::arg("schedule"), nb::arg("eta0"), nb::arg("rate"), nb::arg("l1"), nb::arg("l2"),
+      nb::arg("positive"), nb::arg("fit_intercept"), nb::arg("batch_size"), nb::arg("average_from"),
+      nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
 
 template <class T>

@@ -9,8 +9,21 @@
 
 namespace sixfold {
 
-// The losses that have a gradient, in the order of sixfold.solvers.row_updates.LOSS_CODES.
-enum class LossCode : int { squared, absolute, cubed, logistic, hinge, squared_hinge, perceptron, softmax };
+// The losses that have a gradient, in the order of sixfold.solvers.row_updates.LOSS_CODES; then the
+// perceptron with other conventions for a score of 0, in the order of AT_ZERO.
+enum class LossCode : int {
+  squared,
+  absolute,
+  cubed,
+  logistic,
+  hinge,
+  squared_hinge,
+  perceptron,
+  softmax,
+  perceptron_zero_is_wrong,
+  perceptron_zero_is_positive,
+  perceptron_zero_is_negative
+};
 
 struct Squared {
   static double value(double s, double y) { return 0.5 * (s - y) * (s - y); }
@@ -41,6 +54,14 @@ struct SquaredHinge {
 struct Perceptron {
   static double value(double s, double y) { return std::max(0.0, -y * s); }
   static double gradient(double s, double y) { return y * s < 0.0 ? -y : 0.0; }
+};
+// The perceptron where a score of 0 is wrong for y = +1, for y = -1, or for both.
+template <bool for_plus, bool for_minus>
+struct PerceptronAtZero {
+  static double value(double s, double y) { return Perceptron::value(s, y); }
+  static double gradient(double s, double y) {
+    return y * s < 0.0 || (s == 0.0 && (y > 0.0 ? for_plus : for_minus)) ? -y : 0.0;
+  }
 };
 struct Softmax {};
 
@@ -76,6 +97,36 @@ inline void gradients<Softmax>(const double* score, const double* y, Index score
   g[static_cast<Index>(y[0])] -= 1.0;
 }
 
+// Adds 1 for each score that is on the wrong side: where 0 is on neither, it is wrong. Softmax counts a row
+// under its class unless that has the one largest score. Real targets have no sides, and what is counted says
+// nothing.
+template <class Loss>
+inline void count_mistakes(const double* score, const double* y, Index scores, Index* mistakes) {
+  for (Index k = 0; k < scores; ++k) mistakes[k] += y[k] * score[k] <= 0.0;
+}
+
+template <>
+inline void count_mistakes<Softmax>(const double* score, const double* y, Index scores, Index* mistakes) {
+  const Index own = static_cast<Index>(y[0]);
+  bool wrong = false;
+  for (Index k = 0; k < scores; ++k) wrong |= k != own && score[k] >= score[own];
+  mistakes[own] += wrong;
+}
+
+template <>
+inline void count_mistakes<PerceptronAtZero<false, true>>(const double* score, const double* y, Index scores,
+                                                          Index* mistakes) {
+  for (Index k = 0; k < scores; ++k)
+    mistakes[k] += PerceptronAtZero<false, true>::gradient(score[k], y[k]) != 0.0;
+}
+
+template <>
+inline void count_mistakes<PerceptronAtZero<true, false>>(const double* score, const double* y, Index scores,
+                                                          Index* mistakes) {
+  for (Index k = 0; k < scores; ++k)
+    mistakes[k] += PerceptronAtZero<true, false>::gradient(score[k], y[k]) != 0.0;
+}
+
 // Calls run with the loss as a type, so that it is compiled into the loop.
 template <class Run>
 bool with_loss(LossCode code, Run run) {
@@ -96,6 +147,12 @@ bool with_loss(LossCode code, Run run) {
       return run(Perceptron{});
     case LossCode::softmax:
       return run(Softmax{});
+    case LossCode::perceptron_zero_is_wrong:
+      return run(PerceptronAtZero<true, true>{});
+    case LossCode::perceptron_zero_is_positive:
+      return run(PerceptronAtZero<false, true>{});
+    case LossCode::perceptron_zero_is_negative:
+      return run(PerceptronAtZero<true, false>{});
   }
   return false;
 }

@@ -26,6 +26,7 @@ struct DescentRule {
 // the innermost loop is always contiguous. The averages are null where nothing is averaged.
 struct Model {
   double *w, *b, *mean_w, *mean_b;
+  Index* mistakes;  // one count a score, added to: visits with the score on the wrong side
   Index scores;
   Index updates;  // made so far, over all calls
 };
@@ -37,6 +38,13 @@ struct Visits {
   const double* y;
   Index targets;
   const double* weight;
+};
+
+// Another model over the same centred rows, whose loss is added up along the way; w is null where there is
+// none.
+struct Watched {
+  const double *w, *b;
+  double loss;
 };
 
 template <class T, class I>
@@ -51,7 +59,7 @@ struct SparseTable {
 // its own step eta factor_j; both null for the plain update. Returns false if stopped before the last row.
 template <class T>
 bool descend_dense(const Table<T>& X, const Visits& visits, const double* center, const double* factor,
-                   const DescentRule& rule, Model& model, Stop& stop);
+                   const DescentRule& rule, Model& model, Watched& watched, Stop& stop);
 
 // The same over sparse rows; an update costs the entries of its rows, whatever the number of columns.
 template <class T, class I>

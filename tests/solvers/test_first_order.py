@@ -18,6 +18,7 @@ from sixfold.solvers.first_order import (
     FirstOrderOptions,
     GradientDescent,
     MiniBatch,
+    Orders,
     StochasticGradient,
     best_step,
 )
@@ -481,3 +482,39 @@ def test_the_best_step_is_found_from_any_guess():
     for guess in (1e-9, 1.0, 1e9):
         step = best_step(lambda eta: abs(np.log(eta)) if eta < 1e6 else np.inf, guess, Budget())
         assert 0.25 < step < 4.0
+
+
+@pytest.mark.parametrize("kind", ["C", "F", "sparse"])
+def test_the_objective_on_record_is_that_of_its_own_pass(kind):
+    # In C order it is added up during the next pass, for all but the last; otherwise after the pass.
+    random = np.random.default_rng(5)
+    X = random.standard_normal((300, 4))
+    y = np.where(X.sum(axis=1) + random.standard_normal(300) > 0, 1.0, -1.0)
+    X = {"C": X, "F": np.asfortranarray(X), "sparse": sp.csr_array(X)}[kind]
+    stated, data = problem("logistic", "l2", 0.01), MemoryBlocks(X, y[:, None], random.uniform(size=300))
+    options = FirstOrderOptions(eta0=0.1, standardize=False)
+    reached = []
+    for passes in (1, 2, 3, 4):
+        with Budget(tol=0.0, max_iter=passes) as budget:
+            solution = StochasticGradient(options).solve(stated, data, budget)
+        reached.append(budget.history[-1].objective)
+        assert solution.n_iter == passes
+        best = min(record.objective for record in budget.history)
+        assert stated.objective(solution.w, solution.b, data) == pytest.approx(best, rel=1e-12)
+    np.testing.assert_allclose([record.objective for record in budget.history], reached, rtol=1e-12)
+
+
+def test_orders_are_drawn_ahead_but_from_one_sequence():
+    sizes = [20_000, 20_000, 3, 20_000, 15_000]
+    with Orders(np.random.default_rng(0), shuffle=True) as orders:
+        taken = [orders.take(rows) for rows in sizes]
+    with Orders(np.random.default_rng(0), shuffle=True) as orders:
+        again = [orders.take(rows) for rows in sizes]
+    for one, two, rows in zip(taken, again, sizes, strict=True):
+        np.testing.assert_array_equal(one, two)
+        np.testing.assert_array_equal(np.sort(one), np.arange(rows))
+    random = np.random.default_rng(0)
+    np.testing.assert_array_equal(taken[0], random.permutation(20_000))
+    np.testing.assert_array_equal(taken[1], random.permutation(20_000))
+    with Orders(np.random.default_rng(0), shuffle=False) as orders:
+        np.testing.assert_array_equal(orders.take(4), [0, 1, 2, 3])

@@ -12,7 +12,8 @@ from sixfold.data.blocks import Block
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import Penalty, make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.row_updates import LOSS_CODES, SCHEDULES, RowState, StepRule, advance
+from sixfold.solvers.base import thread_limit
+from sixfold.solvers.row_updates import LOSS_CODES, SCHEDULES, RowState, StepRule, Watched, advance
 
 
 def updated(loss, x, y, w, *, eta=0.1, alpha=0.0, penalty=None, b=None):
@@ -55,6 +56,92 @@ def test_perceptron_moves_only_for_a_mistake():
     np.testing.assert_array_equal(w[:, 0], [1, 1])
     w, _ = updated("perceptron", [1, -1], 1, [1, 1])  # s = 0: the kink counts as right
     np.testing.assert_array_equal(w[:, 0], [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("at_zero", "label", "moved"),
+    [
+        ("wrong", 1, 1), ("wrong", -1, 1), ("positive", 1, 0), ("positive", -1, 1), ("negative", 1, 1),
+        ("negative", -1, 0), (None, 1, 0), (None, -1, 0),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_score_of_zero_is_to_the_perceptron_what_its_rule_says(at_zero, label, moved, sparse):
+    X = np.array([[2.0, -3.0]])
+    state = RowState.at(np.zeros((2, 1)), np.zeros(1), sparse=sparse)
+    block = Block(sp.csr_array(X) if sparse else X, np.array([[float(label)]]), None, 0)
+    rule = StepRule("constant", 0.5, at_zero=at_zero)
+    assert advance(state, block, Problem(LOSSES["perceptron"], make_penalty(None)), rule)
+    np.testing.assert_array_equal(state.w[:, 0], 0.5 * moved * label * X[0])
+    np.testing.assert_array_equal(state.c, [0.5 * moved * label])
+    # Under its own gradient a score of 0 moves nothing, and is a mistake all the same.
+    assert state.mistakes.tolist() == [1 if at_zero is None else moved]
+
+
+def test_the_perceptron_of_the_texts_by_hand():
+    # w = 0 is wrong: w = (2, 1), b = 1. Then (1, -1) has s = 2: w = (1, 2), b = 0. Then s = 3 is right.
+    X, y = np.array([[2.0, 1.0], [1.0, -1.0], [1.0, 1.0]]), np.array([[1.0], [-1.0], [1.0]])
+    state = RowState.at(np.zeros((2, 1)), np.zeros(1))
+    rule = StepRule("constant", 1.0, at_zero="wrong")
+    assert advance(state, Block(X, y, None, 0), Problem(LOSSES["perceptron"], make_penalty(None)), rule)
+    assert (state.w[:, 0].tolist(), state.c.tolist()) == ([1.0, 2.0], [0.0])
+    assert state.mistakes.tolist() == [2]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("batch_size", [1, 3])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "perceptron", "softmax"])
+def test_mistakes_are_counted_before_each_update(loss, batch_size, sparse):
+    random = np.random.default_rng(3)
+    X = random.standard_normal((40, 3))
+    weight = np.where(np.arange(40) % 5, 1.0, 0.0)
+    scores = 3 if loss == "softmax" else 2
+    y = random.integers(0, 3, (40, 1)) if loss == "softmax" else random.choice([-1, 1], (40, 2))
+    problem, rule = (
+        Problem(LOSSES[loss], make_penalty(None)),
+        StepRule("constant", 0.3, batch_size=batch_size),
+    )
+    state = RowState.at(np.zeros((3, scores)), np.zeros(scores), sparse=sparse)
+    expected = np.zeros(scores, dtype=int)
+    for first in range(0, 40, batch_size):
+        rows = slice(first, first + batch_size)
+        score = X[rows] @ state.w + state.c
+        for s, label, counts in zip(score, y[rows], weight[rows], strict=True):
+            if loss == "softmax":
+                expected[label[0]] += counts * (np.delete(s, label[0]).max() >= s[label[0]])
+            else:
+                expected += (counts * (label * s <= 0)).astype(int)
+        part = sp.csr_array(X[rows]) if sparse else X[rows]
+        advance(state, Block(part, y[rows].astype(float), weight[rows], 0), problem, rule, None, 1.0)
+    assert state.mistakes.tolist() == expected.tolist()
+    whole = RowState.at(np.zeros((3, scores)), np.zeros(scores), sparse=sparse)
+    block = Block(sp.csr_array(X) if sparse else X, y.astype(float), weight, 0)
+    advance(whole, block, problem, rule, None, 1.0)
+    assert whole.mistakes.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("loss", "dtype"), [("logistic", np.float64), ("softmax", np.float32)])
+def test_the_loss_of_a_watched_model_comes_with_a_pass(loss, dtype, threads):
+    random = np.random.default_rng(4)
+    X = random.standard_normal((5000, 11)).astype(dtype)
+    weight = random.uniform(size=5000)
+    scores = 3 if loss == "softmax" else 1
+    y = random.integers(0, 3, (5000, 1)) if loss == "softmax" else random.choice([-1, 1], (5000, 1))
+    block = Block(X, y.astype(float), weight, 0)
+    problem, rule = Problem(LOSSES[loss], make_penalty("l2"), 0.1), StepRule("decay", 0.1, 0.01)
+    w, b = random.standard_normal((11, scores)), random.standard_normal(scores)
+    watched = Watched(w, b)
+    center, factor = X.mean(axis=0).astype(float), np.ones(11)
+    state, alone = (RowState.at(0 * w, 0 * b, center=center, factor=factor) for _ in range(2))
+    order = random.permutation(5000)
+    with thread_limit(threads):
+        assert advance(state, block, problem, rule, order, 2.0, None, watched)
+    labels = y[:, 0] if loss == "softmax" else y
+    value = problem.loss.value(X.astype(float) @ w + b, labels)
+    assert watched.loss == pytest.approx(2.0 * (weight @ value).sum(), rel=1e-12)
+    advance(alone, block, problem, rule, order, 2.0)
+    np.testing.assert_array_equal(state.w, alone.w)
 
 
 def test_hinge_with_l2_decays_and_moves_inside_the_margin():

@@ -262,7 +262,9 @@ class Progress:
     @classmethod
     def begin(cls, problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array) -> Progress:
         """Return the progress of a solver that starts at the constant model, w = 0."""
-        at_start, at_zero = (problem.constant_loss(score, blocks) for score in (b, 0.0 * b))
+        at_start = at_zero = problem.constant_loss(b, blocks)
+        if b.any():
+            at_zero = problem.constant_loss(0.0 * b, blocks)
         # The last term is what rounding leaves of a constant target.
         return cls(problem, blocks, budget, at_start + 1e-30 * at_zero, w, b, at_start)
 

@@ -15,7 +15,8 @@ whenever some passes bring nothing better.
 
 *Stochastic updates.* Without ``eta0``, the first step is the best of a few, each tried on a thousand rows
 (Bottou, 2012); it is made four times smaller, and the best model taken up again, whenever a pass ends worse
-than the start.
+than the start. Updates are a chain that one thread walks, so another adds up the objective of the model after
+the pass before: a pass is on record when the next one ends.
 
 Sources: Bottou (2012), Stochastic gradient descent tricks; Beck and Teboulle (2009), A fast iterative
 shrinkage-thresholding algorithm for linear inverse problems; O'Donoghue and Candes (2015), Adaptive restart
@@ -26,6 +27,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,6 +46,7 @@ from sixfold.solvers.descent import (
     column_spread,
     constant_model,
     objective,
+    penalty_value,
 )
 from sixfold.solvers.full_gradient import (
     FullGradient,
@@ -52,7 +56,7 @@ from sixfold.solvers.full_gradient import (
     diverged,
     smooth_step,
 )
-from sixfold.solvers.row_updates import RowState, StepRule, advance
+from sixfold.solvers.row_updates import RowState, StepRule, Watched, advance
 
 Array = NDArray[Any]
 
@@ -60,6 +64,7 @@ TRIAL_ROWS = 1000
 TRIAL_PASSES = 50  # of full gradients over those rows
 TRIAL_FACTOR = 4.0
 MOST_TRIALS = 30
+MANY_ROWS = 10_000  # whose order takes longer to draw (0.1 ms) than a thread to start
 PATIENCE = 10  # passes without gain after which stochastic updates end
 
 
@@ -171,24 +176,26 @@ class StochasticGradient(_FirstOrder):
         eta0 = self.options.eta0 or self._first_step(problem, blocks, budget, spread, random)
         rule = self.rule(problem, blocks.n_rows, eta0)
         state = self._state(*start, blocks, spread)
-        while not budget.exhausted():
-            try:
-                self._one_pass(state, problem, blocks, budget, rule, random)
-                w, b = state.model(rule)
-                value = objective(problem, w, b, blocks, budget)
-            except OutOfTimeError:
+        with Orders(random, self.options.shuffle) as orders:
+            passes = _Passes(problem, blocks, budget, orders)
+            ended = budget.exhausted() or not passes.make(state, rule)
+            if ended and state.updates > 0:
                 self._keep_part(progress, state, rule)
-                break
-            if progress.record(w, b, value):
-                break
-            if progress.stalled(PATIENCE):
-                progress.stop("lack of progress", "further passes no longer lower the objective")
-                break
-            if self.options.eta0 is None and not value <= begun:
-                rule = self.rule(problem, blocks.n_rows, rule.eta0 / TRIAL_FACTOR)
-                state = self._state(progress.w, progress.b, blocks, spread)
-            elif diverged(progress, value, begun, rule.eta0):
-                break
+            while not ended:
+                w, b = state.model(rule)
+                value, further = passes.value(w, b, state, rule)
+                if progress.record(w, b, value):
+                    break
+                if progress.stalled(PATIENCE):
+                    progress.stop("lack of progress", "further passes no longer lower the objective")
+                    break
+                if self.options.eta0 is None and not value <= begun:
+                    rule = self.rule(problem, blocks.n_rows, rule.eta0 / TRIAL_FACTOR)
+                    state, further = self._state(progress.w, progress.b, blocks, spread), False
+                elif diverged(progress, value, begun, rule.eta0):
+                    break
+                ended = not further and not passes.make(state, rule)
+        budget.exhausted()
         return self._solution(progress, eta0=rule.eta0)
 
     def rule(self, problem: Problem, rows: int, eta0: float) -> StepRule:
@@ -214,31 +221,12 @@ class StochasticGradient(_FirstOrder):
         center, factor = spread or (None, None)
         return RowState.at(w, b, sparse=blocks.sparse, average=average, center=center, factor=factor)
 
-    def _one_pass(
-        self,
-        state: RowState,
-        problem: Problem,
-        blocks: Blocks,
-        budget: Budget,
-        rule: StepRule,
-        random: Any,
-    ) -> None:
-        scale = blocks.n_rows / blocks.weight_sum
-        for block in blocks:
-            rows = block.y.shape[0]
-            order = random.permutation(rows) if self.options.shuffle else np.arange(rows)
-            order = order.astype(np.int64, copy=False)
-            if not advance(state, block, problem, rule, order, scale, budget):
-                raise OutOfTimeError
-
     def _keep_part(self, progress: Progress, state: RowState, rule: StepRule) -> None:
         """Let an unfinished first pass count; later ones are dropped for the last whole one."""
-        progress.budget.exhausted()
-        if progress.passes == 0 and state.updates > 0:
-            w, b = state.model(rule)
-            value = objective(progress.problem, w, b, progress.blocks, Budget())
-            progress.bounds = False
-            progress.record(w, b, value)
+        w, b = state.model(rule)
+        value = objective(progress.problem, w, b, progress.blocks, Budget())
+        progress.bounds = False
+        progress.record(w, b, value)
 
     def _first_step(
         self,
@@ -260,6 +248,74 @@ class StochasticGradient(_FirstOrder):
 
         typical = Progress.begin(problem, rows, budget, *start).scale
         return best_step(trial, _natural_step(problem, block, spread, typical), budget)
+
+
+@dataclass
+class _Passes:
+    """Passes over the blocks.
+
+    The objective after a pass is added up during the next, by a thread that would have nothing to do: updates
+    are a chain that one thread walks.
+    """
+
+    problem: Problem
+    blocks: Blocks
+    budget: Budget
+    orders: Orders
+
+    def make(self, state: RowState, rule: StepRule, watched: Watched | None = None) -> bool:
+        """Make one pass; false if the budget ended it."""
+        scale = self.blocks.n_rows / self.blocks.weight_sum
+        for block in self.blocks:
+            order = self.orders.take(block.y.shape[0])
+            if not advance(state, block, self.problem, rule, order, scale, self.budget, watched):
+                return False
+        return True
+
+    def value(self, w: Array, b: Array, state: RowState, rule: StepRule) -> tuple[float, bool]:
+        """Return the objective after the pass that was made last, and whether one more was made meanwhile."""
+        if self.budget.iterations_left > 1 and all(_c_ordered(block.X) for block in self.blocks):
+            watched = Watched(w, b)
+            if self.make(state, rule, watched):
+                total = penalty_value(self.problem, w) + watched.loss / self.blocks.n_rows
+                return total if math.isfinite(total) else math.inf, True
+        return objective(self.problem, w, b, self.blocks, Budget()), False
+
+
+def _c_ordered(X: Any) -> bool:
+    return isinstance(X, np.ndarray) and X.flags.c_contiguous
+
+
+class Orders:
+    """Random orders of rows; the next one of many rows is drawn while the last is in use."""
+
+    def __init__(self, random: Any, shuffle: bool) -> None:
+        self.random, self.shuffle = random, shuffle
+        self._drawer: ThreadPoolExecutor | None = None
+        self._next: Future[Array] | None = None
+
+    def __enter__(self) -> Orders:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._drawer is not None:
+            self._drawer.shutdown()
+
+    def take(self, rows: int) -> Array:
+        """Return all row numbers: shuffled, or as they come."""
+        if not self.shuffle:
+            return np.arange(rows, dtype=np.int64)
+        # Waited for even if of the wrong size: random numbers come in one sequence.
+        order = None if self._next is None else self._next.result()
+        if order is None or order.size != rows:
+            order = self._draw(rows)
+        if rows >= MANY_ROWS:
+            self._drawer = self._drawer or ThreadPoolExecutor(1)
+            self._next = self._drawer.submit(self._draw, rows)
+        return order
+
+    def _draw(self, rows: int) -> Array:
+        return np.asarray(self.random.permutation(rows), dtype=np.int64)
 
 
 class MiniBatch(StochasticGradient):

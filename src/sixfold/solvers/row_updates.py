@@ -26,7 +26,7 @@ of x = 0: the minimiser and the penalties stay those of the original columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,8 @@ LOSS_CODES = (
     "softmax",
 )
 SCHEDULES = ("constant", "decay", "invscaling")
+# What a score of 0 is to the perceptron; these follow the losses.
+AT_ZERO = ("wrong", "positive", "negative")
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,9 @@ class StepRule:
         Rows an update.
     average_from : int or None
         Updates after which the iterates are averaged; None for the last iterate itself.
+    at_zero : {"wrong", "positive", "negative"} or None
+        What the perceptron takes a score of 0 for: a mistake for either label, as where it starts from w =
+        0; a prediction of +1, or of -1; None for right, which is its gradient.
     """
 
     schedule: str
@@ -75,6 +80,7 @@ class StepRule:
     rate: float = 0.0
     batch_size: int = 1
     average_from: int | None = None
+    at_zero: str | None = None
 
     def step_size(self, updates: int) -> float:
         """Return eta_t after t = ``updates`` updates.
@@ -101,6 +107,10 @@ class RowState:
     mean_w, mean_c : ndarray
         Their averages; empty where nothing is averaged.
     center, factor : ndarray of shape (columns,), or None
+    mistakes : int64 ndarray of shape (scores,)
+        Visits so far with the score on the wrong side (y s <= 0, or as ``at_zero`` says), at the model
+        before the update; for softmax, of rows of that class without the one largest score. Set it to 0 to
+        count anew.
     updates : int
         How many were made.
     """
@@ -111,6 +121,7 @@ class RowState:
     mean_c: Array
     center: Array | None = None
     factor: Array | None = None
+    mistakes: Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     updates: int = 0
 
     @classmethod
@@ -130,13 +141,31 @@ class RowState:
         c = np.array(b, dtype=np.float64) + (0.0 if center is None else center @ w)
         empty = w[:0, :0], c[:0]
         mean_w, mean_c = (np.zeros_like(w), np.zeros_like(c)) if average else empty
-        return cls(w, c, mean_w, mean_c, center, factor)
+        return cls(w, c, mean_w, mean_c, center, factor, np.zeros(c.size, dtype=np.int64))
 
     def model(self, rule: StepRule) -> tuple[Array, Array]:
         """Return (w, b) of the average where averaging has begun, else of the last iterate, as copies."""
         averaged = rule.average_from is not None and self.updates > rule.average_from
         w, c = (self.mean_w, self.mean_c) if averaged else (self.w, self.c)
         return w.copy(), c - (0.0 if self.center is None else self.center @ w)
+
+
+@dataclass
+class Watched:
+    """Another model, whose loss is added up by a second thread while the first one updates.
+
+    After a pass over a C-ordered block, ``loss`` has grown by sum_i weight_i loss(w.x_i + b, y_i) over all of
+    its rows: the objective after one pass comes with the next.
+
+    Attributes
+    ----------
+    w, b : ndarray
+    loss : float
+    """
+
+    w: Array
+    b: Array
+    loss: float = 0.0
 
 
 def advance(
@@ -147,6 +176,7 @@ def advance(
     order: Array | None = None,
     weight_scale: float | None = None,
     budget: Budget | None = None,
+    watched: Watched | None = None,
 ) -> bool:
     """Make one pass over the rows of a block.
 
@@ -158,6 +188,8 @@ def advance(
         What weights are multiplied by; None makes those of this block have a mean of 1.
     budget : Budget or None
         Its time limit and Ctrl-C end the pass.
+    watched : Watched or None
+        For C-ordered blocks.
 
     Returns
     -------
@@ -178,8 +210,9 @@ def advance(
         "order": np.arange(rows, dtype=np.int64) if order is None else order,
         "b": state.c,
         "mean_b": state.mean_c,
+        "mistakes": state.mistakes,
         "updates": state.updates,
-        "loss": LOSS_CODES.index(problem.loss.name),
+        "loss": _loss_code(problem, rule),
         "schedule": SCHEDULES.index(rule.schedule),
         "eta0": rule.eta0,
         "rate": rule.rate,
@@ -193,14 +226,20 @@ def advance(
         "flag": budget.flag,
     }
     if isinstance(block.X, np.ndarray):
-        finished, state.updates = core.descend_dense(
+        other: dict[str, Any] = {"watched_w": None, "watched_b": None}
+        if watched is not None:
+            other = {"watched_w": np.ascontiguousarray(watched.w.T), "watched_b": watched.b}
+        finished, state.updates, loss = core.descend_dense(
             X=block.X,
             center=state.center,
             factor=state.factor,
+            **other,
             w=state.w.T,
             mean_w=state.mean_w.T,
             **shared,
         )
+        if watched is not None:
+            watched.loss += loss
     else:
         finished, state.updates = core.descend_sparse(
             values=block.X.data,
@@ -211,3 +250,9 @@ def advance(
             **shared,
         )
     return bool(finished)
+
+
+def _loss_code(problem: Problem, rule: StepRule) -> int:
+    if rule.at_zero is not None and problem.loss.name == "perceptron":
+        return len(LOSS_CODES) + AT_ZERO.index(rule.at_zero)
+    return LOSS_CODES.index(problem.loss.name)
