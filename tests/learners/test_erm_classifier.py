@@ -5,8 +5,9 @@ import pytest
 from scipy.optimize import minimize
 
 from sixfold import ERMClassifier, LogisticRegression
-from sixfold.errors import IncompatibleError
+from sixfold.errors import IncompatibleError, StoppedEarly
 from sixfold.learners.erm import CLASS_LOSSES
+from sixfold.solvers.base import Solution
 
 SMOOTH = ("logistic", "squared", "squared_hinge", "softmax")
 
@@ -209,3 +210,17 @@ def test_a_solver_that_does_not_fit_the_loss_is_refused_with_what_would():
     X, y, _ = table(2)
     with pytest.raises(IncompatibleError, match=r"loss has kinks.*What works: .*'gd'.*or 'auto'"):
         ERMClassifier("hinge", solver="newton").fit(X, y)
+
+
+def test_a_fit_that_ends_short_of_its_tolerance_says_so(monkeypatch):
+    X, y, _ = table(2)
+    monkeypatch.setattr("sixfold.solvers.newton.Newton.solve", half_way)
+    with pytest.warns(StoppedEarly, match="Stopped by lack of progress") as caught:
+        ERMClassifier("logistic", solver="newton").fit(X, y)
+    assert caught[0].filename == __file__
+
+
+def half_way(solver, problem, blocks, budget):
+    """Return the zero model, with its certificate."""
+    w, b = np.zeros((blocks.n_columns, 1)), np.zeros(1)
+    return Solution(w, b, problem.certify("duality gap", w, b, blocks, budget.tol), "nothing")

@@ -33,6 +33,8 @@ from sixfold.solvers.base import Solution, Solver, choose, thread_limit
 
 Array = NDArray[Any]
 
+ROUNDING = 1e-14  # a relative gap that only rounding may have left: tol=0 asks for as good as it gets
+
 
 @contextmanager
 def overflow_explained(data: TrainingData) -> Iterator[None]:
@@ -87,7 +89,8 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
         self.history_ = budget.history
         self._warn_of_one_row(data)
         self._warn_of_dependence(solution, data)
-        if not self.certificate_.converged and budget.stopped_by is None:
+        short = not self.certificate_.converged and self.certificate_.relative_gap > ROUNDING
+        if short and budget.stopped_by is None:
             budget.stopped_by = "lack of progress"  # no fit ends short of its tolerance without a word
         budget.conclude(self.certificate_, stacklevel=4)
         return self
