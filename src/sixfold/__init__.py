@@ -15,6 +15,7 @@ _HOME = {
     "LinearRegression": "sixfold.learners.linear_regression",
     "LinearSVC": "sixfold.learners.svm",
     "LogisticRegression": "sixfold.learners.logistic_regression",
+    "Perceptron": "sixfold.learners.perceptron",
 }
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
+    "Perceptron",
     "__version__",
 ]
 

@@ -73,11 +73,19 @@ def _iris() -> Example:
     return Example("iris", bunch.data, labels, list(bunch.feature_names), "classification", about)
 
 
+def _setosa() -> Example:
+    iris = _iris()
+    about = "150 iris flowers, setosa or not, from the length and width of their sepals and petals."
+    labels = np.where(iris.y == "setosa", "setosa", "other")
+    return Example("setosa", iris.X, labels, iris.columns, "classification", about)
+
+
 EXAMPLES: dict[str, Callable[[], Example]] = {
     "diabetes": _diabetes,
     "wampler": _wampler,
     "breast cancer": _breast_cancer,
     "iris": _iris,
+    "setosa": _setosa,
 }
 
 

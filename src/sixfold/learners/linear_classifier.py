@@ -79,7 +79,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         known = check_classes(classes) if first or classes is not None else self.classes_
         if not first and not np.array_equal(known, self.classes_):
             raise InputError(
-                f"classes={known.tolist()} differ from those of the first call, {self.classes_.tolist()}. Pass "
+                f"classes={known.tolist()} differ from those of the first call, "
+                f"{self.classes_.tolist()}. Pass "
                 "them once, or the same ones again."
             )
         data = check_labelled(

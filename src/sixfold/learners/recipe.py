@@ -82,7 +82,7 @@ class Recipe(LinearModel):
         with self._budget(data) as budget, thread_limit(self.n_jobs), overflow_explained(data):
             if not hasattr(self, "_state"):
                 nothing = np.zeros((blocks.n_columns, scores)), np.zeros(scores)
-                eta0 = self.eta0 or solver.first_step(problem, blocks, budget, None, random, scores)
+                eta0 = self.eta0 or solver.first_step(problem, blocks, budget, random, scores)
                 self._rule = solver.rule(problem, blocks.n_rows, eta0)
                 average = options.average_from is not None
                 self._state = RowState.at(*nothing, sparse=blocks.sparse, average=average)

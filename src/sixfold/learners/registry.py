@@ -6,6 +6,7 @@ A learner that is public but not listed here fails ``tests/contracts/test_regist
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -67,12 +68,22 @@ LEARNERS: tuple[Learner, ...] = (
         ),
     ),
     Learner(
+        "Perceptron",
+        "sixfold.learners.perceptron",
+        "classification",
+        (
+            Demonstration("signed labels", "setosa"),
+            Demonstration("averaged", "setosa", {"average": True}),
+        ),
+    ),
+    Learner(
         "LinearSVC",
         "sixfold.learners.svm",
         "classification",
         (
             Demonstration("squared hinge", "breast cancer"),
             Demonstration("hinge", "breast cancer", {"loss": "hinge"}),
+            Demonstration("hard margin", "setosa", {"C": math.inf}),
         ),
     ),
     Learner(

@@ -173,7 +173,7 @@ class StochasticGradient(_FirstOrder):
         progress = Progress.begin(problem, blocks, budget, *start)
         begun = progress.objective
         spread = self._spread(problem, blocks)
-        eta0 = self.options.eta0 or self._first_step(problem, blocks, budget, spread, random)
+        eta0 = self.options.eta0 or self.first_step(problem, blocks, budget, random, start[1].size, spread)
         rule = self.rule(problem, blocks.n_rows, eta0)
         state = self._state(*start, blocks, spread)
         with Orders(random, self.options.shuffle) as orders:
@@ -228,17 +228,19 @@ class StochasticGradient(_FirstOrder):
         progress.bounds = False
         progress.record(w, b, value)
 
-    def _first_step(
+    def first_step(
         self,
         problem: Problem,
         blocks: Blocks,
         budget: Budget,
-        spread: tuple[Array, Array] | None,
         random: Any,
+        scores: int,
+        spread: tuple[Array, Array] | None = None,
     ) -> float:
+        """Return the first step that serves best on some rows."""
         rows = sample(blocks, random)
         block = next(iter(rows))
-        start = constant_model(problem, rows, problem.n_scores(blocks))
+        start = constant_model(problem, rows, scores)
 
         def trial(eta0: float) -> float:
             state = self._state(*start, blocks, spread)
