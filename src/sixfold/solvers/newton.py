@@ -52,6 +52,7 @@ MAX_SOFTMAX = 300  # columns times classes, likewise; more without penalty, wher
 SAMPLE_ROWS = 50  # a column: how many rows the first guess is made from
 SAMPLED = 8  # times fewer rows than there are, or there is no first guess
 CHEAPER = 30  # entries of theta a pass for value and slope costs a pass with curvature as much again
+MOVED = 1.0  # log(1 / p) of a typical row, over the caution
 FAR = 1e-3  # of the scale: steps that promise more need the curvature at their end too
 CAUTION = (4.0, 1e3, 1e6)  # times the estimated gap must be within the tolerance before it is computed
 
@@ -277,7 +278,11 @@ def gap_estimate(objective: Any, point: Point, decrease: float) -> float:
         return 0.5 * decrease
     # Balancing the rows takes the intercept's slope away, and gives up to so much to the columns.
     size = float(np.linalg.norm(point.slope[:-1]) + objective.spread * np.linalg.norm(point.slope[-1]))
-    return max(0.5 * size**2 / objective.l2, 0.5 * decrease)
+    gap = max(0.5 * size**2 / objective.l2, 0.5 * decrease)
+    if point.slope.shape[1] > 1:
+        # Probability that is moved to a class of probability p costs log(1 / p) times as much.
+        gap += MOVED * float(np.abs(point.slope[-1]).sum())
+    return gap
 
 
 def is_noise(decrease: float, point: Point) -> bool:
