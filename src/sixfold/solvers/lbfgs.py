@@ -78,9 +78,9 @@ class DiagonalMetric:
 
     def __init__(self, objective: Any, squares: Array, curvature: float) -> None:
         diagonal = curvature * squares + objective.l2
-        fixed = np.append(diagonal[:-1] <= 0.0, not objective.problem.fit_intercept)
         diagonal[-1] -= objective.l2
-        self.inverse = np.where(fixed, 0.0, 1.0 / np.where(diagonal > 0, diagonal, 1.0))[:, None]
+        fixed = objective.constant(squares[:, None])[:, 0] | (diagonal <= 0.0)
+        self.inverse = np.where(fixed, 0.0, 1.0 / np.where(fixed, 1.0, diagonal))[:, None]
 
     def solve(self, right: Array) -> Array:
         """Return its inverse times right."""

@@ -52,6 +52,9 @@ MAX_SOFTMAX = 300  # columns times classes, likewise; more without penalty, wher
 SAMPLE_ROWS = 50  # a column: how many rows the first guess is made from
 SAMPLED = 8  # times fewer rows than there are, or there is no first guess
 CHEAPER = 30  # entries of theta a pass for value and slope costs a pass with curvature as much again
+IDLE = 30  # iterations that gain nothing are enough to see that rounding allows no more
+IDLE_GAIN = 1e-14  # of the scale
+MOVED = 1.0  # log(1 / p) of a typical row, over the caution
 FAR = 1e-3  # of the scale: steps that promise more need the curvature at their end too
 CAUTION = (4.0, 1e3, 1e6)  # times the estimated gap must be within the tolerance before it is computed
 
@@ -104,6 +107,8 @@ class Progress:
     gaps: list[float]
     target: int = 0
     caution: float = CAUTION[0]
+    _best: float = math.inf
+    _idle: int = 0  # iterations since the value last fell by what counts
 
     @property
     def excess(self) -> float:
@@ -115,7 +120,14 @@ class Progress:
         """Note one iteration and its estimated gap; true when the target is done or the budget used up."""
         self.values[self.target], self.gaps[self.target] = value, self.caution * gap
         stop = self.budget.record(math.fsum(self.values), math.fsum(self.gaps), self.scale)
-        return stop or self.excess <= 1.0
+        self._idle += 1
+        if not value > self._best - max(1e-3 * self.budget.tol, IDLE_GAIN) * self.scale:
+            self._best, self._idle = value, 0
+        return stop or self.excess <= 1.0 or self._idle >= IDLE
+
+    def begin(self, target: int) -> None:
+        """Turn to another target."""
+        self.target, self._best, self._idle = target, math.inf, 0
 
 
 Descent = Callable[[Any, Array, Progress], tuple[Array, Array]]
@@ -141,7 +153,7 @@ def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Des
     for caution in CAUTION:
         progress = Progress(budget, scale, list(values), [max(scale, 1e-300)] * len(thetas), 0, caution)
         for k, objective in enumerate(objectives):
-            progress.target = k
+            progress.begin(k)
             if not budget.exhausted():
                 thetas[k], steps[k] = descend(objective, thetas[k], progress)
         values = progress.values
@@ -277,7 +289,11 @@ def gap_estimate(objective: Any, point: Point, decrease: float) -> float:
         return 0.5 * decrease
     # Balancing the rows takes the intercept's slope away, and gives up to so much to the columns.
     size = float(np.linalg.norm(point.slope[:-1]) + objective.spread * np.linalg.norm(point.slope[-1]))
-    return max(0.5 * size**2 / objective.l2, 0.5 * decrease)
+    gap = max(0.5 * size**2 / objective.l2, 0.5 * decrease)
+    if point.slope.shape[1] > 1:
+        # Probability that is moved to a class of probability p costs log(1 / p) times as much.
+        gap += MOVED * float(np.abs(point.slope[-1]).sum())
+    return gap
 
 
 def is_noise(decrease: float, point: Point) -> bool:

@@ -71,18 +71,20 @@ class SmoothObjective(ABC):
         self.weight = [_weights(block) for block in blocks]
 
     def fixed(self, matrix: Array) -> NDArray[np.bool_]:
+        """Return which entries of theta a step with this curvature must not move."""
+        return self.constant(np.diag(matrix).reshape(self.d + 1, -1)).ravel()
+
+    def constant(self, diagonal: Array) -> NDArray[np.bool_]:
         """Return which entries of theta must not move: the intercept, if there is none, and constant columns.
 
         Of a constant column the shift leaves rounding errors, which must not be scaled up to length 1.
+        ``diagonal`` has the mean square of each column, or a multiple, and of the ones in its last row.
         """
-        scores = matrix.shape[0] // (self.d + 1)
-        diagonal = np.diag(matrix).reshape(self.d + 1, scores)
-        fixed = np.zeros((self.d + 1, scores), dtype=bool)
-        if not self.problem.fit_intercept:
-            fixed[-1] = True
+        fixed = np.zeros(diagonal.shape, dtype=bool)
+        fixed[-1] = not self.problem.fit_intercept
         if self.l2 == 0:
             fixed[:-1] = diagonal[:-1] <= np.square(16.0 * EPS * self.shift)[:, None] * diagonal[-1]
-        return fixed.ravel()
+        return fixed
 
     def model(self, theta: Array) -> tuple[Array, Array]:
         """Return w and b, as the type of the data holds them."""
