@@ -135,7 +135,8 @@ class _Machine:
             if gap < smallest:
                 best, smallest = (w.copy(), b), gap
                 np.divide(-a * y, self.q, out=self.dual[:, k], where=self.q > 0)
-            if gap <= goal or (_same(w, before[0]) and _same(a, before[1])):
+            settled = abs(b - centre) <= ROUNDING * (1.0 + abs(b))
+            if gap <= goal or (settled and _same(w, before[0]) and _same(a, before[1])):
                 break
             centre = b
             enough = min(enough, max(SHRINK * gap, ENOUGH * goal))
