@@ -36,25 +36,24 @@ void bind_dual_coordinate(nb::module_& m) {
   m.def(
       "descend_margins",
       [](const AnyRows& X, OutMatrix vectors, OutVector w, Order order, double l2, double rho, double balance,
-         double centre, std::uint64_t random, double enough, Index passes, double seconds_left,
-         const Flag& flag) {
+         double centre, double high, double low, std::uint64_t random, double enough, Index passes,
+         double seconds_left, const Flag& flag) {
         const MarginRows rows = margin_rows(X, vectors, w);
         for (std::size_t k = 0; k < order.shape(0); ++k)
           expect(order.data()[k] >= 0 && order.data()[k] < rows_of(X), "order must hold row numbers");
-        constexpr double infinity = std::numeric_limits<double>::infinity();
         MarginState state{
-            order.data(), static_cast<Index>(order.shape(0)), l2, rho, balance, centre, infinity, -infinity,
-            random};
+            order.data(), static_cast<Index>(order.shape(0)), l2, rho, balance, centre, high, low, random};
         Stop stop(seconds_left, flag.data());
         {
           nb::gil_scoped_release release;
           descend_margins(X, rows, state, enough, passes, stop);
         }
-        return nb::make_tuple(state.balance, state.random);
+        return nb::make_tuple(state.balance, state.high, state.low, state.random);
       },
       nb::arg("X"), nb::arg("vectors").noconvert(), nb::arg("w").noconvert(), nb::arg("order").noconvert(),
-      nb::arg("l2"), nb::arg("rho"), nb::arg("balance"), nb::arg("centre"), nb::arg("random"),
-      nb::arg("enough"), nb::arg("passes"), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+      nb::arg("l2"), nb::arg("rho"), nb::arg("balance"), nb::arg("centre"), nb::arg("high"), nb::arg("low"),
+      nb::arg("random"), nb::arg("enough"), nb::arg("passes"), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
   m.def(
       "margin_gap",
       [](const AnyRows& X, OutMatrix vectors, OutVector w, double b, double seconds_left, const Flag& flag) {

@@ -5,7 +5,7 @@
 //     a_i <- clip(a_i - G / (|x_i|^2 / l2 + 1 / rho + quadratic_i), 0, upper_i)
 //
 // keeps w = sum_i a_i y_i x_i / l2 and b = centre + sum_i a_i y_i / rho up to date (Hsieh, Chang, Lin,
-// Keerthi and Sundararajan 2008, whose rule also says which rows to set aside).
+// Keerthi and Sundararajan 2008, after whose rule rows are also set aside).
 #include "dual_coordinate.hpp"
 
 #include <cmath>
@@ -19,6 +19,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Index kRun = 8;
+// Rows whose slope is beyond this part of the steepest one are set aside. With 1, the safe rule, text-like
+// data took 1.5 times as long; a row set aside too early is back after at most a hundred passes.
+constexpr double kBeyond = 0.1;
 constexpr double kWorth = 6.0;     // entries of a stretch, in columns: adding up costs a tenth of that work
 constexpr Index kLarge = 1 << 20;  // entries from which two workers are worth their meetings
 
@@ -120,8 +123,8 @@ class Descent {
         low = std::min(low, workers[k].low);
       }
     }
-    state_.high = high > 0.0 ? high : kInfinity;
-    state_.low = low < 0.0 ? low : -kInfinity;
+    state_.high = high > 0.0 ? kBeyond * high : kInfinity;
+    state_.low = low < 0.0 ? kBeyond * low : -kInfinity;
     state_.active = std::remove(state_.order, state_.order + count, -1) - state_.order;
     return gap;
   }

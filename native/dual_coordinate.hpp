@@ -18,7 +18,7 @@ struct MarginState {
   double l2, rho;       // what w and b - centre are penalised by; rho is infinite without intercept
   double balance;       // sum_i a_i y_i
   double centre;        // what b is drawn to: b = centre + balance / rho
-  double high, low;     // the extreme projected slopes of the last pass: beyond them rows are set aside
+  double high, low;     // slopes beyond which rows at an end of their range are set aside
   std::uint64_t random;
 };
 

@@ -24,6 +24,7 @@ from sixfold.solvers.base import choose, thread_limit
 from sixfold.solvers.dual_coordinate import DualCoordinate
 from sixfold.solvers.interior_point import InteriorPoint
 from sixfold.solvers.registry import all_solvers
+from sixfold.solvers.support import margins, support
 from solvers.problems import blocks, problem, solve
 
 HEART = Path(__file__).parents[3] / "shared" / "data" / "heart_scale"
@@ -274,6 +275,19 @@ def test_the_history_falls_to_the_certified_gap():
         assert found.n_iter == len(gaps) > 1
         assert gaps[-1] <= 1e-6 < gaps[0]
         assert found.certificate.gap <= 1e-6
+
+
+@both
+def test_support_vectors_are_the_rows_on_or_inside_the_margin(solver):
+    # By symmetry w = 1 and b = 0: rows 2 and 3 are on the margin, 1 and 4 beyond it, 0 does not count.
+    X = np.array([[0.0], [-2.0], [-1.0], [1.0], [3.0]])
+    y, weight = np.array([1.0, -1.0, -1.0, 1.0, 1.0]), np.array([0.0, 1.0, 1.0, 1.0, 1.0])
+    data = blocks(X, y, weight, 2)
+    found, _ = solve(solver, problem("hinge", "l2", 1e-3), data, tol=1e-10)
+    by_multiplier = support(found.w, found.b, data, found.details["dual"])
+    by_margin = support(found.w, found.b, data)
+    assert np.flatnonzero(by_multiplier).tolist() == np.flatnonzero(by_margin).tolist() == [2, 3]
+    np.testing.assert_allclose(margins(found.w, found.b, data)[:, 0], [0, 2, 1, 1, 3], atol=1e-6)
 
 
 # -- limits ------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ DRAW = 0.03
 STIFFEST = 0.1  # rho beyond which multipliers, which add up to 1 at most, could hardly move b at all
 ENOUGH = 0.8  # of the gap asked for: what is summed up on the way is a little more than the gap
 FIRST = 0.1  # gap of the first round, of the objective at zero weights
-SHRINK = 0.1  # how much smaller the gap of the next round should be
+SHRINK = 0.03  # how much smaller the gap of the next round should be
 ROUNDING = 1e-15  # of the largest entry: a round that changes no more has nothing left to change
 
 
@@ -109,10 +109,11 @@ class _Machine:
         goal = self.progress.tolerance(k)
         enough, smallest = FIRST * self.progress.objective[k], np.inf
         w, centre, balance, random = np.zeros(self.blocks.n_columns), 0.0, 0.0, 1
+        high, low = np.inf, -np.inf
         best = w.copy(), 0.0
         for _ in self.budget.iterations():
             before = w.copy(), a.copy()
-            balance, random = core.descend_margins(
+            balance, high, low, random = core.descend_margins(
                 X=self.rows,
                 vectors=self.vectors,
                 w=w,
@@ -121,6 +122,8 @@ class _Machine:
                 rho=self.rho,
                 balance=balance,
                 centre=centre,
+                high=high,
+                low=low,
                 random=random,
                 enough=enough,
                 passes=PASSES,
@@ -132,7 +135,8 @@ class _Machine:
             if gap < smallest:
                 best, smallest = (w.copy(), b), gap
                 np.divide(-a * y, self.q, out=self.dual[:, k], where=self.q > 0)
-            if gap <= goal or (_same(w, before[0]) and _same(a, before[1])):
+            settled = abs(b - centre) <= ROUNDING * (1.0 + abs(b))
+            if gap <= goal or (settled and _same(w, before[0]) and _same(a, before[1])):
                 break
             centre = b
             enough = min(enough, max(SHRINK * gap, ENOUGH * goal))

@@ -254,16 +254,16 @@ class Terms:
 
 def _minimise(terms: Terms, progress: Progress) -> tuple[Array, Array]:
     """Return theta and the dual point of one target."""
-    theta, a = np.zeros(terms.d + 1), terms.a
+    theta, a, path = np.zeros(terms.d + 1), terms.a, None
     try:
         path = _Path(terms)
-        theta = path.theta
         converged = _follow(path, progress)
         theta = path.best
         if converged:
             theta, a = crossover(terms, theta, max(path.gap, _goal(path, progress)))
     except Interrupted:
         progress.budget.exhausted()  # which notes why
+        theta = theta if path is None else path.best
     q = np.maximum(terms.high, -terms.low)[: terms.n]
     return theta, np.divide(-a[: terms.n], q, out=np.zeros(terms.n), where=q > 0)
 
