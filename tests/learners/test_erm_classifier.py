@@ -12,6 +12,11 @@ from sixfold.solvers.base import Solution
 SMOOTH = ("logistic", "squared", "squared_hinge", "softmax")
 
 
+def after_one(record):
+    """Stop a fit after its first iteration."""
+    return record.iteration == 1
+
+
 def table(classes=3, rows=60, seed=2):
     random = np.random.default_rng(seed)
     X = random.normal(size=(rows, 2)) * [1.0, 3.0] + [0.5, -2.0]
@@ -179,7 +184,7 @@ def test_scores_of_no_size_do_not_make_probabilities_of_nothing():
         ({"solver": "gd", "max_iter": 50}, {"tol": 0.5}),
         ({"solver": "gd"}, {"max_iter": 4}),
         ({"solver": "gd"}, {"time_limit": 1e-9}),
-        ({"solver": "gd"}, {"callbacks": [lambda record: record.iteration == 1]}),
+        ({"solver": "gd"}, {"callbacks": [after_one]}),
         ({"solver": "sgd"}, {"learning_rate": "constant"}),
         ({"solver": "sgd"}, {"eta0": 1e-4}),
         ({"solver": "sgd", "learning_rate": "decay"}, {"decay": 5.0}),
@@ -189,7 +194,7 @@ def test_scores_of_no_size_do_not_make_probabilities_of_nothing():
         ({"solver": "sgd"}, {"random_state": 7}),
         ({"solver": "minibatch"}, {"batch_size": 3}),
     ],
-    ids=lambda part: str(list(part.items())),
+    ids=lambda part: ",".join(part),
 )
 @pytest.mark.filterwarnings("ignore::sixfold.errors.StoppedEarly")
 def test_every_parameter_changes_something(base, change):

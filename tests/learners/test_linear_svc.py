@@ -10,6 +10,11 @@ from sixfold import LinearSVC
 from sixfold.errors import IncompatibleError
 
 
+def after_one(record):
+    """Stop a fit after its first iteration."""
+    return record.iteration == 1
+
+
 def overlapping(classes=2, rows=80, seed=1):
     random = np.random.default_rng(seed)
     X = random.normal(loc=[0.0, 1.0, -2.0], size=(rows, 3))
@@ -170,9 +175,9 @@ def test_sparse_and_float32_tables_have_the_same_model(loss, classes):
         ({"solver": "sgd", "max_iter": 2}, {"random_state": 7}),
         ({"solver": "gd", "max_iter": 2}, {"max_iter": 3}),
         ({"solver": "gd"}, {"time_limit": 1e-9}),
-        ({}, {"callbacks": [lambda record: record.iteration == 1]}),
+        ({}, {"callbacks": [after_one]}),
     ],
-    ids=lambda part: str(list(part.items())),
+    ids=lambda part: ",".join(part),
 )
 @pytest.mark.filterwarnings("ignore::sixfold.errors.StoppedEarly")
 def test_every_parameter_changes_something(base, change):

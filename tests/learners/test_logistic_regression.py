@@ -14,6 +14,11 @@ from sixfold import LogisticRegression
 from sixfold.errors import InputError, StoppedEarly
 
 
+def after_one(record):
+    """Stop a fit after its first iteration."""
+    return record.iteration == 1
+
+
 @pytest.fixture(scope="module")
 def spector():
     """Return the grades of 32 students after a new way of teaching economics (Spector and Mazzeo 1980)."""
@@ -287,9 +292,9 @@ NO_EFFECT = {"dual": True, "intercept_scaling": 7.0, "verbose": 1}  # accepted f
         ({"solver": "sgd", "max_iter": 2}, {"random_state": 7}),
         ({"solver": "gd", "max_iter": 2}, {"max_iter": 3}),
         ({"solver": "gd"}, {"time_limit": 1e-9}),
-        ({}, {"callbacks": [lambda record: record.iteration == 1]}),
+        ({}, {"callbacks": [after_one]}),
     ],
-    ids=lambda part: str(list(part.items())),
+    ids=lambda part: ",".join(part),
 )
 @pytest.mark.filterwarnings("ignore::sixfold.errors.StoppedEarly")
 def test_every_parameter_changes_something(base, change):
