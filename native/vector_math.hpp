@@ -2,8 +2,8 @@
 //
 // exp(x) = 2^k exp(r) with k = round(x / log 2) and |r| <= log(2) / 2: adding 1.5 * 2^52 leaves k in the low
 // bits, where it is shifted into the exponent; log 2 is subtracted in two parts (Cody and Waite 1980), and
-// exp(r) is its Taylor polynomial of degree 13. log1p(e) = 2 atanh(e / (2 + e)) as a power series. Both are
-// within 2 units in the last place on the ranges named below.
+// exp(r) is its Taylor polynomial of degree 13. log1p(e) = 2 atanh(e / (2 + e)) as a power series. Tests hold
+// losses made of them to a relative 1e-14.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ inline double sum(Lanes a) {
   return total;
 }
 
-// e^x; 0 below -690 (1e-300), so that no product with it is a subnormal number, which are a hundred times
-// slower; beyond 708 it stays at what it is there (3e307).
+// e^x; 0 below -690 (1e-300), so that products with it are not subnormal numbers, which made the softmax pass
+// four times slower; beyond 708 it stays at what it is there (3e307).
 inline Lanes exponential(Lanes x) {
   constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52
   const auto vanishes = x < -690.0;

@@ -97,7 +97,7 @@ def newton_step(objective: LinearObjective, point: Point, h: Array, metric: Metr
     towards = metric.solve(left)
     direction, size = towards, float(np.vdot(left, towards))
     goal = size * max(
-        min(LOOSEST**2, math.sqrt(size / max(abs(point.value), 1e-300))), 0.1 / max(excess, 1.0)
+        min(LOOSEST**2, math.sqrt(size / max(abs(point.value), 1e-300))), 0.5 / max(excess, 1.0)
     )
     for _ in range(MAX_PRODUCTS):
         product = objective.product(h, direction)
