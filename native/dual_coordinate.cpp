@@ -151,13 +151,15 @@ class Descent {
     for (std::size_t at = 0; at < places_.size(); ++at) rows_in_turn_[at] = state_.order[places_[at]];
   }
 
-  void work(Index begin, Index end, Worker& worker) {
+  void work(Index begin, Index end, Worker& result) {
+    Worker worker = result;  // on this thread's own cache line while it changes with every row
     for (Index at = begin; at < end; ++at) {
       const Index i = rows_in_turn_[static_cast<std::size_t>(at)];
       if (at + 1 < end) X_.prefetch(rows_in_turn_[static_cast<std::size_t>(at + 1)]);
       if (workers_ > 1) before_[static_cast<std::size_t>(at)] = rows_.a[i];
       if (!visit(X_, rows_, state_, i, worker)) state_.order[places_[static_cast<std::size_t>(at)]] = -1;
     }
+    result = worker;
   }
 
   // Adds the steps of both workers, shortened if together they went too far: the dual never falls.
