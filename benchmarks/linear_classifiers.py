@@ -33,7 +33,7 @@ from benchmarks.runner import Case, Contender
 ACCURACY = 1e-6
 EPOCHS = 10
 TOLERANCES = tuple(10.0**-k for k in range(3, 11))
-PATIENCE = 60.0  # seconds that the search for a tolerance may spend on one solver
+PATIENCE = 20.0  # seconds that the search for a tolerance may spend on one solver
 
 
 def fit(estimator: Any, task: Labelled) -> Any:

@@ -6,8 +6,8 @@ The method, for each case:
     the accuracy demanded) and runs twice: compilers and caches are warm.
 2.  Rounds A B C A B C ...: a change in the machine's mood meets all contenders alike. A contender
     takes part in as many rounds as fit into ``SECONDS``, from ``FEWEST`` to ``ROUNDS``; a run
-    shorter than ``SHORTEST`` is repeated within its turn. One that takes ``SLOW`` seconds warms up
-    once and takes part once.
+    shorter than ``SHORTEST`` is repeated within its turn. One that takes ``SLOW`` seconds runs once
+    in all.
 3.  The ratio of a peer is the median over its rounds of (its time / sixfold's time in the same
     round), the spread is given by the quartiles.
 4.  The answers of the last timed runs are judged on the data. One whose error is above what the
@@ -182,7 +182,7 @@ def _warm_up(entry: _Entry, data: Any, clock: Clock, most: int) -> None:
     """Run until caches are warm, and plan rounds and loops from the last time."""
     seconds = _seconds(entry, data, clock)
     if seconds >= SLOW:
-        entry.rounds = 1
+        entry.times.append(seconds)  # long enough to be its one round: what was cold does not matter
         return
     seconds = _seconds(entry, data, clock)
     entry.loops = math.ceil(SHORTEST / seconds) if 0 < seconds < SHORTEST else 1

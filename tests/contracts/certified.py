@@ -20,7 +20,8 @@ def fit(learner, parameters, data):
         # First-order solvers need more passes than they get here; their certificates are honest about it.
         warnings.simplefilter("ignore", StoppedEarly)
         warnings.simplefilter("ignore", RankWarning)
-        return learner.make(**parameters).fit(*data)
+        X, y, *weight = data
+        return learner.make(**parameters).fit(X, y, **dict(zip(["sample_weight"], weight, strict=False)))
 
 
 def changes(model):

@@ -160,7 +160,8 @@ def test_predictions_are_labels_as_they_were_given(learner, labels):
     given = np.array(labels.to_pylist() if isinstance(labels, pa.Array) else labels)
     assert set(predicted.tolist()) <= set(given.tolist())
     assert model.classes_.tolist() == sorted(set(given.tolist()))
-    assert np.mean(predicted == given) > 0.5
+    if learner.name != "Perceptron":  # where no plane separates, its last one is as good as any
+        assert np.mean(predicted == given) > 0.5
     assert model.score(X, given) == np.mean(predicted == given)
 
 
@@ -234,7 +235,12 @@ def test_balanced_weights_are_the_explicit_ones(learner, labels):
     assert not np.allclose(balanced.coef_, plain.coef_, rtol=1e-3)
 
 
-@every_classifier
+# An update of the perceptron that is twice as long is not two updates.
+@pytest.mark.parametrize(
+    "learner",
+    [one for one in LEARNERS if one.task == "classification" and one.name != "Perceptron"],
+    ids=lambda learner: learner.name,
+)
 @pytest.mark.parametrize("labels", [Y, THREE], ids=["two", "three"])
 def test_weights_of_classes_and_rows_are_repetitions(learner, labels):
     times = RNG.integers(0, 4, size=30)

@@ -14,6 +14,14 @@ ESTIMATORS = [
 ]
 
 
+# What a learner does not promise, each with its reason.
+TWICE = "an update that is twice as long is not two updates"
+EXCUSED = {
+    ("Perceptron", "check_sample_weight_equivalence_on_dense_data"): TWICE,
+    ("Perceptron", "check_sample_weight_equivalence_on_sparse_data"): TWICE,
+}
+
+
 def name(value):
     """Return the check's name with its options, or the estimator with its parameters on one line."""
     if not hasattr(value, "func"):
@@ -27,7 +35,12 @@ def name(value):
 @pytest.mark.filterwarnings("ignore::sixfold.errors.RankWarning")
 @pytest.mark.parametrize(
     ("estimator", "check"),
-    [pair for estimator in ESTIMATORS for pair in estimator_checks_generator(estimator)],
+    [
+        (one, check)
+        for estimator in ESTIMATORS
+        for one, check in estimator_checks_generator(estimator)
+        if (type(one).__name__, check.func.__name__) not in EXCUSED
+    ],
     ids=name,
 )
 def test_scikit_learns_checks_pass(estimator, check):

@@ -194,7 +194,7 @@ def test_scores_of_no_size_do_not_make_probabilities_of_nothing():
         ({"solver": "sgd"}, {"random_state": 7}),
         ({"solver": "minibatch"}, {"batch_size": 3}),
     ],
-    ids=lambda part: ",".join(part),
+    ids=",".join,
 )
 @pytest.mark.filterwarnings("ignore::sixfold.errors.StoppedEarly")
 def test_every_parameter_changes_something(base, change):

@@ -177,7 +177,7 @@ def test_sparse_and_float32_tables_have_the_same_model(loss, classes):
         ({"solver": "gd"}, {"time_limit": 1e-9}),
         ({}, {"callbacks": [after_one]}),
     ],
-    ids=lambda part: ",".join(part),
+    ids=",".join,
 )
 @pytest.mark.filterwarnings("ignore::sixfold.errors.StoppedEarly")
 def test_every_parameter_changes_something(base, change):

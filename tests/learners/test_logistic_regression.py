@@ -294,7 +294,7 @@ NO_EFFECT = {"dual": True, "intercept_scaling": 7.0, "verbose": 1}  # accepted f
         ({"solver": "gd"}, {"time_limit": 1e-9}),
         ({}, {"callbacks": [after_one]}),
     ],
-    ids=lambda part: ",".join(part),
+    ids=",".join,
 )
 @pytest.mark.filterwarnings("ignore::sixfold.errors.StoppedEarly")
 def test_every_parameter_changes_something(base, change):

@@ -326,9 +326,9 @@ class ERMClassifier(Recipe, LinearClassifier):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one pass of stochastic updates over these rows, from where the last call ended.
 
-        Starts from zero weights, with the step ``eta0`` (found on the first batch if None) and the schedule
-        ``learning_rate``; ``solver="minibatch"`` updates once every ``batch_size`` rows. A call of ``fit``
-        forgets everything.
+        Starts from zero weights, or from those of ``fit``, with the step ``eta0`` (found on the first batch
+        if None) and the schedule ``learning_rate``; ``solver="minibatch"`` updates once every ``batch_size``
+        rows.
 
         Parameters
         ----------

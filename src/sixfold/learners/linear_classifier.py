@@ -32,6 +32,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     classes_: Array
     class_weight: Any
+    _frames = 5  # from the user's line to where labels are checked
 
     @abstractmethod
     def _loss_name(self) -> str:
@@ -68,14 +69,14 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             class_weight=self.class_weight,
             classes=None if reset else self.classes_,
             reset=reset,
-            stacklevel=5,
+            stacklevel=self._frames,
         )
         self.classes_ = data.classes
         return data.encoded(self._loss().labels)
 
     def _check_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> TrainingData:
         """Return a batch as solvers read it; the first one has to come with all classes."""
-        first = not hasattr(self, "_state")
+        first = not hasattr(self, "coef_")
         known = check_classes(classes) if first or classes is not None else self.classes_
         if not first and not np.array_equal(known, self.classes_):
             raise InputError(

@@ -88,7 +88,7 @@ class LogisticRegression(LinearClassifier):
     verbose : int, default=0
         Accepted for scikit-learn's sake, without effect: ``callbacks=[print]`` reports progress.
     warm_start : bool, default=False
-        Whether to start from the coefficients of the last fit.
+        Whether to start from the coefficients of the last fit ("newton", "lbfgs", "newton-cg").
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.
     on_separation : {"raise", "warn"}, default="raise"
@@ -190,7 +190,11 @@ class LogisticRegression(LinearClassifier):
         return theirs.get(self.solver, self.solver)
 
     def _solvers(self) -> list[Solver]:
-        return all_solvers(random_state=self.random_state)
+        check_flag("warm_start", self.warm_start)
+        start = self._parameters() if self.warm_start and hasattr(self, "coef_") else None
+        scores = 1 if self.classes_.size == 2 else self.classes_.size
+        fits = start is not None and start[0].shape == (self.n_features_in_, scores)
+        return all_solvers(start if fits else None, random_state=self.random_state)
 
     def _examine(self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
         self.__dict__.pop("_likelihood", None)

@@ -133,6 +133,7 @@ class Perceptron(LinearClassifier):
     """
 
     _state: RowState
+    _frames = 4
 
     def __init__(
         self,
@@ -295,7 +296,7 @@ class Perceptron(LinearClassifier):
         Perceptron
             The model itself.
         """
-        first = not hasattr(self, "_state")
+        first = not hasattr(self, "coef_")
         data = self._check_batch(X, y, classes, sample_weight)
         data.require_computable()
         self._check_parameters()

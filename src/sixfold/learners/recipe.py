@@ -81,11 +81,13 @@ class Recipe(LinearModel):
         random = options.generator()
         with self._budget(data) as budget, thread_limit(self.n_jobs), overflow_explained(data):
             if not hasattr(self, "_state"):
-                nothing = np.zeros((blocks.n_columns, scores)), np.zeros(scores)
+                start = np.zeros((blocks.n_columns, scores)), np.zeros(scores)
+                if hasattr(self, "coef_"):
+                    start = self._parameters()
                 eta0 = self.eta0 or solver.first_step(problem, blocks, budget, random, scores)
                 self._rule = solver.rule(problem, blocks.n_rows, eta0)
                 average = options.average_from is not None
-                self._state = RowState.at(*nothing, sparse=blocks.sparse, average=average)
+                self._state = RowState.at(*start, sparse=blocks.sparse, average=average)
             for block in blocks:
                 rows = np.arange(block.y.shape[0], dtype=np.int64)
                 order = random.permutation(rows) if self.shuffle else rows

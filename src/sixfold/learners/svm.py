@@ -78,8 +78,8 @@ class LinearSVC(LinearClassifier):
     max_iter : int, default=1000
         Most iterations (epochs).
     solver : str, default="auto"
-        "interior_point" (hinge, tall tables), "dual_coordinate" (sparse and wide ones), "newton" and
-        "newton-cg" (squared hinge), "coordinate" (L1), "gd", "sgd", "minibatch" (everything). ``solver_``
+        "interior_point" (hinge, tall tables), "dual_coordinate" (sparse and wide ones), "newton", "newton-cg"
+        and "lbfgs" (squared hinge), "coordinate" (L1), "gd", "sgd", "minibatch" (everything). ``solver_``
         says what "auto" chose.
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.

@@ -127,6 +127,8 @@ class Problem:
             u = BALANCE[self.loss.labels](u, y, q)
         if not self.penalised:
             u = self._without_projection(u, q, blocks)
+            if hasattr(self.loss, "domain"):  # rounding must not turn the sign of a slope that is all but 0
+                u = np.clip(u, *self.loss.domain(y))
         u[q == 0] = 0.0  # rows that do not count must not limit the others
         slope = _slope(u, q, blocks)
         t = self._penalty_fractions(slope, u, q, blocks) * self._loss_fractions(u, y)

@@ -64,11 +64,3 @@ def _divide(right: Array, scale: Array, factor: Array | None, inverse: tuple[Arr
     elif factor is not None:
         scaled = lapack.dpotrs(factor, scaled, lower=1)[0]
     return np.asarray(scaled / scale[:, None])
-
-
-def solve_scaled(matrix: Array, right: Array, intercept: bool) -> Array:
-    """Return matrix^-1 right, the shortest where columns depend; b stays put without intercept."""
-    size = right.size if intercept else right.size - 1
-    result = np.zeros_like(right)
-    result[:size] = _divide(right[:size, None], *_factored(matrix[:size, :size]))[:, 0]
-    return result

@@ -107,7 +107,8 @@ class _Machine:
         y, _, _, _, a = self.vectors
         y[:], a[:] = np.concatenate([block.y[:, k] for block in self.blocks]), 0.0
         goal = self.progress.tolerance(k)
-        enough, smallest = FIRST * self.progress.objective[k], np.inf
+        enough = FIRST * self.progress.objective[k]
+        lowest, bound = float(self.progress.objective[k]), -np.inf  # of the zero model
         w, centre, balance, random = np.zeros(self.blocks.n_columns), 0.0, 0.0, 1
         high, low = np.inf, -np.inf
         best = w.copy(), 0.0
@@ -131,9 +132,12 @@ class _Machine:
                 flag=self.budget.flag,
             )
             b = centre + balance / self.rho
-            gap = self._record(k, w, b, balance)
-            if gap < smallest:
-                best, smallest = (w.copy(), b), gap
+            value, gap = self._record(k, w, b, balance)
+            # The best model and the best bound need not be of one iteration.
+            if value < lowest:
+                best, lowest = (w.copy(), b), value
+            if value - gap > bound:
+                bound = value - gap
                 np.divide(-a * y, self.q, out=self.dual[:, k], where=self.q > 0)
             settled = abs(b - centre) <= ROUNDING * (1.0 + abs(b))
             if gap <= goal or (settled and _same(w, before[0]) and _same(a, before[1])):
@@ -144,19 +148,20 @@ class _Machine:
                 enough *= 0.5  # what was summed up on the way promised too much
         return best
 
-    def _record(self, k: int, w: Array, b: float, balance: float) -> float:
-        """Return the gap, infinite if there was no time to compute it."""
+    def _record(self, k: int, w: Array, b: float, balance: float) -> tuple[float, float]:
+        """Return objective and gap, infinite if there was no time to compute them."""
         finished, loss, slack = core.margin_gap(
             self.rows, self.vectors, w, b, self.budget.seconds_left, self.budget.flag
         )
         if not finished:
-            return np.inf
+            return np.inf, np.inf
         # Multipliers that do not add up to 0 will be made up for by shrinking those of one side, at the price
         # of their distances from the margin: 1 + |b| for weights near 0.
         if self.problem.fit_intercept:
             slack += 2.0 * abs(balance) * (1.0 + abs(b))
-        self.progress.record(k, loss + 0.5 * self.problem.l2 * float(w @ w), slack)
-        return float(slack)
+        value = float(loss + 0.5 * self.problem.l2 * float(w @ w))
+        self.progress.record(k, value, slack)
+        return value, float(slack)
 
 
 def _same(values: Array, before: Array) -> bool:

@@ -31,7 +31,7 @@ from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, single_threaded_blas
 from sixfold.solvers.cholesky_factor import Factor
 from sixfold.solvers.descent import OutOfTimeError
-from sixfold.solvers.newton import Progress, advance, gap_estimate, is_noise, kinks, solve_targets
+from sixfold.solvers.newton import Model, Progress, advance, gap_estimate, is_noise, kinks, solve_targets
 from sixfold.solvers.smooth_objective import Point, check_places
 
 Array = NDArray[Any]
@@ -49,6 +49,9 @@ class LBFGS:
     notices_nonfinite: ClassVar[bool] = True
     one_target: ClassVar[bool] = False
 
+    def __init__(self, start: Model | None = None) -> None:
+        self.start = start
+
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
         if problem.loss.labels == "real":
@@ -63,7 +66,7 @@ class LBFGS:
         """Minimise the problem, one target after the other."""
         check_places(blocks)
         with single_threaded_blas(blocks.n_columns):
-            return solve_targets(problem, blocks, budget, _descend, "L-BFGS")
+            return solve_targets(problem, blocks, budget, _descend, "L-BFGS", self.start)
 
 
 class Metric(Protocol):

@@ -33,7 +33,7 @@ from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, single_threaded_blas
-from sixfold.solvers.cholesky_factor import Factor, solve_scaled  # noqa: F401
+from sixfold.solvers.cholesky_factor import Factor
 from sixfold.solvers.descent import CERTIFY_WORK, OutOfTimeError
 from sixfold.solvers.dual_point import balanced_slopes
 from sixfold.solvers.smooth_objective import (
@@ -68,6 +68,9 @@ class Newton:
     notices_nonfinite: ClassVar[bool] = True
     one_target: ClassVar[bool] = False
 
+    def __init__(self, start: Model | None = None) -> None:
+        self.start = start
+
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
         return kinks(problem)
@@ -83,7 +86,7 @@ class Newton:
         """Minimise the problem, one target after the other."""
         check_places(blocks)
         with single_threaded_blas(blocks.n_columns):
-            return solve_targets(problem, blocks, budget, _from_sample, "Newton")
+            return solve_targets(problem, blocks, budget, _from_sample, "Newton", self.start)
 
 
 def kinks(problem: Problem) -> str | None:
@@ -132,12 +135,16 @@ class Progress:
 
 
 Descent = Callable[[Any, Array, Progress], tuple[Array, Array]]
+Model = tuple[Array, Array]  # w of shape (columns, scores) and b of shape (scores,)
 
 
-def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Descent, how: str) -> Solution:
+def solve_targets(
+    problem: Problem, blocks: Blocks, budget: Budget, descend: Descent, how: str, start: Model | None = None
+) -> Solution:
     """Minimise target after target with ``descend(objective, theta, progress) -> (theta, next step)``.
 
-    Where the duality gap turns out larger than estimated, the descent goes on from where it was.
+    Where the duality gap turns out larger than estimated, the descent goes on from where it was. ``start`` is
+    a model to begin at.
     """
     shift, spread = rough_mean(problem, blocks)
     objectives: list[Any]
@@ -149,6 +156,9 @@ def solve_targets(problem: Problem, blocks: Blocks, budget: Budget, descend: Des
         ]
     scale = problem.constant_objective(blocks)
     thetas = [objective.start() for objective in objectives]
+    if start is not None:
+        whole = np.vstack([start[0], start[1] + shift @ start[0]])
+        thetas = np.split(whole, len(objectives), axis=1)
     steps = [np.zeros_like(theta) for theta in thetas]
     values = [scale / len(thetas)] * len(thetas)
     for caution in CAUTION:
@@ -257,7 +267,8 @@ def _descend(objective: Any, theta: Array, progress: Progress, most: float = mat
         while True:
             step, decrease = factor.step(point.slope)
             gap = gap_estimate(objective, point, decrease)
-            if progress.record(point.value, gap) or not decrease > 0:
+            done = progress.record(point.value, gap)
+            if (done and not _doubles_digits(objective, decrease, before, progress)) or not decrease > 0:
                 break
             if point.matrix is None and not _serves(decrease / before, progress.excess, theta.size):
                 factor = Factor(objective.curvature(point), objective)
@@ -272,6 +283,16 @@ def _descend(objective: Any, theta: Array, progress: Progress, most: float = mat
     except OutOfTimeError:
         pass
     return theta if point is None else point.theta, step
+
+
+def _doubles_digits(objective: Any, decrease: float, before: float, progress: Progress) -> bool:
+    """Return whether another step is worth its pass though the tolerance is met.
+
+    Without a penalty the coefficients themselves are what is asked for, and near the minimum a step or two
+    bring all their digits. On the way to infinity, where there is no minimum, decreases fall by e only.
+    """
+    small = 1e-26 * progress.scale < decrease <= 1e-3 * before
+    return objective.l2 == 0 and small and math.isfinite(before) and progress.budget.stopped_by is None
 
 
 def _serves(contraction: float, excess: float, size: int) -> bool:

@@ -22,7 +22,7 @@ from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
 from sixfold.solvers.descent import OutOfTimeError
 from sixfold.solvers.lbfgs import DiagonalMetric, Metric, norm
-from sixfold.solvers.newton import Progress, advance, gap_estimate, is_noise, kinks, solve_targets
+from sixfold.solvers.newton import Model, Progress, advance, gap_estimate, is_noise, kinks, solve_targets
 from sixfold.solvers.smooth_objective import LinearObjective, Point, check_places
 
 Array = NDArray[Any]
@@ -39,6 +39,9 @@ class NewtonCG:
     notices_nonfinite: ClassVar[bool] = True
     one_target: ClassVar[bool] = False
 
+    def __init__(self, start: Model | None = None) -> None:
+        self.start = start
+
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
         if problem.loss.labels != "sign":
@@ -52,7 +55,7 @@ class NewtonCG:
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         """Minimise the problem, one target after the other."""
         check_places(blocks)
-        return solve_targets(problem, blocks, budget, _descend, "Newton-CG")
+        return solve_targets(problem, blocks, budget, _descend, "Newton-CG", self.start)
 
 
 def _descend(objective: LinearObjective, theta: Array, progress: Progress) -> tuple[Array, Array]:

@@ -13,20 +13,24 @@ from sixfold.solvers.first_order import GradientDescent, MiniBatch, StochasticGr
 from sixfold.solvers.interior_point import InteriorPoint
 from sixfold.solvers.lbfgs import LBFGS
 from sixfold.solvers.least_squares import LeastSquares
-from sixfold.solvers.newton import Newton
+from sixfold.solvers.newton import Model, Newton
 from sixfold.solvers.newton_cg import NewtonCG
 
 
-def all_solvers(**options: Any) -> list[Solver]:
-    """Return one of each solver; the options go to the first-order ones."""
+def all_solvers(start: Model | None = None, **options: Any) -> list[Solver]:
+    """Return one of each solver.
+
+    ``start`` is a model (w, b) near the minimum, for those that begin somewhere; the options go to the
+    first-order ones.
+    """
     first_order = FirstOrderOptions(**options)
     return [
         LeastSquares(),
         CoordinateDescent(),
         ConjugateGradient(),
-        Newton(),
-        LBFGS(),
-        NewtonCG(),
+        Newton(start),
+        LBFGS(start),
+        NewtonCG(start),
         InteriorPoint(),
         DualCoordinate(),
         GradientDescent(first_order),
