@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from sixfold import ERMClassifier, LinearSVC, LogisticRegression, Perceptron
 from sixfold.data.examples import load_example
+from sixfold.errors import StoppedEarly
 from sixfold.risk.losses import LOSSES
 
 HERE = Path(__file__).parent
@@ -69,7 +71,9 @@ def logistic_regression() -> None:
     )
     example = load_example("breast cancer")
     for solver, colour in (("newton", BLUE), ("lbfgs", GREEN), ("gd", ORANGE)):
-        fitted = LogisticRegression(solver=solver, max_iter=20_000).fit(example.X, example.y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StoppedEarly)  # steps along gradients need more than these
+            fitted = LogisticRegression(solver=solver, max_iter=500).fit(example.X, example.y)
         gap = [max(record.gap / fitted.certificate_.scale, 1e-12) for record in fitted.history_]
         right.loglog(np.arange(1, len(gap) + 1), gap, color=colour, label=solver)
     right.axhline(1e-6, color=GREY, linewidth=0.8, linestyle=":")
@@ -134,7 +138,7 @@ def losses() -> None:
         model = ERMClassifier(name, alpha=1e-3).fit(X, y)
         line(right, model.coef_[0], model.intercept_[0], color=colour, label=name)
     right.set_title("One far row pulls the squared loss")
-    right.legend(frameon=False, loc="lower right")
+    right.legend(frameon=False, loc="center right")
     save(figure, "losses")
 
 

@@ -303,26 +303,6 @@ class ERMClassifier(Recipe, LinearClassifier):
     def _loss_name(self) -> str:
         return self.loss
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-            The columns to predict from.
-        y : array of shape (n_samples,)
-            The label of each row: text, whole numbers or booleans.
-        sample_weight : array of shape (n_samples,), default=None
-            How much each row counts.
-
-        Returns
-        -------
-        ERMClassifier
-            The fitted model itself.
-        """
-        self.__dict__.pop("_state", None)
-        return super().fit(X, y, sample_weight)
-
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one pass of stochastic updates over these rows, from where the last call ended.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData
 from sixfold.errors import check_flag, check_number
@@ -69,6 +70,10 @@ class Recipe(LinearModel):
 
     def _solvers(self) -> list[Solver]:
         return all_solvers(**self._options())
+
+    def _examine(self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+        self.__dict__.pop("_state", None)  # batches go on from this fit
+        return solution
 
     def _learn_batch(self, data: TrainingData, scores: int) -> None:
         """Make one pass over the rows, from where the last batch ended."""

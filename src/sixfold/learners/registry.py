@@ -72,7 +72,7 @@ LEARNERS: tuple[Learner, ...] = (
         "classification",
         (
             Demonstration("signed labels", "setosa"),
-            Demonstration("averaged", "setosa", {"average": True}),
+            Demonstration("binary labels", "setosa", {"form": "binary"}),
         ),
     ),
     Learner(

@@ -127,8 +127,7 @@ class Problem:
             u = BALANCE[self.loss.labels](u, y, q)
         if not self.penalised:
             u = self._without_projection(u, q, blocks)
-            if hasattr(self.loss, "domain"):  # rounding must not turn the sign of a slope that is all but 0
-                u = np.clip(u, *self.loss.domain(y))
+            u = self._on_its_side(u, y)
         u[q == 0] = 0.0  # rows that do not count must not limit the others
         slope = _slope(u, q, blocks)
         t = self._penalty_fractions(slope, u, q, blocks) * self._loss_fractions(u, y)
@@ -209,6 +208,13 @@ class Problem:
             beta = solve(self._forbidden(_slope(u, q, blocks)))
             u = u - _all_scores(beta, -mean @ beta, blocks)
         return u
+
+    def _on_its_side(self, u: Array, y: Array) -> Array:
+        """Return u without the signs that rounding gave to slopes that must not have them."""
+        if not hasattr(self.loss, "domain"):
+            return u
+        low, high = self.loss.domain(y)
+        return np.where(((low == 0) & (u < 0)) | ((high == 0) & (u > 0)), 0.0, u)
 
     def _penalty_fractions(self, slope: Array, u: Array, q: Array, blocks: Blocks) -> Array:
         """Return for each score the largest t <= 1 with a finite penalty conjugate at t u."""

@@ -23,13 +23,13 @@ class Factor:
     def __init__(self, matrix: Array, objective: Any) -> None:
         self.size, self.free = matrix.shape[0], np.flatnonzero(~objective.fixed(matrix))
         part = matrix[np.ix_(self.free, self.free)] if self.free.size < self.size else matrix
-        self.scale, self.factor, self.inverse = _factored(part)
+        self.scale, self.factor, self.inverse = factored(part)
 
     def solve(self, right: Array) -> Array:
         """Return the matrix's inverse, or pseudo-inverse, times every column of right."""
         columns = right.reshape(self.size, -1)
         result = np.zeros(columns.shape)
-        result[self.free] = _divide(columns[self.free], self.scale, self.factor, self.inverse)
+        result[self.free] = divide(columns[self.free], self.scale, self.factor, self.inverse)
         return result.reshape(right.shape)
 
     def step(self, slope: Array) -> tuple[Array, float]:
@@ -38,7 +38,8 @@ class Factor:
         return delta, -float(np.vdot(slope, delta))
 
 
-def _factored(matrix: Array) -> tuple[Array, Array | None, tuple[Array, Array] | None]:
+def factored(matrix: Array) -> tuple[Array, Array | None, tuple[Array, Array] | None]:
+    """Return scale, Cholesky's factor or None, and the eigenvectors and values there are instead."""
     size = matrix.shape[0]
     if not np.isfinite(matrix).all():
         raise FloatingPointError("the second derivatives are not finite")
@@ -56,7 +57,8 @@ def _factored(matrix: Array) -> tuple[Array, Array | None, tuple[Array, Array] |
     return scale, None, (vectors[:, kept], values[kept])
 
 
-def _divide(right: Array, scale: Array, factor: Array | None, inverse: tuple[Array, Array] | None) -> Array:
+def divide(right: Array, scale: Array, factor: Array | None, inverse: tuple[Array, Array] | None) -> Array:
+    """Return the matrix's inverse, or pseudo-inverse, times every column of right."""
     scaled = right / scale[:, None]
     if inverse is not None:
         vectors, values = inverse

@@ -28,6 +28,7 @@ large mean would otherwise use up the digits of the matrix.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,8 +41,9 @@ from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem, shares
 from sixfold.solvers.base import Solution, single_threaded_blas
 from sixfold.solvers.cholesky import scaled_cholesky
+from sixfold.solvers.cholesky_factor import divide, factored
 from sixfold.solvers.crossover import crossover
-from sixfold.solvers.moments import SHIFT_ROWS, weighted_gram
+from sixfold.solvers.moments import rough_mean, weighted_gram
 from sixfold.solvers.progress import Progress
 
 Array = NDArray[Any]
@@ -105,7 +107,7 @@ class Terms:
         self.n, self.d = blocks.n_rows, blocks.n_columns
         self.penalties = self.d if problem.l1 > 0 else 0
         self.shrink = np.append(np.full(self.d, problem.l2), 0.0)  # l2 D
-        self.shift = self._rough_mean()
+        self.shift = rough_mean(blocks) if problem.fit_intercept and not blocks.sparse else np.zeros(self.d)
         self.parts = [(block.start, self._rows(block.X)) for block in blocks]
         if self.penalties:
             one = sp.eye_array(self.d, format="csr")
@@ -214,16 +216,6 @@ class Terms:
     def _each_block(self) -> list[tuple[Block, slice]]:
         return [(block, slice(block.start, block.start + block.y.shape[0])) for block in self.blocks]
 
-    def _rough_mean(self) -> Array:
-        if self.blocks.sparse or not self.problem.fit_intercept:
-            return np.zeros(self.d)
-        block = next(iter(self.blocks))
-        rows = np.arange(block.X.shape[0]) if block.weight is None else np.flatnonzero(block.weight)
-        if rows.size == 0:
-            return np.zeros(self.d)
-        some = block.X[rows[:: max(rows.size // SHIFT_ROWS, 1)]]
-        return np.ascontiguousarray(some.mean(axis=0, dtype=np.float64))
-
     def _rows(self, X: Any) -> Any:
         constant = float(self.problem.fit_intercept)
         if not self.blocks.sparse:
@@ -259,7 +251,8 @@ def _minimise(terms: Terms, progress: Progress) -> tuple[Array, Array]:
         path = _Path(terms)
         converged = _follow(path, progress)
         theta = path.best
-        if converged:
+        # Least absolute deviations need not be unique: the end of the path is, a vertex would be chance.
+        if converged and terms.problem.loss.name != "absolute":
             theta, a = crossover(terms, theta, max(path.gap, _goal(path, progress)))
     except Interrupted:
         progress.budget.exhausted()  # which notes why
@@ -305,7 +298,8 @@ class _Path:
         q = 0.5 * (terms.high - terms.low)
         terms.weight[:] = q
         matrix, right = terms.matrix()
-        theta = scaled_cholesky(matrix)(right)
+        self.parts = factored(matrix)
+        theta = divide(right[:, None], *self.parts)[:, 0]
         t = terms.targets()
         residual = t - terms.scores(theta)
         means = [float(q @ np.abs(part)) / float(q.sum()) for part in (residual, t)]
@@ -324,7 +318,7 @@ class _Path:
         """Take Mehrotra's step."""
         terms, theta = self.terms, self.theta
         matrix, right = terms.matrix()
-        solve = scaled_cholesky(matrix)
+        solve = self._solver(matrix)
         found, sums = terms.predict(solve(right + self.slope - matrix @ theta))
         primal, dual = 1.0 / found[0], 1.0 / max(found[1], 1.0)
         reached = self.products + primal * found[2] + dual * found[3] + primal * dual * found[4]
@@ -339,6 +333,14 @@ class _Path:
         self.slope = slope + dual * (terms.shrink * (theta + step) - slope)
         self.theta = theta + primal * step
         self._note(terms.take(primal, dual))
+
+    def _solver(self, matrix: Array) -> Callable[[Array], Array]:
+        """Return right -> matrix^-1 right, without what dependent columns leave open."""
+        solve, (scale, _, inverse) = scaled_cholesky(matrix), self.parts
+        if inverse is None:
+            return solve
+        vectors = inverse[0]
+        return lambda right: vectors @ (vectors.T @ (scale * solve(right))) / scale
 
     def refresh(self) -> None:
         """Compute residuals and slope anew, without the rounding errors of all steps."""

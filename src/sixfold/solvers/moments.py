@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold._native import core
-from sixfold.data.blocks import Block
+from sixfold.data.blocks import Block, Blocks
 
 Array = NDArray[Any]
 
 # Rows whose mean is subtracted before anything is squared: enough to come within a tenth of a standard
 # deviation of the true mean, and few enough to cost nothing.
 SHIFT_ROWS = 128
+MOST_AVERAGED = 2048
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,20 @@ class Moments:
             full = full + np.outer(self.mean, self.mean)
         d = self.n_columns
         return full[:d, :d], full[:d, d:], np.diag(full)[d:]
+
+
+def rough_mean(blocks: Blocks) -> Array:
+    """Return the weighted mean of the columns, of some rows where there are many.
+
+    Of few rows all count, so that a row of weight 2 is the same as two rows.
+    """
+    every = max(blocks.n_rows // MOST_AVERAGED, 1)
+    total, mass = np.zeros(blocks.n_columns), 0.0
+    for block in blocks:
+        X = block.X[::every]
+        weight = np.ones(X.shape[0]) if block.weight is None else block.weight[::every].astype(np.float64)
+        total, mass = total + np.asarray(weight @ X), mass + float(weight.sum())
+    return total / mass if mass > 0 else total
 
 
 def block_moments(block: Block, flag: NDArray[np.int32]) -> Moments:

@@ -29,7 +29,7 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.descent import OutOfTimeError, times
-from sixfold.solvers.moments import SHIFT_ROWS
+from sixfold.solvers.moments import SHIFT_ROWS, rough_mean
 from sixfold.solvers.row_updates import LOSS_CODES
 
 Array = NDArray[Any]
@@ -291,8 +291,8 @@ def parts_of(X: Any) -> tuple[Array, ...]:
     return (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr)
 
 
-def rough_mean(problem: Problem, blocks: Blocks) -> tuple[Array, float]:
-    """Return the mean of some rows, and the root mean square of their distance from it.
+def centre_and_spread(problem: Problem, blocks: Blocks) -> tuple[Array, float]:
+    """Return the rough mean of the rows, and the root mean square distance of some of them from it.
 
     The mean is zero where columns must not be moved: without intercept, or where that would fill a sparse
     table.
@@ -303,7 +303,7 @@ def rough_mean(problem: Problem, blocks: Blocks) -> tuple[Array, float]:
     if blocks.sparse:
         return mean, math.sqrt(sum(float(np.square(part.data).sum()) for part in some) / rows)
     if problem.fit_intercept:
-        mean = sum((part.sum(axis=0, dtype=np.float64) for part in some), mean) / rows
+        mean = rough_mean(blocks)
     return mean, math.sqrt(sum(float(np.square(part - mean).sum()) for part in some) / rows)
 
 
