@@ -25,11 +25,14 @@ def fit(learner, parameters, data):
 
 
 def changes(model):
-    """Go through copies of the model with one coefficient or intercept, unless zero, changed by 1e-3."""
+    """Go through copies of the model with one coefficient or intercept, unless zero, changed by 1e-3.
+
+    An interior point leaves some 1e-9 of a coefficient that is zero.
+    """
     for name in ("coef_", "intercept_"):
         values = np.atleast_1d(getattr(model, name))
         for place in np.ndindex(values.shape):
-            if values[place] != 0.0:
+            if np.abs(values[place]) > 1e-8 * np.abs(values).max():
                 changed = values.copy()
                 changed[place] *= 1.001
                 other = copy.copy(model)  # shallow: only this attribute is set anew

@@ -27,6 +27,8 @@ class Suite:
         "package.module.Class"; theirs is replaced where it is imported from.
     modules : tuple of str
         The files of tests, below ``sklearn/``.
+    fewest : int
+        How many tests pass at least: the class was replaced, and its tests were found.
     differences : dict
         Tests ("file.py::test", with its parameters or for all of them) that do not pass, each with the reason
         in one line. Those that the installed version of scikit-learn does not have are ignored.
@@ -37,6 +39,7 @@ class Suite:
     ours: str
     theirs: str
     modules: tuple[str, ...]
+    fewest: int = 1
     differences: dict[str, str] = field(default_factory=dict)
     elsewhere: tuple[str, ...] = ()
 
