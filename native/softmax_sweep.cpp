@@ -27,7 +27,6 @@ constexpr Index kMostChunks = 64;
 constexpr Index kChunkWork = 1 << 20;            // multiplications worth a partial sum of their own
 constexpr Index kBlockBytes = 1 << 18;           // of rows that are read twice
 constexpr Index kTiles = kLanes == 8 ? 24 : 12;  // accumulators that the registers hold
-constexpr double kNoClass = -1e300;              // score of the classes that only fill up a vector
 
 // c[m] += sum_k a(m, k) b[k] for kRows rows m; a(m, k) = a[m * a_row + k * a_step].
 template <Index kRows, Index kVectors, class T>
@@ -134,23 +133,68 @@ SparseScores<T, I> read(const SparseTable<T, I>& X) {
   return {X};
 }
 
-// Turns the scores of one row into weight (p - onehot(y)) and returns weight times its loss.
-double row_softmax(double* s, Index stride, Index y, double weight) {
-  Lanes top = load(s);
-  for (Index v = kLanes; v < stride; v += kLanes) top = larger(top, load(s + v));
-  double most = top[0];
-  for (Index k = 1; k < kLanes; ++k) most = std::max(most, top[k]);
-  const double own = s[y];
-  for (Index v = 0; v < stride; v += kLanes) store(s + v, exponential(load(s + v) - most));
-  const double mine = s[y];
-  s[y] = 0.0;
-  Lanes sums{};
-  for (Index v = 0; v < stride; v += kLanes) sums += load(s + v);
+// Swaps rows and classes of kLanes rows of scores in place, a square of registers at a time.
+void turn(double* s, Index stride) {
+  for (Index v = 0; v < stride; v += kLanes) {
+    Lanes square[kLanes];
+#pragma GCC unroll 8
+    for (Index k = 0; k < kLanes; ++k) square[k] = load(s + k * stride + v);
+    transpose(square);
+#pragma GCC unroll 8
+    for (Index k = 0; k < kLanes; ++k) store(s + k * stride + v, square[k]);
+  }
+}
+
+// Turns the scores of kLanes rows into weight (p - onehot(y)), adds that to ones (kLanes numbers a class),
+// and returns weight times their losses. The rows lie side by side meanwhile: maxima and sums over the
+// classes are then sums of vectors, and only classes that exist are exponentiated. Row by row the same took
+// three times as long as both products with X.
+Lanes add_softmax(double* s, Index stride, Index classes, Lanes y, Lanes weight, double* ones) {
+  const auto of_class = [=](Index c) { return s + c % kLanes * stride + c / kLanes * kLanes; };
+  turn(s, stride);
+  Lanes most = load(s), own = most, mine{}, others{};
+  for (Index c = 1; c < classes; ++c) {
+    const Lanes score = load(of_class(c));
+    most = larger(most, score);
+    own = y == static_cast<double>(c) ? score : own;
+  }
+  for (Index c = 0; c < classes; ++c) {
+    const Lanes e = exponential(load(of_class(c)) - most);
+    const auto is_own = y == static_cast<double>(c);
+    mine = is_own ? e : mine;
+    const Lanes other = is_own ? Lanes{} : e;
+    others += other;
+    store(of_class(c), other);
+  }
   // p_y - 1 is minus the sum of the others, which keeps its digits when p_y is nearly 1; so does the loss.
-  const double others = sum(sums), scale = weight / (others + mine);
-  for (Index v = 0; v < stride; v += kLanes) store(s + v, scale * load(s + v));
-  s[y] = -others * scale;
-  return weight * (own == most ? std::log1p(others) : std::log(others + mine) + (most - own));
+  const Lanes scale = weight / (others + mine), own_slope = -others * scale;
+  for (Index c = 0; c < classes; ++c) {
+    const Lanes slope = y == static_cast<double>(c) ? own_slope : load(of_class(c)) * scale;
+    store(ones + c * kLanes, load(ones + c * kLanes) + slope);
+    store(of_class(c), slope);
+  }
+  turn(s, stride);
+  const Lanes rest = own == most ? others : larger(others + mine - 1.0, Lanes{});
+  return weight * (log_of_one_plus(rest) + (most - own));
+}
+
+// The softmax of a block of rows, of which the last few may not fill a vector.
+Lanes add_softmax_rows(double* s, Index stride, Index classes, Index count, const double* y,
+                       const double* weight, double* ones) {
+  Lanes value{}, one = broadcast(1.0);
+  Index i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    value += add_softmax(s + i * stride, stride, classes, load(y + i),
+                         weight == nullptr ? one : load(weight + i), ones);
+  if (i < count) {
+    Lanes some_y{}, some_weight{};
+    for (Index k = 0; i + k < count; ++k) {
+      some_y[k] = y[i + k];
+      some_weight[k] = weight == nullptr ? 1.0 : weight[i + k];
+    }
+    value += add_softmax(s + i * stride, stride, classes, some_y, some_weight, ones);
+  }
+  return value;
 }
 
 }  // namespace
@@ -164,8 +208,8 @@ bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index c
   const Index chunks =
       std::clamp<Index>(std::min(x.values() * stride / kChunkWork, x.most_chunks(stride)), 1, kMostChunks);
   const int team = static_cast<int>(std::min<Index>(threads(), chunks));
-  const Buffer padded = zeros(size), sums = zeros(chunks * size), buffers = zeros(team * step * stride);
-  std::fill_n(padded.get() + d * stride, stride, kNoClass);
+  const Index room = step * stride + stride * kLanes;  // scores of a block, and the slope of the intercepts
+  const Buffer padded = zeros(size), sums = zeros(chunks * size), buffers = zeros(team * room);
   for (Index j = 0; j < d; ++j) std::copy_n(w + j * classes, classes, padded.get() + j * stride);
   std::copy_n(b, classes, padded.get() + d * stride);
   std::vector<double> values(static_cast<std::size_t>(chunks), 0.0);
@@ -173,25 +217,26 @@ bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index c
 
 #pragma omp parallel num_threads(team)
   {
-    double* score = buffers.get() + omp_get_thread_num() * step * stride;
+    double* score = buffers.get() + omp_get_thread_num() * room;
+    double* ones = score + step * stride;
+    const double* bias = padded.get() + d * stride;
 #pragma omp for schedule(dynamic)
     for (Index chunk = 0; chunk < chunks; ++chunk) {
       double* total = sums.get() + chunk * size;
-      double* ones = total + d * stride;
+      Lanes loss{};
+      std::fill_n(ones, stride * kLanes, 0.0);
       const Index end = cut(n, chunks, chunk + 1);
       for (Index first = cut(n, chunks, chunk); first < end && !stopped; first += step) {
-        const Index count = std::min(step, end - first);
-        for (Index i = 0; i < count; ++i) std::copy_n(padded.get() + d * stride, stride, score + i * stride);
+        const Index count = std::min(step, end - first), whole = (count + kLanes - 1) / kLanes * kLanes;
+        for (Index i = 0; i < whole; ++i) std::copy_n(bias, stride, score + i * stride);
         x.scores(first, count, padded.get(), stride, score);
-        for (Index i = 0; i < count; ++i) {
-          double* row = score + i * stride;
-          values[static_cast<std::size_t>(chunk)] += row_softmax(
-              row, stride, static_cast<Index>(y[first + i]), weight == nullptr ? 1.0 : weight[first + i]);
-          for (Index v = 0; v < stride; v += kLanes) store(ones + v, load(ones + v) + load(row + v));
-        }
+        loss += add_softmax_rows(score, stride, classes, count, y + first,
+                                 weight == nullptr ? nullptr : weight + first, ones);
         x.add(first, count, score, stride, total);
         if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
       }
+      values[static_cast<std::size_t>(chunk)] = sum(loss);
+      for (Index c = 0; c < classes; ++c) total[d * stride + c] = sum(load(ones + c * kLanes));
     }
 #pragma omp for schedule(static)
     for (Index j = 0; j < d + 1; ++j) {

@@ -61,4 +61,12 @@ inline Lanes log_one_plus(Lanes e) {
   return 2.0 * z * p;
 }
 
+// log(1 + e) for any e >= 0: the power of 2 in 1 + e is split off, which keeps the digits of a small e.
+inline Lanes log_of_one_plus(Lanes e) {
+  const LanesBits bits = reinterpret_cast<LanesBits>(1.0 + e), power = (bits >> 52) - 1023;
+  const Lanes fraction = reinterpret_cast<Lanes>(bits - (power << 52)) - 1.0;
+  return __builtin_convertvector(power, Lanes) * 6.93147180559945309417e-01 +
+         log_one_plus(power == 0 ? e : fraction);
+}
+
 }  // namespace sixfold
