@@ -3,6 +3,8 @@
 //   s_i = W'x_i + b,   p_i = softmax(s_i),   value = sum_i weight_i (log sum_c exp(s_ic) - s_iy),
 //   slope = sum_i weight_i (x_i, 1) (p_i - onehot(y_i))'
 //
+// or, with probabilities moved between the classes, the terms of a duality gap.
+//
 // Both products with X are of one shape, c[m] += sum_k a(m, k) b[k] with rows b[k], c[m] of whole vectors
 // over the classes (filled up), so one kernel serves both, and X may lie either way. A block of rows stays in
 // the L2 cache between them, so X comes from memory once. Chunks depend on the size of the table alone and
@@ -145,54 +147,93 @@ void turn(double* s, Index stride) {
   }
 }
 
+// What is to be made of scores: classes padded to stride, and the two vectors of a moved probability, or
+// null.
+struct Classes {
+  Index count, stride;
+  const double* kept;
+  const double* share;
+};
+
+// Where class c of kLanes rows is after `turn`.
+double* of_class(double* s, Index stride, Index c) { return s + c % kLanes * stride + c / kLanes * kLanes; }
+
 // Turns the scores of kLanes rows into weight (p - onehot(y)), adds that to ones (kLanes numbers a class),
 // and returns weight times their losses. The rows lie side by side meanwhile: maxima and sums over the
 // classes are then sums of vectors, and only classes that exist are exponentiated. Row by row the same took
 // three times as long as both products with X.
 Lanes add_softmax(double* s, Index stride, Index classes, Lanes y, Lanes weight, double* ones) {
-  const auto of_class = [=](Index c) { return s + c % kLanes * stride + c / kLanes * kLanes; };
   turn(s, stride);
   Lanes most = load(s), own = most, mine{}, others{};
   for (Index c = 1; c < classes; ++c) {
-    const Lanes score = load(of_class(c));
+    const Lanes score = load(of_class(s, stride, c));
     most = larger(most, score);
     own = y == static_cast<double>(c) ? score : own;
   }
   for (Index c = 0; c < classes; ++c) {
-    const Lanes e = exponential(load(of_class(c)) - most);
+    const Lanes e = exponential(load(of_class(s, stride, c)) - most);
     const auto is_own = y == static_cast<double>(c);
     mine = is_own ? e : mine;
     const Lanes other = is_own ? Lanes{} : e;
     others += other;
-    store(of_class(c), other);
+    store(of_class(s, stride, c), other);
   }
   // p_y - 1 is minus the sum of the others, which keeps its digits when p_y is nearly 1; so does the loss.
   const Lanes scale = weight / (others + mine), own_slope = -others * scale;
   for (Index c = 0; c < classes; ++c) {
-    const Lanes slope = y == static_cast<double>(c) ? own_slope : load(of_class(c)) * scale;
+    const Lanes slope = y == static_cast<double>(c) ? own_slope : load(of_class(s, stride, c)) * scale;
     store(ones + c * kLanes, load(ones + c * kLanes) + slope);
-    store(of_class(c), slope);
+    store(of_class(s, stride, c), slope);
   }
   turn(s, stride);
   const Lanes rest = own == most ? others : larger(others + mine - 1.0, Lanes{});
   return weight * (log_of_one_plus(rest) + (most - own));
 }
 
-// The softmax of a block of rows, of which the last few may not fill a vector.
-Lanes add_softmax_rows(double* s, Index stride, Index classes, Index count, const double* y,
-                       const double* weight, double* ones) {
-  Lanes value{}, one = broadcast(1.0);
+// The same with moved probabilities r: weight (r - onehot(y)), and weight times the divergence of r from p,
+// as a sum of terms r log(r / p) - r + p of which none is negative. p is worked out again where it is used.
+Lanes add_divergence(double* s, const Classes& of, Lanes y, Lanes weight, double* ones) {
+  const Index stride = of.stride;
+  turn(s, stride);
+  Lanes most = load(s), total{}, freed{}, divergence{};
+  for (Index c = 1; c < of.count; ++c) most = larger(most, load(of_class(s, stride, c)));
+  for (Index c = 0; c < of.count; ++c) {
+    const Lanes e = exponential(load(of_class(s, stride, c)) - most);
+    total += e;
+    freed += e * (1.0 - of.kept[c]);
+  }
+  const Lanes log_total = logarithm(total), scale = 1.0 / total;
+  freed *= scale;
+  for (Index c = 0; c < of.count; ++c) {
+    const Lanes score = load(of_class(s, stride, c)) - most, p = exponential(score) * scale;
+    const Lanes r = p * of.kept[c] + freed * of.share[c];
+    divergence += larger(r * (logarithm(r) - (score - log_total)) - r + p, Lanes{});
+    const Lanes slope = weight * (y == static_cast<double>(c) ? r - 1.0 : r);
+    store(ones + c * kLanes, load(ones + c * kLanes) + slope);
+    store(of_class(s, stride, c), slope);
+  }
+  turn(s, stride);
+  return weight * divergence;
+}
+
+// One of the two for a block of rows, of which the last few may not fill a vector.
+Lanes add_rows(double* s, const Classes& of, Index count, const double* y, const double* weight,
+               double* ones) {
+  const auto add = [&](double* rows, Lanes row_y, Lanes row_weight) {
+    return of.kept == nullptr ? add_softmax(rows, of.stride, of.count, row_y, row_weight, ones)
+                              : add_divergence(rows, of, row_y, row_weight, ones);
+  };
+  Lanes value{};
   Index i = 0;
   for (; i + kLanes <= count; i += kLanes)
-    value += add_softmax(s + i * stride, stride, classes, load(y + i),
-                         weight == nullptr ? one : load(weight + i), ones);
+    value += add(s + i * of.stride, load(y + i), weight == nullptr ? broadcast(1.0) : load(weight + i));
   if (i < count) {
     Lanes some_y{}, some_weight{};
     for (Index k = 0; i + k < count; ++k) {
       some_y[k] = y[i + k];
       some_weight[k] = weight == nullptr ? 1.0 : weight[i + k];
     }
-    value += add_softmax(s + i * stride, stride, classes, some_y, some_weight, ones);
+    value += add(s + i * of.stride, some_y, some_weight);
   }
   return value;
 }
@@ -201,10 +242,12 @@ Lanes add_softmax_rows(double* s, Index stride, Index classes, Index count, cons
 
 template <class Rows>
 bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index classes, const double* w,
-                   const double* b, double* value, double* slope, Stop& stop) {
+                   const double* b, const double* kept, const double* share, double* value, double* slope,
+                   Stop& stop) {
   const auto x = read(X);
   const Index n = x.rows(), d = x.width(), step = x.block_rows();
   const Index stride = (classes + kLanes - 1) / kLanes * kLanes, size = (d + 1) * stride;
+  const Classes of{classes, stride, kept, share};
   const Index chunks =
       std::clamp<Index>(std::min(x.values() * stride / kChunkWork, x.most_chunks(stride)), 1, kMostChunks);
   const int team = static_cast<int>(std::min<Index>(threads(), chunks));
@@ -230,8 +273,7 @@ bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index c
         const Index count = std::min(step, end - first), whole = (count + kLanes - 1) / kLanes * kLanes;
         for (Index i = 0; i < whole; ++i) std::copy_n(bias, stride, score + i * stride);
         x.scores(first, count, padded.get(), stride, score);
-        loss += add_softmax_rows(score, stride, classes, count, y + first,
-                                 weight == nullptr ? nullptr : weight + first, ones);
+        loss += add_rows(score, of, count, y + first, weight == nullptr ? nullptr : weight + first, ones);
         x.add(first, count, score, stride, total);
         if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
       }
@@ -253,16 +295,20 @@ bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index c
 }
 
 template bool softmax_sweep(const Table<double>&, const double*, const double*, Index, const double*,
-                            const double*, double*, double*, Stop&);
+                            const double*, const double*, const double*, double*, double*, Stop&);
 template bool softmax_sweep(const Table<float>&, const double*, const double*, Index, const double*,
-                            const double*, double*, double*, Stop&);
+                            const double*, const double*, const double*, double*, double*, Stop&);
 template bool softmax_sweep(const SparseTable<double, std::int32_t>&, const double*, const double*, Index,
-                            const double*, const double*, double*, double*, Stop&);
+                            const double*, const double*, const double*, const double*, double*, double*,
+                            Stop&);
 template bool softmax_sweep(const SparseTable<float, std::int32_t>&, const double*, const double*, Index,
-                            const double*, const double*, double*, double*, Stop&);
+                            const double*, const double*, const double*, const double*, double*, double*,
+                            Stop&);
 template bool softmax_sweep(const SparseTable<double, Index>&, const double*, const double*, Index,
-                            const double*, const double*, double*, double*, Stop&);
+                            const double*, const double*, const double*, const double*, double*, double*,
+                            Stop&);
 template bool softmax_sweep(const SparseTable<float, Index>&, const double*, const double*, Index,
-                            const double*, const double*, double*, double*, Stop&);
+                            const double*, const double*, const double*, const double*, double*, double*,
+                            Stop&);
 
 }  // namespace sixfold
