@@ -39,6 +39,7 @@ class SoftmaxObjective(SmoothObjective):
         super().__init__(problem, blocks, budget, shift, spread)
         self.classes = problem.n_scores(blocks) if classes is None else classes
         self.y = [np.ascontiguousarray(block.y[:, 0], dtype=np.float64) for block in blocks]
+        self._known: tuple[Array, Array, tuple[float, float]] | None = None
 
     def of_rows(self, blocks: Blocks, budget: Budget) -> SoftmaxObjective:
         """Return the same objective of other rows."""
@@ -69,17 +70,25 @@ class SoftmaxObjective(SmoothObjective):
             slope += part
         return value, slope
 
-    def objective_and_gap(self, w: Array, b: Array) -> tuple[float, float]:
+    def objective_and_gap(self, w: Array, b: Array, to_the_end: bool = True) -> tuple[float, float]:
         """Return the objective of a problem with a squared penalty, and its gap as ``Problem.gap`` does.
 
-        Two passes without anything kept a row, 4 ms instead of 40 at 20,000 x 100 with 10 classes: the first
-        finds how much probability each class has too much, the second takes that to the others. They run to
-        their end, since a stopped solve has a certificate too.
+        Two passes without anything kept a row, 8 ms instead of 40 at 20,000 x 100 with 10 classes on one
+        thread: the first finds how much probability each class has too much, the second takes that to the
+        others. The budget does not end them if they go ``to_the_end``: a stopped solve has a certificate too.
+        The last answer is kept, since the point where a descent sees that it is done is the one to certify.
         """
+        if self._known is None or not (
+            np.array_equal(w, self._known[0]) and np.array_equal(b, self._known[1])
+        ):
+            endless = {"seconds_left": np.inf, "flag": np.zeros_like(self.budget.flag)} if to_the_end else {}
+            self._known = (w, b, self._objective_and_gap(w, b, endless))
+        return self._known[2]
+
+    def _objective_and_gap(self, w: Array, b: Array, limits: dict[str, Any]) -> tuple[float, float]:
         problem, total = self.problem, self.blocks.weight_sum
         w, b = np.ascontiguousarray(w, dtype=np.float64), np.ascontiguousarray(b, dtype=np.float64)
-        endless: dict[str, Any] = {"seconds_left": np.inf, "flag": np.zeros_like(self.budget.flag)}
-        value, slope = self._sweep(w, b, **endless)
+        value, slope = self._sweep(w, b, **limits)
         value = value / total + problem.alpha * problem.penalty.value(w)
         if not np.isfinite(value):
             return value, np.inf
@@ -93,7 +102,7 @@ class SoftmaxObjective(SmoothObjective):
                 share = missing / missing.sum()
             else:
                 kept[:] = 1.0
-        divergence, slope = self._sweep(w, b, kept=kept, share=share, **endless)
+        divergence, slope = self._sweep(w, b, kept=kept, share=share, **limits)
         excess = problem.alpha * problem.penalty.fenchel_young(w, -slope[:-1] / (total * problem.alpha))
         return value, min(value, divergence / total + excess)
 
