@@ -86,22 +86,29 @@ bool run_column_squares(const Rows& x, const std::optional<Vector>& weight, cons
 template <class Rows>
 nb::tuple run_softmax_sweep(const Rows& x, Index width, const Vector& y, const std::optional<Vector>& weight,
                             const InMatrix& w, const Vector& b, OutMatrix& slope, double seconds_left,
-                            const Flag& flag) {
+                            const Flag& flag, const std::optional<Vector>& kept,
+                            const std::optional<Vector>& share) {
   const std::size_t classes = b.shape(0);
   expect(classes >= 1 && static_cast<Index>(w.shape(0)) == width && w.shape(1) == classes,
          "w must have one entry a column and class");
   expect(static_cast<Index>(slope.shape(0)) == width + 1 && slope.shape(1) == classes,
          "slope must have columns + 1 rows, one entry a class");
   expect(static_cast<Index>(y.shape(0)) == x.rows, "y must have one entry a row");
+  bool known = true;
   for (Index i = 0; i < x.rows; ++i)
-    expect(y.data()[i] >= 0.0 && y.data()[i] < static_cast<double>(classes), "y must hold class indices");
+    known &= y.data()[i] >= 0.0 && y.data()[i] < static_cast<double>(classes);
+  expect(known, "y must hold class indices");
+  expect(kept.has_value() == share.has_value(), "kept and share come together");
+  expect(!kept || (kept->shape(0) == classes && share->shape(0) == classes),
+         "kept and share must have one entry a class");
   const double* row_weight = each_row(weight, x.rows);
   double value = 0.0;
   Stop stop(seconds_left, flag.data());
   bool finished = false;
   {
     nb::gil_scoped_release release;
-    finished = softmax_sweep(x, y.data(), row_weight, static_cast<Index>(classes), w.data(), b.data(), &value,
+    finished = softmax_sweep(x, y.data(), row_weight, static_cast<Index>(classes), w.data(), b.data(),
+                             kept ? kept->data() : nullptr, share ? share->data() : nullptr, &value,
                              slope.data(), stop);
   }
   return nb::make_tuple(finished, value);
@@ -142,12 +149,14 @@ void bind_dense(nb::module_& m) {
   m.def(
       "softmax_sweep",
       [](const Matrix<T>& X, const Vector& y, const std::optional<Vector>& weight, const InMatrix& w,
-         const Vector& b, OutMatrix slope, double seconds_left, const Flag& flag) {
+         const Vector& b, OutMatrix slope, double seconds_left, const Flag& flag,
+         const std::optional<Vector>& kept, const std::optional<Vector>& share) {
         const Table<T> x = table(X);
-        return run_softmax_sweep(x, x.columns, y, weight, w, b, slope, seconds_left, flag);
+        return run_softmax_sweep(x, x.columns, y, weight, w, b, slope, seconds_left, flag, kept, share);
       },
       nb::arg("X").noconvert(), nb::arg("y"), nb::arg("weight").none(), nb::arg("w"), nb::arg("b"),
-      nb::arg("slope").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+      nb::arg("slope").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert(),
+      nb::arg("kept") = nb::none(), nb::arg("share") = nb::none());
   m.def(
       "newton_sweep",
       [](const Matrix<T>& X, const Vector& y, const std::optional<Vector>& weight, int loss,
@@ -219,14 +228,16 @@ void bind_sparse(nb::module_& m) {
       "softmax_sweep",
       [](const Values<T>& values, const Values<I>& columns, const Values<I>& starts, const Vector& y,
          const std::optional<Vector>& weight, const InMatrix& w, const Vector& b, OutMatrix slope,
-         double seconds_left, const Flag& flag) {
+         double seconds_left, const Flag& flag, const std::optional<Vector>& kept,
+         const std::optional<Vector>& share) {
         const Index width = static_cast<Index>(w.shape(0));
         return run_softmax_sweep(sparse_table(values, columns, starts, width), width, y, weight, w, b, slope,
-                                 seconds_left, flag);
+                                 seconds_left, flag, kept, share);
       },
       nb::arg("values").noconvert(), nb::arg("columns").noconvert(), nb::arg("starts").noconvert(),
       nb::arg("y"), nb::arg("weight").none(), nb::arg("w"), nb::arg("b"), nb::arg("slope").noconvert(),
-      nb::arg("seconds_left"), nb::arg("flag").noconvert());
+      nb::arg("seconds_left"), nb::arg("flag").noconvert(), nb::arg("kept") = nb::none(),
+      nb::arg("share") = nb::none());
   m.def(
       "csr_is_sound",
       [](const Values<I>& columns, const Values<I>& starts, Index width, const Values<T>& values) {

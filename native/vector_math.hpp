@@ -52,13 +52,30 @@ inline Lanes exponential(Lanes x) {
   return vanishes ? Lanes{} : result;
 }
 
-// log(1 + e) for 0 <= e <= 1: z = e / (2 + e) is at most 1/3, so the term of z^33 is the last that counts.
+// log(1 + e) for -0.5 <= e <= 1: z = e / (2 + e) is at most 1/3 in size, so the term of z^33 is the last that
+// counts.
 inline Lanes log_one_plus(Lanes e) {
   const Lanes z = e / (2.0 + e), square = z * z;
   Lanes p = square * (1.0 / 33.0) + 1.0 / 31.0;
 #pragma GCC unroll 15
   for (int power = 29; power >= 1; power -= 2) p = p * square + 1.0 / power;
   return 2.0 * z * p;
+}
+
+// log(1 + e) for any e >= 0: the power of 2 in 1 + e is split off, which keeps the digits of a small e.
+inline Lanes log_of_one_plus(Lanes e) {
+  const LanesBits bits = reinterpret_cast<LanesBits>(1.0 + e), power = (bits >> 52) - 1023;
+  const Lanes fraction = reinterpret_cast<Lanes>(bits - (power << 52)) - 1.0;
+  return __builtin_convertvector(power, Lanes) * 6.93147180559945309417e-01 +
+         log_one_plus(power == 0 ? e : fraction);
+}
+
+// log(x) for normal x > 0, and a finite number for 0: x = 2^k m with m between 1/sqrt(2) and sqrt(2).
+inline Lanes logarithm(Lanes x) {
+  const LanesBits bits = reinterpret_cast<LanesBits>(x), power = (bits >> 52) - 1023;
+  const Lanes m = reinterpret_cast<Lanes>(bits - (power << 52)), k = __builtin_convertvector(power, Lanes);
+  const auto upper = m > 1.4142135623730951;
+  return (upper ? k + 1.0 : k) * 6.93147180559945309417e-01 + log_one_plus((upper ? 0.5 * m : m) - 1.0);
 }
 
 }  // namespace sixfold

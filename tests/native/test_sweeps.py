@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixfold._native import core
-from sixfold.risk.losses import LOSSES
+from sixfold.risk.losses import LOSSES, softmax
 from sixfold.solvers.base import thread_limit
 from sixfold.solvers.row_updates import LOSS_CODES
 
@@ -132,6 +132,26 @@ def test_softmax_value_and_slope(table, classes):
     close(slope, z.T @ (q[:, None] * loss.gradient(s, y)), (np.abs(z).T @ q).max() * max(size, 1.0))
 
 
+@given(tables(), st.integers(1, 30))
+@settings(max_examples=60, deadline=None)
+def test_softmax_divergence_and_slope_of_moved_probabilities(table, classes):
+    X, dense, weight, rng, size = table
+    n, d = dense.shape
+    y = rng.integers(0, classes, size=n).astype(float)
+    w, b = size * rng.normal(size=(d, classes)), rng.normal(size=classes)
+    kept, share = rng.uniform(size=classes), rng.dirichlet(np.ones(classes))
+    slope = np.empty((d + 1, classes))
+    finished, value = core.softmax_sweep(*parts(X), y, weight, w, b, slope, kept=kept, share=share, **LIMITS)
+    assert finished
+    q = np.ones(n) if weight is None else weight
+    s, z = dense @ w + b, np.column_stack([dense, np.ones(n)])
+    p = softmax(s)
+    u = p * kept + (p @ (1.0 - kept))[:, None] * share - (y[:, None] == np.arange(classes))
+    expected = q @ LOSSES["softmax"].fenchel_young(s, u, y)
+    close(value, expected, expected + q.sum() * max(size, 1.0))
+    close(slope, z.T @ (q[:, None] * u), (np.abs(z).T @ q).max() * max(size, 1.0))
+
+
 @pytest.mark.parametrize("name", SMOOTH)
 def test_losses_between_two_points_are_those_of_the_scores_between(name):
     rng = np.random.default_rng(0)
@@ -168,8 +188,13 @@ def test_the_number_of_threads_does_not_change_a_bit(layout):
 
     def everything():
         results = [np.empty(d + 1), np.empty((d + 1, 5)), np.empty(d + 1), np.empty(d + 1)]
+        results.append(np.empty((d + 1, 5)))
         values = [core.loss_sweep(*parts(X), y, None, 3, w, 0.1, None, None, results[0], **LIMITS)[1]]
         values.append(core.softmax_sweep(*parts(X), classes, None, W, np.zeros(5), results[1], **LIMITS)[1])
+        moved = {"kept": np.linspace(0.5, 1.0, 5), "share": np.full(5, 0.2)}
+        values.append(
+            core.softmax_sweep(*parts(X), classes, None, W, np.zeros(5), results[4], **moved, **LIMITS)[1]
+        )
         core.curvature_sweep(*parts(X), np.abs(y), w, 0.1, results[2], **LIMITS)
         core.column_squares(*parts(X), None, np.zeros(d), results[3], **LIMITS)
         if layout != "csr":

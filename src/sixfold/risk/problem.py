@@ -71,6 +71,10 @@ class Problem:
         """Return the weighted loss of giving every row these scores; X is not read."""
 
         def weighted_loss(block: Block) -> float:
+            if self.loss.labels == "class":  # rows of one class have one loss
+                y, count = self._targets(block).astype(np.intp), score.shape[0]
+                each = self.loss.value(np.broadcast_to(score, (count, count)), np.arange(count))
+                return float(np.bincount(y, shares(block, blocks), count) @ each)
             same = np.broadcast_to(score, (block.y.shape[0], score.shape[0]))
             return float((shares(block, blocks) @ self.loss.value(same, self._targets(block))).sum())
 

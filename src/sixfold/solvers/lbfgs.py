@@ -31,13 +31,24 @@ from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, single_threaded_blas
 from sixfold.solvers.cholesky_factor import Factor
 from sixfold.solvers.descent import OutOfTimeError
-from sixfold.solvers.newton import Model, Progress, advance, gap_estimate, is_noise, kinks, solve_targets
+from sixfold.solvers.newton import (
+    CAUTION,
+    Model,
+    Progress,
+    advance,
+    gap_estimate,
+    is_noise,
+    kinks,
+    solve_targets,
+)
 from sixfold.solvers.smooth_objective import Point, check_places
+from sixfold.solvers.softmax_objective import SoftmaxObjective
 
 Array = NDArray[Any]
 
 MEMORY = 20  # changes that are remembered: two vectors as long as theta each
 RENEWED = 0.5  # of the value at which the metric was made: then it is made anew
+CHECKED = 0.7  # of the gap that is small enough: a slope that alone makes up so much has its gap worked out
 MAX_COLUMNS = 2000  # beyond, factoring a d x d metric is no longer cheap
 
 
@@ -129,16 +140,41 @@ class Memory:
         return result
 
 
+class GapCheck:
+    """The gap of a softmax worked out as soon as it may be small enough, which is two passes.
+
+    The estimate allows for probability that is moved between classes, and is 30 times too large where the
+    intercepts are nearly balanced: 19 iterations instead of 23 on 20,000 x 100 with 10 classes.
+    """
+
+    def __init__(self, objective: Any, progress: Progress) -> None:
+        self.objective, self.progress = objective, progress
+        # Later rounds only come about where the gap of the rounded model is larger than was seen here.
+        first = progress.caution == CAUTION[0]
+        able = isinstance(objective, SoftmaxObjective) and objective.l2 > 0 and first
+        self.bar = CHECKED * progress.budget.tol * progress.scale if able else 0.0
+
+    def gap(self, point: Point, decrease: float) -> float:
+        """Return the gap over the caution if it was worked out, else its estimate."""
+        objective, caution = self.objective, self.progress.caution
+        estimate = gap_estimate(objective, point, decrease)
+        if self.bar == 0.0 or 0.5 * float(np.square(point.slope[:-1]).sum()) / objective.l2 > self.bar:
+            return estimate
+        self.bar *= 0.1  # a check that fails must not be made at every point from there on
+        known = objective.objective_and_gap(*objective.model(point.theta), to_the_end=False)[1]
+        return min(estimate, float(known) / caution)
+
+
 def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, Array]:
     """Return the minimiser of one target from theta on, and the step that would come next."""
-    point, step = None, np.zeros_like(theta)
+    point, step, check = None, np.zeros_like(theta), GapCheck(objective, progress)
     try:
         point = objective.first(theta)
         memory, value = Memory(first_metric(objective, theta)), point.value
         while True:
             step = memory.solve(-point.slope)
             decrease = -float(np.vdot(point.slope, step))
-            if progress.record(point.value, gap_estimate(objective, point, decrease)) or not decrease > 0:
+            if progress.record(point.value, check.gap(point, decrease)) or not decrease > 0:
                 break
             end = advance(objective, point, step, decrease, False)
             if end is None or (

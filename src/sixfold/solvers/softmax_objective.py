@@ -39,6 +39,7 @@ class SoftmaxObjective(SmoothObjective):
         super().__init__(problem, blocks, budget, shift, spread)
         self.classes = problem.n_scores(blocks) if classes is None else classes
         self.y = [np.ascontiguousarray(block.y[:, 0], dtype=np.float64) for block in blocks]
+        self._known: tuple[Array, Array, tuple[float, float]] | None = None
 
     def of_rows(self, blocks: Blocks, budget: Budget) -> SoftmaxObjective:
         """Return the same objective of other rows."""
@@ -50,19 +51,70 @@ class SoftmaxObjective(SmoothObjective):
 
     def at(self, theta: Array, curvature: bool = False) -> Point:
         """Return value and slope at theta, and the curvature where it is asked for."""
-        value, slope, part = 0.0, np.zeros_like(theta), np.empty_like(theta)
         w, b = np.ascontiguousarray(theta[:-1]), theta[-1] - self.shift @ theta[:-1]
+        value, slope = self._complete(theta, *self._sweep(w, b))
+        point = Point(theta, value, slope)
+        return Point(theta, value, slope, None, self.curvature(point)) if curvature else point
+
+    def _sweep(self, w: Array, b: Array, **extra: Any) -> tuple[float, Array]:
+        """Return the sums over the rows of one native pass at w and b, neither shifted nor penalised."""
+        value, slope = 0.0, np.zeros((self.d + 1, self.classes))
+        part = np.empty_like(slope)
         for (block, weight, _, limits), y in zip(self._passes(), self.y, strict=True):
             finished, loss = core.softmax_sweep(
-                *parts_of(block.X), y=y, weight=weight, w=w, b=b, slope=part, **limits
+                *parts_of(block.X), y=y, weight=weight, w=w, b=b, slope=part, **{**limits, **extra}
             )
             if not finished:
                 raise OutOfTimeError
             value += loss
             slope += part
-        value, slope = self._complete(theta, value, slope)
-        point = Point(theta, value, slope)
-        return Point(theta, value, slope, None, self.curvature(point)) if curvature else point
+        return value, slope
+
+    def objective_and_gap(self, w: Array, b: Array, to_the_end: bool = True) -> tuple[float, float]:
+        """Return the objective of a problem with a squared penalty, and its gap as ``Problem.gap`` does.
+
+        Two passes without anything kept a row, 8 ms instead of 40 at 20,000 x 100 with 10 classes on one
+        thread: the first finds how much probability each class has too much, the second takes that to the
+        others. The budget does not end them if they go ``to_the_end``: a stopped solve has a certificate too.
+        The last answer is kept, since the point where a descent sees that it is done is the one to certify.
+        """
+        if self._known is None or not (
+            np.array_equal(w, self._known[0]) and np.array_equal(b, self._known[1])
+        ):
+            endless = {"seconds_left": np.inf, "flag": np.zeros_like(self.budget.flag)} if to_the_end else {}
+            self._known = (w, b, self._objective_and_gap(w, b, endless))
+        return self._known[2]
+
+    def _objective_and_gap(self, w: Array, b: Array, limits: dict[str, Any]) -> tuple[float, float]:
+        problem, total = self.problem, self.blocks.weight_sum
+        w, b = np.ascontiguousarray(w, dtype=np.float64), np.ascontiguousarray(b, dtype=np.float64)
+        value, slope = self._sweep(w, b, **limits)
+        value = value / total + problem.alpha * problem.penalty.value(w)
+        if not np.isfinite(value):
+            return value, np.inf
+        kept, share = np.ones(self.classes), np.zeros(self.classes)
+        if problem.fit_intercept:
+            want = self._class_weights()
+            have = np.maximum(want + slope[-1], 0.0)
+            kept = np.where(have > want, want / np.where(have > 0, have, 1.0), 1.0)
+            missing = want - have * kept
+            if missing.sum() > 0:
+                share = missing / missing.sum()
+            else:
+                kept[:] = 1.0
+        divergence, slope = self._sweep(w, b, kept=kept, share=share, **limits)
+        excess = problem.alpha * problem.penalty.fenchel_young(w, -slope[:-1] / (total * problem.alpha))
+        return value, min(value, divergence / total + excess)
+
+    def _class_weights(self) -> Array:
+        """Return the sum of the weights of each class."""
+        return np.sum(
+            [
+                np.bincount(y.astype(np.intp), weight, self.classes)
+                for y, weight in zip(self.y, self.weight, strict=True)
+            ],
+            axis=0,
+        )
 
     def along(self, start: Point, end: Point, length: float) -> float:
         """Return the value on the way from one point to another."""
@@ -85,6 +137,8 @@ class SoftmaxObjective(SmoothObjective):
 
     def mean_curvature(self, theta: Array) -> Array:
         """Return for every row the mean curvature in the differences of its scores."""
+        if not theta.any():  # all classes are equally likely
+            return np.full(self.blocks.n_rows, 1.0 / self.classes)
         w, b = theta[:-1], theta[-1] - self.shift @ theta[:-1]
         p = np.concatenate([softmax(times(block.X, w) + b) for block in self.blocks])
         return np.asarray((p * (1.0 - p)).sum(axis=1) / max(self.classes - 1, 1))
