@@ -99,6 +99,7 @@ class _Machine:
             np.divide(1.0, self.q, out=self.vectors[2], where=counts)
         core.row_squares(self.rows, self.vectors[3])
         self.counted = np.flatnonzero(counts).astype(np.int32)
+        self.order = np.empty(blocks.n_rows, np.int32)  # begins with the rows that are not set aside
         mean = float(self.q @ self.vectors[3])
         self.rho = min(problem.l2 / (DRAW * mean or 1.0), STIFFEST) if problem.fit_intercept else np.inf
 
@@ -111,14 +112,15 @@ class _Machine:
         lowest, bound = float(self.progress.objective[k]), -np.inf  # of the zero model
         w, centre, balance, random = np.zeros(self.blocks.n_columns), 0.0, 0.0, 1
         high, low = np.inf, -np.inf
-        best = w.copy(), 0.0
+        best, active = (w.copy(), 0.0), self.counted.size
+        self.order[:active] = self.counted
         for _ in self.budget.iterations():
             before = w.copy(), a.copy()
             balance, high, low, random = core.descend_margins(
                 X=self.rows,
                 vectors=self.vectors,
                 w=w,
-                order=self.counted.copy(),
+                order=self.order[:active],
                 l2=self.problem.l2,
                 rho=self.rho,
                 balance=balance,
@@ -132,7 +134,21 @@ class _Machine:
                 flag=self.budget.flag,
             )
             b = centre + balance / self.rho
-            value, gap = self._record(k, w, b, balance)
+            finished, loss, slack, active = core.margin_gap(
+                X=self.rows,
+                vectors=self.vectors,
+                w=w,
+                b=b,
+                next=b + balance / self.rho,
+                high=high,
+                low=low,
+                order=self.order,
+                seconds_left=self.budget.seconds_left,
+                flag=self.budget.flag,
+            )
+            if not finished:  # the budget ends the loop
+                continue
+            value, gap = self._record(k, w, b, balance, loss, slack)
             # The best model and the best bound need not be of one iteration.
             if value < lowest:
                 best, lowest = (w.copy(), b), value
@@ -148,13 +164,10 @@ class _Machine:
                 enough *= 0.5  # what was summed up on the way promised too much
         return best
 
-    def _record(self, k: int, w: Array, b: float, balance: float) -> tuple[float, float]:
-        """Return objective and gap, infinite if there was no time to compute them."""
-        finished, loss, slack = core.margin_gap(
-            self.rows, self.vectors, w, b, self.budget.seconds_left, self.budget.flag
-        )
-        if not finished:
-            return np.inf, np.inf
+    def _record(
+        self, k: int, w: Array, b: float, balance: float, loss: float, slack: float
+    ) -> tuple[float, float]:
+        """Return objective and gap of a target, and tell the budget."""
         # Multipliers that do not add up to 0 will be made up for by shrinking those of one side, at the price
         # of their distances from the margin: 1 + |b| for weights near 0.
         if self.problem.fit_intercept:
