@@ -159,8 +159,10 @@ struct SparseRows {
   }
 
   double square(Index i) const {
+    const I end = X.starts[i + 1];
     double sum = 0.0;
-    for (I at = X.starts[i]; at < X.starts[i + 1]; ++at)
+#pragma omp simd reduction(+ : sum)
+    for (I at = X.starts[i]; at < end; ++at)
       sum += static_cast<double>(X.values[at]) * static_cast<double>(X.values[at]);
     return sum;
   }
