@@ -2,9 +2,10 @@
 //
 // One step for row i, with the slope G = y_i (w.x_i + b) - 1 + a_i quadratic_i of the dual in a_i,
 //
-//     a_i <- clip(a_i - G / (|x_i|^2 / l2 + 1 / rho + quadratic_i), 0, upper_i)
+//     a_i <- clip(a_i - kStep G / (|x_i|^2 / l2 + 1 / rho + quadratic_i), 0, upper_i)
 //
-// keeps w = sum_i a_i y_i x_i / l2 and b = centre + sum_i a_i y_i / rho up to date (Hsieh, Chang, Lin,
+// goes a little past the best value, as in successive over-relaxation (with kStep < 2 the dual never falls),
+// and keeps w = sum_i a_i y_i x_i / l2 and b = centre + sum_i a_i y_i / rho up to date (Hsieh, Chang, Lin,
 // Keerthi and Sundararajan 2008, after whose rule rows are also set aside).
 #include "dual_coordinate.hpp"
 

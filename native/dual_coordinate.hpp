@@ -27,9 +27,9 @@ struct MarginState {
   std::uint64_t random;
 };
 
-// Passes over the active rows in random order, each row's multiplier in turn moved to its best value, until
-// the gap, as summed up on the way, is about `enough`, or `passes` have been made. Rows at an end of their
-// range that will stay there are set aside.
+// Passes over the active rows in random order, each row's multiplier in turn moved towards its best value,
+// until the gap to be expected from what was summed up on the way is at most `enough`, or `passes` have been
+// made. Rows at an end of their range that will stay there are set aside.
 void descend_margins(const AnyRows& table, const MarginRows& rows, MarginState& state, double enough,
                      Index passes, Stop& stop);
 

@@ -8,8 +8,8 @@ Its dual is a box problem in one multiplier a row,
     subject to sum_i a_i y_i = 0 (if there is an intercept),
 
 with upper = q and r = 0 for the hinge, no upper end and r = 1 / q for its square. Without the last line a
-multiplier at a time is moved to its best value, in random order, and rows that stay at an end are set aside
-(Hsieh, Chang, Lin, Keerthi and Sundararajan 2008).
+multiplier at a time is moved to its best value or a little past it, in random order, and rows that stay at
+an end are set aside (Hsieh, Chang, Lin, Keerthi and Sundararajan 2008).
 
 The intercept is not penalised, so that line is there. It is met by the method of multipliers: b is drawn to a
 centre by rho (b - centre)^2 / 2, and every time the multipliers have settled the centre moves to b. Near the
@@ -35,6 +35,7 @@ from sixfold.data.blocks import Blocks, MemoryBlocks
 from sixfold.risk.problem import Problem, shares
 from sixfold.solvers.base import Solution
 from sixfold.solvers.progress import Progress
+from sixfold.solvers.smooth_objective import inner
 
 Array = NDArray[Any]
 LOSSES = ("hinge", "squared_hinge")
@@ -43,7 +44,7 @@ PASSES = 100  # over the active rows before all rows are looked at again
 # and 26 without intercept.
 DRAW = 0.03
 STIFFEST = 0.1  # rho beyond which multipliers, which add up to 1 at most, could hardly move b at all
-ENOUGH = 0.8  # of the gap asked for: what is summed up on the way is a little more than the gap
+ENOUGH = 0.8  # of the gap asked for: what a round expects to be left is about the gap, not quite
 FIRST = 0.1  # gap of the first round, of the objective at zero weights
 SHRINK = 0.03  # how much smaller the gap of the next round should be
 ROUNDING = 1e-15  # of the largest entry: a round that changes no more has nothing left to change
@@ -134,21 +135,7 @@ class _Machine:
                 flag=self.budget.flag,
             )
             b = centre + balance / self.rho
-            finished, loss, slack, active = core.margin_gap(
-                X=self.rows,
-                vectors=self.vectors,
-                w=w,
-                b=b,
-                next=b + balance / self.rho,
-                high=high,
-                low=low,
-                order=self.order,
-                seconds_left=self.budget.seconds_left,
-                flag=self.budget.flag,
-            )
-            if not finished:  # the budget ends the loop
-                continue
-            value, gap = self._record(k, w, b, balance, loss, slack)
+            value, gap, active = self._record(k, w, b, balance, (high, low))
             # The best model and the best bound need not be of one iteration.
             if value < lowest:
                 best, lowest = (w.copy(), b), value
@@ -165,16 +152,30 @@ class _Machine:
         return best
 
     def _record(
-        self, k: int, w: Array, b: float, balance: float, loss: float, slack: float
-    ) -> tuple[float, float]:
-        """Return objective and gap of a target, and tell the budget."""
+        self, k: int, w: Array, b: float, balance: float, aside: tuple[float, float]
+    ) -> tuple[float, float, int]:
+        """Return objective and gap, infinite if there was no time for them, and the number of active rows."""
+        finished, loss, slack, active = core.margin_gap(
+            X=self.rows,
+            vectors=self.vectors,
+            w=w,
+            b=b,
+            next=b + balance / self.rho,
+            high=aside[0],
+            low=aside[1],
+            order=self.order,
+            seconds_left=self.budget.seconds_left,
+            flag=self.budget.flag,
+        )
+        if not finished:
+            return np.inf, np.inf, active
         # Multipliers that do not add up to 0 will be made up for by shrinking those of one side, at the price
         # of their distances from the margin: 1 + |b| for weights near 0.
         if self.problem.fit_intercept:
             slack += 2.0 * abs(balance) * (1.0 + abs(b))
-        value = float(loss + 0.5 * self.problem.l2 * float(w @ w))
+        value = float(loss + 0.5 * self.problem.l2 * inner(w, w))
         self.progress.record(k, value, slack)
-        return value, float(slack)
+        return value, float(slack), active
 
 
 def _same(values: Array, before: Array) -> bool:

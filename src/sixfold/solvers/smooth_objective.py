@@ -205,7 +205,7 @@ class LinearObjective(SmoothObjective):
             return self._fused(theta)
         score, h = np.empty(self.blocks.n_rows), np.empty(self.blocks.n_rows) if curvature else None
         value, slope, part = 0.0, np.zeros((self.d + 1, 1)), np.empty(self.d + 1)
-        w, b = np.ascontiguousarray(theta[:-1, 0]), float(theta[-1, 0] - self.shift @ theta[:-1, 0])
+        w, b = np.ascontiguousarray(theta[:-1, 0]), float(theta[-1, 0]) - inner(self.shift, theta[:-1, 0])
         for (block, weight, rows, limits), y in zip(self._passes(), self.y, strict=True):
             outputs = {"score": score[rows], "curvature": None if h is None else h[rows], "slope": part}
             finished, loss = core.loss_sweep(
@@ -248,7 +248,7 @@ class LinearObjective(SmoothObjective):
     def product(self, h: Array, v: Array) -> Array:
         """Return the curvature of rows with ``row_curvature`` h times v."""
         total, part = np.zeros((self.d + 1, 1)), np.empty(self.d + 1)
-        flat, c = np.ascontiguousarray(v[:-1, 0]), float(v[-1, 0] - self.shift @ v[:-1, 0])
+        flat, c = np.ascontiguousarray(v[:-1, 0]), float(v[-1, 0]) - inner(self.shift, v[:-1, 0])
         for block, _, rows, limits in self._passes():
             if not core.curvature_sweep(*parts_of(block.X), h[rows], flat, c, part, **limits):
                 raise OutOfTimeError
@@ -284,6 +284,15 @@ class LinearObjective(SmoothObjective):
 
     def _matrix(self, h: Array) -> Array:
         return self._with_penalty(self._gram([h[rows] for _, _, rows, _ in self._passes()]))
+
+
+def inner(one: Array, other: Array) -> float:
+    """Return the inner product of two arrays of the same shape.
+
+    A BLAS would share it between threads, which stay awake for 20 ms to see if there is more to do, on the
+    cores that native passes need by then, and its result would depend on the number of threads.
+    """
+    return float(np.einsum("j,j->", one.ravel(), other.ravel()))
 
 
 def parts_of(X: Any) -> tuple[Array, ...]:
