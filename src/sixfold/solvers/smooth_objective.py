@@ -66,7 +66,7 @@ class SmoothObjective(ABC):
 
     def __init__(self, problem: Problem, blocks: Blocks, budget: Budget, shift: Array, spread: float) -> None:
         self.problem, self.blocks, self.budget = problem, blocks, budget
-        self.shift, self.spread = shift, spread
+        self.shift, self.spread, self.shifted = shift, spread, bool(shift.any())
         self.d, self.l2 = blocks.n_columns, problem.l2
         self.weight = [_weights(block) for block in blocks]
 
@@ -146,12 +146,13 @@ class SmoothObjective(ABC):
 
     def _complete(self, theta: Array, value: float, slope: Array) -> tuple[float, Array]:
         """Return value and slope with what the shift, the weights and the penalty make of them."""
-        slope[:-1] -= self.shift[:, None] * slope[-1]
+        if self.shifted:
+            slope[:-1] -= self.shift[:, None] * slope[-1]
         slope /= self.blocks.weight_sum
         slope[:-1] += self.l2 * theta[:-1]
         if not self.problem.fit_intercept:
             slope[-1] = 0.0
-        return value / self.blocks.weight_sum + 0.5 * self.l2 * float(np.square(theta[:-1]).sum()), slope
+        return value / self.blocks.weight_sum + 0.5 * self.l2 * inner(theta[:-1], theta[:-1]), slope
 
     def _gram(self, weights: list[Array]) -> Array:
         """Return sum_i weight_i z_i z_i', one array of weights a block."""
