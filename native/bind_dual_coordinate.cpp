@@ -28,6 +28,7 @@ void bind_dual_coordinate(nb::module_& m) {
         nb::gil_scoped_release release;
         std::visit(
             [&](const auto& rows) {
+#pragma omp parallel for schedule(static) num_threads(threads())
               for (Index i = 0; i < rows.rows(); ++i) to[i] = rows.square(i);
             },
             X);
@@ -42,13 +43,13 @@ void bind_dual_coordinate(nb::module_& m) {
         for (std::size_t k = 0; k < order.shape(0); ++k)
           expect(order.data()[k] >= 0 && order.data()[k] < rows_of(X), "order must hold row numbers");
         MarginState state{
-            order.data(), static_cast<Index>(order.shape(0)), l2, rho, balance, centre, high, low, random};
+            order.data(), static_cast<Index>(order.shape(0)), l2, rho, balance, centre, {high, low}, random};
         Stop stop(seconds_left, flag.data());
         {
           nb::gil_scoped_release release;
           descend_margins(X, rows, state, enough, passes, stop);
         }
-        return nb::make_tuple(state.balance, state.high, state.low, state.random);
+        return nb::make_tuple(state.balance, state.aside.high, state.aside.low, state.random);
       },
       nb::arg("X"), nb::arg("vectors").noconvert(), nb::arg("w").noconvert(), nb::arg("order").noconvert(),
       nb::arg("l2"), nb::arg("rho"), nb::arg("balance"), nb::arg("centre"), nb::arg("high"), nb::arg("low"),
@@ -56,19 +57,22 @@ void bind_dual_coordinate(nb::module_& m) {
       nb::arg("flag").noconvert());
   m.def(
       "margin_gap",
-      [](const AnyRows& X, OutMatrix vectors, OutVector w, double b, double seconds_left, const Flag& flag) {
+      [](const AnyRows& X, OutMatrix vectors, OutVector w, double b, double next, double high, double low,
+         Order order, double seconds_left, const Flag& flag) {
         const MarginRows rows = margin_rows(X, vectors, w);
+        expect(static_cast<Index>(order.shape(0)) == rows_of(X), "order must have one entry a row");
         MarginGap found{};
         Stop stop(seconds_left, flag.data());
         bool finished = false;
         {
           nb::gil_scoped_release release;
-          finished = margin_gap(X, rows, b, &found, stop);
+          finished = margin_gap(X, rows, b, next, {high, low}, order.data(), &found, stop);
         }
-        return nb::make_tuple(finished, found.loss, found.slack);
+        return nb::make_tuple(finished, found.loss, found.slack, found.active);
       },
-      nb::arg("X"), nb::arg("vectors").noconvert(), nb::arg("w").noconvert(), nb::arg("b"),
-      nb::arg("seconds_left"), nb::arg("flag").noconvert());
+      nb::arg("X"), nb::arg("vectors").noconvert(), nb::arg("w").noconvert(), nb::arg("b"), nb::arg("next"),
+      nb::arg("high"), nb::arg("low"), nb::arg("order").noconvert(), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
 }
 
 }  // namespace sixfold

@@ -8,6 +8,12 @@ from sixfold.learners.registry import LEARNERS
 
 # scikit-learn's tests of LogisticRegression that do not pass, by the reason.
 LOGISTIC_DIFFERENCES = {
+    "classes that can be separated have no maximum of the likelihood, and that is said": (
+        "test_c_inf_no_warning",
+    ),
+    "max_iter counts evaluations, of which the first is at the start; and iris is separable": (
+        "test_warm_start_newton_solver",
+    ),
     "the warning of a limit has words of its own, and the certificate": ("test_max_iter",),
     "max_iter is at least 1": ("test_zero_max_iter", "test_logistic_regression_callback_support[0]"),
     "names of solvers that are not here mean 'auto', which does what they refuse": (

@@ -261,7 +261,7 @@ def test_ctrl_c_keeps_the_best_model_so_far(solver, loss, endless):
         timer.join()
         assert budget.interrupted
     assert np.isfinite(found.w).all()
-    assert found.certificate.objective <= found.certificate.scale
+    assert found.certificate.objective <= found.certificate.scale * (1.0 + 1e-12)  # 0 steps: rounding
 
 
 @pytest.mark.parametrize(("solver", "loss"), STOPPED, ids=lambda part: getattr(part, "name", part))

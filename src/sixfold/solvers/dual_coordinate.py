@@ -8,8 +8,8 @@ Its dual is a box problem in one multiplier a row,
     subject to sum_i a_i y_i = 0 (if there is an intercept),
 
 with upper = q and r = 0 for the hinge, no upper end and r = 1 / q for its square. Without the last line a
-multiplier at a time is moved to its best value, in random order, and rows that stay at an end are set aside
-(Hsieh, Chang, Lin, Keerthi and Sundararajan 2008).
+multiplier at a time is moved to its best value or a little past it, in random order, and rows that stay at
+an end are set aside (Hsieh, Chang, Lin, Keerthi and Sundararajan 2008).
 
 The intercept is not penalised, so that line is there. It is met by the method of multipliers: b is drawn to a
 centre by rho (b - centre)^2 / 2, and every time the multipliers have settled the centre moves to b. Near the
@@ -35,6 +35,7 @@ from sixfold.data.blocks import Blocks, MemoryBlocks
 from sixfold.risk.problem import Problem, shares
 from sixfold.solvers.base import Solution
 from sixfold.solvers.progress import Progress
+from sixfold.solvers.smooth_objective import inner
 
 Array = NDArray[Any]
 LOSSES = ("hinge", "squared_hinge")
@@ -43,7 +44,7 @@ PASSES = 100  # over the active rows before all rows are looked at again
 # and 26 without intercept.
 DRAW = 0.03
 STIFFEST = 0.1  # rho beyond which multipliers, which add up to 1 at most, could hardly move b at all
-ENOUGH = 0.8  # of the gap asked for: what is summed up on the way is a little more than the gap
+ENOUGH = 0.8  # of the gap asked for: what a round expects to be left is about the gap, not quite
 FIRST = 0.1  # gap of the first round, of the objective at zero weights
 SHRINK = 0.03  # how much smaller the gap of the next round should be
 ROUNDING = 1e-15  # of the largest entry: a round that changes no more has nothing left to change
@@ -99,6 +100,7 @@ class _Machine:
             np.divide(1.0, self.q, out=self.vectors[2], where=counts)
         core.row_squares(self.rows, self.vectors[3])
         self.counted = np.flatnonzero(counts).astype(np.int32)
+        self.order = np.empty(blocks.n_rows, np.int32)  # begins with the rows that are not set aside
         mean = float(self.q @ self.vectors[3])
         self.rho = min(problem.l2 / (DRAW * mean or 1.0), STIFFEST) if problem.fit_intercept else np.inf
 
@@ -111,14 +113,15 @@ class _Machine:
         lowest, bound = float(self.progress.objective[k]), -np.inf  # of the zero model
         w, centre, balance, random = np.zeros(self.blocks.n_columns), 0.0, 0.0, 1
         high, low = np.inf, -np.inf
-        best = w.copy(), 0.0
+        best, active = (w.copy(), 0.0), self.counted.size
+        self.order[:active] = self.counted
         for _ in self.budget.iterations():
             before = w.copy(), a.copy()
             balance, high, low, random = core.descend_margins(
                 X=self.rows,
                 vectors=self.vectors,
                 w=w,
-                order=self.counted.copy(),
+                order=self.order[:active],
                 l2=self.problem.l2,
                 rho=self.rho,
                 balance=balance,
@@ -132,7 +135,7 @@ class _Machine:
                 flag=self.budget.flag,
             )
             b = centre + balance / self.rho
-            value, gap = self._record(k, w, b, balance)
+            value, gap, active = self._record(k, w, b, balance, (high, low))
             # The best model and the best bound need not be of one iteration.
             if value < lowest:
                 best, lowest = (w.copy(), b), value
@@ -148,20 +151,31 @@ class _Machine:
                 enough *= 0.5  # what was summed up on the way promised too much
         return best
 
-    def _record(self, k: int, w: Array, b: float, balance: float) -> tuple[float, float]:
-        """Return objective and gap, infinite if there was no time to compute them."""
-        finished, loss, slack = core.margin_gap(
-            self.rows, self.vectors, w, b, self.budget.seconds_left, self.budget.flag
+    def _record(
+        self, k: int, w: Array, b: float, balance: float, aside: tuple[float, float]
+    ) -> tuple[float, float, int]:
+        """Return objective and gap, infinite if there was no time for them, and the number of active rows."""
+        finished, loss, slack, active = core.margin_gap(
+            X=self.rows,
+            vectors=self.vectors,
+            w=w,
+            b=b,
+            next=b + balance / self.rho,
+            high=aside[0],
+            low=aside[1],
+            order=self.order,
+            seconds_left=self.budget.seconds_left,
+            flag=self.budget.flag,
         )
         if not finished:
-            return np.inf, np.inf
+            return np.inf, np.inf, active
         # Multipliers that do not add up to 0 will be made up for by shrinking those of one side, at the price
         # of their distances from the margin: 1 + |b| for weights near 0.
         if self.problem.fit_intercept:
             slack += 2.0 * abs(balance) * (1.0 + abs(b))
-        value = float(loss + 0.5 * self.problem.l2 * float(w @ w))
+        value = float(loss + 0.5 * self.problem.l2 * inner(w, w))
         self.progress.record(k, value, slack)
-        return value, float(slack)
+        return value, float(slack), active
 
 
 def _same(values: Array, before: Array) -> bool:

@@ -41,7 +41,7 @@ from sixfold.solvers.newton import (
     kinks,
     solve_targets,
 )
-from sixfold.solvers.smooth_objective import Point, check_places
+from sixfold.solvers.smooth_objective import Point, check_places, inner
 from sixfold.solvers.softmax_objective import SoftmaxObjective
 
 Array = NDArray[Any]
@@ -111,7 +111,7 @@ def first_metric(objective: Any, theta: Array) -> Metric:
 
 def norm(point: Point, metric: Metric) -> float:
     """Return the square of the slope's length in a metric."""
-    return float(np.vdot(point.slope, metric.solve(point.slope)))
+    return inner(point.slope, metric.solve(point.slope))
 
 
 class Memory:
@@ -123,20 +123,20 @@ class Memory:
 
     def add(self, moved: Array, bent: Array) -> None:
         """Remember that the slope changed by ``bent`` where theta ``moved``."""
-        product = float(np.vdot(moved, bent))
-        if product > 1e-14 * math.sqrt(float(np.vdot(moved, moved) * np.vdot(bent, bent))):
+        product = inner(moved, bent)
+        if product > 1e-14 * math.sqrt(inner(moved, moved) * inner(bent, bent)):
             self.changes.append((moved, bent, product))
 
     def solve(self, right: Array) -> Array:
         """Return the metric's inverse times right, by the two loops of Nocedal (1980)."""
         result, shares = right.copy(), []
         for moved, bent, product in reversed(self.changes):
-            share = float(np.vdot(moved, result)) / product
+            share = inner(moved, result) / product
             shares.append(share)
             result -= share * bent
         result = self.metric.solve(result)
         for (moved, bent, product), share in zip(self.changes, reversed(shares), strict=True):
-            result += (share - float(np.vdot(bent, result)) / product) * moved
+            result += (share - inner(bent, result) / product) * moved
         return result
 
 
@@ -173,7 +173,7 @@ def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, A
         memory, value = Memory(first_metric(objective, theta)), point.value
         while True:
             step = memory.solve(-point.slope)
-            decrease = -float(np.vdot(point.slope, step))
+            decrease = -inner(point.slope, step)
             if progress.record(point.value, check.gap(point, decrease)) or not decrease > 0:
                 break
             end = advance(objective, point, step, decrease, False)

@@ -23,7 +23,7 @@ from sixfold.solvers.base import Solution
 from sixfold.solvers.descent import OutOfTimeError
 from sixfold.solvers.lbfgs import DiagonalMetric, Metric, norm
 from sixfold.solvers.newton import Model, Progress, advance, gap_estimate, is_noise, kinks, solve_targets
-from sixfold.solvers.smooth_objective import LinearObjective, Point, check_places
+from sixfold.solvers.smooth_objective import LinearObjective, Point, check_places, inner
 
 Array = NDArray[Any]
 
@@ -73,7 +73,7 @@ def _descend(objective: LinearObjective, theta: Array, progress: Progress) -> tu
             ):
                 break
             delta = newton_step(objective, point, h, metric, progress.excess)
-            decrease = -float(np.vdot(point.slope, delta))
+            decrease = -inner(point.slope, delta)
             if objective.l2 == 0 and progress.record(point.value, 0.5 * decrease):
                 break
             if not decrease > 0:
@@ -98,20 +98,20 @@ def newton_step(objective: LinearObjective, point: Point, h: Array, metric: Metr
     left = -point.slope
     delta = np.zeros_like(left)
     towards = metric.solve(left)
-    direction, size = towards, float(np.vdot(left, towards))
+    direction, size = towards, inner(left, towards)
     goal = size * max(
         min(LOOSEST**2, math.sqrt(size / max(abs(point.value), 1e-300))), 0.5 / max(excess, 1.0)
     )
     for _ in range(MAX_PRODUCTS):
         product = objective.product(h, direction)
-        bend = float(np.vdot(direction, product))
+        bend = inner(direction, product)
         if not bend > 0:
             break
         length = size / bend
-        delta = delta + length * direction
-        left = left - length * product
+        delta += length * direction
+        left -= length * product
         towards = metric.solve(left)
-        before, size = size, float(np.vdot(left, towards))
+        before, size = size, inner(left, towards)
         if size <= goal:
             break
         direction = towards + (size / before) * direction

@@ -66,7 +66,7 @@ class SmoothObjective(ABC):
 
     def __init__(self, problem: Problem, blocks: Blocks, budget: Budget, shift: Array, spread: float) -> None:
         self.problem, self.blocks, self.budget = problem, blocks, budget
-        self.shift, self.spread = shift, spread
+        self.shift, self.spread, self.shifted = shift, spread, bool(shift.any())
         self.d, self.l2 = blocks.n_columns, problem.l2
         self.weight = [_weights(block) for block in blocks]
 
@@ -146,12 +146,13 @@ class SmoothObjective(ABC):
 
     def _complete(self, theta: Array, value: float, slope: Array) -> tuple[float, Array]:
         """Return value and slope with what the shift, the weights and the penalty make of them."""
-        slope[:-1] -= self.shift[:, None] * slope[-1]
+        if self.shifted:
+            slope[:-1] -= self.shift[:, None] * slope[-1]
         slope /= self.blocks.weight_sum
         slope[:-1] += self.l2 * theta[:-1]
         if not self.problem.fit_intercept:
             slope[-1] = 0.0
-        return value / self.blocks.weight_sum + 0.5 * self.l2 * float(np.square(theta[:-1]).sum()), slope
+        return value / self.blocks.weight_sum + 0.5 * self.l2 * inner(theta[:-1], theta[:-1]), slope
 
     def _gram(self, weights: list[Array]) -> Array:
         """Return sum_i weight_i z_i z_i', one array of weights a block."""
@@ -205,7 +206,7 @@ class LinearObjective(SmoothObjective):
             return self._fused(theta)
         score, h = np.empty(self.blocks.n_rows), np.empty(self.blocks.n_rows) if curvature else None
         value, slope, part = 0.0, np.zeros((self.d + 1, 1)), np.empty(self.d + 1)
-        w, b = np.ascontiguousarray(theta[:-1, 0]), float(theta[-1, 0] - self.shift @ theta[:-1, 0])
+        w, b = np.ascontiguousarray(theta[:-1, 0]), float(theta[-1, 0]) - inner(self.shift, theta[:-1, 0])
         for (block, weight, rows, limits), y in zip(self._passes(), self.y, strict=True):
             outputs = {"score": score[rows], "curvature": None if h is None else h[rows], "slope": part}
             finished, loss = core.loss_sweep(
@@ -248,7 +249,7 @@ class LinearObjective(SmoothObjective):
     def product(self, h: Array, v: Array) -> Array:
         """Return the curvature of rows with ``row_curvature`` h times v."""
         total, part = np.zeros((self.d + 1, 1)), np.empty(self.d + 1)
-        flat, c = np.ascontiguousarray(v[:-1, 0]), float(v[-1, 0] - self.shift @ v[:-1, 0])
+        flat, c = np.ascontiguousarray(v[:-1, 0]), float(v[-1, 0]) - inner(self.shift, v[:-1, 0])
         for block, _, rows, limits in self._passes():
             if not core.curvature_sweep(*parts_of(block.X), h[rows], flat, c, part, **limits):
                 raise OutOfTimeError
@@ -284,6 +285,15 @@ class LinearObjective(SmoothObjective):
 
     def _matrix(self, h: Array) -> Array:
         return self._with_penalty(self._gram([h[rows] for _, _, rows, _ in self._passes()]))
+
+
+def inner(one: Array, other: Array) -> float:
+    """Return the inner product of two arrays of the same shape.
+
+    A BLAS would share it between threads, which stay awake for 20 ms to see if there is more to do, on the
+    cores that native passes need by then, and its result would depend on the number of threads.
+    """
+    return float(np.einsum("j,j->", one.ravel(), other.ravel()))
 
 
 def parts_of(X: Any) -> tuple[Array, ...]:
