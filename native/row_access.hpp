@@ -37,9 +37,9 @@ class RowsInPlace {
   const T* ahead_of(Index visit) const { return at(std::min(visit + ahead_, visits_.count - 1)); }
 
  private:
-  const Table<T>& X_;
-  const Visits& visits_;
-  Index ahead_;
+  const Table<T> X_;
+  const Visits visits_;
+  const Index ahead_;
 };
 
 // Rows of other tables are packed, some visits at a time, into one of two units by turns: a visit and the

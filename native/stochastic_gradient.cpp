@@ -139,6 +139,49 @@ class DenseUpdates {
     for (Index k = 0; k < model_.scores; ++k) std::copy(w_[k], w_[k] + d_, model_.w + k * d_);
   }
 
+  // visit_singly for one score, whose loss is compiled in. A visit is few enough instructions for a core to
+  // be at the rows to come while it waits for one.
+  template <class Loss, class Rows>
+  bool visit_one_score(Rows& rows, Stop& stop) {
+    const auto update = pick_update<T, scaled>(rule_);
+    const Visits visits = visits_;
+    const DescentRule rule = rule_;
+    const Metric metric = metric_;
+    const Index d = d_, poll = kPollOperations / (d + 16) + 1;
+    const bool shrinks = shrinks_, constant = rule.schedule == Schedule::constant;
+    double *const w = w_[0], b = model_.b[0];
+    const T* x = rows.at(0);
+    double product = dot<T, scaled>(w, x, x, metric, d);
+    Index mistakes = 0, at = 0;
+    do {
+      for (const Index end = std::min(at + poll, visits.count); at < end; ++at) {
+        const Index i = visits.order[at], coming = std::min(at + 1, visits.count - 1);
+        const T *next = rows.at(coming), *ahead = rows.ahead_of(coming);
+        const double score = product + b, y = visits.y[i], weight = weight_of(visits, i);
+        double g;
+        gradients<Loss>(&score, &y, 1, &g);
+        if (weight > 0.0) count_mistakes<Loss>(&score, &y, 1, &mistakes);
+        const double eta = constant ? rule.eta0 : step_size(rule, model_.updates);
+        const double gradient = eta * weight * g;
+        if (gradient == 0.0 && !shrinks) {
+          product = dot<T, scaled>(w, next, ahead, metric, d);
+        } else {
+          product = update(w, x, next, ahead, metric, {gradient, eta * rule.l1, eta * rule.l2}, d);
+          if (rule.fit_intercept) b -= gradient;
+        }
+        x = next;
+        ++model_.updates;
+        if (rule.average_from >= 0) {
+          model_.b[0] = b;
+          take_average();
+        }
+      }
+    } while (at < visits.count && !stop.now());
+    model_.b[0] = b;
+    model_.mistakes[0] += mistakes;
+    return at == visits.count;
+  }
+
   // One row an update; false once stopped. The update of one row and the score of the next are one loop.
   template <class Rows>
   bool visit_singly(Rows& rows, Stop& stop) {
@@ -211,14 +254,17 @@ class DenseUpdates {
     sum[d_] += g;
   }
 
+  void take_average() {
+    if (model_.updates <= rule_.average_from) return;
+    const double share = 1.0 / static_cast<double>(model_.updates - rule_.average_from);
+    for (Index k = 0; k < model_.scores; ++k) average(model_.mean_w + k * d_, w_[k], share, d_);
+    average(model_.mean_b, model_.b, share, model_.scores);
+  }
+
   // Closes an update; true if it was not the last one and the work has to end.
   bool ends(Index at, Stop& stop) {
     ++model_.updates;
-    if (rule_.average_from >= 0 && model_.updates > rule_.average_from) {
-      const double share = 1.0 / static_cast<double>(model_.updates - rule_.average_from);
-      for (Index k = 0; k < model_.scores; ++k) average(model_.mean_w + k * d_, w_[k], share, d_);
-      average(model_.mean_b, model_.b, share, model_.scores);
-    }
+    if (rule_.average_from >= 0) take_average();
     operations_ += (d_ * model_.scores + 16) * rule_.batch_size;
     if (operations_ < kPollOperations) return false;
     operations_ = 0;
@@ -244,7 +290,10 @@ bool dense_rows(const Table<T>& X, const Visits& visits, Metric metric, const De
   Aligned center(metric.center, X.columns), factor(metric.factor, X.columns);
   DenseUpdates<T, scaled> updates(visits, {center.data(), factor.data()}, rule, model, X.columns);
   const auto visit = [&](auto rows) {
-    return rule.batch_size == 1 ? updates.visit_singly(rows, stop) : updates.visit_in_batches(rows, stop);
+    if (rule.batch_size > 1) return updates.visit_in_batches(rows, stop);
+    if (model.scores > 1) return updates.visit_singly(rows, stop);
+    return with_loss(rule.loss,
+                     [&]<class Loss>(Loss) { return updates.template visit_one_score<Loss>(rows, stop); });
   };
   const bool whole =
       X.column_stride == 1 ? visit(RowsInPlace<T>(X, visits)) : visit(PackedRows<T>(X, visits));

@@ -283,7 +283,9 @@ class Progress:
         self._previous = value
         since = self.passes + 1 - self._checked
         due = since >= max(self._bound_passes(), self.passes // 10)
-        if self.bounds and due and gained <= self.budget.tol * self.scale:
+        # On the way a bound serves to stop, which none does for a tolerance of 0; the certificate has one.
+        wanted = self.bounds and self.budget.tol > 0.0
+        if wanted and due and gained <= self.budget.tol * self.scale:
             self._checked = self.passes + 1
             self.lower = max(self.lower, self.objective - self.best_gap())
         gap = max(self.objective - self.lower, 0.0)
