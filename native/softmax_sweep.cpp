@@ -166,8 +166,7 @@ double* of_class(double* s, Index stride, Index c) { return s + c % kLanes * str
 
 // Turns the scores of kLanes rows into weight (p - onehot(y)), adds that to ones (kLanes numbers a class),
 // and returns weight times their losses. The rows lie side by side meanwhile: maxima and sums over the
-// classes are then sums of vectors, and only classes that exist are exponentiated. Row by row the same took
-// three times as long as both products with X.
+// classes are then sums of vectors, and only classes that exist are exponentiated.
 Lanes add_softmax(double* s, Index stride, Index classes, Lanes y, Lanes weight, double* ones) {
   turn(s, stride);
   Lanes most = load(s), own = most, mine{}, others{};

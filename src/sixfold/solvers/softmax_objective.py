@@ -73,9 +73,9 @@ class SoftmaxObjective(SmoothObjective):
     def objective_and_gap(self, w: Array, b: Array, to_the_end: bool = True) -> tuple[float, float]:
         """Return the objective of a problem with a squared penalty, and its gap as ``Problem.gap`` does.
 
-        Two passes without anything kept a row, 8 ms instead of 40 at 20,000 x 100 with 10 classes on one
-        thread: the first finds how much probability each class has too much, the second takes that to the
-        others. The budget does not end them if they go ``to_the_end``: a stopped solve has a certificate too.
+        Two passes without anything kept a row: the first finds how much probability each class has too much,
+        the second takes that to the others. The budget does not end them if they go ``to_the_end``: a stopped
+        solve has a certificate too.
         The last answer is kept, since the point where a descent sees that it is done is the one to certify.
         """
         if self._known is None or not (
