@@ -7,6 +7,7 @@ back. What is certified after it is the objective on that batch, with zero as it
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,9 @@ class Recipe(LinearModel):
                 if hasattr(self, "coef_"):
                     start = self._parameters()
                 eta0 = self.eta0 or solver.first_step(problem, blocks, budget, random, scores)
-                self._rule = solver.rule(problem, blocks.n_rows, eta0)
+                # A perceptron at zero has to take a score of 0 for a mistake, or it would stay there.
+                at_zero = "wrong" if self.loss == "perceptron" else None
+                self._rule = replace(solver.rule(problem, blocks.n_rows, eta0), at_zero=at_zero)
                 average = options.average_from is not None
                 self._state = RowState.at(*start, sparse=blocks.sparse, average=average)
             for block in blocks:
