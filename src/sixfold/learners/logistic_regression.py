@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import Budget
+from sixfold.data.blocks import Blocks
 from sixfold.data.checks import TrainingData
 from sixfold.data.labels import check_labelled
 from sixfold.errors import (
@@ -36,7 +37,7 @@ from sixfold.learners.logit_summary import LogitSummary, measure, summarise_logi
 from sixfold.learners.separability import limit_model, noted, separates
 from sixfold.risk.losses import log_softmax, softmax
 from sixfold.risk.penalties import make_penalty
-from sixfold.risk.problem import Problem
+from sixfold.risk.problem import Problem, scores
 from sixfold.solvers.base import Solution, Solver
 from sixfold.solvers.registry import all_solvers
 from sixfold.solvers.separating_columns import important_columns, separating_columns
@@ -46,6 +47,7 @@ Array = NDArray[Any]
 
 PENALTIES = ("auto", None, "l2", "l1", "elasticnet")
 CALM = 0.1  # change of the score of any row in the last step, below which iterates have come to rest
+CERTAIN = 12.0  # a score beyond which a row has no more to say: its probability is off by 6e-6
 SEPARATED = "the classes are separated, so that without the penalty the coefficients would have no limit"
 # scikit-learn's names for solvers that have another name here, or no counterpart (for that loss).
 THEIR_SOLVERS = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto", "saga": "auto"}
@@ -201,15 +203,23 @@ class LogisticRegression(LinearClassifier):
         blocks = data.blocks()
         if problem.penalised:
             return noted(solution, SEPARATED) if separates(problem, solution, blocks) else solution
-        # Where the likelihood has a maximum, Newton's last step is tiny; on the way to infinity it moves
-        # scores by 1.
-        if solution.details.get("last_move", np.inf) > CALM and budget.seconds_left > 0:
+        if budget.seconds_left > 0 and self._suspicious(solution, blocks):
             found = separate(problem, blocks, budget, start=(solution.w, solution.b))
             if found.kind in ("complete", "quasi-complete"):
                 return self._separated(found, solution, problem, data, budget)
         if solution.certificate.converged:
             self._likelihood = measure(solution.w, solution.b, blocks, problem.fit_intercept, budget.flag)
         return solution
+
+    def _suspicious(self, solution: Solution, blocks: Blocks) -> bool:
+        """Return whether the coefficients may be on their way to infinity.
+
+        Where the likelihood has a maximum, the fit converges and Newton's last step is tiny. On the way to
+        infinity steps move scores by about 1, until some rows are so certain that they no longer count.
+        """
+        if solution.details.get("last_move", np.inf) > CALM or not solution.certificate.converged:
+            return True
+        return any(np.abs(scores(block, solution.w, solution.b)).max() > CERTAIN for block in blocks)
 
     def _separated(
         self, found: Separation, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
@@ -221,7 +231,7 @@ class LogisticRegression(LinearClassifier):
             columns = [data.names[j] for j in important_columns(found)]
             raise PerfectSeparation(text, (found.w, found.b), columns, found.kind)
         warnings.warn(text, SeparationWarning, stacklevel=5)
-        return limit_model(found, solution, problem, data.blocks(), budget.tol)
+        return limit_model(found, solution, problem, data, budget.tol)
 
     def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:
         super()._keep(solution, single_target, dtype)

@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.data.blocks import Block, Blocks
+from sixfold.data.blocks import Block, Blocks, MemoryBlocks
+from sixfold.data.checks import TrainingData
 from sixfold.errors import CertificateError
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import EPS, Problem, scores, shares
 from sixfold.solvers.base import Solution, single_threaded_blas
-from sixfold.solvers.newton import EveryNth
+from sixfold.solvers.newton import EveryNth, Newton
 from sixfold.solvers.separation import Proof, Separation, proves, separate
 from sixfold.solvers.signed_points import SignedPoints
 
@@ -226,27 +227,39 @@ def noted(solution: Solution, note: str) -> Solution:
 
 
 def limit_model(
-    found: Separation, solution: Solution, problem: Problem, blocks: Blocks, tolerance: float
+    found: Separation, solution: Solution, problem: Problem, data: TrainingData, tolerance: float
 ) -> Solution:
     """Return the model that the likelihood drives to: certain of every row that the direction separates.
 
-    Rows on the boundary keep their scores. The others are moved along the direction until they are certain to
-    double precision.
+    Rows on the boundary have the scores of a fit to them alone. The others are moved along the direction
+    until they are certain to double precision; no slope is left of them, so the boundary's dual point bounds
+    the whole.
     """
+    blocks = data.blocks()
     on_boundary = np.zeros(blocks.n_rows, dtype=bool)
     on_boundary[found.boundary] = True
+    w, b, dual = solution.w, solution.b, None
+    if problem.loss.labels == "sign":
+        dual = np.zeros((blocks.n_rows, 1))
+        if on_boundary.any():
+            weight = None if data.weight is None else data.weight[on_boundary]
+            rows = MemoryBlocks(data.X[on_boundary], data.y[on_boundary], weight)
+            fitted = Newton().solve(problem, rows, Budget(tol=tolerance, max_iter=1000))
+            w, b = fitted.w, fitted.b
+            score = np.asarray(rows.X @ w, dtype=np.float64) + b
+            dual[on_boundary] = problem.loss.gradient(score, rows.y)
     length = 0.0
     for block in blocks:
-        rows = ~on_boundary[block.start : block.start + block.y.shape[0]]
+        apart = ~on_boundary[block.start : block.start + block.y.shape[0]]
         if block.weight is not None:
-            rows &= block.weight > 0
-        gained = _lead(problem, found.w, found.b, block)[rows]
-        missing = CERTAIN - _lead(problem, solution.w, solution.b, block)[rows]
+            apart &= block.weight > 0
+        gained = _lead(problem, found.w, found.b, block)[apart]
+        missing = CERTAIN - _lead(problem, w, b, block)[apart]
         length = max(length, float(np.max(missing / np.maximum(gained, 1e-300), initial=0.0)))
     w, b = (
-        part.astype(blocks.dtype).astype(np.float64)
-        for part in (solution.w + length * found.w, solution.b + length * found.b)
+        part.astype(blocks.dtype).astype(np.float64) for part in (w + length * found.w, b + length * found.b)
     )
-    certificate = problem.certify("duality gap", w, b, blocks, tolerance)
+    certificate = problem.certify("duality gap", w, b, blocks, tolerance, dual)
     notes = {"notes": [f"{found.kind} separation: the limit of coefficients that grow without end"]}
-    return replace(solution, w=w, b=b, certificate=replace(certificate, details=notes), details={})
+    details = {} if dual is None else {"dual": dual}
+    return replace(solution, w=w, b=b, certificate=replace(certificate, details=notes), details=details)

@@ -225,7 +225,8 @@ class Problem:
         if self.penalised:
             t = np.array([self.penalty.feasible_fraction(-g / self.alpha) for g in slope.T])
         else:
-            size = _slope(np.abs(u), q, blocks, absolute=True)
+            # Rounding leaves a slope of the usual size also to rows that have none.
+            size = _slope(np.maximum(np.abs(u), q @ np.abs(u)), q, blocks, absolute=True)
             t = (np.abs(self._forbidden(slope)) <= NO_SLOPE * size).all(axis=0).astype(float)
         # The scores of a row are one vector where they share a label.
         return np.full_like(t, t.min()) if self.loss.labels == "class" else t
