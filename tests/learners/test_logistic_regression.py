@@ -285,7 +285,7 @@ NO_EFFECT = {"dual": True, "intercept_scaling": 7.0, "verbose": 1}  # accepted f
         ({"penalty": "elasticnet"}, {"l1_ratio": 0.7}),
         ({}, {"l1_ratio": 0.7}),
         ({}, {"C": 0.01}),
-        ({}, {"tol": 0.1}),
+        ({"solver": "gd"}, {"tol": 0.1}),
         ({}, {"fit_intercept": False}),
         ({}, {"class_weight": "balanced"}),
         ({}, {"solver": "gd"}),
