@@ -257,8 +257,12 @@ def _minimise(terms: Terms, progress: Progress) -> tuple[Array, Array]:
     except Interrupted:
         progress.budget.exhausted()  # which notes why
         theta = theta if path is None else path.best
-    q = np.maximum(terms.high, -terms.low)[: terms.n]
-    return theta, np.divide(-a[: terms.n], q, out=np.zeros(terms.n), where=q > 0)
+    # In vectors that are there already: residuals are of no more use.
+    u, q = terms.p[: terms.n], terms.m[: terms.n]
+    np.negative(a[: terms.n], out=u)
+    np.maximum(terms.high[: terms.n], np.negative(terms.low[: terms.n], out=q), out=q)
+    u[q == 0] = 0.0
+    return theta, np.divide(u, q, out=u, where=q > 0)
 
 
 def _follow(path: _Path, progress: Progress) -> bool:
