@@ -32,15 +32,15 @@ from sixfold.errors import (
 from sixfold.learners.diagnosis import describe_overlap
 from sixfold.learners.linear_classifier import LinearClassifier
 from sixfold.risk.penalties import make_penalty
-from sixfold.risk.problem import Problem, scores
+from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver
 from sixfold.solvers.hard_margin import HardMargin, certify_margin
 from sixfold.solvers.registry import all_solvers
+from sixfold.solvers.support import support
 
 Array = NDArray[Any]
 
 FIRST_ORDER = ("gd", "sgd", "minibatch")
-NO_SLOPE = 1e-7  # a dual point found by iteration has no exact zeros
 
 
 class LinearSVC(LinearClassifier):
@@ -184,12 +184,8 @@ class LinearSVC(LinearClassifier):
             text = describe_overlap(proof, data.y[:, target], self._sides(target))
             text += " C=inf asks for a plane that does; use a finite C."
             raise NotSeparable(text, proof.rows, proof.weights)
-        slope = solution.details.get("dual")
-        if slope is None:
-            score = np.vstack([scores(block, solution.w, solution.b) for block in data.blocks()])
-            slope = problem.loss.gradient(score, data.y)
-        counts = True if data.weight is None else data.weight[:, None] > 0
-        rows = [np.flatnonzero(column) for column in ((np.abs(slope) > NO_SLOPE) & counts).T]
+        inside = support(solution.w, solution.b, data.blocks(), solution.details.get("dual"))
+        rows = [np.flatnonzero(column) for column in inside.T]
         with np.errstate(divide="ignore"):
             margin = 1.0 / np.linalg.norm(solution.w, axis=0)
         self.margin_ = float(margin[0]) if margin.size == 1 else margin
