@@ -6,7 +6,9 @@ import pytest
 from sklearn.datasets import load_iris
 
 from sixfold import LinearSVC, LogisticRegression
+from sixfold.data.blocks import MemoryBlocks
 from sixfold.errors import NotSeparable, PerfectSeparation, SeparationWarning
+from sixfold.solvers.hard_margin import certify_margin
 
 
 def setosa():
@@ -125,3 +127,13 @@ def test_a_hard_margin_that_does_not_exist_is_refused_with_the_proof():
     np.testing.assert_allclose(signs @ X[caught.value.rows], 0.0, atol=1e-9)
     assert signs.sum() == pytest.approx(0.0, abs=1e-12)
     assert (caught.value.weights > 0).all()
+
+
+def test_no_bound_is_claimed_for_a_plane_with_rows_inside_its_margin():
+    X, y = setosa()
+    hard = LinearSVC(C=np.inf).fit(X, y)
+    blocks = MemoryBlocks(X, np.where(y, 1.0, -1.0)[:, None])
+    problem, dual = hard._problem(150.0), hard.dual_[:, None]
+    w, b = hard.coef_.T, hard.intercept_
+    assert certify_margin(problem, w, b, blocks, 1e-6, dual).converged
+    assert certify_margin(problem, 0.99 * w, 0.99 * b, blocks, 1e-6, dual).gap == np.inf
