@@ -17,6 +17,7 @@ NB_MODULE(core, m) {
   bind_gradients(m);
   bind_coordinates(m);
   bind_dual_coordinate(m);
+  bind_exact_distance(m);
   bind_interior_point(m);
   bind_smooth(m);
 }

@@ -49,6 +49,7 @@ void bind_least_squares(nb::module_& m);
 void bind_gradients(nb::module_& m);
 void bind_coordinates(nb::module_& m);
 void bind_dual_coordinate(nb::module_& m);
+void bind_exact_distance(nb::module_& m);
 void bind_interior_point(nb::module_& m);
 void bind_smooth(nb::module_& m);
 

@@ -1,5 +1,7 @@
 """Plain NumPy versions of every native loop and solver: slow, short, and obviously right."""
 
+import math
+
 import numpy as np
 
 # -- least squares -------------------------------------------------------------------------------------
@@ -176,3 +178,35 @@ def penalised_classification(X, y, weight, loss, l1, l2, intercept=True, positiv
 def _class_slopes(s, y):
     p = np.exp(s - np.logaddexp.reduce(s, axis=1, keepdims=True))
     return p - (y == np.arange(s.shape[1]))
+
+
+# -- nearest neighbours --------------------------------------------------------------------------------
+
+
+def distance(x, q, family, p=2.0, root=False):
+    """Return the distance between two rows: terms rounded to doubles, their sum rounded once."""
+    difference = np.abs(np.asarray(x, dtype=np.float64) - np.asarray(q, dtype=np.float64))
+    if family == "largest":
+        return float(difference.max(initial=0.0))
+    terms = {
+        "squares": difference * difference,
+        "absolute": difference,
+        "power": difference**p,
+        "count": (difference != 0).astype(np.float64),
+    }
+    total = math.fsum(terms[family])
+    if not root:
+        return total
+    return math.sqrt(total) if family == "squares" else total ** (1.0 / p)
+
+
+def nearest(X, Q, k, family, p=2.0, root=False):
+    """Return distances and rows of the k nearest rows of each query, equal distances by row number."""
+    found = [sorted((distance(x, q, family, p, root), row) for row, x in enumerate(X))[:k] for q in Q]
+    pairs = np.array(found, dtype=np.float64).reshape(len(Q), k, 2)
+    return pairs[:, :, 0], pairs[:, :, 1].astype(np.int64)
+
+
+def within(X, Q, radius, family, p=2.0, root=False):
+    """Return, for each query, the rows whose distance is at most the radius, by row number."""
+    return [[row for row, x in enumerate(X) if distance(x, q, family, p, root) <= radius] for q in Q]

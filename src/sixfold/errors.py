@@ -8,6 +8,7 @@
     │   ├── PerfectSeparation            the likelihood has no maximum; carries the direction it grows in
     │   └── NotSeparable                 no plane separates the classes; carries the proof
     ├── CertificateError                 a certificate and the model it speaks of disagree
+    ├── TimeLimitReached (TimeoutError)  a query took longer than its time_limit; there is no answer
     └── MissingExtraError (ImportError)  an optional dependency is needed and not installed
 
     SixfoldWarning (UserWarning)
@@ -90,6 +91,10 @@ class NotSeparable(InputError):  # noqa: N818 - the name of the phenomenon
 
 class CertificateError(SixfoldError):
     """A certificate and the model it speaks of disagree."""
+
+
+class TimeLimitReached(SixfoldError, TimeoutError):  # noqa: N818 - it says what happened
+    """A query took longer than ``time_limit``; part of an answer would be a wrong one, so there is none."""
 
 
 class MissingExtraError(SixfoldError, ImportError):

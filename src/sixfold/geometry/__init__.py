@@ -1,0 +1,1 @@
+"""How far rows are from each other, whatever learns from it."""

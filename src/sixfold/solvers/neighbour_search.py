@@ -1,0 +1,107 @@
+"""Exact nearest neighbours: what every search takes and gives.
+
+A search answers, for each query q, which k of the training rows x are nearest,
+
+    the rows by (distance(x, q), row number), the k smallest,
+
+or which are within a radius. Distances are those of :mod:`sixfold.geometry.measure`, so whatever is ruled out
+by a bound on the way, the answer is the one that computing every distance would give, ties included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget
+from sixfold.errors import TimeLimitReached
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The k nearest rows of each query, the nearest first; equal distances by row number.
+
+    Attributes
+    ----------
+    distances : ndarray of float64, shape (queries, k)
+    rows : ndarray of int64, shape (queries, k)
+    computed : int
+        How many distances were computed; all others were ruled out by a bound.
+    """
+
+    distances: Array
+    rows: Array
+    computed: int
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """All rows within the radius of each query, in the order of their numbers.
+
+    Those of query i are at ``ends[i]:ends[i + 1]`` of the other two.
+
+    Attributes
+    ----------
+    ends : ndarray of int64, shape (queries + 1,)
+    distances : ndarray of float64
+    rows : ndarray of int64
+    computed : int
+    """
+
+    ends: Array
+    distances: Array
+    rows: Array
+    computed: int
+
+
+class Search(Protocol):
+    """Training rows, made ready for one way to find the nearest of them.
+
+    Queries are rows as the training rows were: a C-contiguous array of the same type, or of float64 (sparse
+    searches: a CSR array). Attributes are plain data, so that a search can be copied and pickled.
+    """
+
+    name: ClassVar[str]
+
+    def nearest(self, queries: Any, k: int, budget: Budget) -> Neighbours:
+        """Return the k nearest rows of each query; 1 <= k <= rows."""
+
+    def within(self, queries: Any, radius: float, budget: Budget) -> Surroundings:
+        """Return the rows of each query whose distance is at most the radius."""
+
+
+def proceed(budget: Budget) -> None:
+    """Raise what ends a query that must not go on: part of an answer is no answer."""
+    if budget.interrupted:
+        raise KeyboardInterrupt
+    if budget.exhausted():
+        raise TimeLimitReached(
+            f"The query was stopped by {budget.stopped_by} before it was answered. Allow more time, or pass "
+            "fewer rows at once."
+        )
+
+
+def portions(queries: int, largest: int, budget: Budget) -> Iterator[slice]:
+    """Go through the queries some at a time for as long as the budget lasts.
+
+    >>> list(portions(5, 2, Budget()))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    for start in range(0, queries, largest):
+        yield slice(start, min(start + largest, queries))
+        proceed(budget)
+
+
+def join(parts: list[Neighbours]) -> Neighbours:
+    """Return the answers of several portions as one."""
+    return Neighbours(
+        np.concatenate([part.distances for part in parts]),
+        np.concatenate([part.rows for part in parts]),
+        sum(part.computed for part in parts),
+    )
