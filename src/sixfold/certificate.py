@@ -124,7 +124,9 @@ class Certificate:
 
     def __str__(self) -> str:
         """Say in plain words what is certified."""
-        if self.relative_gap <= 1e-15:
+        if "claim" in self.details:
+            claim = self.details["claim"]
+        elif self.relative_gap <= 1e-15:
             claim = "optimal to machine precision"
         elif not math.isfinite(self.gap):
             claim = "no bound known"

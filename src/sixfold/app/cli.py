@@ -58,7 +58,7 @@ def show(learner: Learner, demonstration: Demonstration) -> Outcome:
         example.name,
         f"{model.score(X_test, y_test):.3f}",
         f"{seconds:.3f}",
-        model.solver_,
+        model.solver_ if hasattr(model, "solver_") else model.algorithm_,
         str(model.certificate_),
     )
     return Outcome(cells, model, example)

@@ -24,6 +24,11 @@ from sixfold.errors import InputError
 
 Array = NDArray[Any]
 
+OVERFLOW = (
+    "The values are so large that their squares (or cubes, with the cubed loss) overflow. Divide the "
+    "columns, or y, by a power of ten first."
+)
+
 
 @dataclass(frozen=True)
 class TrainingData:
@@ -73,10 +78,7 @@ class TrainingData:
     def refuse_overflow(self) -> NoReturn:
         """Raise an :class:`InputError` that says which value is not finite, or that all are too large."""
         self.require_finite()
-        raise InputError(
-            "The values are so large that their squares (or cubes, with the cubed loss) overflow. Divide the "
-            "columns, or y, by a power of ten first."
-        )
+        raise InputError(OVERFLOW)
 
 
 def check_training(
@@ -98,7 +100,7 @@ def check_training(
     """
     require_y(estimator, y)
     X = check_table(estimator, X, reset)
-    y, single = _check_target(y, X)
+    y, single = check_target(y, X, X.dtype)
     if one_target and not single:
         if y.shape[1] > 1:
             raise InputError(
@@ -209,6 +211,13 @@ def require_finite(values: Any, name: str, columns: Callable[[], list[str]] | No
     )
 
 
+def require_computable(values: Any, name: str, columns: Callable[[], list[str]]) -> None:
+    """Raise an :class:`InputError` where a value is not finite, or its square is not."""
+    if not np.isfinite(_sum_of_squares(values)):
+        require_finite(values, name, columns)
+        raise InputError(OVERFLOW)
+
+
 def _sum_of_squares(values: Any) -> float:
     """Return a number that is finite only if every entry and its square are."""
     stored = values.data if sp.issparse(values) else values
@@ -224,8 +233,11 @@ def _sum_of_squares(values: Any) -> float:
 # -- tables ------------------------------------------------------------------------------------------
 
 
-def check_table(estimator: Any, X: Any, reset: bool) -> Any:
-    """Return X as a float array or CSR array, and set or compare what the estimator knows of its columns."""
+def check_table(estimator: Any, X: Any, reset: bool, also: tuple[Any, ...] = ()) -> Any:
+    """Return X as a float array or CSR array, and set or compare what the estimator knows of its columns.
+
+    Types in ``also`` stay what they are.
+    """
     try:
         X = collected(X)
         # Looking for names takes as long as a small fit; arrays have none, and none were there before.
@@ -234,7 +246,7 @@ def check_table(estimator: Any, X: Any, reset: bool) -> Any:
         array = check_array(
             _require_two_axes(_to_array(X)),
             accept_sparse="csr",
-            dtype=[np.float64, np.float32],
+            dtype=[np.float64, np.float32, *also],
             ensure_all_finite=False,
             ensure_min_samples=1,
             estimator=estimator,
@@ -284,7 +296,8 @@ def _require_two_axes(X: Any) -> Any:
     return X
 
 
-def _check_target(y: Any, X: Any) -> tuple[Array, bool]:
+def check_target(y: Any, X: Any, dtype: Any) -> tuple[Array, bool]:
+    """Return numbers to predict, one row a row of X, and whether they were given without a second axis."""
     if sp.issparse(y):
         raise InputError("y is sparse, but targets are kept dense. Pass y.toarray().")
     values = np.asarray(_to_array(collected(y)))
@@ -294,7 +307,7 @@ def _check_target(y: Any, X: Any) -> tuple[Array, bool]:
             "several targets."
         )
     require_rows(values, X)
-    values = _to_float(values, "y").astype(X.dtype, copy=False)
+    values = _to_float(values, "y").astype(dtype, copy=False)
     single = values.ndim == 1
     return (values[:, None] if single else values), single
 

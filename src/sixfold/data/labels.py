@@ -99,6 +99,78 @@ def check_labelled(
     return LabelledData(X, weight, estimator, known, index)
 
 
+@dataclass(frozen=True)
+class LabelColumns:
+    """Labels of one or several columns, which are predicted one by one.
+
+    Attributes
+    ----------
+    classes : list of ndarray
+        Those of each column, in order.
+    index : ndarray of shape (rows, columns)
+    single : bool
+        Whether there is one column, given without a second axis or with one that is 1 long.
+    """
+
+    classes: list[Array]
+    index: NDArray[np.intp]
+    single: bool
+
+    def joined(self, more: LabelColumns) -> LabelColumns:
+        """Return these labels followed by more, whose classes may be new."""
+        if len(more.classes) != len(self.classes):
+            raise InputError(
+                f"y has {len(more.classes)} columns of labels, but the rows before had {len(self.classes)}."
+            )
+        together = [_union(old, new) for old, new in zip(self.classes, more.classes, strict=True)]
+        columns = [
+            np.concatenate([_index_of(old, every)[mine], _index_of(new, every)[added]])
+            for old, new, every, mine, added in zip(
+                self.classes, more.classes, together, self.index.T, more.index.T, strict=True
+            )
+        ]
+        return LabelColumns(together, np.column_stack(columns), self.single)
+
+
+def check_label_columns(estimator: Any, y: Any, X: Any, stacklevel: int = 2) -> LabelColumns:
+    """Return the labels of rows, in one column or several; one class alone will do."""
+    require_y(estimator, y)
+    several = getattr(y, "ndim", None) == 2 or (isinstance(y, list | tuple) and _nested(y))
+    labels = _to_array(y) if several and not sp.issparse(y) else None
+    if labels is None or labels.ndim != 2 or labels.shape[1] == 1:
+        labels = _one_column(y, estimator, stacklevel + 1)[:, None]
+        several = False
+    require_rows(labels, X)
+    pairs = [_encode(np.ascontiguousarray(column)) for column in labels.T]
+    index = np.column_stack([index for _, index in pairs])
+    return LabelColumns([classes for classes, _ in pairs], index, not several)
+
+
+def _nested(y: Any) -> bool:
+    return bool(y) and isinstance(y[0], list | tuple | np.ndarray)
+
+
+def _union(old: Array, new: Array) -> Array:
+    """Return the classes of both, in order."""
+    numbers = ["number" if classes.dtype.kind in "biuf" else "text" for classes in (old, new)]
+    if numbers[0] != numbers[1]:
+        raise InputError(
+            f"y has {numbers[1]} labels such as {new.tolist()[0]!r}, but the rows before had {numbers[0]} "
+            f"labels such as {old.tolist()[0]!r}. Labels must be all of one kind."
+        )
+    return _encode(np.concatenate([old, new]))[0]
+
+
+def class_weighted(class_weight: Any, labels: LabelColumns, weight: Array | None) -> Array | None:
+    """Return the weights of rows, multiplied by those of their classes."""
+    if class_weight is not None and len(labels.classes) > 1:
+        raise InputError(
+            f"class_weight={class_weight!r} is for one column of labels, and y has {len(labels.classes)}. "
+            "Pass sample_weight instead."
+        )
+    return _with_class_weight(class_weight, labels.classes[0], labels.index[:, 0], weight)
+
+
 def check_classes(classes: Any) -> Array:
     """Return the classes that ``partial_fit`` is told of, in order."""
     if classes is None:

@@ -93,4 +93,19 @@ LEARNERS: tuple[Learner, ...] = (
             Demonstration("logistic, rest", "iris", {"loss": "logistic"}),
         ),
     ),
+    Learner(
+        "KNeighborsClassifier",
+        "sixfold.learners.k_neighbors",
+        "classification",
+        (
+            Demonstration("5 neighbours", "iris"),
+            Demonstration("cosine", "iris", {"metric": "cosine", "weights": "distance"}),
+        ),
+    ),
+    Learner(
+        "KNeighborsRegressor",
+        "sixfold.learners.k_neighbors",
+        "regression",
+        (Demonstration("15 neighbours", "diabetes", {"n_neighbors": 15, "metric": "seuclidean"}),),
+    ),
 )

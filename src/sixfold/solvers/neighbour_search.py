@@ -68,6 +68,7 @@ class Search(Protocol):
     """
 
     name: ClassVar[str]
+    X: Any
 
     def nearest(self, queries: Any, k: int, budget: Budget) -> Neighbours:
         """Return the k nearest rows of each query; 1 <= k <= rows."""

@@ -1,0 +1,437 @@
+"""Distances between rows, by name: :data:`DISTANCES` is the one table of them.
+
+A distance says how search loops are to find it: which *measure* of which rows it is (cosine distance is half
+the squared Euclidean distance of rows divided by their lengths), or, where no loop knows it, how to compute
+it for two sets of rows (``between``). What it needs to know of the training rows, such as a covariance or the
+range of a column, it learns in ``of``.
+
+>>> import numpy as np
+>>> between(np.array([[0.0, 3.0]]), np.array([[4.0, 0.0], [0.0, 0.0]]))
+array([[5., 3.]])
+>>> between(np.array([[0.0, 3.0]]), np.array([[4.0, 0.0], [0.0, 0.0]]), "manhattan")
+array([[7., 3.]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold.errors import InputError, check_number, check_option
+from sixfold.geometry.measure import EUCLIDEAN, Measure
+from sixfold.geometry.rows import (
+    RoundedOnce,
+    check_covariance,
+    check_variances,
+    root_of_covariance,
+    root_of_precision,
+    scaled,
+    to_unit_length,
+)
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Distance:
+    """One way to say how far two rows are from each other.
+
+    A subclass has a ``measure`` that search loops know, of the rows that ``embed`` returns, or computes all
+    distances itself in ``between``. What the loops find is multiplied by ``unit``.
+    """
+
+    takes_missing: ClassVar[bool] = False
+    takes_sparse: ClassVar[bool] = False
+    takes_categories: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """Return the distance for training rows like these; further arguments are its parameters."""
+        return cls()
+
+    @property
+    def measure(self) -> Measure | None:
+        """What search loops compute; None where only ``between`` knows."""
+        return None
+
+    @property
+    def unit(self) -> float:
+        """What the measure is multiplied by."""
+        return 1.0
+
+    def embed(self, rows: Any, query: bool = False) -> Any:
+        """Return the rows whose measure is taken; of queries where they differ from training rows."""
+        return rows
+
+    def between(self, queries: Any, rows: Any) -> Array:
+        """Return the distance of each query (a row of the result) from each row (a column), in float64."""
+        family, p, root = self.measure or EUCLIDEAN
+        total: Any = RoundedOnce()
+        most = np.zeros((queries.shape[0], rows.shape[0]))
+        for q, x in zip(_columns(self.embed(queries, query=True)), _columns(self.embed(rows)), strict=True):
+            difference = np.abs(q[:, None] - x)
+            if family == "largest":
+                np.maximum(most, difference, out=most)
+            else:
+                total.add(_TERMS[family](difference, p))
+        result = most if family == "largest" else total.value()
+        return (result ** (1.0 / p) if root and p != 2 else np.sqrt(result) if root else result) * self.unit
+
+
+_TERMS: dict[str, Callable[[Array, float], Array]] = {
+    "squares": lambda difference, p: difference * difference,
+    "absolute": lambda difference, p: difference,
+    "power": lambda difference, p: difference**p,
+    "count": lambda difference, p: (difference != 0).astype(np.float64),
+}
+
+
+def _columns(rows: Any) -> Array:
+    """Return the columns of rows in float64."""
+    dense = rows.toarray() if sp.issparse(rows) else rows
+    return np.asarray(dense, dtype=np.float64).T
+
+
+@dataclass(frozen=True)
+class Minkowski(Distance):
+    """(sum_j w_j |x_j - q_j|^p)^(1/p); p = 1 is Manhattan, 2 Euclidean, infinity Chebyshev."""
+
+    p: float = 2.0
+    w: Array | None = None
+    takes_sparse = True
+
+    @classmethod
+    def of(cls, X: Any, p: float = 2.0, w: Any = None) -> Self:
+        """Check the exponent and the weights of the columns."""
+        check_number("p", p, above=0)
+        return cls(float(p), None if w is None else check_variances("w", w, X.shape[1], least=0.0))
+
+    @property
+    def measure(self) -> Measure:
+        """The family that the exponent is one of."""
+        if self.p == 1:
+            return Measure("absolute", 1.0)
+        if self.p == 2:
+            return EUCLIDEAN
+        return Measure("largest", 1.0) if np.isinf(self.p) else Measure("power", self.p, root=True)
+
+    def embed(self, rows: Any, query: bool = False) -> Any:
+        """Return w_j^(1/p) x_j; the largest difference counts columns without weight as well."""
+        if self.w is None:
+            return rows
+        factor = (self.w > 0).astype(np.float64) if np.isinf(self.p) else self.w ** (1.0 / self.p)
+        return scaled(rows, factor)
+
+
+@dataclass(frozen=True)
+class SquaredEuclidean(Distance):
+    """sum_j (x_j - q_j)^2."""
+
+    takes_sparse = True
+
+    @property
+    def measure(self) -> Measure:
+        """Squares, without the root."""
+        return Measure("squares")
+
+
+@dataclass(frozen=True)
+class Cosine(Distance):
+    """1 - x.q / (|x| |q|): the negative cosine similarity, moved to begin at 0.
+
+    For rows u, v of length 1 it is |u - v|^2 / 2, which keeps its digits where rows point the same way. A row
+    of zeros points nowhere: its similarity is 0, with any row, so its distance is 1. Two more columns, one
+    for such training rows and one for such queries, see to that.
+    """
+
+    takes_sparse = True
+
+    @property
+    def measure(self) -> Measure:
+        """Squares of rows of length 1."""
+        return Measure("squares")
+
+    @property
+    def unit(self) -> float:
+        """Half of the square."""
+        return 0.5
+
+    def embed(self, rows: Any, query: bool = False) -> Any:
+        """Return rows of length 1 in float64, and the two columns."""
+        return to_unit_length(rows, query)
+
+
+@dataclass(frozen=True)
+class StandardisedEuclidean(Distance):
+    """sqrt(sum_j (x_j - q_j)^2 / V_j), V_j the variance of column j."""
+
+    centre: Array
+    factor: Array
+
+    @classmethod
+    def of(cls, X: Any, V: Any = None) -> Self:
+        """Learn the variances; columns that do not vary count as they are."""
+        if V is None:
+            V = np.asarray(X, dtype=np.float64).var(axis=0, ddof=1 if X.shape[0] > 1 else 0)
+            V = np.where(V > 0, V, 1.0)
+        variances = check_variances("V", V, X.shape[1])
+        return cls(np.asarray(X, dtype=np.float64).mean(axis=0), 1.0 / np.sqrt(variances))
+
+    @property
+    def measure(self) -> Measure:
+        """Euclidean, of standardised rows."""
+        return EUCLIDEAN
+
+    def embed(self, rows: Any, query: bool = False) -> Any:
+        """Return (x - mean) / sqrt(V): large means must not use up the digits."""
+        return (rows - self.centre) * self.factor
+
+
+@dataclass(frozen=True)
+class Mahalanobis(Distance):
+    """sqrt((x - q)' V^-1 (x - q)), V the covariance of the columns.
+
+    A covariance that is singular is shrunk towards a multiple of the identity, as much as Ledoit and Wolf
+    (2004) recommend; one can pass V, or its inverse VI.
+    """
+
+    centre: Array
+    root: Array
+
+    @classmethod
+    def of(cls, X: Any, V: Any = None, VI: Any = None) -> Self:
+        """Learn the covariance, or check the one given."""
+        rows = np.asarray(X, dtype=np.float64)
+        if VI is not None:
+            root = root_of_precision(check_covariance("VI", VI, X.shape[1]))
+        else:
+            root = root_of_covariance(rows, None if V is None else check_covariance("V", V, X.shape[1]))
+        return cls(rows.mean(axis=0), root)
+
+    @property
+    def measure(self) -> Measure:
+        """Euclidean, of rows whose columns are uncorrelated."""
+        return EUCLIDEAN
+
+    def embed(self, rows: Any, query: bool = False) -> Any:
+        """Return R'(x - mean) with R R' = V^-1."""
+        # einsum adds up in one order whatever the number of rows: a row has the same image in any company.
+        return np.einsum("ij,jk->ik", rows - self.centre, self.root, optimize=False)
+
+
+@dataclass(frozen=True)
+class Hamming(Distance):
+    """The share of columns in which x and q differ."""
+
+    columns: int
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """Count the columns."""
+        return cls(X.shape[1])
+
+    @property
+    def measure(self) -> Measure:
+        """The number of columns that differ."""
+        return Measure("count")
+
+    @property
+    def unit(self) -> float:
+        """One column's share."""
+        return 1.0 / self.columns
+
+
+@dataclass(frozen=True)
+class NanEuclidean(Distance):
+    """sqrt(d / m * sum of (x_j - q_j)^2 over the m of d columns that both have); infinite where m = 0."""
+
+    takes_missing = True
+
+    def between(self, queries: Any, rows: Any) -> Array:
+        """Return the distances; a column that one of the two lacks is left out."""
+        total, shared = RoundedOnce(), np.zeros((queries.shape[0], rows.shape[0]))
+        for q, x in zip(_columns(queries), _columns(rows), strict=True):
+            difference = q[:, None] - x
+            there = ~np.isnan(difference)
+            shared += there
+            total.add(np.where(there, difference * difference, 0.0))
+        with np.errstate(divide="ignore"):
+            factor = np.where(shared > 0, rows.shape[1] / shared, np.inf)
+        return np.sqrt(np.where(shared > 0, total.value(), 1.0) * factor)
+
+
+@dataclass(frozen=True)
+class Gower(Distance):
+    """The mean over shared columns of |x_j - q_j| / range_j (numbers) or [x_j != q_j] (categories).
+
+    After Gower (1971): columns in which x or q is missing are left out; infinite where none is shared. A
+    range is that of the training rows; a column that is constant there counts as categories.
+    """
+
+    ranges: Array  # 0 for categories
+    takes_missing = True
+    takes_categories = True
+
+    @classmethod
+    def of(cls, X: Any, categorical: Any = None) -> Self:
+        """Learn the ranges; ``categorical`` says which columns are categories, True or False for each."""
+        kinds = np.zeros(X.shape[1], dtype=bool) if categorical is None else np.asarray(categorical)
+        rows = np.asarray(X, dtype=np.float64)
+        there = ~np.isnan(rows)
+        high = np.max(rows, axis=0, where=there, initial=-np.inf)
+        low = np.min(rows, axis=0, where=there, initial=np.inf)
+        return cls(np.where(kinds | ~there.any(axis=0), 0.0, high - low))
+
+    def between(self, queries: Any, rows: Any) -> Array:
+        """Return the distances."""
+        total, shared = RoundedOnce(), np.zeros((queries.shape[0], rows.shape[0]))
+        for q, x, span in zip(_columns(queries), _columns(rows), self.ranges, strict=True):
+            difference = np.abs(q[:, None] - x)
+            there = ~np.isnan(difference)
+            shared += there
+            part = difference / span if span > 0 else (difference != 0).astype(np.float64)
+            total.add(np.where(there, part, 0.0))
+        # Nothing in common: as far as can be.
+        return np.where(shared > 0, total.value() / np.maximum(shared, 1.0), np.inf)
+
+
+@dataclass(frozen=True)
+class Precomputed(Distance):
+    """Distances that are given: X[i, j] is that of query i from training row j."""
+
+    takes_sparse = False
+
+    def between(self, queries: Any, rows: Any) -> Array:
+        """Return the queries, which are distances themselves."""
+        return np.asarray(queries, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Called(Distance):
+    """function(q, x): any callable that takes two rows and returns a number that is not negative."""
+
+    function: Callable[..., Any]
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+    def between(self, queries: Any, rows: Any) -> Array:
+        """Return the distances, one call a pair."""
+        result = np.empty((queries.shape[0], rows.shape[0]))
+        for i, q in enumerate(queries):
+            for j, x in enumerate(rows):
+                result[i, j] = self._checked(self.function(q, x, **self.keywords), i, j)
+        return result
+
+    def _checked(self, value: Any, query: int, row: int) -> Any:
+        try:
+            good = float(value) >= 0
+        except (TypeError, ValueError):
+            good = False
+        if not good:
+            name = getattr(self.function, "__name__", repr(self.function))
+            raise InputError(
+                f"metric={name} returned {value!r:.50} for query {query} and training row {row}, counted "
+                "from 0. A distance is a number that is 0 or more: correct the function, or the rows it "
+                "cannot compare."
+            )
+        return value
+
+
+@dataclass(frozen=True)
+class Named(Distance):
+    """A distance that scikit-learn or SciPy knows by name and no loop here."""
+
+    name: str
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+    def between(self, queries: Any, rows: Any) -> Array:
+        """Return the distances."""
+        from sklearn.metrics import pairwise_distances
+
+        return np.asarray(
+            pairwise_distances(queries, rows, metric=self.name, **self.keywords), dtype=np.float64
+        )
+
+
+DISTANCES: dict[str, tuple[type[Distance], dict[str, Any]]] = {
+    "euclidean": (Minkowski, {"p": 2.0}),
+    "l2": (Minkowski, {"p": 2.0}),
+    "sqeuclidean": (SquaredEuclidean, {}),
+    "manhattan": (Minkowski, {"p": 1.0}),
+    "cityblock": (Minkowski, {"p": 1.0}),
+    "l1": (Minkowski, {"p": 1.0}),
+    "chebyshev": (Minkowski, {"p": np.inf}),
+    "infinity": (Minkowski, {"p": np.inf}),
+    "minkowski": (Minkowski, {}),
+    "p": (Minkowski, {}),
+    "cosine": (Cosine, {}),
+    "seuclidean": (StandardisedEuclidean, {}),
+    "mahalanobis": (Mahalanobis, {}),
+    "hamming": (Hamming, {}),
+    "nan_euclidean": (NanEuclidean, {}),
+    "gower": (Gower, {}),
+    "precomputed": (Precomputed, {}),
+}
+# Those that scikit-learn's brute force has too; of them only its own formulas are used.
+OTHERS = (
+    "braycurtis",
+    "canberra",
+    "correlation",
+    "dice",
+    "haversine",
+    "jaccard",
+    "rogerstanimoto",
+    "russellrao",
+    "sokalsneath",
+    "yule",
+)
+
+
+def distance_kind(metric: Any) -> type[Distance]:
+    """Return the class of the distance of that name, or that calls the function."""
+    if callable(metric):
+        return Called
+    check_option("metric", metric, [*DISTANCES, *OTHERS])
+    return DISTANCES[metric][0] if metric in DISTANCES else Named
+
+
+def make_distance(metric: Any, X: Any, **parameters: Any) -> Distance:
+    """Return the distance of that name, or that calls the function, for training rows like X."""
+    kind = distance_kind(metric)
+    if kind is Called:
+        return Called(metric, parameters)
+    if kind is Named:
+        return Named(metric, parameters)
+    fixed = DISTANCES[metric][1]
+    known = [name for name in signature(kind.of).parameters if name != "X" and name not in fixed]
+    unknown = [name for name in parameters if name not in known]
+    if unknown:
+        raise InputError(
+            f"metric={metric!r} has no parameter {unknown[0]!r}; "
+            + (f"it has {' and '.join(map(repr, known))}." if known else "it has none.")
+        )
+    return kind.of(X, **fixed, **parameters)
+
+
+def between(queries: Any, rows: Any, metric: Any = "euclidean", **parameters: Any) -> Array:
+    """Return the distance of each query (a row of the result) from each row (a column), in float64.
+
+    Parameters
+    ----------
+    queries, rows : array of shape (n, columns)
+    metric : str or callable, default="euclidean"
+        A name in :data:`DISTANCES` or :data:`OTHERS`, or a function of two rows.
+    **parameters
+        Those of the distance: p and w of "minkowski", V or VI of "mahalanobis", ...
+
+    Returns
+    -------
+    ndarray of shape (len(queries), len(rows))
+    """
+    queries, rows = (part if sp.issparse(part) else np.asarray(part) for part in (queries, rows))
+    return make_distance(metric, rows, **parameters).between(queries, rows)

@@ -1,0 +1,136 @@
+"""What distances do to rows: scaling, unit lengths, whitening, and sums that are rounded once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold.errors import InputError
+
+Array = NDArray[Any]
+
+
+class RoundedOnce:
+    """A sum of arrays that keeps its rounding errors (Knuth's two-sum), so that the order does not matter.
+
+    >>> total = RoundedOnce()
+    >>> for term in (1e16, 1.0, 1.0):
+    ...     total.add(np.array([term]))
+    >>> total.value() - 1e16
+    array([2.])
+    """
+
+    def __init__(self) -> None:
+        self.sum: Any = 0.0
+        self.error: Any = 0.0
+
+    def add(self, term: Array) -> None:
+        """Add one term."""
+        following = self.sum + term
+        part = following - self.sum
+        self.error = self.error + ((self.sum - (following - part)) + (term - part))
+        self.sum = following
+
+    def value(self) -> Array:
+        """Return the sum, rounded once."""
+        return self.sum + self.error
+
+
+def scaled(rows: Any, factor: Array) -> Any:
+    """Return rows with each column multiplied by its factor, in float64."""
+    if sp.issparse(rows):
+        result = sp.csr_array(rows, dtype=np.float64, copy=True)
+        result.data *= factor[result.indices]
+        return result
+    return np.asarray(rows, dtype=np.float64) * factor
+
+
+def to_unit_length(rows: Any, query: bool) -> Any:
+    """Return rows divided by their length, and two columns that are 1 for zero rows: training, queries."""
+    if sp.issparse(rows):
+        rows = sp.csr_array(rows, dtype=np.float64)
+        counts = np.diff(rows.indptr)
+        largest = np.zeros(rows.shape[0])
+        np.maximum.at(largest, np.repeat(np.arange(rows.shape[0]), counts), np.abs(rows.data))
+        # Divided by the largest entry first, so that no square overflows or vanishes.
+        data = rows.data / np.repeat(np.where(largest > 0, largest, 1.0), counts)
+        owner = np.repeat(np.arange(rows.shape[0]), counts)
+        length = np.sqrt(np.bincount(owner, weights=data * data, minlength=rows.shape[0]))
+        data /= np.repeat(np.where(length > 0, length, 1.0), counts)
+        units = sp.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
+        mark = np.zeros((rows.shape[0], 2))
+        mark[largest == 0, int(query)] = 1.0
+        return sp.csr_array(sp.hstack([units, sp.csr_array(mark)], format="csr"))
+    values = np.asarray(rows, dtype=np.float64)
+    largest = np.abs(values).max(axis=1, initial=0.0)
+    result = np.zeros((values.shape[0], values.shape[1] + 2))
+    units = result[:, :-2]
+    np.divide(values, np.where(largest > 0, largest, 1.0)[:, None], out=units)
+    length = np.sqrt(np.einsum("ij,ij->i", units, units))
+    units /= np.where(length > 0, length, 1.0)[:, None]
+    result[largest == 0, -2 + int(query)] = 1.0
+    return result
+
+
+def check_variances(name: str, values: Any, columns: int, least: float | None = None) -> Array:
+    """Return one positive number a column, or one that is at least ``least``."""
+    numbers = np.asarray(values, dtype=np.float64)
+    good = numbers.shape == (columns,) and np.isfinite(numbers).all()
+    if not good or not (numbers > 0 if least is None else numbers >= least).all():
+        wanted = "positive numbers" if least is None else f"numbers that are at least {least:g}"
+        raise InputError(
+            f"metric_params={{{name!r}: ...}} has shape {numbers.shape}. Pass one number a column, {columns} "
+            f"in all, and {wanted}."
+        )
+    return numbers
+
+
+def check_covariance(name: str, values: Any, columns: int) -> Array:
+    """Return a symmetric matrix with a row and a column for each column of the table."""
+    matrix = np.asarray(values, dtype=np.float64)
+    if matrix.shape != (columns, columns) or not np.isfinite(matrix).all():
+        raise InputError(
+            f"metric_params={{{name!r}: ...}} has shape {matrix.shape}. Pass a matrix of finite numbers with "
+            f"a row and a column for each of the {columns} columns."
+        )
+    if not np.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-12 * np.abs(matrix).max(initial=0.0)):
+        raise InputError(f"metric_params={{{name!r}: ...}} is not symmetric, as a covariance is.")
+    return (matrix + matrix.T) / 2
+
+
+def root_of_precision(precision: Array) -> Array:
+    """Return R with R R' = precision."""
+    values, vectors = np.linalg.eigh(precision)
+    if values.min() < -1e-10 * np.abs(values).max():
+        raise InputError(
+            f"metric_params={{'VI': ...}} has the negative eigenvalue {values.min():.3g}: squared distances "
+            "would be negative. Pass the inverse of a covariance."
+        )
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def root_of_covariance(rows: Array, covariance: Array | None) -> Array:
+    """Return R with R R' = covariance^-1; one that is singular is shrunk (Ledoit and Wolf 2004)."""
+    given = covariance is not None
+    if covariance is None:
+        centred = rows - rows.mean(axis=0)
+        covariance = centred.T @ centred / max(rows.shape[0] - 1, 1)
+    values, vectors = np.linalg.eigh(covariance)
+    singular = not values.min() > 1e-12 * values.max()
+    if singular and given:
+        raise InputError(
+            f"metric_params={{'V': ...}} has the eigenvalue {values.min():.3g}, so it has no inverse. Pass a "
+            "covariance whose eigenvalues are positive, or none to have it learnt and shrunk."
+        )
+    if singular:
+        from sklearn.covariance import ledoit_wolf_shrinkage
+
+        mean = values.mean()
+        if not mean > 0:  # no column varies: nothing to learn
+            return np.eye(rows.shape[1])
+        amount = max(float(ledoit_wolf_shrinkage(rows)), 1e-6)  # enough for an inverse with digits
+        values = (1.0 - amount) * np.maximum(values, 0.0) + amount * mean
+    return vectors / np.sqrt(values)

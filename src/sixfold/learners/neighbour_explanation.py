@@ -1,0 +1,180 @@
+"""Why a nearest-neighbour model answers as it does: the neighbours, their votes, and the margin to a tie."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold.errors import InputError, MissingExtraError
+from sixfold.learners.votes import count_votes, winners
+from sixfold.solvers.neighbour_search import Neighbours
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class NeighbourExplanation:
+    """An answer and the training rows it comes from, as plain data.
+
+    Attributes
+    ----------
+    answer : object
+        What the model predicts.
+    rows : list of int
+        The training rows, the nearest first.
+    distances, weights : list of float
+        How far each is, and how much it counts.
+    targets : list
+        Their labels or values.
+    votes : dict
+        The share of the votes each class has; empty for numbers.
+    runner_up : object
+        The class that comes next; None for numbers, and where there is no other.
+    margin : float
+        What share of the votes the answer is ahead of the runner-up; 0 is a tie. For numbers: how far the
+        answer moves at most if one neighbour is left out.
+    changes_at : tuple or None
+        (k, answer): the number of neighbours nearest to the model's own with which the class is another.
+    """
+
+    answer: Any
+    rows: list[int]
+    distances: list[float]
+    weights: list[float]
+    targets: list[Any]
+    votes: dict[Any, float]
+    runner_up: Any
+    margin: float
+    changes_at: tuple[int, Any] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation as a dictionary."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        """Say what was found in a few lines."""
+        lines = [f"answer: {self.answer}"]
+        for row, distance, weight, target in zip(
+            self.rows, self.distances, self.weights, self.targets, strict=True
+        ):
+            lines.append(f"  row {row:<8} distance {distance:<10.4g} counts {weight:<8.3g} {target}")
+        lines += [f"  {share:.0%} of the votes: {label}" for label, share in self.votes.items() if share > 0]
+        return "\n".join([*lines, *self._margin()])
+
+    def _margin(self) -> list[str]:
+        if not self.votes:
+            return [f"leaving out one neighbour moves the answer by {self.margin:.4g} at most"]
+        if self.runner_up is None:
+            lines = ["every neighbour says so"]
+        elif self.margin == 0:
+            lines = [f"a tie with {self.runner_up}, which is farther in all"]
+        else:
+            lines = [
+                f"{self.margin:.0%} of the votes ahead of {self.runner_up}; half as many would make a tie"
+            ]
+        if self.changes_at is not None:
+            k, answer = self.changes_at
+            lines.append(f"with {k} neighbour{'s' * (k != 1)} the answer would be {answer}")
+        return lines
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the distances of the neighbours, one bar each, coloured by what they say.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, default=None
+            Where to draw; None makes new ones.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise MissingExtraError("Plots need matplotlib: pip install matplotlib.") from error
+        if axes is None:
+            _, axes = plt.subplots(figsize=(6.0, 0.4 * len(self.rows) + 1.2), layout="constrained")
+        said = list(dict.fromkeys(self.targets)) if self.votes else [None]
+        for colour, target in enumerate(said):
+            bars = [i for i, one in enumerate(self.targets) if target is None or one == target]
+            axes.barh(bars, [self.distances[i] for i in bars], color=f"C{colour}", label=target)
+        pairs = zip(self.rows, self.targets, strict=True)
+        names = [f"row {row}" + ("" if self.votes else f": {target:g}") for row, target in pairs]
+        axes.set(
+            yticks=range(len(self.rows)), yticklabels=names, xlabel="distance", title=f"answer: {self.answer}"
+        )
+        axes.invert_yaxis()
+        if self.votes:
+            axes.legend(title="says", frameon=False)
+        return axes
+
+
+def explain_vote(
+    found: Neighbours, labels: Array, weights: Array, classes: Array, k: int
+) -> NeighbourExplanation:
+    """Return why the first k neighbours of one query vote as they do; the others say what more would."""
+    names, distances = classes.tolist(), found.distances[0]
+    answers = [_vote(labels[:m], weights[:m], distances[:m], len(names)) for m in range(1, labels.size + 1)]
+    shares, winner = answers[k - 1]
+    others = [label for label in range(len(names)) if label != winner and shares[label] > 0]
+    second = max(others, key=lambda label: (shares[label], -label), default=None)
+    changes = [m for m, (_, other) in enumerate(answers, 1) if other != winner]
+    nearest = min(changes, key=lambda m: abs(m - k), default=None)
+    return NeighbourExplanation(
+        answer=names[winner],
+        rows=found.rows[0, :k].tolist(),
+        distances=distances[:k].tolist(),
+        weights=weights[:k].tolist(),
+        targets=[names[label] for label in labels[:k]],
+        votes={name: float(share) for name, share in zip(names, shares, strict=True)},
+        runner_up=None if second is None else names[second],
+        margin=float(shares[winner] - (0.0 if second is None else shares[second])),
+        changes_at=None if nearest is None else (nearest, names[answers[nearest - 1][1]]),
+    )
+
+
+def _vote(labels: Array, weights: Array, distances: Array, classes: int) -> tuple[Array, int]:
+    """Return the share of the votes of each class, and the winner."""
+    votes = count_votes(labels[None], weights[None], classes)
+    return votes[0] / votes.sum(), int(winners(votes, labels[None], distances[None])[0])
+
+
+def explain_average(found: Neighbours, targets: Array, weights: Array) -> NeighbourExplanation:
+    """Return why the neighbours of one query have the average they have."""
+    answer = float(weights @ targets / weights.sum())
+    kept = ~np.eye(weights.size, dtype=bool)
+    without = [
+        float(weights[some] @ targets[some] / weights[some].sum()) for some in kept if weights[some].sum() > 0
+    ]
+    return NeighbourExplanation(
+        answer=answer,
+        rows=found.rows[0].tolist(),
+        distances=found.distances[0].tolist(),
+        weights=weights.tolist(),
+        targets=targets.tolist(),
+        votes={},
+        runner_up=None,
+        margin=max((abs(other - answer) for other in without), default=0.0),
+        changes_at=None,
+    )
+
+
+def one_row(x: Any) -> Any:
+    """Return one row as a table with one row; refuse several."""
+    if not hasattr(x, "columns") and not sp.issparse(x):
+        x = np.asarray(x, dtype=None if not isinstance(x, list | tuple) else object)
+        x = x[None, :] if x.ndim == 1 else x
+        x = np.array(x.tolist()) if x.dtype == object and _all_numbers(x) else x
+    if x.shape[0] != 1:
+        raise InputError(f"explain takes one row, and x has {x.shape[0]}. Pass them one by one.")
+    return x
+
+
+def _all_numbers(x: Array) -> bool:
+    return all(isinstance(value, int | float) for value in x.ravel().tolist())

@@ -1,0 +1,227 @@
+"""Questions to the rows that are kept: which are nearest, which are within a radius, what belongs to them.
+
+Queries are answered some thousand at a time, so that the memory they take does not grow with their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from sixfold.budget import Budget
+from sixfold.errors import InputError, check_number, check_option
+from sixfold.learners.neighbour_rows import StoredRows, check_neighbour_rows
+from sixfold.learners.transfer import picked
+from sixfold.solvers.base import thread_limit
+from sixfold.solvers.neighbour_search import Neighbours
+
+Array = NDArray[Any]
+
+PORTION = 8192  # queries at a time: votes and copies of them stay small, whatever their number
+PORTION_BYTES = 1 << 26
+
+
+class NeighbourQueries:
+    """A learner that knows the nearest of its training rows."""
+
+    n_neighbors: int
+    metric: Any
+    n_jobs: int | None
+    time_limit: float | None
+    n_samples_fit_: int
+    _store: StoredRows
+
+    def _check_rows(self, X: Any, reset: bool) -> Any:
+        return check_neighbour_rows(self, X, self.metric, reset)
+
+    @contextmanager
+    def _budget(self) -> Iterator[Budget]:
+        with Budget(time_limit=self.time_limit) as budget, thread_limit(self.n_jobs):
+            yield budget
+        if budget.interrupted:
+            raise KeyboardInterrupt
+
+    def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
+        """Return the nearest training rows of each row, the nearest first.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_queries, n_features), default=None
+            The rows to find neighbours of; None for the training rows, which are not their own neighbours.
+        n_neighbors : int, default=None
+            How many; None for the model's own.
+        return_distance : bool, default=True
+            Whether to return distances too.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, n_neighbors)
+            Only with ``return_distance``.
+        rows : ndarray of shape (n_queries, n_neighbors)
+            Numbers of training rows; equal distances are ordered by them.
+        """
+        found = list(self._answers(X, n_neighbors))
+        rows = np.concatenate([part.rows for _, part in found])
+        return (np.concatenate([part.distances for _, part in found]), rows) if return_distance else rows
+
+    def _answers(
+        self, X: Any = None, n_neighbors: int | None = None, most: int = PORTION
+    ) -> Iterator[tuple[slice, Neighbours]]:
+        """Go through the queries some at a time, each time with their neighbours."""
+        check_is_fitted(self, "n_samples_fit_")
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        check_number("n_neighbors", k, at_least=1, whole=True)
+        own = X is None
+        queries = self._store.rows if own else self._check_rows(X, reset=False)
+        self._require_enough(int(k), own, queries.shape[0])
+        with self._budget() as budget:
+            for part in self._portions(queries, most):
+                found = self._store.nearest(self._store.asked(queries[part]), int(k) + own, budget)
+                yield part, without_self(found, np.arange(part.start, part.stop)) if own else found
+
+    def _require_enough(self, k: int, own: bool, queries: int) -> None:
+        there = self._store.usable - own
+        if k > there:
+            others = " other than itself" if own else ""
+            raise InputError(
+                f"Expected n_neighbors <= n_samples_fit, but n_neighbors = {k}, n_samples_fit = "
+                f"{self._store.usable}, n_samples = {queries}: a row has at most {there} neighbours{others}, "
+                "which are training rows of positive weight. Ask for fewer neighbours, or fit on more rows."
+            )
+
+    @staticmethod
+    def _portions(queries: Any, most: int) -> Iterator[slice]:
+        count = queries.shape[0]
+        row_bytes = max(queries.shape[1] * 8, 1) if not sp.issparse(queries) else 1024
+        size = max(min(most, PORTION_BYTES // row_bytes), 1)
+        for start in range(0, count, size):
+            yield slice(start, min(start + size, count))
+
+    def kneighbors_graph(
+        self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
+    ) -> Any:
+        """Return a sparse matrix that joins each row with its nearest training rows.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_queries, n_features), default=None
+            As in :meth:`kneighbors`.
+        n_neighbors : int, default=None
+            How many; None for the model's own.
+        mode : {"connectivity", "distance"}, default="connectivity"
+            Whether entries are 1 or distances.
+
+        Returns
+        -------
+        csr_matrix of shape (n_queries, n_samples_fit_)
+        """
+        check_option("mode", mode, ("connectivity", "distance"))
+        distances, rows = self.kneighbors(X, n_neighbors)
+        ends = np.arange(rows.shape[0] + 1) * rows.shape[1]
+        values = distances.ravel() if mode == "distance" else np.ones(rows.size)
+        return sp.csr_matrix((values, rows.ravel(), ends), shape=(rows.shape[0], self.n_samples_fit_))
+
+    def radius_neighbors(
+        self,
+        X: Any = None,
+        radius: float = 1.0,
+        return_distance: bool = True,
+        sort_results: bool = False,
+    ) -> Any:
+        """Return all training rows within a radius of each row.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_queries, n_features), default=None
+            As in :meth:`kneighbors`.
+        radius : float, default=1.0
+            Rows at exactly this distance count.
+        return_distance : bool, default=True
+            Whether to return distances too.
+        sort_results : bool, default=False
+            Whether the nearest come first; by row number otherwise.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries,) of arrays
+            Only with ``return_distance``.
+        rows : ndarray of shape (n_queries,) of arrays
+        """
+        check_is_fitted(self, "n_samples_fit_")
+        check_number("radius", radius, at_least=0)
+        own = X is None
+        queries = self._store.rows if own else self._check_rows(X, reset=False)
+        distances, rows = np.empty(queries.shape[0], dtype=object), np.empty(queries.shape[0], dtype=object)
+        with self._budget() as budget:
+            for part in self._portions(queries, 1024):
+                found = self._store.within(self._store.asked(queries[part]), float(radius), budget)
+                for i, number in enumerate(range(part.start, part.stop)):
+                    piece = slice(found.ends[i], found.ends[i + 1])
+                    d, r = found.distances[piece], found.rows[piece]
+                    if own:
+                        d, r = d[r != number], r[r != number]
+                    order = np.argsort(d, kind="stable") if sort_results else slice(None)
+                    distances[number], rows[number] = d[order], r[order]
+        return (distances, rows) if return_distance else rows
+
+    def radius_neighbors_graph(
+        self, X: Any = None, radius: float = 1.0, mode: str = "connectivity", sort_results: bool = False
+    ) -> Any:
+        """Return a sparse matrix that joins each row with the training rows within a radius.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_queries, n_features), default=None
+            As in :meth:`kneighbors`.
+        radius : float, default=1.0
+            Rows at exactly this distance count.
+        mode : {"connectivity", "distance"}, default="connectivity"
+            Whether entries are 1 or distances.
+        sort_results : bool, default=False
+            Whether the entries of a row are ordered by distance.
+
+        Returns
+        -------
+        csr_matrix of shape (n_queries, n_samples_fit_)
+        """
+        check_option("mode", mode, ("connectivity", "distance"))
+        distances, rows = self.radius_neighbors(X, radius, sort_results=sort_results)
+        ends = np.cumsum([0, *(part.size for part in rows)])
+        columns = np.concatenate([np.empty(0, dtype=np.int64), *rows])
+        values = np.concatenate([np.empty(0), *distances]) if mode == "distance" else np.ones(columns.size)
+        return sp.csr_matrix((values, columns, ends), shape=(rows.size, self.n_samples_fit_))
+
+    def transfer(self, X: Any, payload: Any, n_neighbors: int = 1) -> Any:
+        """Return what belongs to the nearest training rows: captions, masks, records, anything.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_queries, n_features)
+            The rows to find neighbours of.
+        payload : array, table, list or tuple
+            One entry for each training row, in their order.
+        n_neighbors : int, default=1
+            Of how many neighbours; more than 1 adds an axis (a list of lists for a list).
+
+        Returns
+        -------
+        array, table or list
+            The payload of the nearest row of each query.
+        """
+        check_is_fitted(self, "n_samples_fit_")
+        rows = self.kneighbors(X, n_neighbors, return_distance=False)
+        return picked(payload, rows, self.n_samples_fit_)
+
+
+def without_self(found: Neighbours, numbers: Array) -> Neighbours:
+    """Return one neighbour less for each query: itself where it is among them, the farthest where not."""
+    own = found.rows == numbers[:, None]
+    own[~own.any(axis=1), -1] = True
+    shape = (found.rows.shape[0], found.rows.shape[1] - 1)
+    return Neighbours(found.distances[~own].reshape(shape), found.rows[~own].reshape(shape), found.computed)

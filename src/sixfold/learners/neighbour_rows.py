@@ -1,0 +1,303 @@
+"""The rows that a nearest-neighbour learner keeps: checked, with what the distance has learnt of them.
+
+Rows may be added at any time; the search is made ready when it is next asked, and counts what it does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget
+from sixfold.certificate import Certificate
+from sixfold.data.checks import check_table, check_weight, column_names, require_computable, require_finite
+from sixfold.data.table import ColumnKinds, check_mixed
+from sixfold.errors import CertificateError, InputError
+from sixfold.geometry.distances import (
+    DISTANCES,
+    Distance,
+    Gower,
+    Minkowski,
+    Precomputed,
+    distance_kind,
+    make_distance,
+)
+from sixfold.solvers.neighbour_search import Neighbours, Search, Surroundings
+from sixfold.solvers.search_choice import make_search
+
+Array = NDArray[Any]
+
+TAKE_MISSING = [name for name, (kind, _) in DISTANCES.items() if kind.takes_missing]
+PROBED_NUMBERS = 2e8  # how many differences a check of the certificate computes, about a second
+MOST_PROBES = 100
+
+
+def check_neighbour_rows(estimator: Any, X: Any, metric: Any, reset: bool) -> Any:
+    """Return rows as the metric reads them: numbers, bytes, a CSR array, or numbers and codes of categories.
+
+    The kinds of the columns of a table with categories are kept as ``_kinds`` of the estimator.
+    """
+    kind = distance_kind(metric)
+    if kind.takes_categories:
+        named = (estimator.metric_params or {}).get("categorical")
+        rows, kinds = check_mixed(estimator, X, None if reset else estimator._kinds, named)
+        estimator._kinds = kinds
+    else:
+        rows = _read(estimator, X, kind, metric, reset)
+    _require_usable(estimator, rows, kind, metric)
+    return rows
+
+
+def _read(estimator: Any, X: Any, kind: type[Distance], metric: Any, reset: bool) -> Any:
+    # Bytes stay bytes where loops know them.
+    kept = (np.uint8,) if kind is Minkowski else ()
+    try:
+        rows = check_table(estimator, X, reset, kept)
+    except InputError as error:
+        if "could not convert string" in str(error):
+            raise InputError(f"{error} metric='gower' takes columns of numbers and of categories.") from error
+        raise
+    if sp.issparse(rows) and not kind.takes_sparse:
+        able = [name for name, (one, _) in DISTANCES.items() if one.takes_sparse]
+        raise InputError(
+            f"X is sparse, which metric={_spelt(metric)} does not take. Pass X.toarray(), or use one of "
+            f"{', '.join(able)}."
+        )
+    if kind is Precomputed:
+        _require_distances(rows, reset)
+    return rows
+
+
+def _require_distances(rows: Array, square: bool) -> None:
+    if square and rows.shape[0] != rows.shape[1]:
+        raise InputError(
+            f"Precomputed metric requires shape (n_queries, n_indexed) with a square matrix for fit, but X "
+            f"has shape {rows.shape}. Pass the distance of every training row from every other."
+        )
+    if rows.size and rows.min() < 0:
+        i, j = np.argwhere(rows < 0)[0].tolist()
+        raise InputError(
+            f"Negative values in data passed to precomputed distance matrix: {rows[i, j]} in row {i}, column "
+            f"{j}. Distances are 0 or more."
+        )
+
+
+def _require_usable(estimator: Any, rows: Any, kind: type[Distance], metric: Any) -> None:
+    if rows.dtype == np.uint8:
+        return
+    names = column_names(estimator, rows.shape[1])
+    if kind.takes_missing:
+        if np.isinf(rows).any():
+            require_finite(np.where(np.isnan(rows), 0.0, rows), "X", lambda: names)
+        return
+    try:
+        require_computable(rows, "X", lambda: names)
+    except InputError as error:
+        if "NaN" in str(error):
+            known = " and ".join(f"metric={name!r}" for name in TAKE_MISSING)
+            raise InputError(
+                f"{error} {known} take missing values, which {_spelt(metric)} does not."
+            ) from error
+        raise
+
+
+def _spelt(metric: Any) -> str:
+    return getattr(metric, "__name__", repr(metric)) if callable(metric) else repr(metric)
+
+
+@dataclass
+class Tally:
+    """How much was asked and how much was computed."""
+
+    queries: int = 0
+    pairs: int = 0
+    computed: int = 0
+
+
+class StoredRows:
+    """Training rows, a distance and a search, which is made when first asked.
+
+    Parameters
+    ----------
+    metric, parameters
+        The distance and its parameters.
+    algorithm, leaf_size
+        Those of :func:`sixfold.solvers.search_choice.make_search`.
+    kinds : ColumnKinds or None
+        Which columns are categories.
+    """
+
+    def __init__(
+        self,
+        metric: Any,
+        parameters: dict[str, Any],
+        algorithm: str,
+        leaf_size: int,
+        kinds: ColumnKinds | None = None,
+    ) -> None:
+        self.metric, self.parameters = metric, parameters
+        self.algorithm, self.leaf_size = algorithm, leaf_size
+        self.tally = Tally()
+        self._kinds = kinds
+        self._parts: list[Any] = []
+        self._weights: list[Array | None] = []
+        self._forget()
+
+    def _forget(self) -> None:
+        self._search: Search | None = None
+        self._distance: Distance | None = None
+
+    def add(self, X: Any, weight: Array | None) -> None:
+        """Keep more rows; the search is made anew when it is next asked."""
+        self._parts.append(X)
+        self._weights.append(weight)
+        self._forget()
+
+    @property
+    def rows(self) -> Any:
+        """All rows, those of weight 0 too."""
+        if len(self._parts) > 1:
+            stack = sp.vstack if sp.issparse(self._parts[0]) else np.concatenate
+            counts = [part.shape[0] for part in self._parts]
+            if any(weight is not None for weight in self._weights):
+                given = zip(self._weights, counts, strict=True)
+                whole = np.concatenate([np.ones(n) if w is None else w for w, n in given])
+                self._weights = [whole]
+            else:
+                self._weights = [None]
+            joined = stack(self._parts)
+            self._parts = [sp.csr_array(joined) if sp.issparse(joined) else joined]
+        return self._parts[0]
+
+    @property
+    def weight(self) -> Array | None:
+        """The weights of the rows; None where all are 1."""
+        return self._weights[0] if self.rows is not None else None
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return sum(part.shape[0] for part in self._parts)
+
+    @property
+    def usable(self) -> int:
+        """How many rows may be neighbours."""
+        return self.count if self.weight is None else int(np.count_nonzero(self.weight))
+
+    @property
+    def _kept(self) -> Array | None:
+        """The numbers of the rows that may be neighbours; None for all."""
+        weight = self.weight
+        return None if weight is None or weight.all() else np.flatnonzero(weight)
+
+    def ready(self) -> Search:
+        """Return the search, made ready where it was not yet."""
+        if self._search is None:
+            self._distance = self._distance_for(self.rows)
+            kept = self._kept
+            rows = self.rows if kept is None else self.rows[kept]
+            self._search = make_search(rows, self._distance, self.algorithm, self.leaf_size)
+        return self._search
+
+    @property
+    def distance(self) -> Distance:
+        """The distance, with what it has learnt of the rows."""
+        self.ready()
+        assert self._distance is not None
+        return self._distance
+
+    def _distance_for(self, X: Any) -> Distance:
+        parameters = dict(self.parameters)
+        if distance_kind(self.metric) is Gower and self._kinds is not None:
+            parameters["categorical"] = self._kinds.categorical
+        return make_distance(self.metric, X, **parameters)
+
+    def asked(self, queries: Any) -> Any:
+        """Return queries as the search reads them."""
+        search, distance = self.ready(), self.distance
+        if distance.measure is None:
+            kept = self._kept
+            return queries[:, kept] if isinstance(distance, Precomputed) and kept is not None else queries
+        embedded = distance.embed(queries, query=True)
+        if sp.issparse(embedded):
+            return embedded
+        same = embedded.dtype == search.X.dtype
+        return np.ascontiguousarray(embedded if same else embedded.astype(np.float64))
+
+    def nearest(self, queries: Any, k: int, budget: Budget, count: bool = True) -> Neighbours:
+        """Return the k nearest rows of queries that :meth:`asked` has made ready, and count them."""
+        found = self.ready().nearest(queries, k, budget)
+        return replace(
+            found,
+            distances=found.distances * self.distance.unit,
+            rows=self._numbered(found.rows, queries.shape[0], found.computed if count else None),
+        )
+
+    def within(self, queries: Any, radius: float, budget: Budget) -> Surroundings:
+        """Return the rows within the radius of queries that :meth:`asked` has made ready, and count them."""
+        unit = self.distance.unit
+        # The largest distance of the loops that is the radius or less in the end.
+        limit = radius / unit
+        limit = np.nextafter(limit, np.inf) if limit * unit <= radius else limit
+        found = self.ready().within(queries, float(limit), budget)
+        distances = found.distances * unit
+        inside = distances <= radius
+        ends = np.concatenate([[0], np.cumsum(inside)])[found.ends]
+        rows = self._numbered(found.rows, queries.shape[0], found.computed)
+        return Surroundings(ends, distances[inside], rows[inside], found.computed)
+
+    def _numbered(self, rows: Array, queries: int, computed: int | None) -> Array:
+        """Return the numbers that rows have among all, and count what was computed."""
+        if computed is not None:
+            self.tally.queries += queries
+            self.tally.pairs += queries * self.usable
+            self.tally.computed += computed
+        kept = self._kept
+        return rows if kept is None else kept[rows]
+
+    # -- certificate ---------------------------------------------------------------------------------------
+
+    def probes(self) -> Array:
+        """Return the numbers of some rows, spread evenly, for which a certificate is checked."""
+        columns = 1 if distance_kind(self.metric) is Precomputed else self.rows.shape[1]
+        most = np.clip(PROBED_NUMBERS / (self.count * columns), 1, min(MOST_PROBES, self.usable))
+        kept = np.arange(self.count) if self._kept is None else self._kept
+        return kept[np.linspace(0, kept.size - 1, int(most)).astype(np.int64)]
+
+    def certificate(self, probed: float) -> Certificate:
+        """Return the certificate of an exact search that found this mean distance for the probes."""
+        tally, notes = self.tally, []
+        if tally.pairs:
+            notes = [f"{tally.computed:,} of {tally.pairs:,} were"]
+        details = {
+            "claim": "as if every distance were computed",
+            "algorithm": self.ready().name,
+            "queries": tally.queries,
+            "distances_computed": tally.computed,
+            "distances_ruled_out": max(tally.pairs - tally.computed, 0),
+            "notes": notes,
+        }
+        return Certificate("exact search", probed, 0.0, probed, 0.0, details)
+
+    def recomputed(self, X: Any, k: int, sample_weight: Any) -> Certificate:
+        """Return the certificate of the same rows if every distance is computed, in NumPy."""
+        if X.shape[0] != self.count:
+            raise CertificateError(f"The model keeps {self.count} rows, but X has {X.shape[0]}.")
+        weight = check_weight(sample_weight, X.shape[0])
+        there = np.ones(self.count, dtype=bool) if weight is None else weight > 0
+        if int(there.sum()) != self.usable:
+            raise CertificateError("Other rows have weight 0 than those of the fit.")
+        rows = self.probes()
+        objective = 0.0
+        if self.usable > 1:
+            distances = self._distance_for(X).between(X[rows], X)
+            distances[:, ~there] = np.inf
+            distances[np.arange(rows.size), rows] = np.inf
+            nearest = np.sort(distances, axis=1)[:, : min(k, self.usable - 1)]
+            objective = float(nearest.mean())
+        rounding = {"objective_rounding": 1e-12 * abs(objective), "gap_rounding": 0.0}
+        return Certificate("exact search", objective, 0.0, objective, 0.0, rounding)

@@ -1,0 +1,106 @@
+"""From neighbours to an answer: how much each counts, and what they say together.
+
+    weight of neighbour i      sample weight_i * 1            ("uniform")
+                               sample weight_i / distance_i   ("distance")
+                               sample weight_i * f(distances) (a callable)
+    class                      the one whose neighbours' weights have the largest sum
+    number                     sum_i weight_i y_i / sum_i weight_i
+
+With "distance", rows at distance 0 are the only ones that count. A tied vote goes to the class with the
+smaller total distance, then to the first class.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.errors import InputError
+
+Array = NDArray[Any]
+
+
+def neighbour_weights(weights: Any, distances: Array, sample_weight: Array | None, start: int = 0) -> Array:
+    """Return how much each neighbour of each query counts.
+
+    ``sample_weight`` holds that of each neighbour; ``start`` is the number of the first query, for errors.
+    """
+    if callable(weights):
+        result = _checked(weights(distances), distances, start)
+    elif weights == "distance":
+        result = _inverse(distances)
+    else:
+        result = np.ones_like(distances)
+    if sample_weight is None:
+        return result
+    # A power of two that brings the largest to 1: products neither overflow nor vanish all at once.
+    return result * (sample_weight / 2.0 ** np.floor(np.log2(sample_weight.max(axis=1, keepdims=True))))
+
+
+def _inverse(distances: Array) -> Array:
+    """Return 1 / distance; where one is 0 (or too small to divide by), only such neighbours count."""
+    with np.errstate(divide="ignore", over="ignore"):
+        inverse = 1.0 / distances
+    endless = np.isinf(inverse)
+    result = np.where(endless.any(axis=1, keepdims=True), endless.astype(np.float64), inverse)
+    # Infinitely far, all of them: then equally so.
+    result[~(result > 0).any(axis=1)] = 1.0
+    return result
+
+
+def _checked(given: Any, distances: Array, start: int) -> Array:
+    """Return what the user's function gave as weights, if it can be used."""
+    result = np.array(given, dtype=np.float64)
+    if result.shape != distances.shape:
+        raise InputError(
+            f"weights returned an array of shape {result.shape} for distances of shape {distances.shape}. "
+            "Return one weight for each distance."
+        )
+    bad = ~((result >= 0) & (result < np.inf))
+    if bad.any():
+        query, place = np.argwhere(bad)[0].tolist()
+        raise InputError(
+            f"weights returned {result[query, place]} for the distance {distances[query, place]:g} of query "
+            f"{start + query}, counted from 0. Weights are finite numbers that are 0 or more."
+        )
+    none = np.flatnonzero(~(result > 0).any(axis=1))
+    if none.size:
+        raise InputError(
+            f"weights returned 0 for every neighbour of query {start + int(none[0])}, counted from 0, so "
+            "nothing can be said about it. Return a positive weight for at least the nearest."
+        )
+    return result
+
+
+def count_votes(labels: Array, weights: Array, classes: int) -> Array:
+    """Return the sum of the weights of each class (columns) for each query (rows).
+
+    >>> count_votes(np.array([[0, 1, 1]]), np.ones((1, 3)), 3)
+    array([[1., 2., 0.]])
+    """
+    queries = labels.shape[0]
+    place = labels + classes * np.arange(queries)[:, None]
+    return np.bincount(place.ravel(), weights.ravel(), minlength=queries * classes).reshape(queries, classes)
+
+
+def winners(votes: Array, labels: Array, distances: Array) -> NDArray[np.intp]:
+    """Return the class with most votes; a tie goes to the smaller total distance, then to the first class.
+
+    >>> labels, distances = np.array([[0, 1, 1, 0]]), np.array([[1.0, 2.0, 3.0, 5.0]])
+    >>> winners(count_votes(labels, np.ones((1, 4)), 2), labels, distances)
+    array([1])
+    """
+    best = votes.argmax(axis=1)
+    tied = votes == votes.max(axis=1, keepdims=True)
+    for query in np.flatnonzero(tied.sum(axis=1) > 1):
+        totals = np.bincount(labels[query], distances[query], minlength=votes.shape[1])
+        best[query] = np.where(tied[query], totals, np.inf).argmin()
+    return best
+
+
+def averages(targets: Array, weights: Array) -> Array:
+    """Return the weighted mean of targets (queries x neighbours x outputs) over the neighbours."""
+    share = weights / weights.sum(axis=1, keepdims=True)
+    return np.einsum("ik,ikj->ij", share, targets)
