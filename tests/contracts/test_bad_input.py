@@ -29,6 +29,12 @@ every_regressor = pytest.mark.parametrize(
     "learner", [one for one in LEARNERS if one.task == "regression"], ids=lambda learner: learner.name
 )
 
+every_linear_regressor = pytest.mark.parametrize(
+    "learner",
+    [one for one in LEARNERS if one.task == "regression" and one.hypothesis == "linear"],
+    ids=lambda learner: learner.name,
+)
+
 
 def target(learner):
     """Return what the learner predicts: numbers or labels."""
@@ -144,7 +150,7 @@ def test_a_target_with_a_second_axis_is_used_with_a_warning_that_points_here():
     assert model.coef_.shape == (3,)
 
 
-@every_regressor
+@every_linear_regressor
 @pytest.mark.parametrize("weight", [None, [0.0, 3.0]])
 def test_one_row_that_counts_is_repeated_and_said_so(learner, weight):
     rows = slice(0, 1) if weight is None else slice(0, 2)

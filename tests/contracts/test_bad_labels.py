@@ -20,6 +20,10 @@ X = RNG.normal(size=(30, 2))
 Y = np.where(X @ [1.0, -1.0] + RNG.logistic(size=30) > 0, "yes", "no")
 WHOLE = (Y == "yes").astype(int)
 
+linear_classifiers = [one for one in LEARNERS if one.task == "classification" and one.hypothesis == "linear"]
+every_linear_classifier = pytest.mark.parametrize(
+    "learner", linear_classifiers, ids=lambda learner: learner.name
+)
 every_classifier = pytest.mark.parametrize(
     "learner", [one for one in LEARNERS if one.task == "classification"], ids=lambda learner: learner.name
 )
@@ -42,11 +46,6 @@ def changed(values, place, value):
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
-        (
-            np.full(30, "yes"),
-            "y has 1 class: every row is 'yes', but a classifier needs rows of at least two",
-        ),
-        (np.zeros(30), "y has 1 class: every row is 0.0"),
         (X[:, 0], f"Unknown label type: continuous. Row 0 of y, counted from 0, is {X[0, 0]}"),
         (X[:, 0], "which is a quantity and no class. Use a regressor such as LinearRegression"),
         (changed(WHOLE.astype(object), 4, 0.5), "Row 4 of y, counted from 0, is 0.5"),
@@ -54,7 +53,6 @@ def changed(values, place, value):
         (changed(Y.astype(object), 3, 7), "y mixes text and numbers: row 0 is "),
         ([*Y[:29].tolist(), 7], "row 29, counted from 0, is 7. Labels must be all of one kind"),
         (WHOLE + 0j, "Complex data not supported: y holds complex numbers."),
-        (np.column_stack([WHOLE, WHOLE]), "got an array of shape (30, 2) instead"),
         (WHOLE[:, None, None], "got an array of shape (30, 1, 1) instead"),
         ([[1], [1, 2]] * 15, "The rows of y are not all of one length. Pass one label a row."),
         (1, "y is 1, of type int. Pass one label a row."),
@@ -71,6 +69,25 @@ def changed(values, place, value):
     ids=lambda part: part if isinstance(part, str) else "",
 )
 def test_what_is_no_column_of_labels_is_refused(learner, labels, sentence):
+    with refuses(sentence):
+        learner.make().fit(X, labels)
+
+
+# Neighbours are of one class, or of several columns of classes, without any trouble.
+@every_linear_classifier
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (
+            np.full(30, "yes"),
+            "y has 1 class: every row is 'yes', but a classifier needs rows of at least two",
+        ),
+        (np.zeros(30), "y has 1 class: every row is 0.0"),
+        (np.column_stack([WHOLE, WHOLE]), "got an array of shape (30, 2) instead"),
+    ],
+    ids=["text", "numbers", "two columns"],
+)
+def test_what_no_plane_can_tell_apart_is_refused(learner, labels, sentence):
     with refuses(sentence):
         learner.make().fit(X, labels)
 
@@ -165,7 +182,7 @@ def test_predictions_are_labels_as_they_were_given(learner, labels):
     assert model.score(X, given) == np.mean(predicted == given)
 
 
-@every_classifier
+@every_linear_classifier
 def test_a_class_with_one_row_is_learnt(learner):
     labels = np.full(30, "common")
     labels[4] = "rare"
@@ -223,7 +240,7 @@ def test_a_class_whose_rows_all_have_weight_0_is_refused(learner):
 THREE = np.where(X[:, 0] + RNG.logistic(size=30) > 0.7, "perhaps", Y)
 
 
-@every_classifier
+@every_linear_classifier
 @pytest.mark.parametrize("labels", [Y, THREE], ids=["two", "three"])
 def test_balanced_weights_are_the_explicit_ones(learner, labels):
     classes, counts = np.unique(labels, return_counts=True)
@@ -238,7 +255,7 @@ def test_balanced_weights_are_the_explicit_ones(learner, labels):
 # An update of the perceptron that is twice as long is not two updates.
 @pytest.mark.parametrize(
     "learner",
-    [one for one in LEARNERS if one.task == "classification" and one.name != "Perceptron"],
+    [one for one in linear_classifiers if one.name != "Perceptron"],
     ids=lambda learner: learner.name,
 )
 @pytest.mark.parametrize("labels", [Y, THREE], ids=["two", "three"])

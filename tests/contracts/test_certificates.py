@@ -86,7 +86,7 @@ PENALTIES = (
 
 def settings():
     """Go through every regressor with every loss, penalty and solver that fit each other."""
-    for learner in (learner for learner in LEARNERS if learner.task == "regression"):
+    for learner in (one for one in LEARNERS if one.task == "regression" and one.hypothesis == "linear"):
         losses = [{}]
         if "loss" in learner.make().get_params():
             losses = [{"loss": name} for name, loss in LOSSES.items() if loss.labels == "real"]

@@ -116,6 +116,11 @@ class LabelColumns:
     index: NDArray[np.intp]
     single: bool
 
+    def with_classes(self, classes: Any) -> LabelColumns:
+        """Return the same labels of one column, beside which there may be these classes."""
+        known, _ = _encode(_to_array(classes))
+        return self.joined(LabelColumns([known], np.empty((0, 1), dtype=np.intp), True))
+
     def joined(self, more: LabelColumns) -> LabelColumns:
         """Return these labels followed by more, whose classes may be new."""
         if len(more.classes) != len(self.classes):
@@ -132,8 +137,13 @@ class LabelColumns:
         return LabelColumns(together, np.column_stack(columns), self.single)
 
 
-def check_label_columns(estimator: Any, y: Any, X: Any, stacklevel: int = 2) -> LabelColumns:
-    """Return the labels of rows, in one column or several; one class alone will do."""
+def check_label_columns(
+    estimator: Any, y: Any, X: Any, known: list[Array] | None = None, stacklevel: int = 2
+) -> LabelColumns:
+    """Return the labels of rows, in one column or several; one class alone will do.
+
+    ``known`` are the classes of each column, beside which there may be no others.
+    """
     require_y(estimator, y)
     several = getattr(y, "ndim", None) == 2 or (isinstance(y, list | tuple) and _nested(y))
     labels = _to_array(y) if several and not sp.issparse(y) else None
@@ -141,7 +151,13 @@ def check_label_columns(estimator: Any, y: Any, X: Any, stacklevel: int = 2) -> 
         labels = _one_column(y, estimator, stacklevel + 1)[:, None]
         several = False
     require_rows(labels, X)
-    pairs = [_encode(np.ascontiguousarray(column)) for column in labels.T]
+    columns = [np.ascontiguousarray(column) for column in labels.T]
+    if known is not None and len(known) == len(columns):
+        pairs = [
+            (classes, _index_of(column, classes)) for column, classes in zip(columns, known, strict=True)
+        ]
+    else:
+        pairs = [_encode(column) for column in columns]
     index = np.column_stack([index for _, index in pairs])
     return LabelColumns([classes for classes, _ in pairs], index, not several)
 
@@ -168,7 +184,10 @@ def class_weighted(class_weight: Any, labels: LabelColumns, weight: Array | None
             f"class_weight={class_weight!r} is for one column of labels, and y has {len(labels.classes)}. "
             "Pass sample_weight instead."
         )
-    return _with_class_weight(class_weight, labels.classes[0], labels.index[:, 0], weight)
+    product = _with_class_weight(class_weight, labels.classes[0], labels.index[:, 0], weight)
+    if len(labels.classes) == 1:
+        _require_weight(labels.classes[0], labels.index[:, 0], product)
+    return product
 
 
 def check_classes(classes: Any) -> Array:
@@ -353,9 +372,15 @@ def _require_two(classes: Array, index: NDArray[np.intp], weight: Array | None) 
             f"y has {classes.size} class{only}, but a classifier needs rows of at least two classes to tell "
             "them apart."
         )
+    _require_weight(classes, index, weight)
+
+
+def _require_weight(classes: Array, index: NDArray[np.intp], weight: Array | None) -> None:
+    """Raise an :class:`InputError` if there are rows of a class, and all have weight 0."""
     if weight is None:
         return
-    without = np.flatnonzero(np.bincount(index, weights=weight, minlength=classes.size) == 0)
+    totals = np.bincount(index, weights=weight, minlength=classes.size)
+    without = np.flatnonzero((totals == 0) & (np.bincount(index, minlength=classes.size) > 0))
     if without.size:
         raise InputError(
             f"All rows of class {classes.tolist()[without[0]]!r} have weight 0, so nothing can be learnt "

@@ -13,7 +13,7 @@ is a linear one (:meth:`KNeighborsClassifier.local_coefficients`).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,7 +33,7 @@ from sixfold.learners.neighbour_explanation import (
 )
 from sixfold.learners.neighbour_queries import PORTION
 from sixfold.learners.neighbourhood import NeighbourModel
-from sixfold.learners.votes import averages, count_votes, winners
+from sixfold.learners.votes import averages, count_votes, vote_shares, winners
 from sixfold.solvers.neighbour_search import Neighbours
 
 Array = NDArray[Any]
@@ -124,13 +124,41 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
         self.class_weight = class_weight
         self.time_limit = time_limit
 
+    def partial_fit(  # type: ignore[override]  # classes are where scikit-learn has them
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Keep more rows, also of new classes; the search is made anew when it is next asked.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            As in :meth:`fit`.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            As in :meth:`fit`.
+        classes : array of shape (n_classes,), default=None
+            Classes that may have no rows yet; those of y need not be among them.
+        sample_weight : array of shape (n_samples,), default=None
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        KNeighborsClassifier
+            The model itself.
+        """
+        super().partial_fit(X, y, sample_weight)
+        if classes is not None:
+            self._keep_targets(self._labels.with_classes(classes))
+        return self
+
     def _check_targets(self, y: Any, rows: Any, reset: bool) -> LabelColumns:
-        labels = check_label_columns(self, y, rows, stacklevel=4)
+        labels = check_label_columns(self, y, rows, stacklevel=5)
         return labels if reset else self._labels.joined(labels)
+
+    def _weighted(self, targets: LabelColumns, weight: Array | None) -> Array | None:
+        return class_weighted(self.class_weight, targets, weight)
 
     def _keep_targets(self, targets: LabelColumns) -> None:
         self._labels = targets
-        self._neighbour_weight = class_weighted(self.class_weight, targets, self._store.weight)
         self.classes_ = targets.classes[0] if targets.single else targets.classes
         self.outputs_2d_ = not targets.single
 
@@ -169,6 +197,9 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
     def predict_proba(self, X: Any) -> Any:
         """Return the share of the votes of each class.
 
+        Where a vote is tied, the share of the class that :meth:`predict` returns is one rounding unit larger,
+        so that the largest share is always its own.
+
         Parameters
         ----------
         X : array, table or sparse matrix of shape (n_queries, n_features), or None
@@ -180,8 +211,8 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
         """
         check_is_fitted(self, "n_samples_fit_")
         parts = [
-            [votes / votes.sum(axis=1, keepdims=True) for _, votes in columns]
-            for _, _, columns in self._votes(X)
+            [vote_shares(votes, labels, found.distances) for labels, votes in columns]
+            for _, found, columns in self._votes(X)
         ]
         shares = [np.concatenate(column) for column in zip(*parts, strict=True)]
         return shares[0] if self._labels.single else shares
@@ -235,7 +266,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
         return explain_vote(found, labels, weights, self._labels.classes[0], k)
 
     def _require_same_targets(self, y: Any) -> None:
-        given = check_label_columns(self, y, self._store.rows, stacklevel=4)
+        given = check_label_columns(self, y, self._store.rows, self._labels.classes, stacklevel=4)
         same = len(given.classes) == len(self._labels.classes) and all(
             np.array_equal(new[a], old[b])
             for new, old, a, b in zip(
@@ -332,7 +363,6 @@ class KNeighborsRegressor(RegressorMixin, NeighbourModel):
 
     def _keep_targets(self, targets: tuple[Array, bool]) -> None:
         self._targets, self._single = targets
-        self._neighbour_weight = self._store.weight
 
     def predict(self, X: Any) -> Array:
         """Return the average target of the neighbours of each row.

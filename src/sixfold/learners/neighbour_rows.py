@@ -143,8 +143,8 @@ class StoredRows:
         self.algorithm, self.leaf_size = algorithm, leaf_size
         self.tally = Tally()
         self._kinds = kinds
+        self.weight: Array | None = None
         self._parts: list[Any] = []
-        self._weights: list[Array | None] = []
         self._forget()
 
     def _forget(self) -> None:
@@ -152,31 +152,18 @@ class StoredRows:
         self._distance: Distance | None = None
 
     def add(self, X: Any, weight: Array | None) -> None:
-        """Keep more rows; the search is made anew when it is next asked."""
+        """Keep more rows; ``weight`` is that of all rows, None where it is 1."""
         self._parts.append(X)
-        self._weights.append(weight)
+        self.weight = weight
         self._forget()
 
     @property
     def rows(self) -> Any:
         """All rows, those of weight 0 too."""
         if len(self._parts) > 1:
-            stack = sp.vstack if sp.issparse(self._parts[0]) else np.concatenate
-            counts = [part.shape[0] for part in self._parts]
-            if any(weight is not None for weight in self._weights):
-                given = zip(self._weights, counts, strict=True)
-                whole = np.concatenate([np.ones(n) if w is None else w for w, n in given])
-                self._weights = [whole]
-            else:
-                self._weights = [None]
-            joined = stack(self._parts)
-            self._parts = [sp.csr_array(joined) if sp.issparse(joined) else joined]
+            sparse = sp.issparse(self._parts[0])
+            self._parts = [sp.csr_array(sp.vstack(self._parts)) if sparse else np.concatenate(self._parts)]
         return self._parts[0]
-
-    @property
-    def weight(self) -> Array | None:
-        """The weights of the rows; None where all are 1."""
-        return self._weights[0] if self.rows is not None else None
 
     @property
     def count(self) -> int:
@@ -191,8 +178,7 @@ class StoredRows:
     @property
     def _kept(self) -> Array | None:
         """The numbers of the rows that may be neighbours; None for all."""
-        weight = self.weight
-        return None if weight is None or weight.all() else np.flatnonzero(weight)
+        return None if self.weight is None or self.weight.all() else np.flatnonzero(self.weight)
 
     def ready(self) -> Search:
         """Return the search, made ready where it was not yet."""

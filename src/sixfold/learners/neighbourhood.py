@@ -44,7 +44,7 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
     n_jobs: int | None
     time_limit: float | None
 
-    _neighbour_weight: Array | None  # those of rows, and of their classes
+    _given_weight: Array | None
 
     # -- keeping rows --------------------------------------------------------------------------------------
 
@@ -96,7 +96,11 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
         require_y(self, y)
         rows = self._check_rows(X, reset)
         targets = self._check_targets(y, rows, reset)
-        self._store_rows(rows, check_weight(sample_weight, rows.shape[0]), reset)
+        given = check_weight(sample_weight, rows.shape[0])
+        if not reset:
+            given = _joined(self._given_weight, self.n_samples_fit_, given, rows.shape[0])
+        self._store_rows(rows, self._weighted(targets, given), reset)
+        self._given_weight = given
         self._keep_targets(targets)
         return self
 
@@ -104,9 +108,13 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
     def _check_targets(self, y: Any, rows: Any, reset: bool) -> Any:
         """Return the targets of all rows: of those that are there unless ``reset``, and of these."""
 
+    def _weighted(self, targets: Any, weight: Array | None) -> Array | None:
+        """Return how much each row counts."""
+        return weight
+
     @abstractmethod
     def _keep_targets(self, targets: Any) -> None:
-        """Set what is learnt from the targets; the rows are stored."""
+        """Set what is learnt from the targets."""
 
     def _check_parameters(self) -> None:
         check_number("n_neighbors", self.n_neighbors, at_least=1, whole=True)
@@ -126,7 +134,7 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
         return self.metric, given
 
     def _store_rows(self, X: Any, weight: Array | None, reset: bool) -> None:
-        """Keep checked rows, after those that are there unless ``reset``."""
+        """Keep checked rows, after those that are there unless ``reset``; the weights are those of all."""
         if reset:
             metric, parameters = self._metric()
             kinds = self.__dict__.get("_kinds")
@@ -187,7 +195,7 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
 
     def _weights_of(self, found: Neighbours, start: int = 0) -> Array:
         """Return how much each neighbour counts; ``start`` is the number of the first query."""
-        weight = self._neighbour_weight
+        weight = self._store.weight
         return neighbour_weights(
             self.weights, found.distances, None if weight is None else weight[found.rows], start
         )
@@ -210,3 +218,10 @@ def _effective(metric: Any, parameters: dict[str, Any]) -> tuple[Any, dict[str, 
     rest = {name: value for name, value in parameters.items() if name != "p"}
     plain = {1: "manhattan", 2: "euclidean", np.inf: "chebyshev"}.get(parameters["p"])
     return (metric, parameters) if plain is None else (plain, rest)
+
+
+def _joined(old: Array | None, n_old: int, new: Array | None, n_new: int) -> Array | None:
+    """Return weights followed by more; None is 1 for each row."""
+    if old is None and new is None:
+        return None
+    return np.concatenate([np.ones(n_old) if old is None else old, np.ones(n_new) if new is None else new])

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Task = Literal["regression", "classification"]
+Hypothesis = Literal["linear", "neighbours"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Learner:
     module: str
     task: Task
     demonstrations: tuple[Demonstration, ...]
+    hypothesis: Hypothesis = "linear"
 
     def make(self, **parameters: Any) -> Any:
         """Return an unfitted learner with these parameters."""
@@ -101,11 +103,13 @@ LEARNERS: tuple[Learner, ...] = (
             Demonstration("5 neighbours", "iris"),
             Demonstration("cosine", "iris", {"metric": "cosine", "weights": "distance"}),
         ),
+        "neighbours",
     ),
     Learner(
         "KNeighborsRegressor",
         "sixfold.learners.k_neighbors",
         "regression",
-        (Demonstration("15 neighbours", "diabetes", {"n_neighbors": 15, "metric": "seuclidean"}),),
+        (Demonstration("standardised", "diabetes", {"metric": "seuclidean", "weights": "distance"}),),
+        "neighbours",
     ),
 )

@@ -100,6 +100,15 @@ def winners(votes: Array, labels: Array, distances: Array) -> NDArray[np.intp]:
     return best
 
 
+def vote_shares(votes: Array, labels: Array, distances: Array) -> Array:
+    """Return the share of the votes of each class, the winner's larger than any other by a unit at least."""
+    shares = votes / votes.sum(axis=1, keepdims=True)
+    best = winners(votes, labels, distances)
+    for query in np.flatnonzero(shares.argmax(axis=1) != best):
+        shares[query, best[query]] = np.nextafter(shares[query].max(), 2.0)
+    return shares
+
+
 def averages(targets: Array, weights: Array) -> Array:
     """Return the weighted mean of targets (queries x neighbours x outputs) over the neighbours."""
     share = weights / weights.sum(axis=1, keepdims=True)

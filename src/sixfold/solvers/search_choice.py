@@ -11,22 +11,27 @@ distances that no loop knows        the distance computes itself
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sixfold.geometry.distances import Distance
+from sixfold.geometry.measure import Measure
 from sixfold.solvers.neighbour_search import Search
 from sixfold.solvers.pairwise_search import PairwiseSearch
 
 ALGORITHMS = ("auto", "ball_tree", "kd_tree", "brute")
 
 
+@dataclass(frozen=True)
 class _Plain(Distance):
-    def __init__(self, measure: Any) -> None:
-        object.__setattr__(self, "_measure", measure)
+    """A measure of rows as they are."""
+
+    of_rows: Measure
 
     @property
-    def measure(self) -> Any:
-        return self._measure
+    def measure(self) -> Measure:
+        """The measure."""
+        return self.of_rows
 
 
 def make_search(X: Any, distance: Distance, algorithm: str, leaf_size: int) -> Search:
