@@ -10,7 +10,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sixfold import ERMClassifier, LinearSVC, LogisticRegression, Perceptron
+from sixfold import ERMClassifier, KNeighborsClassifier, LinearSVC, LogisticRegression, Perceptron
 from sixfold.data.examples import load_example
 from sixfold.errors import StoppedEarly
 from sixfold.risk.losses import LOSSES
@@ -122,6 +122,34 @@ def support_vectors() -> None:
     save(figure, "linear-svm")
 
 
+def nearest_neighbours() -> None:
+    """Draw what one and fifteen neighbours make of the plane, and the neighbours of one flower."""
+    example = load_example("iris")
+    X, names = example.X[:, 2:], np.unique(example.y)
+    y = np.searchsorted(names, example.y)
+    figure, axes = plt.subplots(1, 3)
+    low, high = (0.7, 0.0), (7.2, 2.7)
+    steps = [np.linspace(a, b, 300) for a, b in zip(low, high, strict=True)]
+    grid = np.stack(np.meshgrid(*steps), axis=-1).reshape(-1, 2)
+    colours = np.array([mpl.colors.to_rgb(colour) for colour in (BLUE, ORANGE, GREEN)])
+    extent = (low[0], high[0], low[1], high[1])
+    for ax, k in zip(axes, (1, 15), strict=False):
+        answers = KNeighborsClassifier(n_neighbors=k).fit(X, y).predict(grid).reshape(300, 300)
+        ax.imshow(1.0 - 0.35 * (1.0 - colours[answers]), extent=extent, origin="lower", aspect="auto")
+        scatter(ax, X, y, 3)
+        ax.set(xlabel=example.columns[2], title=f"{k} neighbour{'s' * (k > 1)}")
+    axes[0].set_ylabel(example.columns[3])
+    flower = np.array([4.95, 1.62])
+    found = KNeighborsClassifier(n_neighbors=7).fit(X, y).explain(flower)
+    for row in found.rows:
+        axes[2].plot(*np.stack([flower, X[row]]).T, color=GREY, linewidth=0.9)
+    scatter(axes[2], X, y, 3)
+    axes[2].scatter(*flower, s=90, marker="*", color="black", zorder=4)
+    votes = ", ".join(f"{share * 7:.0f} {names[label]}" for label, share in found.votes.items() if share)
+    axes[2].set(xlim=(4.2, 5.8), ylim=(1.1, 2.1), xlabel=example.columns[2], title=f"Star: {votes}")
+    save(figure, "nearest-neighbours")
+
+
 def losses() -> None:
     """Draw the losses of the margin, and what they make of one outlier."""
     figure, (left, right) = plt.subplots(1, 2)
@@ -150,5 +178,5 @@ def save(figure: Any, name: str) -> None:
 
 if __name__ == "__main__":
     with mpl.rc_context(STYLE):
-        for draw in (logistic_regression, perceptron, support_vectors, losses):
+        for draw in (logistic_regression, perceptron, support_vectors, nearest_neighbours, losses):
             draw()
