@@ -222,12 +222,15 @@ def _sum_of_squares(values: Any) -> float:
     """Return a number that is finite only if every entry and its square are."""
     stored = values.data if sp.issparse(values) else values
     with np.errstate(over="ignore", invalid="ignore"):
-        if stored.dtype != np.float64:  # the squares of float32 are far from the limits of float64
-            return float(np.sum(stored, dtype=np.float64))
         if stored.flags.forc:
             flat = stored.ravel(order="K")
-            return float(np.dot(flat, flat))
-        return float(np.einsum("ij,ij->", stored, stored))
+            total = float(np.dot(flat, flat))
+        else:
+            total = float(np.einsum("ij,ij->", stored, stored))
+        # The squares of float32 may overflow there, but are far from the limits of float64.
+        if stored.dtype != np.float64 and not np.isfinite(total):
+            total = float(np.sum(stored, dtype=np.float64))
+    return total
 
 
 # -- tables ------------------------------------------------------------------------------------------
