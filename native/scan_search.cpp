@@ -1,15 +1,13 @@
 #include "scan_search.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <cfloat>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
-#include "blas.hpp"
 #include "simd.hpp"
-#include "tasks.hpp"
 
 namespace sixfold {
 namespace {
@@ -44,7 +42,12 @@ struct SquareTerm {
 struct AbsoluteTerm {
   template <class V>
   V operator()(V difference) const {
-    return difference < 0 ? -difference : difference;
+    if constexpr (std::is_floating_point_v<V>) {
+      return std::abs(difference);
+    } else {  // without the sign bit: one operation, where a comparison takes three
+      using Bits = decltype(difference < difference);
+      return reinterpret_cast<V>(reinterpret_cast<Bits>(difference) & ~(reinterpret_cast<Bits>(-V{})));
+    }
   }
 };
 
@@ -116,13 +119,22 @@ struct Maximum {
 
 // -- one row -------------------------------------------------------------------------------------------
 
+// All lanes put together, by halves.
+template <class A, Index kCount, class Join, class V, Index... k>
+inline A across(V value, Join join, std::integer_sequence<Index, k...>) {
+  if constexpr (kCount == 1) {
+    return value[0];
+  } else {
+    constexpr Index kHalf = kCount / 2;
+    const auto lower = __builtin_shufflevector(value, value, k...);
+    const auto upper = __builtin_shufflevector(value, value, (kHalf + k)...);
+    return across<A, kHalf>(join(lower, upper), join, std::make_integer_sequence<Index, kHalf / 2>());
+  }
+}
+
 template <class A, class Join>
 inline A across(Pack<A> value, Join join) {
-  A all[kWidth<A>];
-  __builtin_memcpy(all, &value, sizeof(value));
-  for (Index step = kWidth<A> / 2; step > 0; step /= 2)
-    for (Index i = 0; i < step; ++i) all[i] = join(all[i], all[i + step]);
-  return all[0];
+  return across<A, kWidth<A>>(value, join, std::make_integer_sequence<Index, kWidth<A> / 2>());
 }
 
 // The terms of a row put together, or -1 as soon as those so far are above the bound.
@@ -141,7 +153,7 @@ inline A plain_measure(const T* x, const A* q, Index columns, A bound, Term term
     if (across<A>(join(join(a, b), join(c, d)), join) > bound) return -1;
   }
   for (; j + kStep <= columns; j += kStep) add(a, j);
-  A all = across<A>(join(join(a, b), join(c, d)), join);
+  A all = columns < kStep ? 0 : across<A>(join(join(a, b), join(c, d)), join);
   for (; j < columns; ++j) all = join(all, term(static_cast<A>(x[j]) - q[j]));
   return all;
 }
@@ -164,37 +176,25 @@ A plain_bound(const Measure& measure, Index columns, double distance) {
 
 constexpr Index kBlockBytes = 1 << 17;  // of rows that stay in the cache while the queries of a group go by
 
-// Queries in groups, and the rows in parts if there are too few queries for all threads.
-struct Shares {
-  int team = 1;
-  Index group = 1, groups = 1, parts = 1;
+template <class T, class A>
+Shares shares_of(const Scan<T, A>& scan, Index most) {
+  const double terms =
+      static_cast<double>(scan.rows) * static_cast<double>(scan.columns) * static_cast<double>(scan.queries);
+  return {scan.rows, scan.queries, terms, std::min<Index>({32, most, (Index{1} << 15) / scan.columns})};
+}
 
-  // `most` queries in a group.
-  template <class T, class A>
-  Shares(const Scan<T, A>& scan, Index most) {
-    const double work = static_cast<double>(scan.rows) * static_cast<double>(scan.columns) *
-                        static_cast<double>(scan.queries);
-    if (work > 1 << 18) team = threads();  // below, which takes 50 us, a team costs more than it brings
-    most = std::max<Index>(1, std::min(most, (Index{1} << 15) / scan.columns));
-    const bool few = team > 1 && scan.queries < 4 * team;
-    if (few) parts = std::min<Index>(team, scan.rows);
-    group = std::clamp<Index>(few ? scan.queries : scan.queries / (4 * team), 1, most);
-    groups = (scan.queries + group - 1) / group;
-  }
-};
-
-// Goes through rows [from, to) for queries [first, last), a block of rows at a time: keep(query, row,
-// distance) gets those that are not above bound(query). Returns how many had all their terms added up.
+// Goes through a share, a block of rows at a time: keep(query, row, distance) gets those that are not above
+// bound(query). Returns how many had all their terms added up.
 template <class T, class A, class Term, class Join, class Bound, class Keep>
-Index go_through(const Scan<T, A>& scan, Index from, Index to, Index first, Index last, Term term, Join join,
-                 Watch& watch, Bound bound, Keep keep) {
+Index go_through(const Scan<T, A>& scan, const Share& share, Term term, Join join, Watch& watch, Bound bound,
+                 Keep keep) {
   // Counts are whole numbers, as the definition has them.
   constexpr bool kExact = std::is_same_v<Term, CountTerm>;
   const Index d = scan.columns, block = std::max<Index>(1, kBlockBytes / (d * Index{sizeof(T)}));
   Index computed = 0;
-  for (Index start = from; start < to; start += block) {
-    const Index end = std::min(to, start + block);
-    for (Index i = first; i < last; ++i) {
+  for (Index start = share.from; start < share.to; start += block) {
+    const Index end = std::min(share.to, start + block);
+    for (Index i = share.first; i < share.last; ++i) {
       if (watch.over()) return computed;
       A limit = bound(i);
       for (Index row = start; row < end; ++row) {
@@ -235,78 +235,32 @@ auto with_terms(const Measure& measure, const Use& use) {
 
 template <class T, class A>
 Index scan_nearest(const Scan<T, A>& scan, Index k, double* distances, Index* rows, Stop& stop) {
-  const Shares shares(scan, (Index{1} << 20) / k);
-  std::vector<std::vector<Near>> rooms(static_cast<std::size_t>(shares.groups * shares.parts));
-  std::atomic<Index> computed{0};
-  const auto task = [&](Index number, Watch& watch) {
-    const Index group = number / shares.parts, part = number % shares.parts;
-    const Index first = group * shares.group, last = std::min(scan.queries, first + shares.group);
-    const Index from = cut(scan.rows, shares.parts, part), to = cut(scan.rows, shares.parts, part + 1);
-    const Index most = std::min(k, to - from);
-    std::vector<Near>& room = rooms[static_cast<std::size_t>(number)];
-    room.resize(static_cast<std::size_t>((last - first) * most));
-    std::vector<Nearest> nearest;
-    for (Index i = first; i < last; ++i) nearest.emplace_back(room.data() + (i - first) * most, most);
-    const auto of = [&](Index i) -> Nearest& { return nearest[static_cast<std::size_t>(i - first)]; };
-    computed += with_terms(scan.measure, [&](auto term, auto join) {
-      return go_through(
-          scan, from, to, first, last, term, join, watch,
-          [&](Index i) { return plain_bound<A>(scan.measure, scan.columns, of(i).worst()); },
-          [&](Index i, Index row, double distance) { of(i).offer(distance, row); });
+  const auto look = [&](const Share& share, Nearest* nearest, Watch& watch) {
+    const auto bound = [&](Index i) {
+      return plain_bound<A>(scan.measure, scan.columns, nearest[i - share.first].worst());
+    };
+    const auto keep = [&](Index i, Index row, double distance) {
+      nearest[i - share.first].offer(distance, row);
+    };
+    return with_terms(scan.measure, [&](auto term, auto join) {
+      return go_through(scan, share, term, join, watch, bound, keep);
     });
-    if (shares.parts > 1 || watch.over()) return;
-    for (Index i = first; i < last; ++i) of(i).write(distances + i * k, rows + i * k);
-    std::vector<Near>().swap(room);
   };
-  if (!run_tasks(shares.groups * shares.parts, shares.team, stop, task)) return -1;
-  if (shares.parts == 1) return computed;
-
-  std::vector<Near> room(static_cast<std::size_t>(k));
-  for (Index i = 0; i < scan.queries; ++i) {
-    Nearest nearest(room.data(), k);
-    const Index group = i / shares.group, place = i % shares.group;
-    for (Index part = 0; part < shares.parts; ++part) {
-      const auto& all = rooms[static_cast<std::size_t>(group * shares.parts + part)];
-      const Index most =
-          std::min(k, cut(scan.rows, shares.parts, part + 1) - cut(scan.rows, shares.parts, part));
-      for (Index j = place * most; j < (place + 1) * most; ++j)
-        nearest.offer(all[static_cast<std::size_t>(j)].distance, all[static_cast<std::size_t>(j)].row);
-    }
-    nearest.write(distances + i * k, rows + i * k);
-  }
-  return computed;
+  return nearest_of_all(shares_of(scan, (Index{1} << 20) / k), k, distances, rows, stop, look);
 }
 
 template <class T, class A>
 Index scan_within(const Scan<T, A>& scan, double radius, Around& around, Stop& stop) {
-  const Shares shares(scan, 32);
   const A bound = plain_bound<A>(scan.measure, scan.columns, radius);
-  std::vector<std::vector<Near>> parts(static_cast<std::size_t>(scan.queries * shares.parts));
-  std::atomic<Index> computed{0};
-  const auto task = [&](Index number, Watch& watch) {
-    const Index group = number / shares.parts, part = number % shares.parts;
-    const Index first = group * shares.group, last = std::min(scan.queries, first + shares.group);
-    const Index from = cut(scan.rows, shares.parts, part), to = cut(scan.rows, shares.parts, part + 1);
-    computed += with_terms(scan.measure, [&](auto term, auto join) {
-      return go_through(
-          scan, from, to, first, last, term, join, watch, [&](Index) { return bound; },
-          [&](Index i, Index row, double distance) {
-            if (distance <= radius)
-              parts[static_cast<std::size_t>(i * shares.parts + part)].push_back({distance, row});
-          });
+  const auto look = [&](const Share& share, const auto& found, Watch& watch) {
+    const auto keep = [&](Index i, Index row, double distance) {
+      if (distance <= radius) found(i, row, distance);
+    };
+    return with_terms(scan.measure, [&](auto term, auto join) {
+      return go_through(scan, share, term, join, watch, [&](Index) { return bound; }, keep);
     });
   };
-  if (!run_tasks(shares.groups * shares.parts, shares.team, stop, task)) return -1;
-  around.ends.assign(1, 0);
-  for (Index i = 0; i < scan.queries; ++i) {
-    for (Index part = 0; part < shares.parts; ++part)
-      for (const Near& near : parts[static_cast<std::size_t>(i * shares.parts + part)]) {
-        around.distances.push_back(near.distance);
-        around.rows.push_back(near.row);
-      }
-    around.ends.push_back(static_cast<Index>(around.rows.size()));
-  }
-  return computed;
+  return around_of_all(shares_of(scan, 32), around, stop, look);
 }
 
 template Index scan_nearest(const Scan<double, double>&, Index, double*, Index*, Stop&);

@@ -13,10 +13,8 @@
 // times. An overflowing sum is above every finite limit that was raised like this and is still finite.
 #pragma once
 
-#include <vector>
-
+#include "all_rows.hpp"
 #include "exact_distance.hpp"
-#include "nearest.hpp"
 #include "stop.hpp"
 #include "table.hpp"
 
@@ -32,13 +30,6 @@ struct Scan {
   const double* Q;
   const A* plain;
   Index queries;
-};
-
-// All rows near each query: those of query i are at ends[i] to ends[i + 1] of the other two, by number.
-struct Around {
-  std::vector<Index> ends;
-  std::vector<double> distances;
-  std::vector<Index> rows;
 };
 
 // Writes the k nearest rows of each query, the nearest first (queries x k). Returns how many rows had all

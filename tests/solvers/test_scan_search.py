@@ -15,7 +15,7 @@ from sixfold.budget import Budget
 from sixfold.errors import TimeLimitReached
 from sixfold.geometry.measure import Measure
 from sixfold.solvers.base import thread_limit
-from sixfold.solvers.scan_search import ScanSearch
+from sixfold.solvers.scan_search import ByteSearch, ScanSearch
 
 MEASURES = [
     Measure("squares"),
@@ -79,7 +79,7 @@ def test_the_nearest_are_those_of_the_oracle(measure, dtype):
 @every_measure
 @every_type
 @pytest.mark.parametrize("columns", [1, 5, 16, 67, 391])
-@pytest.mark.parametrize(("queries", "threads"), [(1, 2), (3, 2), (70, 2), (70, 1)])
+@pytest.mark.parametrize(("queries", "threads"), [(1, 1), (70, 2), (70, 1)])
 def test_shapes_and_threads_do_not_matter(measure, dtype, columns, queries, threads):
     random = np.random.default_rng(columns)
     X = (random.normal(size=(97, columns)) * 30 + 120).astype(dtype)
@@ -89,6 +89,20 @@ def test_shapes_and_threads_do_not_matter(measure, dtype, columns, queries, thre
     with thread_limit(threads):
         check_nearest(search, X, Q, 9, measure)
         check_within(search, X, Q, np.median(by_definition(X, Q, measure)), measure)
+
+
+@pytest.mark.parametrize("queries", [1, 2, 7])
+@pytest.mark.parametrize("k", [1, 11, 6001])
+@pytest.mark.parametrize("Search", [ScanSearch, ByteSearch])
+def test_few_queries_share_the_rows_among_threads(Search, queries, k):
+    random = np.random.default_rng(queries)
+    X = random.integers(0, 9, size=(6001, 400), dtype=np.uint8)  # many are equally far
+    X[::7] = X[0]
+    Q = np.ascontiguousarray(X[-queries:])
+    search = Search(X, Measure("absolute"))
+    with thread_limit(2):
+        check_nearest(search, X, Q, k, Measure("absolute"))
+        check_within(search, X, Q, np.median(by_definition(X, Q, Measure("absolute"))), Measure("absolute"))
 
 
 @every_measure
@@ -158,18 +172,85 @@ def test_a_search_survives_pickling():
     check_nearest(search, X, X[:2], 2, Measure("absolute"))
 
 
-def test_many_queries_are_answered_in_portions(monkeypatch):
+@pytest.mark.parametrize("Search", [ScanSearch, ByteSearch])
+def test_many_queries_are_answered_in_portions(Search, monkeypatch):
     monkeypatch.setattr("sixfold.solvers.scan_search._PORTION", 64)
-    X = np.random.default_rng(0).integers(0, 9, size=(50, 8)).astype(np.float64)
-    search = ScanSearch(X, Measure("absolute"))
+    X = np.random.default_rng(0).integers(0, 9, size=(50, 8), dtype=np.uint8)
+    search = Search(X, Measure("absolute"))
     check_nearest(search, X, X, 5, Measure("absolute"))
     check_within(search, X, X, 12.0, Measure("absolute"))
+    assert len(search.within(X[:0], 1.0, Budget()).rows) == 0
 
 
 def test_far_rows_are_given_up_early():
     X = np.repeat(np.arange(1000.0), 512).reshape(1000, 512)
     found = ScanSearch(X, Measure("absolute")).nearest(X[:1], 5, Budget())
     assert found.computed < 20
+
+
+# -- bytes ---------------------------------------------------------------------------------------------
+
+MANHATTAN = Measure("absolute", 1.0)
+
+
+@pytest.mark.parametrize("columns", [1, 7, 16, 64, 129, 200, 784])
+@pytest.mark.parametrize("rows", [1, 31, 32, 33, 1300])
+@pytest.mark.parametrize(("queries", "threads"), [(1, 1), (40, 2)])
+def test_bytes_have_the_neighbours_of_the_definition(columns, rows, queries, threads):
+    random = np.random.default_rng(columns)
+    X = random.integers(0, 256, size=(rows, columns), dtype=np.uint8)
+    Q = random.integers(0, 256, size=(queries, columns), dtype=np.uint8)
+    Q[0] = X[-1]
+    search = ByteSearch(X, MANHATTAN)
+    with thread_limit(threads):
+        check_nearest(search, X, Q, min(rows, 5), MANHATTAN)
+        check_within(search, X, Q, np.median(by_definition(X, Q, MANHATTAN)), MANHATTAN)
+
+
+@given(data=st.data())
+def test_equal_bytes_go_to_the_lower_row(data):
+    columns, rows = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 80))
+    few = st.sampled_from([0, 1, 254, 255]) | st.just(7)
+    X = data.draw(arrays(np.uint8, (rows, columns), elements=few))
+    Q = data.draw(arrays(np.uint8, (data.draw(st.integers(1, 5)), columns), elements=few))
+    search = ByteSearch(X, MANHATTAN)
+    check_nearest(search, X, Q, data.draw(st.integers(1, rows)), MANHATTAN)
+    check_within(search, X, Q, data.draw(st.sampled_from([0.0, 0.5, 3.0, 260.0, 1e300])), MANHATTAN)
+
+
+@pytest.mark.parametrize("queries", [1, 100])
+def test_many_rows_of_bytes_in_the_worst_order(queries):
+    # Sorted from far to near, so that a sample taken anywhere is farther than the last rows.
+    random = np.random.default_rng(0)
+    X = np.sort(random.integers(0, 200, size=(6000, 1), dtype=np.uint8), axis=0)[::-1]
+    X = np.ascontiguousarray(X + random.integers(0, 9, size=(6000, 60), dtype=np.uint8))
+    Q = np.ascontiguousarray(X[-queries:])
+    search = ByteSearch(X, MANHATTAN)
+    for k in (1, 10, 500):
+        check_nearest(search, X, Q, k, MANHATTAN)
+
+
+def test_sums_of_groups_rule_most_rows_out():
+    random = np.random.default_rng(0)
+    X = np.repeat(random.integers(0, 256, size=(5000, 20), dtype=np.uint8), 16, axis=1)
+    X = np.ascontiguousarray(X[:, random.permutation(320)])
+    assert ByteSearch(X, MANHATTAN).nearest(X[:10], 3, Budget()).computed < 10 * 5000 * 0.2
+
+
+def test_queries_that_are_no_bytes_are_taken_as_they_are():
+    X = np.random.default_rng(0).integers(0, 256, size=(50, 20), dtype=np.uint8)
+    search = ByteSearch(X, MANHATTAN)
+    for Q in (X[:3].astype(np.float64), X[:3] + 0.25, X[:3] - 300.0, X[:3] + 1e60):
+        check_nearest(search, X, Q, 4, MANHATTAN)
+        check_within(search, X, Q, 1500.0, MANHATTAN)
+
+
+def test_rows_of_very_many_bytes_are_grouped_as_they_come():
+    X = np.random.default_rng(0).integers(0, 256, size=(40, 2100), dtype=np.uint8)
+    check_nearest(pickle.loads(pickle.dumps(ByteSearch(X, MANHATTAN))), X, X[:4], 3, MANHATTAN)
+
+
+# -- limits --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -185,6 +266,15 @@ def test_a_time_limit_ends_a_long_query(long_work):
         search.nearest(X, 3, budget)
     with pytest.raises(TimeLimitReached), Budget(time_limit=0.05) as budget:
         search.within(X, 3.0, budget)
+
+
+def test_a_time_limit_ends_a_long_query_of_bytes():
+    X = np.random.default_rng(0).integers(0, 256, size=(20_000, 128), dtype=np.uint8)
+    search = ByteSearch(X, MANHATTAN)
+    with pytest.raises(TimeLimitReached), Budget(time_limit=0.02) as budget:
+        search.nearest(X, 3, budget)
+    with pytest.raises(TimeLimitReached), Budget(time_limit=0.02) as budget:
+        search.within(X, 8000.0, budget)
 
 
 def test_an_interrupt_ends_a_long_query(long_work):
