@@ -146,7 +146,8 @@ double raw_limit(const Measure& measure, double distance) {
   if (!measure.root) return distance;
   // The root is rounded up to an ulp, which its power stretches p times, and so is the power itself.
   if (measure.family != Family::power) return distance * distance * (1.0 + 4 * DBL_EPSILON) + DBL_MIN;
-  return std::pow(distance, measure.p) * (1.0 + 4 * (measure.p + 2.0) * DBL_EPSILON) + DBL_MIN;
+  // 1/p is rounded too, which changes a root by |log(sum)| / p roundings: |log| of a double is below 746.
+  return std::pow(distance, measure.p) * (1.0 + 4 * (measure.p + 2.0 + 746.0) * DBL_EPSILON) + DBL_MIN;
 }
 
 }  // namespace sixfold

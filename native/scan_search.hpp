@@ -1,0 +1,44 @@
+// The nearest rows by going through all of them, with a plain sum first.
+//
+// For each row the terms of the measure (exact_distance.hpp) are added up in plain double or float
+// arithmetic, and the row is given up as soon as the sum, rounding considered, is too large. Rows that stay
+// are measured by exact_distance.
+//
+// Why this is exact. With fl(a op b) = (a op b)(1 + e), |e| <= u, terms that are not negative and gamma_m =
+// m u / (1 - m u), a sum of d terms s is at most T (1 + gamma_(d + c)), where T is the true sum and c counts
+// the roundings within a term: one in the difference, which a power multiplies by p, and at most 2 p + 2 in
+// the powers themselves. What exact_distance adds up is at least T (1 - 4 u). So for m = d + 4 p + 16 and
+// m u <= 1/16, a sum of part of the terms that is above limit (1 + 4 m u) is of a row that is above the
+// limit. Where powers underflow each term is wrong by less than the smallest normal number, which is added d
+// times. An overflowing sum is above every finite limit that was raised like this and is still finite.
+#pragma once
+
+#include "all_rows.hpp"
+#include "exact_distance.hpp"
+#include "stop.hpp"
+#include "table.hpp"
+
+namespace sixfold {
+
+// Rows of T (double, float or std::uint8_t) and the same queries twice: as doubles, and as what plain sums
+// are computed in (A: double or float). Rows are contiguous in all three.
+template <class T, class A>
+struct Scan {
+  Measure measure;
+  const T* X;
+  Index rows, columns;
+  const double* Q;
+  const A* plain;
+  Index queries;
+};
+
+// Writes the k nearest rows of each query, the nearest first (queries x k). Returns how many rows had all
+// their terms added up, or -1 if it was stopped.
+template <class T, class A>
+Index scan_nearest(const Scan<T, A>& scan, Index k, double* distances, Index* rows, Stop& stop);
+
+// Finds the rows whose distance is at most the radius. Returns as scan_nearest.
+template <class T, class A>
+Index scan_within(const Scan<T, A>& scan, double radius, Around& around, Stop& stop);
+
+}  // namespace sixfold
