@@ -45,7 +45,7 @@ double rounded_once(const T* x, const double* q, Index columns, Term term) {
   LaneSums sums;
   Index j = 0;
   for (; j + kLanes <= columns; j += kLanes) sums.add(term(load_as_double(x + j) - load(q + j)));
-  DoubleDouble total = sums.total();
+  DoubleDouble total = j > 0 ? sums.total() : DoubleDouble();  // few columns fill no vector
   for (; j < columns; ++j) total.add(term(static_cast<double>(x[j]) - q[j]));
   return total.value();
 }
@@ -146,7 +146,8 @@ double raw_limit(const Measure& measure, double distance) {
   if (!measure.root) return distance;
   // The root is rounded up to an ulp, which its power stretches p times, and so is the power itself.
   if (measure.family != Family::power) return distance * distance * (1.0 + 4 * DBL_EPSILON) + DBL_MIN;
-  return std::pow(distance, measure.p) * (1.0 + 4 * (measure.p + 2.0) * DBL_EPSILON) + DBL_MIN;
+  // 1 / p is rounded too, which multiplies a root of s by up to s^(u / p), and |log s| is at most 745.
+  return std::pow(distance, measure.p) * (1.0 + (4 * (measure.p + 2.0) + 745.0) * DBL_EPSILON) + DBL_MIN;
 }
 
 }  // namespace sixfold
