@@ -20,5 +20,6 @@ NB_MODULE(core, m) {
   bind_exact_distance(m);
   bind_interior_point(m);
   bind_scan_search(m);
+  bind_kd_tree(m);
   bind_smooth(m);
 }

@@ -45,7 +45,7 @@ double rounded_once(const T* x, const double* q, Index columns, Term term) {
   LaneSums sums;
   Index j = 0;
   for (; j + kLanes <= columns; j += kLanes) sums.add(term(load_as_double(x + j) - load(q + j)));
-  DoubleDouble total = sums.total();
+  DoubleDouble total = j > 0 ? sums.total() : DoubleDouble();  // few columns fill no vector
   for (; j < columns; ++j) total.add(term(static_cast<double>(x[j]) - q[j]));
   return total.value();
 }
