@@ -20,4 +20,5 @@ NB_MODULE(core, m) {
   bind_exact_distance(m);
   bind_interior_point(m);
   bind_smooth(m);
+  bind_sparse_search(m);
 }

@@ -52,5 +52,6 @@ void bind_dual_coordinate(nb::module_& m);
 void bind_exact_distance(nb::module_& m);
 void bind_interior_point(nb::module_& m);
 void bind_smooth(nb::module_& m);
+void bind_sparse_search(nb::module_& m);
 
 }  // namespace sixfold
