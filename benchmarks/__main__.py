@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-FILES = ("linear_regression", "linear_classifiers")
+FILES = ("linear_regression", "linear_classifiers", "nearest_neighbours")
 RESULTS = Path(__file__).parent / "results"
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",

@@ -62,6 +62,14 @@ def text_like(loss: str, quick: bool) -> Labelled:
     """Return 50,000 documents over 100,000 words, about 80 words each, as rows of length 1."""
     n, d, words = (300, 500, 20) if quick else (50_000, 100_000, 80)
     rng = np.random.default_rng(0)
+    X = documents(n, d, words, rng)
+    score = X @ rng.standard_normal(d) * 4.0
+    y = (score + rng.logistic(size=n) > 0).astype(np.int64)
+    return Labelled(f"sparse {loss} {n} x {d}", X, y, loss, fit_intercept=False)
+
+
+def documents(n: int, d: int, words: int, rng: np.random.Generator) -> Any:
+    """Return documents of about so many words, as rows of length 1 in which rare words weigh more."""
     counts = rng.poisson(words, n).clip(1)
     # The k-th most frequent word has a frequency of about 1 / k.
     columns = np.minimum(np.exp(rng.uniform(0, np.log(d), counts.sum())).astype(np.int64), d - 1)
@@ -72,9 +80,7 @@ def text_like(loss: str, quick: bool) -> Labelled:
     X.data = (1.0 + np.log(X.data)) * idf[X.indices]
     X = sp.csr_array(sp.diags_array(1.0 / np.sqrt(X.multiply(X).sum(axis=1))) @ X)
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    score = X @ rng.standard_normal(d) * 4.0
-    y = (score + rng.logistic(size=n) > 0).astype(np.int64)
-    return Labelled(f"sparse {loss} {n} x {d}", X, y, loss, fit_intercept=False)
+    return X
 
 
 def few_relevant(quick: bool) -> Labelled:

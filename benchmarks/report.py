@@ -15,7 +15,16 @@ from pathlib import Path
 
 from benchmarks.runner import Row
 
-PACKAGES = ("sixfold", "numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "skglm", "numba")
+PACKAGES = (
+    "sixfold",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "scikit-learn-intelex",
+    "skglm",
+    "numba",
+    "faiss-cpu",
+)
 HEAD = (
     "case",
     "contender",
@@ -116,7 +125,7 @@ def verdict(rows: Sequence[Row]) -> list[str]:
     lines = [f"bars met: {sum(row.met is True for row in barred)} of {len(barred)}"]
     for row in barred:
         if row.met is not True:
-            state = "missed" if row.installed else "not measured (not installed)"
+            state = "missed" if row.installed else f"not measured ({row.remark.partition(' (')[0]})"
             lines.append(f"- {state}: {row.case}, {row.contender}")
     return lines
 

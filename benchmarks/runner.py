@@ -39,6 +39,10 @@ PAUSE = 0.05
 Clock = Callable[[], float]
 
 
+class MissingDataError(Exception):
+    """The data of a case are not on this machine; the case is left out."""
+
+
 def nothing(result: Any) -> str:
     """Remark nothing about a result."""
     return ""
@@ -80,7 +84,8 @@ class Case:
         What one types, and what the table says.
     data : callable
         Makes the data, small if its argument ``quick`` is true; pickle must know it. The table
-        ``X`` of the data is what memory is compared with.
+        ``X`` of the data is what memory is compared with. A :class:`MissingDataError` means that the
+        case cannot be measured here.
     contenders : sequence of Contender
         sixfold first.
     error : callable
@@ -117,7 +122,8 @@ class Row:
 
     ``ratio`` is how many times faster sixfold is; ``memory`` a fraction of X; ``bar`` what is
     required of the ratio (of the memory in sixfold's own row), ``met`` whether it was reached,
-    None where there is no bar or it could not be measured.
+    None where there is no bar or it could not be measured. ``installed`` is false where the
+    contender, or the data of the case, are not on this machine; ``remark`` then says which.
     """
 
     case: str
@@ -148,7 +154,10 @@ class _Entry:
 
 def run_case(case: Case, quick: bool = False, clock: Clock = time.perf_counter) -> list[Row]:
     """Measure a case; return a row for every contender, in their order."""
-    data = case.data(quick)
+    try:
+        data = case.data(quick)
+    except MissingDataError as reason:
+        return [_absent(case, contender.name, f"no data ({reason})") for contender in case.contenders]
     sixfold, *peers = case.contenders
     ours = _Entry(sixfold, sixfold.prepare(data))
     entries = [ours, *(_prepare(peer, data) for peer in peers)]
@@ -165,7 +174,7 @@ def run_case(case: Case, quick: bool = False, clock: Clock = time.perf_counter) 
         [
             _row(case, entry, ours, data, quick)
             if isinstance(entry, _Entry)
-            else _absent(case, contender.name, entry)
+            else _absent(case, contender.name, f"not installed ({entry})")
             for contender, entry in zip(case.contenders, entries, strict=True)
         ]
     )
@@ -224,9 +233,9 @@ def _row(case: Case, entry: _Entry, ours: _Entry, data: Any, quick: bool) -> Row
     )
 
 
-def _absent(case: Case, name: str, reason: ImportError) -> Row:
-    remark = f"not installed ({reason})"
-    return Row(case.title, name, installed=False, bar=case.bars.get(name), remark=remark)
+def _absent(case: Case, name: str, reason: str) -> Row:
+    bar = case.memory_bar if name == case.contenders[0].name else case.bars.get(name)
+    return Row(case.title, name, installed=False, bar=bar, remark=reason)
 
 
 def _quartiles(values: list[float]) -> tuple[float, float] | None:

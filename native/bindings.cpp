@@ -22,4 +22,5 @@ NB_MODULE(core, m) {
   bind_scan_search(m);
   bind_kd_tree(m);
   bind_smooth(m);
+  bind_sparse_search(m);
 }

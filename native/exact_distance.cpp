@@ -32,6 +32,55 @@ struct LaneSums {
   }
 };
 
+// The sum of any doubles rounded once: partial sums that do not overlap (Shewchuk 1997), so few that they
+// always fit, added from the greatest down.
+class ExactSum {
+ public:
+  void add(double x) {
+    Index kept = 0;
+    for (Index i = 0; i < count_; ++i) {
+      DoubleDouble pair{parts_[i], 0.0};
+      pair.add(x);
+      if (pair.lo != 0.0) parts_[kept++] = pair.lo;
+      x = pair.hi;
+    }
+    parts_[kept++] = x;
+    count_ = kept;
+  }
+
+  double value() const {
+    DoubleDouble sum;
+    Index left = count_;
+    while (left > 0 && sum.lo == 0.0) sum.add(parts_[--left]);
+    // Half an ulp is rounded to even; a part below it decides in its own direction.
+    const double twice = sum.hi + 2.0 * sum.lo;
+    if (left > 0 && (sum.lo < 0.0) == (parts_[left - 1] < 0.0) && twice - sum.hi == 2.0 * sum.lo)
+      return twice;
+    return sum.hi;
+  }
+
+ private:
+  double parts_[64];  // 53 bits each of the 2,098 that doubles reach over
+  Index count_ = 0;
+};
+
+// A sum of terms that are not negative, rounded once; `repeat` gives the terms again, one by one.
+//
+// Two-sum leaves no error: the sum is hi plus errors, at most n + 16 (those of the lanes included) and each
+// at most u hi, that lo has added up. That addition is off by less than (n + 16)^2 u^2 hi, and evaluating the
+// ends of the interval by less than the factor 4. Where both ends round to the same double, nearly always, so
+// does the sum between them.
+template <class Repeat>
+double rounded(const DoubleDouble& total, Index n, Repeat repeat) {
+  if (std::isinf(total.hi)) return total.hi;
+  const double terms = static_cast<double>(n + 16), doubt = 0x1p-104 * terms * terms * total.hi;
+  const double low = total.hi + (total.lo - doubt), high = total.hi + (total.lo + doubt);
+  if (low == high) return low;
+  ExactSum sum;
+  repeat([&](double term) { sum.add(term); });
+  return sum.value();
+}
+
 template <class T>
 Lanes load_as_double(const T* from) {
   Lanes value;
@@ -47,7 +96,9 @@ double rounded_once(const T* x, const double* q, Index columns, Term term) {
   for (; j + kLanes <= columns; j += kLanes) sums.add(term(load_as_double(x + j) - load(q + j)));
   DoubleDouble total = j > 0 ? sums.total() : DoubleDouble();  // few columns fill no vector
   for (; j < columns; ++j) total.add(term(static_cast<double>(x[j]) - q[j]));
-  return total.value();
+  return rounded(total, columns, [&](auto add) {
+    for (Index i = 0; i < columns; ++i) add(term(static_cast<double>(x[i]) - q[i]));
+  });
 }
 
 template <class T>
@@ -61,8 +112,11 @@ double largest(const T* x, const double* q, Index columns) {
 template <class T>
 double power_sum(const T* x, const double* q, Index columns, double p) {
   DoubleDouble total;
-  for (Index j = 0; j < columns; ++j) total.add(std::pow(std::abs(static_cast<double>(x[j]) - q[j]), p));
-  return total.value();
+  const auto each = [&](auto add) {
+    for (Index j = 0; j < columns; ++j) add(std::pow(std::abs(static_cast<double>(x[j]) - q[j]), p));
+  };
+  each([&](double term) { total.add(term); });
+  return rounded(total, columns, each);
 }
 
 template <class T, class Q>
@@ -141,6 +195,30 @@ double exact_distance(const Measure& measure, const std::uint8_t* x, const std::
   if (measure.family == Family::largest) return static_cast<double>(most);
   return reported(measure, static_cast<double>(total));
 }
+
+template <class T>
+double exact_distance(const Measure& measure, const SparseRow<T>& x, const SparseRow<double>& q) {
+  const Square square;
+  const auto each = [&](auto add) {
+    Index i = 0, j = 0;
+    // Which row has the next column is as good as random: chosen without a branch.
+    while (i < x.count && j < q.count) {
+      const std::int32_t left = x.columns[i], right = q.columns[j];
+      const double value = left <= right ? static_cast<double>(x.values[i]) : 0.0;
+      add(square(value - (right <= left ? q.values[j] : 0.0)));
+      i += left <= right;
+      j += right <= left;
+    }
+    for (; i < x.count; ++i) add(square(static_cast<double>(x.values[i])));
+    for (; j < q.count; ++j) add(square(q.values[j]));
+  };
+  DoubleDouble total;
+  each([&](double term) { total.add(term); });
+  return reported(measure, rounded(total, x.count + q.count, each));
+}
+
+template double exact_distance(const Measure&, const SparseRow<double>&, const SparseRow<double>&);
+template double exact_distance(const Measure&, const SparseRow<float>&, const SparseRow<double>&);
 
 double raw_limit(const Measure& measure, double distance) {
   if (!measure.root) return distance;

@@ -34,6 +34,19 @@ double exact_distance(const Measure& measure, const T* x, const double* q, Index
 // The same for bytes on both sides, in whole numbers; not for "power".
 double exact_distance(const Measure& measure, const std::uint8_t* x, const std::uint8_t* q, Index columns);
 
+// One row of a sparse table: its columns in rising order, each once, and the numbers that stand there.
+template <class T>
+struct SparseRow {
+  const std::int32_t* columns;
+  const T* values;
+  Index count;
+};
+
+// The distance of the family "squares", as it is reported, of two sparse rows: the same number as that of the
+// rows written out, since a column that both leave out adds nothing.
+template <class T>
+double exact_distance(const Measure& measure, const SparseRow<T>& x, const SparseRow<double>& q);
+
 // A sum (or largest term) above this is of a row that is farther than `distance`.
 double raw_limit(const Measure& measure, double distance);
 

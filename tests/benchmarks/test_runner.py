@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import report
 from benchmarks.memory import extra_memory
-from benchmarks.runner import ROUNDS, Case, Contender, Row, run_case
+from benchmarks.runner import ROUNDS, Case, Contender, MissingDataError, Row, run_case
 
 
 class FakeClock:
@@ -139,6 +139,21 @@ def test_a_missing_peer_is_listed_and_its_bar_is_not_counted_as_met(clock):
     assert "| not installed" in text
     assert "bars met: 1 of 2" in text
     assert "- not measured (not installed): a toy, absent" in text
+
+
+def test_a_case_without_its_data_is_left_out_and_its_bars_are_not_met(clock):
+    def no_data(quick):
+        raise MissingDataError("the disk is empty")
+
+    case = toy_case(clock.toy("sixfold", 1.0), clock.toy("b", 9.0), bars={"b": 2.0}, memory_bar=0.5)
+    rows = run_case(Case(**{**vars(case), "data": no_data}), clock=clock)
+    remark = "no data (the disk is empty)"
+    assert rows[0] == Row("a toy", "sixfold", installed=False, bar=0.5, remark=remark)
+    assert rows[1] == Row("a toy", "b", installed=False, bar=2.0, remark=remark)
+    assert not clock.calls
+    text = report.markdown(rows, {})
+    assert "bars met: 0 of 2" in text
+    assert "- not measured (no data): a toy, b" in text
 
 
 def test_without_sixfold_the_import_error_is_passed_on(clock):

@@ -1,5 +1,7 @@
 """A distance is the terms rounded to doubles, their sum rounded once, whatever the order of the columns."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -57,3 +59,28 @@ def test_the_order_of_columns_does_not_matter(family, p, root, data):
     Q = np.ascontiguousarray(X[::-1])
     turned = distances(np.ascontiguousarray(X[:, order]), np.ascontiguousarray(Q[:, order]), family, p, root)
     np.testing.assert_array_equal(distances(X, Q, family, p, root), turned)
+
+
+@pytest.mark.parametrize("tiny", [2.0**-60, 2.0**-500, 0.0])
+def test_a_sum_half_way_between_two_doubles_is_decided_by_its_smallest_term(tiny):
+    # 1 + 2^-52 and half an ulp: to even, up, unless something is missing or more is there.
+    for half, more in [(1.0 + 2.0**-52, 2.0**-53), (1.0, 2.0**-53)]:
+        terms = np.array([[half, more, tiny]])
+        for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
+            X = np.ascontiguousarray(terms[:, order])
+            expected = math.fsum(terms[0])
+            assert distances(X, np.zeros((1, 3)), "absolute", 1.0, False) == expected
+
+
+@given(terms=st.lists(st.builds(math.ldexp, st.sampled_from([0, 1, 3, 5, 2**53 - 1]), st.integers(-160, 60))))
+def test_sums_of_terms_of_any_size_are_rounded_once(terms):
+    X = np.array([terms], dtype=np.float64)
+    assert distances(X, np.zeros_like(X), "absolute", 1.0, False) == math.fsum(terms)
+
+
+@every_measure
+@pytest.mark.parametrize("columns", [1, 3, 20])
+def test_sums_that_overflow_are_infinite(family, p, root, columns):
+    X, Q = np.full((1, columns), 1e308), np.full((1, columns), -1e308)
+    expected = columns if family == "count" else np.inf
+    assert distances(X, Q, family, p, root) == expected

@@ -1,0 +1,169 @@
+// Bindings of the search in sparse rows.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "bindings.hpp"
+#include "blas.hpp"
+#include "sparse_search.hpp"
+
+namespace sixfold {
+namespace {
+
+template <class T>
+using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Columns = Array<std::int32_t>;
+using OutRows = nb::ndarray<Index, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Answer = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+template <class A>
+Index size(const A& array) {
+  return static_cast<Index>(array.shape(0));
+}
+
+template <class T>
+SparseRows<T> sparse_rows(const Indices& starts, const Columns& columns, const Array<T>& values) {
+  expect(size(starts) > 0 && size(columns) == size(values), "columns and values must have the same size");
+  const SparseRows<T> rows{starts.data(), columns.data(), values.data(), size(starts) - 1};
+  expect(rows.starts[0] >= 0 && rows.starts[rows.count] <= size(columns), "starts must lie within columns");
+  return rows;
+}
+
+// The same from a tuple of the three arrays.
+template <class T>
+SparseRows<T> sparse_rows(const nb::tuple& parts) {
+  expect(parts.size() == 3, "sparse rows are starts, columns and values");
+  return sparse_rows(nb::cast<Indices>(parts[0], false), nb::cast<Columns>(parts[1], false),
+                     nb::cast<Array<T>>(parts[2], false));
+}
+
+// Queries come from outside, so their columns are looked at one by one; the lists are our own.
+SparseRows<double> queries_of(const nb::tuple& parts, Index columns) {
+  const auto queries = sparse_rows<double>(parts);
+  for (Index i = 0; i < queries.count; ++i)
+    expect(queries.starts[i] <= queries.starts[i + 1], "starts must not fall");
+  for (Index k = queries.starts[0]; k < queries.starts[queries.count]; ++k)
+    expect(queries.columns[k] >= 0 && queries.columns[k] < columns, "queries must have the columns of X");
+  return queries;
+}
+
+// lengths, order, lists, rest_of, rest, rest_lengths, rest_columns, most: as InvertedLists has them.
+InvertedLists inverted_lists(const nb::tuple& parts) {
+  expect(parts.size() == 8, "inverted lists have eight parts");
+  const auto lengths = nb::cast<Vector>(parts[0], false);
+  const auto order = nb::cast<Indices>(parts[1], false);
+  const auto rest_of = nb::cast<Columns>(parts[3], false);
+  const auto rest_lengths = nb::cast<Array<float>>(parts[5], false);
+  const Index rows = size(lengths), rest_columns = nb::cast<Index>(parts[6]);
+  const InvertedLists found{lengths.data(),
+                            order.data(),
+                            sparse_rows<float>(nb::cast<nb::tuple>(parts[2])),
+                            rest_of.data(),
+                            sparse_rows<float>(nb::cast<nb::tuple>(parts[4])),
+                            rest_lengths.data(),
+                            rest_columns,
+                            nb::cast<Index>(parts[7])};
+  expect(size(order) == rows && size(rest_lengths) == rows && found.rest.count == rows && rows > 0,
+         "lengths, order and rest must have one entry a row");
+  expect(size(rest_of) == found.lists.count, "there must be a list for every column");
+  return found;
+}
+
+template <class T>
+Answer<T> handed_over(std::vector<T>&& values) {
+  auto owned = std::make_unique<std::vector<T>>(std::move(values));
+  T* data = owned->data();
+  const std::size_t count = owned->size();
+  nb::capsule owner(owned.release(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Answer<T>(data, {count}, owner);
+}
+
+template <class T>
+nb::tuple nearest(const Indices& starts, const Columns& columns, const Array<T>& values,
+                  const nb::tuple& lists, const nb::tuple& queries, bool root, OutMatrix distances,
+                  OutRows rows, double seconds_left, const Flag& flag) {
+  const InvertedLists inverted = inverted_lists(lists);
+  const SparseRows<T> table = sparse_rows(starts, columns, values);
+  const SparseRows<double> asked = queries_of(queries, inverted.lists.count);
+  const Index k = static_cast<Index>(distances.shape(1));
+  expect(table.count == inverted.rest.count, "the lists must be those of X");
+  expect(static_cast<Index>(distances.shape(0)) == asked.count && rows.shape(0) == distances.shape(0) &&
+             rows.shape(1) == distances.shape(1) && k >= 1 && k <= table.count,
+         "distances and rows must have k entries a query, 1 <= k <= rows");
+  Stop stop(seconds_left, flag.data());
+  Index computed = 0;
+  bool finished = false;
+  {
+    nb::gil_scoped_release release;
+    finished = sparse_nearest(table, inverted, asked, {Family::squares, 2.0, root}, k, distances.data(),
+                              rows.data(), &computed, stop);
+  }
+  return nb::make_tuple(finished, computed);
+}
+
+template <class T>
+nb::tuple within(const Indices& starts, const Columns& columns, const Array<T>& values,
+                 const nb::tuple& lists, const nb::tuple& queries, bool root, double radius,
+                 double seconds_left, const Flag& flag) {
+  const InvertedLists inverted = inverted_lists(lists);
+  const SparseRows<T> table = sparse_rows(starts, columns, values);
+  const SparseRows<double> asked = queries_of(queries, inverted.lists.count);
+  expect(table.count == inverted.rest.count, "the lists must be those of X");
+  Stop stop(seconds_left, flag.data());
+  Index computed = 0;
+  bool finished = false;
+  std::vector<Index> counts, rows;
+  std::vector<double> distances;
+  {
+    nb::gil_scoped_release release;
+    std::vector<std::vector<Found>> found;
+    finished =
+        sparse_within(table, inverted, asked, {Family::squares, 2.0, root}, radius, &found, &computed, stop);
+    for (std::vector<Found>& of_query : found) {
+      counts.push_back(static_cast<Index>(of_query.size()));
+      for (const Found& one : of_query) {
+        distances.push_back(one.distance);
+        rows.push_back(one.row);
+      }
+      std::vector<Found>().swap(of_query);  // the memory serves the queries that follow
+    }
+  }
+  return nb::make_tuple(finished, computed, handed_over(std::move(counts)), handed_over(std::move(distances)),
+                        handed_over(std::move(rows)));
+}
+
+template <class T>
+void lengths(const Indices& starts, const Array<T>& values, OutVector out) {
+  const Index rows = size(starts) - 1;
+  expect(rows >= 0 && size(out) == rows, "out must have one entry a row");
+  for (Index i = 0; i <= rows; ++i)
+    expect(starts.data()[i] >= (i == 0 ? 0 : starts.data()[i - 1]) && starts.data()[i] <= size(values),
+           "starts must rise within values");
+  nb::gil_scoped_release release;
+#pragma omp parallel for schedule(static) num_threads(threads())
+  for (Index i = 0; i < rows; ++i) {
+    const Index from = starts.data()[i];
+    out.data()[i] = length(SparseRow<T>{nullptr, values.data() + from, starts.data()[i + 1] - from});
+  }
+}
+
+}  // namespace
+
+void bind_sparse_search(nb::module_& m) {
+  const auto bind = [&]<class T>(T) {
+    m.def("sparse_nearest", &nearest<T>, nb::arg("starts").noconvert(), nb::arg("columns").noconvert(),
+          nb::arg("values").noconvert(), nb::arg("lists"), nb::arg("queries"), nb::arg("root"),
+          nb::arg("distances").noconvert(), nb::arg("rows").noconvert(), nb::arg("seconds_left"),
+          nb::arg("flag").noconvert());
+    m.def("sparse_within", &within<T>, nb::arg("starts").noconvert(), nb::arg("columns").noconvert(),
+          nb::arg("values").noconvert(), nb::arg("lists"), nb::arg("queries"), nb::arg("root"),
+          nb::arg("radius"), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+    m.def("sparse_lengths", &lengths<T>, nb::arg("starts").noconvert(), nb::arg("values").noconvert(),
+          nb::arg("out").noconvert());
+  };
+  bind(double());
+  bind(float());
+}
+
+}  // namespace sixfold
