@@ -19,5 +19,6 @@ NB_MODULE(core, m) {
   bind_dual_coordinate(m);
   bind_exact_distance(m);
   bind_interior_point(m);
+  bind_projected(m);
   bind_smooth(m);
 }

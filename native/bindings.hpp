@@ -51,6 +51,7 @@ void bind_coordinates(nb::module_& m);
 void bind_dual_coordinate(nb::module_& m);
 void bind_exact_distance(nb::module_& m);
 void bind_interior_point(nb::module_& m);
+void bind_projected(nb::module_& m);
 void bind_smooth(nb::module_& m);
 
 }  // namespace sixfold
