@@ -1,0 +1,249 @@
+"""Exact search by sums of squares in many columns: lower bounds on distances, a product of features each.
+
+With a centre c, a power of two s and z = s (x - c), two ways to bound distances from below:
+
+    projected bounds   |z - w|^2 >= |V'z - V'w|^2 + (|z - VV'z| - |w - VV'w|)^2,  V'V = I
+    fused products     |z - w|^2  = |z|^2 - 2 z.w + |w|^2, in single precision
+
+The first holds for any orthonormal V; leading principal directions make it tight where columns are correlated,
+as pixels are. It is taken with 32 directions, then with 64 for the rows that are left. The second costs a product
+of all columns and rules out all but a few rows whatever the data. The distances of rows that are left are computed
+in full. The margins that make bounds of rounded numbers, and their proof, are in native/lower_bounds.hpp.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold._native import core
+from sixfold.budget import Budget
+from sixfold.geometry.measure import Measure
+from sixfold.solvers.neighbour_search import Neighbours, Surroundings, portions, proceed
+
+Array = NDArray[Any]
+
+PANEL, DIRECTIONS, COARSE_WIDTH, FINE_WIDTH = core.BOUND_SHAPE
+SAMPLE = 2048  # rows that centre, scale and directions are taken from
+PILOT = 48  # rows that are searched for to see what the bounds rule out
+WORKSPACE = 1 << 26  # bytes for the features and heaps of the queries of a portion
+
+
+def dense_search(X: Array, measure: Measure) -> ProjectedSearch | ProductSearch:
+    """Return the search by bounds that is the faster for these rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, columns)
+        C-contiguous, of float64, float32 or uint8; kept, not copied.
+    measure : Measure
+        Of the family "squares".
+    """
+    rows, columns = X.shape
+    if columns > DIRECTIONS and rows >= SAMPLE:
+        projected = ProjectedSearch(X, measure)
+        if projected.pays():
+            return projected
+    return ProductSearch(X, measure)
+
+
+class _Frame(NamedTuple):
+    """How rows are centred and scaled before they are rounded to single precision; any values are right."""
+
+    centre: Array
+    scale: float
+
+
+class _Features(NamedTuple):
+    """What a query is compared by; see native/lower_bounds.hpp."""
+
+    coarse: Array
+    coarse_base: Array
+    fine: Array | None = None
+    fine_base: Array | None = None
+
+
+class _BoundedSearch:
+    """Queries answered by bounds; subclasses have the features."""
+
+    def __init__(self, X: Array, measure: Measure) -> None:
+        self.X = X
+        self.measure = measure
+        self.frame = _frame(_sample(X))
+        self.coarse: Array
+        self.fine: Array | None = None
+
+    def _features(self, queries: Array) -> _Features:
+        raise NotImplementedError
+
+    def nearest(self, queries: Array, k: int, budget: Budget) -> Neighbours:
+        """Return the k nearest rows of each query; 1 <= k <= rows."""
+        queries = self._as_rows(queries)
+        distances = np.empty((len(queries), k))
+        rows = np.empty((len(queries), k), dtype=np.int64)
+        computed = 0
+        for portion in portions(len(queries), self._portion(k), budget):
+            computed += self._nearest(queries[portion], distances[portion], rows[portion], budget)[1]
+        return Neighbours(distances, rows, computed)
+
+    def _nearest(self, queries: Array, distances: Array, rows: Array, budget: Budget) -> tuple[int, int]:
+        """Fill in the answer; return how many rows passed the coarse bound, and how many the fine one too."""
+        finished, coarse, fine = core.nearest_by_bounds(
+            *self._tables(queries), distances, rows, budget.seconds_left, budget.flag
+        )
+        _require(finished, budget)
+        return coarse, fine
+
+    def within(self, queries: Array, radius: float, budget: Budget) -> Surroundings:
+        """Return the rows of each query whose distance is at most the radius."""
+        queries = self._as_rows(queries)
+        counts, distances, rows, computed = [np.zeros(1, dtype=np.int64)], [np.empty(0)], [], 0
+        rows.append(np.empty(0, dtype=np.int64))
+        for portion in portions(len(queries), self._portion(1), budget):
+            finished, *found, passed = core.within_by_bounds(
+                *self._tables(queries[portion]), radius, budget.seconds_left, budget.flag
+            )
+            _require(finished, budget)
+            for parts, part in zip((counts, distances, rows), found, strict=True):
+                parts.append(part)
+            computed += passed
+        return Surroundings(
+            np.cumsum(np.concatenate(counts)), np.concatenate(distances), np.concatenate(rows), computed
+        )
+
+    def _as_rows(self, queries: Array) -> Array:
+        dtype = self.X.dtype if queries.dtype == self.X.dtype else np.float64
+        return np.ascontiguousarray(queries, dtype=dtype)
+
+    def _portion(self, k: int) -> int:
+        """Queries to answer at once: heaps of k for each thread, and features with their packed copy."""
+        width = self.coarse.shape[1] * 2 + FINE_WIDTH
+        return max(1, WORKSPACE // (16 * (k + 2) * core.threads() + 4 * width))
+
+    def _tables(self, queries: Array) -> tuple[Any, ...]:
+        features = self._features(queries)
+        return (self.X, queries, self.coarse, self.fine, *features, self.frame.scale, self.measure.root)
+
+
+class ProjectedSearch(_BoundedSearch):
+    """Rows that lie near a plane of few directions: bounds from their projections.
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, columns)
+        C-contiguous, of float64, float32 or uint8; kept, not copied.
+    measure : Measure
+        Of the family "squares".
+    """
+
+    name: ClassVar[str] = "projected bounds"
+
+    def __init__(self, X: Array, measure: Measure) -> None:
+        super().__init__(X, measure)
+        self.directions, self.skew, self.quiet = _directions(_sample(X), self.frame)
+        self.coarse = _aligned((-(-len(X) // PANEL), COARSE_WIDTH, PANEL))
+        self.fine = _aligned((len(X), FINE_WIDTH))
+        core.project_rows(X, *self.frame, self.directions, self.skew, self.quiet, self.coarse, self.fine)
+
+    def _features(self, queries: Array) -> _Features:
+        count = len(queries)
+        features = _Features(
+            np.empty((count, COARSE_WIDTH), dtype=np.float32),
+            np.empty(count),
+            np.empty((count, FINE_WIDTH), dtype=np.float32),
+            np.empty(count),
+        )
+        core.project_queries(queries, *self.frame, self.directions, self.skew, self.quiet, *features)
+        return features
+
+    def pays(self) -> bool:
+        """Return whether a query costs less than products of all columns would, by a search for some rows.
+
+        In nanoseconds a row and query, as measured: 0.014 a coordinate of a product, 15 for a fine bound, and
+        30 + 0.1 a column for a distance in full.
+        """
+        rows, columns = self.X.shape
+        queries = np.ascontiguousarray(self.X[:: max(1, rows // PILOT)][:PILOT])
+        k = min(6, rows)  # a row itself and five others
+        answer = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.int64)
+        coarse, fine = self._nearest(queries, *answer, Budget())
+        pairs = len(queries) * rows
+        spent = 0.014 * COARSE_WIDTH + (15.0 * coarse + (30.0 + 0.1 * columns) * fine) / pairs
+        return spent < 0.014 * (columns + 1)
+
+
+class ProductSearch(_BoundedSearch):
+    """Rows of any kind: bounds from products of whole rows in single precision.
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, columns)
+        C-contiguous, of float64, float32 or uint8; kept, and packed once more in single precision.
+    measure : Measure
+        Of the family "squares".
+    """
+
+    name: ClassVar[str] = "fused products"
+
+    def __init__(self, X: Array, measure: Measure) -> None:
+        super().__init__(X, measure)
+        self.coarse = _aligned((-(-len(X) // PANEL), X.shape[1] + 1, PANEL))
+        core.pack_rows(X, *self.frame, self.coarse)
+
+    def _features(self, queries: Array) -> _Features:
+        coarse, base = np.empty((len(queries), self.X.shape[1] + 1), dtype=np.float32), np.empty(len(queries))
+        core.pack_queries(queries, *self.frame, coarse, base)
+        return _Features(coarse, base)
+
+
+def _require(finished: bool, budget: Budget) -> None:
+    if not finished:
+        proceed(budget)
+        raise KeyboardInterrupt  # a handler of someone else's ended the loop
+
+
+def _sample(X: Array) -> Array:
+    return X[:: -(-len(X) // SAMPLE)]
+
+
+def _frame(sample: Array) -> _Frame:
+    """Return the mean and the power of two that brings the sample to about 1."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre = sample.mean(axis=0, dtype=np.float64)
+        centre[~np.isfinite(centre)] = 0.0
+        largest = float(np.abs(sample - centre).max(initial=0.0))
+    exponent = math.frexp(largest)[1] if math.isfinite(largest) else 1000
+    return _Frame(centre, 2.0 ** -min(max(exponent, -1000), 1000))
+
+
+def _directions(sample: Array, frame: _Frame) -> tuple[Array, float, float]:
+    """Return leading principal directions as floats, a bound on |V'V - I|, and the residual that is noise.
+
+    Subspace iteration on a sample (Halko, Martinsson and Tropp 2011, algorithm 4.4): any V is right, and two
+    rounds rule out as many rows as exact directions do.
+    """
+    Z = ((sample - frame.centre) * frame.scale).astype(np.float32)
+    basis = np.random.default_rng(0).standard_normal((Z.shape[1], DIRECTIONS + 8), dtype=np.float32)
+    for _ in range(2):
+        basis = np.linalg.qr(Z.T @ (Z @ basis))[0]
+    scores = Z @ basis
+    _, turn = np.linalg.eigh((scores.T @ scores).astype(np.float64))
+    exact = np.linalg.qr(basis.astype(np.float64) @ turn[:, ::-1][:, :DIRECTIONS])[0].astype(np.float32)
+    V = np.zeros((Z.shape[1], DIRECTIONS), dtype=np.float32)  # with fewer columns, directions of zeros
+    V[:, : exact.shape[1]] = exact
+    exact = exact.astype(np.float64)
+    skew = float(np.linalg.norm(exact.T @ exact - np.eye(exact.shape[1])))
+    skew = skew * (1.0 + 1e-6) + 1e-14 * Z.shape[1]  # products of columns of length 1 are right to d u
+    length = math.sqrt(float(np.mean(np.einsum("ij,ij->i", Z, Z, dtype=np.float64))))
+    return V, skew, max(length / 16.0, 2.0**-50)
+
+
+def _aligned(shape: tuple[int, ...]) -> Array:
+    """Return an array of floats that begins with a cache line, as panels are fastest read."""
+    size = math.prod(shape)
+    room = np.empty(size + 16, dtype=np.float32)
+    start = -room.ctypes.data % 64 // 4
+    return room[start : start + size].reshape(shape)
