@@ -43,7 +43,7 @@ class Distance:
     """One way to say how far two rows are from each other.
 
     A subclass has a ``measure`` that search loops know, of the rows that ``embed`` returns, or computes all
-    distances itself in ``between``. What the loops find is multiplied by ``unit``.
+    distances itself in ``between``. What the loops find is divided by ``divisor``.
     """
 
     takes_missing: ClassVar[bool] = False
@@ -61,8 +61,8 @@ class Distance:
         return None
 
     @property
-    def unit(self) -> float:
-        """What the measure is multiplied by."""
+    def divisor(self) -> float:
+        """What the measure is divided by."""
         return 1.0
 
     def embed(self, rows: Any, query: bool = False) -> Any:
@@ -81,7 +81,9 @@ class Distance:
             else:
                 total.add(_TERMS[family](difference, p))
         result = most if family == "largest" else total.value()
-        return (result ** (1.0 / p) if root and p != 2 else np.sqrt(result) if root else result) * self.unit
+        return (
+            result ** (1.0 / p) if root and p != 2 else np.sqrt(result) if root else result
+        ) / self.divisor
 
 
 _TERMS: dict[str, Callable[[Array, float], Array]] = {
@@ -158,9 +160,9 @@ class Cosine(Distance):
         return Measure("squares")
 
     @property
-    def unit(self) -> float:
+    def divisor(self) -> float:
         """Half of the square."""
-        return 0.5
+        return 2.0
 
     def embed(self, rows: Any, query: bool = False) -> Any:
         """Return rows of length 1 in float64, and the two columns."""
@@ -242,9 +244,9 @@ class Hamming(Distance):
         return Measure("count")
 
     @property
-    def unit(self) -> float:
-        """One column's share."""
-        return 1.0 / self.columns
+    def divisor(self) -> float:
+        """The share of all columns."""
+        return float(self.columns)
 
 
 @dataclass(frozen=True)
@@ -324,10 +326,10 @@ class Called(Distance):
         result = np.empty((queries.shape[0], rows.shape[0]))
         for i, q in enumerate(queries):
             for j, x in enumerate(rows):
-                result[i, j] = self._checked(self.function(q, x, **self.keywords), i, j)
+                result[i, j] = self._checked(self.function(q, x, **self.keywords), q, x)
         return result
 
-    def _checked(self, value: Any, query: int, row: int) -> Any:
+    def _checked(self, value: Any, q: Array, x: Array) -> Any:
         try:
             good = float(value) >= 0
         except (TypeError, ValueError):
@@ -335,9 +337,9 @@ class Called(Distance):
         if not good:
             name = getattr(self.function, "__name__", repr(self.function))
             raise InputError(
-                f"metric={name} returned {value!r:.50} for query {query} and training row {row}, counted "
-                "from 0. A distance is a number that is 0 or more: correct the function, or the rows it "
-                "cannot compare."
+                f"metric={name} returned {value!r:.50} for the query {q.tolist()!r:.80} and the training row "
+                f"{x.tolist()!r:.80}. A distance is a number that is 0 or more: correct the function, or the "
+                "rows it cannot compare."
             )
         return value
 
