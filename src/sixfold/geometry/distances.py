@@ -69,6 +69,10 @@ class Distance:
         """Return the rows whose measure is taken; of queries where they differ from training rows."""
         return rows
 
+    def work(self, columns: int) -> int:
+        """Return about how many terms ``between`` could add up in the time that one distance takes."""
+        return columns
+
     def between(self, queries: Any, rows: Any) -> Array:
         """Return the distance of each query (a row of the result) from each row (a column), in float64."""
         family, p, root = self.measure or EUCLIDEAN
@@ -81,9 +85,9 @@ class Distance:
             else:
                 total.add(_TERMS[family](difference, p))
         result = most if family == "largest" else total.value()
-        return (
-            result ** (1.0 / p) if root and p != 2 else np.sqrt(result) if root else result
-        ) / self.divisor
+        if root:
+            result = np.sqrt(result) if p == 2 else result ** (1.0 / p)
+        return result / self.divisor
 
 
 _TERMS: dict[str, Callable[[Array, float], Array]] = {
@@ -284,6 +288,11 @@ class Gower(Distance):
     def of(cls, X: Any, categorical: Any = None) -> Self:
         """Learn the ranges; ``categorical`` says which columns are categories, True or False for each."""
         kinds = np.zeros(X.shape[1], dtype=bool) if categorical is None else np.asarray(categorical)
+        if kinds.shape != (X.shape[1],) or kinds.dtype != bool:
+            raise InputError(
+                f"categorical={categorical!r:.80} does not say which of the {X.shape[1]} columns are "
+                "categories. Pass True or False for each."
+            )
         rows = np.asarray(X, dtype=np.float64)
         there = ~np.isnan(rows)
         high = np.max(rows, axis=0, where=there, initial=-np.inf)
@@ -307,7 +316,9 @@ class Gower(Distance):
 class Precomputed(Distance):
     """Distances that are given: X[i, j] is that of query i from training row j."""
 
-    takes_sparse = False
+    def work(self, columns: int) -> int:
+        """Count the one that is looked up."""
+        return 1
 
     def between(self, queries: Any, rows: Any) -> Array:
         """Return the queries, which are distances themselves."""
@@ -320,6 +331,10 @@ class Called(Distance):
 
     function: Callable[..., Any]
     keywords: Mapping[str, Any] = field(default_factory=dict)
+
+    def work(self, columns: int) -> int:
+        """Count a call of Python as a thousand terms."""
+        return 1000 + columns
 
     def between(self, queries: Any, rows: Any) -> Array:
         """Return the distances, one call a pair."""
