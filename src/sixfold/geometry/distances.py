@@ -29,6 +29,7 @@ from sixfold.geometry.rows import (
     RoundedOnce,
     check_covariance,
     check_variances,
+    offsets,
     root_of_covariance,
     root_of_precision,
     scaled,
@@ -110,13 +111,17 @@ class Minkowski(Distance):
 
     p: float = 2.0
     w: Array | None = None
+    centre: Array | None = None  # of rows that are multiplied; sparse ones stay where they are
     takes_sparse = True
 
     @classmethod
     def of(cls, X: Any, p: float = 2.0, w: Any = None) -> Self:
         """Check the exponent and the weights of the columns."""
         check_number("p", p, above=0)
-        return cls(float(p), None if w is None else check_variances("w", w, X.shape[1], least=0.0))
+        if w is None:
+            return cls(float(p))
+        weights = check_variances("w", w, X.shape[1], least=0.0)
+        return cls(float(p), weights, None if sp.issparse(X) else offsets(X))
 
     @property
     def measure(self) -> Measure:
@@ -128,11 +133,11 @@ class Minkowski(Distance):
         return Measure("largest", 1.0) if np.isinf(self.p) else Measure("power", self.p, root=True)
 
     def embed(self, rows: Any, query: bool = False) -> Any:
-        """Return w_j^(1/p) x_j; the largest difference counts columns without weight as well."""
+        """Return w_j^(1/p) x_j; of the largest difference, a weight only says which columns count."""
         if self.w is None:
             return rows
         factor = (self.w > 0).astype(np.float64) if np.isinf(self.p) else self.w ** (1.0 / self.p)
-        return scaled(rows, factor)
+        return scaled(rows, factor, self.centre)
 
 
 @dataclass(frozen=True)
@@ -187,7 +192,7 @@ class StandardisedEuclidean(Distance):
             V = np.asarray(X, dtype=np.float64).var(axis=0, ddof=1 if X.shape[0] > 1 else 0)
             V = np.where(V > 0, V, 1.0)
         variances = check_variances("V", V, X.shape[1])
-        return cls(np.asarray(X, dtype=np.float64).mean(axis=0), 1.0 / np.sqrt(variances))
+        return cls(offsets(X), 1.0 / np.sqrt(variances))
 
     @property
     def measure(self) -> Measure:
@@ -195,8 +200,8 @@ class StandardisedEuclidean(Distance):
         return EUCLIDEAN
 
     def embed(self, rows: Any, query: bool = False) -> Any:
-        """Return (x - mean) / sqrt(V): large means must not use up the digits."""
-        return (rows - self.centre) * self.factor
+        """Return (x - centre) / sqrt(V): a large offset must not use up the digits."""
+        return scaled(rows, self.factor, self.centre)
 
 
 @dataclass(frozen=True)
@@ -218,7 +223,7 @@ class Mahalanobis(Distance):
             root = root_of_precision(check_covariance("VI", VI, X.shape[1]))
         else:
             root = root_of_covariance(rows, None if V is None else check_covariance("V", V, X.shape[1]))
-        return cls(rows.mean(axis=0), root)
+        return cls(offsets(rows), root)
 
     @property
     def measure(self) -> Measure:
@@ -226,7 +231,7 @@ class Mahalanobis(Distance):
         return EUCLIDEAN
 
     def embed(self, rows: Any, query: bool = False) -> Any:
-        """Return R'(x - mean) with R R' = V^-1."""
+        """Return R'(x - centre) with R R' = V^-1."""
         # einsum adds up in one order whatever the number of rows: a row has the same image in any company.
         return np.einsum("ij,jk->ik", rows - self.centre, self.root, optimize=False)
 
@@ -451,4 +456,9 @@ def between(queries: Any, rows: Any, metric: Any = "euclidean", **parameters: An
     ndarray of shape (len(queries), len(rows))
     """
     queries, rows = (part if sp.issparse(part) else np.asarray(part) for part in (queries, rows))
+    if queries.ndim != 2 or rows.ndim != 2 or queries.shape[1] != rows.shape[1]:
+        raise InputError(
+            f"queries have shape {queries.shape} and rows have shape {rows.shape}. Pass two tables with the "
+            "same columns."
+        )
     return make_distance(metric, rows, **parameters).between(queries, rows)

@@ -42,13 +42,28 @@ class RoundedOnce:
         return self.sum + self.error
 
 
-def scaled(rows: Any, factor: Array) -> Any:
-    """Return rows with each column multiplied by its factor, in float64."""
+def offsets(rows: Array) -> Array:
+    """Return a number near the values of each column, to be subtracted before they are multiplied.
+
+    A large offset would use up the digits of the product. It is a multiple of a power of two that is at least
+    the range of the column, so that the difference is exact where digits could be lost, and 0 where none are.
+
+    >>> offsets(np.array([[1e8, 3.0], [1e8 + 3.0, 5.0]]))
+    array([1.e+08, 4.e+00])
+    """
+    low, high = (np.asarray(end(rows, axis=0), dtype=np.float64) for end in (np.min, np.max))
+    span = high - low
+    grid = 2.0 ** np.ceil(np.log2(np.where(span > 0, span, 1.0)))
+    return np.where(span > 0, np.round(low / grid) * grid, low)
+
+
+def scaled(rows: Any, factor: Array, centre: Array | None = None) -> Any:
+    """Return rows less a centre, with each column multiplied by its factor, in float64."""
     if sp.issparse(rows):
         result = sp.csr_array(rows, dtype=np.float64, copy=True)
         result.data *= factor[result.indices]
         return result
-    return np.asarray(rows, dtype=np.float64) * factor
+    return (np.asarray(rows, dtype=np.float64) - (0.0 if centre is None else centre)) * factor
 
 
 def to_unit_length(rows: Any, query: bool) -> Any:

@@ -293,7 +293,7 @@ class StoredRows:
     def _require_same_rows(self, X: Any) -> None:
         """Raise a CertificateError unless these are the rows that are kept."""
         if sp.issparse(X) and sp.issparse(self.rows):
-            same = (X != self.rows).nnz == 0
+            same = (self.rows != X).nnz == 0
         else:
             same = not sp.issparse(X) and np.array_equal(X, self.rows, equal_nan=X.dtype != np.uint8)
         if not same:

@@ -39,7 +39,6 @@ class PairwiseSearch:
 
     def nearest(self, queries: Any, k: int, budget: Budget) -> Neighbours:
         """Return the k nearest rows of each query."""
-        n = self.X.shape[0]
         parts = [Neighbours(np.empty((0, k)), np.empty((0, k), dtype=np.int64), 0)]
         for part in portions(queries.shape[0], self._at_once(), budget):
             distances = self.distance.between(queries[part], self.X)
