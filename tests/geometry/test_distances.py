@@ -224,11 +224,9 @@ def test_the_learnt_covariance_is_that_of_the_rows():
     X = random.normal(size=(30, 4)) @ random.normal(size=(4, 4)) + 1e3
     inverse = np.linalg.inv(np.cov(X.T))
     expected = scipy_distance.cdist(X[:5], X, "mahalanobis", VI=inverse)
-    np.testing.assert_allclose(between(X[:5], X, "mahalanobis"), expected, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(
-        between(X[:5], X, "mahalanobis", V=np.cov(X.T)), expected, rtol=1e-9, atol=1e-9
-    )
-    np.testing.assert_allclose(between(X[:5], X, "mahalanobis", VI=inverse), expected, rtol=1e-9, atol=1e-9)
+    for given in ({}, {"V": np.cov(X.T)}, {"VI": inverse}):
+        found = between(X[:5], X, "mahalanobis", **given)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_a_singular_covariance_is_shrunk():
@@ -333,7 +331,7 @@ def test_weights_of_columns_hold_for_sparse_rows():
     np.testing.assert_allclose(found, [[0, 13], [13, 0]])
 
 
-# -- parameters -----------------------------------------------------------------------------------------------
+# -- parameters ------------------------------------------------------------------------------------------
 
 X = np.array([[1.0, 2.0], [3.0, 5.0], [4.0, 4.0]])
 
@@ -388,5 +386,6 @@ def test_a_function_must_return_a_distance(value):
 
 
 def test_shapes_that_do_not_belong_together_are_refused():
-    with pytest.raises(ValueError, match="argument"):
-        between(np.zeros((1, 3)), X)
+    for queries in (np.zeros((1, 3)), np.zeros(2)):
+        with pytest.raises(InputError, match=r"queries have shape .* and rows have shape \(3, 2\). Pass two"):
+            between(queries, X)
