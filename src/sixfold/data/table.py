@@ -36,7 +36,7 @@ class ColumnKinds:
 
 
 def check_mixed(
-    estimator: Any, X: Any, known: ColumnKinds | None = None, categorical: Any = None
+    estimator: Any, X: Any, known: ColumnKinds | None = None, categorical: Any = None, adding: bool = False
 ) -> tuple[Array, ColumnKinds]:
     """Return a table as float64 with codes for categories, and the kinds of its columns.
 
@@ -49,6 +49,8 @@ def check_mixed(
         Those of the training table; None learns them from X.
     categorical : sequence of names or numbers, optional
         Columns that are categories although they hold numbers.
+    adding : bool
+        Whether categories that are not known get codes of their own, behind the others.
     """
     if sp.issparse(X):
         raise InputError("X is sparse, but categories are not. Pass a dense table, or use another metric.")
@@ -63,6 +65,8 @@ def check_mixed(
     )
     if known is not None and len(columns) != len(kinds.categories):
         check_table(estimator, np.zeros((1, len(columns))), reset=False)
+    if adding:
+        kinds = ColumnKinds(tuple(map(_with_more, kinds.categories, columns)))
     coded = np.empty((len(columns[0]), len(columns)))
     for j, (column, categories) in enumerate(zip(columns, kinds.categories, strict=True)):
         coded[:, j] = _numbers(column, names[j], j) if categories is None else _codes(column, categories)
@@ -116,6 +120,14 @@ def _categories(column: Array, named: bool) -> tuple[Any, ...] | None:
     if not named and present and all(isinstance(value, int | float) for value in present):
         return None
     return tuple(sorted(present, key=lambda value: (str(type(value)), value)))
+
+
+def _with_more(categories: tuple[Any, ...] | None, column: Array) -> tuple[Any, ...] | None:
+    """Return the categories, followed by those of the column that are new."""
+    if categories is None:
+        return None
+    known = set(categories)
+    return (*categories, *(one for one in _categories(column, named=True) or () if one not in known))
 
 
 def _codes(column: Array, categories: tuple[Any, ...]) -> Array:

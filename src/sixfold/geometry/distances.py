@@ -29,6 +29,7 @@ from sixfold.geometry.rows import (
     RoundedOnce,
     check_covariance,
     check_variances,
+    offsets,
     root_of_covariance,
     root_of_precision,
     scaled,
@@ -43,7 +44,7 @@ class Distance:
     """One way to say how far two rows are from each other.
 
     A subclass has a ``measure`` that search loops know, of the rows that ``embed`` returns, or computes all
-    distances itself in ``between``. What the loops find is multiplied by ``unit``.
+    distances itself in ``between``. What the loops find is divided by ``divisor``.
     """
 
     takes_missing: ClassVar[bool] = False
@@ -61,13 +62,17 @@ class Distance:
         return None
 
     @property
-    def unit(self) -> float:
-        """What the measure is multiplied by."""
+    def divisor(self) -> float:
+        """What the measure is divided by."""
         return 1.0
 
     def embed(self, rows: Any, query: bool = False) -> Any:
         """Return the rows whose measure is taken; of queries where they differ from training rows."""
         return rows
+
+    def work(self, columns: int) -> int:
+        """Return about how many terms ``between`` could add up in the time that one distance takes."""
+        return columns
 
     def between(self, queries: Any, rows: Any) -> Array:
         """Return the distance of each query (a row of the result) from each row (a column), in float64."""
@@ -81,7 +86,9 @@ class Distance:
             else:
                 total.add(_TERMS[family](difference, p))
         result = most if family == "largest" else total.value()
-        return (result ** (1.0 / p) if root and p != 2 else np.sqrt(result) if root else result) * self.unit
+        if root:
+            result = np.sqrt(result) if p == 2 else result ** (1.0 / p)
+        return result / self.divisor
 
 
 _TERMS: dict[str, Callable[[Array, float], Array]] = {
@@ -104,13 +111,17 @@ class Minkowski(Distance):
 
     p: float = 2.0
     w: Array | None = None
+    centre: Array | None = None  # of rows that are multiplied; sparse ones stay where they are
     takes_sparse = True
 
     @classmethod
     def of(cls, X: Any, p: float = 2.0, w: Any = None) -> Self:
         """Check the exponent and the weights of the columns."""
         check_number("p", p, above=0)
-        return cls(float(p), None if w is None else check_variances("w", w, X.shape[1], least=0.0))
+        if w is None:
+            return cls(float(p))
+        weights = check_variances("w", w, X.shape[1], least=0.0)
+        return cls(float(p), weights, None if sp.issparse(X) else offsets(X))
 
     @property
     def measure(self) -> Measure:
@@ -122,11 +133,11 @@ class Minkowski(Distance):
         return Measure("largest", 1.0) if np.isinf(self.p) else Measure("power", self.p, root=True)
 
     def embed(self, rows: Any, query: bool = False) -> Any:
-        """Return w_j^(1/p) x_j; the largest difference counts columns without weight as well."""
+        """Return w_j^(1/p) x_j; of the largest difference, a weight only says which columns count."""
         if self.w is None:
             return rows
         factor = (self.w > 0).astype(np.float64) if np.isinf(self.p) else self.w ** (1.0 / self.p)
-        return scaled(rows, factor)
+        return scaled(rows, factor, self.centre)
 
 
 @dataclass(frozen=True)
@@ -158,9 +169,9 @@ class Cosine(Distance):
         return Measure("squares")
 
     @property
-    def unit(self) -> float:
+    def divisor(self) -> float:
         """Half of the square."""
-        return 0.5
+        return 2.0
 
     def embed(self, rows: Any, query: bool = False) -> Any:
         """Return rows of length 1 in float64, and the two columns."""
@@ -181,7 +192,7 @@ class StandardisedEuclidean(Distance):
             V = np.asarray(X, dtype=np.float64).var(axis=0, ddof=1 if X.shape[0] > 1 else 0)
             V = np.where(V > 0, V, 1.0)
         variances = check_variances("V", V, X.shape[1])
-        return cls(np.asarray(X, dtype=np.float64).mean(axis=0), 1.0 / np.sqrt(variances))
+        return cls(offsets(X), 1.0 / np.sqrt(variances))
 
     @property
     def measure(self) -> Measure:
@@ -189,8 +200,8 @@ class StandardisedEuclidean(Distance):
         return EUCLIDEAN
 
     def embed(self, rows: Any, query: bool = False) -> Any:
-        """Return (x - mean) / sqrt(V): large means must not use up the digits."""
-        return (rows - self.centre) * self.factor
+        """Return (x - centre) / sqrt(V): a large offset must not use up the digits."""
+        return scaled(rows, self.factor, self.centre)
 
 
 @dataclass(frozen=True)
@@ -212,7 +223,7 @@ class Mahalanobis(Distance):
             root = root_of_precision(check_covariance("VI", VI, X.shape[1]))
         else:
             root = root_of_covariance(rows, None if V is None else check_covariance("V", V, X.shape[1]))
-        return cls(rows.mean(axis=0), root)
+        return cls(offsets(rows), root)
 
     @property
     def measure(self) -> Measure:
@@ -220,7 +231,7 @@ class Mahalanobis(Distance):
         return EUCLIDEAN
 
     def embed(self, rows: Any, query: bool = False) -> Any:
-        """Return R'(x - mean) with R R' = V^-1."""
+        """Return R'(x - centre) with R R' = V^-1."""
         # einsum adds up in one order whatever the number of rows: a row has the same image in any company.
         return np.einsum("ij,jk->ik", rows - self.centre, self.root, optimize=False)
 
@@ -242,9 +253,9 @@ class Hamming(Distance):
         return Measure("count")
 
     @property
-    def unit(self) -> float:
-        """One column's share."""
-        return 1.0 / self.columns
+    def divisor(self) -> float:
+        """The share of all columns."""
+        return float(self.columns)
 
 
 @dataclass(frozen=True)
@@ -282,6 +293,11 @@ class Gower(Distance):
     def of(cls, X: Any, categorical: Any = None) -> Self:
         """Learn the ranges; ``categorical`` says which columns are categories, True or False for each."""
         kinds = np.zeros(X.shape[1], dtype=bool) if categorical is None else np.asarray(categorical)
+        if kinds.shape != (X.shape[1],) or kinds.dtype != bool:
+            raise InputError(
+                f"categorical={categorical!r:.80} does not say which of the {X.shape[1]} columns are "
+                "categories. Pass True or False for each."
+            )
         rows = np.asarray(X, dtype=np.float64)
         there = ~np.isnan(rows)
         high = np.max(rows, axis=0, where=there, initial=-np.inf)
@@ -305,7 +321,9 @@ class Gower(Distance):
 class Precomputed(Distance):
     """Distances that are given: X[i, j] is that of query i from training row j."""
 
-    takes_sparse = False
+    def work(self, columns: int) -> int:
+        """Count the one that is looked up."""
+        return 1
 
     def between(self, queries: Any, rows: Any) -> Array:
         """Return the queries, which are distances themselves."""
@@ -319,15 +337,19 @@ class Called(Distance):
     function: Callable[..., Any]
     keywords: Mapping[str, Any] = field(default_factory=dict)
 
+    def work(self, columns: int) -> int:
+        """Count a call of Python as a thousand terms."""
+        return 1000 + columns
+
     def between(self, queries: Any, rows: Any) -> Array:
         """Return the distances, one call a pair."""
         result = np.empty((queries.shape[0], rows.shape[0]))
         for i, q in enumerate(queries):
             for j, x in enumerate(rows):
-                result[i, j] = self._checked(self.function(q, x, **self.keywords), i, j)
+                result[i, j] = self._checked(self.function(q, x, **self.keywords), q, x)
         return result
 
-    def _checked(self, value: Any, query: int, row: int) -> Any:
+    def _checked(self, value: Any, q: Array, x: Array) -> Any:
         try:
             good = float(value) >= 0
         except (TypeError, ValueError):
@@ -335,9 +357,9 @@ class Called(Distance):
         if not good:
             name = getattr(self.function, "__name__", repr(self.function))
             raise InputError(
-                f"metric={name} returned {value!r:.50} for query {query} and training row {row}, counted "
-                "from 0. A distance is a number that is 0 or more: correct the function, or the rows it "
-                "cannot compare."
+                f"metric={name} returned {value!r:.50} for the query {q.tolist()!r:.80} and the training row "
+                f"{x.tolist()!r:.80}. A distance is a number that is 0 or more: correct the function, or the "
+                "rows it cannot compare."
             )
         return value
 
@@ -434,4 +456,9 @@ def between(queries: Any, rows: Any, metric: Any = "euclidean", **parameters: An
     ndarray of shape (len(queries), len(rows))
     """
     queries, rows = (part if sp.issparse(part) else np.asarray(part) for part in (queries, rows))
+    if queries.ndim != 2 or rows.ndim != 2 or queries.shape[1] != rows.shape[1]:
+        raise InputError(
+            f"queries have shape {queries.shape} and rows have shape {rows.shape}. Pass two tables with the "
+            "same columns."
+        )
     return make_distance(metric, rows, **parameters).between(queries, rows)

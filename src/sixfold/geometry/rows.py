@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from sixfold.errors import InputError
 
 Array = NDArray[Any]
+
+BLOCK = 1 << 16  # entries of rows that are worked on at a time: half a megabyte
 
 
 class RoundedOnce:
@@ -39,40 +42,69 @@ class RoundedOnce:
         return self.sum + self.error
 
 
-def scaled(rows: Any, factor: Array) -> Any:
-    """Return rows with each column multiplied by its factor, in float64."""
+def offsets(rows: Array) -> Array:
+    """Return a number near the values of each column, to be subtracted before they are multiplied.
+
+    A large offset would use up the digits of the product. It is a multiple of a power of two that is at least
+    the range of the column, so that the difference is exact where digits could be lost, and 0 where none are.
+
+    >>> offsets(np.array([[1e8, 3.0], [1e8 + 3.0, 5.0]]))
+    array([1.e+08, 4.e+00])
+    """
+    low, high = (np.asarray(end(rows, axis=0), dtype=np.float64) for end in (np.min, np.max))
+    span = high - low
+    grid = 2.0 ** np.ceil(np.log2(np.where(span > 0, span, 1.0)))
+    return np.where(span > 0, np.round(low / grid) * grid, low)
+
+
+def scaled(rows: Any, factor: Array, centre: Array | None = None) -> Any:
+    """Return rows less a centre, with each column multiplied by its factor, in float64."""
     if sp.issparse(rows):
         result = sp.csr_array(rows, dtype=np.float64, copy=True)
         result.data *= factor[result.indices]
         return result
-    return np.asarray(rows, dtype=np.float64) * factor
+    return (np.asarray(rows, dtype=np.float64) - (0.0 if centre is None else centre)) * factor
 
 
 def to_unit_length(rows: Any, query: bool) -> Any:
     """Return rows divided by their length, and two columns that are 1 for zero rows: training, queries."""
     if sp.issparse(rows):
         rows = sp.csr_array(rows, dtype=np.float64)
-        counts = np.diff(rows.indptr)
+        owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         largest = np.zeros(rows.shape[0])
-        np.maximum.at(largest, np.repeat(np.arange(rows.shape[0]), counts), np.abs(rows.data))
+        np.maximum.at(largest, owner, np.abs(rows.data))
         # Divided by the largest entry first, so that no square overflows or vanishes.
-        data = rows.data / np.repeat(np.where(largest > 0, largest, 1.0), counts)
-        owner = np.repeat(np.arange(rows.shape[0]), counts)
-        length = np.sqrt(np.bincount(owner, weights=data * data, minlength=rows.shape[0]))
-        data /= np.repeat(np.where(length > 0, length, 1.0), counts)
+        data = rows.data / np.where(largest > 0, largest, 1.0)[owner]
+        data /= _lengths(data, rows.shape[1], lambda terms: np.bincount(owner, terms, rows.shape[0]))[owner]
         units = sp.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
         mark = np.zeros((rows.shape[0], 2))
         mark[largest == 0, int(query)] = 1.0
         return sp.csr_array(sp.hstack([units, sp.csr_array(mark)], format="csr"))
-    values = np.asarray(rows, dtype=np.float64)
-    largest = np.abs(values).max(axis=1, initial=0.0)
-    result = np.zeros((values.shape[0], values.shape[1] + 2))
-    units = result[:, :-2]
-    np.divide(values, np.where(largest > 0, largest, 1.0)[:, None], out=units)
-    length = np.sqrt(np.einsum("ij,ij->i", units, units))
-    units /= np.where(length > 0, length, 1.0)[:, None]
-    result[largest == 0, -2 + int(query)] = 1.0
+    result = np.zeros((rows.shape[0], rows.shape[1] + 2))
+    step = max(BLOCK // max(rows.shape[1], 1), 1)
+    for start in range(0, rows.shape[0], step):
+        part, units = result[start : start + step], result[start : start + step, :-2]
+        units[:] = rows[start : start + step]
+        largest = np.abs(units).max(axis=1, initial=0.0)
+        units /= np.where(largest > 0, largest, 1.0)[:, None]
+        units /= _lengths(units, units.shape[1], lambda terms: terms.sum(axis=1))[:, None]
+        part[largest == 0, -2 + int(query)] = 1.0
     return result
+
+
+def _lengths(entries: Array, columns: int, add: Callable[[Array], Array]) -> Array:
+    """Return the root of the sums of squares that ``add`` adds up; 1 for rows of zeros.
+
+    Entries are at most 1 and one of each row is 1 or -1. Squares are cut at two places, 2^-52 and 2^-105
+    times powers of the number of columns, above which no sum of a row is rounded: the order does not matter.
+    """
+    squares = entries * entries
+    most = 2.0 ** np.ceil(np.log2(max(columns, 2)))
+    leading = (squares + 1.5 * most) - 1.5 * most
+    fine = 1.5 * most * most * 2.0**-53
+    following = ((squares - leading) + fine) - fine
+    length = np.sqrt(add(leading) + add(following))
+    return np.where(length > 0, length, 1.0)
 
 
 def check_variances(name: str, values: Any, columns: int, least: float | None = None) -> Array:

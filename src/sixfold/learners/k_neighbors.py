@@ -13,6 +13,7 @@ is a linear one (:meth:`KNeighborsClassifier.local_coefficients`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -162,16 +163,20 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
         self.classes_ = targets.classes[0] if targets.single else targets.classes
         self.outputs_2d_ = not targets.single
 
-    def _votes(self, X: Any) -> Any:
-        """Go through the queries: where, their neighbours, the weights, and for each column labels, votes."""
-        most = max(map(len, self._labels.classes)) if "_labels" in self.__dict__ else 1
-        for part, found in self._answers(X, most=max(min(PORTION, VOTES // most), 1)):
-            weights = self._weights_of(found, part.start)
-            yield part, found, [self._column(found, weights, j) for j in range(len(self._labels.classes))]
+    def _polled(self, X: Any, count: Callable[[Array, Array, Array], Array]) -> list[Array]:
+        """Return, for each column of labels, what ``count`` makes of votes, labels and distances."""
 
-    def _column(self, found: Neighbours, weights: Array, column: int) -> tuple[Array, Array]:
-        labels = self._labels.index[:, column][found.rows]
-        return labels, count_votes(labels, weights, len(self._labels.classes[column]))
+        def of_portion(part: slice, found: Neighbours) -> list[Array]:
+            weights = self._weights_of(found, part.start)
+            answers = []
+            for classes, index in zip(self._labels.classes, self._labels.index.T, strict=True):
+                labels = index[found.rows]
+                answers.append(count(count_votes(labels, weights, len(classes)), labels, found.distances))
+            return answers
+
+        most = max(map(len, self._labels.classes))
+        parts = self._answers(X, of_portion, most=max(min(PORTION, VOTES // most), 1))
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     def predict(self, X: Any) -> Array:
         """Return the label that most neighbours of each row have.
@@ -186,12 +191,8 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
         ndarray of shape (n_queries,) or (n_queries, n_outputs)
         """
         check_is_fitted(self, "n_samples_fit_")
-        chosen = [
-            np.column_stack([winners(votes, labels, found.distances) for labels, votes in columns])
-            for _, found, columns in self._votes(X)
-        ]
-        index = np.concatenate(chosen)
-        answers = [classes[index[:, j]] for j, classes in enumerate(self._labels.classes)]
+        chosen = self._polled(X, winners)
+        answers = [classes[index] for classes, index in zip(self._labels.classes, chosen, strict=True)]
         return answers[0] if self._labels.single else np.column_stack(answers)
 
     def predict_proba(self, X: Any) -> Any:
@@ -210,11 +211,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
         ndarray of shape (n_queries, n_classes), or a list of them for several columns of labels
         """
         check_is_fitted(self, "n_samples_fit_")
-        parts = [
-            [vote_shares(votes, labels, found.distances) for labels, votes in columns]
-            for _, found, columns in self._votes(X)
-        ]
-        shares = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        shares = self._polled(X, vote_shares)
         return shares[0] if self._labels.single else shares
 
     def local_coefficients(self, X: Any) -> Any:
@@ -261,9 +258,9 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
         if not self._labels.single:
             raise InputError("explain speaks of one column of labels: fit on one.")
         k = int(self.n_neighbors)
-        found = next(self._answers(one_row(x), max(min(3 * k, self._store.usable), k)))[1]
-        labels, weights = self._labels.index[:, 0][found.rows[0]], self._weights_of(found)[0]
-        return explain_vote(found, labels, weights, self._labels.classes[0], k)
+        [found] = self._answers(one_row(x), lambda part, found: found, max(min(3 * k, self._store.usable), k))
+        labels = self._labels.index[:, 0][found.rows[0]]
+        return explain_vote(found, labels, self._weights_of, self._labels.classes[0], k)
 
     def _require_same_targets(self, y: Any) -> None:
         given = check_label_columns(self, y, self._store.rows, self._labels.classes, stacklevel=4)
@@ -376,11 +373,11 @@ class KNeighborsRegressor(RegressorMixin, NeighbourModel):
         -------
         ndarray of shape (n_queries,) or (n_queries, n_targets)
         """
-        parts = [
-            averages(self._targets[found.rows], self._weights_of(found, part.start))
-            for part, found in self._answers(X)
-        ]
-        result = np.concatenate(parts)
+
+        def of_portion(part: slice, found: Neighbours) -> Array:
+            return averages(self._targets[found.rows], self._weights_of(found, part.start))
+
+        result = np.concatenate(self._answers(X, of_portion))
         return result[:, 0] if self._single else result
 
     def explain(self, x: Any) -> NeighbourExplanation:
@@ -397,7 +394,7 @@ class KNeighborsRegressor(RegressorMixin, NeighbourModel):
         check_is_fitted(self, "n_samples_fit_")
         if not self._single:
             raise InputError("explain speaks of one target: fit on one column.")
-        found = next(self._answers(one_row(x)))[1]
+        [found] = self._answers(one_row(x), lambda part, found: found)
         return explain_average(found, self._targets[found.rows[0], 0], self._weights_of(found)[0])
 
     def _require_same_targets(self, y: Any) -> None:

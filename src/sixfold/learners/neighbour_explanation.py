@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -116,27 +118,48 @@ class NeighbourExplanation:
 
 
 def explain_vote(
-    found: Neighbours, labels: Array, weights: Array, classes: Array, k: int
+    found: Neighbours, labels: Array, weigh: Callable[[Neighbours], Array], classes: Array, k: int
 ) -> NeighbourExplanation:
-    """Return why the first k neighbours of one query vote as they do; the others say what more would."""
+    """Return why the first k neighbours of one query vote as they do; the others say what more would.
+
+    ``weigh`` is asked for the weights of each number of neighbours, since they may depend on all of them.
+    """
     names, distances = classes.tolist(), found.distances[0]
-    answers = [_vote(labels[:m], weights[:m], distances[:m], len(names)) for m in range(1, labels.size + 1)]
-    shares, winner = answers[k - 1]
+    weights = weigh(_nearest(found, k))[0]
+    shares, winner = _vote(labels[:k], weights, distances[:k], len(names))
+    winners_at = _winners(found, labels, weigh, len(names))
     others = [label for label in range(len(names)) if label != winner and shares[label] > 0]
     second = max(others, key=lambda label: (shares[label], -label), default=None)
-    changes = [m for m, (_, other) in enumerate(answers, 1) if other != winner]
+    changes = [m for m, other in winners_at.items() if other != winner]
     nearest = min(changes, key=lambda m: abs(m - k), default=None)
     return NeighbourExplanation(
         answer=names[winner],
         rows=found.rows[0, :k].tolist(),
         distances=distances[:k].tolist(),
-        weights=weights[:k].tolist(),
+        weights=weights.tolist(),
         targets=[names[label] for label in labels[:k]],
         votes={name: float(share) for name, share in zip(names, shares, strict=True)},
         runner_up=None if second is None else names[second],
         margin=float(shares[winner] - (0.0 if second is None else shares[second])),
-        changes_at=None if nearest is None else (nearest, names[answers[nearest - 1][1]]),
+        changes_at=None if nearest is None else (nearest, names[winners_at[nearest]]),
     )
+
+
+def _nearest(found: Neighbours, k: int) -> Neighbours:
+    return replace(found, distances=found.distances[:, :k], rows=found.rows[:, :k])
+
+
+def _winners(
+    found: Neighbours, labels: Array, weigh: Callable[[Neighbours], Array], classes: int
+) -> dict[int, int]:
+    """Return the winner of each number of neighbours that can vote."""
+    result = {}
+    for m in range(1, labels.size + 1):
+        # A user's function may have no weights for so few neighbours.
+        with suppress(InputError):
+            weights = weigh(_nearest(found, m))[0]
+            result[m] = _vote(labels[:m], weights, found.distances[0, :m], classes)[1]
+    return result
 
 
 def _vote(labels: Array, weights: Array, distances: Array, classes: int) -> tuple[Array, int]:

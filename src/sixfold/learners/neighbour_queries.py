@@ -5,9 +5,9 @@ Queries are answered some thousand at a time, so that the memory they take does 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +22,7 @@ from sixfold.solvers.base import thread_limit
 from sixfold.solvers.neighbour_search import Neighbours
 
 Array = NDArray[Any]
+Answer = TypeVar("Answer")
 
 PORTION = 8192  # queries at a time: votes and copies of them stay small, whatever their number
 PORTION_BYTES = 1 << 26
@@ -37,8 +38,8 @@ class NeighbourQueries:
     n_samples_fit_: int
     _store: StoredRows
 
-    def _check_rows(self, X: Any, reset: bool) -> Any:
-        return check_neighbour_rows(self, X, self.metric, reset)
+    def _check_queries(self, X: Any) -> Any:
+        return check_neighbour_rows(self, X, self._store.metric, reset=False, kinds=self._store.kinds)[0]
 
     @contextmanager
     def _budget(self) -> Iterator[Budget]:
@@ -66,24 +67,31 @@ class NeighbourQueries:
         rows : ndarray of shape (n_queries, n_neighbors)
             Numbers of training rows; equal distances are ordered by them.
         """
-        found = list(self._answers(X, n_neighbors))
-        rows = np.concatenate([part.rows for _, part in found])
-        return (np.concatenate([part.distances for _, part in found]), rows) if return_distance else rows
+        found = self._answers(X, lambda part, found: found, n_neighbors)
+        rows = np.concatenate([part.rows for part in found])
+        return (np.concatenate([part.distances for part in found]), rows) if return_distance else rows
 
     def _answers(
-        self, X: Any = None, n_neighbors: int | None = None, most: int = PORTION
-    ) -> Iterator[tuple[slice, Neighbours]]:
-        """Go through the queries some at a time, each time with their neighbours."""
+        self,
+        X: Any,
+        make: Callable[[slice, Neighbours], Answer],
+        n_neighbors: int | None = None,
+        most: int = PORTION,
+    ) -> list[Answer]:
+        """Return what ``make`` makes of the neighbours of some queries at a time: of all those of X."""
         check_is_fitted(self, "n_samples_fit_")
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         check_number("n_neighbors", k, at_least=1, whole=True)
         own = X is None
-        queries = self._store.rows if own else self._check_rows(X, reset=False)
+        queries = self._store.rows if own else self._check_queries(X)
         self._require_enough(int(k), own, queries.shape[0])
+        answers = []
         with self._budget() as budget:
             for part in self._portions(queries, most):
                 found = self._store.nearest(self._store.asked(queries[part]), int(k) + own, budget)
-                yield part, without_self(found, np.arange(part.start, part.stop)) if own else found
+                numbers = np.arange(part.start, part.stop)
+                answers.append(make(part, without_self(found, numbers) if own else found))
+        return answers
 
     def _require_enough(self, k: int, own: bool, queries: int) -> None:
         there = self._store.usable - own
@@ -156,7 +164,7 @@ class NeighbourQueries:
         check_is_fitted(self, "n_samples_fit_")
         check_number("radius", radius, at_least=0)
         own = X is None
-        queries = self._store.rows if own else self._check_rows(X, reset=False)
+        queries = self._store.rows if own else self._check_queries(X)
         distances, rows = np.empty(queries.shape[0], dtype=object), np.empty(queries.shape[0], dtype=object)
         with self._budget() as budget:
             for part in self._portions(queries, 1024):

@@ -36,20 +36,22 @@ PROBED_NUMBERS = 2e8  # how many differences a check of the certificate computes
 MOST_PROBES = 100
 
 
-def check_neighbour_rows(estimator: Any, X: Any, metric: Any, reset: bool) -> Any:
+def check_neighbour_rows(
+    estimator: Any, X: Any, metric: Any, reset: bool, kinds: ColumnKinds | None = None, adding: bool = False
+) -> tuple[Any, ColumnKinds | None]:
     """Return rows as the metric reads them: numbers, bytes, a CSR array, or numbers and codes of categories.
 
-    The kinds of the columns of a table with categories are kept as ``_kinds`` of the estimator.
+    With them the kinds of the columns of a table with categories: those given, to which categories that are
+    new are added with ``adding``, or with ``reset`` those of X.
     """
     kind = distance_kind(metric)
     if kind.takes_categories:
         named = (estimator.metric_params or {}).get("categorical")
-        rows, kinds = check_mixed(estimator, X, None if reset else estimator._kinds, named)
-        estimator._kinds = kinds
+        rows, kinds = check_mixed(estimator, X, None if reset else kinds, named, adding)
     else:
-        rows = _read(estimator, X, kind, metric, reset)
+        rows, kinds = _read(estimator, X, kind, metric, reset), None
     _require_usable(estimator, rows, kind, metric)
-    return rows
+    return rows, kinds
 
 
 def _read(estimator: Any, X: Any, kind: type[Distance], metric: Any, reset: bool) -> Any:
@@ -67,6 +69,9 @@ def _read(estimator: Any, X: Any, kind: type[Distance], metric: Any, reset: bool
             f"X is sparse, which metric={_spelt(metric)} does not take. Pass X.toarray(), or use one of "
             f"{', '.join(able)}."
         )
+    if sp.issparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
     if kind is Precomputed:
         _require_distances(rows, reset)
     return rows
@@ -127,8 +132,6 @@ class StoredRows:
         The distance and its parameters.
     algorithm, leaf_size
         Those of :func:`sixfold.solvers.search_choice.make_search`.
-    kinds : ColumnKinds or None
-        Which columns are categories.
     """
 
     def __init__(
@@ -137,12 +140,11 @@ class StoredRows:
         parameters: dict[str, Any],
         algorithm: str,
         leaf_size: int,
-        kinds: ColumnKinds | None = None,
     ) -> None:
         self.metric, self.parameters = metric, parameters
         self.algorithm, self.leaf_size = algorithm, leaf_size
         self.tally = Tally()
-        self._kinds = kinds
+        self.kinds: ColumnKinds | None = None
         self.weight: Array | None = None
         self._parts: list[Any] = []
         self._forget()
@@ -151,10 +153,10 @@ class StoredRows:
         self._search: Search | None = None
         self._distance: Distance | None = None
 
-    def add(self, X: Any, weight: Array | None) -> None:
-        """Keep more rows; ``weight`` is that of all rows, None where it is 1."""
+    def add(self, X: Any, weight: Array | None, kinds: ColumnKinds | None) -> None:
+        """Keep more rows; ``weight`` and ``kinds`` are those of all rows, weights None where they are 1."""
         self._parts.append(X)
-        self.weight = weight
+        self.weight, self.kinds = weight, kinds
         self._forget()
 
     @property
@@ -198,8 +200,8 @@ class StoredRows:
 
     def _distance_for(self, X: Any) -> Distance:
         parameters = dict(self.parameters)
-        if distance_kind(self.metric) is Gower and self._kinds is not None:
-            parameters["categorical"] = self._kinds.categorical
+        if distance_kind(self.metric) is Gower and self.kinds is not None:
+            parameters["categorical"] = self.kinds.categorical
         return make_distance(self.metric, X, **parameters)
 
     def asked(self, queries: Any) -> Any:
@@ -219,18 +221,17 @@ class StoredRows:
         found = self.ready().nearest(queries, k, budget)
         return replace(
             found,
-            distances=found.distances * self.distance.unit,
+            distances=found.distances / self.distance.divisor,
             rows=self._numbered(found.rows, queries.shape[0], found.computed if count else None),
         )
 
     def within(self, queries: Any, radius: float, budget: Budget) -> Surroundings:
         """Return the rows within the radius of queries that :meth:`asked` has made ready, and count them."""
-        unit = self.distance.unit
-        # The largest distance of the loops that is the radius or less in the end.
-        limit = radius / unit
-        limit = np.nextafter(limit, np.inf) if limit * unit <= radius else limit
-        found = self.ready().within(queries, float(limit), budget)
-        distances = found.distances * unit
+        divisor = self.distance.divisor
+        # Some units in the last place more: what is the radius or less in the end is decided below.
+        limit = radius * divisor if divisor == 1.0 else radius * divisor * (1.0 + 4 * np.finfo(float).eps)
+        found = self.ready().within(queries, limit, budget)
+        distances = found.distances / divisor
         inside = distances <= radius
         ends = np.concatenate([[0], np.cumsum(inside)])[found.ends]
         rows = self._numbered(found.rows, queries.shape[0], found.computed)
@@ -273,9 +274,10 @@ class StoredRows:
         """Return the certificate of the same rows if every distance is computed, in NumPy."""
         if X.shape[0] != self.count:
             raise CertificateError(f"The model keeps {self.count} rows, but X has {X.shape[0]}.")
+        self._require_same_rows(X)
         weight = check_weight(sample_weight, X.shape[0])
         there = np.ones(self.count, dtype=bool) if weight is None else weight > 0
-        if int(there.sum()) != self.usable:
+        if not np.array_equal(there, np.ones(self.count) if self.weight is None else self.weight > 0):
             raise CertificateError("Other rows have weight 0 than those of the fit.")
         rows = self.probes()
         objective = 0.0
@@ -287,3 +289,12 @@ class StoredRows:
             objective = float(nearest.mean())
         rounding = {"objective_rounding": 1e-12 * abs(objective), "gap_rounding": 0.0}
         return Certificate("exact search", objective, 0.0, objective, 0.0, rounding)
+
+    def _require_same_rows(self, X: Any) -> None:
+        """Raise a CertificateError unless these are the rows that are kept."""
+        if sp.issparse(X) and sp.issparse(self.rows):
+            same = (self.rows != X).nnz == 0
+        else:
+            same = not sp.issparse(X) and np.array_equal(X, self.rows, equal_nan=X.dtype != np.uint8)
+        if not same:
+            raise CertificateError("X is not what the model keeps: a row of one of them was changed.")

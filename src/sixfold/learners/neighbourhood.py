@@ -20,10 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sixfold.certificate import Certificate
 from sixfold.data.checks import check_weight, require_y
+from sixfold.data.table import ColumnKinds
 from sixfold.errors import InputError, check_number, check_option
 from sixfold.geometry.distances import Precomputed, distance_kind
 from sixfold.learners.neighbour_queries import NeighbourQueries, without_self
-from sixfold.learners.neighbour_rows import StoredRows
+from sixfold.learners.neighbour_rows import StoredRows, check_neighbour_rows
 from sixfold.learners.votes import neighbour_weights
 from sixfold.solvers.neighbour_search import Neighbours
 from sixfold.solvers.search_choice import ALGORITHMS
@@ -94,12 +95,13 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
     def _learn(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Self:
         self._check_parameters()
         require_y(self, y)
-        rows = self._check_rows(X, reset)
+        metric, known = (self.metric, None) if reset else (self._store.metric, self._store.kinds)
+        rows, kinds = check_neighbour_rows(self, X, metric, reset, known, adding=not reset)
         targets = self._check_targets(y, rows, reset)
         given = check_weight(sample_weight, rows.shape[0])
         if not reset:
             given = _joined(self._given_weight, self.n_samples_fit_, given, rows.shape[0])
-        self._store_rows(rows, self._weighted(targets, given), reset)
+        self._store_rows(rows, self._weighted(targets, given), kinds, reset)
         self._given_weight = given
         self._keep_targets(targets)
         return self
@@ -133,17 +135,18 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
             given.setdefault("p", self.p)
         return self.metric, given
 
-    def _store_rows(self, X: Any, weight: Array | None, reset: bool) -> None:
+    def _store_rows(self, X: Any, weight: Array | None, kinds: ColumnKinds | None, reset: bool) -> None:
         """Keep checked rows, after those that are there unless ``reset``; the weights are those of all."""
         if reset:
             metric, parameters = self._metric()
-            kinds = self.__dict__.get("_kinds")
-            self._store = StoredRows(metric, parameters, self.algorithm, self.leaf_size, kinds)
-            self.effective_metric_, self.effective_metric_params_ = _effective(metric, parameters)
-        self._store.add(X, weight)
-        if reset:
+            store = StoredRows(metric, parameters, self.algorithm, self.leaf_size)
+            store.add(X, weight, kinds)
             with self._budget():
-                self._store.ready()
+                store.ready()
+            self._store = store
+            self.effective_metric_, self.effective_metric_params_ = _effective(metric, parameters)
+        else:
+            self._store.add(X, weight, kinds)
         self.n_samples_fit_ = self._store.count
 
     @property
@@ -172,7 +175,7 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
     def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         """Return the certificate of a search that computes every distance, in NumPy."""
         check_is_fitted(self, "n_samples_fit_")
-        rows = self._check_rows(X, reset=False)
+        rows = self._check_queries(X)
         self._require_same_targets(y)
         return self._store.recomputed(rows, int(self.n_neighbors), sample_weight)
 

@@ -21,6 +21,8 @@ from sixfold.errors import InputError
 
 Array = NDArray[Any]
 
+LARGEST_INVERSE = 1e300  # beyond, a sum of some would be infinite
+
 
 def neighbour_weights(weights: Any, distances: Array, sample_weight: Array | None, start: int = 0) -> Array:
     """Return how much each neighbour of each query counts.
@@ -43,7 +45,7 @@ def _inverse(distances: Array) -> Array:
     """Return 1 / distance; where one is 0 (or too small to divide by), only such neighbours count."""
     with np.errstate(divide="ignore", over="ignore"):
         inverse = 1.0 / distances
-    endless = np.isinf(inverse)
+    endless = inverse > LARGEST_INVERSE
     result = np.where(endless.any(axis=1, keepdims=True), endless.astype(np.float64), inverse)
     # Infinitely far, all of them: then equally so.
     result[~(result > 0).any(axis=1)] = 1.0
@@ -96,7 +98,8 @@ def winners(votes: Array, labels: Array, distances: Array) -> NDArray[np.intp]:
     tied = votes == votes.max(axis=1, keepdims=True)
     for query in np.flatnonzero(tied.sum(axis=1) > 1):
         totals = np.bincount(labels[query], distances[query], minlength=votes.shape[1])
-        best[query] = np.where(tied[query], totals, np.inf).argmin()
+        among = np.flatnonzero(tied[query])  # of which all may be infinitely far
+        best[query] = among[totals[among].argmin()]
     return best
 
 

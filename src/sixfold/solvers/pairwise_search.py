@@ -14,6 +14,7 @@ from sixfold.solvers.neighbour_search import Neighbours, Surroundings, join, por
 Array = NDArray[Any]
 
 ENTRIES = 1 << 20  # of a matrix of distances: 8 MB, of which a formula may need several
+WORK = 1 << 24  # terms between two looks at the clock: about 0.1 s
 
 
 class PairwiseSearch:
@@ -31,11 +32,15 @@ class PairwiseSearch:
     def __init__(self, X: Any, distance: Distance) -> None:
         self.X, self.distance = X, distance
 
+    def _at_once(self) -> int:
+        """Return how many queries to answer at a time."""
+        n, columns = self.X.shape
+        return max(min(ENTRIES // n, WORK // (n * max(self.distance.work(columns), 1))), 1)
+
     def nearest(self, queries: Any, k: int, budget: Budget) -> Neighbours:
         """Return the k nearest rows of each query."""
-        n = self.X.shape[0]
         parts = [Neighbours(np.empty((0, k)), np.empty((0, k), dtype=np.int64), 0)]
-        for part in portions(queries.shape[0], max(ENTRIES // n, 1), budget):
+        for part in portions(queries.shape[0], self._at_once(), budget):
             distances = self.distance.between(queries[part], self.X)
             rows = np.array([_first(row, k) for row in distances], dtype=np.int64)
             parts.append(Neighbours(np.take_along_axis(distances, rows, axis=1), rows, distances.size))
@@ -45,7 +50,7 @@ class PairwiseSearch:
         """Return the rows of each query whose distance is at most the radius."""
         n, counts = self.X.shape[0], [np.zeros(1, dtype=np.int64)]
         distances, rows = [np.empty(0)], [np.empty(0, dtype=np.int64)]
-        for part in portions(queries.shape[0], max(ENTRIES // n, 1), budget):
+        for part in portions(queries.shape[0], self._at_once(), budget):
             found = self.distance.between(queries[part], self.X)
             near = found <= radius
             counts.append(near.sum(axis=1))
