@@ -206,15 +206,10 @@ class StoredRows:
 
     def asked(self, queries: Any) -> Any:
         """Return queries as the search reads them."""
-        search, distance = self.ready(), self.distance
-        if distance.measure is None:
-            kept = self._kept
-            return queries[:, kept] if isinstance(distance, Precomputed) and kept is not None else queries
-        embedded = distance.embed(queries, query=True)
-        if sp.issparse(embedded):
-            return embedded
-        same = embedded.dtype == search.X.dtype
-        return np.ascontiguousarray(embedded if same else embedded.astype(np.float64))
+        distance, kept = self.distance, self._kept
+        if isinstance(distance, Precomputed) and kept is not None:
+            return queries[:, kept]
+        return distance.embed(queries, query=True)
 
     def nearest(self, queries: Any, k: int, budget: Budget, count: bool = True) -> Neighbours:
         """Return the k nearest rows of queries that :meth:`asked` has made ready, and count them."""

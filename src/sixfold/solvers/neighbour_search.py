@@ -63,12 +63,10 @@ class Surroundings:
 class Search(Protocol):
     """Training rows, made ready for one way to find the nearest of them.
 
-    Queries are rows as the training rows were: a C-contiguous array of the same type, or of float64 (sparse
-    searches: a CSR array). Attributes are plain data, so that a search can be copied and pickled.
+    Queries are rows as the training rows were: an array of any type of numbers (sparse searches: a CSR array). Attributes are plain data, so that a search can be copied and pickled.
     """
 
     name: ClassVar[str]
-    X: Any
 
     def nearest(self, queries: Any, k: int, budget: Budget) -> Neighbours:
         """Return the k nearest rows of each query; 1 <= k <= rows."""

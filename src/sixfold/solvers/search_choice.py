@@ -11,27 +11,27 @@ distances that no loop knows        the distance computes itself
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from sixfold.geometry.distances import Distance
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold.errors import InputError
+from sixfold.geometry.distances import Distance, Named
 from sixfold.geometry.measure import Measure
+from sixfold.solvers.kd_tree import KdTree
 from sixfold.solvers.neighbour_search import Search
 from sixfold.solvers.pairwise_search import PairwiseSearch
+from sixfold.solvers.projected_search import ProductSearch, dense_search
+from sixfold.solvers.scan_search import ByteSearch, ScanSearch
+from sixfold.solvers.sparse_search import SparseSearch
+
+Array = NDArray[Any]
 
 ALGORITHMS = ("auto", "ball_tree", "kd_tree", "brute")
-
-
-@dataclass(frozen=True)
-class _Plain(Distance):
-    """A measure of rows as they are."""
-
-    of_rows: Measure
-
-    @property
-    def measure(self) -> Measure:
-        """The measure."""
-        return self.of_rows
+FEW_COLUMNS = 8  # up to here boxes rule out most rows, even of uniform data
+FEW_ROWS = 512  # so few are gone through before an index is made
 
 
 def make_search(X: Any, distance: Distance, algorithm: str, leaf_size: int) -> Search:
@@ -43,10 +43,36 @@ def make_search(X: Any, distance: Distance, algorithm: str, leaf_size: int) -> S
         Training rows as they were given, checked.
     distance : Distance
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}
-        "ball_tree" means "auto".
+        "ball_tree" means "auto", and so does "kd_tree" where no tree is possible.
     leaf_size : int
         Rows in a leaf of a tree.
     """
     if distance.measure is None:
         return PairwiseSearch(X, distance)
-    return PairwiseSearch(distance.embed(X), _Plain(distance.measure))
+    rows = distance.embed(X)
+    if sp.issparse(rows):
+        return _sparse_search(rows, distance.measure)
+    return _dense_search(np.ascontiguousarray(rows), distance.measure, algorithm, leaf_size)
+
+
+def _sparse_search(rows: Any, measure: Measure) -> Search:
+    if measure.family == "squares":
+        return SparseSearch(rows, measure)
+    if measure.family == "absolute":
+        return PairwiseSearch(rows, Named("manhattan"))
+    raise InputError(
+        "X is sparse, which this metric does not take. Pass X.toarray(), or use one of euclidean, "
+        "sqeuclidean, manhattan and cosine."
+    )
+
+
+def _dense_search(rows: Array, measure: Measure, algorithm: str, leaf_size: int) -> Search:
+    many = rows.shape[0] > FEW_ROWS
+    tree = measure.family != "count" and rows.dtype != np.uint8
+    if tree and (algorithm == "kd_tree" or (algorithm != "brute" and many and rows.shape[1] <= FEW_COLUMNS)):
+        return KdTree(rows, measure, leaf_size)
+    if rows.dtype == np.uint8 and measure.family == "absolute":
+        return ByteSearch(rows, measure)
+    if measure.family == "squares" and many:
+        return ProductSearch(rows, measure) if algorithm == "brute" else dense_search(rows, measure)
+    return ScanSearch(rows, measure)
