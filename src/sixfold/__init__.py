@@ -18,6 +18,7 @@ _HOME = {
     "LinearSVC": "sixfold.learners.svm",
     "LogisticRegression": "sixfold.learners.logistic_regression",
     "Perceptron": "sixfold.learners.perceptron",
+    "distances": "sixfold.geometry.distances",
 }
 
 __all__ = [
@@ -31,13 +32,15 @@ __all__ = [
     "LogisticRegression",
     "Perceptron",
     "__version__",
+    "distances",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'sixfold' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
+    home = importlib.import_module(_HOME[name])
+    value = home if home.__name__.endswith(f".{name}") else getattr(home, name)
     globals()[name] = value
     return value
 

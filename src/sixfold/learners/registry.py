@@ -109,7 +109,7 @@ LEARNERS: tuple[Learner, ...] = (
         "KNeighborsRegressor",
         "sixfold.learners.k_neighbors",
         "regression",
-        (Demonstration("standardised", "diabetes", {"metric": "seuclidean", "weights": "distance"}),),
+        (Demonstration("standardised", "diabetes", {"n_neighbors": 8, "metric": "seuclidean"}),),
         "neighbours",
     ),
 )
