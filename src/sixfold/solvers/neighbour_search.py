@@ -63,7 +63,8 @@ class Surroundings:
 class Search(Protocol):
     """Training rows, made ready for one way to find the nearest of them.
 
-    Queries are rows as the training rows were: an array of any type of numbers (sparse searches: a CSR array). Attributes are plain data, so that a search can be copied and pickled.
+    Queries are rows as the training rows were: an array of any type of numbers (sparse searches: a CSR
+    array). Attributes are plain data, so that a search can be copied and pickled.
     """
 
     name: ClassVar[str]
