@@ -43,7 +43,8 @@ def test_a_zero_that_is_there_is_a_distance_and_one_that_is_not_is_unknown():
     model = KNeighborsRegressor(1, metric="precomputed").fit(1.0 - np.eye(3), [5.0, 6.0, 7.0])
     assert model.kneighbors(distances, 2)[1].tolist() == [[2, 1]]
     assert model.predict(distances).tolist() == [7.0]
-    assert [rows.tolist() for rows in model.radius_neighbors(distances, 9.0)[1]] == [[1, 2]]
+    for radius in (9.0, np.finfo(float).max, np.inf):
+        assert [rows.tolist() for rows in model.radius_neighbors(distances, radius)[1]] == [[1, 2]]
 
 
 def test_rows_of_weight_zero_are_no_neighbours_in_a_sparse_matrix_either():
@@ -101,6 +102,12 @@ def test_a_distance_metric_of_scikit_learn_is_the_distance_of_its_name(name):
     np.testing.assert_allclose(model.kneighbors(QUERIES)[0], distances, rtol=1e-12)
     np.testing.assert_array_equal(model.kneighbors(QUERIES)[1], rows)
     model.certificate_.verify(X, Y)
+
+
+def test_parameters_of_a_distance_metric_are_its_own():
+    model = KNeighborsRegressor(metric=DistanceMetric.get_metric("euclidean"), metric_params={"p": 3})
+    with pytest.raises(InputError, match="has its parameters already"):
+        model.fit(X, Y)
 
 
 def test_a_row_that_shares_nothing_with_others_leaves_the_certificate_a_number():

@@ -429,8 +429,10 @@ def make_distance(metric: Any, X: Any, **parameters: Any) -> Distance:
         return Called(metric, parameters)
     if kind is Named:
         return Named(metric, parameters)
-    if kind is Paired:
+    if kind is Paired and not parameters:
         return Paired(metric)
+    if kind is Paired:
+        raise InputError(f"metric={metric!r} has its parameters already. Leave out metric_params.")
     fixed = DISTANCES[metric][1]
     known = [name for name in signature(kind.of).parameters if name != "X" and name not in fixed]
     unknown = [name for name in parameters if name not in known]

@@ -245,11 +245,14 @@ class StoredRows:
         """Return the rows within the radius of queries that :meth:`asked` has made ready, and count them."""
         unit = self.distance.unit
         # The largest distance of the loops that is the radius or less in the end.
-        limit = radius / unit
-        limit = np.nextafter(limit, np.inf) if limit * unit <= radius else limit
+        with np.errstate(over="ignore"):
+            limit = np.float64(radius) / unit
+            limit = np.nextafter(limit, np.inf) if limit * unit <= radius else limit
         found = self.ready().within(queries, float(limit), budget)
         distances = found.distances * unit
         inside = distances <= radius
+        if sp.issparse(queries) and isinstance(self.distance, Precomputed):
+            inside &= np.isfinite(distances)  # what is not known is within no radius
         ends = np.concatenate([[0], np.cumsum(inside)])[found.ends]
         rows = self._numbered(found.rows, queries.shape[0], found.computed)
         return Surroundings(ends, distances[inside], rows[inside], found.computed)
