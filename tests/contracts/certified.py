@@ -1,9 +1,10 @@
-"""What the tests of certificates share: fits that may stop early, and models that were tampered with."""
+"""What the tests of certificates share: fits that may stop early, what they learnt, and tampered models."""
 
 import copy
 import warnings
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from sixfold.errors import CertificateError, RankWarning, StoppedEarly
 from sixfold.solvers.base import missing_methods
@@ -22,6 +23,25 @@ def fit(learner, parameters, data):
         warnings.simplefilter("ignore", RankWarning)
         X, y, *weight = data
         return learner.make(**parameters).fit(X, y, **dict(zip(["sample_weight"], weight, strict=False)))
+
+
+def learnt(model, X):
+    """Return what two fits are compared by: a linear model itself, of neighbours what they say about X."""
+    if hasattr(model, "coef_"):
+        return [model.coef_, np.asarray(model.intercept_)]
+    shares = [model.predict_proba(X)] if is_classifier(model) else []
+    return [*model.kneighbors(X), model.predict(X), *shares]
+
+
+def tamper(model, data):
+    """Change what the model has learnt by 1e-3: its coefficients, or a value of one of the rows it keeps."""
+    if hasattr(model, "coef_"):
+        model.coef_ = model.coef_ * 1.001
+    else:
+        X, y = data
+        other = X.copy()
+        other[0, 0] *= 1.001
+        model.fit(other, y)
 
 
 def changes(model):

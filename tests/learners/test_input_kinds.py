@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from contracts.certified import fits
+from contracts.certified import fits, learnt
 from sixfold.errors import StoppedEarly
 from sixfold.learners.registry import LEARNERS
 from sixfold.solvers.registry import all_solvers
@@ -111,9 +111,10 @@ def test_every_kind_of_table_gives_the_fit_of_the_plain_array(learner, kind):
     name, make = kind
     plain = learner.make().fit(X, target(learner))
     model = learner.make().fit(make(X), target(learner))
-    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-7, atol=1e-9)
+    for here, there in zip(learnt(model, make(X)), learnt(plain, X), strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(model.predict(make(X)), plain.predict(X), rtol=1e-7, atol=1e-9)
-    assert model.coef_.dtype == np.float64
+    assert learnt(model, make(X))[0].dtype == np.float64
     model.certificate_.verify(make(X), target(learner))
     if name in FRAMES:
         assert model.feature_names_in_.tolist() == NAMES
@@ -132,10 +133,10 @@ def test_every_kind_of_table_gives_the_fit_of_the_plain_array(learner, kind):
 def test_whole_numbers_and_booleans_become_float64(learner, dtype, kind):
     table = kind(WHOLE.astype(dtype))
     model = learner.make().fit(table, target(learner))
-    np.testing.assert_allclose(
-        model.coef_, learner.make().fit(WHOLE.astype(float), target(learner)).coef_, rtol=1e-7
-    )
-    assert model.coef_.dtype == np.float64
+    plain = learner.make().fit(WHOLE.astype(float), target(learner))
+    for here, there in zip(learnt(model, table), learnt(plain, WHOLE.astype(float)), strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-7, atol=1e-12)
+    assert learnt(model, table)[0].dtype == np.float64
 
 
 @every_learner
@@ -157,7 +158,8 @@ def test_every_kind_of_target_and_weight_gives_the_same_fit(learner, make):
     weight = np.arange(40) / 4.0
     plain = learner.make().fit(X, target(learner), sample_weight=weight)
     model = learner.make().fit(X, make(target(learner)), sample_weight=make(weight))
-    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    for here, there in zip(learnt(model, X), learnt(plain, X), strict=True):
+        np.testing.assert_array_equal(here, there)
     assert model.predict(X).shape == (40,)
 
 
@@ -206,11 +208,18 @@ def contents(table):
     return [table]
 
 
-@every_learner
 @pytest.mark.parametrize(
     "kind", [np.asarray, np.asfortranarray, non_contiguous, sp.csr_array, sp.csc_array, unsorted]
 )
-@pytest.mark.parametrize("parameters", [{}, {"penalty": "l2"}, {"fit_intercept": False}])
+@pytest.mark.parametrize(
+    ("learner", "parameters"),
+    [
+        pytest.param(learner, parameters, id=f"{learner.name}-{parameters}")
+        for learner in LEARNERS
+        for parameters in ({}, {"penalty": "l2"}, {"fit_intercept": False}, {"metric": "cosine"})
+        if parameters.keys() <= learner.make().get_params().keys()
+    ],
+)
 def test_what_was_passed_is_never_written_to(learner, kind, parameters):
     table, y, weight = kind(X), target(learner).copy(), np.arange(1.0, 41.0)
     before = [part.copy() for part in (*contents(table), y, weight)]

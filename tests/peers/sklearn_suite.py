@@ -34,6 +34,9 @@ class Suite:
         in one line. Those that the installed version of scikit-learn does not have are ignored.
     elsewhere : tuple of str
         Beginnings of the names of tests that use the class to test something else, which are not run.
+    mixins : tuple of str
+        Classes of scikit-learn that its tests look for among the bases of a class. Ours takes their place as
+        a subclass of them, in which its own methods come first.
     """
 
     ours: str
@@ -42,6 +45,7 @@ class Suite:
     fewest: int = 1
     differences: dict[str, str] = field(default_factory=dict)
     elsewhere: tuple[str, ...] = ()
+    mixins: tuple[str, ...] = ()
 
     def expects(self, name: str) -> str | None:
         """Return the difference under which this test is listed, or None."""
@@ -68,7 +72,7 @@ def run(suite: Suite) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
         request = {"ours": suite.ours, "theirs": suite.theirs, "answer": str(answer)}
-        request["elsewhere"] = suite.elsewhere
+        request |= {"elsewhere": suite.elsewhere, "mixins": suite.mixins}
         environment = os.environ | {
             REQUEST: json.dumps(request),
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)]),
@@ -104,12 +108,14 @@ def _speaks_of(code: CodeType, name: str) -> bool:
 class Plugin:
     """Replaces the class, keeps the tests that speak of it, and notes how they end."""
 
-    def __init__(self, ours, theirs, answer, elsewhere):
-        self.ours, self.name, self.answer = _load(ours), theirs.rpartition(".")[2], Path(answer)
-        self.elsewhere = tuple(elsewhere)
+    def __init__(self, ours, theirs, answer, elsewhere, mixins):
+        module, _, self.name = theirs.rpartition(".")
+        self.ours, self.answer, self.elsewhere = _load(ours), Path(answer), tuple(elsewhere)
+        if mixins:
+            bases = (self.ours, *map(_load, mixins))
+            self.ours = type(self.ours)(self.name, bases, {"__module__": module})  # pickle finds it there
         self.passed, self.failed = set(), {}
-        module = importlib.import_module(theirs.rpartition(".")[0])
-        setattr(module, self.name, self.ours)
+        setattr(importlib.import_module(module), self.name, self.ours)
 
     def pytest_collection_modifyitems(self, items):
         items[:] = [item for item in items if self.concerns(item)]

@@ -50,6 +50,32 @@ LOGISTIC_DIFFERENCES = {
     "the iterations that L-BFGS takes are its own": ("test_newton_cholesky_fallback_to_lbfgs",),
 }
 
+NEIGHBOURS_DIFFERENCES = {
+    "rows are learnt from, not the trees and models of scikit-learn": ("test_unsupervised_inputs",),
+    "the search is exact for 0 < p < 1 too, so there is nothing to warn about": (
+        "test_neighbors_minkowski_semimetric_algo_warn",
+        "test_neighbors_minkowski_semimetric_algo_error",
+    ),
+    "sparse rows are answered whatever the algorithm": ("test_predict_sparse_ball_kd_tree",),
+}
+CLASSIFIER_DIFFERENCES = NEIGHBOURS_DIFFERENCES | {
+    "p in metric_params counts, without a warning": ("test_metric_params_interface",),
+    "the sentence about weights that are all 0 is another: it names the row": (
+        "test_KNeighborsClassifier_raise_on_all_zero_weights",
+    ),
+}
+REGRESSOR_DIFFERENCES = NEIGHBOURS_DIFFERENCES | {
+    "sparse formats that lose zeros are refused by an InputError, which is no TypeError": (
+        "test_kneighbors_regressor_sparse",
+    ),
+}
+
+
+def listed(module, differences):
+    """Return the reason for each test of a module, from the tests by reason."""
+    return {f"{module}::{name}": reason for reason, names in differences.items() for name in names}
+
+
 SUITES = {
     "LinearRegression": Suite(
         ours="sixfold.LinearRegression",
@@ -80,11 +106,7 @@ SUITES = {
             "test_logistic_regressioncv_",
             "test_lrcv_",
         ),
-        differences={
-            f"test_logistic.py::{name}": reason
-            for reason, names in LOGISTIC_DIFFERENCES.items()
-            for name in names
-        },
+        differences=listed("test_logistic.py", LOGISTIC_DIFFERENCES),
     ),
     "Perceptron": Suite(
         ours="sixfold.Perceptron",
@@ -103,6 +125,33 @@ SUITES = {
             "test_svm.py::test_crammer_singer_binary": "the loss of Crammer and Singer is not there",
             "test_svm.py::test_linear_svm_convergence_warnings": "it converges within two iterations",
         },
+    ),
+    "KNeighborsClassifier": Suite(
+        ours="sixfold.KNeighborsClassifier",
+        theirs="sklearn.neighbors.KNeighborsClassifier",
+        modules=(
+            "neighbors/tests/test_neighbors.py",
+            "neighbors/tests/test_neighbors_pipeline.py",
+            "ensemble/tests/test_voting.py",
+            "feature_selection/tests/test_sequential.py",
+            "semi_supervised/tests/test_self_training.py",
+            "tests/test_multiclass.py",
+        ),
+        fewest=80,
+        mixins=("sklearn.neighbors._base.KNeighborsMixin",),
+        differences=listed("test_neighbors.py", CLASSIFIER_DIFFERENCES)
+        | {"test_voting.py::test_sample_weight": "rows may have weights"},
+    ),
+    "KNeighborsRegressor": Suite(
+        ours="sixfold.KNeighborsRegressor",
+        theirs="sklearn.neighbors.KNeighborsRegressor",
+        modules=(
+            "neighbors/tests/test_neighbors.py",
+            "neighbors/tests/test_neighbors_pipeline.py",
+        ),
+        fewest=50,
+        mixins=("sklearn.neighbors._base.KNeighborsMixin",),
+        differences=listed("test_neighbors.py", REGRESSOR_DIFFERENCES),
     ),
 }
 

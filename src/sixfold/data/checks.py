@@ -286,7 +286,8 @@ def _with_names(X: Any) -> Any:
 
 def _require_two_axes(X: Any) -> Any:
     """Refuse what is no table, and complex numbers, without printing the data as scikit-learn does."""
-    if X is None or isinstance(X, str | bytes | dict | Number):
+    # SciPy's dok_matrix is a dictionary as well.
+    if X is None or (isinstance(X, str | bytes | dict | Number) and not sp.issparse(X)):
         raise InputError(f"X is {X!r:.50}, of type {type(X).__name__}. Pass a table: rows of numbers.")
     shape, dtype = getattr(X, "shape", None), getattr(X, "dtype", None)
     if shape is not None and len(shape) < 2:

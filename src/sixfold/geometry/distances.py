@@ -319,7 +319,13 @@ class Gower(Distance):
 
 @dataclass(frozen=True)
 class Precomputed(Distance):
-    """Distances that are given: X[i, j] is that of query i from training row j."""
+    """Distances that are given: X[i, j] is that of query i from training row j.
+
+    Entries that a sparse matrix does not have are not known, which is as far as can be; zeros that it does
+    have are distances.
+    """
+
+    takes_sparse = True
 
     def work(self, columns: int) -> int:
         """Count the one that is looked up."""
@@ -327,7 +333,11 @@ class Precomputed(Distance):
 
     def between(self, queries: Any, rows: Any) -> Array:
         """Return the queries, which are distances themselves."""
-        return np.asarray(queries, dtype=np.float64)
+        if not sp.issparse(queries):
+            return np.asarray(queries, dtype=np.float64)
+        stored, known = queries.tocoo(), np.zeros(queries.shape, dtype=bool)
+        known[stored.row, stored.col] = True
+        return np.where(known, queries.toarray(), np.inf)
 
 
 @dataclass(frozen=True)
@@ -362,6 +372,18 @@ class Called(Distance):
                 "rows it cannot compare."
             )
         return value
+
+
+@dataclass(frozen=True)
+class Paired(Distance):
+    """A ``DistanceMetric`` of scikit-learn, or whatever else has a method pairwise(queries, rows)."""
+
+    metric: Any
+
+    def between(self, queries: Any, rows: Any) -> Array:
+        """Return the distances."""
+        pair = (np.ascontiguousarray(part, dtype=np.float64) for part in (queries, rows))
+        return np.asarray(self.metric.pairwise(*pair), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -418,6 +440,8 @@ def distance_kind(metric: Any) -> type[Distance]:
     """Return the class of the distance of that name, or that calls the function."""
     if callable(metric):
         return Called
+    if hasattr(metric, "pairwise"):
+        return Paired
     check_option("metric", metric, [*DISTANCES, *OTHERS])
     return DISTANCES[metric][0] if metric in DISTANCES else Named
 
@@ -429,6 +453,10 @@ def make_distance(metric: Any, X: Any, **parameters: Any) -> Distance:
         return Called(metric, parameters)
     if kind is Named:
         return Named(metric, parameters)
+    if kind is Paired and not parameters:
+        return Paired(metric)
+    if kind is Paired:
+        raise InputError(f"metric={metric!r} has its parameters already. Leave out metric_params.")
     fixed = DISTANCES[metric][1]
     known = [name for name in signature(kind.of).parameters if name != "X" and name not in fixed]
     unknown = [name for name in parameters if name not in known]

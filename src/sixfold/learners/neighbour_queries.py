@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import Budget
 from sixfold.errors import InputError, check_number, check_option
+from sixfold.geometry.distances import Precomputed
 from sixfold.learners.neighbour_rows import StoredRows, check_neighbour_rows
 from sixfold.learners.transfer import picked
 from sixfold.solvers.base import thread_limit
@@ -89,8 +90,10 @@ class NeighbourQueries:
         with self._budget() as budget:
             for part in self._portions(queries, most):
                 found = self._store.nearest(self._store.asked(queries[part]), int(k) + own, budget)
-                numbers = np.arange(part.start, part.stop)
-                answers.append(make(part, without_self(found, numbers) if own else found))
+                found = without_self(found, np.arange(part.start, part.stop)) if own else found
+                if sp.issparse(queries) and isinstance(self._store.distance, Precomputed):
+                    _require_known(found, part.start)
+                answers.append(make(part, found))
         return answers
 
     def _require_enough(self, k: int, own: bool, queries: int) -> None:
@@ -225,6 +228,18 @@ class NeighbourQueries:
         check_is_fitted(self, "n_samples_fit_")
         rows = self.kneighbors(X, n_neighbors, return_distance=False)
         return picked(payload, rows, self.n_samples_fit_)
+
+
+def _require_known(found: Neighbours, start: int) -> None:
+    """Raise an :class:`InputError` where a sparse matrix of distances has too few; ``start`` is a number."""
+    short = np.flatnonzero(np.isinf(found.distances[:, -1]))
+    if short.size:
+        known = int(np.isfinite(found.distances[short[0]]).sum())
+        raise InputError(
+            f"{found.rows.shape[1]} neighbors per samples are required, but some samples have only {known}: "
+            f"of row {start + int(short[0])}, counted from 0, the sparse matrix has no more distances. Pass "
+            "more of them, or ask for fewer neighbours."
+        )
 
 
 def without_self(found: Neighbours, numbers: Array) -> Neighbours:

@@ -5,6 +5,7 @@ Rows may be added at any time; the search is made ready when it is next asked, a
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,6 +58,11 @@ def check_neighbour_rows(
 def _read(estimator: Any, X: Any, kind: type[Distance], metric: Any, reset: bool) -> Any:
     # Bytes stay bytes where loops know them.
     kept = (np.uint8,) if kind is Minkowski else ()
+    if kind is Precomputed and getattr(X, "format", None) in ("bsr", "dok"):
+        raise InputError(
+            f"X is a sparse matrix of format {X.format!r}, not supported due to its handling of explicit "
+            "zeros: a distance of 0 and one that is not known look the same. Pass a matrix made as CSR."
+        )
     try:
         rows = check_table(estimator, X, reset, kept)
     except InputError as error:
@@ -64,9 +70,9 @@ def _read(estimator: Any, X: Any, kind: type[Distance], metric: Any, reset: bool
             raise InputError(f"{error} metric='gower' takes columns of numbers and of categories.") from error
         raise
     if sp.issparse(rows) and not kind.takes_sparse:
-        able = [name for name, (one, _) in DISTANCES.items() if one.takes_sparse]
+        able = [name for name, (one, _) in DISTANCES.items() if one.takes_sparse and one is not Precomputed]
         raise InputError(
-            f"X is sparse, which metric={_spelt(metric)} does not take. Pass X.toarray(), or use one of "
+            f"Metric {_spelt(metric)} not valid for sparse input. Pass X.toarray(), or use one of "
             f"{', '.join(able)}."
         )
     if sp.issparse(rows) and not rows.has_canonical_format:
@@ -77,14 +83,14 @@ def _read(estimator: Any, X: Any, kind: type[Distance], metric: Any, reset: bool
     return rows
 
 
-def _require_distances(rows: Array, square: bool) -> None:
+def _require_distances(rows: Any, square: bool) -> None:
     if square and rows.shape[0] != rows.shape[1]:
         raise InputError(
             f"Precomputed metric requires shape (n_queries, n_indexed) with a square matrix for fit, but X "
             f"has shape {rows.shape}. Pass the distance of every training row from every other."
         )
     if rows.size and rows.min() < 0:
-        i, j = np.argwhere(rows < 0)[0].tolist()
+        i, j = (int(place[0]) for place in (rows < 0).nonzero())
         raise InputError(
             f"Negative values in data passed to precomputed distance matrix: {rows[i, j]} in row {i}, column "
             f"{j}. Distances are 0 or more."
@@ -112,6 +118,12 @@ def _require_usable(estimator: Any, rows: Any, kind: type[Distance], metric: Any
 
 def _spelt(metric: Any) -> str:
     return getattr(metric, "__name__", repr(metric)) if callable(metric) else repr(metric)
+
+
+def mean_known(distances: Array) -> float:
+    """Return the mean of the distances that are finite: rows may have nothing that can be compared."""
+    known = distances[np.isfinite(distances)]
+    return float(known.mean()) if known.size else 0.0
 
 
 @dataclass
@@ -158,6 +170,12 @@ class StoredRows:
         self._parts.append(X)
         self.weight, self.kinds = weight, kinds
         self._forget()
+
+    def copy(self) -> StoredRows:
+        """Return the same rows, to which others may be added."""
+        other = copy(self)
+        other._parts, other.tally = list(self._parts), replace(self.tally)
+        return other
 
     @property
     def rows(self) -> Any:
@@ -224,10 +242,13 @@ class StoredRows:
         """Return the rows within the radius of queries that :meth:`asked` has made ready, and count them."""
         divisor = self.distance.divisor
         # Some units in the last place more: what is the radius or less in the end is decided below.
-        limit = radius * divisor if divisor == 1.0 else radius * divisor * (1.0 + 4 * np.finfo(float).eps)
-        found = self.ready().within(queries, limit, budget)
+        with np.errstate(over="ignore"):
+            limit = radius if divisor == 1.0 else np.float64(radius) * divisor * (1.0 + 4 * np.finfo(float).eps)
+        found = self.ready().within(queries, float(limit), budget)
         distances = found.distances / divisor
         inside = distances <= radius
+        if sp.issparse(queries) and isinstance(self.distance, Precomputed):
+            inside &= np.isfinite(distances)  # what is not known is within no radius
         ends = np.concatenate([[0], np.cumsum(inside)])[found.ends]
         rows = self._numbered(found.rows, queries.shape[0], found.computed)
         return Surroundings(ends, distances[inside], rows[inside], found.computed)
@@ -280,8 +301,7 @@ class StoredRows:
             distances = self._distance_for(X).between(X[rows], X)
             distances[:, ~there] = np.inf
             distances[np.arange(rows.size), rows] = np.inf
-            nearest = np.sort(distances, axis=1)[:, : min(k, self.usable - 1)]
-            objective = float(nearest.mean())
+            objective = mean_known(np.sort(distances, axis=1)[:, : min(k, self.usable - 1)])
         rounding = {"objective_rounding": 1e-12 * abs(objective), "gap_rounding": 0.0}
         return Certificate("exact search", objective, 0.0, objective, 0.0, rounding)
 

@@ -24,7 +24,7 @@ from sixfold.data.table import ColumnKinds
 from sixfold.errors import InputError, check_number, check_option
 from sixfold.geometry.distances import Precomputed, distance_kind
 from sixfold.learners.neighbour_queries import NeighbourQueries, without_self
-from sixfold.learners.neighbour_rows import StoredRows, check_neighbour_rows
+from sixfold.learners.neighbour_rows import StoredRows, check_neighbour_rows, mean_known
 from sixfold.learners.votes import neighbour_weights
 from sixfold.solvers.neighbour_search import Neighbours
 from sixfold.solvers.search_choice import ALGORITHMS
@@ -146,6 +146,7 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
             self._store = store
             self.effective_metric_, self.effective_metric_params_ = _effective(metric, parameters)
         else:
+            self._store = self._store.copy()  # a copy of the model keeps the rows it has
             self._store.add(X, weight, kinds)
         self.n_samples_fit_ = self._store.count
 
@@ -169,7 +170,7 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
             with self._budget() as budget:
                 asked = self._store.asked(self._store.rows[rows])
                 found = self._store.nearest(asked, k + 1, budget, count=False)
-            objective = float(without_self(found, rows).distances.mean())
+            objective = mean_known(without_self(found, rows).distances)
         return self._store.certificate(objective).bind(self)
 
     def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
