@@ -224,8 +224,8 @@ def test_the_learnt_covariance_is_that_of_the_rows():
     X = random.normal(size=(30, 4)) @ random.normal(size=(4, 4)) + 1e3
     inverse = np.linalg.inv(np.cov(X.T))
     expected = scipy_distance.cdist(X[:5], X, "mahalanobis", VI=inverse)
-    for given in ({}, {"V": np.cov(X.T)}, {"VI": inverse}):
-        found = between(X[:5], X, "mahalanobis", **given)
+    for parameters in ({}, {"V": np.cov(X.T)}, {"VI": inverse}):
+        found = between(X[:5], X, "mahalanobis", **parameters)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 

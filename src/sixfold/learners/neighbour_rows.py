@@ -114,6 +114,13 @@ def _spelt(metric: Any) -> str:
     return getattr(metric, "__name__", repr(metric)) if callable(metric) else repr(metric)
 
 
+def _like(rows: Any, others: Any) -> Any:
+    """Return others sparse where rows are, and dense where they are dense."""
+    if sp.issparse(rows) == sp.issparse(others):
+        return others
+    return sp.csr_array(others) if sp.issparse(rows) else others.toarray()
+
+
 @dataclass
 class Tally:
     """How much was asked and how much was computed."""
@@ -155,7 +162,8 @@ class StoredRows:
 
     def add(self, X: Any, weight: Array | None, kinds: ColumnKinds | None) -> None:
         """Keep more rows; ``weight`` and ``kinds`` are those of all rows, weights None where they are 1."""
-        self._parts.append(X)
+        rows = _like(self._parts[0], X) if self._parts else X
+        self._parts.append(rows if sp.issparse(rows) else np.ascontiguousarray(rows))
         self.weight, self.kinds = weight, kinds
         self._forget()
 
@@ -210,7 +218,7 @@ class StoredRows:
         if distance.measure is None:
             kept = self._kept
             return queries[:, kept] if isinstance(distance, Precomputed) and kept is not None else queries
-        embedded = distance.embed(queries, query=True)
+        embedded = distance.embed(_like(self.rows, queries), query=True)
         if sp.issparse(embedded):
             return embedded
         same = embedded.dtype == search.X.dtype
@@ -292,9 +300,10 @@ class StoredRows:
 
     def _require_same_rows(self, X: Any) -> None:
         """Raise a CertificateError unless these are the rows that are kept."""
-        if sp.issparse(X) and sp.issparse(self.rows):
+        X = _like(self.rows, X)
+        if sp.issparse(X):
             same = (self.rows != X).nnz == 0
         else:
-            same = not sp.issparse(X) and np.array_equal(X, self.rows, equal_nan=X.dtype != np.uint8)
+            same = np.array_equal(X, self.rows, equal_nan=X.dtype != np.uint8)
         if not same:
             raise CertificateError("X is not what the model keeps: a row of one of them was changed.")
