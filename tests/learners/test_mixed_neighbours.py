@@ -101,7 +101,7 @@ def test_numbers_can_be_named_as_categories():
         assert model.kneighbors(query)[0].tolist() == [[0.0, 0.75, 1.0]]
     for bad in (["colour"], [2], [-3]):
         with pytest.raises(
-            InputError, match="names the column .*, which the table does not have. Pass names"
+            InputError, match=r"names the column .*, which the table does not have. Pass names"
         ):
             KNeighborsClassifier(1, metric="gower", metric_params={"categorical": bad}).fit(X, list("abc"))
 
@@ -128,10 +128,10 @@ def test_a_number_column_stays_one():
         pd.DataFrame({"size": [1.0, 2.0], "kind": ["a", "b"]}), [0, 1]
     )
     with pytest.raises(
-        InputError, match="Column 'size' .* held numbers in the training table, but row 0 is 'big'"
+        InputError, match=r"Column 'size' .* held numbers in the training table, but row 0 is 'big'"
     ):
         model.predict(pd.DataFrame({"size": ["big"], "kind": ["a"]}))
-    with pytest.raises(ValueError, match="1 features, .*2 features|feature names"):
+    with pytest.raises(ValueError, match="feature names"):
         model.predict(pd.DataFrame({"size": [1.0]}))
     with pytest.raises(ValueError, match="feature names"):
         model.predict(pd.DataFrame({"kind": ["a"], "size": [1.0]}))

@@ -112,7 +112,7 @@ def test_explanations_can_be_read():
 @pytest.mark.parametrize("kind", [list, tuple, np.array, lambda x: np.array([x]), sp.csr_array])
 def test_the_row_may_be_given_in_many_ways(kind):
     X = np.array([[0.0, 1.0], [3.0, 4.0], [9.0, 9.0]])
-    x = [2.0, 2.0] if kind is not sp.csr_array else [[2.0, 2.0]]
+    x = [2.0, 3.0] if kind is not sp.csr_array else [[2.0, 3.0]]
     assert KNeighborsClassifier(1).fit(X, list("abc")).explain(kind(x)).rows == [1]
 
 
@@ -121,8 +121,15 @@ def test_a_table_with_one_row_is_a_row(kind):
     table = kind({"size": [0.0, 3.0, 9.0], "height": [1.0, 4.0, 9.0]})
     model = KNeighborsClassifier(1).fit(table, list("abc"))
     assert model.explain(table[1:2]).rows == [1]
-    with pytest.raises(InputError, match="explain takes one row, and x has 3. Pass them one by one"):
+    with pytest.raises(InputError, match=r"explain takes one row, and x has 3. Pass them one by one"):
         model.explain(table)
+
+
+def test_a_row_of_a_pandas_table_keeps_its_names():
+    table = pd.DataFrame({"size": [0.0, 3.0, 9.0], "colour": ["red", "blue", "red"]})
+    assert KNeighborsClassifier(1, metric="gower").fit(table, list("abc")).explain(table.iloc[1]).rows == [1]
+    numbers = table[["size"]]
+    assert KNeighborsClassifier(1).fit(numbers, list("abc")).explain(numbers.iloc[2]).rows == [2]
 
 
 def test_an_unnamed_row_of_numbers_and_text_can_be_explained():
@@ -210,7 +217,7 @@ def test_local_coefficients_give_the_similarity_weighted_positive_vote(kind):
 
 def test_local_coefficients_need_cosine_and_two_classes():
     X = np.eye(4)
-    with pytest.raises(InputError, match="metric='minkowski'. Fit with metric='cosine'"):
+    with pytest.raises(InputError, match=r"metric='minkowski'. Fit with metric='cosine'"):
         KNeighborsClassifier(2).fit(X, list("aabb")).local_coefficients(X)
     for y in (list("abca"), np.eye(4)[:, :2].astype(int), list("aaaa")):
         with pytest.raises(InputError, match="two classes: fit on one column with two labels"):

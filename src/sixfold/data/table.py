@@ -64,7 +64,7 @@ def check_mixed(
         else ColumnKinds(tuple(_categories(column, j in named) for j, column in enumerate(columns)))
     )
     if known is not None and len(columns) != len(kinds.categories):
-        check_table(estimator, np.zeros((1, len(columns))), reset=False)
+        check_table(estimator, _named_like(X, np.zeros((1, len(columns)))), reset=False)
     if adding:
         kinds = ColumnKinds(tuple(map(_with_more, kinds.categories, columns)))
     coded = np.empty((len(columns[0]), len(columns)))
