@@ -137,6 +137,22 @@ def test_a_number_column_stays_one():
         model.predict(pd.DataFrame({"kind": ["a"], "size": [1.0]}))
 
 
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ([[1.0, "a"], [2.0]], "inhomogeneous|same length"),
+        ([1.0, 2.0], "Expected 2D array"),
+        (np.ones((2, 2)) * 1j, "Complex data not supported"),
+        (pl.DataFrame({"d": [[1], [2]]}), "which are neither numbers nor categories"),
+        (np.empty((0, 2)), "at least one row"),
+        (np.empty((2, 0)), "pass at least one"),
+    ],
+)
+def test_what_is_no_table_is_refused(table, message):
+    with pytest.raises(InputError, match=message):
+        KNeighborsClassifier(1, metric="gower").fit(table, [0, 1])
+
+
 @pytest.mark.parametrize("metric", ["gower", "nan_euclidean"])
 def test_missing_values_in_tables_of_numbers(metric):
     random = np.random.default_rng(0)

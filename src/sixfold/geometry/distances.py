@@ -30,6 +30,7 @@ from sixfold.geometry.rows import (
     check_covariance,
     check_variances,
     offsets,
+    require_powers,
     root_of_covariance,
     root_of_precision,
     scaled,
@@ -134,6 +135,8 @@ class Minkowski(Distance):
 
     def embed(self, rows: Any, query: bool = False) -> Any:
         """Return w_j^(1/p) x_j; of the largest difference, a weight only says which columns count."""
+        if self.measure.family == "power":
+            require_powers(rows, self.p)
         if self.w is None:
             return rows
         factor = (self.w > 0).astype(np.float64) if np.isinf(self.p) else self.w ** (1.0 / self.p)
@@ -376,9 +379,18 @@ class Named(Distance):
         """Return the distances."""
         from sklearn.metrics import pairwise_distances
 
-        return np.asarray(
-            pairwise_distances(queries, rows, metric=self.name, **self.keywords), dtype=np.float64
-        )
+        try:
+            result = pairwise_distances(queries, rows, metric=self.name, **self.keywords)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"metric={self.name!r} cannot compare these rows: {error}") from error
+        bad = np.argwhere(np.isnan(result))
+        if bad.size:
+            i, j = bad[0].tolist()
+            raise InputError(
+                f"metric={self.name!r} is not defined for the query {queries[i].tolist()!r:.80} and the "
+                f"training row {rows[j].tolist()!r:.80}. Leave out such rows, or use another metric."
+            )
+        return np.asarray(result, dtype=np.float64)
 
 
 DISTANCES: dict[str, tuple[type[Distance], dict[str, Any]]] = {

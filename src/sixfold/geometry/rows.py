@@ -107,6 +107,17 @@ def _lengths(entries: Array, columns: int, add: Callable[[Array], Array]) -> Arr
     return np.where(length > 0, length, 1.0)
 
 
+def require_powers(rows: Any, p: float) -> None:
+    """Raise an :class:`InputError` where the sum of p-th powers of differences may overflow."""
+    values = rows.data if sp.issparse(rows) else rows
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > 0 and p * np.log2(2.0 * largest) + np.log2(rows.shape[1]) > 1023:
+        raise InputError(
+            f"X has values up to {largest:.3g}, whose differences overflow when they are raised to p={p:g}. "
+            "Divide the columns by a power of ten first, or use metric='chebyshev', which large p comes near."
+        )
+
+
 def check_variances(name: str, values: Any, columns: int, least: float | None = None) -> Array:
     """Return one positive number a column, or one that is at least ``least``."""
     numbers = np.asarray(values, dtype=np.float64)
@@ -161,7 +172,7 @@ def _learnt_root(rows: Array) -> Array:
     """Return that of the covariance of the rows, shrunk where it is singular (Ledoit and Wolf 2004)."""
     centred = rows - rows.mean(axis=0)
     largest = np.abs(centred).max(initial=0.0)
-    if not largest > 0:  # no column varies: nothing to learn
+    if not largest > 1e-300:  # no column varies to speak of: nothing to learn
         return np.eye(rows.shape[1])
     unit = 2.0 ** np.floor(np.log2(largest))  # in which squares of squares neither overflow nor vanish
     centred /= unit
