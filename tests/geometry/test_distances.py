@@ -186,7 +186,9 @@ def test_the_share_of_unequal_columns_is_a_fraction_rounded_once(columns):
 @pytest.mark.parametrize("metric", OTHERS)
 def test_other_names_are_those_of_scikit_learn(metric):
     random = np.random.default_rng(0)
-    X = random.uniform(0.1, 1.0, size=(6, 2)) if metric == "haversine" else random.uniform(size=(6, 5)) > 0.4
+    X = random.uniform(0.1, 1.0, size=(6, 2 if metric == "haversine" else 5))
+    if metric not in ("braycurtis", "canberra", "correlation", "haversine"):  # the others are of booleans
+        X = X > 0.4
     np.testing.assert_array_equal(between(X[:2], X, metric), pairwise_distances(X[:2], X, metric=metric))
 
 
@@ -389,3 +391,27 @@ def test_shapes_that_do_not_belong_together_are_refused():
     for queries in (np.zeros((1, 3)), np.zeros(2)):
         with pytest.raises(InputError, match=r"queries have shape .* and rows have shape \(3, 2\). Pass two"):
             between(queries, X)
+
+
+@pytest.mark.parametrize(
+    ("metric", "rows", "message"),
+    [
+        (
+            "correlation",
+            [[1.0, 1.0], [1.0, 2.0]],
+            r"not defined for the query \[1.0, 1.0\] .* Leave out",
+        ),
+        ("braycurtis", [[0.0, 0.0], [1.0, 2.0]], "not defined for the query"),
+        ("haversine", [[1.0, 2.0, 3.0]], "metric='haversine' cannot compare these rows"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_rows_that_a_distance_is_not_defined_for_are_refused(metric, rows, message):
+    with pytest.raises(InputError, match=message):
+        between(rows, rows, metric)
+
+
+def test_powers_that_overflow_are_refused():
+    with pytest.raises(InputError, match=r"up to 1e\+60, .* raised to p=10. Divide the columns"):
+        between([[1e60]], [[0.0]], "minkowski", p=10)
+    np.testing.assert_allclose(between([[1e60]], [[0.0]], "minkowski", p=5), 1e60)

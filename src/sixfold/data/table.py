@@ -57,20 +57,18 @@ def check_mixed(
     columns, names = _columns_of(collected(X))
     if not columns:
         check_table(estimator, X, reset=known is None)  # says what is wrong with it
+    coded = np.zeros((len(columns[0]), len(columns)))
+    check_table(estimator, _named_like(X, coded), reset=known is None)  # as many columns, under their names
     named = _places(categorical, names, len(columns))
     kinds = (
         known
         if known is not None
         else ColumnKinds(tuple(_categories(column, j in named) for j, column in enumerate(columns)))
     )
-    if known is not None and len(columns) != len(kinds.categories):
-        check_table(estimator, np.zeros((1, len(columns))), reset=False)
     if adding:
         kinds = ColumnKinds(tuple(map(_with_more, kinds.categories, columns)))
-    coded = np.empty((len(columns[0]), len(columns)))
     for j, (column, categories) in enumerate(zip(columns, kinds.categories, strict=True)):
         coded[:, j] = _numbers(column, names[j], j) if categories is None else _codes(column, categories)
-    check_table(estimator, _named_like(X, coded), reset=known is None)
     return coded, kinds
 
 
@@ -81,8 +79,11 @@ def _columns_of(X: Any) -> tuple[list[Array], list[str]]:
     frame: Any = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return [np.asarray(column.to_numpy()) for column in frame.iter_columns()], list(frame.columns)
-    values = np.asarray(X) if _is_plain(X) else np.asarray(X, dtype=object)
-    if values.ndim != 2:
+    try:
+        values = np.asarray(X) if _is_plain(X) else np.asarray(X, dtype=object)
+    except ValueError:  # rows of different lengths
+        return [], []
+    if values.ndim != 2 or values.dtype.kind == "c":
         return [], []
     return list(values.T), [f"x{j}" for j in range(values.shape[1])]
 
@@ -116,7 +117,13 @@ def _categories(column: Array, named: bool) -> tuple[Any, ...] | None:
     """Return the categories of a column in order; None for numbers."""
     if column.dtype.kind in "biuf" and not named:
         return None
-    present = {value for value in column.tolist() if not _is_missing(value)}
+    try:
+        present = {value for value in column.tolist() if not _is_missing(value)}
+    except TypeError as error:
+        raise InputError(
+            f"A column of the table holds {error.args[0].removeprefix('unhashable type: ')}s, which are "
+            "neither numbers nor categories. Give each of their entries a column of its own."
+        ) from error
     if not named and present and all(isinstance(value, int | float) for value in present):
         return None
     return tuple(sorted(present, key=lambda value: (str(type(value)), value)))

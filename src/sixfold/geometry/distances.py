@@ -14,95 +14,50 @@ array([[7., 3.]])
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import signature
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold.errors import InputError, check_number, check_option
+from sixfold.geometry.distance import Distance
 from sixfold.geometry.measure import EUCLIDEAN, Measure
+from sixfold.geometry.pairwise import Called, Gower, Named, NanEuclidean, Paired, Precomputed
 from sixfold.geometry.rows import (
-    RoundedOnce,
     check_covariance,
     check_variances,
     offsets,
+    require_powers,
     root_of_covariance,
     root_of_precision,
     scaled,
     to_unit_length,
 )
 
+__all__ = [
+    "DISTANCES",
+    "OTHERS",
+    "Called",
+    "Cosine",
+    "Distance",
+    "Gower",
+    "Hamming",
+    "Mahalanobis",
+    "Minkowski",
+    "Named",
+    "NanEuclidean",
+    "Precomputed",
+    "SquaredEuclidean",
+    "StandardisedEuclidean",
+    "between",
+    "distance_kind",
+    "make_distance",
+]
+
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Distance:
-    """One way to say how far two rows are from each other.
-
-    A subclass has a ``measure`` that search loops know, of the rows that ``embed`` returns, or computes all
-    distances itself in ``between``. What the loops find is divided by ``divisor``.
-    """
-
-    takes_missing: ClassVar[bool] = False
-    takes_sparse: ClassVar[bool] = False
-    takes_categories: ClassVar[bool] = False
-
-    @classmethod
-    def of(cls, X: Any) -> Self:
-        """Return the distance for training rows like these; further arguments are its parameters."""
-        return cls()
-
-    @property
-    def measure(self) -> Measure | None:
-        """What search loops compute; None where only ``between`` knows."""
-        return None
-
-    @property
-    def divisor(self) -> float:
-        """What the measure is divided by."""
-        return 1.0
-
-    def embed(self, rows: Any, query: bool = False) -> Any:
-        """Return the rows whose measure is taken; of queries where they differ from training rows."""
-        return rows
-
-    def work(self, columns: int) -> int:
-        """Return about how many terms ``between`` could add up in the time that one distance takes."""
-        return columns
-
-    def between(self, queries: Any, rows: Any) -> Array:
-        """Return the distance of each query (a row of the result) from each row (a column), in float64."""
-        family, p, root = self.measure or EUCLIDEAN
-        total: Any = RoundedOnce()
-        most = np.zeros((queries.shape[0], rows.shape[0]))
-        for q, x in zip(_columns(self.embed(queries, query=True)), _columns(self.embed(rows)), strict=True):
-            difference = np.abs(q[:, None] - x)
-            if family == "largest":
-                np.maximum(most, difference, out=most)
-            else:
-                total.add(_TERMS[family](difference, p))
-        result = most if family == "largest" else total.value()
-        if root:
-            result = np.sqrt(result) if p == 2 else result ** (1.0 / p)
-        return result / self.divisor
-
-
-_TERMS: dict[str, Callable[[Array, float], Array]] = {
-    "squares": lambda difference, p: difference * difference,
-    "absolute": lambda difference, p: difference,
-    "power": lambda difference, p: difference**p,
-    "count": lambda difference, p: (difference != 0).astype(np.float64),
-}
-
-
-def _columns(rows: Any) -> Array:
-    """Return the columns of rows in float64."""
-    dense = rows.toarray() if sp.issparse(rows) else rows
-    return np.asarray(dense, dtype=np.float64).T
 
 
 @dataclass(frozen=True)
@@ -134,6 +89,8 @@ class Minkowski(Distance):
 
     def embed(self, rows: Any, query: bool = False) -> Any:
         """Return w_j^(1/p) x_j; of the largest difference, a weight only says which columns count."""
+        if self.measure.family == "power":
+            require_powers(rows, self.p)
         if self.w is None:
             return rows
         factor = (self.w > 0).astype(np.float64) if np.isinf(self.p) else self.w ** (1.0 / self.p)
@@ -189,7 +146,8 @@ class StandardisedEuclidean(Distance):
     def of(cls, X: Any, V: Any = None) -> Self:
         """Learn the variances; columns that do not vary count as they are."""
         if V is None:
-            V = np.asarray(X, dtype=np.float64).var(axis=0, ddof=1 if X.shape[0] > 1 else 0)
+            # Row by row, whatever the layout: sums must not depend on it.
+            V = np.ascontiguousarray(X, dtype=np.float64).var(axis=0, ddof=1 if X.shape[0] > 1 else 0)
             V = np.where(V > 0, V, 1.0)
         variances = check_variances("V", V, X.shape[1])
         return cls(offsets(X), 1.0 / np.sqrt(variances))
@@ -256,150 +214,6 @@ class Hamming(Distance):
     def divisor(self) -> float:
         """The share of all columns."""
         return float(self.columns)
-
-
-@dataclass(frozen=True)
-class NanEuclidean(Distance):
-    """sqrt(d / m * sum of (x_j - q_j)^2 over the m of d columns that both have); infinite where m = 0."""
-
-    takes_missing = True
-
-    def between(self, queries: Any, rows: Any) -> Array:
-        """Return the distances; a column that one of the two lacks is left out."""
-        total, shared = RoundedOnce(), np.zeros((queries.shape[0], rows.shape[0]))
-        for q, x in zip(_columns(queries), _columns(rows), strict=True):
-            difference = q[:, None] - x
-            there = ~np.isnan(difference)
-            shared += there
-            total.add(np.where(there, difference * difference, 0.0))
-        with np.errstate(divide="ignore"):
-            factor = np.where(shared > 0, rows.shape[1] / shared, np.inf)
-        return np.sqrt(np.where(shared > 0, total.value(), 1.0) * factor)
-
-
-@dataclass(frozen=True)
-class Gower(Distance):
-    """The mean over shared columns of |x_j - q_j| / range_j (numbers) or [x_j != q_j] (categories).
-
-    After Gower (1971): columns in which x or q is missing are left out; infinite where none is shared. A
-    range is that of the training rows; a column that is constant there counts as categories.
-    """
-
-    ranges: Array  # 0 for categories
-    takes_missing = True
-    takes_categories = True
-
-    @classmethod
-    def of(cls, X: Any, categorical: Any = None) -> Self:
-        """Learn the ranges; ``categorical`` says which columns are categories, True or False for each."""
-        kinds = np.zeros(X.shape[1], dtype=bool) if categorical is None else np.asarray(categorical)
-        if kinds.shape != (X.shape[1],) or kinds.dtype != bool:
-            raise InputError(
-                f"categorical={categorical!r:.80} does not say which of the {X.shape[1]} columns are "
-                "categories. Pass True or False for each."
-            )
-        rows = np.asarray(X, dtype=np.float64)
-        there = ~np.isnan(rows)
-        high = np.max(rows, axis=0, where=there, initial=-np.inf)
-        low = np.min(rows, axis=0, where=there, initial=np.inf)
-        return cls(np.where(kinds | ~there.any(axis=0), 0.0, high - low))
-
-    def between(self, queries: Any, rows: Any) -> Array:
-        """Return the distances."""
-        total, shared = RoundedOnce(), np.zeros((queries.shape[0], rows.shape[0]))
-        for q, x, span in zip(_columns(queries), _columns(rows), self.ranges, strict=True):
-            difference = np.abs(q[:, None] - x)
-            there = ~np.isnan(difference)
-            shared += there
-            part = difference / span if span > 0 else (difference != 0).astype(np.float64)
-            total.add(np.where(there, part, 0.0))
-        # Nothing in common: as far as can be.
-        return np.where(shared > 0, total.value() / np.maximum(shared, 1.0), np.inf)
-
-
-@dataclass(frozen=True)
-class Precomputed(Distance):
-    """Distances that are given: X[i, j] is that of query i from training row j.
-
-    Entries that a sparse matrix does not have are not known, which is as far as can be; zeros that it does
-    have are distances.
-    """
-
-    takes_sparse = True
-
-    def work(self, columns: int) -> int:
-        """Count the one that is looked up."""
-        return 1
-
-    def between(self, queries: Any, rows: Any) -> Array:
-        """Return the queries, which are distances themselves."""
-        if not sp.issparse(queries):
-            return np.asarray(queries, dtype=np.float64)
-        stored, known = queries.tocoo(), np.zeros(queries.shape, dtype=bool)
-        known[stored.row, stored.col] = True
-        return np.where(known, queries.toarray(), np.inf)
-
-
-@dataclass(frozen=True)
-class Called(Distance):
-    """function(q, x): any callable that takes two rows and returns a number that is not negative."""
-
-    function: Callable[..., Any]
-    keywords: Mapping[str, Any] = field(default_factory=dict)
-
-    def work(self, columns: int) -> int:
-        """Count a call of Python as a thousand terms."""
-        return 1000 + columns
-
-    def between(self, queries: Any, rows: Any) -> Array:
-        """Return the distances, one call a pair."""
-        result = np.empty((queries.shape[0], rows.shape[0]))
-        for i, q in enumerate(queries):
-            for j, x in enumerate(rows):
-                result[i, j] = self._checked(self.function(q, x, **self.keywords), q, x)
-        return result
-
-    def _checked(self, value: Any, q: Array, x: Array) -> Any:
-        try:
-            good = float(value) >= 0
-        except (TypeError, ValueError):
-            good = False
-        if not good:
-            name = getattr(self.function, "__name__", repr(self.function))
-            raise InputError(
-                f"metric={name} returned {value!r:.50} for the query {q.tolist()!r:.80} and the training row "
-                f"{x.tolist()!r:.80}. A distance is a number that is 0 or more: correct the function, or the "
-                "rows it cannot compare."
-            )
-        return value
-
-
-@dataclass(frozen=True)
-class Paired(Distance):
-    """A ``DistanceMetric`` of scikit-learn, or whatever else has a method pairwise(queries, rows)."""
-
-    metric: Any
-
-    def between(self, queries: Any, rows: Any) -> Array:
-        """Return the distances."""
-        pair = (np.ascontiguousarray(part, dtype=np.float64) for part in (queries, rows))
-        return np.asarray(self.metric.pairwise(*pair), dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class Named(Distance):
-    """A distance that scikit-learn or SciPy knows by name and no loop here."""
-
-    name: str
-    keywords: Mapping[str, Any] = field(default_factory=dict)
-
-    def between(self, queries: Any, rows: Any) -> Array:
-        """Return the distances."""
-        from sklearn.metrics import pairwise_distances
-
-        return np.asarray(
-            pairwise_distances(queries, rows, metric=self.name, **self.keywords), dtype=np.float64
-        )
 
 
 DISTANCES: dict[str, tuple[type[Distance], dict[str, Any]]] = {

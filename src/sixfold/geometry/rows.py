@@ -107,6 +107,17 @@ def _lengths(entries: Array, columns: int, add: Callable[[Array], Array]) -> Arr
     return np.where(length > 0, length, 1.0)
 
 
+def require_powers(rows: Any, p: float) -> None:
+    """Raise an :class:`InputError` where the sum of p-th powers of differences may overflow."""
+    values = rows.data if sp.issparse(rows) else rows
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > 0 and p * np.log2(2.0 * largest) + np.log2(rows.shape[1]) > 1023:
+        raise InputError(
+            f"X has values up to {largest:.3g}, whose differences overflow when they are raised to p={p:g}. "
+            "Divide the columns by a power of ten first, or use metric='chebyshev', which large p comes near."
+        )
+
+
 def check_variances(name: str, values: Any, columns: int, least: float | None = None) -> Array:
     """Return one positive number a column, or one that is at least ``least``."""
     numbers = np.asarray(values, dtype=np.float64)
@@ -145,24 +156,34 @@ def root_of_precision(precision: Array) -> Array:
 
 
 def root_of_covariance(rows: Array, covariance: Array | None) -> Array:
-    """Return R with R R' = covariance^-1; one that is singular is shrunk (Ledoit and Wolf 2004)."""
-    given = covariance is not None
+    """Return R with R R' = covariance^-1; one that is learnt is shrunk where it is singular."""
     if covariance is None:
-        centred = rows - rows.mean(axis=0)
-        covariance = centred.T @ centred / max(rows.shape[0] - 1, 1)
+        return _learnt_root(rows)
     values, vectors = np.linalg.eigh(covariance)
-    singular = not values.min() > 1e-12 * values.max()
-    if singular and given:
+    if _singular(values):
         raise InputError(
             f"metric_params={{'V': ...}} has the eigenvalue {values.min():.3g}, so it has no inverse. Pass a "
             "covariance whose eigenvalues are positive, or none to have it learnt and shrunk."
         )
-    if singular:
+    return vectors / np.sqrt(values)
+
+
+def _learnt_root(rows: Array) -> Array:
+    """Return that of the covariance of the rows, shrunk where it is singular (Ledoit and Wolf 2004)."""
+    centred = rows - rows.mean(axis=0)
+    largest = np.abs(centred).max(initial=0.0)
+    if not largest > 1e-300:  # no column varies to speak of: nothing to learn
+        return np.eye(rows.shape[1])
+    unit = 2.0 ** np.floor(np.log2(largest))  # in which squares of squares neither overflow nor vanish
+    centred /= unit
+    values, vectors = np.linalg.eigh(centred.T @ centred / max(rows.shape[0] - 1, 1))
+    if _singular(values):
         from sklearn.covariance import ledoit_wolf_shrinkage
 
-        mean = values.mean()
-        if not mean > 0:  # no column varies: nothing to learn
-            return np.eye(rows.shape[1])
-        amount = max(float(ledoit_wolf_shrinkage(rows)), 1e-6)  # enough for an inverse with digits
-        values = (1.0 - amount) * np.maximum(values, 0.0) + amount * mean
-    return vectors / np.sqrt(values)
+        amount = max(float(ledoit_wolf_shrinkage(centred)), 1e-6)  # enough for an inverse with digits
+        values = (1.0 - amount) * np.maximum(values, 0.0) + amount * values.mean()
+    return vectors / np.sqrt(values) / unit
+
+
+def _singular(values: Array) -> bool:
+    return not values.min() > 1e-12 * values.max()

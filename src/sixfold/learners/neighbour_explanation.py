@@ -190,6 +190,8 @@ def explain_average(found: Neighbours, targets: Array, weights: Array) -> Neighb
 
 def one_row(x: Any) -> Any:
     """Return one row as a table with one row; refuse several."""
+    if hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of a pandas table, with the names it has
+        x = x.to_frame().T
     if not hasattr(x, "columns") and not sp.issparse(x):
         x = np.asarray(x, dtype=None if not isinstance(x, list | tuple) else object)
         x = x[None, :] if x.ndim == 1 else x

@@ -126,6 +126,13 @@ def mean_known(distances: Array) -> float:
     return float(known.mean()) if known.size else 0.0
 
 
+def _like(rows: Any, others: Any) -> Any:
+    """Return others sparse where rows are, and dense where they are dense."""
+    if sp.issparse(rows) == sp.issparse(others):
+        return others
+    return sp.csr_array(others) if sp.issparse(rows) else others.toarray()
+
+
 @dataclass
 class Tally:
     """How much was asked and how much was computed."""
@@ -167,7 +174,8 @@ class StoredRows:
 
     def add(self, X: Any, weight: Array | None, kinds: ColumnKinds | None) -> None:
         """Keep more rows; ``weight`` and ``kinds`` are those of all rows, weights None where they are 1."""
-        self._parts.append(X)
+        rows = _like(self._parts[0], X) if self._parts else X
+        self._parts.append(rows if sp.issparse(rows) else np.ascontiguousarray(rows))
         self.weight, self.kinds = weight, kinds
         self._forget()
 
@@ -227,7 +235,7 @@ class StoredRows:
         distance, kept = self.distance, self._kept
         if isinstance(distance, Precomputed) and kept is not None:
             return queries[:, kept]
-        return distance.embed(queries, query=True)
+        return distance.embed(_like(self.rows, queries), query=True)
 
     def nearest(self, queries: Any, k: int, budget: Budget, count: bool = True) -> Neighbours:
         """Return the k nearest rows of queries that :meth:`asked` has made ready, and count them."""
@@ -243,7 +251,9 @@ class StoredRows:
         divisor = self.distance.divisor
         # Some units in the last place more: what is the radius or less in the end is decided below.
         with np.errstate(over="ignore"):
-            limit = radius if divisor == 1.0 else np.float64(radius) * divisor * (1.0 + 4 * np.finfo(float).eps)
+            limit = (
+                radius if divisor == 1.0 else np.float64(radius) * divisor * (1.0 + 4 * np.finfo(float).eps)
+            )
         found = self.ready().within(queries, float(limit), budget)
         distances = found.distances / divisor
         inside = distances <= radius
@@ -307,9 +317,10 @@ class StoredRows:
 
     def _require_same_rows(self, X: Any) -> None:
         """Raise a CertificateError unless these are the rows that are kept."""
-        if sp.issparse(X) and sp.issparse(self.rows):
+        X = _like(self.rows, X)
+        if sp.issparse(X):
             same = (self.rows != X).nnz == 0
         else:
-            same = not sp.issparse(X) and np.array_equal(X, self.rows, equal_nan=X.dtype != np.uint8)
+            same = np.array_equal(X, self.rows, equal_nan=X.dtype != np.uint8)
         if not same:
             raise CertificateError("X is not what the model keeps: a row of one of them was changed.")

@@ -177,8 +177,9 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
         """Return the certificate of a search that computes every distance, in NumPy."""
         check_is_fitted(self, "n_samples_fit_")
         rows = self._check_queries(X)
+        found = self._store.recomputed(rows, int(self.n_neighbors), sample_weight)
         self._require_same_targets(y)
-        return self._store.recomputed(rows, int(self.n_neighbors), sample_weight)
+        return found
 
     @abstractmethod
     def _require_same_targets(self, y: Any) -> None:
