@@ -45,7 +45,8 @@ double rounded_once(const T* x, const double* q, Index columns, Term term) {
   LaneSums sums;
   Index j = 0;
   for (; j + kLanes <= columns; j += kLanes) sums.add(term(load_as_double(x + j) - load(q + j)));
-  DoubleDouble total = sums.total();
+  DoubleDouble total;
+  if (j > 0) total = sums.total();  // 70 ns of 80 where there are four columns
   for (; j < columns; ++j) total.add(term(static_cast<double>(x[j]) - q[j]));
   return total.value();
 }

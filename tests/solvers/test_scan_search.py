@@ -78,8 +78,8 @@ def test_the_nearest_are_those_of_the_oracle(measure, dtype):
 
 @every_measure
 @every_type
-@pytest.mark.parametrize("columns", [1, 5, 16, 67, 391])
-@pytest.mark.parametrize(("queries", "threads"), [(1, 1), (70, 2), (70, 1)])
+@pytest.mark.parametrize("columns", [1, 21, 67, 391])
+@pytest.mark.parametrize(("queries", "threads"), [(1, 1), (70, 2)])
 def test_shapes_and_threads_do_not_matter(measure, dtype, columns, queries, threads):
     random = np.random.default_rng(columns)
     X = (random.normal(size=(97, columns)) * 30 + 120).astype(dtype)
@@ -108,7 +108,7 @@ def test_few_queries_share_the_rows_among_threads(Search, queries, k):
 @every_measure
 @every_type
 @given(data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_equal_distances_go_to_the_lower_row(measure, dtype, data):
     columns, rows = data.draw(st.integers(1, 20)), data.draw(st.integers(1, 40))
     grid = st.sampled_from([0, 1, 2, 255]).map(dtype)
@@ -131,7 +131,7 @@ odd_floats = st.floats(-(2.0**126), 2.0**126, width=32, allow_subnormal=True) | 
 @every_measure
 @pytest.mark.parametrize(("dtype", "numbers"), [(np.float64, odd_numbers), (np.float32, odd_floats)])
 @given(data=st.data())
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_tiny_and_huge_numbers_keep_their_order(measure, dtype, numbers, data):
     columns, rows = data.draw(st.integers(1, 80)), data.draw(st.integers(1, 12))
     scale = dtype(data.draw(st.sampled_from([1.0, 1e-30, 2.0**-149 if dtype is np.float32 else 1e-250])))
@@ -193,7 +193,7 @@ def test_far_rows_are_given_up_early():
 MANHATTAN = Measure("absolute", 1.0)
 
 
-@pytest.mark.parametrize("columns", [1, 7, 16, 64, 129, 200, 784])
+@pytest.mark.parametrize("columns", [1, 7, 64, 129, 200])
 @pytest.mark.parametrize("rows", [1, 31, 32, 33, 1300])
 @pytest.mark.parametrize(("queries", "threads"), [(1, 1), (40, 2)])
 def test_bytes_have_the_neighbours_of_the_definition(columns, rows, queries, threads):

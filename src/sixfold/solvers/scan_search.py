@@ -186,7 +186,7 @@ def _alike(X: Array, size: int) -> Array:
     columns = X.shape[1]
     if columns > _CORRELATED_COLUMNS:
         return np.arange(columns)
-    some = X[:: max(1, len(X) // 1000)].astype(np.float32)
+    some = X[:: max(1, len(X) // 500)].astype(np.float32)
     some -= some.mean(axis=0)
     deviation = np.sqrt(np.einsum("ij,ij->j", some, some))
     some /= np.maximum(deviation, np.float32(1e-6))
