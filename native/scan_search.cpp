@@ -191,8 +191,9 @@ A plain_bound(const Measure& measure, Index columns, double distance) {
   const double m = static_cast<double>(columns) + 4 * p + 128;
   const double tiny = static_cast<double>(columns) * std::numeric_limits<A>::min();
   const double bound = raw_limit(measure, distance) * (1 + 4 * m * u) + tiny;
-  if (!(m * u <= 1.0 / 16) || !(bound <= std::numeric_limits<A>::max()))
-    return std::numeric_limits<A>::infinity();
+  // A difference that overflows has a power of at least this.
+  const double most = p < 1 ? std::pow(std::numeric_limits<A>::max(), p) / 2 : std::numeric_limits<A>::max();
+  if (!(m * u <= 1.0 / 16) || !(bound <= most)) return std::numeric_limits<A>::infinity();
   return static_cast<A>(bound);
 }
 

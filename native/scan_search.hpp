@@ -11,7 +11,8 @@
 // exact_distance adds up is at least T (1 - 4 u). So for m = d + 4 p + 128 and m u <= 1/16, a sum of part of
 // the terms that is above limit (1 + 4 m u), also when that is rounded to a float, is of a row above the
 // limit. Where terms underflow each is wrong by less than the smallest normal number, which is added d times.
-// A sum that overflows is above every limit that is still finite when it is raised like this.
+// A sum that overflows is above every limit that is still finite when it is raised like this; for p < 1, a
+// difference that overflows has a power above half of (the largest number)^p, and limits must be below that.
 #pragma once
 
 #include "all_rows.hpp"

@@ -144,6 +144,11 @@ def test_tiny_and_huge_numbers_keep_their_order(measure, dtype, numbers, data):
     check_within(search, X, Q, radius, measure)
 
 
+def test_differences_that_overflow_a_float_have_finite_powers():
+    X = np.float32([[-1e38], [-2e38], [-1.5e38]])
+    check_nearest(ScanSearch(X, Measure("power", 0.5)), X, np.float32([[3e38]]), 2, Measure("power", 0.5))
+
+
 @every_measure
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_small_differences_far_from_zero_are_told_apart(measure, dtype):
