@@ -235,6 +235,16 @@ def test_many_rows_of_bytes_in_the_worst_order(queries):
         check_nearest(search, X, Q, k, MANHATTAN)
 
 
+@pytest.mark.parametrize("columns", [5, 60, 300])
+def test_differences_of_one_sign_make_the_bound_tight(columns):
+    random = np.random.default_rng(columns)
+    Q = random.integers(0, 250, size=(6, columns), dtype=np.uint8)
+    X = np.repeat(Q, 100, axis=0) + (random.random((600, columns)) < 0.05).astype(np.uint8)
+    search = ByteSearch(X, MANHATTAN)
+    check_nearest(search, X, Q, 7, MANHATTAN)
+    check_within(search, X, Q, 2.0, MANHATTAN)
+
+
 def test_sums_of_groups_rule_most_rows_out():
     random = np.random.default_rng(0)
     X = np.repeat(random.integers(0, 256, size=(5000, 20), dtype=np.uint8), 16, axis=1)
