@@ -39,6 +39,10 @@ inline std::uint32_t at_most(Words sums, std::uint64_t limit) {
 #if defined(__AVX512BW__)
   return _mm512_cmple_epu64_mask(reinterpret_cast<__m512i>(sums),
                                  _mm512_set1_epi64(static_cast<long long>(limit)));
+#elif defined(__AVX2__)
+  const auto above =
+      _mm256_cmpgt_epi64(reinterpret_cast<__m256i>(sums), _mm256_set1_epi64x(static_cast<long long>(limit)));
+  return 15 ^ static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(above)));
 #else
   std::uint32_t bits = 0;
   for (Index lane = 0; lane < kLanes; ++lane) bits |= std::uint32_t{sums[lane] <= limit} << lane;

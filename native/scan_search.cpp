@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "simd.hpp"
 
@@ -110,6 +111,13 @@ struct Sum {
   }
 };
 
+struct Minimum {
+  template <class V>
+  V operator()(V a, V b) const {
+    return a < b ? a : b;
+  }
+};
+
 struct Maximum {
   template <class V>
   V operator()(V a, V b) const {
@@ -117,7 +125,7 @@ struct Maximum {
   }
 };
 
-// -- one row -------------------------------------------------------------------------------------------
+// -- plain sums -------------------------------------------------------------------------------------------
 
 // All lanes put together, by halves.
 template <class A, Index kCount, class Join, class V, Index... k>
@@ -158,22 +166,40 @@ inline A plain_measure(const T* x, const A* q, Index columns, A bound, Term term
   return all;
 }
 
+// The terms of four packs of rows, whose columns are `stride` apart.
+template <class A, class Term, class Join>
+inline void plain_measures(const A* x, Index stride, const A* q, Index columns, Pack<A>* sums, Term term,
+                           Join join) {
+  constexpr Index kStep = kWidth<A>;
+  Pack<A> a{}, b{}, c{}, d{};
+  for (Index j = 0; j < columns; ++j, x += stride) {
+    const Pack<A> same = Pack<A>{} + q[j];
+    a = join(a, term(load_as<A>(x) - same));
+    b = join(b, term(load_as<A>(x + kStep) - same));
+    c = join(c, term(load_as<A>(x + 2 * kStep) - same));
+    d = join(d, term(load_as<A>(x + 3 * kStep) - same));
+  }
+  sums[0] = a, sums[1] = b, sums[2] = c, sums[3] = d;
+}
+
 // -- bounds --------------------------------------------------------------------------------------------
 
 // Sums above this are of rows that are farther than `distance`; see the header.
 template <class A>
 A plain_bound(const Measure& measure, Index columns, double distance) {
   const double u = std::numeric_limits<A>::epsilon() / 2, p = measure.family == Family::power ? measure.p : 2;
-  const double m = static_cast<double>(columns) + 4 * p + 16;
+  const double m = static_cast<double>(columns) + 4 * p + 128;
   const double tiny = static_cast<double>(columns) * std::numeric_limits<A>::min();
   const double bound = raw_limit(measure, distance) * (1 + 4 * m * u) + tiny;
-  if (!(m * u <= 1.0 / 16) || !(bound <= std::numeric_limits<A>::max()))
-    return std::numeric_limits<A>::infinity();
-  return std::nextafter(static_cast<A>(bound), std::numeric_limits<A>::infinity());
+  // A difference that overflows has a power of at least this.
+  const double most = p < 1 ? std::pow(std::numeric_limits<A>::max(), p) / 2 : std::numeric_limits<A>::max();
+  if (!(m * u <= 1.0 / 16) || !(bound <= most)) return std::numeric_limits<A>::infinity();
+  return static_cast<A>(bound);
 }
 
 // -- all rows ------------------------------------------------------------------------------------------
 
+constexpr Index kFewColumns = 64;
 constexpr Index kBlockBytes = 1 << 17;  // of rows that stay in the cache while the queries of a group go by
 
 template <class T, class A>
@@ -183,13 +209,19 @@ Shares shares_of(const Scan<T, A>& scan, Index most) {
   return {scan.rows, scan.queries, terms, std::min<Index>({32, most, (Index{1} << 15) / scan.columns})};
 }
 
+// What is kept as the distance of a row whose plain sum is this. Counts are whole numbers, as defined.
+template <class Term, class T, class A>
+double measured(const Scan<T, A>& scan, Index query, Index row, A sum) {
+  if constexpr (std::is_same_v<Term, CountTerm>) return static_cast<double>(sum);
+  const Index d = scan.columns;
+  return exact_distance(scan.measure, scan.X + row * d, scan.Q + query * d, d);
+}
+
 // Goes through a share, a block of rows at a time: keep(query, row, distance) gets those that are not above
 // bound(query). Returns how many had all their terms added up.
 template <class T, class A, class Term, class Join, class Bound, class Keep>
-Index go_through(const Scan<T, A>& scan, const Share& share, Term term, Join join, Watch& watch, Bound bound,
+Index row_by_row(const Scan<T, A>& scan, const Share& share, Term term, Join join, Watch& watch, Bound bound,
                  Keep keep) {
-  // Counts are whole numbers, as the definition has them.
-  constexpr bool kExact = std::is_same_v<Term, CountTerm>;
   const Index d = scan.columns, block = std::max<Index>(1, kBlockBytes / (d * Index{sizeof(T)}));
   Index computed = 0;
   for (Index start = share.from; start < share.to; start += block) {
@@ -198,17 +230,59 @@ Index go_through(const Scan<T, A>& scan, const Share& share, Term term, Join joi
       if (watch.over()) return computed;
       A limit = bound(i);
       for (Index row = start; row < end; ++row) {
-        const T* x = scan.X + row * d;
-        const A sum = plain_measure<A>(x, scan.plain + i * d, d, limit, term, join);
+        const A sum = plain_measure<A>(scan.X + row * d, scan.plain + i * d, d, limit, term, join);
         if (sum < 0) continue;
         ++computed;
         if (sum > limit) continue;
-        keep(i, row, kExact ? static_cast<double>(sum) : exact_distance(scan.measure, x, scan.Q + i * d, d));
+        keep(i, row, measured<Term>(scan, i, row, sum));
         limit = bound(i);
       }
     }
   }
   return computed;
+}
+
+// The same with rows in lanes: each block is turned on its side first, which pays for several queries, and
+// there are no lanes to be added up, which pays for few columns.
+template <class T, class A, class Term, class Join, class Bound, class Keep>
+Index rows_in_lanes(const Scan<T, A>& scan, const Share& share, Term term, Join join, Watch& watch,
+                    Bound bound, Keep keep) {
+  constexpr Index kStep = kWidth<A>, kRows = 4 * kStep;
+  const Index d = scan.columns, block = (kBlockBytes / 2 / (d * Index{sizeof(A)}) / kRows + 1) * kRows;
+  std::vector<A> columns(static_cast<std::size_t>(d * block));
+  Index computed = 0;
+  for (Index start = share.from; start < share.to; start += block) {
+    const Index count = std::min(share.to - start, block);
+    for (Index row = 0; row < count; ++row)
+      for (Index j = 0; j < d; ++j)
+        columns[static_cast<std::size_t>(j * block + row)] = static_cast<A>(scan.X[(start + row) * d + j]);
+    for (Index i = share.first; i < share.last; ++i) {
+      if (watch.over()) return computed;
+      A limit = bound(i);
+      for (Index row = 0; row < count; row += kRows) {
+        Pack<A> sums[4];
+        plain_measures(columns.data() + row, block, scan.plain + i * d, d, sums, term, join);
+        const Minimum least;
+        if (across<A>(least(least(sums[0], sums[1]), least(sums[2], sums[3])), least) > limit) continue;
+        for (Index r = 0; r < std::min(kRows, count - row); ++r) {
+          const A sum = sums[r / kStep][r % kStep];
+          if (sum > limit) continue;
+          keep(i, start + row + r, measured<Term>(scan, i, start + row + r, sum));
+          limit = bound(i);
+        }
+      }
+      computed += count;
+    }
+  }
+  return computed;
+}
+
+template <class T, class A, class Term, class Join, class Bound, class Keep>
+Index go_through(const Scan<T, A>& scan, const Share& share, Term term, Join join, Watch& watch, Bound bound,
+                 Keep keep) {
+  if (scan.columns <= kFewColumns && share.last - share.first >= 4)
+    return rows_in_lanes(scan, share, term, join, watch, bound, keep);
+  return row_by_row(scan, share, term, join, watch, bound, keep);
 }
 
 // Calls use(term, join) with what the measure puts together.

@@ -5,12 +5,14 @@
 // are measured by exact_distance.
 //
 // Why this is exact. With fl(a op b) = (a op b)(1 + e), |e| <= u, terms that are not negative and gamma_m =
-// m u / (1 - m u), a sum of d terms s is at most T (1 + gamma_(d + c)), where T is the true sum and c counts
-// the roundings within a term: one in the difference, which a power multiplies by p, and at most 2 p + 2 in
-// the powers themselves. What exact_distance adds up is at least T (1 - 4 u). So for m = d + 4 p + 16 and
-// m u <= 1/16, a sum of part of the terms that is above limit (1 + 4 m u) is of a row that is above the
-// limit. Where powers underflow each term is wrong by less than the smallest normal number, which is added d
-// times. An overflowing sum is above every finite limit that was raised like this and is still finite.
+// m u / (1 - m u), a sum s of d terms is at most T (1 + gamma_(d + c)), where T is the true sum and c counts
+// the roundings within a term: one in the difference, which a power multiplies by p; at most 2 p + 2 in a
+// power by multiplications, or one in pow and |log(term)| < 89 for the rounding of p to a float. What
+// exact_distance adds up is at least T (1 - 4 u). So for m = d + 4 p + 128 and m u <= 1/16, a sum of part of
+// the terms that is above limit (1 + 4 m u), also when that is rounded to a float, is of a row above the
+// limit. Where terms underflow each is wrong by less than the smallest normal number, which is added d times.
+// A sum that overflows is above every limit that is still finite when it is raised like this; for p < 1, a
+// difference that overflows has a power above half of (the largest number)^p, and limits must be below that.
 #pragma once
 
 #include "all_rows.hpp"

@@ -78,8 +78,8 @@ def test_the_nearest_are_those_of_the_oracle(measure, dtype):
 
 @every_measure
 @every_type
-@pytest.mark.parametrize("columns", [1, 5, 16, 67, 391])
-@pytest.mark.parametrize(("queries", "threads"), [(1, 1), (70, 2), (70, 1)])
+@pytest.mark.parametrize("columns", [1, 21, 67, 391])
+@pytest.mark.parametrize(("queries", "threads"), [(1, 1), (70, 2)])
 def test_shapes_and_threads_do_not_matter(measure, dtype, columns, queries, threads):
     random = np.random.default_rng(columns)
     X = (random.normal(size=(97, columns)) * 30 + 120).astype(dtype)
@@ -106,10 +106,10 @@ def test_few_queries_share_the_rows_among_threads(Search, queries, k):
 
 
 @every_measure
-@every_type
 @given(data=st.data())
 @settings(max_examples=30)
-def test_equal_distances_go_to_the_lower_row(measure, dtype, data):
+def test_equal_distances_go_to_the_lower_row(measure, data):
+    dtype = data.draw(st.sampled_from([np.float64, np.float32, np.uint8]))
     columns, rows = data.draw(st.integers(1, 20)), data.draw(st.integers(1, 40))
     grid = st.sampled_from([0, 1, 2, 255]).map(dtype)
     X = data.draw(arrays(dtype, (rows, columns), elements=grid))
@@ -129,10 +129,10 @@ odd_floats = st.floats(-(2.0**126), 2.0**126, width=32, allow_subnormal=True) | 
 
 
 @every_measure
-@pytest.mark.parametrize(("dtype", "numbers"), [(np.float64, odd_numbers), (np.float32, odd_floats)])
 @given(data=st.data())
 @settings(max_examples=40)
-def test_tiny_and_huge_numbers_keep_their_order(measure, dtype, numbers, data):
+def test_tiny_and_huge_numbers_keep_their_order(measure, data):
+    dtype, numbers = data.draw(st.sampled_from([(np.float64, odd_numbers), (np.float32, odd_floats)]))
     columns, rows = data.draw(st.integers(1, 80)), data.draw(st.integers(1, 12))
     scale = dtype(data.draw(st.sampled_from([1.0, 1e-30, 2.0**-149 if dtype is np.float32 else 1e-250])))
     X = data.draw(arrays(dtype, (rows, columns), elements=numbers, fill=numbers)) * scale
@@ -142,6 +142,11 @@ def test_tiny_and_huge_numbers_keep_their_order(measure, dtype, numbers, data):
     check_nearest(search, X, Q, data.draw(st.integers(1, rows)), measure)
     radius = data.draw(st.sampled_from(sorted(by_definition(X, Q, measure).ravel().tolist())))
     check_within(search, X, Q, radius, measure)
+
+
+def test_differences_that_overflow_a_float_have_finite_powers():
+    X = np.float32([[-1e38], [-2e38], [-1.5e38]])
+    check_nearest(ScanSearch(X, Measure("power", 0.5)), X, np.float32([[3e38]]), 2, Measure("power", 0.5))
 
 
 @every_measure
@@ -193,7 +198,7 @@ def test_far_rows_are_given_up_early():
 MANHATTAN = Measure("absolute", 1.0)
 
 
-@pytest.mark.parametrize("columns", [1, 7, 16, 64, 129, 200, 784])
+@pytest.mark.parametrize("columns", [1, 7, 64, 129, 200])
 @pytest.mark.parametrize("rows", [1, 31, 32, 33, 1300])
 @pytest.mark.parametrize(("queries", "threads"), [(1, 1), (40, 2)])
 def test_bytes_have_the_neighbours_of_the_definition(columns, rows, queries, threads):
@@ -228,6 +233,16 @@ def test_many_rows_of_bytes_in_the_worst_order(queries):
     search = ByteSearch(X, MANHATTAN)
     for k in (1, 10, 500):
         check_nearest(search, X, Q, k, MANHATTAN)
+
+
+@pytest.mark.parametrize("columns", [5, 60, 300])
+def test_differences_of_one_sign_make_the_bound_tight(columns):
+    random = np.random.default_rng(columns)
+    Q = random.integers(0, 250, size=(6, columns), dtype=np.uint8)
+    X = np.repeat(Q, 100, axis=0) + (random.random((600, columns)) < 0.05).astype(np.uint8)
+    search = ByteSearch(X, MANHATTAN)
+    check_nearest(search, X, Q, 7, MANHATTAN)
+    check_within(search, X, Q, 2.0, MANHATTAN)
 
 
 def test_sums_of_groups_rule_most_rows_out():

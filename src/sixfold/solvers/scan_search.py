@@ -1,8 +1,9 @@
 """The searches that go through all training rows: for every measure, and a faster one for bytes.
 
-Each row's terms are added up in plain arithmetic, and it is given up as soon as their sum, rounding
-considered, is too large for it to be among the nearest; the others are measured by definition. Nothing is
-prepared, so this is the search for small data and for measures that no bound knows.
+:class:`ScanSearch` adds up each row's terms in plain arithmetic and gives the row up as soon as their sum,
+rounding considered, is too large for it to be among the nearest; the others are measured by definition
+(``native/scan_search.hpp`` has the proof). Nothing is prepared, so this is the search for small data and for
+measures that no bound knows. :class:`ByteSearch` knows one for Manhattan distances of bytes.
 """
 
 from __future__ import annotations
@@ -51,17 +52,10 @@ class ScanSearch:
         rows = np.empty((len(queries), k), dtype=np.int64)
         computed = 0
         for part in portions(len(queries), _portion(self.X, k), budget):
+            limits = (budget.seconds_left, budget.flag)
             exact, plain = self._prepared(queries[part])
-            count = core.scan_nearest(
-                self.X,
-                exact,
-                plain,
-                distances[part],
-                rows[part],
-                *self.measure,
-                budget.seconds_left,
-                budget.flag,
-            )
+            out = (distances[part], rows[part])
+            count = core.scan_nearest(self.X, exact, plain, *out, *self.measure, *limits)
             if count < 0:
                 proceed(budget)
             computed += count
@@ -186,7 +180,7 @@ def _alike(X: Array, size: int) -> Array:
     columns = X.shape[1]
     if columns > _CORRELATED_COLUMNS:
         return np.arange(columns)
-    some = X[:: max(1, len(X) // 1000)].astype(np.float32)
+    some = X[:: max(1, len(X) // 500)].astype(np.float32)
     some -= some.mean(axis=0)
     deviation = np.sqrt(np.einsum("ij,ij->j", some, some))
     some /= np.maximum(deviation, np.float32(1e-6))
