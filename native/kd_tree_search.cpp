@@ -244,10 +244,10 @@ struct Visit {
 
 // The queries in the order of the leaves they are in: neighbours meet the same nodes, in the cache.
 template <class T, class Add>
-std::vector<Visit> in_order_of_leaves(const KdQueries<T>& queries, Add add, Watch& watch) {
+std::vector<Visit> in_order_of_leaves(const KdQueries<T>& queries, Add add, Watch& watch, int team) {
   const Walk<T, Add> walk(queries, add, watch);
   std::vector<Visit> visits(queries.count);
-#pragma omp parallel for schedule(static) num_threads(threads())
+#pragma omp parallel for schedule(static) num_threads(team)
   for (Index i = 0; i < queries.count; ++i)
     visits[i] = {i, walk.home(queries.rows + i * queries.shape.columns)};
   std::sort(visits.begin(), visits.end(), [](const Visit& a, const Visit& b) {
@@ -260,9 +260,9 @@ std::vector<Visit> in_order_of_leaves(const KdQueries<T>& queries, Add add, Watc
 template <class T, class Add, class Answer>
 Index answer_all(const KdQueries<T>& queries, Add add, Stop& stop, const Answer& answer) {
   Watch watch(stop);
-  const std::vector<Visit> visits = in_order_of_leaves(queries, add, watch);
   const Index blocks = (queries.count + kBlock - 1) / kBlock;
   const int team = static_cast<int>(std::min<Index>(threads(), std::max<Index>(blocks, 1)));
+  const std::vector<Visit> visits = in_order_of_leaves(queries, add, watch, team);
   std::vector<Walk<T, Add>> walks(team, Walk<T, Add>(queries, add, watch));
 #pragma omp parallel for schedule(dynamic) num_threads(team)
   for (Index block = 0; block < blocks; ++block) {
