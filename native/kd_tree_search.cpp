@@ -149,8 +149,10 @@ class Walk {
     return raw_limit(measure_, found.worst()) * margin_ + DBL_MIN;
   }
 
-  void bound_children(const double* q, Index node, double* bounds) const {
+  // Lower bounds of the children of a node; the bits of those that are not above the limit are set.
+  unsigned bound_children(const double* q, Index node, double* bounds) const {
     const double *lower = tree_.boxes + node * shape_.box_size(), *upper = lower + shape_.columns * kFan;
+    unsigned near = 0;
     for (Index c = 0; c < kFan; c += kLanes) {
       Lanes sum = {};
       for (Index j = 0; j < shape_.columns; ++j) {
@@ -158,17 +160,19 @@ class Walk {
         sum = add_(sum, larger(larger(below, above), Lanes{}));
       }
       store(bounds + c, sum);
+      near |= at_most(sum, broadcast(limit_)) << c;
     }
+    return near & ((1u << shape_.fan(node)) - 1);
   }
 
   // Puts the children that may be near enough on the stack, the nearest on top.
   template <class Found>
   Index expand(const double* q, Index node, Index done, Index waiting, Found& found) {
     double bounds[kFan];
-    bound_children(q, node, bounds);
-    const Index bottom = waiting, first = shape_.first_child(node), fan = shape_.fan(node);
-    for (Index c = 0; c < fan; ++c) {
-      if (bounds[c] > limit_ || first + c == done) continue;
+    const Index bottom = waiting, first = shape_.first_child(node);
+    for (unsigned near = bound_children(q, node, bounds); near != 0; near &= near - 1) {
+      const Index c = std::countr_zero(near);
+      if (first + c == done) continue;
       if (is_point(node, c)) {
         offer_equal_rows(q, first + c, found);
         continue;
