@@ -149,8 +149,10 @@ class Walk {
     return raw_limit(measure_, found.worst()) * margin_ + DBL_MIN;
   }
 
-  void bound_children(const double* q, Index node, double* bounds) const {
+  // Lower bounds of the children of a node; the bits of those that are not above the limit are set.
+  unsigned bound_children(const double* q, Index node, double* bounds) const {
     const double *lower = tree_.boxes + node * shape_.box_size(), *upper = lower + shape_.columns * kFan;
+    unsigned near = 0;
     for (Index c = 0; c < kFan; c += kLanes) {
       Lanes sum = {};
       for (Index j = 0; j < shape_.columns; ++j) {
@@ -158,17 +160,19 @@ class Walk {
         sum = add_(sum, larger(larger(below, above), Lanes{}));
       }
       store(bounds + c, sum);
+      near |= at_most(sum, broadcast(limit_)) << c;
     }
+    return near & ((1u << shape_.fan(node)) - 1);
   }
 
   // Puts the children that may be near enough on the stack, the nearest on top.
   template <class Found>
   Index expand(const double* q, Index node, Index done, Index waiting, Found& found) {
     double bounds[kFan];
-    bound_children(q, node, bounds);
-    const Index bottom = waiting, first = shape_.first_child(node), fan = shape_.fan(node);
-    for (Index c = 0; c < fan; ++c) {
-      if (bounds[c] > limit_ || first + c == done) continue;
+    const Index bottom = waiting, first = shape_.first_child(node);
+    for (unsigned near = bound_children(q, node, bounds); near != 0; near &= near - 1) {
+      const Index c = std::countr_zero(near);
+      if (first + c == done) continue;
       if (is_point(node, c)) {
         offer_equal_rows(q, first + c, found);
         continue;
@@ -244,10 +248,10 @@ struct Visit {
 
 // The queries in the order of the leaves they are in: neighbours meet the same nodes, in the cache.
 template <class T, class Add>
-std::vector<Visit> in_order_of_leaves(const KdQueries<T>& queries, Add add, Watch& watch) {
+std::vector<Visit> in_order_of_leaves(const KdQueries<T>& queries, Add add, Watch& watch, int team) {
   const Walk<T, Add> walk(queries, add, watch);
   std::vector<Visit> visits(queries.count);
-#pragma omp parallel for schedule(static) num_threads(threads())
+#pragma omp parallel for schedule(static) num_threads(team)
   for (Index i = 0; i < queries.count; ++i)
     visits[i] = {i, walk.home(queries.rows + i * queries.shape.columns)};
   std::sort(visits.begin(), visits.end(), [](const Visit& a, const Visit& b) {
@@ -260,9 +264,9 @@ std::vector<Visit> in_order_of_leaves(const KdQueries<T>& queries, Add add, Watc
 template <class T, class Add, class Answer>
 Index answer_all(const KdQueries<T>& queries, Add add, Stop& stop, const Answer& answer) {
   Watch watch(stop);
-  const std::vector<Visit> visits = in_order_of_leaves(queries, add, watch);
   const Index blocks = (queries.count + kBlock - 1) / kBlock;
   const int team = static_cast<int>(std::min<Index>(threads(), std::max<Index>(blocks, 1)));
+  const std::vector<Visit> visits = in_order_of_leaves(queries, add, watch, team);
   std::vector<Walk<T, Add>> walks(team, Walk<T, Add>(queries, add, watch));
 #pragma omp parallel for schedule(dynamic) num_threads(team)
   for (Index block = 0; block < blocks; ++block) {
