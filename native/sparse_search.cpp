@@ -31,10 +31,11 @@ constexpr double kLong = 1e150;        // squares of greater lengths overflow
 // (2) |x|^2 = a^2 (1 + e) with |e| <= (N + 9) u, and the same for q; evaluating the bound costs a few u of
 //     a^2 + b^2 + 2 a b <= 2 (a^2 + b^2); rounding the terms of the exact distance, 4 u of |x - q|^2, which
 //     is at most 2 (a^2 + b^2). In all less than in_squares = (3 N + 64) u of a^2 + b^2.
-// (3) Squares that underflow are off by DBL_MIN at most, one for each of the 2 N columns and a few more; rows
-//     shorter than kShort are taken for zero, which misses less than 2 kShort b + kShort^2.
+// (3) Squares that underflow are off by DBL_MIN at most, one for each of the 2 N columns and a few more.
+// (4) A row shorter than kShort is taken for zero, which misses at most 2 kShort b: less than u b^2, of which
+//     (2) has some to spare, if b > 1e-270, and less than DBL_MIN if not. So is a short query.
 //
-// Where lengths are so great or small that this does not hold, nothing is ruled out.
+// Where squares of lengths would overflow, or m is in the millions, nothing is ruled out.
 struct Margin {
   double in_cosine, in_squares, absolute;
 
@@ -42,8 +43,7 @@ struct Margin {
     const double steps = static_cast<double>(entries + 8) * (FLT_EPSILON / 2);
     const double N = static_cast<double>(std::max(entries, most));
     if (steps > 0.25 || longest > kLong || b > kLong) return {kInfinity, 0.0, 0.0};
-    return {steps / (1.0 - steps) * 1.01, (3.0 * N + 64.0) * (DBL_EPSILON / 2),
-            2.0 * kShort * b + (2.0 * N + 16.0) * DBL_MIN};
+    return {steps / (1.0 - steps) * 1.01, (3.0 * N + 64.0) * (DBL_EPSILON / 2), (2.0 * N + 16.0) * DBL_MIN};
   }
 };
 
@@ -103,12 +103,7 @@ class QueryScan {
     margin_ = Margin::of(q.count, lists_.most, lists_.lengths[X_.count - 1], b_);
     cursor_count_ = rest_count_ = 0;
     double rest_square = 0.0;
-    for (Index j = 0; j < q.count; ++j) {
-      if (b_ == 0.0) {
-        // Zero, and nothing has to be known of it; or too short for the bounds.
-        if (q.values[j] != 0.0) margin_.in_cosine = kInfinity;
-        continue;
-      }
+    for (Index j = 0; b_ > 0.0 && j < q.count; ++j) {
       const float value = static_cast<float>(q.values[j] / b_);
       const std::int32_t column = q.columns[j], rest = lists_.rest_of[column];
       if (rest >= 0) {

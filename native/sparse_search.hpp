@@ -33,7 +33,7 @@ struct SparseRows {
 
 // The training rows in rising order of length ("places"), divided by their lengths.
 struct InvertedLists {
-  const double* lengths;        // of the row at each place; 0 for rows that are left out as too short
+  const double* lengths;        // of the row at each place; 0 if shorter than kShort
   const Index* order;           // the number of the row at each place
   SparseRows<float> lists;      // for each column the places that hold it, columns of the rest left out
   const std::int32_t* rest_of;  // for each column its number in the rest, or -1
