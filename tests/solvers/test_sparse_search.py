@@ -112,9 +112,9 @@ def test_more_rows_than_one_block_of_sums_holds():
 
 
 def test_rows_whose_squares_overflow_are_measured():
-    # |q|^2 + |x|^2 overflows, |x - q|^2 = 0.9 |q|^2 does not, and the empty row is at |q|^2.
-    X = sp.csr_array(1.2e154 * np.array([[0.0, 0.0], [0.55, np.sqrt(1 - 0.55**2)]]))
-    found = assert_nearest(X, sp.csr_array(np.array([[1.2e154, 0.0]])), 1)
+    # |x|^2 + |q|^2 of the second row overflows, 2 |x| |q| does not, and |x - q|^2 is half that of the first.
+    X = sp.csr_array(1e154 * np.array([[-0.6, 0.0], [1.3 * 0.9, 1.3 * np.sqrt(1 - 0.9**2)]]))
+    found = assert_nearest(X, sp.csr_array(np.array([[0.6e154, 0.0]])), 1)
     assert found.rows.tolist() == [[1]]
 
 
