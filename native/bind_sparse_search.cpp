@@ -15,6 +15,8 @@ using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Columns = Array<std::int32_t>;
 using OutRows = nb::ndarray<Index, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
+using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
 using Answer = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
 template <class A>
@@ -148,6 +150,25 @@ void lengths(const Indices& starts, const Array<T>& values, OutVector out) {
   }
 }
 
+template <class T>
+void fill(const Indices& starts, const Columns& columns, const Array<T>& values, const Vector& lengths,
+          const Indices& order, Out<Index> cursors, Out<std::int32_t> list_places, Out<float> list_values,
+          const Columns& rest_of, Out<Index> rest_starts, Out<std::int32_t> rest_columns,
+          Out<float> rest_values, Out<float> rest_lengths) {
+  const SparseRows<T> rows = sparse_rows(starts, columns, values);
+  expect(size(lengths) == rows.count && size(order) == rows.count && size(rest_lengths) == rows.count &&
+             size(rest_starts) == rows.count + 1,
+         "lengths, order and rest must have one entry a row");
+  expect(size(cursors) == size(rest_of) + 1, "cursors and rest_of must be those of the columns");
+  expect(size(list_places) == size(list_values) && size(rest_columns) == size(rest_values) &&
+             size(list_places) + size(rest_columns) == rows.starts[rows.count] - rows.starts[0],
+         "lists and rest must have room for every entry");
+  nb::gil_scoped_release release;
+  fill_lists(rows, {lengths.data(), order.data(), cursors.data(), list_places.data(), list_values.data(),
+                    rest_of.data(), rest_starts.data(), rest_columns.data(), rest_values.data(),
+                    rest_lengths.data()});
+}
+
 }  // namespace
 
 void bind_sparse_search(nb::module_& m) {
@@ -161,6 +182,12 @@ void bind_sparse_search(nb::module_& m) {
           nb::arg("radius"), nb::arg("seconds_left"), nb::arg("flag").noconvert());
     m.def("sparse_lengths", &lengths<T>, nb::arg("starts").noconvert(), nb::arg("values").noconvert(),
           nb::arg("out").noconvert());
+    m.def("sparse_fill", &fill<T>, nb::arg("starts").noconvert(), nb::arg("columns").noconvert(),
+          nb::arg("values").noconvert(), nb::arg("lengths").noconvert(), nb::arg("order").noconvert(),
+          nb::arg("cursors").noconvert(), nb::arg("list_places").noconvert(),
+          nb::arg("list_values").noconvert(), nb::arg("rest_of").noconvert(),
+          nb::arg("rest_starts").noconvert(), nb::arg("rest_columns").noconvert(),
+          nb::arg("rest_values").noconvert(), nb::arg("rest_lengths").noconvert());
   };
   bind(double());
   bind(float());

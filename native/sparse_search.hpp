@@ -6,7 +6,7 @@
 // that nearly every row holds have the longest lists and, in text, the least weight. They are set aside as
 // the "rest": Cauchy-Schwarz bounds what they add by |u_rest| |v_rest|, and only for rows that this bound
 // does not rule out are they added up, row by row. What then still may be among the nearest is measured by
-// exact_distance. Lists and sums are float; sparse_search.cpp says what that can cost.
+// exact_distance. Lists and sums are float; sparse_scan.hpp says what that can cost.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct SparseRows {
 
 // The training rows in rising order of length ("places"), divided by their lengths.
 struct InvertedLists {
-  const double* lengths;        // of the row at each place; 0 for rows that are left out as too short
+  const double* lengths;        // of the row at each place; 0 if shorter than kShort
   const Index* order;           // the number of the row at each place
   SparseRows<float> lists;      // for each column the places that hold it, columns of the rest left out
   const std::int32_t* rest_of;  // for each column its number in the rest, or -1
@@ -54,6 +54,23 @@ struct Found {
 // The length of a row, accurate to (count / 2 + 4) ulps whatever its scale, down to kShort; 0 below.
 template <class T>
 double length(const SparseRow<T>& row);
+
+// Fills lists and rest, whose arrays are as long as they will be and whose lists.starts are known. `cursors`
+// is a copy of lists.starts.
+struct EmptyLists {
+  const double* lengths;
+  const Index* order;
+  Index* cursors;
+  std::int32_t* list_places;
+  float* list_values;
+  const std::int32_t* rest_of;
+  Index* rest_starts;
+  std::int32_t* rest_columns;
+  float* rest_values;
+  float* rest_lengths;
+};
+template <class T>
+void fill_lists(const SparseRows<T>& X, const EmptyLists& to);
 
 // The k nearest rows of each query, the nearest first. False if stopped before the end; `computed` counts
 // exact distances.

@@ -111,6 +111,13 @@ def test_more_rows_than_one_block_of_sums_holds():
     np.testing.assert_array_equal(near.rows, np.nonzero(squares[:3] <= 2.0)[1])
 
 
+def test_rows_whose_squares_overflow_are_measured():
+    # |x|^2 + |q|^2 of the second row overflows, 2 |x| |q| does not, and |x - q|^2 is half that of the first.
+    X = sp.csr_array(1e154 * np.array([[-0.6, 0.0], [1.3 * 0.9, 1.3 * np.sqrt(1 - 0.9**2)]]))
+    found = assert_nearest(X, sp.csr_array(np.array([[0.6e154, 0.0]])), 1)
+    assert found.rows.tolist() == [[1]]
+
+
 def test_empty_rows_and_empty_queries():
     X = sp.csr_array(np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 0.0], [0.0, 1.0]]))
     found = assert_nearest(X, sp.csr_array((1, 2)), 4)
@@ -198,16 +205,15 @@ def test_the_loops_themselves_stop():
     X = documents(50, 40)
     search = SparseSearch(X, SQUARES)
     distances, rows = np.empty((50, 3)), np.empty((50, 3), dtype=np.int64)
-    flag = np.zeros(1, dtype=np.int32)
-    finished, computed = core.sparse_nearest(
-        *search.rows, search.lists, search.rows, False, distances, rows, seconds_left=0.0, flag=flag
-    )
+    limits = {"seconds_left": 0.0, "flag": np.zeros(1, dtype=np.int32)}
+    asked = (*search.rows, search.lists, search.rows, False)
+    before = core.limit_threads(1)  # with two, the one that does not look at the clock may do it all
+    finished, computed = core.sparse_nearest(*asked, distances, rows, **limits)
     assert not finished
     assert computed == 0
-    finished, *_ = core.sparse_within(
-        *search.rows, search.lists, search.rows, False, 1.0, seconds_left=0.0, flag=flag
-    )
+    finished, *_ = core.sparse_within(*asked, 1.0, **limits)
     assert not finished
+    core.limit_threads(before)
 
 
 def test_other_measures_are_refused():
