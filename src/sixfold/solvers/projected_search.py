@@ -8,8 +8,8 @@ With a centre c, a power of two s and z = s (x - c), two ways to bound distances
 The first holds for any orthonormal V; leading principal directions make it tight where columns are
 correlated, as pixels are. It is taken with 30 directions, then with 126 for the rows that are left. The
 second costs a product of all columns and rules out all but a few rows whatever the data. The distances of
-rows that are left are computed in full. The margins that make bounds of rounded numbers, and their proof, are in
-native/lower_bounds.hpp.
+rows that are left are computed in full. The margins that make bounds of rounded numbers, and their proof, are
+in native/lower_bounds.hpp.
 """
 
 from __future__ import annotations
