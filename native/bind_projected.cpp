@@ -38,7 +38,7 @@ Frame frame_of(const Rows<T>& X, const Vector& centre, double scale) {
 }
 
 Directions directions_of(const FloatMatrix& V, Index columns, double skew, double quiet) {
-  expect(has_shape(V, {columns, kDirections}), "there must be one direction a column, one row a column of X");
+  expect(has_shape(V, {columns, kFineWidth}), "there must be one direction a column, one row a column of X");
   expect(skew >= 0.0 && skew <= 0x1p-10 && quiet > 0.0, "the directions must be orthonormal");
   return {V.data(), skew, quiet};
 }

@@ -47,14 +47,14 @@ double centre_row(const T* __restrict x, const Frame& frame, float* __restrict z
 // out[r][j] = sum_k z[r][k] V[k][j] for kTogether rows and all directions, runs of columns added up apart.
 [[gnu::noinline]] void project(const float* __restrict z, Index stride, Index columns,
                                const float* __restrict V, float* __restrict out) {
-  for (Index first = 0; first < kDirections; first += kAcross * kFloatLanes) {
+  for (Index first = 0; first < kFineWidth; first += kAcross * kFloatLanes) {
     for (Index from = 0; from < columns; from += kRun) {
       const Index to = std::min(columns, from + kRun);
       FloatLanes sum[kTogether][kAcross] = {};
       for (Index k = from; k < to; ++k) {
         FloatLanes v[kAcross];
 #pragma GCC unroll 4
-        for (Index c = 0; c < kAcross; ++c) v[c] = load_floats(V + k * kDirections + first + c * kFloatLanes);
+        for (Index c = 0; c < kAcross; ++c) v[c] = load_floats(V + k * kFineWidth + first + c * kFloatLanes);
 #pragma GCC unroll 6
         for (Index r = 0; r < kTogether; ++r) {
           const float value = z[r * stride + k];
@@ -66,7 +66,7 @@ double centre_row(const T* __restrict x, const Frame& frame, float* __restrict z
       for (Index r = 0; r < kTogether; ++r) {
 #pragma GCC unroll 4
         for (Index c = 0; c < kAcross; ++c) {
-          float* to_add = out + r * kDirections + first + c * kFloatLanes;
+          float* to_add = out + r * kFineWidth + first + c * kFloatLanes;
           store_floats(to_add, from == 0 ? sum[r][c] : load_floats(to_add) + sum[r][c]);
         }
       }
@@ -137,7 +137,7 @@ void projected_features(const T* X, Index rows, const Frame& frame, const Direct
   const Index d = frame.columns, panels = (rows + kPanelRows - 1) / kPanelRows;
 #pragma omp parallel num_threads(static_cast<int>(std::clamp<Index>(panels, 1, threads())))
   {
-    std::vector<float> z(static_cast<std::size_t>(kTogether * d)), projected(kTogether * kDirections);
+    std::vector<float> z(static_cast<std::size_t>(kTogether * d)), projected(kTogether * kFineWidth);
     std::vector<float> coarse(kPanelRows * kCoarseWidth);
 #pragma omp for schedule(dynamic, 4)
     for (Index panel = 0; panel < panels; ++panel) {
@@ -150,7 +150,7 @@ void projected_features(const T* X, Index rows, const Frame& frame, const Direct
         project(z.data(), d, d, directions.values, projected.data());
         for (Index r = 0; r < count; ++r) {
           const Index i = start + r;
-          const float* values = projected.data() + r * kDirections;
+          const float* values = projected.data() + r * kFineWidth;
           float* near = queries ? out.coarse + i * kCoarseWidth : coarse.data() + (i - first) * kCoarseWidth;
           std::copy_n(values, kCoarseDirections, near);
           const Weight rough = add_residual(near, kCoarseDirections, length2[r], d, directions);
@@ -159,7 +159,6 @@ void projected_features(const T* X, Index rows, const Frame& frame, const Direct
           std::copy_n(values, kDirections, fine);
           const Weight precise = add_residual(fine, kDirections, length2[r], d, directions);
           fine[kDirections + 1] = end_of(precise, kFineWidth, queries, out.fine_base, i);
-          std::fill(fine + kDirections + 2, fine + kFineWidth, 0.0f);
         }
       }
       if (!queries)

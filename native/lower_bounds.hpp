@@ -41,10 +41,9 @@
 
 namespace sixfold {
 
-inline constexpr Index kDirections = 64;  // of the fine bound; the coarse one has the first half of them
-inline constexpr Index kCoarseDirections = 32;
-inline constexpr Index kCoarseWidth = kCoarseDirections + 2;
-inline constexpr Index kFineWidth = 80;  // 64 directions, the residual, h, and zeros up to whole registers
+// Features of the two levels: leading directions, then the residual and h.
+inline constexpr Index kCoarseWidth = 32, kFineWidth = 128;
+inline constexpr Index kCoarseDirections = kCoarseWidth - 2, kDirections = kFineWidth - 2;
 
 inline constexpr double kSpread = 1.0 / 1024;  // a of (1): 0.1% of the distance pays for most rounding
 
@@ -56,7 +55,7 @@ struct Frame {
 };
 
 struct Directions {
-  const float* values;  // [column][kDirections], V
+  const float* values;  // [column][kFineWidth], V and two columns that are not used
   double skew;          // at least |V'V - I|
   double quiet;         // t
 };

@@ -19,7 +19,8 @@ namespace {
 constexpr Index kBlockBytes =
     1 << 18;  // features of a block of rows: a quarter of a usual second-level cache
 constexpr Index kMostBlockRows = 1024;
-constexpr Index kSampledPanels = 32;  // one panel in so many is in the sample
+constexpr Index kSampledPanels = 4;  // one panel in so many is in the sample
+constexpr Index kTried = 4;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Index panels_of(Index rows) { return (rows + kPanelRows - 1) / kPanelRows; }
@@ -123,32 +124,36 @@ class Sweep {
     }
   }
 
-  // worst[query]: the farthest of k rows, those of every kSampledPanels-th panel with the least bounds.
+  // worst[query]: the k-th nearest of the rows with the least coarse bounds in every kSampledPanels-th panel.
   void sample_worst(Index strip, Index k, double* worst) {
-    const Index panels = panels_of(tables_.rows);
-    std::vector<Near> room(static_cast<std::size_t>(kStripQueries * k));
+    // Projected bounds are loose enough for the nearest rows not to have the least: some more are tried.
+    const Index tried = tables_.fine == nullptr ? k : kTried * k;
+    std::vector<Near> room(static_cast<std::size_t>(kStripQueries * tried));
     std::vector<Nearest> best;
-    for (Index j = 0; j < kStripQueries; ++j) best.emplace_back(room.data() + j * k, k);
+    for (Index j = 0; j < kStripQueries; ++j) best.emplace_back(room.data() + j * tried, tried);
     float sums[kStripQueries * kPanelRows], least[kStripQueries];
     std::uint32_t passed[kStripQueries];
     std::fill_n(least, kStripQueries, -FLT_MAX);
-    for (Index panel = 0; panel < panels; panel += kSampledPanels) {
+    for (Index panel = 0; panel < panels_of(tables_.rows); panel += kSampledPanels) {
       tile_products<true>(panel_at(panel), strip_at(strip), tables_.coarse_width, least, passed, sums);
       for (Index j = 0; j < kStripQueries; ++j) {
+        Nearest& of_query = best[static_cast<std::size_t>(j)];
         for (std::uint32_t bits = passed[j] & there(panel); bits != 0; bits &= bits - 1) {
           const Index i = std::countr_zero(bits);
-          best[static_cast<std::size_t>(j)].offer(-double{sums[j * kPanelRows + i]}, panel * kPanelRows + i);
+          of_query.offer(-double{sums[j * kPanelRows + i]}, panel * kPanelRows + i);
         }
-        if (best[static_cast<std::size_t>(j)].size() == k)
-          least[j] = static_cast<float>(-best[static_cast<std::size_t>(j)].worst());
+        if (of_query.size() == tried) least[j] = static_cast<float>(-of_query.worst());
       }
     }
+    std::vector<double> distances(static_cast<std::size_t>(tried));
     for (Index j = 0; j < kStripQueries && strip * kStripQueries + j < count_; ++j) {
-      if (best[static_cast<std::size_t>(j)].size() < k) continue;
-      const Index query = strip * kStripQueries + j;
-      worst[query] = 0.0;
-      for (Index i = 0; i < k; ++i)
-        worst[query] = std::max(worst[query], distance(query, room[static_cast<std::size_t>(j * k + i)].row));
+      const Index query = strip * kStripQueries + j, size = best[static_cast<std::size_t>(j)].size();
+      if (size < k) continue;
+      for (Index i = 0; i < size; ++i)
+        distances[static_cast<std::size_t>(i)] =
+            distance(query, room[static_cast<std::size_t>(j * tried + i)].row);
+      std::nth_element(distances.begin(), distances.begin() + k - 1, distances.begin() + size);
+      worst[query] = distances[static_cast<std::size_t>(k - 1)];
     }
   }
 

@@ -5,10 +5,11 @@ With a centre c, a power of two s and z = s (x - c), two ways to bound distances
     projected bounds   |z - w|^2 >= |V'z - V'w|^2 + (|z - VV'z| - |w - VV'w|)^2,  V'V = I
     fused products     |z - w|^2  = |z|^2 - 2 z.w + |w|^2, in single precision
 
-The first holds for any orthonormal V; leading principal directions make it tight where columns are correlated,
-as pixels are. It is taken with 32 directions, then with 64 for the rows that are left. The second costs a product
-of all columns and rules out all but a few rows whatever the data. The distances of rows that are left are computed
-in full. The margins that make bounds of rounded numbers, and their proof, are in native/lower_bounds.hpp.
+The first holds for any orthonormal V; leading principal directions make it tight where columns are
+correlated, as pixels are. It is taken with 30 directions, then with 126 for the rows that are left. The
+second costs a product of all columns and rules out all but a few rows whatever the data. The distances of
+rows that are left are computed in full. The margins that make bounds of rounded numbers, and their proof, are
+in native/lower_bounds.hpp.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
+from scipy.linalg.blas import sgemm
 
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.geometry.measure import Measure
+from sixfold.solvers.base import single_threaded_blas
 from sixfold.solvers.neighbour_search import Neighbours, Surroundings, portions, proceed
 
 Array = NDArray[Any]
@@ -100,8 +104,10 @@ class _BoundedSearch:
     def within(self, queries: Array, radius: float, budget: Budget) -> Surroundings:
         """Return the rows of each query whose distance is at most the radius."""
         queries = self._as_rows(queries)
-        counts, distances, rows, computed = [np.zeros(1, dtype=np.int64)], [np.empty(0)], [], 0
-        rows.append(np.empty(0, dtype=np.int64))
+        counts: list[Array] = [np.zeros(1, dtype=np.int64)]
+        distances: list[Array] = [np.empty(0)]
+        rows: list[Array] = [np.empty(0, dtype=np.int64)]
+        computed = 0
         for portion in portions(len(queries), self._portion(1), budget):
             finished, *found, passed = core.within_by_bounds(
                 *self._tables(queries[portion]), radius, budget.seconds_left, budget.flag
@@ -119,7 +125,7 @@ class _BoundedSearch:
         return np.ascontiguousarray(queries, dtype=dtype)
 
     def _portion(self, k: int) -> int:
-        """Queries to answer at once: heaps of k for each thread, and features with their packed copy."""
+        """Return how many queries to answer at once: heaps of k a thread, features and their packed copy."""
         width = self.coarse.shape[1] * 2 + FINE_WIDTH
         return max(1, WORKSPACE // (16 * (k + 2) * core.threads() + 4 * width))
 
@@ -225,20 +231,26 @@ def _directions(sample: Array, frame: _Frame) -> tuple[Array, float, float]:
     Subspace iteration on a sample (Halko, Martinsson and Tropp 2011, algorithm 4.4): any V is right, and two
     rounds rule out as many rows as exact directions do.
     """
-    Z = ((sample - frame.centre) * frame.scale).astype(np.float32)
-    basis = np.random.default_rng(0).standard_normal((Z.shape[1], DIRECTIONS + 8), dtype=np.float32)
-    for _ in range(2):
-        basis = np.linalg.qr(Z.T @ (Z @ basis))[0]
-    scores = Z @ basis
-    _, turn = np.linalg.eigh((scores.T @ scores).astype(np.float64))
-    exact = np.linalg.qr(basis.astype(np.float64) @ turn[:, ::-1][:, :DIRECTIONS])[0].astype(np.float32)
-    V = np.zeros((Z.shape[1], DIRECTIONS), dtype=np.float32)  # with fewer columns, directions of zeros
+    Z = ((sample - frame.centre) * frame.scale).astype(np.float32).T  # a column a row of the sample
+    columns = len(Z)
+    basis = np.random.default_rng(0).standard_normal((DIRECTIONS + 8, columns), dtype=np.float32).T
+    with single_threaded_blas(columns):
+        for _ in range(2):
+            basis = _orthonormal(sgemm(1.0, Z, sgemm(1.0, Z, basis, trans_a=True)))
+        scores = sgemm(1.0, Z, basis, trans_a=True)
+        turn = linalg.eigh(sgemm(1.0, scores, scores, trans_a=True), check_finite=False)[1][:, ::-1]
+        exact = _orthonormal(basis.astype(np.float64) @ turn[:, :DIRECTIONS]).astype(np.float32)
+    V = np.zeros((columns, FINE_WIDTH), dtype=np.float32)  # with fewer columns, directions of zeros
     V[:, : exact.shape[1]] = exact
     exact = exact.astype(np.float64)
     skew = float(np.linalg.norm(exact.T @ exact - np.eye(exact.shape[1])))
-    skew = skew * (1.0 + 1e-6) + 1e-14 * Z.shape[1]  # products of columns of length 1 are right to d u
-    length = math.sqrt(float(np.mean(np.einsum("ij,ij->i", Z, Z, dtype=np.float64))))
+    skew = skew * (1.0 + 1e-6) + 1e-14 * columns  # products of columns of length 1 are right to d u
+    length = math.sqrt(float(np.mean(np.einsum("ij,ij->j", Z, Z))))
     return V, skew, max(length / 16.0, 2.0**-50)
+
+
+def _orthonormal(columns: Array) -> Array:
+    return linalg.qr(columns, mode="economic", overwrite_a=True, check_finite=False)[0]
 
 
 def _aligned(shape: tuple[int, ...]) -> Array:
