@@ -52,7 +52,7 @@ def test_no_neighbours_are_refused(learner):
 @pytest.mark.parametrize("value", [np.nan, -1.0, None, "far"])
 def test_what_is_no_distance_is_refused_with_the_pair(learner, value):
     model = learner.make(metric=far_from_row_two(value)).fit(X, Y)
-    with refuses(f"returned {value!r} for query 0 and training row 2, counted from 0. A distance is"):
+    with refuses(f"returned {value!r} for the query [0.1257"):
         model.predict(X)
 
 

@@ -233,8 +233,8 @@ class StoredRows:
     def asked(self, queries: Any) -> Any:
         """Return queries as the search reads them."""
         distance, kept = self.distance, self._kept
-        if isinstance(distance, Precomputed) and kept is not None:
-            return queries[:, kept]
+        if isinstance(distance, Precomputed):
+            return queries if kept is None else queries[:, kept]
         return distance.embed(_like(self.rows, queries), query=True)
 
     def nearest(self, queries: Any, k: int, budget: Budget, count: bool = True) -> Neighbours:

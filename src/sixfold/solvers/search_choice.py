@@ -17,14 +17,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sixfold.errors import InputError
-from sixfold.geometry.distances import Distance, Named
+from sixfold.geometry.distances import Distance
 from sixfold.geometry.measure import Measure
 from sixfold.solvers.kd_tree import KdTree
 from sixfold.solvers.neighbour_search import Search
 from sixfold.solvers.pairwise_search import PairwiseSearch
 from sixfold.solvers.projected_search import ProductSearch, dense_search
 from sixfold.solvers.scan_search import ByteSearch, ScanSearch
+from sixfold.solvers.sparse_scan import SparseScan
 from sixfold.solvers.sparse_search import SparseSearch
 
 Array = NDArray[Any]
@@ -51,19 +51,9 @@ def make_search(X: Any, distance: Distance, algorithm: str, leaf_size: int) -> S
         return PairwiseSearch(X, distance)
     rows = distance.embed(X)
     if sp.issparse(rows):
-        return _sparse_search(rows, distance.measure)
+        kind = SparseSearch if distance.measure.family == "squares" else SparseScan
+        return kind(rows, distance.measure)
     return _dense_search(np.ascontiguousarray(rows), distance.measure, algorithm, leaf_size)
-
-
-def _sparse_search(rows: Any, measure: Measure) -> Search:
-    if measure.family == "squares":
-        return SparseSearch(rows, measure)
-    if measure.family == "absolute":
-        return PairwiseSearch(rows, Named("manhattan"))
-    raise InputError(
-        "X is sparse, which this metric does not take. Pass X.toarray(), or use one of euclidean, "
-        "sqeuclidean, manhattan and cosine."
-    )
 
 
 def _dense_search(rows: Array, measure: Measure, algorithm: str, leaf_size: int) -> Search:
