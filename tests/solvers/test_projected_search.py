@@ -173,6 +173,13 @@ def test_sampled_thresholds_and_many_blocks(search):
 
 
 @both_searches
+def test_a_row_finds_itself_and_its_copies(search):
+    """The threshold is zero from the start, so that nothing but the margins keeps the rows."""
+    X = np.concatenate([random(22).normal(size=(2500, 100))] * 2)
+    check(search, X, X[::97] * 1.0, 2)
+
+
+@both_searches
 @pytest.mark.parametrize("queries", [1, 2, 40])
 def test_threads_do_not_change_the_answer(search, queries):
     X = clouds(2500, 70, seed=10)

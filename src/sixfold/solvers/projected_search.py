@@ -46,11 +46,11 @@ def dense_search(X: Array, measure: Measure) -> ProjectedSearch | ProductSearch:
     measure : Measure
         Of the family "squares".
     """
-    rows, columns = X.shape
-    if columns > DIRECTIONS and rows >= SAMPLE:
-        projected = ProjectedSearch(X, measure)
-        if projected.pays():
-            return projected
+    if X.shape[1] > 2 * COARSE_WIDTH and len(X) >= SAMPLE:
+        # The nearest rows of a sample are farther than those of all rows: fewer are ruled out than will be.
+        pilot = ProjectedSearch(np.ascontiguousarray(_sample(X, 4 * SAMPLE)), measure)
+        if pilot.pays():
+            return ProjectedSearch(X, measure, pilot.projection)
     return ProductSearch(X, measure)
 
 
@@ -59,6 +59,14 @@ class _Frame(NamedTuple):
 
     centre: Array
     scale: float
+
+
+class Projection(NamedTuple):
+    """Orthonormal directions as floats, a bound on |V'V - I|, and the residual up to which it is noise."""
+
+    directions: Array
+    skew: float
+    quiet: float
 
 
 class _Features(NamedTuple):
@@ -76,7 +84,7 @@ class _BoundedSearch:
     def __init__(self, X: Array, measure: Measure) -> None:
         self.X = X
         self.measure = measure
-        self.frame = _frame(_sample(X))
+        self.frame = _frame(_sample(X, SAMPLE))
         self.coarse: Array
         self.fine: Array | None = None
 
@@ -143,16 +151,18 @@ class ProjectedSearch(_BoundedSearch):
         C-contiguous, of float64, float32 or uint8; kept, not copied.
     measure : Measure
         Of the family "squares".
+    projection : Projection or None
+        What to project on; None for the leading principal directions. Any is right.
     """
 
     name: ClassVar[str] = "projected bounds"
 
-    def __init__(self, X: Array, measure: Measure) -> None:
+    def __init__(self, X: Array, measure: Measure, projection: Projection | None = None) -> None:
         super().__init__(X, measure)
-        self.directions, self.skew, self.quiet = _directions(_sample(X), self.frame)
+        self.projection = projection or _principal(_sample(X, SAMPLE), self.frame)
         self.coarse = _aligned((-(-len(X) // PANEL), COARSE_WIDTH, PANEL))
         self.fine = _aligned((len(X), FINE_WIDTH))
-        core.project_rows(X, *self.frame, self.directions, self.skew, self.quiet, self.coarse, self.fine)
+        core.project_rows(X, *self.frame, *self.projection, self.coarse, self.fine)
 
     def _features(self, queries: Array) -> _Features:
         count = len(queries)
@@ -162,7 +172,7 @@ class ProjectedSearch(_BoundedSearch):
             np.empty((count, FINE_WIDTH), dtype=np.float32),
             np.empty(count),
         )
-        core.project_queries(queries, *self.frame, self.directions, self.skew, self.quiet, *features)
+        core.project_queries(queries, *self.frame, *self.projection, *features)
         return features
 
     def pays(self) -> bool:
@@ -211,8 +221,8 @@ def _require(finished: bool, budget: Budget) -> None:
         raise KeyboardInterrupt  # a handler of someone else's ended the loop
 
 
-def _sample(X: Array) -> Array:
-    return X[:: -(-len(X) // SAMPLE)]
+def _sample(X: Array, most: int) -> Array:
+    return X[:: -(-len(X) // most)]
 
 
 def _frame(sample: Array) -> _Frame:
@@ -225,8 +235,8 @@ def _frame(sample: Array) -> _Frame:
     return _Frame(centre, 2.0 ** -min(max(exponent, -1000), 1000))
 
 
-def _directions(sample: Array, frame: _Frame) -> tuple[Array, float, float]:
-    """Return leading principal directions as floats, a bound on |V'V - I|, and the residual that is noise.
+def _principal(sample: Array, frame: _Frame) -> Projection:
+    """Return the leading principal directions.
 
     Subspace iteration on a sample (Halko, Martinsson and Tropp 2011, algorithm 4.4): any V is right, and two
     rounds rule out as many rows as exact directions do.
@@ -246,7 +256,7 @@ def _directions(sample: Array, frame: _Frame) -> tuple[Array, float, float]:
     skew = float(np.linalg.norm(exact.T @ exact - np.eye(exact.shape[1])))
     skew = skew * (1.0 + 1e-6) + 1e-14 * columns  # products of columns of length 1 are right to d u
     length = math.sqrt(float(np.mean(np.einsum("ij,ij->j", Z, Z))))
-    return V, skew, max(length / 16.0, 2.0**-50)
+    return Projection(V, skew, max(length / 16.0, 2.0**-50))
 
 
 def _orthonormal(columns: Array) -> Array:
