@@ -13,7 +13,7 @@ is faster.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.geometry.measure import Measure
-from sixfold.solvers.neighbour_search import Neighbours, Surroundings, portions, proceed
+from sixfold.solvers.neighbour_search import Neighbours, Surroundings, answer, proceed, surround
 
 Array = NDArray[Any]
 
@@ -66,7 +66,8 @@ class KdTree:
         self.points = np.empty(nodes, dtype=np.uint8)
         self.numbers = np.empty(rows, dtype=np.int64)
         if not core.build_kd_tree(X, *self._arrays, budget.seconds_left, budget.flag):
-            _end(budget)
+            proceed(budget)
+            raise KeyboardInterrupt  # a handler of someone else's ended the loop
 
     @property
     def _arrays(self) -> tuple[Array, Array, Array, Array]:
@@ -74,47 +75,25 @@ class KdTree:
 
     def nearest(self, queries: Array, k: int, budget: Budget) -> Neighbours:
         """Return the k nearest rows of each query; 1 <= k <= rows."""
-        distances = np.empty((len(queries), k))
-        rows = np.empty((len(queries), k), dtype=np.int64)
-        computed = 0
-        for part in portions(len(queries), PORTION, budget):
-            part_computed = core.kd_nearest(
-                *self._arrays,
-                np.ascontiguousarray(queries[part], dtype=np.float64),
-                distances[part],
-                rows[part],
-                *self.measure,
-                budget.seconds_left,
-                budget.flag,
-            )
-            if part_computed < 0:
-                _end(budget)
-            computed += part_computed
-        return Neighbours(distances, rows, computed)
+
+        def ask(part: slice, distances: Array, rows: Array) -> int:
+            return core.kd_nearest(*self._asked(queries[part]), distances, rows, *self._limits(budget))
+
+        return answer(len(queries), k, PORTION, budget, ask)
 
     def within(self, queries: Array, radius: float, budget: Budget) -> Surroundings:
         """Return the rows of each query whose distance is at most the radius."""
-        ends, distances, rows = [np.zeros(1, dtype=np.int64)], [np.empty(0)], [np.empty(0, dtype=np.int64)]
-        computed = 0
-        for part in portions(len(queries), PORTION, budget):
-            found = core.kd_within(
-                *self._arrays,
-                np.ascontiguousarray(queries[part], dtype=np.float64),
-                radius,
-                *self.measure,
-                budget.seconds_left,
-                budget.flag,
+
+        def ask(part: slice) -> tuple[int, Array, Array, Array]:
+            computed, ends, *found = core.kd_within(
+                *self._asked(queries[part]), radius, *self._limits(budget)
             )
-            if found[0] < 0:
-                _end(budget)
-            computed += found[0]
-            ends.append(ends[-1][-1] + found[1][1:])
-            distances.append(found[2])
-            rows.append(found[3])
-        return Surroundings(np.concatenate(ends), np.concatenate(distances), np.concatenate(rows), computed)
+            return computed, np.diff(ends), *found
 
+        return surround(len(queries), PORTION, budget, ask)
 
-def _end(budget: Budget) -> NoReturn:
-    """Raise what made a native loop stop: a limit of the budget, or Ctrl-C under someone else's handler."""
-    proceed(budget)
-    raise KeyboardInterrupt
+    def _asked(self, queries: Array) -> tuple[Any, ...]:
+        return *self._arrays, np.ascontiguousarray(queries, dtype=np.float64)
+
+    def _limits(self, budget: Budget) -> tuple[Any, ...]:
+        return *self.measure, budget.seconds_left, budget.flag

@@ -10,7 +10,7 @@ by a bound on the way, the answer is the one that computing every distance would
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -98,10 +98,41 @@ def portions(queries: int, largest: int, budget: Budget) -> Iterator[slice]:
         proceed(budget)
 
 
-def join(parts: list[Neighbours]) -> Neighbours:
-    """Return the answers of several portions as one."""
-    return Neighbours(
-        np.concatenate([part.distances for part in parts]),
-        np.concatenate([part.rows for part in parts]),
-        sum(part.computed for part in parts),
+def answer(
+    queries: int, k: int, largest: int, budget: Budget, ask: Callable[[slice, Array, Array], int]
+) -> Neighbours:
+    """Return the k nearest rows of that many queries.
+
+    ``ask(part, distances, rows)`` fills in the answers of a portion and returns how many distances it has
+    computed; less than 0 if it was stopped.
+    """
+    distances, rows = np.empty((queries, k)), np.empty((queries, k), dtype=np.int64)
+    computed = 0
+    for part in portions(queries, largest, budget):
+        computed += _finished(ask(part, distances[part], rows[part]), budget)
+    return Neighbours(distances, rows, computed)
+
+
+def surround(
+    queries: int, largest: int, budget: Budget, ask: Callable[[slice], tuple[int, Array, Array, Array]]
+) -> Surroundings:
+    """Return the rows around that many queries.
+
+    ``ask(part)`` returns how many distances it has computed, less than 0 if it was stopped, and for each
+    query of a portion the number of its rows, then all their distances and numbers.
+    """
+    found = [(0, np.zeros(1, dtype=np.int64), np.empty(0), np.empty(0, dtype=np.int64))]
+    for part in portions(queries, largest, budget):
+        found.append(ask(part))
+        _finished(found[-1][0], budget)
+    computed, counts, distances, rows = zip(*found, strict=True)
+    return Surroundings(
+        np.cumsum(np.concatenate(counts)), np.concatenate(distances), np.concatenate(rows), sum(computed)
     )
+
+
+def _finished(computed: int, budget: Budget) -> int:
+    if computed < 0:
+        proceed(budget)
+        raise KeyboardInterrupt  # a handler of someone else's ended the loop
+    return computed

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.geometry.distances import Distance
-from sixfold.solvers.neighbour_search import Neighbours, Surroundings, join, portions
+from sixfold.solvers.neighbour_search import Neighbours, Surroundings, answer, surround
 
 Array = NDArray[Any]
 
@@ -39,25 +39,24 @@ class PairwiseSearch:
 
     def nearest(self, queries: Any, k: int, budget: Budget) -> Neighbours:
         """Return the k nearest rows of each query."""
-        parts = [Neighbours(np.empty((0, k)), np.empty((0, k), dtype=np.int64), 0)]
-        for part in portions(queries.shape[0], self._at_once(), budget):
-            distances = self.distance.between(queries[part], self.X)
-            rows = np.array([_first(row, k) for row in distances], dtype=np.int64)
-            parts.append(Neighbours(np.take_along_axis(distances, rows, axis=1), rows, distances.size))
-        return join(parts)
+
+        def ask(part: slice, distances: Array, rows: Array) -> int:
+            found = self.distance.between(queries[part], self.X)
+            rows[:] = [_first(row, k) for row in found]
+            distances[:] = np.take_along_axis(found, rows, axis=1)
+            return found.size
+
+        return answer(queries.shape[0], k, self._at_once(), budget, ask)
 
     def within(self, queries: Any, radius: float, budget: Budget) -> Surroundings:
         """Return the rows of each query whose distance is at most the radius."""
-        n, counts = self.X.shape[0], [np.zeros(1, dtype=np.int64)]
-        distances, rows = [np.empty(0)], [np.empty(0, dtype=np.int64)]
-        for part in portions(queries.shape[0], self._at_once(), budget):
+
+        def ask(part: slice) -> tuple[int, Array, Array, Array]:
             found = self.distance.between(queries[part], self.X)
             near = found <= radius
-            counts.append(near.sum(axis=1))
-            distances.append(found[near])
-            rows.append(np.nonzero(near)[1])
-        ends = np.cumsum(np.concatenate(counts))
-        return Surroundings(ends, np.concatenate(distances), np.concatenate(rows), queries.shape[0] * n)
+            return found.size, near.sum(axis=1), found[near], np.nonzero(near)[1]
+
+        return surround(queries.shape[0], self._at_once(), budget, ask)
 
 
 def _first(distances: Array, k: int) -> Array:

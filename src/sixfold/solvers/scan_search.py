@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.geometry.measure import Measure
-from sixfold.solvers.neighbour_search import Neighbours, Surroundings, portions, proceed
+from sixfold.solvers.neighbour_search import Neighbours, Surroundings, answer, surround
 
 Array = NDArray[Any]
 
@@ -48,29 +48,21 @@ class ScanSearch:
 
     def nearest(self, queries: Array, k: int, budget: Budget) -> Neighbours:
         """Return the k nearest rows of each query."""
-        distances = np.empty((len(queries), k))
-        rows = np.empty((len(queries), k), dtype=np.int64)
-        computed = 0
-        for part in portions(len(queries), _portion(self.X, k), budget):
-            limits = (budget.seconds_left, budget.flag)
-            exact, plain = self._prepared(queries[part])
-            out = (distances[part], rows[part])
-            count = core.scan_nearest(self.X, exact, plain, *out, *self.measure, *limits)
-            if count < 0:
-                proceed(budget)
-            computed += count
-        return Neighbours(distances, rows, computed)
+
+        def ask(part: slice, distances: Array, rows: Array) -> int:
+            asked = self._prepared(queries[part])
+            return core.scan_nearest(self.X, *asked, distances, rows, *self.measure, *_limits(budget))
+
+        return answer(len(queries), k, _portion(self.X, k), budget, ask)
 
     def within(self, queries: Array, radius: float, budget: Budget) -> Surroundings:
         """Return the rows of each query whose distance is at most the radius."""
-        found = []
-        for part in portions(len(queries), _portion(self.X, 1), budget):
-            limits = (budget.seconds_left, budget.flag)
-            exact, plain = self._prepared(queries[part])
-            found.append(core.scan_within(self.X, exact, plain, radius, *self.measure, *limits))
-            if found[-1][0] < 0:
-                proceed(budget)
-        return _surroundings(found)
+
+        def ask(part: slice) -> tuple[int, Array, Array, Array]:
+            asked = self._prepared(queries[part])
+            return _counted(core.scan_within(self.X, *asked, radius, *self.measure, *_limits(budget)))
+
+        return surround(len(queries), _portion(self.X, 1), budget, ask)
 
     def _prepared(self, queries: Array) -> tuple[Array, Array]:
         """Return the queries as doubles, and as what plain sums are computed in."""
@@ -114,30 +106,22 @@ class ByteSearch:
         whole = _as_bytes(queries)
         if whole is None:
             return ScanSearch(self.X, self.measure).nearest(queries, k, budget)
-        distances = np.empty((len(queries), k))
-        rows = np.empty((len(queries), k), dtype=np.int64)
-        computed = 0
-        for part in portions(len(queries), _portion(self.X, k), budget):
-            limits = (budget.seconds_left, budget.flag)
-            count = core.byte_nearest(*self._index, whole[part], distances[part], rows[part], *limits)
-            if count < 0:
-                proceed(budget)
-            computed += count
-        return Neighbours(distances, rows, computed)
+
+        def ask(part: slice, distances: Array, rows: Array) -> int:
+            return core.byte_nearest(*self._index, whole[part], distances, rows, *_limits(budget))
+
+        return answer(len(queries), k, _portion(self.X, k), budget, ask)
 
     def within(self, queries: Array, radius: float, budget: Budget) -> Surroundings:
         """Return the rows of each query whose distance is at most the radius."""
         whole = _as_bytes(queries)
         if whole is None:
             return ScanSearch(self.X, self.measure).within(queries, radius, budget)
-        found = []
-        for part in portions(len(queries), _portion(self.X, 1), budget):
-            found.append(
-                core.byte_within(*self._index, whole[part], radius, budget.seconds_left, budget.flag)
-            )
-            if found[-1][0] < 0:
-                proceed(budget)
-        return _surroundings(found)
+
+        def ask(part: slice) -> tuple[int, Array, Array, Array]:
+            return _counted(core.byte_within(*self._index, whole[part], radius, *_limits(budget)))
+
+        return surround(len(queries), _portion(self.X, 1), budget, ask)
 
     @property
     def _index(self) -> tuple[Any, ...]:
@@ -148,16 +132,14 @@ def _portion(X: Array, k: int) -> int:
     return max(1, _PORTION // max(X.shape[1], k))
 
 
-def _surroundings(parts: list[Any]) -> Surroundings:
-    """Return the answers of several portions, each (computed, ends, distances, rows), as one."""
-    ends, before = [np.zeros(1, dtype=np.int64)], 0
-    for part in parts:
-        ends.append(part[1][1:] + before)
-        before += part[1][-1]
-    distances = [np.empty(0), *(part[2] for part in parts)]
-    rows = [np.empty(0, dtype=np.int64), *(part[3] for part in parts)]
-    computed = sum(part[0] for part in parts)
-    return Surroundings(np.concatenate(ends), np.concatenate(distances), np.concatenate(rows), computed)
+def _limits(budget: Budget) -> tuple[Any, ...]:
+    return budget.seconds_left, budget.flag
+
+
+def _counted(found: tuple[int, Array, Array, Array]) -> tuple[int, Array, Array, Array]:
+    """Return what a loop has found with the number of rows of each query instead of their ends."""
+    computed, ends, distances, rows = found
+    return computed, np.diff(ends), distances, rows
 
 
 def _as_bytes(queries: Array) -> Array | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.geometry.measure import Measure
-from sixfold.solvers.neighbour_search import Neighbours, Surroundings, join, portions
+from sixfold.solvers.neighbour_search import Neighbours, Surroundings, answer, surround
 from sixfold.solvers.scan_search import ScanSearch
 
 Array = NDArray[Any]
@@ -36,34 +36,39 @@ class SparseScan:
 
     def nearest(self, queries: Any, k: int, budget: Budget) -> Neighbours:
         """Return the k nearest rows of each query."""
-        parts = [Neighbours(np.empty((0, k)), np.empty((0, k), dtype=np.int64), 0)]
-        for part in portions(queries.shape[0], self._many(), budget):
-            asked = queries[part].toarray()
-            near = Neighbours(np.empty((len(asked), 0)), np.empty((len(asked), 0), dtype=np.int64), 0)
+
+        def ask(part: slice, distances: Array, rows: Array) -> int:
+            asked, computed = queries[part].toarray(), 0
+            far: Array = np.empty((len(asked), 0))
+            numbers: Array = np.empty((len(asked), 0), dtype=np.int64)
             for start, block in self._blocks():
-                near = _merged(near, block.nearest(asked, min(k, len(block.X)), budget), start, k)
-            parts.append(near)
-        return join(parts)
+                found = block.nearest(asked, min(k, len(block.X)), budget)
+                far = np.concatenate([far, found.distances], axis=1)
+                numbers = np.concatenate([numbers, found.rows + start], axis=1)
+                # Stable: of equal distances those of earlier rows stand first.
+                order = np.argsort(far, axis=1, kind="stable")[:, :k]
+                far, numbers = (np.take_along_axis(part, order, axis=1) for part in (far, numbers))
+                computed += found.computed
+            distances[:], rows[:] = far, numbers
+            return computed
+
+        return answer(queries.shape[0], k, self._many(), budget, ask)
 
     def within(self, queries: Any, radius: float, budget: Budget) -> Surroundings:
         """Return the rows of each query whose distance is at most the radius."""
-        counts, distances, rows, computed = [np.zeros(1, dtype=np.int64)], [np.empty(0)], [], 0
-        rows.append(np.empty(0, dtype=np.int64))
-        for part in portions(queries.shape[0], self._many(), budget):
-            asked, query = queries[part].toarray(), np.empty(0, dtype=np.int64)
-            there = [(query, np.empty(0), np.empty(0, dtype=np.int64))]
+
+        def ask(part: slice) -> tuple[int, Array, Array, Array]:
+            asked, computed, there = queries[part].toarray(), 0, []
             for start, block in self._blocks():
                 found = block.within(asked, radius, budget)
-                owner = np.repeat(np.arange(len(asked)), np.diff(found.ends))
-                there.append((owner, found.distances, found.rows + start))
+                query = np.repeat(np.arange(len(asked)), np.diff(found.ends))
+                there.append((query, found.distances, found.rows + start))
                 computed += found.computed
-            query, far, number = (np.concatenate(column) for column in zip(*there, strict=True))
-            order = np.lexsort((number, query))
-            counts.append(np.bincount(query, minlength=len(asked)))
-            distances.append(far[order])
-            rows.append(number[order])
-        ends = np.cumsum(np.concatenate(counts))
-        return Surroundings(ends, np.concatenate(distances), np.concatenate(rows), computed)
+            query, distances, rows = (np.concatenate(column) for column in zip(*there, strict=True))
+            order = np.lexsort((rows, query))
+            return computed, np.bincount(query, minlength=len(asked)), distances[order], rows[order]
+
+        return surround(queries.shape[0], self._many(), budget, ask)
 
     def _many(self) -> int:
         """Return how many rows are written out at a time."""
@@ -73,16 +78,3 @@ class SparseScan:
         """Go through the rows, written out, each block with the number of its first row."""
         for start in range(0, self.X.shape[0], self._many()):
             yield start, ScanSearch(self.X[start : start + self._many()].toarray(), self.measure)
-
-
-def _merged(near: Neighbours, more: Neighbours, start: int, k: int) -> Neighbours:
-    """Return the k nearest of two answers, of which the second is of rows that come later."""
-    distances = np.concatenate([near.distances, more.distances], axis=1)
-    rows = np.concatenate([near.rows, more.rows + start], axis=1)
-    # Stable: of equal distances those of earlier rows stand first in both.
-    order = np.argsort(distances, axis=1, kind="stable")[:, :k]
-    return Neighbours(
-        np.take_along_axis(distances, order, axis=1),
-        np.take_along_axis(rows, order, axis=1),
-        near.computed + more.computed,
-    )

@@ -11,21 +11,22 @@ search, 2007). The loops are ``native/sparse_search.cpp``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.geometry.measure import Measure
-from sixfold.solvers.neighbour_search import Array, Neighbours, Surroundings, join, portions, proceed
+from sixfold.solvers.neighbour_search import Neighbours, Surroundings, answer, surround
 
 PORTION = 4096  # queries between two looks at the budget from here
 # The share of all squares u_j^2 that the rest may hold. On 20,000 documents over 50,000 words 0.5% to 1.5%
 # are equally fast; without a rest a query takes twice as long, and with 2% 1.4 times: few rows are ruled out.
 REST_SHARE = 0.0075
 
+Array = NDArray[Any]
 Parts = tuple[Array, Array, Array]
 
 
@@ -69,34 +70,35 @@ class SparseSearch:
 
     def nearest(self, queries: Any, k: int, budget: Budget) -> Neighbours:
         """Return the k nearest rows of each query; 1 <= k <= rows."""
-        parts = [Neighbours(np.empty((0, k)), np.empty((0, k), dtype=np.int64), 0)]
-        for portion in _portions(queries, budget):
-            shape = (len(portion[0]) - 1, k)
-            distances, rows = np.empty(shape), np.empty(shape, dtype=np.int64)
+        asked = _parts(queries)
+
+        def ask(part: slice, distances: Array, rows: Array) -> int:
             finished, computed = core.sparse_nearest(
-                *self.rows, self.lists, portion, self.root, distances, rows, budget.seconds_left, budget.flag
+                *self._tables(asked, part), distances, rows, budget.seconds_left, budget.flag
             )
-            if not finished:
-                proceed(budget)
-            parts.append(Neighbours(distances, rows, computed))
-        return join(parts)
+            return computed if finished else -1
+
+        return answer(queries.shape[0], k, PORTION, budget, ask)
 
     def within(self, queries: Any, radius: float, budget: Budget) -> Surroundings:
         """Return the rows of each query whose distance is at most the radius."""
-        counts, distances, rows, total = [np.zeros(1, np.int64)], [np.empty(0)], [np.empty(0, np.int64)], 0
-        for portion in _portions(queries, budget):
+        asked = _parts(queries)
+
+        def ask(part: slice) -> tuple[int, Array, Array, Array]:
             finished, computed, *found = core.sparse_within(
-                *self.rows, self.lists, portion, self.root, radius, budget.seconds_left, budget.flag
+                *self._tables(asked, part), radius, budget.seconds_left, budget.flag
             )
-            if not finished:
-                proceed(budget)
-            counts.append(found[0])
-            distances.append(found[1])
-            rows.append(found[2])
-            total += computed
-        return Surroundings(
-            np.cumsum(np.concatenate(counts)), np.concatenate(distances), np.concatenate(rows), total
-        )
+            return computed if finished else -1, *found
+
+        return surround(queries.shape[0], PORTION, budget, ask)
+
+    def _tables(self, queries: Parts, part: slice) -> tuple[Any, ...]:
+        """Return what a loop reads: the rows, and some of the queries as rows of float64."""
+        starts, columns, values = queries
+        here = starts[part.start : part.stop + 1]
+        entries = slice(here[0], here[-1])
+        some = here - here[0], columns[entries], values[entries].astype(np.float64, copy=False)
+        return *self.rows, self.lists, some, self.root
 
 
 def _parts(X: Any) -> Parts:
@@ -108,15 +110,6 @@ def _parts(X: Any) -> Parts:
         X.sum_duplicates()
     values = X.data if X.dtype == np.float32 else X.data.astype(np.float64, copy=False)
     return X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), values
-
-
-def _portions(queries: Any, budget: Budget) -> Iterator[Parts]:
-    """Go through the queries some at a time, as rows of float64."""
-    starts, columns, values = _parts(queries)
-    for some in portions(len(starts) - 1, PORTION, budget):
-        here = starts[some.start : some.stop + 1]
-        entries = slice(here[0], here[-1])
-        yield here - here[0], columns[entries], values[entries].astype(np.float64, copy=False)
 
 
 def _invert(rows: Parts, columns: int) -> InvertedLists:
