@@ -33,8 +33,8 @@
 //              without t, rows that lie in the span of V would have an r of nothing but noise, wrong by
 //              sqrt(b).
 //
-// The same vectors are what LAESA and PCA-based filters use (Hwang, Han and Ahn, CVPR 2012); there without
-// margins.
+// Hwang, Han and Ahn (CVPR 2012) bound distances so by mean and deviation, which is one direction and its
+// residual; principal directions and the margins are what is added here.
 #pragma once
 
 #include "table.hpp"

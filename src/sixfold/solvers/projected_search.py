@@ -116,7 +116,8 @@ class _BoundedSearch:
         distances: list[Array] = [np.empty(0)]
         rows: list[Array] = [np.empty(0, dtype=np.int64)]
         computed = 0
-        for portion in portions(len(queries), self._portion(1), budget):
+        most = max(24, 2 * WORKSPACE // (32 * len(self.X)))  # an answer may be all rows, and is held twice
+        for portion in portions(len(queries), min(most, self._portion(1)), budget):
             finished, *found, passed = core.within_by_bounds(
                 *self._tables(queries[portion]), radius, budget.seconds_left, budget.flag
             )
@@ -178,8 +179,8 @@ class ProjectedSearch(_BoundedSearch):
     def pays(self) -> bool:
         """Return whether a query costs less than products of all columns would, by a search for some rows.
 
-        In nanoseconds a row and query, as measured: 0.014 a coordinate of a product, 15 for a fine bound, and
-        30 + 0.1 a column for a distance in full.
+        About what they take on one core with AVX-512, in nanoseconds: 0.015 a coordinate of a product, 25 a
+        fine bound, 50 + 0.15 a column a distance in full.
         """
         rows, columns = self.X.shape
         queries = np.ascontiguousarray(self.X[:: max(1, rows // PILOT)][:PILOT])
@@ -187,8 +188,8 @@ class ProjectedSearch(_BoundedSearch):
         answer = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.int64)
         coarse, fine = self._nearest(queries, *answer, Budget())
         pairs = len(queries) * rows
-        spent = 0.014 * COARSE_WIDTH + (15.0 * coarse + (30.0 + 0.1 * columns) * fine) / pairs
-        return spent < 0.014 * (columns + 1)
+        spent = 0.015 * COARSE_WIDTH + (25.0 * coarse + (50.0 + 0.15 * columns) * fine) / pairs
+        return spent < 0.015 * (columns + 1)
 
 
 class ProductSearch(_BoundedSearch):
