@@ -26,7 +26,7 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.geometry.measure import Measure
 from sixfold.solvers.base import single_threaded_blas
-from sixfold.solvers.neighbour_search import Neighbours, Surroundings, portions, proceed
+from sixfold.solvers.neighbour_search import Neighbours, Surroundings, answer, surround
 
 Array = NDArray[Any]
 
@@ -93,41 +93,34 @@ class _BoundedSearch:
 
     def nearest(self, queries: Array, k: int, budget: Budget) -> Neighbours:
         """Return the k nearest rows of each query; 1 <= k <= rows."""
-        queries = self._as_rows(queries)
-        distances = np.empty((len(queries), k))
-        rows = np.empty((len(queries), k), dtype=np.int64)
-        computed = 0
-        for portion in portions(len(queries), self._portion(k), budget):
-            computed += self._nearest(queries[portion], distances[portion], rows[portion], budget)[1]
-        return Neighbours(distances, rows, computed)
+        asked = self._as_rows(queries)
 
-    def _nearest(self, queries: Array, distances: Array, rows: Array, budget: Budget) -> tuple[int, int]:
-        """Fill in the answer; return how many rows passed the coarse bound, and how many the fine one too."""
-        finished, coarse, fine = core.nearest_by_bounds(
+        def ask(part: slice, distances: Array, rows: Array) -> int:
+            finished, _, computed = self._nearest(asked[part], distances, rows, budget)
+            return computed if finished else -1
+
+        return answer(len(queries), k, self._portion(k), budget, ask)
+
+    def _nearest(
+        self, queries: Array, distances: Array, rows: Array, budget: Budget
+    ) -> tuple[bool, int, int]:
+        """Fill in the answer; return whether it is whole, and how many rows passed one bound and both."""
+        return core.nearest_by_bounds(
             *self._tables(queries), distances, rows, budget.seconds_left, budget.flag
         )
-        _require(finished, budget)
-        return coarse, fine
 
     def within(self, queries: Array, radius: float, budget: Budget) -> Surroundings:
         """Return the rows of each query whose distance is at most the radius."""
-        queries = self._as_rows(queries)
-        counts: list[Array] = [np.zeros(1, dtype=np.int64)]
-        distances: list[Array] = [np.empty(0)]
-        rows: list[Array] = [np.empty(0, dtype=np.int64)]
-        computed = 0
+        asked = self._as_rows(queries)
         most = max(24, 2 * WORKSPACE // (32 * len(self.X)))  # an answer may be all rows, and is held twice
-        for portion in portions(len(queries), min(most, self._portion(1)), budget):
-            finished, *found, passed = core.within_by_bounds(
-                *self._tables(queries[portion]), radius, budget.seconds_left, budget.flag
+
+        def ask(part: slice) -> tuple[int, Array, Array, Array]:
+            finished, *found, computed = core.within_by_bounds(
+                *self._tables(asked[part]), radius, budget.seconds_left, budget.flag
             )
-            _require(finished, budget)
-            for parts, part in zip((counts, distances, rows), found, strict=True):
-                parts.append(part)
-            computed += passed
-        return Surroundings(
-            np.cumsum(np.concatenate(counts)), np.concatenate(distances), np.concatenate(rows), computed
-        )
+            return computed if finished else -1, *found
+
+        return surround(len(queries), min(most, self._portion(1)), budget, ask)
 
     def _as_rows(self, queries: Array) -> Array:
         dtype = self.X.dtype if queries.dtype == self.X.dtype else np.float64
@@ -186,7 +179,7 @@ class ProjectedSearch(_BoundedSearch):
         queries = np.ascontiguousarray(self.X[:: max(1, rows // PILOT)][:PILOT])
         k = min(6, rows)  # a row itself and five others
         answer = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.int64)
-        coarse, fine = self._nearest(queries, *answer, Budget())
+        _, coarse, fine = self._nearest(queries, *answer, Budget())
         pairs = len(queries) * rows
         spent = 0.015 * COARSE_WIDTH + (25.0 * coarse + (50.0 + 0.15 * columns) * fine) / pairs
         return spent < 0.015 * (columns + 1)
@@ -214,12 +207,6 @@ class ProductSearch(_BoundedSearch):
         coarse, base = np.empty((len(queries), self.X.shape[1] + 1), dtype=np.float32), np.empty(len(queries))
         core.pack_queries(queries, *self.frame, coarse, base)
         return _Features(coarse, base)
-
-
-def _require(finished: bool, budget: Budget) -> None:
-    if not finished:
-        proceed(budget)
-        raise KeyboardInterrupt  # a handler of someone else's ended the loop
 
 
 def _sample(X: Array, most: int) -> Array:
