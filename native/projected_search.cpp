@@ -18,7 +18,7 @@ namespace {
 
 constexpr Index kBlockBytes =
     1 << 18;  // features of a block of rows: a quarter of a usual second-level cache
-constexpr Index kMostBlockRows = 1024;
+constexpr Index kMostBlockRows = 512;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Index panels_of(Index rows) { return (rows + kPanelRows - 1) / kPanelRows; }
@@ -81,8 +81,7 @@ bool surely_farther(const T* x, const Q* q, Index columns, double limit) {
   return sum < kInfinity && sum > limit * (1.0 + 3.0 * n * kUnit) + n * std::numeric_limits<Real>::min();
 }
 
-// -- one group of queries against one part of the rows
-// ---------------------------------------------------------
+// -- one group of queries against one part of the rows --------------------------------------------------
 
 template <class T, class Q>
 class Sweep {
@@ -159,7 +158,7 @@ class Sweep {
       if (size < k) continue;
       for (Index i = 0; i < size; ++i)
         distances[static_cast<std::size_t>(i)] =
-            distance(query, room[static_cast<std::size_t>(j * tried + i)].row);
+            at_most(query, room[static_cast<std::size_t>(j * tried + i)].row);
       std::nth_element(distances.begin(), distances.begin() + k - 1, distances.begin() + size);
       worst[query] = distances[static_cast<std::size_t>(k - 1)];
     }
@@ -193,6 +192,22 @@ class Sweep {
       return exact_distance(tables_.measure, x, query(i), tables_.columns);
     else
       return exact_distance(tables_.measure, x, converted_.data() + i * tables_.columns, tables_.columns);
+  }
+
+  // A distance that is no less than the reported one (by the proof above): of rows in a sample nothing more
+  // has to be known, and the time of a query falls by a sixth.
+  double at_most(Index i, Index row) const {
+    if constexpr (std::is_same_v<T, std::uint8_t> && std::is_same_v<Q, std::uint8_t>) {
+      return distance(i, row);
+    } else {
+      using Real = Working<T, Q>;
+      const double n = static_cast<double>(tables_.columns + 4);
+      const double slack = 3.0 * n * std::numeric_limits<Real>::epsilon() / 2;
+      const double sum = double{plain_squares(tables_.X + row * tables_.columns, query(i), tables_.columns)};
+      if (slack > 0.25 || !(sum < kInfinity)) return distance(i, row);
+      const double raw = sum * (1.0 + slack) + n * std::numeric_limits<Real>::min();
+      return tables_.measure.root ? std::sqrt(raw) * (1.0 + 4 * DBL_EPSILON) : raw;
+    }
   }
 
   const Q* query(Index i) const { return tables_.queries + (first_ + i) * tables_.columns; }
@@ -234,8 +249,7 @@ class Sweep {
   Passed passed_;
 };
 
-// -- groups of queries and parts of rows, dealt out to threads
-// ---------------------------------------------------
+// -- groups of queries and parts of rows, dealt out to threads ------------------------------------------
 
 struct Plan {
   Index group, groups, parts, block;  // queries a group; groups; parts the rows are cut into; panels a block
@@ -341,8 +355,7 @@ bool within_by_bounds(const SearchTables<T, Q>& tables, double radius, std::vect
       });
   if (!finished) return false;
   found.resize(static_cast<std::size_t>(count));
-  for (Index i = 0; i < count;
-       ++i) {  // blocks, panels and bits go up, and so do parts: already by row number
+  for (Index i = 0; i < count; ++i) {  // blocks, panels, bits and parts go up: already by row number
     auto& all = found[static_cast<std::size_t>(i)];
     for (Index part = 0; part < plan.parts; ++part) {
       const auto& some = parts[static_cast<std::size_t>(i * plan.parts + part)];
