@@ -37,7 +37,8 @@ def distances(metric, X, Q):
     if distance.measure is None:
         return distance.between(Q, X)
     X, Q = distance.embed(X), distance.embed(Q, query=True)
-    return np.array([[oracles.distance(x, q, *distance.measure) for x in X] for q in Q]) / distance.divisor
+    measured = np.array([[oracles.distance(x, q, *distance.measure) for x in X] for q in Q])
+    return distance.reported(measured)
 
 
 def nearest(D, k):

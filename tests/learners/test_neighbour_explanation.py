@@ -180,7 +180,8 @@ def test_explanations_can_be_drawn():
 
     found = KNeighborsClassifier(3).fit(LINE, ["a", "b", "b", "b", "a"]).explain([0.25])
     axes = found.plot()
-    assert sorted(bar.get_width() for bar in axes.patches) == found.distances
+    drawn = np.concatenate([points.get_offsets() for points in axes.collections])
+    np.testing.assert_allclose(sorted(drawn[:, 0]), found.distances)
     assert [label.get_text() for label in axes.get_yticklabels()] == ["row 0", "row 1", "row 2"]
     assert {text.get_text() for text in axes.get_legend().get_texts()} == {"a", "b"}
     _, own = pyplot.subplots()

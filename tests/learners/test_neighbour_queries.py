@@ -215,10 +215,13 @@ def test_the_certificate_can_be_verified_and_fails_for_other_data(table, weighte
     for model in (KNeighborsClassifier(3, **options), KNeighborsRegressor(3, **options)):
         model.fit(X, y, weight)
         certificate = model.certificate_
-        assert certificate.verify(X, y, weight).objective == pytest.approx(certificate.objective, rel=1e-12)
+        assert certificate.verify(X, y, weight).objective == pytest.approx(0.0, abs=1e-11)
         other = X.copy()
         other[77, 1] = other[76, 1] + 3
-        with pytest.raises(CertificateError, match="X is not what the model keeps"):
+        with pytest.raises(
+            CertificateError,
+            match=r"1 of 150 rows .* the first of them row 77",
+        ):
             certificate.verify(other, y, weight)
         with pytest.raises(CertificateError, match="The targets are not those of the fit"):
             certificate.verify(X, np.roll(y, 1), weight)
@@ -228,9 +231,7 @@ def test_the_certificate_can_be_verified_and_fails_for_other_data(table, weighte
             with pytest.raises(CertificateError, match="Other rows have weight 0"):
                 certificate.verify(X, y, np.roll(weight, 1))
         with pytest.raises(CertificateError, match="objective"):
-            dataclasses.replace(certificate, objective=certificate.objective * 1.001).bind(model).verify(
-                X, y, weight
-            )
+            dataclasses.replace(certificate, objective=0.01).bind(model).verify(X, y, weight)
 
 
 def test_a_kept_row_that_was_changed_is_noticed():

@@ -268,7 +268,7 @@ def test_bounds_rule_out_what_they_can():
 
 
 def test_projections_are_for_data_with_structure():
-    assert dense_search(clouds(6000, 300, seed=17), EUCLIDEAN).name == "projected bounds"
+    assert dense_search(clouds(9000, 300, seed=17), EUCLIDEAN).name == "projected bounds"
     assert dense_search(random(18).random((6000, 100)), EUCLIDEAN).name == "fused products"
     assert dense_search(clouds(6000, 20, seed=19), EUCLIDEAN).name == "fused products"
 

@@ -8,7 +8,9 @@ A column of text, of booleans with text, or of a categorical type is of categori
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,8 @@ from sixfold.errors import InputError
 
 Array = NDArray[Any]
 
+NUMBERS = (Real, np.bool_)
+DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 MISSING = ("nan", "np.float64(nan)", "np.float32(nan)", "<NA>", "NaT", "None")
 
 
@@ -47,7 +51,7 @@ def check_mixed(
     X : array or table
     known : ColumnKinds, optional
         Those of the training table; None learns them from X.
-    categorical : sequence of names or numbers, optional
+    categorical : sequence of names or numbers, or True or False for each column, optional
         Columns that are categories although they hold numbers.
     adding : bool
         Whether categories that are not known get codes of their own, behind the others.
@@ -95,6 +99,8 @@ def _is_plain(X: Any) -> bool:
 
 def _places(categorical: Any, names: list[str], count: int) -> set[int]:
     """Return the numbers of the columns that the user names."""
+    if np.shape(categorical) == (count,) and all(isinstance(one, bool | np.bool_) for one in categorical):
+        return {j for j, one in enumerate(categorical) if one}
     places = set()
     for one in [] if categorical is None else categorical:
         if isinstance(one, str) and one in names:
@@ -124,8 +130,13 @@ def _categories(column: Array, named: bool) -> tuple[Any, ...] | None:
             f"A column of the table holds {error.args[0].removeprefix('unhashable type: ')}s, which are "
             "neither numbers nor categories. Give each of their entries a column of its own."
         ) from error
-    if not named and present and all(isinstance(value, int | float) for value in present):
+    if not named and present and all(isinstance(value, NUMBERS) for value in present):
         return None
+    if column.dtype.kind in "Mm" or any(isinstance(value, DATES) for value in present):
+        raise InputError(
+            f"A column of the table holds dates or times, such as {next(iter(present), None)!r}, which are "
+            "neither numbers nor categories. Turn them into numbers first, for instance days since a date."
+        )
     return tuple(sorted(present, key=lambda value: (str(type(value)), value)))
 
 
@@ -146,7 +157,7 @@ def _numbers(column: Array, name: str, number: int) -> Array:
     if column.dtype.kind in "biuf":
         return column.astype(np.float64)
     for row, value in enumerate(column.tolist()):
-        if not _is_missing(value) and not isinstance(value, int | float):
+        if not _is_missing(value) and not isinstance(value, NUMBERS):
             raise InputError(
                 f"Column {name!r} (number {number}, counted from 0) held numbers in the training table, but "
                 f"row {row} is {value!r:.50}. Pass a number, or nothing where it is missing."

@@ -15,6 +15,9 @@ from sixfold.geometry.rows import RoundedOnce
 
 Array = NDArray[Any]
 
+BITS = 40  # that count of a distance that is rounded
+NOTHING = 2.0**-98  # and below this it is 0: squares of differences that are the rounding of ones
+
 
 @dataclass(frozen=True)
 class Distance:
@@ -43,6 +46,24 @@ class Distance:
         """What the measure is divided by."""
         return 1.0
 
+    @property
+    def rounded(self) -> bool:
+        """Whether measured distances are known but for some rounding, so that only their first bits count."""
+        return False
+
+    def reported(self, measured: Array) -> Array:
+        """Return the distances that the loops have measured as they are reported."""
+        distances = measured / self.divisor
+        return first_bits(distances) if self.rounded else distances
+
+    def reach(self, distance: float) -> float:
+        """Return what the loops measure at most for rows that are reported to be so far, or a little less."""
+        with np.errstate(over="ignore"):
+            more = (
+                np.float64(distance) * (1.0 + 2.0 ** (2 - BITS)) + 2 * NOTHING if self.rounded else distance
+            )
+            return float(more if self.divisor == 1.0 else more * self.divisor * (1.0 + 2.0**-50))
+
     def embed(self, rows: Any, query: bool = False) -> Any:
         """Return the rows whose measure is taken; of queries where they differ from training rows."""
         return rows
@@ -67,7 +88,18 @@ class Distance:
         result = most if family == "largest" else total.value()
         if root:
             result = np.sqrt(result) if p == 2 else result ** (1.0 / p)
-        return result / self.divisor
+        return self.reported(result)
+
+
+def first_bits(distances: Array) -> Array:
+    """Return distances rounded to their first bits: those that rounding has moved apart are equal again.
+
+    >>> first_bits(np.array([1.0 - 2.0**-52, 1.0, 0.1, 1e-31])).tolist()
+    [1.0, 1.0, 0.10000000000002274, 0.0]
+    """
+    mantissa, exponent = np.frexp(distances)
+    rounded: Array = np.ldexp(np.rint(mantissa * 2.0**BITS), exponent - BITS)
+    return np.where(distances < NOTHING, 0.0, rounded)
 
 
 _TERMS: dict[str, Callable[[Array, float], Array]] = {

@@ -130,6 +130,11 @@ class Cosine(Distance):
         """Half of the square."""
         return 2.0
 
+    @property
+    def rounded(self) -> bool:
+        """Lengths are: rows that have nothing in common are all at distance 1, whatever their lengths."""
+        return True
+
     def embed(self, rows: Any, query: bool = False) -> Any:
         """Return rows of length 1 in float64, and the two columns."""
         return to_unit_length(rows, query)

@@ -32,8 +32,7 @@ class NanEuclidean(Distance):
             shared += there
             total.add(np.where(there, difference * difference, 0.0))
         with np.errstate(divide="ignore"):
-            factor = np.where(shared > 0, rows.shape[1] / shared, np.inf)
-        return np.sqrt(np.where(shared > 0, total.value(), 1.0) * factor)
+            return np.sqrt(np.where(shared > 0, total.value(), np.inf) * rows.shape[1] / shared)
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,8 @@ class Called(Distance):
     keywords: Mapping[str, Any] = field(default_factory=dict)
 
     def work(self, columns: int) -> int:
-        """Count a call of Python as ten thousand terms: it may well be slow."""
-        return 10_000 + columns
+        """Count a call of Python as a hundred thousand terms: it may well be slow."""
+        return 100_000 + columns
 
     def between(self, queries: Any, rows: Any) -> Array:
         """Return the distances, one call a pair."""
@@ -142,7 +141,14 @@ class Paired(Distance):
     def between(self, queries: Any, rows: Any) -> Array:
         """Return the distances."""
         pair = (np.ascontiguousarray(part, dtype=np.float64) for part in (queries, rows))
-        return np.asarray(self.metric.pairwise(*pair), dtype=np.float64)
+        found = np.asarray(self.metric.pairwise(*pair), dtype=np.float64)
+        if found.shape != (queries.shape[0], rows.shape[0]) or not (found >= 0).all():
+            raise InputError(
+                f"metric={self.metric!r} returned an array of shape {found.shape} for {queries.shape[0]} "
+                f"queries and {rows.shape[0]} rows, or numbers that are no distances. Return one that is 0 "
+                "or more for each pair."
+            )
+        return found
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,8 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
     weights : {"uniform", "distance"} or callable, default="uniform"
         What a vote counts: 1, one over the distance, or what a function makes of an array of distances.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        How neighbours are found; the answers are the same. "brute" uses no bounds, "ball_tree" means "auto".
+        How neighbours are found; the answers are the same. "ball_tree" means "auto"; "brute"
+        makes neither trees nor projections.
     leaf_size : int, default=30
         Rows in a leaf of a tree.
     p : float, default=2
@@ -230,7 +231,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
         ndarray or CSR array of shape (n_queries, n_features)
         """
         check_is_fitted(self, "n_samples_fit_")
-        if distance_kind(self.metric) is not Cosine:
+        if distance_kind(self._store.metric) is not Cosine:
             raise InputError(
                 f"local_coefficients speak of cosine similarity, and metric={self.metric!r}. Fit with "
                 "metric='cosine'."
@@ -287,7 +288,8 @@ class KNeighborsRegressor(RegressorMixin, NeighbourModel):
     weights : {"uniform", "distance"} or callable, default="uniform"
         What a neighbour counts: 1, one over the distance, or what a function makes of an array of distances.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        How neighbours are found; the answers are the same. "brute" uses no bounds, "ball_tree" means "auto".
+        How neighbours are found; the answers are the same. "ball_tree" means "auto"; "brute"
+        makes neither trees nor projections.
     leaf_size : int, default=30
         Rows in a leaf of a tree.
     p : float, default=2
@@ -373,11 +375,12 @@ class KNeighborsRegressor(RegressorMixin, NeighbourModel):
         -------
         ndarray of shape (n_queries,) or (n_queries, n_targets)
         """
+        check_is_fitted(self, "n_samples_fit_")
 
         def of_portion(part: slice, found: Neighbours) -> Array:
             return averages(self._targets[found.rows], self._weights_of(found, part.start))
 
-        result = np.concatenate(self._answers(X, of_portion))
+        result = np.concatenate(self._answers(X, of_portion, most=max(PORTION // self._targets.shape[1], 1)))
         return result[:, 0] if self._single else result
 
     def explain(self, x: Any) -> NeighbourExplanation:

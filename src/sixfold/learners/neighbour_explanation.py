@@ -60,32 +60,33 @@ class NeighbourExplanation:
 
     def __str__(self) -> str:
         """Say what was found in a few lines."""
-        lines = [f"answer: {self.answer}"]
+        lines = [f"answer: {_short(self.answer)}"]
         for row, distance, weight, target in zip(
             self.rows, self.distances, self.weights, self.targets, strict=True
         ):
-            lines.append(f"  row {row:<8} distance {distance:<10.4g} counts {weight:<8.3g} {target}")
+            lines.append(f"  row {row:<8} distance {distance:<10.4g} counts {weight:<8.3g} {_short(target)}")
         lines += [f"  {share:.0%} of the votes: {label}" for label, share in self.votes.items() if share > 0]
         return "\n".join([*lines, *self._margin()])
 
     def _margin(self) -> list[str]:
+        silent = sum(weight == 0 for weight in self.weights)
         if not self.votes:
+            if len(self.rows) - silent == 1:
+                return ["the answer is that of one neighbour"]
             return [f"leaving out one neighbour moves the answer by {self.margin:.4g} at most"]
         if self.runner_up is None:
-            lines = ["every neighbour says so"]
+            lines = ["every neighbour that counts says so" if silent else "every neighbour says so"]
         elif self.margin == 0:
-            lines = [f"a tie with {self.runner_up}, which is farther in all"]
+            lines = [f"a tie with {self.runner_up}, which is no nearer in all"]
         else:
-            lines = [
-                f"{self.margin:.0%} of the votes ahead of {self.runner_up}; half as many would make a tie"
-            ]
+            lines = [f"ahead of {self.runner_up} by {self.margin:.0%} of the votes"]
         if self.changes_at is not None:
             k, answer = self.changes_at
             lines.append(f"with {k} neighbour{'s' * (k != 1)} the answer would be {answer}")
         return lines
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the distances of the neighbours, one bar each, coloured by what they say.
+        """Draw the neighbours by their distance, as large as they count, coloured by what they say.
 
         Parameters
         ----------
@@ -101,20 +102,26 @@ class NeighbourExplanation:
         except ImportError as error:
             raise MissingExtraError("Plots need matplotlib: pip install matplotlib.") from error
         if axes is None:
-            _, axes = plt.subplots(figsize=(6.0, 0.4 * len(self.rows) + 1.2), layout="constrained")
-        said = list(dict.fromkeys(self.targets)) if self.votes else [None]
-        for colour, target in enumerate(said):
-            bars = [i for i, one in enumerate(self.targets) if target is None or one == target]
-            axes.barh(bars, [self.distances[i] for i in bars], color=f"C{colour}", label=target)
+            _, axes = plt.subplots(figsize=(6.0, 0.3 * len(self.rows) + 1.2), layout="constrained")
+        sizes = 15.0 + 120.0 * np.array(self.weights) / max(self.weights)
+        for colour, target in enumerate(dict.fromkeys(self.targets) if self.votes else [None]):
+            some = [i for i, one in enumerate(self.targets) if target is None or one == target]
+            axes.scatter(
+                [self.distances[i] for i in some], some, sizes[some], color=f"C{colour}", label=target
+            )
         pairs = zip(self.rows, self.targets, strict=True)
-        names = [f"row {row}" + ("" if self.votes else f": {target:g}") for row, target in pairs]
-        axes.set(
-            yticks=range(len(self.rows)), yticklabels=names, xlabel="distance", title=f"answer: {self.answer}"
-        )
+        names = [f"row {row}" + ("" if self.votes else f": {_short(target)}") for row, target in pairs]
+        axes.set(yticks=range(len(self.rows)), yticklabels=names, xlim=(-0.05 * max(self.distances), None))
+        axes.set(xlabel="distance", title=f"answer: {_short(self.answer)}")
+        axes.grid(axis="y", alpha=0.3)
         axes.invert_yaxis()
         if self.votes:
-            axes.legend(title="says", frameon=False)
+            axes.legend(title="says", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return axes
+
+
+def _short(answer: Any) -> str:
+    return f"{answer:.6g}" if isinstance(answer, float) else str(answer)
 
 
 def explain_vote(
@@ -192,8 +199,12 @@ def one_row(x: Any) -> Any:
     """Return one row as a table with one row; refuse several."""
     if hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of a pandas table, with the names it has
         x = x.to_frame().T
+    if isinstance(x, dict):  # a named row
+        x = list(x.values())
     if not hasattr(x, "columns") and not sp.issparse(x):
         x = np.asarray(x, dtype=None if not isinstance(x, list | tuple) else object)
+        if x.ndim == 0:
+            raise InputError(f"x is {x[()]!r:.50}, but explain takes a row: one value for each column.")
         x = x[None, :] if x.ndim == 1 else x
         x = np.array(x.tolist()) if x.dtype == object and _all_numbers(x) else x
     if x.shape[0] != 1:

@@ -18,6 +18,7 @@ from sixfold.budget import Budget
 from sixfold.errors import InputError, check_number, check_option
 from sixfold.geometry.distances import Precomputed
 from sixfold.learners.neighbour_rows import StoredRows, check_neighbour_rows
+from sixfold.learners.rounded_distances import without_self
 from sixfold.learners.transfer import picked
 from sixfold.solvers.base import thread_limit
 from sixfold.solvers.neighbour_search import Neighbours
@@ -27,6 +28,7 @@ Answer = TypeVar("Answer")
 
 PORTION = 8192  # queries at a time: votes and copies of them stay small, whatever their number
 PORTION_BYTES = 1 << 26
+NEIGHBOURS = 1 << 20  # that are held at a time, each with its distance, weight and target
 
 
 class NeighbourQueries:
@@ -68,9 +70,23 @@ class NeighbourQueries:
         rows : ndarray of shape (n_queries, n_neighbors)
             Numbers of training rows; equal distances are ordered by them.
         """
-        found = self._answers(X, lambda part, found: found, n_neighbors)
-        rows = np.concatenate([part.rows for part in found])
-        return (np.concatenate([part.distances for part in found]), rows) if return_distance else rows
+        queries, k = self._asked(X, n_neighbors)
+        distances, rows = np.empty((queries.shape[0], k)), np.empty((queries.shape[0], k), dtype=np.int64)
+
+        def keep(part: slice, found: Neighbours) -> None:
+            distances[part], rows[part] = found.distances, found.rows
+
+        self._visit(queries, k, X is None, keep, PORTION)
+        return (distances, rows) if return_distance else rows
+
+    def _asked(self, X: Any, n_neighbors: int | None) -> tuple[Any, int]:
+        """Return the queries, checked, and how many neighbours of each are asked for."""
+        check_is_fitted(self, "n_samples_fit_")
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        check_number("n_neighbors", k, at_least=1, whole=True)
+        queries = self._store.rows if X is None else self._check_queries(X)
+        self._require_enough(int(k), X is None, queries.shape[0])
+        return queries, int(k)
 
     def _answers(
         self,
@@ -80,16 +96,17 @@ class NeighbourQueries:
         most: int = PORTION,
     ) -> list[Answer]:
         """Return what ``make`` makes of the neighbours of some queries at a time: of all those of X."""
-        check_is_fitted(self, "n_samples_fit_")
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        check_number("n_neighbors", k, at_least=1, whole=True)
-        own = X is None
-        queries = self._store.rows if own else self._check_queries(X)
-        self._require_enough(int(k), own, queries.shape[0])
+        return self._visit(*self._asked(X, n_neighbors), X is None, make, most)
+
+    def _visit(
+        self, queries: Any, k: int, own: bool, make: Callable[[slice, Neighbours], Answer], most: int
+    ) -> list[Answer]:
+        """Go through checked queries, of the training rows themselves if ``own``."""
         answers = []
         with self._budget() as budget:
-            for part in self._portions(queries, most):
-                found = self._store.nearest(self._store.asked(queries[part]), int(k) + own, budget)
+            self._store.ready(budget)
+            for part in self._portions(queries, min(most, NEIGHBOURS // k)):
+                found = self._store.nearest(self._store.asked(queries[part]), k + own, budget)
                 found = without_self(found, np.arange(part.start, part.stop)) if own else found
                 if sp.issparse(queries) and isinstance(self._store.distance, Precomputed):
                     _require_known(found, part.start)
@@ -240,11 +257,3 @@ def _require_known(found: Neighbours, start: int) -> None:
             f"of row {start + int(short[0])}, counted from 0, the sparse matrix has no more distances. Pass "
             "more of them, or ask for fewer neighbours."
         )
-
-
-def without_self(found: Neighbours, numbers: Array) -> Neighbours:
-    """Return one neighbour less for each query: itself where it is among them, the farthest where not."""
-    own = found.rows == numbers[:, None]
-    own[~own.any(axis=1), -1] = True
-    shape = (found.rows.shape[0], found.rows.shape[1] - 1)
-    return Neighbours(found.distances[~own].reshape(shape), found.rows[~own].reshape(shape), found.computed)

@@ -22,11 +22,15 @@ from sixfold.geometry.distances import (
     DISTANCES,
     Distance,
     Gower,
+    Mahalanobis,
     Minkowski,
     Precomputed,
+    SquaredEuclidean,
+    StandardisedEuclidean,
     distance_kind,
     make_distance,
 )
+from sixfold.learners.rounded_distances import nearest_rounded, without_self
 from sixfold.solvers.neighbour_search import Neighbours, Search, Surroundings
 from sixfold.solvers.search_choice import make_search
 
@@ -35,6 +39,8 @@ Array = NDArray[Any]
 TAKE_MISSING = [name for name, (kind, _) in DISTANCES.items() if kind.takes_missing]
 PROBED_NUMBERS = 2e8  # how many differences a check of the certificate computes, about a second
 MOST_PROBES = 100
+ROUNDING = 1e-12  # by which rows that were made anew may differ
+SQUARED = (Minkowski, SquaredEuclidean, StandardisedEuclidean, Mahalanobis)  # whose terms may overflow
 
 
 def check_neighbour_rows(
@@ -106,7 +112,8 @@ def _require_usable(estimator: Any, rows: Any, kind: type[Distance], metric: Any
             require_finite(np.where(np.isnan(rows), 0.0, rows), "X", lambda: names)
         return
     try:
-        require_computable(rows, "X", lambda: names)
+        require = require_computable if kind in SQUARED else require_finite
+        require(rows, "X", lambda: names)
     except InputError as error:
         if "NaN" in str(error):
             known = " and ".join(f"metric={name!r}" for name in TAKE_MISSING)
@@ -118,12 +125,6 @@ def _require_usable(estimator: Any, rows: Any, kind: type[Distance], metric: Any
 
 def _spelt(metric: Any) -> str:
     return getattr(metric, "__name__", repr(metric)) if callable(metric) else repr(metric)
-
-
-def mean_known(distances: Array) -> float:
-    """Return the mean of the distances that are finite: rows may have nothing that can be compared."""
-    known = distances[np.isfinite(distances)]
-    return float(known.mean()) if known.size else 0.0
 
 
 def _like(rows: Any, others: Any) -> Any:
@@ -208,13 +209,14 @@ class StoredRows:
         """The numbers of the rows that may be neighbours; None for all."""
         return None if self.weight is None or self.weight.all() else np.flatnonzero(self.weight)
 
-    def ready(self) -> Search:
+    def ready(self, budget: Budget | None = None) -> Search:
         """Return the search, made ready where it was not yet."""
         if self._search is None:
             self._distance = self._distance_for(self.rows)
             kept = self._kept
             rows = self.rows if kept is None else self.rows[kept]
-            self._search = make_search(rows, self._distance, self.algorithm, self.leaf_size)
+            limits = Budget() if budget is None else budget
+            self._search = make_search(rows, self._distance, self.algorithm, self.leaf_size, limits)
         return self._search
 
     @property
@@ -239,23 +241,21 @@ class StoredRows:
 
     def nearest(self, queries: Any, k: int, budget: Budget, count: bool = True) -> Neighbours:
         """Return the k nearest rows of queries that :meth:`asked` has made ready, and count them."""
-        found = self.ready().nearest(queries, k, budget)
-        return replace(
-            found,
-            distances=found.distances / self.distance.divisor,
-            rows=self._numbered(found.rows, queries.shape[0], found.computed if count else None),
-        )
+        search, distance = self.ready(budget), self.distance
+        if distance.rounded:
+            found = nearest_rounded(search, distance, queries, k, self.usable, budget)
+        else:
+            found = search.nearest(queries, k, budget)
+            found = replace(found, distances=distance.reported(found.distances))
+        rows = self._numbered(found.rows, queries.shape[0], found.computed if count else None)
+        return replace(found, rows=rows)
 
     def within(self, queries: Any, radius: float, budget: Budget) -> Surroundings:
         """Return the rows within the radius of queries that :meth:`asked` has made ready, and count them."""
-        divisor = self.distance.divisor
-        # Some units in the last place more: what is the radius or less in the end is decided below.
-        with np.errstate(over="ignore"):
-            limit = (
-                radius if divisor == 1.0 else np.float64(radius) * divisor * (1.0 + 4 * np.finfo(float).eps)
-            )
-        found = self.ready().within(queries, float(limit), budget)
-        distances = found.distances / divisor
+        distance = self.distance
+        # What is the radius or less in the end is decided below.
+        found = self.ready(budget).within(queries, distance.reach(radius), budget)
+        distances = distance.reported(found.distances)
         inside = distances <= radius
         if sp.issparse(queries) and isinstance(self.distance, Precomputed):
             inside &= np.isfinite(distances)  # what is not known is within no radius
@@ -281,8 +281,8 @@ class StoredRows:
         kept = np.arange(self.count) if self._kept is None else self._kept
         return kept[np.linspace(0, kept.size - 1, int(most)).astype(np.int64)]
 
-    def certificate(self, probed: float) -> Certificate:
-        """Return the certificate of an exact search that found this mean distance for the probes."""
+    def certificate(self) -> Certificate:
+        """Return the certificate of an exact search: what it finds is 0 farther than the nearest rows."""
         tally, notes = self.tally, []
         if tally.pairs:
             notes = [f"{tally.computed:,} of {tally.pairs:,} were"]
@@ -294,10 +294,13 @@ class StoredRows:
             "distances_ruled_out": max(tally.pairs - tally.computed, 0),
             "notes": notes,
         }
-        return Certificate("exact search", probed, 0.0, probed, 0.0, details)
+        return Certificate("exact search", 0.0, 0.0, 0.0, 0.0, details)
 
-    def recomputed(self, X: Any, k: int, sample_weight: Any) -> Certificate:
-        """Return the certificate of the same rows if every distance is computed, in NumPy."""
+    def recomputed(self, X: Any, k: int, sample_weight: Any, budget: Budget) -> Certificate:
+        """Return how much farther the search finds neighbours than computing every distance, in NumPy, does.
+
+        On average, of some rows, each of which is not its own neighbour.
+        """
         if X.shape[0] != self.count:
             raise CertificateError(f"The model keeps {self.count} rows, but X has {X.shape[0]}.")
         self._require_same_rows(X)
@@ -305,22 +308,34 @@ class StoredRows:
         there = np.ones(self.count, dtype=bool) if weight is None else weight > 0
         if not np.array_equal(there, np.ones(self.count) if self.weight is None else self.weight > 0):
             raise CertificateError("Other rows have weight 0 than those of the fit.")
-        rows = self.probes()
-        objective = 0.0
-        if self.usable > 1:
+        rows, k = self.probes(), min(k, self.usable - 1)
+        excess = scale = 0.0
+        if k > 0:
+            found = self.nearest(self.asked(self.rows[rows]), k + 1, budget, count=False)
             distances = self._distance_for(X).between(X[rows], X)
             distances[:, ~there] = np.inf
             distances[np.arange(rows.size), rows] = np.inf
-            objective = mean_known(np.sort(distances, axis=1)[:, : min(k, self.usable - 1)])
-        rounding = {"objective_rounding": 1e-12 * abs(objective), "gap_rounding": 0.0}
-        return Certificate("exact search", objective, 0.0, objective, 0.0, rounding)
+            least = np.sort(distances, axis=1)[:, :k]
+            known = np.isfinite(least)  # rows may have nothing that can be compared
+            off = np.abs(
+                np.where(known, without_self(found, rows).distances, 0.0) - np.where(known, least, 0.0)
+            )
+            excess, scale = float(off.mean()), float(least[known].sum() / least.size)
+        rounding = {"objective_rounding": 1e-11 * scale, "gap_rounding": 0.0}
+        return Certificate("exact search", excess, 0.0, scale, 0.0, rounding)
 
     def _require_same_rows(self, X: Any) -> None:
-        """Raise a CertificateError unless these are the rows that are kept."""
+        """Raise a CertificateError unless these are the rows that are kept, but for rounding."""
         X = _like(self.rows, X)
         if sp.issparse(X):
-            same = (self.rows != X).nnz == 0
+            off = abs(self.rows - X)
+            off.data[off.data <= ROUNDING * abs(self.rows).max()] = 0.0
+            changed = np.unique(off.nonzero()[0])
         else:
-            same = np.array_equal(X, self.rows, equal_nan=X.dtype != np.uint8)
-        if not same:
-            raise CertificateError("X is not what the model keeps: a row of one of them was changed.")
+            same = np.isclose(X, self.rows, rtol=ROUNDING, atol=0.0, equal_nan=True)
+            changed = np.flatnonzero(~same.all(axis=1))
+        if changed.size:
+            raise CertificateError(
+                f"{changed.size} of {self.count} rows of X are not what the model keeps, the first of them "
+                f"row {changed[0]}, counted from 0."
+            )

@@ -23,8 +23,8 @@ from sixfold.data.checks import check_weight, require_y
 from sixfold.data.table import ColumnKinds
 from sixfold.errors import InputError, check_number, check_option
 from sixfold.geometry.distances import Precomputed, distance_kind
-from sixfold.learners.neighbour_queries import NeighbourQueries, without_self
-from sixfold.learners.neighbour_rows import StoredRows, check_neighbour_rows, mean_known
+from sixfold.learners.neighbour_queries import NeighbourQueries
+from sixfold.learners.neighbour_rows import StoredRows, check_neighbour_rows
 from sixfold.learners.votes import neighbour_weights
 from sixfold.solvers.neighbour_search import Neighbours
 from sixfold.solvers.search_choice import ALGORITHMS
@@ -141,8 +141,8 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
             metric, parameters = self._metric()
             store = StoredRows(metric, parameters, self.algorithm, self.leaf_size)
             store.add(X, weight, kinds)
-            with self._budget():
-                store.ready()
+            with self._budget() as budget:
+                store.ready(budget)
             self._store = store
             self.effective_metric_, self.effective_metric_params_ = _effective(metric, parameters)
         else:
@@ -163,21 +163,14 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
         """That the search is exact, and how many distances it has computed so far."""
         if "_store" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no certificate_ before it is fitted.")
-        rows = self._store.probes()
-        k = min(int(self.n_neighbors), self._store.usable - 1)
-        objective = 0.0
-        if k > 0:
-            with self._budget() as budget:
-                asked = self._store.asked(self._store.rows[rows])
-                found = self._store.nearest(asked, k + 1, budget, count=False)
-            objective = mean_known(without_self(found, rows).distances)
-        return self._store.certificate(objective).bind(self)
+        return self._store.certificate().bind(self)
 
     def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         """Return the certificate of a search that computes every distance, in NumPy."""
         check_is_fitted(self, "n_samples_fit_")
         rows = self._check_queries(X)
-        found = self._store.recomputed(rows, int(self.n_neighbors), sample_weight)
+        with self._budget() as budget:
+            found = self._store.recomputed(rows, int(self.n_neighbors), sample_weight, budget)
         self._require_same_targets(y)
         return found
 
@@ -207,7 +200,10 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        kind = distance_kind(self.metric)
+        try:
+            kind = distance_kind(self.metric)
+        except InputError:  # which a fit will say
+            return tags
         tags.input_tags.sparse = kind.takes_sparse
         tags.input_tags.allow_nan = kind.takes_missing
         tags.input_tags.pairwise = kind is Precomputed

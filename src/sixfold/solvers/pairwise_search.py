@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.geometry.distances import Distance
-from sixfold.solvers.neighbour_search import Neighbours, Surroundings, answer, surround
+from sixfold.solvers.neighbour_search import Neighbours, Surroundings, answer, proceed, surround
 
 Array = NDArray[Any]
 
@@ -37,11 +37,23 @@ class PairwiseSearch:
         n, columns = self.X.shape
         return max(min(ENTRIES // n, WORK // (n * max(self.distance.work(columns), 1))), 1)
 
+    def _distances(self, queries: Any, budget: Budget) -> Array:
+        """Return all distances; some rows at a time where those of a single query take long."""
+        n, columns = self.X.shape
+        block = max(WORK // max(self.distance.work(columns), 1), 1)
+        if block >= n:
+            return self.distance.between(queries, self.X)
+        parts = []
+        for start in range(0, n, block):
+            proceed(budget)
+            parts.append(self.distance.between(queries, self.X[start : start + block]))
+        return np.concatenate(parts, axis=1)
+
     def nearest(self, queries: Any, k: int, budget: Budget) -> Neighbours:
         """Return the k nearest rows of each query."""
 
         def ask(part: slice, distances: Array, rows: Array) -> int:
-            found = self.distance.between(queries[part], self.X)
+            found = self._distances(queries[part], budget)
             rows[:] = [_first(row, k) for row in found]
             distances[:] = np.take_along_axis(found, rows, axis=1)
             return found.size
@@ -52,7 +64,7 @@ class PairwiseSearch:
         """Return the rows of each query whose distance is at most the radius."""
 
         def ask(part: slice) -> tuple[int, Array, Array, Array]:
-            found = self.distance.between(queries[part], self.X)
+            found = self._distances(queries[part], budget)
             near = found <= radius
             return found.size, near.sum(axis=1), found[near], np.nonzero(near)[1]
 

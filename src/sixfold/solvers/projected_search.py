@@ -46,7 +46,7 @@ def dense_search(X: Array, measure: Measure) -> ProjectedSearch | ProductSearch:
     measure : Measure
         Of the family "squares".
     """
-    if X.shape[1] > 2 * COARSE_WIDTH and len(X) >= SAMPLE:
+    if X.shape[1] > 2 * COARSE_WIDTH and len(X) >= 4 * SAMPLE:
         # The nearest rows of a sample are farther than those of all rows: fewer are ruled out than will be.
         pilot = ProjectedSearch(np.ascontiguousarray(_sample(X, 4 * SAMPLE)), measure)
         if pilot.pays():

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sixfold.budget import Budget
 from sixfold.geometry.distances import Distance
 from sixfold.geometry.measure import Measure
 from sixfold.solvers.kd_tree import KdTree
@@ -36,8 +37,8 @@ SMALL = 1 << 15  # numbers that are gone through as fast as any index is
 FEW_COLUMNS, FEW_COLUMNS_TO_SCAN = 8, 12
 
 
-def make_search(X: Any, distance: Distance, algorithm: str, leaf_size: int) -> Search:
-    """Return the rows made ready for the search that suits them; "brute" uses no bounds.
+def make_search(X: Any, distance: Distance, algorithm: str, leaf_size: int, budget: Budget) -> Search:
+    """Return the rows made ready for the search that suits them.
 
     Parameters
     ----------
@@ -45,7 +46,8 @@ def make_search(X: Any, distance: Distance, algorithm: str, leaf_size: int) -> S
         Training rows as they were given, checked.
     distance : Distance
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}
-        "ball_tree" means "auto", and so does "kd_tree" where no tree is possible.
+        "ball_tree" means "auto", and so does "kd_tree" where no tree is possible; "brute" makes neither trees
+        nor projections.
     leaf_size : int
         Rows in a leaf of a tree.
     """
@@ -55,17 +57,22 @@ def make_search(X: Any, distance: Distance, algorithm: str, leaf_size: int) -> S
     if sp.issparse(rows):
         kind = SparseSearch if distance.measure.family == "squares" else SparseScan
         return kind(rows, distance.measure)
-    return _dense_search(np.ascontiguousarray(rows), distance.measure, algorithm, leaf_size)
+    rows = np.ascontiguousarray(rows)
+    if _wants_tree(rows, distance.measure, algorithm):
+        return KdTree(rows, distance.measure, leaf_size, budget)
+    return _dense_search(rows, distance.measure, algorithm)
 
 
-def _dense_search(rows: Array, measure: Measure, algorithm: str, leaf_size: int) -> Search:
-    squares, small = measure.family == "squares", rows.size <= SMALL
-    few = rows.shape[1] <= (FEW_COLUMNS if squares else FEW_COLUMNS_TO_SCAN)
-    tree = measure.family != "count" and rows.dtype != np.uint8
-    if tree and (algorithm == "kd_tree" or (algorithm != "brute" and few and not small)):
-        return KdTree(rows, measure, leaf_size)
+def _wants_tree(rows: Array, measure: Measure, algorithm: str) -> bool:
+    if measure.family == "count" or rows.dtype == np.uint8 or algorithm == "brute":
+        return False
+    few = rows.shape[1] <= (FEW_COLUMNS if measure.family == "squares" else FEW_COLUMNS_TO_SCAN)
+    return algorithm == "kd_tree" or (few and rows.size > SMALL)
+
+
+def _dense_search(rows: Array, measure: Measure, algorithm: str) -> Search:
     if rows.dtype == np.uint8 and measure.family == "absolute":
         return ByteSearch(rows, measure)
-    if squares and not small:
+    if measure.family == "squares" and rows.size > SMALL:
         return ProductSearch(rows, measure) if algorithm == "brute" else dense_search(rows, measure)
     return ScanSearch(rows, measure)
