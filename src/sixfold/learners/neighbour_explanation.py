@@ -103,6 +103,7 @@ class NeighbourExplanation:
             raise MissingExtraError("Plots need matplotlib: pip install matplotlib.") from error
         if axes is None:
             _, axes = plt.subplots(figsize=(6.0, 0.3 * len(self.rows) + 1.2), layout="constrained")
+        far = max(self.distances) or 1.0
         sizes = 15.0 + 120.0 * np.array(self.weights) / max(self.weights)
         for colour, target in enumerate(dict.fromkeys(self.targets) if self.votes else [None]):
             some = [i for i, one in enumerate(self.targets) if target is None or one == target]
@@ -111,9 +112,10 @@ class NeighbourExplanation:
             )
         pairs = zip(self.rows, self.targets, strict=True)
         names = [f"row {row}" + ("" if self.votes else f": {_short(target)}") for row, target in pairs]
-        axes.set(yticks=range(len(self.rows)), yticklabels=names, xlim=(-0.05 * max(self.distances), None))
+        axes.set(yticks=range(len(self.rows)), yticklabels=names, xlim=(-0.05 * far, 1.05 * far))
         axes.set(xlabel="distance", title=f"answer: {_short(self.answer)}")
         axes.grid(axis="y", alpha=0.3)
+        axes.set_axisbelow(True)
         axes.invert_yaxis()
         if self.votes:
             axes.legend(title="says", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))

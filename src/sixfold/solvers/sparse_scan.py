@@ -1,7 +1,7 @@
 """Search in sparse rows by measures other than squares: some rows at a time are written out and scanned.
 
 Sums of absolute differences come from scikit-learn's loop over what is there, and only rows whose sum is
-among the least, rounding considered, are written out: of 5,000 rows of 50,000 columns a hundredth of the time.
+among the least, rounding considered, are written out: of 5,000 rows of 50,000 columns 1% of the time.
 """
 
 from __future__ import annotations
