@@ -273,3 +273,38 @@ def test_models_can_be_copied_and_pickled():
         for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
             np.testing.assert_array_equal(twin.kneighbors(X), model.kneighbors(X))
             np.testing.assert_array_equal(twin.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_rows_that_have_no_word_in_common_are_ordered_by_row(kind):
+    random = np.random.default_rng(9)
+    X = random.lognormal(size=(700, 60)) * (random.uniform(size=(700, 60)) < 0.05)
+    Q = X[::50]
+    model = fitted(kind(X), 650, "cosine")
+    distances, rows = model.kneighbors(kind(Q))
+    apart = (Q @ X.T == 0) | (np.linalg.norm(Q, axis=1)[:, None] == 0)
+    for d, r, none in zip(distances, rows, apart, strict=True):
+        assert (d[none[r]] == 1.0).all()
+        last = r[none[r]]
+        np.testing.assert_array_equal(last, np.flatnonzero(none)[: last.size])
+    assert model.certificate_.verify(kind(X), np.arange(700) % 3)
+
+
+def test_a_metric_that_does_not_exist_is_left_out_of_a_grid():
+    from sklearn.model_selection import GridSearchCV
+
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    search = GridSearchCV(KNeighborsClassifier(), {"metric": ["euclidian", "euclidean"]}, cv=3)
+    with pytest.warns(Warning, match="did you mean 'euclidean'"):
+        search.fit(X, X[:, 0] > 0)
+    assert search.best_params_ == {"metric": "euclidean"}
+
+
+def test_many_neighbours_and_targets_are_answered_a_few_queries_at_a_time():
+    random = np.random.default_rng(1)
+    X, Y = random.normal(size=(300, 2)), random.normal(size=(300, 40))
+    model = KNeighborsRegressor(299).fit(X, Y)
+    sizes = []
+    model._visit(X, 299, False, lambda part, found: sizes.append(found.rows.size), 10**9)
+    assert max(sizes) <= 1 << 20
+    np.testing.assert_allclose(model.predict(X)[5], Y[model.kneighbors(X[5:6])[1][0]].mean(axis=0))

@@ -180,3 +180,28 @@ def test_rows_with_nothing_in_common_are_the_last():
         model.kneighbors([[3.0, np.nan]]), ([[np.sqrt(8), np.inf, np.inf]], [[1, 0, 2]])
     )
     assert model.set_params(weights="distance").predict([[3.0, np.nan]]) == ["b"]
+
+
+@pytest.mark.parametrize("number", [np.int64, np.float32, np.float64, int])
+def test_numbers_of_any_type_are_numbers(number):
+    table = pd.DataFrame(
+        {"size": np.array([number(k) for k in (1, 2, 3, 5)], dtype=object), "kind": list("aabb")}
+    )
+    model = KNeighborsClassifier(1, metric="gower").fit(table, list("wxyz"))
+    assert model.kneighbors(table[1:2], 4)[0].tolist() == [[0.0, 0.125, 0.625, 0.875]]
+    assert model.explain(table.iloc[2]).answer == "y"
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_dates_are_refused(kind):
+    table = kind({"day": pd.date_range("2024", periods=3).to_pydatetime(), "size": [1.0, 2.0, 3.0]})
+    with pytest.raises(InputError, match="holds dates or times"):
+        KNeighborsClassifier(1, metric="gower").fit(table, list("abc"))
+
+
+def test_categories_may_be_told_by_true_and_false():
+    X = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 40.0]])
+    masked = KNeighborsRegressor(1, metric="gower", metric_params={"categorical": [False, True]})
+    named = KNeighborsRegressor(1, metric="gower", metric_params={"categorical": [1]})
+    found = [model.fit(X, [1, 2, 3]).kneighbors(X, 3)[0].tolist() for model in (masked, named)]
+    assert found[0] == found[1] == [[0.0, 0.75, 1.0], [0.0, 0.75, 0.75], [0.0, 0.75, 1.0]]

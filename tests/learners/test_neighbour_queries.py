@@ -376,3 +376,38 @@ def test_rows_that_are_added_must_be_like_those_before(model):
         KNeighborsRegressor(1).fit(LINE, range(5)).partial_fit([[1.0]], [[1.0, 2.0]])
     assert model.n_samples_fit_ == 5
     assert model.predict([[2.0]]) == ["a"]
+
+
+def test_reading_a_certificate_computes_nothing():
+    calls = []
+    X = np.arange(50.0)[:, None]
+    model = KNeighborsClassifier(2, metric=lambda q, x: calls.append(1) or abs(q[0] - x[0])).fit(
+        X, X[:, 0] > 9
+    )
+    assert "as if every distance were computed" in str(model.certificate_)
+    assert not calls
+    model.certificate_.verify(X, X[:, 0] > 9)
+    assert calls
+
+
+def test_a_single_query_of_a_slow_function_is_stopped_on_the_way():
+    calls = []
+
+    def slowly(q, x):
+        calls.append(1)
+        time.sleep(1e-3)
+        return 0.0
+
+    X = np.arange(3000.0)[:, None]
+    model = KNeighborsClassifier(1, metric=slowly, time_limit=0.05).fit(X, X[:, 0] > 9)
+    with pytest.raises(TimeLimitReached):
+        model.predict(X[:1])
+    assert len(calls) < 1000
+
+
+def test_rows_that_were_made_anew_are_the_same_but_for_rounding():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = KNeighborsRegressor().fit(X, X[:, 0])
+    model.certificate_.verify(X * (1.0 + 2e-16), X[:, 0])
+    with pytest.raises(CertificateError, match="40 of 40 rows of X are not what the model keeps"):
+        model.certificate_.verify(X * (1.0 + 1e-9), X[:, 0])
