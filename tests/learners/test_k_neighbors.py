@@ -290,6 +290,7 @@ def test_rows_that_have_no_word_in_common_are_ordered_by_row(kind):
     assert model.certificate_.verify(kind(X), np.arange(700) % 3)
 
 
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
 def test_a_metric_that_does_not_exist_is_left_out_of_a_grid():
     from sklearn.model_selection import GridSearchCV
 
