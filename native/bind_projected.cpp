@@ -29,8 +29,6 @@ bool has_shape(const A& array, std::initializer_list<Index> shape) {
   return true;
 }
 
-Index panels_of(Index rows) { return (rows + kPanelRows - 1) / kPanelRows; }
-
 template <class T>
 Frame frame_of(const Rows<T>& X, const Vector& centre, double scale) {
   expect(centre.shape(0) == X.shape(1), "the centre must have one entry a column");
