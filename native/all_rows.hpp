@@ -90,7 +90,7 @@ Index nearest_of_all(const Shares& shares, Index k, double* distances, Index* ro
       nearest[static_cast<std::size_t>(i - share.first)].write(distances + i * k, rows + i * k);
     std::vector<Near>().swap(room);
   };
-  if (!run_tasks(shares.count(), shares.team(), stop, task)) return -1;
+  if (!run_tasks(shares.count(), shares.team(), &stop, task)) return -1;
   if (shares.parts() == 1) return computed;
 
   std::vector<Near> room(static_cast<std::size_t>(k));
@@ -121,7 +121,7 @@ Index around_of_all(const Shares& shares, Around& around, Stop& stop, const Look
     };
     computed += look(shares.share(number), found, watch);
   };
-  if (!run_tasks(shares.count(), shares.team(), stop, task)) return -1;
+  if (!run_tasks(shares.count(), shares.team(), &stop, task)) return -1;
   around.ends.assign(1, 0);
   for (Index i = 0; i < shares.queries(); ++i) {
     for (Index part = 0; part < shares.parts(); ++part)

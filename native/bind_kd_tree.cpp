@@ -1,5 +1,4 @@
 // Bindings of the k-d tree.
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -27,16 +26,6 @@ KdShape shape_of(const Array<Value, 3>& leaves, const Array<Bound, 4>& boxes, co
          "boxes must have the shape (nodes, 2, columns, 8)");
   expect(static_cast<Index>(points.shape(0)) == shape.nodes, "points must have an entry a node");
   return shape;
-}
-
-template <class V>
-nb::object handed_over(std::vector<V>&& values) {
-  auto kept = std::make_unique<std::vector<V>>(std::move(values));
-  V* data = kept->data();
-  const std::size_t size = kept->size();
-  nb::capsule owner(kept.release(),
-                    [](void* vector) noexcept { delete static_cast<std::vector<V>*>(vector); });
-  return nb::cast(nb::ndarray<nb::numpy, V, nb::ndim<1>>(data, {size}, owner));
 }
 
 template <class T>
@@ -105,8 +94,8 @@ void bind(nb::module_& m) {
           computed = kd_within<T>({shape, tree, measure, queries.data(), count}, radius, ends.data(),
                                   distances, rows, stop);
         }
-        return nb::make_tuple(computed, handed_over(std::move(ends)), handed_over(std::move(distances)),
-                              handed_over(std::move(rows)));
+        return nb::make_tuple(computed, array_of(std::move(ends)), array_of(std::move(distances)),
+                              array_of(std::move(rows)));
       },
       nb::arg("leaves").noconvert(), nb::arg("boxes").noconvert(), nb::arg("points").noconvert(),
       nb::arg("numbers").noconvert(), nb::arg("queries").noconvert(), nb::arg("radius"), nb::arg("family"),

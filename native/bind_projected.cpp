@@ -29,8 +29,6 @@ bool has_shape(const A& array, std::initializer_list<Index> shape) {
   return true;
 }
 
-Index panels_of(Index rows) { return (rows + kPanelRows - 1) / kPanelRows; }
-
 template <class T>
 Frame frame_of(const Rows<T>& X, const Vector& centre, double scale) {
   expect(centre.shape(0) == X.shape(1), "the centre must have one entry a column");
@@ -146,14 +144,6 @@ SearchTables<T, Q> tables_of(const Rows<T>& X, const Rows<Q>& queries, const Flo
           {Family::squares, 2.0, root}};
 }
 
-// An array that owns its values.
-template <class V>
-auto owned(std::vector<V>&& values) {
-  auto* kept = new std::vector<V>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<V>*>(p); });
-  return nb::ndarray<nb::numpy, V, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
-}
-
 template <class T, class Q>
 void bind_search(nb::module_& m) {
   m.def(
@@ -207,8 +197,8 @@ void bind_search(nb::module_& m) {
             }
           }
         }
-        return nb::make_tuple(finished, owned(std::move(counts)), owned(std::move(distances)),
-                              owned(std::move(rows)), passed.fine);
+        return nb::make_tuple(finished, array_of(std::move(counts)), array_of(std::move(distances)),
+                              array_of(std::move(rows)), passed.fine);
       },
       nb::arg("X").noconvert(), nb::arg("queries").noconvert(), nb::arg("coarse").noconvert(),
       nb::arg("fine").none(), nb::arg("query_coarse").noconvert(), nb::arg("coarse_base").noconvert(),

@@ -44,14 +44,6 @@ Index nearest(const Rows<T>& X, const InMatrix& Q, const Rows<A>& plain, OutMatr
   return scan_nearest(scan, k, distances.data(), rows.data(), stop);
 }
 
-// Hands a vector over to NumPy.
-template <class E>
-nb::object array_of(std::vector<E>&& values) {
-  auto* kept = new std::vector<E>(std::move(values));
-  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<E>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, E, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
-}
-
 nb::tuple tuple_of(Index computed, Around&& around) {
   return nb::make_tuple(computed, array_of(std::move(around.ends)), array_of(std::move(around.distances)),
                         array_of(std::move(around.rows)));

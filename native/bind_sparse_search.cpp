@@ -1,5 +1,5 @@
 // Bindings of the search in sparse rows.
-#include <memory>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -16,8 +16,6 @@ using Columns = Array<std::int32_t>;
 using OutRows = nb::ndarray<Index, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Answer = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
 template <class A>
 Index size(const A& array) {
@@ -32,22 +30,16 @@ SparseRows<T> sparse_rows(const Indices& starts, const Columns& columns, const A
   return rows;
 }
 
+void expect_rising(const Index* starts, Index count) {
+  for (Index i = 0; i < count; ++i) expect(starts[i] <= starts[i + 1], "starts must not fall");
+}
+
 // The same from a tuple of the three arrays.
 template <class T>
 SparseRows<T> sparse_rows(const nb::tuple& parts) {
   expect(parts.size() == 3, "sparse rows are starts, columns and values");
   return sparse_rows(nb::cast<Indices>(parts[0], false), nb::cast<Columns>(parts[1], false),
                      nb::cast<Array<T>>(parts[2], false));
-}
-
-// Queries come from outside, so their columns are looked at one by one; the lists are our own.
-SparseRows<double> queries_of(const nb::tuple& parts, Index columns) {
-  const auto queries = sparse_rows<double>(parts);
-  for (Index i = 0; i < queries.count; ++i)
-    expect(queries.starts[i] <= queries.starts[i + 1], "starts must not fall");
-  for (Index k = queries.starts[0]; k < queries.starts[queries.count]; ++k)
-    expect(queries.columns[k] >= 0 && queries.columns[k] < columns, "queries must have the columns of X");
-  return queries;
 }
 
 // lengths, order, lists, rest_of, rest, rest_lengths, rest_columns, most: as InvertedLists has them.
@@ -72,13 +64,19 @@ InvertedLists inverted_lists(const nb::tuple& parts) {
   return found;
 }
 
-template <class T>
-Answer<T> handed_over(std::vector<T>&& values) {
-  auto owned = std::make_unique<std::vector<T>>(std::move(values));
-  T* data = owned->data();
-  const std::size_t count = owned->size();
-  nb::capsule owner(owned.release(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Answer<T>(data, {count}, owner);
+// Queries come from outside, so their columns are looked at one by one, and the lists that they lead to.
+SparseRows<double> queries_of(const nb::tuple& parts, const InvertedLists& inverted) {
+  const auto queries = sparse_rows<double>(parts);
+  expect_rising(queries.starts, queries.count);
+  const SparseRows<float>& lists = inverted.lists;
+  for (Index k = queries.starts[0]; k < queries.starts[queries.count]; ++k) {
+    const Index column = queries.columns[k];
+    expect(column >= 0 && column < lists.count, "queries must have the columns of X");
+    const Index from = lists.starts[column], to = lists.starts[column + 1];
+    expect(0 <= from && from <= to && to <= lists.starts[lists.count], "starts must not fall");
+    expect(inverted.rest_of[column] < inverted.rest_columns, "rest_of must number the columns of the rest");
+  }
+  return queries;
 }
 
 template <class T>
@@ -87,7 +85,7 @@ nb::tuple nearest(const Indices& starts, const Columns& columns, const Array<T>&
                   OutRows rows, double seconds_left, const Flag& flag) {
   const InvertedLists inverted = inverted_lists(lists);
   const SparseRows<T> table = sparse_rows(starts, columns, values);
-  const SparseRows<double> asked = queries_of(queries, inverted.lists.count);
+  const SparseRows<double> asked = queries_of(queries, inverted);
   const Index k = static_cast<Index>(distances.shape(1));
   expect(table.count == inverted.rest.count, "the lists must be those of X");
   expect(static_cast<Index>(distances.shape(0)) == asked.count && rows.shape(0) == distances.shape(0) &&
@@ -110,7 +108,7 @@ nb::tuple within(const Indices& starts, const Columns& columns, const Array<T>& 
                  double seconds_left, const Flag& flag) {
   const InvertedLists inverted = inverted_lists(lists);
   const SparseRows<T> table = sparse_rows(starts, columns, values);
-  const SparseRows<double> asked = queries_of(queries, inverted.lists.count);
+  const SparseRows<double> asked = queries_of(queries, inverted);
   expect(table.count == inverted.rest.count, "the lists must be those of X");
   Stop stop(seconds_left, flag.data());
   Index computed = 0;
@@ -119,35 +117,57 @@ nb::tuple within(const Indices& starts, const Columns& columns, const Array<T>& 
   std::vector<double> distances;
   {
     nb::gil_scoped_release release;
-    std::vector<std::vector<Found>> found;
+    std::vector<std::vector<Near>> found;
     finished =
         sparse_within(table, inverted, asked, {Family::squares, 2.0, root}, radius, &found, &computed, stop);
-    for (std::vector<Found>& of_query : found) {
+    for (std::vector<Near>& of_query : found) {
       counts.push_back(static_cast<Index>(of_query.size()));
-      for (const Found& one : of_query) {
+      for (const Near& one : of_query) {
         distances.push_back(one.distance);
         rows.push_back(one.row);
       }
-      std::vector<Found>().swap(of_query);  // the memory serves the queries that follow
+      std::vector<Near>().swap(of_query);  // the memory serves the queries that follow
     }
   }
-  return nb::make_tuple(finished, computed, handed_over(std::move(counts)), handed_over(std::move(distances)),
-                        handed_over(std::move(rows)));
+  return nb::make_tuple(finished, computed, array_of(std::move(counts)), array_of(std::move(distances)),
+                        array_of(std::move(rows)));
 }
 
 template <class T>
 void lengths(const Indices& starts, const Array<T>& values, OutVector out) {
   const Index rows = size(starts) - 1;
   expect(rows >= 0 && size(out) == rows, "out must have one entry a row");
-  for (Index i = 0; i <= rows; ++i)
-    expect(starts.data()[i] >= (i == 0 ? 0 : starts.data()[i - 1]) && starts.data()[i] <= size(values),
-           "starts must rise within values");
+  expect(starts.data()[0] >= 0 && starts.data()[rows] <= size(values), "starts must lie within values");
+  expect_rising(starts.data(), rows);
   nb::gil_scoped_release release;
 #pragma omp parallel for schedule(static) num_threads(threads())
   for (Index i = 0; i < rows; ++i) {
     const Index from = starts.data()[i];
     out.data()[i] = length(SparseRow<T>{nullptr, values.data() + from, starts.data()[i + 1] - from});
   }
+}
+
+// Every row has one place, and the list of every column, empty for those of the rest, has room for exactly
+// its entries: nothing is written beyond the end of an array.
+template <class T>
+void expect_room(const SparseRows<T>& rows, const EmptyLists& to, Index columns, Index in_lists) {
+  expect(rows.count <= std::numeric_limits<std::int32_t>::max(), "lists hold at most 2^31 - 1 rows");
+  expect_rising(rows.starts, rows.count);
+  std::vector<bool> placed(static_cast<std::size_t>(rows.count));
+  for (Index i = 0; i < rows.count; ++i) {
+    const Index row = to.order[i];
+    expect(row >= 0 && row < rows.count && !placed[row], "order must hold every row once");
+    placed[row] = true;
+  }
+  expect(to.cursors[0] == 0 && to.cursors[columns] == in_lists, "cursors must be the starts of the lists");
+  std::vector<Index> room(static_cast<std::size_t>(columns));
+  for (Index j = 0; j < columns; ++j) room[j] = to.cursors[j + 1] - to.cursors[j];
+  for (Index k = rows.starts[0]; k < rows.starts[rows.count]; ++k) {
+    const Index column = rows.columns[k];
+    expect(column >= 0 && column < columns, "columns must be those of rest_of");
+    if (to.rest_of[column] < 0) --room[column];
+  }
+  for (const Index left : room) expect(left == 0, "every list must have room for the entries of its column");
 }
 
 template <class T>
@@ -163,10 +183,12 @@ void fill(const Indices& starts, const Columns& columns, const Array<T>& values,
   expect(size(list_places) == size(list_values) && size(rest_columns) == size(rest_values) &&
              size(list_places) + size(rest_columns) == rows.starts[rows.count] - rows.starts[0],
          "lists and rest must have room for every entry");
+  const EmptyLists to{lengths.data(),     order.data(),       cursors.data(),     list_places.data(),
+                      list_values.data(), rest_of.data(),     rest_starts.data(), rest_columns.data(),
+                      rest_values.data(), rest_lengths.data()};
   nb::gil_scoped_release release;
-  fill_lists(rows, {lengths.data(), order.data(), cursors.data(), list_places.data(), list_values.data(),
-                    rest_of.data(), rest_starts.data(), rest_columns.data(), rest_values.data(),
-                    rest_lengths.data()});
+  expect_room(rows, to, size(rest_of), size(list_places));
+  fill_lists(rows, to);
 }
 
 }  // namespace

@@ -9,9 +9,12 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "stop.hpp"
 #include "table.hpp"
@@ -43,6 +46,17 @@ inline const double* each_row(const std::optional<Vector>& values, Index rows) {
   if (!values) return nullptr;
   expect(static_cast<Index>(values->shape(0)) == rows, "weights and row shifts must have one entry a row");
   return values->data();
+}
+
+// Hands a vector over to NumPy, without a copy.
+template <class T>
+nb::object array_of(std::vector<T>&& values) {
+  auto kept = std::make_unique<std::vector<T>>(std::move(values));
+  T* data = kept->data();
+  const std::size_t size = kept->size();
+  const nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  kept.release();  // by now the capsule's
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
 }
 
 void bind_least_squares(nb::module_& m);

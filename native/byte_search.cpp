@@ -122,21 +122,19 @@ void write_group_sums_by_row(const std::uint8_t* X, Index rows, const Groups& gr
 }
 
 void write_group_sums(const std::uint8_t* X, Index rows, const Groups& groups, std::uint8_t* tiles) {
-  const Index count = (rows + kTile - 1) / kTile;
-#pragma omp parallel num_threads(rows* groups.columns > 1 << 18 ? threads() : 1)
-  {
+  const int team = rows * groups.columns > 1 << 18 ? threads() : 1;
+  run_tasks((rows + kBlock - 1) / kBlock, team, [&](Index block) {
     std::vector<std::uint8_t> sums(static_cast<std::size_t>(kTile * groups.count));
-#pragma omp for schedule(static)
-    for (Index t = 0; t < count; ++t) {
-      const Index from = t * kTile, here = std::min(kTile, rows - from);
+    const Index last = std::min(rows, (block + 1) * kBlock);
+    for (Index from = block * kBlock; from < last; from += kTile) {
       std::fill(sums.begin(), sums.end(), std::uint8_t{0});
-      write_group_sums_by_row(X + from * groups.columns, here, groups, sums.data());
+      write_group_sums_by_row(X + from * groups.columns, std::min(kTile, rows - from), groups, sums.data());
       std::uint8_t* tile = tiles + from * groups.count;
       for (Index row = 0; row < kTile; ++row)
         for (Index g = 0; g < groups.count; g += 8)
           std::copy_n(sums.data() + row * groups.count + g, 8, tile + g * kTile + row * 8);
     }
-  }
+  });
 }
 
 Index byte_nearest(const ByteScan& scan, Index k, double* distances, Index* rows, Stop& stop) {

@@ -4,6 +4,7 @@
 #include <cfloat>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <stdexcept>
 
 #include "double_double.hpp"
@@ -224,8 +225,11 @@ double raw_limit(const Measure& measure, double distance) {
   if (!measure.root) return distance;
   // The root is rounded up to an ulp, which its power stretches p times, and so is the power itself.
   if (measure.family != Family::power) return distance * distance * (1.0 + 4 * DBL_EPSILON) + DBL_MIN;
+  // A root is off by less than the step to the next double. Among subnormal numbers, which roots reach if
+  // p < 1, that step is no small part of the root: the limit is the power of the next double, not a factor.
   // 1/p is rounded too, which changes a root by |log(sum)| / p roundings: |log| of a double is below 746.
-  return std::pow(distance, measure.p) * (1.0 + 4 * (measure.p + 2.0 + 746.0) * DBL_EPSILON) + DBL_MIN;
+  const double next = std::nextafter(distance, std::numeric_limits<double>::infinity());
+  return std::pow(next, measure.p) * (1.0 + 4 * (measure.p + 2.0 + 746.0) * DBL_EPSILON) + DBL_MIN;
 }
 
 }  // namespace sixfold

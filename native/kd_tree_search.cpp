@@ -13,17 +13,14 @@
 // and where P is greater than that of S = raw_limit(worst), the row is farther than the worst, strictly. Rows
 // that are not ruled out are measured by definition, so the margin is no matter of right and wrong beyond
 // that.
-#include <omp.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cfloat>
 #include <cmath>
-#include <new>
 
 #include "blas.hpp"
 #include "kd_tree.hpp"
 #include "lane_mask.hpp"
+#include "tasks.hpp"
 #include "vector_math.hpp"
 
 namespace sixfold {
@@ -71,33 +68,14 @@ struct WithinFound {
   Index most_of_equal_rows() const { return std::numeric_limits<Index>::max(); }
 };
 
-// The flag that all threads watch; only the thread that called may ask Python.
-class Watch {
- public:
-  explicit Watch(Stop& stop) : stop_(stop) {}
-
-  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
-  void halt() { stopped_ = true; }
-  // Asked once a leaf; Python is asked every 256 of them, some tens of microseconds.
-  bool after_leaf(Index leaves) {
-    if (leaves % 256 == 0 && omp_get_thread_num() == 0 && stop_.now()) halt();
-    return stopped();
-  }
-
- private:
-  Stop& stop_;
-  std::atomic<bool> stopped_ = false;
-};
-
 template <class T, class Add>
 class Walk {
  public:
-  Walk(const KdQueries<T>& queries, Add add, Watch& watch)
+  Walk(const KdQueries<T>& queries, Add add)
       : shape_(queries.shape),
         tree_(queries.tree),
         measure_(queries.measure),
         add_(add),
-        watch_(watch),
         margin_(1.0 + static_cast<double>(shape_.columns + 8) * DBL_EPSILON),
         row_(shape_.columns) {}
 
@@ -114,9 +92,10 @@ class Walk {
     return node - shape_.nodes;
   }
 
-  // Offers every row that may be near enough to `found`, those of the leaf `home` first.
+  // Offers every row that may be near enough to `found`, those of the leaf `home` first. The clock is looked
+  // at every 256 leaves, some tens of microseconds.
   template <class Found>
-  void search(const double* q, Index home, Found& found) {
+  void search(const double* q, Index home, Found& found, Watch& watch) {
     limit_ = limit(found);
     const Index home_node = shape_.nodes + home;
     // Equal rows are dealt with together, above the leaves.
@@ -128,7 +107,7 @@ class Walk {
       const Waiting next = stack_[--waiting];
       if (next.bound > limit_) continue;
       if (next.node >= shape_.nodes) {
-        if (watch_.after_leaf(++leaves_)) return;
+        if (++leaves_ % 256 == 0 ? watch.over() : watch.ended()) return;
         scan(q, next.node - shape_.nodes, found);
       } else {
         waiting = expand(q, next.node, at_home ? home_node : -1, waiting, found);
@@ -232,7 +211,6 @@ class Walk {
   const KdTree<T>& tree_;
   const Measure& measure_;
   Add add_;
-  Watch& watch_;
   double margin_, limit_ = 0.0;
   Index computed_ = 0, leaves_ = 0;
   std::vector<T> row_;
@@ -248,8 +226,8 @@ struct Visit {
 
 // The queries in the order of the leaves they are in: neighbours meet the same nodes, in the cache.
 template <class T, class Add>
-std::vector<Visit> in_order_of_leaves(const KdQueries<T>& queries, Add add, Watch& watch, int team) {
-  const Walk<T, Add> walk(queries, add, watch);
+std::vector<Visit> in_order_of_leaves(const KdQueries<T>& queries, Add add, int team) {
+  const Walk<T, Add> walk(queries, add);
   std::vector<Visit> visits(queries.count);
 #pragma omp parallel for schedule(static) num_threads(team)
   for (Index i = 0; i < queries.count; ++i)
@@ -260,21 +238,21 @@ std::vector<Visit> in_order_of_leaves(const KdQueries<T>& queries, Add add, Watc
   return visits;
 }
 
-// Calls answer(walk, thread, visit) for every query; returns the distances computed, -1 if it had to stop.
+// Calls answer(walk, thread, visit, watch) for every query; returns the distances computed, -1 if it had to
+// stop.
 template <class T, class Add, class Answer>
 Index answer_all(const KdQueries<T>& queries, Add add, Stop& stop, const Answer& answer) {
-  Watch watch(stop);
   const Index blocks = (queries.count + kBlock - 1) / kBlock;
   const int team = static_cast<int>(std::min<Index>(threads(), std::max<Index>(blocks, 1)));
-  const std::vector<Visit> visits = in_order_of_leaves(queries, add, watch, team);
-  std::vector<Walk<T, Add>> walks(team, Walk<T, Add>(queries, add, watch));
-#pragma omp parallel for schedule(dynamic) num_threads(team)
-  for (Index block = 0; block < blocks; ++block) {
+  const std::vector<Visit> visits = in_order_of_leaves(queries, add, team);
+  std::vector<Walk<T, Add>> walks(team, Walk<T, Add>(queries, add));
+  const bool finished = run_tasks(blocks, team, &stop, [&](Index block, Watch& watch) {
+    const int thread = omp_get_thread_num();
     const Index last = std::min(queries.count, (block + 1) * kBlock);
-    for (Index i = block * kBlock; i < last && !watch.stopped(); ++i)
-      if (!answer(walks[omp_get_thread_num()], omp_get_thread_num(), visits[i])) watch.halt();
-  }
-  if (watch.stopped()) return -1;
+    for (Index i = block * kBlock; i < last && !watch.ended(); ++i)
+      answer(walks[thread], thread, visits[i], watch);
+  });
+  if (!finished) return -1;
   Index computed = 0;
   for (const Walk<T, Add>& walk : walks) computed += walk.computed();
   return computed;
@@ -301,11 +279,10 @@ template <class T>
 Index kd_nearest(const KdQueries<T>& queries, Index k, double* distances, Index* rows, Stop& stop) {
   std::vector<Near> room(threads() * k);
   return with_terms_of(queries.measure, [&](auto add) {
-    return answer_all(queries, add, stop, [&](auto& walk, int thread, const Visit& visit) {
+    return answer_all(queries, add, stop, [&](auto& walk, int thread, const Visit& visit, Watch& watch) {
       NearestFound found{Nearest(room.data() + thread * k, k), k};
-      walk.search(queries.rows + visit.query * queries.shape.columns, visit.home, found);
+      walk.search(queries.rows + visit.query * queries.shape.columns, visit.home, found, watch);
       found.heap.write(distances + visit.query * k, rows + visit.query * k);
-      return true;
     });
   });
 }
@@ -319,26 +296,16 @@ Index kd_within(const KdQueries<T>& queries, double radius, Index* ends, std::ve
   };
   std::vector<Slice> slices(queries.count);
   std::vector<std::vector<Near>> found(threads());  // by each thread
-  bool out_of_memory = false;
   const Index computed = with_terms_of(queries.measure, [&](auto add) {
-    return answer_all(queries, add, stop, [&](auto& walk, int thread, const Visit& visit) {
-      try {
-        std::vector<Near>& mine = found[thread];
-        const std::size_t from = mine.size();
-        WithinFound around{mine, radius};
-        walk.search(queries.rows + visit.query * queries.shape.columns, visit.home, around);
-        std::sort(mine.begin() + from, mine.end(),
-                  [](const Near& a, const Near& b) { return a.row < b.row; });
-        slices[visit.query] = {thread, from, mine.size()};
-        return true;
-      } catch (const std::bad_alloc&) {  // may not leave its thread
-#pragma omp atomic write
-        out_of_memory = true;
-        return false;
-      }
+    return answer_all(queries, add, stop, [&](auto& walk, int thread, const Visit& visit, Watch& watch) {
+      std::vector<Near>& mine = found[thread];
+      const std::size_t from = mine.size();
+      WithinFound around{mine, radius};
+      walk.search(queries.rows + visit.query * queries.shape.columns, visit.home, around, watch);
+      std::sort(mine.begin() + from, mine.end(), [](const Near& a, const Near& b) { return a.row < b.row; });
+      slices[visit.query] = {thread, from, mine.size()};
     });
   });
-  if (out_of_memory) throw std::bad_alloc();
   if (computed < 0) return computed;
   ends[0] = 0;
   for (Index i = 0; i < queries.count; ++i)

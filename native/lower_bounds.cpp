@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "tasks.hpp"
 #include "tile_products.hpp"
 
 namespace sixfold {
@@ -129,18 +130,25 @@ void write_panel(const float* from, Index count, Index width, float* panel) {
     for (Index i = 0; i < kPanelRows; ++i) panel[k * kPanelRows + i] = i < count ? from[i * width + k] : 0.0f;
 }
 
+// Calls work(from, to) for all panels, four at a time, which the threads share.
+template <class Work>
+void for_panels(Index rows, const Work& work) {
+  constexpr Index kShare = 4;
+  const Index panels = panels_of(rows), shares = (panels + kShare - 1) / kShare;
+  run_tasks(shares, static_cast<int>(std::clamp<Index>(shares, 1, threads())),
+            [&](Index share) { work(share * kShare, std::min(panels, (share + 1) * kShare)); });
+}
+
 }  // namespace
 
 template <class T>
 void projected_features(const T* X, Index rows, const Frame& frame, const Directions& directions,
                         bool queries, const Features& out) {
-  const Index d = frame.columns, panels = (rows + kPanelRows - 1) / kPanelRows;
-#pragma omp parallel num_threads(static_cast<int>(std::clamp<Index>(panels, 1, threads())))
-  {
+  const Index d = frame.columns;
+  for_panels(rows, [&](Index from, Index to) {
     std::vector<float> z(static_cast<std::size_t>(kTogether * d)), projected(kTogether * kFineWidth);
     std::vector<float> coarse(kPanelRows * kCoarseWidth);
-#pragma omp for schedule(dynamic, 4)
-    for (Index panel = 0; panel < panels; ++panel) {
+    for (Index panel = from; panel < to; ++panel) {
       const Index first = panel * kPanelRows, last = std::min(rows, first + kPanelRows);
       for (Index start = first; start < last; start += kTogether) {
         const Index count = std::min(last - start, kTogether);
@@ -165,17 +173,15 @@ void projected_features(const T* X, Index rows, const Frame& frame, const Direct
         write_panel(coarse.data(), last - first, kCoarseWidth,
                     out.coarse + panel * kCoarseWidth * kPanelRows);
     }
-  }
+  });
 }
 
 template <class T>
 void identity_features(const T* X, Index rows, const Frame& frame, bool queries, const Features& out) {
-  const Index d = frame.columns, width = d + 1, panels = (rows + kPanelRows - 1) / kPanelRows;
-#pragma omp parallel num_threads(static_cast<int>(std::clamp<Index>(panels, 1, threads())))
-  {
+  const Index d = frame.columns, width = d + 1;
+  for_panels(rows, [&](Index from, Index to) {
     std::vector<float> scratch(queries ? 0 : static_cast<std::size_t>(kPanelRows * width));
-#pragma omp for schedule(dynamic, 4)
-    for (Index panel = 0; panel < panels; ++panel) {
+    for (Index panel = from; panel < to; ++panel) {
       const Index first = panel * kPanelRows, last = std::min(rows, first + kPanelRows);
       for (Index i = first; i < last; ++i) {
         float* z = queries ? out.coarse + i * width : scratch.data() + (i - first) * width;
@@ -185,7 +191,7 @@ void identity_features(const T* X, Index rows, const Frame& frame, bool queries,
       }
       if (!queries) write_panel(scratch.data(), last - first, width, out.coarse + panel * width * kPanelRows);
     }
-  }
+  });
 }
 
 template void projected_features(const double*, Index, const Frame&, const Directions&, bool,

@@ -5,8 +5,8 @@
 //   identity   phi(z) = z
 //   projected  phi(z) = (Q'z, max(|z - QQ'z| - t, 0))    Q'Q = I, t a constant
 //
-// Both satisfy |phi(z) - phi(w)| <= |z - w|. What is stored is a float vector f(z) with |f(z) - phi(z)| <=
-// e(z). If |z - w| <= T, then |f(z) - f(w)| <= T + e(z) + e(w), so for any a > 0
+// Both satisfy |phi(z) - phi(w)| <= |z - w|. What is stored is a float vector f(z) with
+// |f(z) - phi(z)| <= e(z). If |z - w| <= T, then |f(z) - f(w)| <= T + e(z) + e(w), so for any a > 0
 //
 //   |f(z) - f(w)|^2 <= (1 + a) T^2 + 2 (1 + 1/a) (e(z)^2 + e(w)^2), (1)
 //
@@ -23,8 +23,8 @@
 // The errors e(z), for |z| <= 2^30 and d <= 2^20 columns; a row or query outside is never ruled out. Numbers
 // below 2^-126 may be flushed to zero, which adds less than 2^-100 to a feature vector.
 //   identity   z is rounded to floats: e = 2^-23 |z|, twice u for the arithmetic in doubles before.
-//   projected  V is a float matrix, |V'V - I| <= skew. With R^2 = V'V and Q = V R^-1, |V'z - Q'z| <= skew
-//   |z|.
+//   projected  V is a float matrix, |V'V - I| <= skew. With R^2 = V'V and Q = V R^-1,
+//                |V'z - Q'z| <= skew |z|.
 //              V'z is summed in floats over runs of kRun columns and then over the runs, so each of the m
 //              directions is wrong by at most g |v| |z|, n = kRun + d / kRun + 1:
 //                e_1 = (skew + 1.02 (sqrt(m) g + u)) |z|.

@@ -1,7 +1,5 @@
 #include "projected_search.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -11,17 +9,16 @@
 
 #include "blas.hpp"
 #include "lower_bounds.hpp"
+#include "tasks.hpp"
 #include "tile_products.hpp"
 
 namespace sixfold {
 namespace {
 
-constexpr Index kBlockBytes =
-    1 << 18;  // features of a block of rows: a quarter of a usual second-level cache
+// Features of a block of rows: a quarter of a usual second-level cache.
+constexpr Index kBlockBytes = 1 << 18;
 constexpr Index kMostBlockRows = 512;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-Index panels_of(Index rows) { return (rows + kPanelRows - 1) / kPanelRows; }
 
 // The rows that give a query its first threshold: those of one panel in `every`, of which `tried` k are
 // computed. Products of whole rows cost too much for a large sample. Projected bounds are cheap, and so loose
@@ -268,38 +265,31 @@ struct Plan {
   }
 };
 
-// Runs `work(sweep, group, part, visit)` for every group and part; visit(take) goes through the part's rows
-// block by block and is false once the loop has to end.
+// Runs work(sweep, first query, part, watch, visit) for every group and part; visit(take) goes through the
+// part's rows block by block, up to where the loop has to end.
 template <class T, class Q, class Work>
 bool deal_out(const SearchTables<T, Q>& tables, const Plan& plan, Passed& passed, Stop& stop, Work&& work) {
   const Index panels = panels_of(tables.rows), tasks = plan.groups * plan.parts;
-  std::atomic<bool> stopped = stop.now();
+  const int team = static_cast<int>(std::clamp<Index>(tasks, 1, threads()));
   std::atomic<Index> coarse = 0, fine = 0;
-#pragma omp parallel for schedule(dynamic) \
-    num_threads(static_cast<int>(std::clamp<Index>(tasks, 1, threads())))
-  for (Index task = 0; task < tasks; ++task) {
-    if (stopped) continue;
+  const bool finished = run_tasks(tasks, team, &stop, [&](Index task, Watch& watch) {
     const Index group = task / plan.parts, part = task % plan.parts;
     const Index first = group * plan.group, last = std::min(tables.query_count, first + plan.group);
     Sweep<T, Q> sweep(tables, first, last);
-    const auto go_on = [&] {
-      if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
-      return !stopped;
-    };
     const auto visit = [&](auto&& take) {
       const Index end = cut(panels, plan.parts, part + 1);
       for (Index panel = cut(panels, plan.parts, part); panel < end; panel += plan.block)
         for (Index strip = 0; strip < sweep.strips(); ++strip) {
-          if (!go_on()) return;
+          if (watch.over()) return;
           sweep.visit(strip, panel, std::min(end, panel + plan.block), take);
         }
     };
-    work(sweep, first, part, go_on, visit);
+    work(sweep, first, part, watch, visit);
     coarse += sweep.passed().coarse;
     fine += sweep.passed().fine;
-  }
+  });
   passed = {coarse, fine};
-  return !stopped;
+  return finished;
 }
 
 }  // namespace
@@ -314,9 +304,9 @@ bool nearest_by_bounds(const SearchTables<T, Q>& tables, Index k, double* distan
   for (Index i = 0; i < count * plan.parts; ++i) heaps.emplace_back(room.data() + i * k, k);
   const bool sampled = Sample(tables.fine != nullptr).serves(tables.rows, k);
   const bool finished = deal_out(
-      tables, plan, passed, stop, [&](auto& sweep, Index first, Index part, auto&& go_on, auto&& visit) {
+      tables, plan, passed, stop, [&](auto& sweep, Index first, Index part, Watch& watch, auto&& visit) {
         std::vector<double> worst(static_cast<std::size_t>(sweep.count()), kInfinity);
-        for (Index strip = 0; sampled && strip < sweep.strips() && go_on(); ++strip)
+        for (Index strip = 0; sampled && strip < sweep.strips() && !watch.over(); ++strip)
           sweep.sample_worst(strip, k, worst.data());
         for (Index i = 0; i < sweep.count(); ++i) sweep.limit(i, worst[static_cast<std::size_t>(i)]);
         visit([&](Index i, double distance, Index row) {
@@ -346,7 +336,7 @@ bool within_by_bounds(const SearchTables<T, Q>& tables, double radius, std::vect
   const Index count = tables.query_count;
   std::vector<std::vector<Near>> parts(static_cast<std::size_t>(count * plan.parts));
   const bool finished =
-      deal_out(tables, plan, passed, stop, [&](auto& sweep, Index first, Index part, auto&&, auto&& visit) {
+      deal_out(tables, plan, passed, stop, [&](auto& sweep, Index first, Index part, Watch&, auto&& visit) {
         for (Index i = 0; i < sweep.count(); ++i) sweep.limit(i, radius);
         visit([&](Index i, double distance, Index row) {
           if (distance <= radius)

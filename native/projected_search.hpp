@@ -4,8 +4,7 @@
 //   1. the coarse bound, a product of features (lower_bounds.hpp), for tiles of rows and queries at once;
 //   2. the fine bound, if there is one, row by row;
 //   3. the sum of squares in the rows' own precision, whose relative error is known (no term is negative),
-//   and if
-//      that does not rule the row out, the distance by definition (exact_distance.hpp).
+//      and if that does not rule the row out, the distance by definition (exact_distance.hpp).
 // Blocks of rows are outermost, so that a block's features and rows stay in cache for all queries of a group.
 // A sample of rows, the best of which by the coarse bound are computed, gives each query its first threshold.
 #pragma once

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cfloat>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "sparse_search.hpp"
+#include "tasks.hpp"
 
 namespace sixfold {
 
@@ -43,17 +43,6 @@ struct Margin {
   }
 };
 
-// Ends a loop early: the thread that called asks, the others are told.
-struct Halt {
-  Stop* stop;  // null for the others
-  std::atomic<bool>* stopped;
-
-  bool now() const {
-    if (stop != nullptr && stop->now()) *stopped = true;
-    return stopped->load(std::memory_order_relaxed);
-  }
-};
-
 // The root of a sum of squares, up by more than all roundings on the way to a bound take.
 inline float rounded_up(double square) { return static_cast<float>(std::sqrt(square) * (1.0 + 1e-6)); }
 
@@ -80,9 +69,9 @@ class QueryScan {
 
   // Shows every place of first ... last that the sink's limit does not rule out to the sink.
   template <class Sink>
-  void scan(const SparseRow<double>& q, Index first, Index last, Sink& sink, const Halt& halt) {
+  void scan(const SparseRow<double>& q, Index first, Index last, Sink& sink, Watch& watch) {
     open(q, first);
-    for (Index from = first; from < last && !halt.now(); from += kBlock) {
+    for (Index from = first; from < last && !watch.over(); from += kBlock) {
       const Index to = std::min(from + kBlock, last);
       add_lists(from, to);
       for (Index at = from; at < to; at += kGroup) {

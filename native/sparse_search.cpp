@@ -1,14 +1,10 @@
 #include "sparse_search.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <new>
 
 #include "blas.hpp"
-#include "nearest.hpp"
 #include "sparse_scan.hpp"
 
 namespace sixfold {
@@ -30,14 +26,14 @@ class NearestSink {
   Index computed = 0;
 
   NearestSink(const SparseRows<T>& X, const SparseRow<double>& q, const Measure& measure, Index k,
-              Near* bounds, Near* nearest, Waiting* waiting, const Halt& halt)
+              Near* bounds, Near* nearest, Waiting* waiting, Watch& watch)
       : X_(X),
         q_(q),
         measure_(measure),
         bounds_(bounds, k),
         nearest_(nearest, k),
         waiting_(waiting),
-        halt_(halt) {}
+        watch_(watch) {}
 
   void take(Index row, double lower, double upper) {
     if (count_ == kCandidates) settle();
@@ -52,7 +48,7 @@ class NearestSink {
 
   // Computes what waits.
   void settle() {
-    const bool stopped = halt_.now();
+    const bool stopped = watch_.over();
     for (Index i = 0; i < count_ && !stopped; ++i) {
       if (waiting_[i].lower > limit) continue;
       nearest_.offer(exact_distance(measure_, X_.row(waiting_[i].row), q_), waiting_[i].row);
@@ -73,7 +69,7 @@ class NearestSink {
   Nearest bounds_, nearest_;
   Waiting* waiting_;
   Index count_ = 0;
-  const Halt& halt_;
+  Watch& watch_;
 };
 
 // Keeps every row within the radius.
@@ -83,7 +79,7 @@ struct WithinSink {
   SparseRow<double> q;
   const Measure& measure;
   double radius;
-  std::vector<Found>* found;
+  std::vector<Near>* found;
   double limit;
   Index computed = 0;
 
@@ -172,58 +168,47 @@ bool sparse_nearest(const SparseRows<T>& X, const InvertedLists& lists, const Sp
   std::vector<Near> bounds(each(team, k)), found(each(slices == 1 ? team : tasks, k));
   std::vector<Waiting> waiting(each(team, kCandidates));
   std::vector<Index> sizes(each(tasks, 1));
-  std::atomic<bool> stopped{false};
-  Index total = 0;
-#pragma omp parallel for schedule(dynamic) num_threads(team) reduction(+ : total)
-  for (Index task = 0; task < tasks; ++task) {
+  std::atomic<Index> total{0};
+  const bool finished = run_tasks(tasks, team, &stop, [&](Index task, Watch& watch) {
     const int me = omp_get_thread_num();
-    const Halt halt{me == 0 ? &stop : nullptr, &stopped};
     const Index query = task / slices, slice = task % slices;
     Near* room = bounds.data() + me * k;
     Near* mine = found.data() + (slices == 1 ? me : task) * k;
     NearestSink<T> sink(X, queries.row(query), measure, k, room, mine, waiting.data() + me * kCandidates,
-                        halt);
+                        watch);
     scans[me].scan(queries.row(query), cut(X.count, slices, slice), cut(X.count, slices, slice + 1), sink,
-                   halt);
+                   watch);
     sink.settle();
     sizes[task] = sink.size();
     total += sink.computed;
     if (slices == 1) merge(mine, &sizes[task], 1, k, room, distances + query * k, rows + query * k);
-  }
+  });
   *computed += total;
+  if (!finished) return false;
   for (Index query = 0; slices > 1 && query < queries.count; ++query)
     merge(found.data() + query * slices * k, &sizes[query * slices], slices, k, bounds.data(),
           distances + query * k, rows + query * k);
-  return !stopped;
+  return true;
 }
 
 template <class T>
 bool sparse_within(const SparseRows<T>& X, const InvertedLists& lists, const SparseRows<double>& queries,
-                   const Measure& measure, double radius, std::vector<std::vector<Found>>* found,
+                   const Measure& measure, double radius, std::vector<std::vector<Near>>* found,
                    Index* computed, Stop& stop) {
   const int team = static_cast<int>(std::clamp<Index>(queries.count, 1, threads()));
   std::vector<QueryScan<T>> scans(static_cast<std::size_t>(team),
                                   {X, lists, most_entries(queries.starts, queries.count)});
   found->assign(static_cast<std::size_t>(queries.count), {});
-  std::atomic<bool> stopped{false}, full{false};
-  Index total = 0;
-#pragma omp parallel for schedule(dynamic) num_threads(team) reduction(+ : total)
-  for (Index i = 0; i < queries.count; ++i) {
-    const int me = omp_get_thread_num();
-    const Halt halt{me == 0 ? &stop : nullptr, &stopped};
-    std::vector<Found>& mine = (*found)[i];
+  std::atomic<Index> total{0};
+  const bool finished = run_tasks(queries.count, team, &stop, [&](Index i, Watch& watch) {
+    std::vector<Near>& mine = (*found)[i];
     WithinSink<T> sink{X, queries.row(i), measure, radius, &mine, raw_limit(measure, radius)};
-    try {
-      scans[me].scan(sink.q, 0, X.count, sink, halt);
-      std::sort(mine.begin(), mine.end(), [](const Found& a, const Found& b) { return a.row < b.row; });
-    } catch (const std::bad_alloc&) {  // must not leave the thread
-      full = stopped = true;
-    }
+    scans[omp_get_thread_num()].scan(sink.q, 0, X.count, sink, watch);
+    std::sort(mine.begin(), mine.end(), [](const Near& a, const Near& b) { return a.row < b.row; });
     total += sink.computed;
-  }
+  });
   *computed += total;
-  if (full) throw std::bad_alloc();
-  return !stopped;
+  return finished;
 }
 
 template double length(const SparseRow<double>&);
@@ -235,8 +220,8 @@ template bool sparse_nearest(const SparseRows<double>&, const InvertedLists&, co
 template bool sparse_nearest(const SparseRows<float>&, const InvertedLists&, const SparseRows<double>&,
                              const Measure&, Index, double*, Index*, Index*, Stop&);
 template bool sparse_within(const SparseRows<double>&, const InvertedLists&, const SparseRows<double>&,
-                            const Measure&, double, std::vector<std::vector<Found>>*, Index*, Stop&);
+                            const Measure&, double, std::vector<std::vector<Near>>*, Index*, Stop&);
 template bool sparse_within(const SparseRows<float>&, const InvertedLists&, const SparseRows<double>&,
-                            const Measure&, double, std::vector<std::vector<Found>>*, Index*, Stop&);
+                            const Measure&, double, std::vector<std::vector<Near>>*, Index*, Stop&);
 
 }  // namespace sixfold

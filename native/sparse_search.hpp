@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "exact_distance.hpp"
+#include "nearest.hpp"
 #include "stop.hpp"
 #include "table.hpp"
 
@@ -46,11 +47,6 @@ struct InvertedLists {
 // Rows shorter than this have no lists: dividing by their length would not be accurate.
 inline constexpr double kShort = 1e-290;
 
-struct Found {
-  double distance;
-  Index row;
-};
-
 // The length of a row, accurate to (count / 2 + 4) ulps whatever its scale, down to kShort; 0 below.
 template <class T>
 double length(const SparseRow<T>& row);
@@ -82,7 +78,7 @@ bool sparse_nearest(const SparseRows<T>& X, const InvertedLists& lists, const Sp
 // The rows within the radius of each query, by their numbers.
 template <class T>
 bool sparse_within(const SparseRows<T>& X, const InvertedLists& lists, const SparseRows<double>& queries,
-                   const Measure& measure, double radius, std::vector<std::vector<Found>>* found,
+                   const Measure& measure, double radius, std::vector<std::vector<Near>>* found,
                    Index* computed, Stop& stop);
 
 }  // namespace sixfold

@@ -16,6 +16,8 @@ inline constexpr Index kStripQueries = 12;
 inline constexpr Index kStripQueries = 6;  // 16 registers
 #endif
 
+inline constexpr Index panels_of(Index rows) { return (rows + kPanelRows - 1) / kPanelRows; }
+
 // passed[j]: bit i is set where sum_k panel[k][i] strip[k][j] >= least[j].
 // With kKeep also sums[j][i], the sums themselves.
 template <bool kKeep>

@@ -92,6 +92,16 @@ def test_the_nearest_rows_are_those_of_the_definition(measure, dtype, data):
     np.testing.assert_allclose(tree.nearest(Q, k, Budget()).distances, distances, rtol=1e-14, atol=1e-320)
 
 
+@pytest.mark.parametrize("p", [0.5, 0.3])
+def test_roots_that_are_subnormal_are_rounded_by_no_small_part(p):
+    counts = [[1, 2], [6, 0], [2, 1], [0, 6], [7, 0], [1, 3], [1, 1], [2, 2], [0, 5], [3, 1]]
+    X, Q, measure = np.array(counts) * 5e-324, np.zeros((1, 2)), Measure("power", p, root=True)
+    for radius in np.unique(by_definition(X, Q, measure)):
+        assert_within(X, Q, radius, measure)
+    for k in range(1, len(X) + 1):
+        assert_nearest(X, Q, k, measure)
+
+
 @every_measure
 @settings(max_examples=30)
 @given(data=st.data())

@@ -76,6 +76,17 @@ def test_the_nearest_are_those_of_the_oracle(measure, dtype):
         assert found_rows == expected
 
 
+@pytest.mark.parametrize("p", [0.5, 0.3])
+def test_roots_that_are_subnormal_are_rounded_by_no_small_part(p):
+    counts = [[1, 2], [6, 0], [2, 1], [0, 6], [7, 0], [1, 3], [1, 1], [2, 2], [0, 5], [3, 1]]
+    X, measure = np.array(counts) * 5e-324, Measure("power", p, root=True)
+    search, Q = ScanSearch(X, measure), np.zeros((1, 2))
+    for radius in np.unique(by_definition(X, Q, measure)):
+        check_within(search, X, Q, radius, measure)
+    for k in range(1, len(X) + 1):
+        check_nearest(search, X, Q, k, measure)
+
+
 @every_measure
 @every_type
 @pytest.mark.parametrize("columns", [1, 21, 67, 391])

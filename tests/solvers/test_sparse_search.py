@@ -219,3 +219,56 @@ def test_the_loops_themselves_stop():
 def test_other_measures_are_refused():
     with pytest.raises(ValueError, match="not by 'absolute'"):
         SparseSearch(documents(5, 4), Measure("absolute"))
+
+
+def filled(**changed):
+    """Call the loop that fills the lists of two rows, (1, 0, 2) and (0, 3, 4), the last column set aside."""
+    given = {
+        "starts": np.array([0, 2, 4]),
+        "columns": np.array([0, 2, 1, 2], dtype=np.int32),
+        "values": np.array([1.0, 2.0, 3.0, 4.0]),
+        "lengths": np.array([5.0**0.5, 5.0]),
+        "order": np.array([0, 1]),
+        "cursors": np.array([0, 1, 2, 2]),
+        "list_places": np.empty(2, np.int32),
+        "list_values": np.empty(2, np.float32),
+        "rest_of": np.array([-1, -1, 0], dtype=np.int32),
+        "rest_starts": np.empty(3, np.int64),
+        "rest_columns": np.empty(2, np.int32),
+        "rest_values": np.empty(2, np.float32),
+        "rest_lengths": np.empty(2, np.float32),
+    }
+    given |= {name: np.array(value, dtype=given[name].dtype) for name, value in changed.items()}
+    core.sparse_fill(**given)
+    return given["list_places"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"columns": [0, 3, 1, 2]}, "columns must be those"),
+        ({"columns": [0, -1, 1, 2]}, "columns must be those"),
+        ({"columns": [0, 1, 1, 2]}, "room for the entries"),
+        ({"starts": [0, 9, 4]}, "starts must not fall"),
+        ({"starts": [-1, 2, 4]}, "starts must lie within"),
+        ({"order": [0, 2]}, "every row once"),
+        ({"order": [1, 1]}, "every row once"),
+        ({"cursors": [0, 9, 2, 2]}, "room for the entries"),
+        ({"cursors": [1, 1, 2, 2]}, "the starts of the lists"),
+        ({"rest_of": [-1, -1, -1]}, "room for the entries"),
+    ],
+    ids=str,
+)
+def test_lists_are_filled_only_where_they_have_room(changed, message):
+    assert filled() == [0, 1]
+    with pytest.raises(ValueError, match=message):
+        filled(**changed)
+
+
+@pytest.mark.parametrize("column", [-1, 7])
+def test_the_loops_refuse_columns_of_queries_that_the_rows_do_not_have(column):
+    search = SparseSearch(documents(20, 7), SQUARES)
+    query = np.array([0, 1]), np.array([column], dtype=np.int32), np.ones(1)
+    limits = {"seconds_left": np.inf, "flag": np.zeros(1, np.int32)}
+    with pytest.raises(ValueError, match="columns of X"):
+        core.sparse_within(*search.rows, search.lists, query, False, 1.0, **limits)
