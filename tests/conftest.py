@@ -3,7 +3,12 @@
 import signal
 import threading
 
+import hypothesis
 import pytest
+
+# No test times anything: a busy machine is no failure.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)
