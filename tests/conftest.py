@@ -1,14 +1,17 @@
 """What every test can count on."""
 
+import os
 import signal
 import threading
 
 import hypothesis
 import pytest
 
-# No test times anything: a busy machine is no failure.
-hypothesis.settings.register_profile("untimed", deadline=None)
-hypothesis.settings.load_profile("untimed")
+# The same examples every time, so that it is a change that makes a test fail; HYPOTHESIS_PROFILE=search looks
+# for new ones. No test times anything: a busy machine is no failure.
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("search", deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture(autouse=True)
