@@ -15,6 +15,7 @@ in native/lower_bounds.hpp.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -78,8 +79,10 @@ class _Features(NamedTuple):
     fine_base: Array | None = None
 
 
-class _BoundedSearch:
+class _BoundedSearch(ABC):
     """Queries answered by bounds; subclasses have the features."""
+
+    name: ClassVar[str]
 
     def __init__(self, X: Array, measure: Measure) -> None:
         self.X = X
@@ -88,8 +91,9 @@ class _BoundedSearch:
         self.coarse: Array
         self.fine: Array | None = None
 
+    @abstractmethod
     def _features(self, queries: Array) -> _Features:
-        raise NotImplementedError
+        """Return what these queries are compared by."""
 
     def nearest(self, queries: Array, k: int, budget: Budget) -> Neighbours:
         """Return the k nearest rows of each query; 1 <= k <= rows."""
