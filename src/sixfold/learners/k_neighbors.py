@@ -242,7 +242,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
         positive = (self._labels.index[:, 0][rows] == 1).astype(np.float64)
         ends = np.arange(rows.shape[0] + 1) * rows.shape[1]
         chosen = sp.csr_array((positive.ravel(), rows.ravel(), ends), (rows.shape[0], self.n_samples_fit_))
-        return chosen @ self._store.distance.embed(self._store.rows)[:, :-2]
+        return chosen @ self._store.ready().distance.embed(self._store.rows)[:, :-2]
 
     def explain(self, x: Any) -> NeighbourExplanation:
         """Return why one row gets its label: its neighbours, their votes, and what would change it.

@@ -16,9 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import Budget
 from sixfold.errors import InputError, check_number, check_option
-from sixfold.geometry.distances import Precomputed
-from sixfold.learners.neighbour_rows import StoredRows, check_neighbour_rows
-from sixfold.learners.rounded_distances import without_self
+from sixfold.learners.neighbour_rows import StoredRows, check_neighbour_rows, without_self
 from sixfold.learners.transfer import picked
 from sixfold.solvers.base import thread_limit
 from sixfold.solvers.neighbour_search import Neighbours
@@ -106,9 +104,9 @@ class NeighbourQueries:
         with self._budget() as budget:
             self._store.ready(budget)
             for part in self._portions(queries, min(most, NEIGHBOURS // k)):
-                found = self._store.nearest(self._store.asked(queries[part]), k + own, budget)
+                found = self._store.nearest(queries[part], k + own, budget)
                 found = without_self(found, np.arange(part.start, part.stop)) if own else found
-                if sp.issparse(queries) and isinstance(self._store.distance, Precomputed):
+                if sp.issparse(queries) and self._store.precomputed:
                     _require_known(found, part.start)
                 answers.append(make(part, found))
         return answers
@@ -188,7 +186,7 @@ class NeighbourQueries:
         distances, rows = np.empty(queries.shape[0], dtype=object), np.empty(queries.shape[0], dtype=object)
         with self._budget() as budget:
             for part in self._portions(queries, 1024):
-                found = self._store.within(self._store.asked(queries[part]), float(radius), budget)
+                found = self._store.within(queries[part], float(radius), budget)
                 for i, number in enumerate(range(part.start, part.stop)):
                     piece = slice(found.ends[i], found.ends[i + 1])
                     d, r = found.distances[piece], found.rows[piece]

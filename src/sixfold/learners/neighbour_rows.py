@@ -30,8 +30,8 @@ from sixfold.geometry.distances import (
     distance_kind,
     make_distance,
 )
-from sixfold.learners.rounded_distances import nearest_rounded, without_self
-from sixfold.solvers.neighbour_search import Neighbours, Search, Surroundings
+from sixfold.solvers.distance_search import DistanceSearch
+from sixfold.solvers.neighbour_search import Neighbours, Surroundings
 from sixfold.solvers.search_choice import make_search
 
 Array = NDArray[Any]
@@ -170,8 +170,7 @@ class StoredRows:
         self._forget()
 
     def _forget(self) -> None:
-        self._search: Search | None = None
-        self._distance: Distance | None = None
+        self._search: DistanceSearch | None = None
 
     def add(self, X: Any, weight: Array | None, kinds: ColumnKinds | None) -> None:
         """Keep more rows; ``weight`` and ``kinds`` are those of all rows, weights None where they are 1."""
@@ -209,22 +208,14 @@ class StoredRows:
         """The numbers of the rows that may be neighbours; None for all."""
         return None if self.weight is None or self.weight.all() else np.flatnonzero(self.weight)
 
-    def ready(self, budget: Budget | None = None) -> Search:
+    def ready(self, budget: Budget | None = None) -> DistanceSearch:
         """Return the search, made ready where it was not yet."""
         if self._search is None:
-            self._distance = self._distance_for(self.rows)
-            kept = self._kept
+            kept, distance = self._kept, self._distance_for(self.rows)
             rows = self.rows if kept is None else self.rows[kept]
             limits = Budget() if budget is None else budget
-            self._search = make_search(rows, self._distance, self.algorithm, self.leaf_size, limits)
+            self._search = make_search(rows, distance, self.algorithm, self.leaf_size, limits)
         return self._search
-
-    @property
-    def distance(self) -> Distance:
-        """The distance, with what it has learnt of the rows."""
-        self.ready()
-        assert self._distance is not None
-        return self._distance
 
     def _distance_for(self, X: Any) -> Distance:
         parameters = dict(self.parameters)
@@ -232,36 +223,27 @@ class StoredRows:
             parameters["categorical"] = self.kinds.categorical
         return make_distance(self.metric, X, **parameters)
 
-    def asked(self, queries: Any) -> Any:
-        """Return queries as the search reads them."""
-        distance, kept = self.distance, self._kept
-        if isinstance(distance, Precomputed):
-            return queries if kept is None else queries[:, kept]
-        return distance.embed(_like(self.rows, queries), query=True)
-
     def nearest(self, queries: Any, k: int, budget: Budget, count: bool = True) -> Neighbours:
-        """Return the k nearest rows of queries that :meth:`asked` has made ready, and count them."""
-        search, distance = self.ready(budget), self.distance
-        if distance.rounded:
-            found = nearest_rounded(search, distance, queries, k, self.usable, budget)
-        else:
-            found = search.nearest(queries, k, budget)
-            found = replace(found, distances=distance.reported(found.distances))
+        """Return the k nearest rows of checked queries, and count what was computed."""
+        found = self.ready(budget).nearest(self._asked(queries), k, budget)
         rows = self._numbered(found.rows, queries.shape[0], found.computed if count else None)
         return replace(found, rows=rows)
 
     def within(self, queries: Any, radius: float, budget: Budget) -> Surroundings:
-        """Return the rows within the radius of queries that :meth:`asked` has made ready, and count them."""
-        distance = self.distance
-        # What is the radius or less in the end is decided below.
-        found = self.ready(budget).within(queries, distance.reach(radius), budget)
-        distances = distance.reported(found.distances)
-        inside = distances <= radius
-        if sp.issparse(queries) and isinstance(self.distance, Precomputed):
-            inside &= np.isfinite(distances)  # what is not known is within no radius
-        ends = np.concatenate([[0], np.cumsum(inside)])[found.ends]
-        rows = self._numbered(found.rows, queries.shape[0], found.computed)
-        return Surroundings(ends, distances[inside], rows[inside], found.computed)
+        """Return the rows within the radius of checked queries, and count what was computed."""
+        found = self.ready(budget).within(self._asked(queries), radius, budget)
+        return replace(found, rows=self._numbered(found.rows, queries.shape[0], found.computed))
+
+    def _asked(self, queries: Any) -> Any:
+        """Return queries as the search reads them: sparse as the rows are, distances of rows that count."""
+        if self.precomputed:
+            return queries if self._kept is None else queries[:, self._kept]
+        return _like(self.rows, queries)
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether queries are distances."""
+        return distance_kind(self.metric) is Precomputed
 
     def _numbered(self, rows: Array, queries: int, computed: int | None) -> Array:
         """Return the numbers that rows have among all, and count what was computed."""
@@ -276,7 +258,7 @@ class StoredRows:
 
     def probes(self) -> Array:
         """Return the numbers of some rows, spread evenly, for which a certificate is checked."""
-        columns = 1 if distance_kind(self.metric) is Precomputed else self.rows.shape[1]
+        columns = 1 if self.precomputed else self.rows.shape[1]
         most = np.clip(PROBED_NUMBERS / (self.count * columns), 1, min(MOST_PROBES, self.usable))
         kept = np.arange(self.count) if self._kept is None else self._kept
         return kept[np.linspace(0, kept.size - 1, int(most)).astype(np.int64)]
@@ -311,7 +293,7 @@ class StoredRows:
         rows, k = self.probes(), min(k, self.usable - 1)
         excess = scale = 0.0
         if k > 0:
-            found = self.nearest(self.asked(self.rows[rows]), k + 1, budget, count=False)
+            found = self.nearest(self.rows[rows], k + 1, budget, count=False)
             distances = self._distance_for(X).between(X[rows], X)
             distances[:, ~there] = np.inf
             distances[np.arange(rows.size), rows] = np.inf
@@ -338,3 +320,11 @@ class StoredRows:
                 f"{changed.size} of {self.count} rows of X are not what the model keeps, the first of them "
                 f"row {changed[0]}, counted from 0."
             )
+
+
+def without_self(found: Neighbours, numbers: Array) -> Neighbours:
+    """Return one neighbour less for each query: itself where it is among them, the farthest where not."""
+    own = found.rows == numbers[:, None]
+    own[~own.any(axis=1), -1] = True
+    shape = (found.rows.shape[0], found.rows.shape[1] - 1)
+    return Neighbours(found.distances[~own].reshape(shape), found.rows[~own].reshape(shape), found.computed)

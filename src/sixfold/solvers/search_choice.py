@@ -1,12 +1,13 @@
 """Which search suits the rows: the answers are the same, so only time decides.
 
-few columns                         a k-d tree
-many columns with structure         bounds from leading principal directions
-many columns without                products of all rows and queries, and the smallest kept
-bytes, absolute differences         byte-wise sums, bounded by those of groups of columns
-sparse rows                         inverted lists
-other measures                      a scan of all rows
-distances that no loop knows        the distance computes itself
+small tables                    a scan of all rows
+few columns                     a k-d tree
+many columns with structure     bounds from leading principal directions
+many columns without            products of all rows and queries, and the smallest kept
+bytes, absolute differences     byte-wise sums, bounded by those of groups of columns
+sparse rows                     inverted lists; written out and scanned where squares are not asked for
+other measures                  a scan of all rows
+distances that no loop knows    the distance computes itself
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from sixfold.budget import Budget
 from sixfold.geometry.distances import Distance
 from sixfold.geometry.measure import Measure
+from sixfold.solvers.distance_search import DistanceSearch
 from sixfold.solvers.kd_tree import KdTree
 from sixfold.solvers.neighbour_search import Search
 from sixfold.solvers.pairwise_search import PairwiseSearch
@@ -37,7 +39,7 @@ SMALL = 1 << 15  # numbers that are gone through as fast as any index is
 FEW_COLUMNS, FEW_COLUMNS_TO_SCAN = 8, 12
 
 
-def make_search(X: Any, distance: Distance, algorithm: str, leaf_size: int, budget: Budget) -> Search:
+def make_search(X: Any, distance: Distance, algorithm: str, leaf_size: int, budget: Budget) -> DistanceSearch:
     """Return the rows made ready for the search that suits them.
 
     Parameters
@@ -51,16 +53,20 @@ def make_search(X: Any, distance: Distance, algorithm: str, leaf_size: int, budg
     leaf_size : int
         Rows in a leaf of a tree.
     """
-    if distance.measure is None:
-        return PairwiseSearch(X, distance)
     rows = distance.embed(X)
+    return DistanceSearch(_loops(rows, distance, algorithm, leaf_size, budget), distance, X.shape[0])
+
+
+def _loops(rows: Any, distance: Distance, algorithm: str, leaf_size: int, budget: Budget) -> Search:
+    measure = distance.measure
+    if measure is None:
+        return PairwiseSearch(rows, distance)
     if sp.issparse(rows):
-        kind = SparseSearch if distance.measure.family == "squares" else SparseScan
-        return kind(rows, distance.measure)
+        return SparseSearch(rows, measure) if measure.family == "squares" else SparseScan(rows, measure)
     rows = np.ascontiguousarray(rows)
-    if _wants_tree(rows, distance.measure, algorithm):
-        return KdTree(rows, distance.measure, leaf_size, budget)
-    return _dense_search(rows, distance.measure, algorithm)
+    if _wants_tree(rows, measure, algorithm):
+        return KdTree(rows, measure, leaf_size, budget)
+    return _dense_search(rows, measure, algorithm)
 
 
 def _wants_tree(rows: Array, measure: Measure, algorithm: str) -> bool:
