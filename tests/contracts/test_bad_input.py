@@ -1,8 +1,5 @@
 """What cannot be used is refused with a sentence that names the column, row or parameter and what to do."""
 
-import re
-import warnings
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,35 +7,24 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.base import is_classifier
-from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.exceptions import DataConversionWarning
 
+from contracts.refusals import (
+    LABELS,
+    NAMES,
+    X,
+    Y,
+    changed,
+    every_learner,
+    every_linear_regressor,
+    every_regressor,
+    refuses,
+    target,
+)
 from sixfold import ERMClassifier, ERMRegressor, LinearRegression
-from sixfold.errors import IncompatibleError, InputError, RankWarning
-from sixfold.learners.registry import LEARNERS
+from sixfold.errors import RankWarning
 from sixfold.solvers.base import missing_methods
 from sixfold.solvers.registry import all_solvers
-
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(10, 3))
-Y = X @ [1.0, 2.0, -1.0] + 0.1 * RNG.normal(size=10)
-LABELS = np.where(Y - np.median(Y) > 0, "tall", "short")
-NAMES = ["age", "height", "weight"]
-
-every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
-every_regressor = pytest.mark.parametrize(
-    "learner", [one for one in LEARNERS if one.task == "regression"], ids=lambda learner: learner.name
-)
-
-every_linear_regressor = pytest.mark.parametrize(
-    "learner",
-    [one for one in LEARNERS if one.task == "regression" and one.hypothesis == "linear"],
-    ids=lambda learner: learner.name,
-)
-
-
-def target(learner):
-    """Return what the learner predicts: numbers or labels."""
-    return Y if learner.task == "regression" else LABELS
 
 
 def learner_for(solver):
@@ -59,17 +45,6 @@ def learner_for(solver):
 
 
 every_solver = pytest.mark.parametrize("solver", all_solvers(), ids=lambda solver: solver.name)
-
-
-def refuses(sentence, kind=InputError):
-    """Expect this sentence, wherever it begins."""
-    return pytest.raises(kind, match=re.escape(sentence))
-
-
-def changed(values, place, value):
-    values = values.copy()
-    values[place] = value
-    return values
 
 
 def pandas(values):
@@ -349,164 +324,3 @@ def test_two_columns_of_one_name_are_refused():
 def test_weights_that_make_no_sense_are_refused(learner, weight, sentence):
     with refuses(sentence):
         learner.make().fit(X, target(learner), sample_weight=weight)
-
-
-# -- parameters --------------------------------------------------------------------------------------------
-
-
-OUT_OF_RANGE = [
-    (
-        {"penalty": "ll2"},
-        "penalty='ll2' is not an option; did you mean 'l2'? The options are ",
-    ),
-    (
-        {"solver": "direkt"},
-        "solver='direkt' is not an option; did you mean 'direct'? The options are 'auto',",
-    ),
-    ({"C": 0}, "C=0 is out of range: a number above 0 is needed."),
-    ({"C": np.nan}, "C=nan is out of range: a number above 0 is needed."),
-    ({"C": "1"}, "C='1' is of type str: a number above 0 is needed."),
-    ({"on_separation": "ignore"}, "on_separation='ignore' is not an option"),
-    ({"multi_class": "crammer_singer"}, "multi_class='crammer_singer' is not an option"),
-    ({"alpha": -1}, "alpha=-1 is out of range: a finite number that is at least 0 is needed."),
-    ({"alpha": np.inf}, "alpha=inf is out of range: a finite number that is at least 0 is needed."),
-    ({"alpha": "1"}, "alpha='1' is of type str: a finite number that is at least 0 is needed."),
-    ({"tol": -1e-3}, "tol=-0.001 is out of range: a number that is at least 0 is needed."),
-    ({"tol": None}, "tol=None is of type NoneType: a number that is at least 0 is needed."),
-    ({"max_iter": 0}, "max_iter=0 is out of range: a whole number that is at least 1 or None is needed."),
-    (
-        {"max_iter": 2.5},
-        "max_iter=2.5 is of type float: a whole number that is at least 1 or None is needed.",
-    ),
-    ({"time_limit": 0}, "time_limit=0 is out of range: a number above 0 or None is needed."),
-    (
-        {"penalty": "elasticnet", "l1_ratio": 2},
-        "l1_ratio=2 is outside 0 to 1. 0 is the l2 penalty, 1 the l1",
-    ),
-    ({"penalty": "elasticnet", "l1_ratio": "a"}, "l1_ratio='a' is outside 0 to 1."),
-    ({"n_neighbors": 0}, "n_neighbors=0 is out of range: a whole number that is at least 1 is needed."),
-    ({"n_neighbors": 2.5}, "n_neighbors=2.5 is of type float: a whole number that is at least 1 is needed."),
-    ({"leaf_size": 0}, "leaf_size=0 is out of range: a whole number that is at least 1 is needed."),
-    ({"weights": "distnce"}, "weights='distnce' is not an option; did you mean 'distance'? The options are"),
-    ({"algorithm": "kdtree"}, "algorithm='kdtree' is not an option; did you mean 'kd_tree'? The options"),
-    ({"metric": "cosin"}, "metric='cosin' is not an option; did you mean 'cosine'? The options are"),
-    ({"metric_params": 2}, "metric_params=2 is no dictionary of parameters."),
-    ({"metric": "minkowski", "p": 0}, "p=0 is out of range: a number above 0 is needed."),
-    ({"n_jobs": 0}, "n_jobs=0 is no number of threads. Use None or -1 for all of them."),
-    ({"fit_intercept": "no"}, "fit_intercept='no' is of type str: True or False is needed."),
-    ({"callbacks": print}, "is no sequence of callables. Pass a list, for instance [print]."),
-    ({"callbacks": ["print"]}, "callbacks=['print'] is no sequence of callables."),
-]
-
-
-@pytest.mark.parametrize(
-    ("learner", "parameters", "sentence"),
-    [
-        pytest.param(learner, parameters, sentence, id=f"{learner.name}-{parameters}")
-        for learner in LEARNERS
-        for parameters, sentence in OUT_OF_RANGE
-        if parameters.keys() <= learner.make().get_params().keys()
-    ],
-)
-def test_a_parameter_out_of_range_is_named(learner, parameters, sentence):
-    if learner.name == "Perceptron" and "tol" in parameters:
-        return  # may be None there; see its own tests
-    with refuses(sentence):
-        learner.make(**parameters).fit(X, target(learner))
-
-
-def test_positive_is_true_or_false():
-    with refuses("positive='yes' is of type str: True or False is needed."):
-        LinearRegression(positive="yes").fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"loss": "abs"}, "loss='abs' is not an option; did you mean 'absolute'? The options are 'squared',"),
-        ({"learning_rate": "constnt"}, "learning_rate='constnt' is not an option; did you mean 'constant'?"),
-        ({"eta0": -1}, "eta0=-1 is out of range: a number above 0 or None is needed."),
-        ({"power_t": -1}, "power_t=-1 is out of range: a number that is at least 0 is needed."),
-        ({"average": -3}, "average=-3 is out of range: a whole number that is at least 0 is needed."),
-        ({"batch_size": 0}, "batch_size=0 is out of range: a whole number that is at least 1 is needed."),
-        ({"shuffle": "yes"}, "shuffle='yes' is of type str: True or False is needed."),
-    ],
-    ids=lambda part: ",".join(f"{k}={v}" for k, v in part.items()) if isinstance(part, dict) else None,
-)
-def test_an_option_of_the_recipe_is_checked_whatever_the_solver(parameters, sentence):
-    for solver in ("auto", "sgd"):
-        with refuses(sentence):
-            ERMRegressor(**parameters, solver=solver).fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "sentence", "works"),
-    [
-        (
-            {"loss": "absolute", "solver": "newton"},
-            "solver='newton' does not fit loss='absolute' with penalty=None: the loss has kinks",
-            "interior_point",
-        ),
-        (
-            {"loss": "absolute", "solver": "direct"},
-            "the direct solution exists for the squared loss only",
-            "interior_point",
-        ),
-        (
-            {"loss": "cubed", "solver": "interior_point"},
-            "solver='interior_point' does not fit loss='cubed' with penalty=None: it is made for",
-            "newton",
-        ),
-        (
-            {"penalty": "l1", "solver": "direct"},
-            "penalty='l1': a penalty with absolute values has no direct solution",
-            "gd",
-        ),
-        ({"penalty": "elasticnet", "solver": "cg"}, "the penalty is not a square", "gd"),
-        ({"penalty": "l1", "solver": "newton"}, "the penalty has kinks, where it has no curvature", "gd"),
-    ],
-)
-def test_a_solver_that_does_not_fit_says_why_and_what_does(parameters, sentence, works):
-    with refuses(sentence, IncompatibleError) as caught:
-        ERMRegressor(**parameters).fit(X, Y)
-    listed = str(caught.value).partition("What works: ")[2]
-    assert repr(works) in listed
-    assert repr(parameters["solver"]) not in listed
-    # Every one that is offered does work.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for solver in re.findall(r"'(\w+)'", listed):
-            ERMRegressor(**(parameters | {"solver": solver, "max_iter": 2})).fit(X, Y)
-
-
-def test_coefficients_that_must_be_positive_are_named():
-    with refuses("with penalty=None and positive=True: it cannot keep the coefficients", IncompatibleError):
-        LinearRegression(solver="direct", positive=True).fit(X, Y)
-
-
-# -- order of calls ------------------------------------------------------------------------------------------
-
-
-@every_learner
-def test_a_learner_that_is_not_fitted_says_so(learner):
-    model = learner.make()
-    with refuses(f"This {learner.name} instance is not fitted yet.", NotFittedError):
-        model.predict(X)
-    with refuses(f"{learner.name} has no certificate_ before it is fitted.", AttributeError):
-        model.certificate_  # noqa: B018
-
-
-def test_batches_must_be_alike():
-    model = LinearRegression().partial_fit(X, Y)
-    with refuses("X has 2 features"):
-        model.partial_fit(X[:, :2], Y)
-    with refuses("y has 2 targets, but earlier batches had 1. Pass the same targets in every batch."):
-        model.partial_fit(X, np.column_stack([Y, Y]))
-
-
-@pytest.mark.parametrize("parameters", [{"penalty": "l1"}, {"positive": True}])
-def test_batches_are_offered_only_where_they_add_up(parameters):
-    assert hasattr(LinearRegression(penalty="l2"), "partial_fit")
-    with pytest.raises(AttributeError) as caught:
-        LinearRegression(**parameters).partial_fit  # noqa: B018
-    assert "partial_fit works with penalty=None or 'l2' and positive=False" in str(caught.value.__cause__)
