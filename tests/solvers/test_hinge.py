@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 from sklearn.datasets import load_svmlight_file
@@ -123,6 +123,8 @@ def test_objective_is_that_of_a_general_optimiser(n, d, seed, power, intercept, 
     layout=st.sampled_from(["C", "F", "csr"]),
 )
 @settings(max_examples=60, deadline=None)
+# The step after the one that was good enough loses all its digits.
+@example(seed=293, power=3, scales=True, far=False, duplicates=True, single=True, layout="C")
 def test_the_interior_point_certifies_any_penalty_scale_and_layout(
     seed, power, scales, far, duplicates, single, layout
 ):

@@ -270,6 +270,9 @@ def _follow(path: _Path, progress: Progress) -> bool:
     k, smallest, stalled = path.terms.target, np.inf, 0
     for _ in progress.budget.iterations():
         path.advance()
+        if path.gap > progress.tolerance(k) >= smallest:
+            path.retreat()  # rounding has the last word, and the step before was good enough
+            break
         progress.record(k, path.objective, path.gap)
         if progress.budget.exhausted():
             break
@@ -334,9 +337,15 @@ class _Path:
             self.products = 0.0
             return
         primal, dual = STEP / np.maximum(terms.correct(step, aim), STEP)
+        self.before = theta, slope, float(primal), float(dual)
         self.slope = slope + dual * (terms.shrink * (theta + step) - slope)
         self.theta = theta + primal * step
         self._note(terms.take(primal, dual))
+
+    def retreat(self) -> None:
+        """Take the last step back."""
+        self.theta, self.slope, primal, dual = self.before
+        self._note(self.terms.take(-primal, -dual))
 
     def _solver(self, matrix: Array) -> Callable[[Array], Array]:
         """Return right -> matrix^-1 right, without what dependent columns leave open."""
