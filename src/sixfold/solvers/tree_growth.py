@@ -1,0 +1,114 @@
+"""ID3: grow a tree from the constant model, each split the best there is at its node.
+
+Of all columns and all thresholds (or categories) the split with the least weighted average entropy is taken,
+
+    H(S_1, ..., S_k) = sum_j |S_j| / |S| H(S_j),      H(S) = - sum_c p_c log2 p_c,
+
+and its parts are grown in the same way, until rows are of one class, equal in every column, or at a limit.
+Ties go to the lowest column, then to the lowest threshold; averages within 1e-12 are ties. No split that any
+engine chooses is worse than one that an exhaustive search would find.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold._native import core
+from sixfold.budget import Budget
+from sixfold.solvers.tree import Tree
+
+Array = NDArray[Any]
+
+CRITERIA = ("entropy", "gini", "gain_ratio", "homogeneous")
+TIE = 1e-12  # averages this close are equal
+
+
+@dataclass(frozen=True)
+class GrowthRules:
+    """How a split is chosen, and when a node is not split.
+
+    Attributes
+    ----------
+    criterion : {"entropy", "gini", "gain_ratio", "homogeneous"}
+    binary : bool
+        Whether categories are put into two groups instead of a branch each.
+    unknown_best : bool
+        Whether unknown values join the child that suits best instead of having a branch.
+    max_depth : int or None
+    min_samples_split, min_samples_leaf : int
+    min_leaf_weight : float
+        The least total weight of a leaf.
+    min_impurity_decrease : float
+        The least gain, times the share of the weight that the node has; in bits for entropies.
+    max_columns : int or None
+        How many columns are looked at in a node; None for all.
+    seed : int
+        Of the choice of columns.
+    """
+
+    criterion: str = "entropy"
+    binary: bool = False
+    unknown_best: bool = False
+    max_depth: int | None = None
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    min_leaf_weight: float = 0.0
+    min_impurity_decrease: float = 0.0
+    max_columns: int | None = None
+    seed: int = 0
+
+
+def grow(
+    X: Array,
+    kinds: NDArray[np.uint8],
+    labels: NDArray[np.int32],
+    classes: int,
+    rules: GrowthRules,
+    budget: Budget,
+    weight: NDArray[np.float64] | None = None,
+) -> Tree:
+    """Return the tree that the rules grow; what the budget does not allow for is left unsplit.
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, columns)
+        Numbers and codes of categories; NaN is unknown.
+    kinds : ndarray of uint8, shape (columns,)
+        0 for numbers, 1 for categories.
+    labels : ndarray of int32, shape (rows,)
+        The class of each row, counted from 0.
+    classes : int
+        How many classes there are.
+    rules : GrowthRules
+    budget : Budget
+    weight : ndarray of shape (rows,), optional
+        How much each row counts; rows of weight 0 are left out.
+    """
+    rows = None if weight is None or weight.all() else np.flatnonzero(weight)
+    *arrays, completed = core.grow_tree(
+        X,
+        kinds,
+        labels,
+        weight,
+        rows,
+        classes,
+        rules.criterion,
+        rules.binary,
+        rules.unknown_best,
+        -1 if rules.max_depth is None else rules.max_depth,
+        rules.min_samples_split,
+        rules.min_samples_leaf,
+        rules.min_leaf_weight,
+        rules.min_impurity_decrease,
+        rules.max_columns or 0,
+        rules.seed,
+        budget.seconds_left,
+        budget.flag,
+    )
+    if not completed:
+        budget.exhausted()  # notes why
+    return Tree(*arrays, kinds=kinds)
