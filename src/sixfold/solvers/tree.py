@@ -45,6 +45,8 @@ class Tree:
 
     Attributes
     ----------
+    kinds : ndarray of uint8, shape (columns,)
+        0 for numbers, 1 for categories.
     column : ndarray of int32, shape (nodes,)
         The column a node asks for, -1 in a leaf.
     threshold : ndarray of float64, shape (nodes,)
@@ -62,10 +64,9 @@ class Tree:
         How many training rows reached the node.
     totals : ndarray of float64, shape (nodes, classes)
         The weight of each class among them.
-    kinds : ndarray of uint8, shape (columns,)
-        0 for numbers, 1 for categories.
     """
 
+    kinds: NDArray[np.uint8] = field(repr=False)
     column: NDArray[np.int32]
     threshold: NDArray[np.float64]
     first: NDArray[np.int64]
@@ -75,7 +76,6 @@ class Tree:
     reason: NDArray[np.uint8]
     rows: NDArray[np.int64]
     totals: NDArray[np.float64]
-    kinds: NDArray[np.uint8] = field(repr=False)
 
     @property
     def node_count(self) -> int:

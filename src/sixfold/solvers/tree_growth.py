@@ -111,4 +111,4 @@ def grow(
     )
     if not completed:
         budget.exhausted()  # notes why
-    return Tree(*arrays, kinds=kinds)
+    return Tree(kinds, *arrays)
