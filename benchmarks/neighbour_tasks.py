@@ -52,13 +52,21 @@ class Asked(NamedTuple):
 
 def images(name: str, rows: int, dtype: type) -> Array:
     """Return the first Fashion-MNIST images of the file ("train" or "t10k"), one a row."""
-    path = FASHION / f"{name}-images-idx3-ubyte.gz"
+    return _read(f"{name}-images-idx3-ubyte.gz", 16, rows * PIXELS).reshape(rows, PIXELS).astype(dtype)
+
+
+def image_labels(name: str, rows: int) -> Array:
+    """Return what the first images show."""
+    return _read(f"{name}-labels-idx1-ubyte.gz", 8, rows)
+
+
+def _read(name: str, head: int, count: int) -> Array:
+    path = FASHION / name
     if not path.exists():
         raise MissingDataError(f"{path} is not there; Debian's package dataset-fashion-mnist has it")
     with gzip.open(path) as file:
-        file.read(16)  # the format, and the sizes that are known
-        pixels = np.frombuffer(file.read(rows * PIXELS), dtype=np.uint8)
-    return pixels.reshape(rows, PIXELS).astype(dtype)
+        file.read(head)  # the format, and the sizes that are known
+        return np.frombuffer(file.read(count), dtype=np.uint8)
 
 
 def fashion(dtype: type, queries: int, metric: str, quick: bool) -> Asked:

@@ -24,6 +24,7 @@ PACKAGES = (
     "skglm",
     "numba",
     "faiss-cpu",
+    "lightgbm",
 )
 HEAD = (
     "case",
