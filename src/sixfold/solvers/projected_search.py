@@ -47,7 +47,7 @@ def dense_search(X: Array, measure: Measure) -> ProjectedSearch | ProductSearch:
     measure : Measure
         Of the family "squares".
     """
-    if X.shape[1] > 2 * COARSE_WIDTH and len(X) >= 4 * SAMPLE:
+    if X.shape[1] > 2 * COARSE_WIDTH and len(X) >= 4 * SAMPLE and _spread(X) < 2 * COARSE_WIDTH:
         # The nearest rows of a sample are farther than those of all rows: fewer are ruled out than will be.
         pilot = ProjectedSearch(np.ascontiguousarray(_sample(X, 4 * SAMPLE)), measure)
         if pilot.pays():
@@ -215,6 +215,20 @@ class ProductSearch(_BoundedSearch):
 
 def _sample(X: Array, most: int) -> Array:
     return X[:: -(-len(X) // most)]
+
+
+def _spread(X: Array) -> float:
+    """Return over how many directions the rows spread, (sum of variances)^2 / sum of their squares.
+
+    Rows that spread evenly over many have no directions worth projecting on; to try took a fifth of the time
+    of 5,000 queries among 50,000 x 100 uniform numbers.
+    """
+    sample = _sample(X, 512)
+    frame = _frame(sample)
+    rows = ((sample - frame.centre) * frame.scale).astype(np.float32)
+    inner = rows @ rows.T  # its eigenvalues are those of the covariance, and there are fewer rows to multiply
+    squares = float(np.vdot(inner, inner))
+    return float(np.trace(inner)) ** 2 / squares if squares > 0 else 0.0
 
 
 def _frame(sample: Array) -> _Frame:
