@@ -227,3 +227,31 @@ def grow(
 
     add(np.flatnonzero(weight > 0), 0)
     return nodes
+
+
+def flat(nodes):
+    """Return the arrays of a tree with these nodes, by name."""
+    kinds_of = {"column": np.int32, "threshold": np.float64, "unknown": np.int32, "reason": np.uint8}
+    kinds_of |= {"rows": np.int64, "totals": np.float64}
+    arrays = {name: np.array([node[name] for node in nodes], dtype=kind) for name, kind in kinds_of.items()}
+    branches = [sorted(node["branches"].items()) for node in nodes]
+    arrays["first"] = np.cumsum([0] + [len(some) for some in branches])
+    arrays["code"] = np.array([code for some in branches for code, _ in some], dtype=np.int32)
+    arrays["child"] = np.array([child for some in branches for _, child in some], dtype=np.int32)
+    return arrays
+
+
+def end(nodes, row, kinds):
+    """Return the node at which a row ends."""
+    number = 0
+    while (column := nodes[number]["column"]) >= 0:
+        value = row[column]
+        if np.isnan(value):
+            following = nodes[number]["unknown"]
+        else:
+            code = int(value) if kinds[column] else int(value > nodes[number]["threshold"])
+            following = nodes[number]["branches"].get(code, -1)
+        if following < 0:
+            break
+        number = following
+    return number
