@@ -91,8 +91,22 @@ def test_thresholds_lie_between_neighbours_or_on_the_lower_one(low, high, thresh
     assert low <= tree.threshold[0] < high
 
 
+@pytest.mark.parametrize("at", [3, 700, 1500, 2980])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_of_every_sign_and_size_are_put_in_order(at, dtype):
+    random = np.random.default_rng(at)
+    x = (random.normal(size=3000) * 10.0 ** random.integers(-30, 30, 3000)).astype(dtype)
+    x[::500] = 0.0
+    x[1::500] = -0.0
+    values = np.unique(x).astype(float)
+    tree = grow(x[:, None], x > values[at])
+    assert tree.column.tolist() == [0, -1, -1]
+    assert tree.threshold[0] == values[at] / 2 + values[at + 1] / 2
+
+
 def test_zeros_of_either_sign_are_one_value():
     assert grow([[0.0], [-0.0]], [0, 1]).reason.tolist() == [EXHAUSTED]
+    assert grow([[0.0], [-0.0]] * 500, [0, 1] * 500).reason.tolist() == [EXHAUSTED]
 
 
 def test_unknown_numbers_have_a_branch():
