@@ -115,4 +115,13 @@ def test_a_tree_that_leads_out_of_its_arrays_is_refused(change):
     tree = grow([[0], [1]], [0, 1])
     broken = {name: np.array(value, dtype=getattr(tree, name).dtype) for name, value in change.items()}
     with pytest.raises(ValueError, match="tree"):
-        apply(tree._replace(**broken), np.zeros((1, 1)), [0])
+        apply(tree._replace(**broken), np.array([[0.0], [1.0], [np.nan]]), [0])
+
+
+def test_a_broken_tree_is_refused_by_the_single_row_that_meets_it():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 2))
+    tree = grow(X, random.integers(0, 2, 200))
+    child = np.zeros_like(tree.child)
+    with pytest.raises(ValueError, match="tree"):
+        apply(tree._replace(child=child), X[:1], [0, 0])

@@ -67,12 +67,11 @@ def test_of_equal_splits_the_first_column_and_then_the_first_threshold_is_taken(
 
 
 def test_rounding_does_not_decide_ties():
-    # Thresholds 1.5 and 3.5 mirror each other, but sums of these weights depend on their order.
-    weight = np.array([0.1, 0.7, 0.3, 0.3, 0.7, 0.1])
-    x = np.arange(6.0)
-    for order in (np.arange(6), np.arange(6)[::-1], np.array([3, 1, 5, 0, 2, 4])):
-        tree = grow(x[order, None], np.array([0, 1, 0, 0, 1, 0])[order], weight=weight[order])
-        assert tree.threshold[0] == 1.5
+    # The rows mirror each other, so thresholds 2.5 and 4.5 are equal; sums of these weights from either end
+    # are not.
+    weight = np.array([0.4, 0.7, 0.7, 0.9, 0.9, 0.7, 0.7, 0.4])
+    tree = grow(np.arange(8.0)[:, None], [0, 1, 1, 0, 0, 1, 1, 0], weight=weight)
+    assert tree.threshold[0] == 2.5
 
 
 @pytest.mark.parametrize(
@@ -180,9 +179,9 @@ def test_limits_say_why_a_node_is_a_leaf():
 
 
 def test_a_leaf_may_weigh_exactly_its_least_weight():
-    weight = np.full(10, 0.1)  # 0.3 is not 1 - 7 * 0.1 in doubles
-    tree = grow(np.arange(10.0)[:, None], [0] * 7 + [1] * 3, weight=weight, min_leaf_weight=0.3)
-    assert tree.threshold[0] == 6.5
+    weight = np.full(19, 0.1)  # nine of them: more than what is left over from the sum of all and of ten
+    tree = grow(np.arange(19.0)[:, None], [0] * 10 + [1] * 9, weight=weight, min_leaf_weight=0.9)
+    assert tree.threshold[0] == 9.5
 
 
 @pytest.mark.parametrize("classes", [1, 3])
