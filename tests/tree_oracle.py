@@ -42,7 +42,7 @@ def candidates(x, column, is_category, labels, weight, classes, binary, unknown_
         found = list(number_splits(x, known, unknown_best))
     if known.any() and not known.all():
         found.append(known_or_unknown(x, known, is_category, unknown_best))
-    return [Candidate(column, *split) for split in found]
+    return [Candidate(column, *split, part.astype(np.int16)) for *split, part in found]
 
 
 def number_splits(x, known, unknown_best):
@@ -114,11 +114,15 @@ def impurity(totals, criterion):
 
 def children_of(splits, labels, weight, classes):
     """Return rows and class totals of each child of each candidate: (candidates, children, classes)."""
-    parts = np.array([split.part for split in splits])
-    is_class = labels[:, None] == np.arange(classes)
-    inside = np.array([parts == k for k in range(parts.max() + 1)], dtype=np.float64)
-    counts = (inside @ is_class.astype(np.float64)).transpose(1, 0, 2)
-    return counts, (inside @ (is_class * weight[:, None])).transpose(1, 0, 2)
+    is_class = (labels[:, None] == np.arange(classes)).astype(np.float64)
+    children = max(split.part.max() for split in splits) + 1
+    counts, totals = [], []
+    for start in range(0, len(splits), 256):  # a few at a time, for memory
+        parts = np.array([split.part for split in splits[start : start + 256]])
+        inside = (parts[:, None, :] == np.arange(children)[:, None]).astype(np.float64)
+        counts.append(inside @ is_class)
+        totals.append(inside @ (is_class * weight[:, None]))
+    return np.concatenate(counts), np.concatenate(totals)
 
 
 def scores(counts, w, criterion):

@@ -186,8 +186,38 @@ def test_tables_of_some_hundred_rows(criterion, classes, distinct):
     labels = (
         (X[:, 0] * 3 + X[:, 1] + rng.normal(size=300) * distinct / 7).argsort().argsort() * classes // 300
     )
-    assert_oracles_tree(X, [0, 0, 0], labels, classes, criterion=criterion)
-    assert_oracles_tree(X, [0, 0, 0], labels, classes, rng.uniform(0.5, 2, 300), criterion=criterion)
+    rules = {"criterion": criterion, "max_depth": 6}
+    assert_oracles_tree(X, [0, 0, 0], labels, classes, **rules)
+    assert_oracles_tree(X, [0, 0, 0], labels, classes, rng.uniform(0.5, 2, 300), **rules)
+
+
+def large_columns(rng, n):
+    """Return columns on which bins of values go wrong most easily."""
+    return {
+        "normal": rng.normal(size=(n, 2)),
+        "heavy tails": rng.standard_cauchy((n, 2)) ** 3,
+        "few values and many": np.column_stack([rng.integers(0, 3, n), rng.random(n)]),
+        "mostly one value": np.where(rng.random((n, 2)) < 0.9, 0.0, rng.normal(size=(n, 2))),
+        "unknown": np.where(rng.random((n, 2)) < 0.2, np.nan, rng.normal(size=(n, 2))),
+        "single precision": rng.normal(size=(n, 2)).astype(np.float32),
+        "bytes": rng.integers(0, 256, (n, 2)).astype(np.uint8),
+        "categories": rng.integers(0, 9, (n, 2)).astype(np.float64),
+    }
+
+
+@pytest.mark.parametrize("kind", large_columns(np.random.default_rng(0), 1))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_tables_of_some_thousand_rows(kind, weighted):
+    rng = np.random.default_rng(7)
+    n = 2000
+    X = np.asfortranarray(large_columns(rng, n)[kind])
+    known = np.nan_to_num(X.astype(np.float64))
+    labels = (known.argsort(axis=0).argsort(axis=0).sum(axis=1) + rng.normal(size=n) * n / 3 > n).astype(int)
+    labels += rng.random(n) < 0.2
+    kinds = [int(kind == "categories")] * 2
+    weight = rng.uniform(0.1, 3.0, n) if weighted else None
+    for criterion in ["entropy", "gini"]:
+        assert_oracles_tree(X, kinds, labels, 3, weight, criterion=criterion, binary=True, max_depth=2)
 
 
 @pytest.mark.parametrize("binary", [False, True])
