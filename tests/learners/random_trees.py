@@ -18,7 +18,7 @@ def trees(draw, max_depth=5, classes=3, names=None):
     full = draw(st.floats(0.3, 1.0))
     free = [(set(range(CODES)) if kind else (-8.0, 8.0), True) for kind in kinds]
     tree = build(_grow(rng, kinds, free, max_depth, classes, full), kinds)
-    text = names or st.text(max_size=30)
+    text = st.text(max_size=30) if names is None else names
     columns = tuple(draw(text) for _ in kinds)
     categories = tuple(tuple(draw(text) for _ in range(CODES)) if kind else None for kind in kinds)
     return tree, TreeNames(columns, categories, tuple(f"{draw(text)}{c}" for c in range(classes)))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.errors import MissingExtraError
+from sixfold.learners.class_colours import class_colours, matplotlib_fill
 from sixfold.learners.tree_names import TreeNames
 from sixfold.learners.tree_words import (
     REASONS,
@@ -167,10 +168,12 @@ class TreeExplanation:
         bars = np.array([*(step.shares for step in self.path), list(self.shares.values())])
         if axes is None:
             _, axes = plt.subplots(figsize=(7.0, 0.4 * len(bars) + 1.2), layout="constrained")
-        ends = bars.cumsum(axis=1)
+        starts = bars.cumsum(axis=1) - bars
         handles = [
-            axes.barh(range(len(bars)), widths, left=end - widths, height=0.7)
-            for widths, end in zip(bars.T, ends.T, strict=True)
+            axes.barh(
+                range(len(bars)), bars[:, label], left=starts[:, label], height=0.7, **matplotlib_fill(colour)
+            )
+            for label, colour in class_colours(bars[0]).items()
         ]
         rows = [*(step.rows for step in self.path), self.rows]
         met = ["all", *(step.test for step in self.path)]
