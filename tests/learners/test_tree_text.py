@@ -26,7 +26,7 @@ from learners.small_trees import (
 from sixfold.errors import InputError
 from sixfold.learners.tree_names import TreeNames
 from sixfold.learners.tree_text import export_graphviz, export_rules, export_text, to_dict
-from sixfold.learners.tree_words import number, path_conditions, percent, word
+from sixfold.learners.tree_words import leaf_conditions, number, path_conditions, percent, word
 from sixfold.solvers.tree import Reason
 
 ODD = [
@@ -215,11 +215,10 @@ def test_ends_of_an_interval_look_different():
 @given(drawn=trees(), seed=st.integers(0, 99))
 def test_a_row_meets_the_conditions_of_the_leaf_it_reaches_and_of_no_other(drawn, seed):
     tree, _ = drawn
-    leaves = np.flatnonzero(tree.is_leaf)
+    rules = list(leaf_conditions(tree))
+    assert rules == [(node, path_conditions(tree, node)) for node in np.flatnonzero(tree.is_leaf)]
     for row in random_rows(tree, 5, seed):
-        met = [
-            node for node in leaves if all(meets(condition, row) for condition in path_conditions(tree, node))
-        ]
+        met = [node for node, conditions in rules if all(meets(one, row) for one in conditions)]
         end = route(tree, row)
         assert met == ([end] if tree.is_leaf[end] else [])
 

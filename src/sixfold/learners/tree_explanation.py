@@ -312,10 +312,9 @@ def _intervals(tree: Tree, row: NDArray[Any], free: int) -> Iterator[tuple[int, 
         node, low, high = waiting.pop()
         if tree.column[node] == free:
             threshold, branches = float(tree.threshold[node]), tree.branches(node)
-            if low < threshold:
-                waiting.append((branches[0], low, min(high, threshold)))
-            if threshold < high:
-                waiting.append((branches[1], max(low, threshold), high))
+            waiting.append((branches[0], low, min(high, threshold)))
+            if threshold < math.inf:
+                waiting.append((branches[1], threshold, high))
         elif (after := _next(tree, node, row)) != NO_NODE:
             waiting.append((after, low, high))
         else:

@@ -28,11 +28,11 @@ from sixfold.learners.tree_words import (
     condition_words,
     count,
     cut_nodes,
+    leaf_conditions,
     node_answers,
     node_impurity,
     node_shares,
     number,
-    path_conditions,
     percent,
     plain,
     word,
@@ -153,9 +153,9 @@ def export_rules(
     """
     writer = _NodeWords(tree, names, unit, decimals)
     lines = []
-    for node in tree.is_leaf.nonzero()[0].tolist():
+    for node, path in leaf_conditions(tree):
         conditions = []
-        for condition in path_conditions(tree, node):
+        for condition in path:
             text = condition_words(condition, names, decimals, max_categories)
             conditions.append(f"({text})" if condition.known and condition.unknown else text)
         start = f"if {' and '.join(conditions)} then" if conditions else "always"

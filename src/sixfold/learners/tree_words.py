@@ -1,13 +1,14 @@
 """The words for what a tree says: its conditions, numbers, categories and reasons, each on one line.
 
 A branch of a tree is a :class:`Condition` on one column: numbers in low < x <= high, or some of the
-categories, and perhaps unknown values too. Conditions on the same column meet in one, so that x > 2.5 and
-x <= 4 read 2.5 < x <= 4.
+categories, and perhaps unknown values too. Those on one column along a path make one condition, so that
+x > 2.5 and x <= 4 read 2.5 < x <= 4.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -94,49 +95,58 @@ class Condition:
     known: bool = True
     unknown: bool = False
 
-    def meet(self, other: Condition) -> Condition:
-        """Return the condition of both on the same column."""
-        codes = self.codes
-        if codes is not None and other.codes is not None:
-            codes = tuple(code for code in codes if code in other.codes)
+    def narrowed(self, later: Condition) -> Condition:
+        """Return what is left of this condition after one on the same column further down."""
         return replace(
-            self,
-            low=max(self.low, other.low),
-            high=min(self.high, other.high),
-            codes=codes,
-            known=self.known and other.known,
-            unknown=self.unknown and other.unknown,
+            later,  # the values that a node lets through are some of those that reached it
+            low=max(self.low, later.low),
+            high=min(self.high, later.high),
+            unknown=self.unknown and later.unknown,
         )
 
 
 def branch_conditions(tree: Tree, node: int) -> dict[int, Condition]:
     """Return what leads from a node to each of its children, in their order."""
-    column, threshold = int(tree.column[node]), float(tree.threshold[node])
-    codes: dict[int, list[int]] = {child: [] for child in tree.children(node)}
+    column, threshold, unknown = int(tree.column[node]), float(tree.threshold[node]), int(tree.unknown[node])
+    codes: dict[int, list[int]] = {} if unknown < 0 else {unknown: []}
     for code, child in tree.branches(node).items():
-        codes[child].append(code)
+        codes.setdefault(child, []).append(code)
     result = {}
-    for child, some in codes.items():
-        whole = Condition(column, unknown=bool(child == tree.unknown[node]))
+    for child in sorted(codes):
+        some, joined = codes[child], child == unknown
         if tree.kinds[column]:
-            result[child] = replace(whole, codes=tuple(some), known=bool(some))
+            result[child] = Condition(column, codes=tuple(some), known=bool(some), unknown=joined)
         elif 0 in some:
-            result[child] = replace(whole, high=threshold)
+            result[child] = Condition(column, high=threshold, unknown=joined)
+        elif some and threshold < math.inf:
+            result[child] = Condition(column, low=threshold, unknown=joined)
         else:  # nothing known is above an infinite threshold
-            known = bool(some) and threshold < math.inf
-            result[child] = replace(whole, low=threshold if known else -math.inf, known=known)
+            result[child] = Condition(column, known=False, unknown=joined)
     return result
 
 
 def path_conditions(tree: Tree, node: int) -> list[Condition]:
     """Return what a row meets that reaches a node: one condition a column, in the order they are asked."""
     met: dict[int, Condition] = {}
-    way = tree.path_to(node)
-    for above, below in pairwise(way):
-        condition = branch_conditions(tree, above)[below]
-        before = met.get(condition.column)
-        met[condition.column] = condition if before is None else before.meet(condition)
+    for above, below in pairwise(tree.path_to(node)):
+        met = _after(met, branch_conditions(tree, above)[below])
     return list(met.values())
+
+
+def leaf_conditions(tree: Tree) -> Iterator[tuple[int, list[Condition]]]:
+    """Yield each leaf, and what a row meets that reaches it."""
+    met: dict[int, dict[int, Condition]] = {0: {}}
+    for node, leaf in enumerate(tree.is_leaf.tolist()):
+        before = met.pop(node)
+        if leaf:
+            yield node, list(before.values())
+        else:
+            met |= {child: _after(before, one) for child, one in branch_conditions(tree, node).items()}
+
+
+def _after(met: dict[int, Condition], condition: Condition) -> dict[int, Condition]:
+    before = met.get(condition.column)
+    return met | {condition.column: condition if before is None else before.narrowed(condition)}
 
 
 def condition_words(
