@@ -1,0 +1,321 @@
+"""Why a tree answers as it does: the tests a row met on its way, and which number would change the answer.
+
+With every other value as it is, a number x leads to one node for each interval of its values. The nearest end
+of an interval whose node has another class is the least change of x alone that changes the answer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.errors import MissingExtraError
+from sixfold.learners.class_colours import class_colours, matplotlib_fill
+from sixfold.learners.tree_names import TreeNames
+from sixfold.learners.tree_words import (
+    REASONS,
+    UNITS,
+    Condition,
+    branch_conditions,
+    condition_words,
+    count,
+    node_answers,
+    node_impurity,
+    node_shares,
+    number,
+    percent,
+    plain,
+    word,
+)
+from sixfold.solvers.tree import NO_NODE, Reason, Tree
+
+
+@dataclass(frozen=True)
+class TreeStep:
+    """One test on the way of a row.
+
+    Attributes
+    ----------
+    node : int
+        The node that asks.
+    column : str
+        What it asks for.
+    value : object
+        The value the row has; None where it is unknown.
+    test : str
+        What the row met, in words: ``petal width <= 0.8``.
+    impurity : float
+        Of the node, before the test.
+    rows : int
+        How many training rows reached the node.
+    shares : list of float
+        The share of each class among them.
+    """
+
+    node: int
+    column: str
+    value: Any
+    test: str
+    impurity: float
+    rows: int
+    shares: list[float]
+
+
+@dataclass(frozen=True)
+class TreeChange:
+    """A number that alone would change the answer.
+
+    Attributes
+    ----------
+    column : str
+    value : float
+        What the row has.
+    test : str
+        What it would have to meet, in words: ``0.8 < petal width <= 1.75``.
+    threshold : float
+        The end of that interval which is nearest to the value.
+    answer : object
+        The class there.
+    """
+
+    column: str
+    value: float
+    test: str
+    threshold: float
+    answer: Any
+
+
+@dataclass(frozen=True)
+class TreeExplanation:
+    """An answer and the way to it, as plain data.
+
+    Attributes
+    ----------
+    answer : object
+        The class the tree predicts.
+    shares : dict
+        The share of the weight each class has where the row ends.
+    path : list of TreeStep
+        The tests that the row met, from the root.
+    node, rows, impurity : int, int and float
+        The node where the row ends, its training rows, and how mixed they are.
+    unit : str
+        What impurity is measured in: "bits", "nats", "gini" or "homogeneous".
+    reason : str
+        Why the way ends there, in words.
+    changes : list of TreeChange
+        For each column of numbers on the way the nearest value with which alone the answer would be another,
+        where there is one.
+    """
+
+    answer: Any
+    shares: dict[Any, float]
+    path: list[TreeStep]
+    node: int
+    rows: int
+    impurity: float
+    unit: str
+    reason: str
+    changes: list[TreeChange]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation as a dictionary."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        """Say what was found in a few lines."""
+        share = percent(self.shares[self.answer])
+        lines = [f"answer: {word(self.answer)} ({share}, {count(self.rows, 'row')})"]
+        for step in self.path:
+            given = f"{word(step.column)} {_shown(step.value)}"
+            met = step.test if step.test == given else f"{given}, so {step.test}"
+            lines.append(f"  {self._before(step.rows, step.impurity)}: {met}")
+        lines.append(f"  {self._before(self.rows, self.impurity)}: {self.reason}")
+        lines += [f"  {percent(share)}: {word(label)}" for label, share in self.shares.items() if share > 0]
+        for change in self.changes:
+            now = f"{word(change.column)} is {number(change.value)}"
+            lines.append(f"with {change.test} ({now}) the answer would be {word(change.answer)}")
+        return "\n".join(lines)
+
+    def _before(self, rows: int, impurity: float) -> str:
+        measure = UNITS[self.unit][0]
+        unit = f" {self.unit}" if measure == "entropy" else ""
+        return f"{count(rows, 'row')}, {measure} {number(impurity)}{unit}"
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the class shares from the root to where the row ends, a bar for each node.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, default=None
+            Where to draw; None makes new ones.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise MissingExtraError("Plots need matplotlib: pip install matplotlib.") from error
+        bars = np.array([*(step.shares for step in self.path), list(self.shares.values())])
+        if axes is None:
+            _, axes = plt.subplots(figsize=(7.0, 0.4 * len(bars) + 1.2), layout="constrained")
+        starts = bars.cumsum(axis=1) - bars
+        handles = [
+            axes.barh(
+                range(len(bars)), bars[:, label], left=starts[:, label], height=0.7, **matplotlib_fill(colour)
+            )
+            for label, colour in class_colours(bars[0]).items()
+        ]
+        rows = [*(step.rows for step in self.path), self.rows]
+        met = ["all", *(step.test for step in self.path)]
+        ticks = [f"{_literal(test)}: {count(some, 'row')}" for test, some in zip(met, rows, strict=True)]
+        axes.set(yticks=range(len(bars)), yticklabels=ticks, xlim=(0.0, 1.0))
+        axes.set(xlabel="share of the classes", title=f"answer: {_literal(word(self.answer))}")
+        axes.invert_yaxis()
+        numbers = [str(i) for i in range(len(handles))]
+        legend = axes.legend(handles, numbers, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        for text, label in zip(legend.get_texts(), self.shares, strict=True):
+            text.set_text(_literal(word(label)))  # only now: a name that starts with _ would be left out
+        return axes
+
+
+def _shown(value: Any) -> str:
+    return "unknown" if value is None else f"= {word(value)}"
+
+
+def _literal(text: str) -> str:
+    return text.replace("$", r"\$")  # matplotlib reads a formula between two of them
+
+
+def explain_row(
+    tree: Tree, names: TreeNames, row: NDArray[Any], shown_values: Sequence[Any], unit: str = "bits"
+) -> TreeExplanation:
+    """Return why the tree answers as it does for one row.
+
+    Parameters
+    ----------
+    tree : Tree
+    names : TreeNames
+    row : ndarray of shape (columns,)
+        Numbers and codes of categories; NaN is unknown, -1 a category never seen.
+    shown_values : sequence
+        The values of the row as they were given.
+    unit : {"bits", "nats", "gini", "homogeneous"}, default="bits"
+        How impurity is measured.
+
+    Returns
+    -------
+    TreeExplanation
+    """
+    impurities, shares, answers = node_impurity(tree, unit), node_shares(tree), node_answers(tree)
+    way = _way(tree, row)
+    end = way[-1]
+    steps = []
+    for node, after in pairwise(way):
+        column = int(tree.column[node])
+        steps.append(
+            TreeStep(
+                node=node,
+                column=str(names.columns[column]),
+                value=_given(row[column], shown_values[column]),
+                test=condition_words(branch_conditions(tree, node)[after], names),
+                impurity=float(impurities[node]),
+                rows=int(tree.rows[node]),
+                shares=shares[node].tolist(),
+            )
+        )
+    labels = [plain(label) for label in names.classes]
+    return TreeExplanation(
+        answer=labels[answers[end]],
+        shares=dict(zip(labels, shares[end].tolist(), strict=True)),
+        path=steps,
+        node=end,
+        rows=int(tree.rows[end]),
+        impurity=float(impurities[end]),
+        unit=unit,
+        reason=_reason(tree, names, end, row, shown_values),
+        changes=list(_changes(tree, names, row, way)),
+    )
+
+
+def _way(tree: Tree, row: NDArray[Any]) -> list[int]:
+    """Return the nodes that a row passes, from the root to where it ends."""
+    way = [0]
+    while (after := _next(tree, way[-1], row)) != NO_NODE:
+        way.append(after)
+    return way
+
+
+def _next(tree: Tree, node: int, row: NDArray[Any]) -> int:
+    """Return the child to which a row goes; -1 in a leaf and where its value has no branch."""
+    column = tree.column[node]
+    if column < 0:
+        return NO_NODE
+    if math.isnan(row[column]):
+        return int(tree.unknown[node])
+    code = int(row[column]) if tree.kinds[column] else int(row[column] > tree.threshold[node])
+    return tree.branches(node).get(code, NO_NODE)
+
+
+def _given(value: float, shown: Any) -> Any:
+    return None if math.isnan(value) else plain(shown)
+
+
+def _reason(tree: Tree, names: TreeNames, node: int, row: NDArray[Any], shown_values: Sequence[Any]) -> str:
+    """Return why a way ends at a node: it is a leaf, or the row's value was not seen there."""
+    column = int(tree.column[node])
+    if column < 0:
+        return REASONS[Reason(tree.reason[node])]
+    rows = count(int(tree.rows[node]), "row")
+    value = _given(row[column], shown_values[column])
+    shown = "unknown" if value is None else f"= {value!r}"
+    return f"{word(names.columns[column])} {shown} was never seen here: the {rows} of this node answer"
+
+
+def _changes(tree: Tree, names: TreeNames, row: NDArray[Any], way: list[int]) -> Iterator[TreeChange]:
+    """Yield for each column of numbers on a way the nearest interval of its values with another answer."""
+    answers = node_answers(tree)
+    for column in dict.fromkeys(tree.column[way].tolist()):
+        if column < 0 or tree.kinds[column] or math.isnan(row[column]):
+            continue
+        value = float(row[column])
+        others = [
+            (value - high if value > high else low - value, low, high, answers[node])
+            for node, low, high in _intervals(tree, row, column)
+            if answers[node] != answers[way[-1]]
+        ]
+        if not others:
+            continue
+        _, low, high, answer = min(others)
+        yield TreeChange(
+            column=str(names.columns[column]),
+            value=value,
+            test=condition_words(Condition(column, low, high), names),
+            threshold=high if value > high else low,
+            answer=plain(names.classes[answer]),
+        )
+
+
+def _intervals(tree: Tree, row: NDArray[Any], free: int) -> Iterator[tuple[int, float, float]]:
+    """Yield each node where the row can end by its value of one column of numbers, and low < x <= high."""
+    waiting = [(0, -math.inf, math.inf)]
+    while waiting:
+        node, low, high = waiting.pop()
+        if tree.column[node] == free:
+            threshold, branches = float(tree.threshold[node]), tree.branches(node)
+            waiting.append((branches[0], low, min(high, threshold)))
+            if threshold < math.inf:
+                waiting.append((branches[1], threshold, high))
+        elif (after := _next(tree, node, row)) != NO_NODE:
+            waiting.append((after, low, high))
+        else:
+            yield node, low, high

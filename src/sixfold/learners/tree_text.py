@@ -1,0 +1,280 @@
+"""A tree as text: indented, as if/then rules, as plain data, and in the language of Graphviz.
+
+::
+
+    8 rows, entropy 0.954
+    ├─ shadow = no → yes 100%, 1 row
+    ├─ shadow = yes → no 100%, 3 rows
+    └─ shadow unknown: 4 rows, entropy 1
+       ├─ garlic = no → yes 100%, 2 rows
+       └─ garlic = yes → no 100%, 2 rows
+
+Every function walks the nodes in their order, parents first, so that a tree as deep as it has rows is no
+matter. Shares are of the weight; rows are counted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sixfold.learners.tree_names import TreeNames
+from sixfold.learners.tree_words import (
+    REASONS,
+    UNITS,
+    branch_conditions,
+    branch_words,
+    category_values,
+    condition_words,
+    count,
+    cut_nodes,
+    leaf_conditions,
+    node_answers,
+    node_impurity,
+    node_shares,
+    number,
+    percent,
+    plain,
+    word,
+)
+from sixfold.solvers.tree import Reason, Tree
+
+
+def export_text(
+    tree: Tree,
+    names: TreeNames,
+    unit: str = "bits",
+    *,
+    max_depth: int | None = None,
+    decimals: int | None = 3,
+    max_categories: int | None = 8,
+) -> str:
+    """Return the tree as indented lines: the test of each branch, and the class and its share in each leaf.
+
+    Parameters
+    ----------
+    tree : Tree
+    names : TreeNames
+    unit : {"bits", "nats", "gini", "homogeneous"}, default="bits"
+        How impurity is measured.
+    max_depth : int, default=None
+        How many tests deep the text goes; deeper nodes are counted.
+    decimals : int, default=3
+        Of thresholds and impurities; None for every digit.
+    max_categories : int, default=8
+        How many categories of a branch are listed; the others are counted. None for all.
+
+    Returns
+    -------
+    str
+    """
+    writer = _NodeWords(tree, names, unit, decimals)
+    cut = cut_nodes(tree, max_depth)
+    lines: list[str] = []
+    starts, indents = {0: ""}, {0: ""}  # how the line of a node starts, and those below it
+    for node, leaf in enumerate(tree.is_leaf.tolist()):
+        if node not in starts:  # below a node that is cut
+            continue
+        lines.append(starts.pop(node) + writer.line(node, cut.get(node)))
+        if leaf or node in cut:
+            continue
+        branches = branch_conditions(tree, node)
+        for child, condition in branches.items():
+            last = child == max(branches)
+            test = condition_words(condition, names, decimals, max_categories)
+            ends = tree.column[child] < 0 or child in cut
+            starts[child] = f"{indents[node]}{'└─ ' if last else '├─ '}{test}{' → ' if ends else ': '}"
+            indents[child] = indents[node] + ("   " if last else "│  ")
+    return "\n".join(lines)
+
+
+class _NodeWords:
+    """What a line says of a node."""
+
+    def __init__(self, tree: Tree, names: TreeNames, unit: str, decimals: int | None) -> None:
+        self.tree, self.names, self.decimals = tree, names, decimals
+        self.measure = UNITS[unit][0] if unit in UNITS else ""
+        self.impurities = node_impurity(tree, unit)
+        self.shares = node_shares(tree)
+        self.answers = node_answers(tree)
+
+    def line(self, node: int, below: int | None) -> str:
+        """Return the rows of a node, and the answer of a leaf or of a node with so many left out below."""
+        if self.tree.column[node] >= 0 and below is None:
+            return self.rows(node)
+        return ", ".join([self.answer(node), self.rows(node), *self.notes(node, below)])
+
+    def notes(self, node: int, below: int | None) -> list[str]:
+        """Return what there is to say of a node where the text ends and the tree does, or should, not."""
+        if below is not None:
+            return [f"... {count(below, 'node')} below"]
+        return [REASONS[Reason.STOPPED]] if self.tree.reason[node] == Reason.STOPPED else []
+
+    def answer(self, node: int) -> str:
+        """Return the class of the greatest share, and the share."""
+        answer = self.answers[node]
+        return f"{word(self.names.classes[answer])} {percent(self.shares[node, answer])}"
+
+    def rows(self, node: int) -> str:
+        """Return the number of rows, and the impurity where there is any."""
+        text = count(int(self.tree.rows[node]), "row")
+        if self.impurities[node] == 0:
+            return text
+        return f"{text}, {self.measure} {number(self.impurities[node], self.decimals)}"
+
+
+def export_rules(
+    tree: Tree,
+    names: TreeNames,
+    unit: str = "bits",
+    *,
+    decimals: int | None = 3,
+    max_categories: int | None = None,
+) -> str:
+    """Return one if/then sentence a leaf, in the order of the leaves, each on a line.
+
+    All that a path asks of a column is one condition. A row that meets no rule, because a value was not seen
+    on its way, has the answer of the node where it stops.
+
+    Parameters
+    ----------
+    tree : Tree
+    names : TreeNames
+    unit : {"bits", "nats", "gini", "homogeneous"}, default="bits"
+        How impurity is measured.
+    decimals : int, default=3
+        Of thresholds and impurities; None for every digit.
+    max_categories : int, default=None
+        How many categories of a condition are listed; the others are counted. None for all.
+
+    Returns
+    -------
+    str
+    """
+    writer = _NodeWords(tree, names, unit, decimals)
+    lines = []
+    for node, path in leaf_conditions(tree):
+        conditions = []
+        for condition in path:
+            text = condition_words(condition, names, decimals, max_categories)
+            conditions.append(f"({text})" if condition.known and condition.unknown else text)
+        start = f"if {' and '.join(conditions)} then" if conditions else "always"
+        lines.append(f"{start} {writer.answer(node)} ({writer.rows(node)})")
+    return "\n".join(lines)
+
+
+def to_dict(tree: Tree, names: TreeNames, unit: str = "bits") -> dict[str, Any]:
+    """Return the tree as nested plain data that JSON can hold, with nothing rounded or shortened.
+
+    Parameters
+    ----------
+    tree : Tree
+    names : TreeNames
+    unit : {"bits", "nats", "gini", "homogeneous"}, default="bits"
+        How impurity is measured.
+
+    Returns
+    -------
+    dict
+        ``columns``, ``classes``, ``unit`` and ``root``. A node has ``node`` (its number), ``rows``,
+        ``counts`` (the weight of each class), ``impurity``, ``answer``, ``reason`` (why it was not split, in
+        words), ``column``, ``test``, ``threshold`` and ``branches``; a branch has ``test``, ``values`` (its
+        categories; None for numbers), ``unknown`` (whether unknown values take it) and ``child``, the node
+        it leads to.
+    """
+    impurities, answers = node_impurity(tree, unit), node_answers(tree)
+    nodes: list[dict[str, Any]] = [{} for _ in range(tree.node_count)]
+    for node, data in enumerate(nodes):
+        split = bool(tree.column[node] >= 0)
+        column = names.columns[tree.column[node]] if split else None
+        branches = branch_conditions(tree, node) if split else {}
+        threshold = float(tree.threshold[node])
+        data |= {
+            "node": node,
+            "rows": int(tree.rows[node]),
+            "counts": tree.totals[node].tolist(),
+            "impurity": float(impurities[node]),
+            "answer": plain(names.classes[answers[node]]),
+            "reason": REASONS[Reason(tree.reason[node])],
+            "column": None if column is None else str(column),
+            "test": next((condition_words(one, names, None) for one in branches.values()), None),
+            "threshold": threshold if math.isfinite(threshold) else None,
+            "branches": [
+                {
+                    "test": condition_words(condition, names, None),
+                    "values": None
+                    if condition.codes is None
+                    else [plain(value) for value in category_values(condition, names)],
+                    "unknown": condition.unknown,
+                    "child": nodes[child],
+                }
+                for child, condition in branches.items()
+            ],
+        }
+    return {
+        "columns": [str(column) for column in names.columns],
+        "classes": [plain(label) for label in names.classes],
+        "unit": unit,
+        "root": nodes[0],
+    }
+
+
+def export_graphviz(
+    tree: Tree,
+    names: TreeNames,
+    unit: str = "bits",
+    *,
+    max_depth: int | None = None,
+    decimals: int | None = 3,
+    max_categories: int | None = 4,
+) -> str:
+    """Return the tree in DOT, the language of Graphviz.
+
+    Parameters
+    ----------
+    tree : Tree
+    names : TreeNames
+    unit : {"bits", "nats", "gini", "homogeneous"}, default="bits"
+        How impurity is measured.
+    max_depth : int, default=None
+        How many tests deep the drawing goes; deeper nodes are counted.
+    decimals : int, default=3
+        Of thresholds and impurities; None for every digit.
+    max_categories : int, default=4
+        How many categories of a branch are listed; the others are counted. None for all.
+
+    Returns
+    -------
+    str
+    """
+    writer = _NodeWords(tree, names, unit, decimals)
+    cut = cut_nodes(tree, max_depth)
+    lines = [
+        "digraph tree {",
+        '  graph [ordering="out"];',
+        '  node [shape="box", style="rounded", fontname="Helvetica"];',
+        '  edge [fontname="Helvetica"];',
+    ]
+    shown = {0}
+    for node, leaf in enumerate(tree.is_leaf.tolist()):
+        if node not in shown:  # below a node that is cut
+            continue
+        said = [writer.rows(node), writer.answer(node)]
+        if leaf or node in cut:
+            said = [*said[::-1], *writer.notes(node, cut.get(node))]
+        else:
+            said = [word(names.columns[tree.column[node]]), *said]
+        label = "\\n".join(map(_dot, said))
+        lines.append(f'  {node} [label="{label}"];')
+        if leaf or node in cut:
+            continue
+        for child, condition in branch_conditions(tree, node).items():
+            label = _dot(branch_words(condition, names, decimals, max_categories))
+            lines.append(f'  {node} -> {child} [label="{label}"];')
+            shown.add(child)
+    return "\n".join([*lines, "}"])
+
+
+def _dot(text: str) -> str:
+    """Return text as it stands between the quotes of a DOT string, where & starts an entity of HTML."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
