@@ -41,7 +41,8 @@ class FittedTree(Tree):
     @classmethod
     def of(cls, tree: Tree, criterion: str, unit: float) -> FittedTree:
         """Return a grown tree as one that knows its criterion."""
-        return cls(*(getattr(tree, one.name) for one in fields(Tree)), criterion, unit)
+        arrays = {one.name: getattr(tree, one.name) for one in fields(Tree)}
+        return cls(**arrays, criterion=criterion, unit=unit)
 
     # -- what rows get ---------------------------------------------------------------------------------------
 
@@ -64,7 +65,7 @@ class FittedTree(Tree):
         """Return the nodes on the way to each of these, one way after the other, and where each begins."""
         ends = np.cumsum(self.depth[nodes] + 1)
         way = np.empty(int(ends[-1]) if ends.size else 0, dtype=np.int64)
-        place, current = ends - 1, nodes.astype(np.int64)
+        place, current = ends - 1, nodes
         while place.size:
             way[place] = current
             current = self.parent[current]

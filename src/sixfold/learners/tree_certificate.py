@@ -29,6 +29,7 @@ Array = NDArray[Any]
 
 KIND = "greedy tree"
 ROUNDING = 1e-12
+_REASONS = "Either the data are not those of the fit, or the tree was changed."
 
 
 def lost_nats(totals: Array) -> Array:
@@ -59,12 +60,6 @@ def certify(tree: Tree, looked_at_all: bool, stopped: bool) -> Certificate:
     final = leaf & ((tree.reason == Reason.PURE) | (tree.reason == Reason.EXHAUSTED))
     lost, whole = lost_nats(tree.totals), tree.totals[0].sum()
     objective, gap = float(lost[leaf].sum() / whole), float(lost[leaf & ~final].sum() / whole)
-    best = "every split is the best of its node" + ("" if looked_at_all else " among the columns drawn")
-    claim = (
-        f"{best}; no tree fits these rows better"
-        if gap == 0
-        else f"{best}; at most {gap:.3g} nats above the best fit of these rows"
-    )
     notes = []
     if (tree.reason[leaf] == Reason.PRUNED).any():
         notes.append(f"{int((tree.reason == Reason.PRUNED).sum())} nodes were pruned to leaves")
@@ -72,18 +67,23 @@ def certify(tree: Tree, looked_at_all: bool, stopped: bool) -> Certificate:
         unsplit = int((tree.reason == Reason.STOPPED).sum())
         notes.append(f"growth was stopped with {unsplit} node{'s' * (unsplit != 1)} left to split")
     details = {
-        "claim": claim,
+        "claim": _claim(gap, looked_at_all),
         "nodes": tree.node_count,
         "leaves": tree.leaf_count,
         "objective_rounding": ROUNDING,
         "notes": notes,
     }
-    return Certificate(
-        KIND, objective, gap, float(lost[0] / whole), 0.0 if stopped else np.inf, details
-    )
+    return Certificate(KIND, objective, gap, float(lost[0] / whole), 0.0 if stopped else np.inf, details)
 
 
-# -- the check ---------------------------------------------------------------------------------------------------
+def _claim(gap: float, looked_at_all: bool) -> str:
+    best = "every split is the best of its node" + ("" if looked_at_all else " among the columns drawn")
+    if gap == 0:
+        return f"{best}; no tree fits these rows better"
+    return f"{best}; at most {gap:.3g} nats above the best fit of these rows"
+
+
+# -- the check ---------------------------------------------------------------------------------------------
 
 
 def recompute(tree: Tree, rows: TrainingRows, rules: GrowthRules, expected: Certificate) -> Certificate:
@@ -101,13 +101,15 @@ def recompute(tree: Tree, rows: TrainingRows, rules: GrowthRules, expected: Cert
     with np.errstate(divide="ignore"):
         objective = float(-(weight * np.log(shares[nodes, labels])).sum() / whole)
     classes = np.bincount(labels, weights=weight, minlength=rows.classes)
-    details = {"objective_rounding": ROUNDING, "gap_rounding": ROUNDING}
     scale = float(lost_nats(classes) / whole)
     gap = expected.gap
     if abs(objective - expected.objective) <= 2 * ROUNDING:
         members = _Members(tree, X, labels, weight, nodes)
+        _require_same_totals(members)
         _require_best_splits(members, rules)
         gap = members.gap() / whole
+    claim = _claim(gap, rules.max_columns is None)
+    details = {"claim": claim, "objective_rounding": ROUNDING, "gap_rounding": ROUNDING}
     return Certificate(KIND, objective, gap, scale, expected.tolerance, details)
 
 
@@ -176,6 +178,17 @@ def _all_equal(X: Any) -> bool:
     return bool(((values == first) | (np.isnan(values) & np.isnan(first))).all())
 
 
+def _require_same_totals(members: _Members) -> None:
+    for node, totals in enumerate(members.tree.totals):
+        found, count = members.totals(node), members.of(node).size
+        same = np.allclose(found, totals, rtol=ROUNDING, atol=ROUNDING * totals.sum())
+        if not same or count != members.tree.rows[node]:
+            raise CertificateError(
+                f"Node {node} says that it has {int(members.tree.rows[node])} rows and the class totals "
+                f"{totals.tolist()}, but {count} rows reach it, with {found.tolist()}. {_REASONS}"
+            )
+
+
 def _require_best_splits(members: _Members, rules: GrowthRules) -> None:
     tree = members.tree
     for node in np.flatnonzero(~tree.is_leaf).tolist():
@@ -194,10 +207,12 @@ def _require_best_splits(members: _Members, rules: GrowthRules) -> None:
         )
         best = min(table, key=lambda split: split.score, default=None)
         total = members.weight[rows].sum()
-        if best is None or made > best.score + 2 * TIE * total:
-            better = "none is allowed" if best is None else f"column {best.column} has {best.score / total!r}"
+        # One that looks better than the best of the table is none of those that are allowed.
+        if best is None or abs(made - best.score) > 2 * TIE * total:
+            known = (
+                "no split is allowed" if best is None else f"that of column {best.column} has {best.score!r}"
+            )
             raise CertificateError(
-                f"The split of node {node} by column {int(tree.column[node])} has the score "
-                f"{made / total!r} a row, but {better}. Either the data are not those of the fit, or the "
-                "tree was changed."
+                f"The split of node {node} by column {int(tree.column[node])} has the score {made!r}, but "
+                f"{known}. {_REASONS}"
             )

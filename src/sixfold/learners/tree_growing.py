@@ -1,10 +1,10 @@
 """From checked rows to a tree: grown, and cut as the parameters ask.
 
-    max_leaf_nodes            the most rewarding splits first, until there are so many leaves
-    ccp_alpha                 the smallest tree with the least impurity + alpha * leaves
-    prune="reduced_error"     grown without the held-out rows; a node is a leaf where they are no worse off
-    prune="cost_complexity"   without an alpha: that of the tree with the fewest errors on the held-out rows,
-                              then grown from all rows and cut by it
+max_leaf_nodes            the most rewarding splits first, until there are so many leaves
+ccp_alpha                 the smallest tree with the least impurity + alpha * leaves
+prune="reduced_error"     grown without the held-out rows; a node is a leaf where they are no worse off
+prune="cost_complexity"   without an alpha: that of the tree with the fewest errors on the held-out rows,
+                          then grown from all rows and cut by it
 """
 
 from __future__ import annotations
@@ -131,9 +131,7 @@ def _cut(tree: Tree, rules: GrowthRules, cuts: Cuts, alpha: float) -> Tree:
     return prune_ccp(tree, alpha, rules.criterion) if alpha > 0.0 else tree
 
 
-def best_alpha(
-    tree: Tree, criterion: str, X: Any, labels: NDArray[np.int32], weight: Array | None
-) -> float:
+def best_alpha(tree: Tree, criterion: str, X: Any, labels: NDArray[np.int32], weight: Array | None) -> float:
     """Return the largest alpha whose tree makes the fewest errors on rows that the tree was not grown from.
 
     Alphas between those at which the tree changes stand for it: their geometric mean, as Breiman, Friedman,

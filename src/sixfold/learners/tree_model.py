@@ -150,7 +150,7 @@ class TreeModel(CallbackSupport, BaseEstimator):
             if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
                 if record.iteration < tree.max_depth:
                     budget.stopped_by = budget.stopped_by or "a callback"
-                return cut_at(tree, record.iteration)
+                return FittedTree.of(cut_at(tree, record.iteration), tree.criterion, tree.unit)
         return tree
 
     def _traced(self, rows: TrainingRows, rules: GrowthRules) -> Any:
@@ -174,7 +174,7 @@ class TreeModel(CallbackSupport, BaseEstimator):
     def log_likelihood_(self) -> float:
         """The average log-likelihood, in nats, of the rows the tree has grown from."""
         check_is_fitted(self, "tree_")
-        return -self.certificate_.objective
+        return 0.0 - self.certificate_.objective  # never -0
 
     @property
     def history_(self) -> list[Record]:
@@ -207,9 +207,7 @@ class TreeModel(CallbackSupport, BaseEstimator):
         """Return the rows without those that were held out."""
         if not self._left_out:
             return rows
-        return rows.without(
-            held_out(rows.labels, rows.counting, float(self.validation_fraction), self._seed)
-        )
+        return rows.without(held_out(rows.labels, rows.counting, float(self.validation_fraction), self._seed))
 
     def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         """Return the certificate of the tree, from the data alone."""
@@ -235,7 +233,7 @@ class TreeModel(CallbackSupport, BaseEstimator):
         with thread_limit(self.n_jobs):
             return self.tree_.apply(table)
 
-    # -- smaller trees -----------------------------------------------------------------------------------------
+    # -- smaller trees ---------------------------------------------------------------------------------------
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Return every ``ccp_alpha`` at which the tree of these rows becomes smaller.
@@ -296,7 +294,7 @@ class TreeModel(CallbackSupport, BaseEstimator):
         if ccp_alpha is not None:
             tree = prune_ccp(tree, ccp_alpha / self.tree_.unit, self.tree_.criterion)
             model.ccp_alpha_ = float(ccp_alpha)
-        model.tree_ = tree
+        model.tree_ = FittedTree.of(tree, self.tree_.criterion, self.tree_.unit)
         model._trace = None
         return model
 

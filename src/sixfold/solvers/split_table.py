@@ -1,6 +1,6 @@
 """Every split that a node could have: the best of each column, found by trying all of them, in plain NumPy.
 
-For the children k of a split, with the weight w_kc of each class and W_k = sum_c w_kc, the least score is best:
+With the weight w_kc of each class in the children k of a split, and W_k = sum_c w_kc, the best has the least
 
     entropy        S = sum_k [ f(W_k) - sum_c f(w_kc) ],   f(x) = x log2 x
     gini           S = sum_k [ W_k - sum_c w_kc^2 / W_k ]
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,9 +154,9 @@ def _best(column: int, values: Values, categorical: bool, rules: GrowthRules) ->
             chosen = float(score[first]), float(candidates.score[first] / total), describe(first)
     if chosen is None:
         return None
-    score, average, description = chosen
+    least, average, description = chosen
     gain = float(impurity(whole, rules.criterion)) - average
-    return ColumnSplit(column, score, average, gain, **description)
+    return ColumnSplit(column, least, average, gain, **description)
 
 
 def _all_candidates(
@@ -194,13 +195,16 @@ def _all_candidates(
         yield _groupings(values, rules), by_groups(lambda place: _right_groups(count)[place])
     elif count >= 2:
         for order in _orders(values):
-            rank = np.argsort(order)
-            yield _prefixes(values, order, rules), by_groups(lambda place, rank=rank: rank > place)
+            yield _prefixes(values, order, rules), by_groups(partial(_behind, np.argsort(order)))
     if count and values.unknown_rows:
         apart = np.stack([values.totals.sum(axis=0), values.unknown_totals])[None]
         rows = np.array([[values.rows.sum(), values.unknown_rows]])
         how = {"groups": (_codes(values.value), ())} if categorical else {"threshold": np.inf}
         yield _summed(apart, rows, rules.criterion), lambda number: {**how, "unknown": 1}
+
+
+def _behind(rank: Array, place: int) -> Array:
+    return rank > place
 
 
 def _codes(values: Array) -> tuple[int, ...]:
@@ -288,7 +292,7 @@ def _least_of_others(values: Array) -> Array:
     return result
 
 
-# -- scores ---------------------------------------------------------------------------------------------------
+# -- scores -------------------------------------------------------------------------------------------------
 
 
 def _x_log_x(x: Array) -> Array:
