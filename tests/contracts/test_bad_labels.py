@@ -241,6 +241,9 @@ def test_class_weights_that_make_no_sense_are_refused(learner, class_weight, sen
 def test_a_class_whose_rows_all_have_weight_0_is_refused(learner):
     with refuses("All rows of class 'yes' have weight 0, so nothing can be learnt about it."):
         learner.make().fit(X, Y, sample_weight=np.where(Y == "yes", 0.0, 1.0))
+    if "class_weight" in learner.make().get_params():
+        with refuses("All rows of class 'no' have weight 0, so nothing can be learnt about it."):
+            learner.make(class_weight={"no": 0}).fit(X, Y)
 
 
 THREE = np.where(X[:, 0] + RNG.logistic(size=30) > 0.7, "perhaps", Y)
