@@ -73,11 +73,7 @@ def _numbers(estimator: Any, X: Any, reset: bool) -> Any:
             return X
         if estimator.n_features_in_ == X.shape[1]:
             return X
-    table = check_table(estimator, X, reset, also=(np.uint8,))
-    if sp.issparse(table) and not table.has_canonical_format:
-        table = table.copy() if table is X else table
-        table.sum_duplicates()  # an entry that is stored in parts is their sum
-    return table
+    return check_table(estimator, X, reset, also=(np.uint8,))
 
 
 def _is_of_numbers(X: Any) -> bool:
