@@ -130,7 +130,8 @@ def _next_nodes(tree: Tree, X: Any, nodes: Array, moving: Array) -> Array:
     """Return where rows go from their nodes, -1 where there is no branch."""
     here = nodes[moving]
     column = tree.column[here]
-    x = np.asarray(X[moving, column], dtype=np.float64).ravel()
+    cells = sp.csr_matrix(X)[moving, column] if sp.issparse(X) else X[moving, column]
+    x = np.asarray(cells, dtype=np.float64).ravel()
     unknown = np.isnan(x)
     numbers = tree.kinds[column] == 0
     code = np.where(numbers, x > tree.threshold[here], np.where(unknown, 0.0, x)).astype(np.int64)

@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold.solvers.impurity import impurity
@@ -79,7 +80,7 @@ class Candidates(NamedTuple):
 
 
 def split_table(
-    X: Array,
+    X: Any,
     kinds: Array,
     labels: Array,
     classes: int,
@@ -91,7 +92,7 @@ def split_table(
 
     Parameters
     ----------
-    X : ndarray of shape (rows, columns)
+    X : ndarray or sparse array of shape (rows, columns)
         The rows of the node.
     kinds : ndarray of shape (columns,)
         0 for numbers, 1 for categories.
@@ -105,9 +106,11 @@ def split_table(
         Columns to look at; None for all.
     """
     looked_at = range(X.shape[1]) if columns is None else columns
+    X = X.tocsc() if sp.issparse(X) else X
     found = []
     for column in looked_at:
-        values = _values(np.asarray(X[:, column], dtype=np.float64), labels, classes, weight)
+        x = X[:, [column]].toarray()[:, 0] if sp.issparse(X) else X[:, column]
+        values = _values(np.asarray(x, dtype=np.float64), labels, classes, weight)
         best = _best(int(column), values, bool(kinds[column]), rules)
         if best is not None:
             found.append(best)
