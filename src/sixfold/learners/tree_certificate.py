@@ -116,13 +116,12 @@ def recompute(tree: Tree, rows: TrainingRows, rules: GrowthRules, expected: Cert
 def route(tree: Tree, X: Any) -> NDArray[np.int64]:
     """Return the node at which each row ends, level by level."""
     nodes = np.zeros(X.shape[0], dtype=np.int64)
-    moving = np.arange(X.shape[0])
+    moving = np.arange(X.shape[0]) if tree.column[0] >= 0 else np.arange(0)
     while moving.size:
-        moving = moving[tree.column[nodes[moving]] >= 0]
         after = _next_nodes(tree, X, nodes, moving)
         going = after >= 0
-        moving = moving[going]
-        nodes[moving] = after[going]
+        nodes[moving[going]] = after[going]
+        moving = moving[going & (tree.column[after] >= 0)]
     return nodes
 
 
