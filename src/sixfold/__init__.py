@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Certificate": "sixfold.certificate",
+    "DecisionTreeClassifier": "sixfold.learners.decision_tree",
     "ERMClassifier": "sixfold.learners.erm",
     "ERMRegressor": "sixfold.learners.erm",
     "KNeighborsClassifier": "sixfold.learners.k_neighbors",
@@ -23,6 +24,7 @@ _HOME = {
 
 __all__ = [
     "Certificate",
+    "DecisionTreeClassifier",
     "ERMClassifier",
     "ERMRegressor",
     "KNeighborsClassifier",

@@ -149,15 +149,24 @@ class Budget:
             return True
         return gap <= self.tol * scale or self.exhausted()
 
-    def conclude(self, certificate: Certificate, stacklevel: int = 2) -> None:
-        """Warn of a limit that was reached, or raise the KeyboardInterrupt that was held back."""
+    def conclude(
+        self,
+        certificate: Certificate,
+        stacklevel: int = 2,
+        reached: str | None = None,
+        advice: str = "Allow more, or a larger tol, if that is not good enough.",
+    ) -> None:
+        """Warn of a limit that was reached, or raise the KeyboardInterrupt that was held back.
+
+        ``reached`` says how far the work came, where that is not a number of iterations.
+        """
         if self.interrupted:
             raise KeyboardInterrupt
         if self.stopped_by is not None and not certificate.converged:
             count = len(self.history)
+            after = reached or f"{count} iteration{'s' * (count != 1)}"
             text = (
-                f"Stopped by {self.stopped_by} after {count} iteration{'s' * (count != 1)}; "
-                f"the best model so far was kept ({certificate}). Allow more, or a larger tol, if that is "
-                "not good enough."
+                f"Stopped by {self.stopped_by} after {after}; the best model so far was kept "
+                f"({certificate}). {advice}"
             )
             warnings.warn(StoppedEarly(text, certificate), stacklevel=stacklevel)

@@ -14,6 +14,7 @@
     SixfoldWarning (UserWarning)
     ├── RankWarning                      columns that are combinations of others
     ├── SeparationWarning                a likelihood without maximum; the limit was kept
+    ├── MemorisedColumn                  a column of categories with hardly more than a row each
     └── StoppedEarly (ConvergenceWarning)  a limit was reached; carries the certificate
 
 Every message is a sentence or two: what was given, what was expected, what to do.
@@ -111,6 +112,10 @@ class RankWarning(SixfoldWarning):
 
 class SeparationWarning(SixfoldWarning):
     """The classes can be separated, so the likelihood has no maximum; the limit of the model was kept."""
+
+
+class MemorisedColumn(SixfoldWarning):
+    """A column has so many categories that a tree splitting by it learns the rows by heart."""
 
 
 class StoppedEarly(SixfoldWarning, ConvergenceWarning):

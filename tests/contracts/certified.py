@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -26,17 +27,21 @@ def fit(learner, parameters, data):
 
 
 def learnt(model, X):
-    """Return what two fits are compared by: a linear model itself, of neighbours what they say about X."""
+    """Return what two fits are compared by: a linear model itself, of others what they say about X."""
     if hasattr(model, "coef_"):
         return [model.coef_, np.asarray(model.intercept_)]
+    if hasattr(model, "tree_"):
+        return [model.predict_proba(X), model.apply(X)]
     shares = [model.predict_proba(X)] if is_classifier(model) else []
     return [*model.kneighbors(X), model.predict(X), *shares]
 
 
 def tamper(model, data):
-    """Change what the model has learnt by 1e-3: its coefficients, or a value of one of the rows it keeps."""
+    """Change what the model has learnt by 1e-3: coefficients, class totals, or a value of a row it keeps."""
     if hasattr(model, "coef_"):
         model.coef_ = model.coef_ * 1.001
+    elif hasattr(model, "tree_"):
+        model.tree_ = replace(model.tree_, totals=model.tree_.totals * 1.001)
     else:
         X, y = data
         other = X.copy()

@@ -16,6 +16,7 @@ from contracts.refusals import (
     Y,
     changed,
     every_learner,
+    every_learner_of_known_numbers,
     every_linear_regressor,
     every_regressor,
     refuses,
@@ -139,7 +140,7 @@ def test_one_row_that_counts_is_repeated_and_said_so(learner, weight):
 # -- values that cannot be computed with -----------------------------------------------------------------
 
 
-@every_learner
+@every_learner_of_known_numbers
 @pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_matrix, *TABLES])
 def test_the_first_value_that_is_not_finite_is_named(learner, kind, value, word):
@@ -188,7 +189,7 @@ def test_a_value_of_y_that_is_not_finite_is_named(learner):
         learner.make().fit(X, changed(Y, 3, np.nan))
 
 
-@every_learner
+@every_learner_of_known_numbers
 def test_rows_to_predict_for_are_looked_at_too(learner):
     model = learner.make().fit(pandas(X), target(learner))
     with refuses("Input X contains NaN: in row 2 of column 'weight' (number 2), counted from 0."):
@@ -213,7 +214,7 @@ def text_table():
     ],
     ids=["pandas", "category", "polars", "lazy", "arrow", "objects", "strings", "lists"],
 )
-@every_learner
+@every_learner_of_known_numbers
 def test_a_text_column_is_named(learner, table, column):
     with refuses(f"column '{column}' (number 1, counted from 0) holds 'Bonn' in row 0. Turn categories into"):
         learner.make().fit(table, target(learner))

@@ -109,6 +109,8 @@ FRAMES = {
 @pytest.mark.parametrize("kind", [*ARRAYS.items(), *FRAMES.items()], ids=lambda kind: kind[0])
 def test_every_kind_of_table_gives_the_fit_of_the_plain_array(learner, kind):
     name, make = kind
+    if name == "text" and learner.hypothesis == "tree":
+        return  # for which text is categories
     plain = learner.make().fit(X, target(learner))
     model = learner.make().fit(make(X), target(learner))
     for here, there in zip(learnt(model, make(X)), learnt(plain, X), strict=True):

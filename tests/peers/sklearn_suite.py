@@ -34,6 +34,8 @@ class Suite:
         in one line. Those that the installed version of scikit-learn does not have are ignored.
     elsewhere : tuple of str
         Beginnings of the names of tests that use the class to test something else, which are not run.
+    tables : tuple of str
+        Names of dictionaries of classes by name, through which tests of the modules reach theirs.
     mixins : tuple of str
         Classes of scikit-learn that its tests look for among the bases of a class. Ours takes their place as
         a subclass of them, in which its own methods come first.
@@ -45,6 +47,7 @@ class Suite:
     fewest: int = 1
     differences: dict[str, str] = field(default_factory=dict)
     elsewhere: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
     mixins: tuple[str, ...] = ()
 
     def expects(self, name: str) -> str | None:
@@ -72,7 +75,7 @@ def run(suite: Suite) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
         request = {"ours": suite.ours, "theirs": suite.theirs, "answer": str(answer)}
-        request |= {"elsewhere": suite.elsewhere, "mixins": suite.mixins}
+        request |= {"elsewhere": suite.elsewhere, "tables": suite.tables, "mixins": suite.mixins}
         environment = os.environ | {
             REQUEST: json.dumps(request),
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)]),
@@ -108,8 +111,9 @@ def _speaks_of(code: CodeType, name: str) -> bool:
 class Plugin:
     """Replaces the class, keeps the tests that speak of it, and notes how they end."""
 
-    def __init__(self, ours, theirs, answer, elsewhere, mixins):
+    def __init__(self, ours, theirs, answer, elsewhere, tables, mixins):
         module, _, self.name = theirs.rpartition(".")
+        self.tables = tables
         self.ours, self.answer, self.elsewhere = _load(ours), Path(answer), tuple(elsewhere)
         if mixins:
             bases = (self.ours, *map(_load, mixins))
@@ -123,10 +127,14 @@ class Plugin:
     def concerns(self, item):
         if item.name.startswith(self.elsewhere):
             return False
-        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        parameters = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
         if any(isinstance(value, self.ours) or value is self.ours for value in parameters):
             return True
-        return _speaks_of(item.function.__code__, self.name)
+        named = [value for value in parameters if isinstance(value, str) and value[:1].isupper()]
+        code = item.function.__code__
+        if any(_speaks_of(code, table) for table in self.tables) and named:
+            return self.name in named
+        return any(_speaks_of(code, name) for name in (self.name, *self.tables))
 
     def pytest_runtest_logreport(self, report):
         name = report.nodeid.rpartition("/")[2]

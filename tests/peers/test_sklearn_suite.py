@@ -71,6 +71,47 @@ REGRESSOR_DIFFERENCES = NEIGHBOURS_DIFFERENCES | {
 }
 
 
+TREE_DIFFERENCES = {
+    "rows have one label": (
+        "test_multioutput",
+        "test_classes_shape",
+        "test_class_weights",
+        "test_class_weight_errors",
+        "test_prune_tree_classifier_are_subtrees[DecisionTreeClassifier-multilabel]",
+    ),
+    "every split is the best of its node, so there is no splitter='random'": (
+        "test_apply_path_readonly_all_trees[None-random-DecisionTreeClassifier]",
+        "test_apply_path_readonly_all_trees[csc_matrix-random-DecisionTreeClassifier]",
+        "test_apply_path_readonly_all_trees[csc_array-random-DecisionTreeClassifier]",
+        "test_apply_path_readonly_all_trees[csr_matrix-random-DecisionTreeClassifier]",
+        "test_apply_path_readonly_all_trees[csr_array-random-DecisionTreeClassifier]",
+    ),
+    "values that differ by less than 1e-7 differ": ("test_almost_constant_feature",),
+    "columns stay float64, so 1e50 is a number like others": ("test_big_input",),
+    "unknown values have a branch of their own": (
+        "test_missing_values_best_splitter_missing_both_classes_has_nan",
+        "test_classification_tree_missing_values_toy",
+    ),
+    "equal splits go to the lowest column, not to one at random": (
+        "test_importances_gini_equal_squared_error",
+    ),
+    "the sentence about the parameter or y is another": (
+        "test_min_sample_split_1_error",
+        "test_no_sparse_y_support",
+    ),
+    "one number is the weight of every row": ("test_sample_weight_invalid",),
+    "it asks for what is private there, or for the memory of its tree": (
+        "test_build_pruned_tree_py",
+        "test_build_pruned_tree_infinite_loop",
+        "test_huge_allocations",
+        "test_explicit_sparse_zeros",
+    ),
+    "a model says how long its growth took, so no two are the same byte by byte": (
+        "test_deterministic_pickle",
+    ),
+}
+
+
 def listed(module, differences):
     """Return the reason for each test of a module, from the tests by reason."""
     return {f"{module}::{name}": reason for reason, names in differences.items() for name in names}
@@ -152,6 +193,14 @@ SUITES = {
         fewest=50,
         mixins=("sklearn.neighbors._base.KNeighborsMixin",),
         differences=listed("test_neighbors.py", REGRESSOR_DIFFERENCES),
+    ),
+    "DecisionTreeClassifier": Suite(
+        ours="sixfold.DecisionTreeClassifier",
+        theirs="sklearn.tree.DecisionTreeClassifier",
+        modules=("tree/tests/test_tree.py",),
+        tables=("CLF_TREES", "ALL_TREES"),
+        fewest=80,
+        differences=listed("test_tree.py", TREE_DIFFERENCES),
     ),
 }
 

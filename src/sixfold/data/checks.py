@@ -179,17 +179,20 @@ def check_weight(sample_weight: Any, n_rows: int) -> Array | None:
     return weight
 
 
-def require_finite(values: Any, name: str, columns: Callable[[], list[str]] | None = None) -> None:
+def require_finite(
+    values: Any, name: str, columns: Callable[[], list[str]] | None = None, gaps: bool = False
+) -> None:
     """Raise an :class:`InputError` that says where the first NaN or infinity is, if there is one.
 
-    ``columns`` returns the names of the columns; it is called only when one has to be named.
+    ``columns`` returns the names of the columns; it is called only when one has to be named. With ``gaps``,
+    NaN stands for a missing value and will do.
     """
     stored = values.data if sp.issparse(values) else values
     # The sum is not finite if any entry is not; it is three times faster than looking at each.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(np.sum(stored, dtype=np.float64)):
             return
-    bad = ~np.isfinite(stored)
+    bad = np.isinf(stored) if gaps else ~np.isfinite(stored)
     if not bad.any():
         return
     if sp.issparse(values):

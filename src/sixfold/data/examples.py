@@ -1,4 +1,4 @@
-"""Built-in data: small real tables that come with scikit-learn, and tables made by formula."""
+"""Built-in data: small real tables that come with scikit-learn, one worked out by hand, one by formula."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Example:
     ----------
     name : str
     X : ndarray of shape (rows, columns)
+        Numbers, or text as objects.
     y : ndarray of shape (rows,)
     columns : list of str
     task : {"regression", "classification"}
@@ -80,12 +81,31 @@ def _setosa() -> Example:
     return Example("setosa", iris.X, labels, iris.columns, "classification", about)
 
 
+def _strangers() -> Example:
+    """Return eight people, some of whom were met in the dark; "?" is unknown."""
+    columns = ["shadow", "garlic", "complexion", "accent"]
+    people = [
+        ("?", "yes", "pale", "none", "no"),
+        ("yes", "yes", "ruddy", "none", "no"),
+        ("?", "no", "ruddy", "none", "yes"),
+        ("no", "no", "average", "heavy", "yes"),
+        ("?", "no", "average", "odd", "yes"),
+        ("yes", "no", "pale", "heavy", "no"),
+        ("yes", "no", "average", "heavy", "no"),
+        ("?", "yes", "ruddy", "odd", "no"),
+    ]
+    table = np.array(people, dtype=object)
+    about = "8 strangers, vampires or not: whether they cast a shadow and eat garlic, complexion and accent."
+    return Example("strangers", table[:, :4], table[:, 4].astype(str), columns, "classification", about)
+
+
 EXAMPLES: dict[str, Callable[[], Example]] = {
     "diabetes": _diabetes,
     "wampler": _wampler,
     "breast cancer": _breast_cancer,
     "iris": _iris,
     "setosa": _setosa,
+    "strangers": _strangers,
 }
 
 

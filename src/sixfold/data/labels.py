@@ -89,14 +89,25 @@ def check_labelled(
     """
     require_y(estimator, y)
     X = check_table(estimator, X, reset)
-    labels = _one_column(y, estimator, stacklevel + 1)
-    require_rows(labels, X)
-    known, index = _encode(labels) if classes is None else (classes, _index_of(labels, classes))
+    known, index = check_labels(estimator, y, X, classes, stacklevel + 1)
     weight = check_weight(sample_weight, X.shape[0])
-    weight = _with_class_weight(class_weight, known, index, weight)
+    weight = with_class_weight(class_weight, known, index, weight)
     if classes is None:
         _require_two(known, index, weight)
     return LabelledData(X, weight, estimator, known, index)
+
+
+def check_labels(
+    estimator: Any, y: Any, X: Any, classes: Array | None = None, stacklevel: int = 2
+) -> tuple[Array, NDArray[np.intp]]:
+    """Return the classes and the class number of each row of X; one class alone will do.
+
+    ``classes`` are those that are known already, beside which there may be no others.
+    """
+    require_y(estimator, y)
+    labels = _one_column(y, estimator, stacklevel + 1)
+    require_rows(labels, X)
+    return _encode(labels) if classes is None else (classes, _index_of(labels, classes))
 
 
 @dataclass(frozen=True)
@@ -184,7 +195,7 @@ def class_weighted(class_weight: Any, labels: LabelColumns, weight: Array | None
             f"class_weight={class_weight!r} is for one column of labels, and y has {len(labels.classes)}. "
             "Pass sample_weight instead."
         )
-    product = _with_class_weight(class_weight, labels.classes[0], labels.index[:, 0], weight)
+    product = with_class_weight(class_weight, labels.classes[0], labels.index[:, 0], weight)
     if len(labels.classes) == 1:
         _require_weight(labels.classes[0], labels.index[:, 0], product)
     return product
@@ -388,9 +399,10 @@ def _require_weight(classes: Array, index: NDArray[np.intp], weight: Array | Non
         )
 
 
-def _with_class_weight(
+def with_class_weight(
     class_weight: Any, classes: Array, index: NDArray[np.intp], weight: Array | None
 ) -> Array | None:
+    """Return the weights of rows, each multiplied by that of its class."""
     if class_weight is None:
         return weight
     if isinstance(class_weight, str) and class_weight == "balanced":

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Task = Literal["regression", "classification"]
-Hypothesis = Literal["linear", "neighbours"]
+Hypothesis = Literal["linear", "neighbours", "tree"]
 
 
 @dataclass(frozen=True)
@@ -111,5 +111,15 @@ LEARNERS: tuple[Learner, ...] = (
         "regression",
         (Demonstration("standardised", "diabetes", {"n_neighbors": 8, "metric": "seuclidean"}),),
         "neighbours",
+    ),
+    Learner(
+        "DecisionTreeClassifier",
+        "sixfold.learners.decision_tree",
+        "classification",
+        (
+            Demonstration("ID3", "iris"),
+            Demonstration("depth 3", "breast cancer", {"max_depth": 3}),
+        ),
+        "tree",
     ),
 )

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold._native import core
@@ -149,6 +150,10 @@ class Tree:
 
     def apply(self, X: Array) -> NDArray[np.int32]:
         """Return the node at which each row ends."""
+        if sp.issparse(X):
+            from sixfold.solvers.sparse_tree import apply_sparse
+
+            return apply_sparse(self, X)
         return core.apply_tree(
             X, self.kinds, self.column, self.threshold, self.first, self.code, self.child, self.unknown
         )

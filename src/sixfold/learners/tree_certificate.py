@@ -1,0 +1,218 @@
+"""What is certain about a greedy tree, and how it is checked.
+
+The objective is the average negative log-likelihood of the training rows in nats, which is the average
+entropy of the leaves:
+
+    - 1/W sum_i w_i ln p(y_i | leaf of x_i)  =  1/W sum_leaves W_leaf H(leaf)
+
+Rows that are equal in every column end together in every tree. So the entropy of leaves whose rows are all
+equal, or of one class, is lost in every tree, and what the others have is the most that any tree could gain.
+The check routes the rows anew and tries every split of every column at every node, all in NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold.certificate import Certificate
+from sixfold.errors import CertificateError
+from sixfold.learners.tree_growing import TrainingRows
+from sixfold.solvers.split_table import split_score, split_table
+from sixfold.solvers.tree import Reason, Tree
+from sixfold.solvers.tree_growth import TIE, GrowthRules
+
+Array = NDArray[Any]
+
+KIND = "greedy tree"
+ROUNDING = 1e-12
+_REASONS = "Either the data are not those of the fit, or the tree was changed."
+
+
+def lost_nats(totals: Array) -> Array:
+    """Return W_t H(t) in nats for each node.
+
+    >>> lost_nats(np.array([[4.0, 0.0], [1.0, 1.0]])) / np.log(2.0)
+    array([0., 2.])
+    """
+    return _x_ln_x(totals.sum(axis=-1)) - _x_ln_x(totals).sum(axis=-1)
+
+
+def _x_ln_x(x: Array) -> Array:
+    return x * np.log(x, out=np.zeros_like(x), where=x > 0)
+
+
+def certify(tree: Tree, looked_at_all: bool, stopped: bool) -> Certificate:
+    """Return what a grown tree proves about its own fit.
+
+    Parameters
+    ----------
+    tree : Tree
+    looked_at_all : bool
+        Whether every split is the best of all columns, not of some drawn at random.
+    stopped : bool
+        Whether the growth was cut short.
+    """
+    leaf = tree.is_leaf
+    final = leaf & ((tree.reason == Reason.PURE) | (tree.reason == Reason.EXHAUSTED))
+    lost, whole = lost_nats(tree.totals), tree.totals[0].sum()
+    objective, gap = float(lost[leaf].sum() / whole), float(lost[leaf & ~final].sum() / whole)
+    notes = []
+    if (tree.reason[leaf] == Reason.PRUNED).any():
+        notes.append(f"{int((tree.reason == Reason.PRUNED).sum())} nodes were pruned to leaves")
+    if stopped:
+        unsplit = int((tree.reason == Reason.STOPPED).sum())
+        notes.append(f"growth was stopped with {unsplit} node{'s' * (unsplit != 1)} left to split")
+    details = {
+        "claim": _claim(gap, looked_at_all),
+        "nodes": tree.node_count,
+        "leaves": tree.leaf_count,
+        "objective_rounding": ROUNDING,
+        "notes": notes,
+    }
+    return Certificate(KIND, objective, gap, float(lost[0] / whole), 0.0 if stopped else np.inf, details)
+
+
+def _claim(gap: float, looked_at_all: bool) -> str:
+    best = "every split is the best of its node" + ("" if looked_at_all else " among the columns drawn")
+    if gap == 0:
+        return f"{best}; no tree fits these rows better"
+    return f"{best}; at most {gap:.3g} nats above the best fit of these rows"
+
+
+# -- the check ---------------------------------------------------------------------------------------------
+
+
+def recompute(tree: Tree, rows: TrainingRows, rules: GrowthRules, expected: Certificate) -> Certificate:
+    """Return the certificate of a tree from its arrays and the rows alone.
+
+    Raises a :class:`CertificateError` where a node has a better split than the one that was made; not where
+    the objective is another than expected, which the caller finds out.
+    """
+    counting = np.flatnonzero(rows.counting)
+    weight = np.ones(counting.size) if rows.weight is None else rows.weight[counting]
+    X, labels = rows.X[counting], rows.labels[counting]
+    whole = float(weight.sum())
+    nodes = route(tree, X)
+    shares = tree.totals / tree.totals.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        objective = float(-(weight * np.log(shares[nodes, labels])).sum() / whole)
+    classes = np.bincount(labels, weights=weight, minlength=rows.classes)
+    scale = float(lost_nats(classes) / whole)
+    gap = expected.gap
+    if abs(objective - expected.objective) <= 2 * ROUNDING:
+        members = _Members(tree, X, labels, weight, nodes)
+        _require_same_totals(members)
+        _require_best_splits(members, rules)
+        gap = members.gap() / whole
+    claim = _claim(gap, rules.max_columns is None)
+    details = {"claim": claim, "objective_rounding": ROUNDING, "gap_rounding": ROUNDING}
+    return Certificate(KIND, objective, gap, scale, expected.tolerance, details)
+
+
+def route(tree: Tree, X: Any) -> NDArray[np.int64]:
+    """Return the node at which each row ends, level by level."""
+    nodes = np.zeros(X.shape[0], dtype=np.int64)
+    moving = np.arange(X.shape[0]) if tree.column[0] >= 0 else np.arange(0)
+    while moving.size:
+        after = _next_nodes(tree, X, nodes, moving)
+        going = after >= 0
+        nodes[moving[going]] = after[going]
+        moving = moving[going & (tree.column[after] >= 0)]
+    return nodes
+
+
+def _next_nodes(tree: Tree, X: Any, nodes: Array, moving: Array) -> Array:
+    """Return where rows go from their nodes, -1 where there is no branch."""
+    here = nodes[moving]
+    column = tree.column[here]
+    cells = sp.csr_matrix(X)[moving, column] if sp.issparse(X) else X[moving, column]
+    x = np.asarray(cells, dtype=np.float64).ravel()
+    unknown = np.isnan(x)
+    numbers = tree.kinds[column] == 0
+    code = np.where(numbers, x > tree.threshold[here], np.where(unknown, 0.0, x)).astype(np.int64)
+    # The branches of a node are in order of their codes, so all branches are in order of (node, code).
+    width = max(int(tree.code.max(initial=0)), int(code.max(initial=0))) + 2
+    owner = np.repeat(np.arange(tree.node_count), np.diff(tree.first))
+    keys = owner * width + tree.code
+    wanted = here * width + np.where(code < 0, width - 1, code)
+    place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+    found = np.where(keys[place] == wanted, tree.child[place], -1)
+    return np.where(unknown, tree.unknown[here], found)
+
+
+class _Members:
+    """The rows that reach each node, made from where they end."""
+
+    def __init__(self, tree: Tree, X: Any, labels: Array, weight: Array, nodes: Array) -> None:
+        self.tree, self.X, self.labels, self.weight = tree, X, labels, weight
+        self.order = np.argsort(nodes, kind="stable")  # depth first: a subtree is one stretch
+        self.ends = nodes[self.order]
+
+    def of(self, node: int) -> Array:
+        """Return the rows of a node, those of all nodes below it included."""
+        first, after = np.searchsorted(self.ends, [node, self.tree.last[node] + 1])
+        return self.order[first:after]
+
+    def totals(self, node: int) -> Array:
+        """Return the weight of each class in a node."""
+        rows = self.of(node)
+        return np.bincount(self.labels[rows], self.weight[rows], minlength=self.tree.totals.shape[1])
+
+    def gap(self) -> float:
+        """Return the entropy, times weight, of leaves that a tree could still split."""
+        lost = 0.0
+        for node in np.flatnonzero(self.tree.is_leaf).tolist():
+            here = float(lost_nats(self.totals(node)))
+            if here > 0.0 and not _all_equal(self.X[self.of(node)]):
+                lost += here
+        return lost
+
+
+def _all_equal(X: Any) -> bool:
+    values = X.toarray() if sp.issparse(X) else X
+    first = values[:1]
+    return bool(((values == first) | (np.isnan(values) & np.isnan(first))).all())
+
+
+def _require_same_totals(members: _Members) -> None:
+    for node, totals in enumerate(members.tree.totals):
+        found, count = members.totals(node), members.of(node).size
+        same = np.allclose(found, totals, rtol=ROUNDING, atol=ROUNDING * totals.sum())
+        if not same or count != members.tree.rows[node]:
+            raise CertificateError(
+                f"Node {node} says that it has {int(members.tree.rows[node])} rows and the class totals "
+                f"{totals.tolist()}, but {count} rows reach it, with {found.tolist()}. {_REASONS}"
+            )
+
+
+def _require_best_splits(members: _Members, rules: GrowthRules) -> None:
+    tree = members.tree
+    for node in np.flatnonzero(~tree.is_leaf).tolist():
+        rows = members.of(node)
+        made = split_score(np.stack([members.totals(child) for child in tree.children(node)]), rules)
+        # Of columns drawn at random, only the one that was taken is known.
+        columns = None if rules.max_columns is None else [int(tree.column[node])]
+        table = split_table(
+            members.X[rows],
+            tree.kinds,
+            members.labels[rows],
+            tree.totals.shape[1],
+            members.weight[rows],
+            rules,
+            columns,
+        )
+        best = min(table, key=lambda split: split.score, default=None)
+        total = members.weight[rows].sum()
+        # One that looks better than the best of the table is none of those that are allowed.
+        if best is None or abs(made - best.score) > 2 * TIE * total:
+            known = (
+                "no split is allowed" if best is None else f"that of column {best.column} has {best.score!r}"
+            )
+            raise CertificateError(
+                f"The split of node {node} by column {int(tree.column[node])} has the score {made!r}, but "
+                f"{known}. {_REASONS}"
+            )

@@ -1,0 +1,155 @@
+"""From checked rows to a tree: grown, and cut as the parameters ask.
+
+max_leaf_nodes            the most rewarding splits first, until there are so many leaves
+ccp_alpha                 the smallest tree with the least impurity + alpha * leaves
+prune="reduced_error"     grown without the held-out rows; a node is a leaf where they are no worse off
+prune="cost_complexity"   without an alpha: that of the tree with the fewest errors on the held-out rows,
+                          then grown from all rows and cut by it
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget
+from sixfold.data.held_out import held_out
+from sixfold.solvers.tree import Reason, Tree
+from sixfold.solvers.tree_growth import GrowthRules, grow
+from sixfold.solvers.tree_pruning import (
+    by_alpha,
+    ccp_path,
+    keep_leaves,
+    node_gains,
+    prune_ccp,
+    prune_reduced_error,
+)
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """What a tree grows from.
+
+    Attributes
+    ----------
+    X : ndarray or CSR array of shape (rows, columns)
+    kinds : ndarray of uint8, shape (columns,)
+        0 for numbers, 1 for categories.
+    labels : ndarray of int32, shape (rows,)
+    classes : int
+    weight : ndarray of float64, shape (rows,), or None
+    """
+
+    X: Any
+    kinds: NDArray[np.uint8]
+    labels: NDArray[np.int32]
+    classes: int
+    weight: NDArray[np.float64] | None
+
+    @property
+    def counting(self) -> NDArray[np.bool_]:
+        """Return which rows have weight."""
+        return np.ones(self.labels.size, dtype=bool) if self.weight is None else self.weight > 0
+
+    @property
+    def weight_sum(self) -> float:
+        """Return the total weight."""
+        return float(self.labels.size if self.weight is None else self.weight.sum())
+
+    def without(self, left_out: NDArray[np.bool_]) -> TrainingRows:
+        """Return the same rows of which these do not count."""
+        return replace(self, weight=np.where(left_out, 0.0, 1.0 if self.weight is None else self.weight))
+
+    def grown(self, rules: GrowthRules, budget: Budget) -> Tree:
+        """Return the tree that the rules grow from these rows."""
+        if sp.issparse(self.X):
+            from sixfold.solvers.sparse_tree import grow_sparse
+
+            return grow_sparse(self.X.tocsc(), self.labels, self.classes, rules, budget, self.weight)
+        return grow(self.X, self.kinds, self.labels, self.classes, rules, budget, self.weight)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """How a grown tree is cut; alphas are in bits.
+
+    Attributes
+    ----------
+    max_leaf_nodes : int or None
+    alpha : float
+    prune : {"none", "reduced_error", "cost_complexity"}
+    fraction : float
+        The share of the rows that is held out, where pruning needs some.
+    """
+
+    max_leaf_nodes: int | None
+    alpha: float
+    prune: str
+    fraction: float
+
+    @property
+    def needs_rows(self) -> bool:
+        """Return whether rows have to be held out."""
+        return self.prune == "reduced_error" or (self.prune == "cost_complexity" and self.alpha == 0.0)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A tree, the alpha it was cut by, and the rows it was not grown from, if there are any."""
+
+    tree: Tree
+    alpha: float
+    left_out: NDArray[np.bool_] | None = None
+
+
+def grow_and_cut(rows: TrainingRows, rules: GrowthRules, cuts: Cuts, budget: Budget) -> Growth:
+    """Return the tree that rules and cuts describe; one that was stopped is cut as far as it got."""
+    if not cuts.needs_rows:
+        tree = rows.grown(rules, budget)
+        return Growth(_cut(tree, rules, cuts, cuts.alpha), cuts.alpha)
+    apart = held_out(rows.labels, rows.counting, cuts.fraction, rules.seed)
+    tree = _cut(rows.without(apart).grown(rules, budget), rules, cuts, cuts.alpha)
+    X, labels = rows.X[apart], rows.labels[apart]
+    weight = None if rows.weight is None else rows.weight[apart]
+    if cuts.prune == "reduced_error":
+        return Growth(prune_reduced_error(tree, X, labels, weight), cuts.alpha, apart)
+    alpha = best_alpha(tree, rules.criterion, X, labels, weight)
+    if budget.exhausted():  # there is no time for another growth
+        return Growth(prune_ccp(tree, alpha, rules.criterion), alpha, apart)
+    return Growth(_cut(rows.grown(rules, budget), rules, cuts, alpha), alpha)
+
+
+def _cut(tree: Tree, rules: GrowthRules, cuts: Cuts, alpha: float) -> Tree:
+    if cuts.max_leaf_nodes is not None:
+        tree = keep_leaves(tree, cuts.max_leaf_nodes, node_gains(tree, rules.criterion))
+    return prune_ccp(tree, alpha, rules.criterion) if alpha > 0.0 else tree
+
+
+def best_alpha(tree: Tree, criterion: str, X: Any, labels: NDArray[np.int32], weight: Array | None) -> float:
+    """Return the largest alpha whose tree makes the fewest errors on rows that the tree was not grown from.
+
+    Alphas between those at which the tree changes stand for it: their geometric mean, as Breiman, Friedman,
+    Olshen and Stone (1984, chapter 3) take it, since another growth changes a little earlier or later.
+    """
+    path = ccp_path(tree, criterion)
+    starts = np.unique(path.ccp_alphas)
+    alphas = np.sqrt(starts * np.append(starts[1:], starts[-1]))
+    answer = tree.totals.argmax(axis=1)
+    ended = tree.apply(X)
+    errors = [
+        float(np.average(answer[nodes] != labels, weights=weight)) if labels.size else 0.0
+        for nodes in by_alpha(tree, ended, path, alphas)
+    ]
+    least = min(errors)
+    return float(alphas[max(k for k, error in enumerate(errors) if error <= least + 1e-12)])
+
+
+def cut_at(tree: Tree, depth: int) -> Tree:
+    """Return the tree that was stopped at this depth."""
+    return tree.cut(tree.depth < depth, Reason.STOPPED)

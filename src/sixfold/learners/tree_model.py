@@ -1,0 +1,323 @@
+"""What a fitted tree is asked: how it grew, how well it fits, which parts of it matter, and smaller ones.
+
+One fit is
+
+    check the table -> state the rules -> grow within a budget -> cut as asked -> keep and certify
+
+All that can be worked out from the tree alone is worked out when it is asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sixfold.budget import Budget, Record
+from sixfold.certificate import Certificate
+from sixfold.data.checks import check_weight, column_names
+from sixfold.data.held_out import held_out
+from sixfold.data.labels import check_labels, with_class_weight
+from sixfold.data.table import ColumnKinds
+from sixfold.data.tree_table import check_tree_table, warn_of_memorised
+from sixfold.errors import InputError, check_number
+from sixfold.learners.callbacks import CallbackSupport
+from sixfold.learners.fitted_tree import FittedTree
+from sixfold.learners.tree_certificate import certify, lost_nats, recompute
+from sixfold.learners.tree_growing import Cuts, TrainingRows, cut_at, grow_and_cut
+from sixfold.learners.tree_names import TreeNames
+from sixfold.learners.tree_rules import check_parameters, columns_looked_at, growth_rules, unit_of
+from sixfold.solvers.base import thread_limit
+from sixfold.solvers.tree import Tree
+from sixfold.solvers.tree_growth import GrowthRules
+from sixfold.solvers.tree_pruning import ccp_path, cut_depth, importances, keep_leaves, node_gains, prune_ccp
+
+Array = NDArray[Any]
+
+
+class TreeModel(CallbackSupport, BaseEstimator):
+    """A learner that is a tree; what it predicts, its subclasses say."""
+
+    max_features: Any
+    random_state: Any
+    max_leaf_nodes: int | None
+    ccp_alpha: float
+    class_weight: Any
+    categorical_features: Any
+    prune: str
+    validation_fraction: float
+    base: Any
+    trace: bool
+    time_limit: float | None
+    callbacks: Sequence[Callable[[Record], Any]] | None
+    n_jobs: int | None
+
+    classes_: Array
+    n_features_in_: int
+    tree_: FittedTree
+    _kinds: ColumnKinds | None  # None where all columns are of numbers
+
+    # -- growing ---------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            Columns of numbers and of categories; NaN, None, and "?" in text are unknown.
+        y : array of shape (n_samples,)
+            The label of each row: text, whole numbers or booleans.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+
+        Returns
+        -------
+        DecisionTreeClassifier
+            The fitted model itself.
+        """
+        check_parameters(self)
+        table, self._kinds = check_tree_table(self, X, True, categorical=self.categorical_features)
+        self.classes_, rows = self._training_rows(table, y, sample_weight)
+        if self._kinds is not None:
+            warn_of_memorised(self._kinds, self._column_names(), rows.labels.size, stacklevel=2)
+        self.max_features_ = columns_looked_at(self.max_features, self.n_features_in_)
+        self._seed = self._draw_seed()
+        rules = self._rules(rows)
+        with (
+            self._told(X, y, None) as told,
+            Budget(0.0, None, self.time_limit, [*self._own_callbacks(), *told]) as budget,
+            thread_limit(self.n_jobs),
+        ):
+            growth = grow_and_cut(rows, rules, self._cuts(), budget)
+            tree = FittedTree.of(growth.tree, rules.criterion, unit_of(self))
+            self._seconds = budget.seconds
+            self.tree_ = self._heard(tree, budget) if budget.callbacks else tree
+        self.n_classes_, self.n_outputs_, self.solver_ = self.classes_.size, 1, "ID3"
+        self.ccp_alpha_ = growth.alpha * unit_of(self)
+        self._left_out = growth.left_out is not None
+        self._stopped = budget.stopped_by is not None
+        self._trace = self._traced(rows, rules) if self.trace else None
+        if self._stopped or budget.interrupted:
+            reached = f"{self.tree_.node_count} node{'s' * (self.tree_.node_count != 1)}"
+            budget.conclude(self.certificate_, 3, reached, "Allow more time if that is not good enough.")
+        return self
+
+    def _training_rows(
+        self, table: Any, y: Any, sample_weight: Any, classes: Array | None = None
+    ) -> tuple[Array, TrainingRows]:
+        """Return the classes, and a checked table with the labels and weights of its rows."""
+        classes, index = check_labels(self, y, table, classes, stacklevel=4)
+        weight = check_weight(sample_weight, table.shape[0])
+        weight = with_class_weight(self.class_weight, classes, index, weight)
+        if weight is not None and not weight.any():
+            raise InputError("class_weight leaves every row without weight. Give some class more than 0.")
+        kinds = np.zeros(table.shape[1], np.uint8) if self._kinds is None else self._kinds.categorical
+        rows = TrainingRows(table, kinds.view(np.uint8), index.astype(np.int32), classes.size, weight)
+        return classes, rows
+
+    def _draw_seed(self) -> int:
+        """Return a number that draws columns and held-out rows, where any are drawn."""
+        if self.max_features_ >= self.n_features_in_ and not self._cuts().needs_rows:
+            return 0
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _rules(self, rows: TrainingRows) -> GrowthRules:
+        return growth_rules(self, rows.labels.size, self.n_features_in_, rows.weight_sum, self._seed)
+
+    def _cuts(self) -> Cuts:
+        alpha = float(self.ccp_alpha) / unit_of(self)
+        return Cuts(self.max_leaf_nodes, alpha, self.prune, float(self.validation_fraction))
+
+    def _own_callbacks(self) -> list[Callable[[Record], Any]]:
+        given = [] if self.callbacks is None else self.callbacks
+        if callable(given) or not all(callable(callback) for callback in given):
+            raise InputError(
+                f"callbacks={given!r} is no sequence of callables. Pass a list, for instance [print]."
+            )
+        return list(given)
+
+    def _heard(self, tree: FittedTree, budget: Budget) -> FittedTree:
+        """Tell the callbacks of every level; return the tree up to the one at which they say stop."""
+        for record in levels(tree, self._seconds):
+            answers = [callback(record) for callback in budget.callbacks]
+            if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
+                if record.iteration < tree.max_depth:
+                    budget.stopped_by = budget.stopped_by or "a callback"
+                return FittedTree.of(cut_at(tree, record.iteration), tree.criterion, tree.unit)
+        return tree
+
+    def _traced(self, rows: TrainingRows, rules: GrowthRules) -> Any:
+        from sixfold.learners.tree_trace import trace
+
+        unit = "bits" if self.base == 2 else "nats"
+        return trace(self.tree_, self._grown_from(rows), rules, self._names(), unit)
+
+    # -- what the tree says of itself ------------------------------------------------------------------------
+
+    def _names(self) -> TreeNames:
+        """Return what columns, categories and classes are called."""
+        columns = self._column_names()
+        categories = (None,) * len(columns) if self._kinds is None else self._kinds.categories
+        return TreeNames(tuple(columns), categories, tuple(self.classes_.tolist()))
+
+    def _column_names(self) -> list[str]:
+        return column_names(self, self.n_features_in_)
+
+    @property
+    def log_likelihood_(self) -> float:
+        """The average log-likelihood, in nats, of the rows the tree has grown from."""
+        check_is_fitted(self, "tree_")
+        return 0.0 - self.certificate_.objective  # never -0
+
+    @property
+    def history_(self) -> list[Record]:
+        """One record a level: the average entropy in nats, were the tree cut there."""
+        check_is_fitted(self, "tree_")
+        return levels(self.tree_, self._seconds)
+
+    @property
+    def feature_importances_(self) -> Array:
+        """The share of all gain that is due to each column; zeros where there is no gain."""
+        check_is_fitted(self, "tree_")
+        return importances(self.tree_, self.tree_.criterion)
+
+    @property
+    def trace_(self) -> Any:
+        """For every node what it could have been split by."""
+        if self.__dict__.get("_trace") is None:
+            raise AttributeError("There is no trace_. Fit with trace=True.")
+        return self._trace
+
+    @property
+    def certificate_(self) -> Certificate:
+        """That every split is the best of its node, and how much better any tree could fit at most."""
+        if "tree_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no certificate_ before it is fitted.")
+        all_columns = self.max_features_ >= self.n_features_in_
+        return certify(self.tree_, all_columns, self._stopped).bind(self)
+
+    def _grown_from(self, rows: TrainingRows) -> TrainingRows:
+        """Return the rows without those that were held out."""
+        if not self._left_out:
+            return rows
+        return rows.without(held_out(rows.labels, rows.counting, float(self.validation_fraction), self._seed))
+
+    def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        """Return the certificate of the tree, from the data alone."""
+        check_is_fitted(self, "tree_")
+        table, _ = check_tree_table(self, X, False, self._kinds)
+        _, rows = self._training_rows(table, y, sample_weight, self.classes_)
+        return recompute(self.tree_, self._grown_from(rows), self._rules(rows), self.certificate_)
+
+    def get_depth(self) -> int:
+        """Return the most splits above a leaf."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.leaf_count
+
+    def _ends(self, X: Any) -> NDArray[np.int32]:
+        """Return the node where each row ends."""
+        check_is_fitted(self, "tree_")
+        table, _ = check_tree_table(self, X, False, self._kinds)
+        with thread_limit(self.n_jobs):
+            return self.tree_.apply(table)
+
+    # -- smaller trees ---------------------------------------------------------------------------------------
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Return every ``ccp_alpha`` at which the tree of these rows becomes smaller.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            As in :meth:`fit`.
+        y : array of shape (n_samples,)
+            As in :meth:`fit`.
+        sample_weight : array of shape (n_samples,), default=None
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        Bunch
+            ``ccp_alphas`` and ``impurities``, the impurity of the leaves of each tree.
+        """
+        tree = clone(self).set_params(ccp_alpha=0.0, prune="none").fit(X, y, sample_weight).tree_
+        path = ccp_path(tree, tree.criterion)
+        return Bunch(ccp_alphas=tree.unit * path.ccp_alphas, impurities=tree.unit * path.impurities)
+
+    def pruned(
+        self,
+        *,
+        ccp_alpha: float | None = None,
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+    ) -> Self:
+        """Return the model with a smaller tree, cut from this one without growing anything anew.
+
+        Parameters
+        ----------
+        ccp_alpha : float, default=None
+            What a leaf costs.
+        max_depth : int, default=None
+            Most splits above a leaf.
+        max_leaf_nodes : int, default=None
+            Most leaves.
+
+        Returns
+        -------
+        DecisionTreeClassifier
+            A fitted copy.
+        """
+        check_is_fitted(self, "tree_")
+        given = {"ccp_alpha": ccp_alpha, "max_depth": max_depth, "max_leaf_nodes": max_leaf_nodes}
+        check_number("ccp_alpha", ccp_alpha, at_least=0, optional=True)
+        check_number("max_depth", max_depth, at_least=0, whole=True, optional=True)
+        check_number("max_leaf_nodes", max_leaf_nodes, at_least=2, whole=True, optional=True)
+        model = copy.copy(self)
+        model.set_params(**{name: value for name, value in given.items() if value is not None})
+        tree: Tree = self.tree_
+        if max_depth is not None:
+            tree = cut_depth(tree, max_depth)
+        if max_leaf_nodes is not None:
+            tree = keep_leaves(tree, max_leaf_nodes, node_gains(tree, self.tree_.criterion))
+        if ccp_alpha is not None:
+            tree = prune_ccp(tree, ccp_alpha / self.tree_.unit, self.tree_.criterion)
+            model.ccp_alpha_ = float(ccp_alpha)
+        model.tree_ = FittedTree.of(tree, self.tree_.criterion, self.tree_.unit)
+        model._trace = None
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def levels(tree: Tree, seconds: float) -> list[Record]:
+    """Return one record a level, from the constant model on, as if the tree were cut there.
+
+    The gap is the distance to the least objective that any tree could have, as far as this one knows.
+    """
+    lost, whole = lost_nats(tree.totals), tree.totals[0].sum()
+    here = np.bincount(tree.depth, weights=lost)
+    ended = np.cumsum(np.bincount(tree.depth, weights=np.where(tree.is_leaf, lost, 0.0)))
+    objectives = (here + np.concatenate([[0.0], ended[:-1]])) / whole
+    bound = certify(tree, True, False).lower_bound
+    return [
+        Record(level, seconds, float(objective), max(float(objective) - bound, 0.0))
+        for level, objective in enumerate(objectives)
+    ]

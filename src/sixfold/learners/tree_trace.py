@@ -1,0 +1,214 @@
+"""The trace of a tree: for every node the splits it could have had, as one works them out by hand.
+
+    gain of a column  =  entropy of the node  -  weighted average of the entropies of its children
+
+for the best split by each column, of which the one with the least average was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.learners.tree_certificate import route
+from sixfold.learners.tree_growing import TrainingRows
+from sixfold.learners.tree_names import TreeNames
+from sixfold.learners.tree_words import REASONS, condition_words, count, number, path_conditions, word
+from sixfold.solvers.impurity import impurity
+from sixfold.solvers.split_table import ColumnSplit, split_table
+from sixfold.solvers.tree import Reason, Tree
+from sixfold.solvers.tree_growth import GrowthRules
+
+Array = NDArray[Any]
+
+MOST_CATEGORIES = 6  # of a group that are spelt out
+
+
+@dataclass(frozen=True)
+class TracedSplit:
+    """The best split of a node by one column.
+
+    Attributes
+    ----------
+    column : str
+    split : str
+        How it divides the rows: at a threshold, or which categories go together.
+    average : float
+        The average impurity of the parts, weighted.
+    gain : float
+        The impurity of the node minus this average.
+    chosen : bool
+        Whether the node was split so.
+    """
+
+    column: str
+    split: str
+    average: float
+    gain: float
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class TracedNode:
+    """A node and the splits it could have had.
+
+    Attributes
+    ----------
+    node : int
+    where : str
+        What the rows of the node have in common; empty for the root.
+    rows : int
+    totals : dict
+        The weight of each class.
+    impurity : float
+    splits : tuple of TracedSplit
+        One for each column that divides the rows; none where no split was looked for.
+    end : str
+        Why the node was not split; empty where it was.
+    """
+
+    node: int
+    where: str
+    rows: int
+    totals: dict[str, float]
+    impurity: float
+    splits: tuple[TracedSplit, ...]
+    end: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the node as plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Every node of a tree with the splits it could have had; print it, or go through its nodes.
+
+    Attributes
+    ----------
+    nodes : tuple of TracedNode
+    measure : str
+        What impurities are called.
+    """
+
+    nodes: tuple[TracedNode, ...]
+    measure: str
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[TracedNode]:
+        return iter(self.nodes)
+
+    def __getitem__(self, number: int) -> TracedNode:
+        return self.nodes[number]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the trace as plain data."""
+        return {"measure": self.measure, "nodes": [node.to_dict() for node in self.nodes]}
+
+    def __str__(self) -> str:
+        """Return a small table for every node."""
+        return "\n\n".join(self._shown(node) for node in self.nodes)
+
+    def _shown(self, node: TracedNode) -> str:
+        classes = ", ".join(f"{number(total)} {name}" for name, total in node.totals.items() if total > 0)
+        lines = [
+            f"Node {node.node}: {node.where or 'all rows'}",
+            f"  {count(node.rows, 'row')} ({classes}), {self.measure} {node.impurity:.4f}",
+        ]
+        if node.end:
+            lines.append(f"  leaf: {node.end}")
+        if node.splits:
+            table = [("column", "split", "average", "gain", "")]
+            for one in node.splits:
+                cells = (one.column, one.split, f"{one.average:.4f}", f"{one.gain:.4f}")
+                table.append((*cells, "<- chosen" if one.chosen else ""))
+            widths = [max(len(row[k]) for row in table) for k in range(4)]
+            for row in table:
+                text = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False))
+                lines.append(f"  {text}  {row[4]}".rstrip())
+        return "\n".join(lines)
+
+
+def trace(tree: Tree, rows: TrainingRows, rules: GrowthRules, names: TreeNames, unit: str) -> Trace:
+    """Return the trace of a tree that was grown from these rows.
+
+    Parameters
+    ----------
+    tree : Tree
+    rows : TrainingRows
+    rules : GrowthRules
+    names : TreeNames
+    unit : {"bits", "nats"}
+        Of entropies.
+    """
+    counting = np.flatnonzero(rows.counting)
+    X, labels = rows.X[counting], rows.labels[counting]
+    weight = None if rows.weight is None else rows.weight[counting]
+    ended = route(tree, X)
+    factor = np.log(2.0) if unit == "nats" and rules.criterion in ("entropy", "gain_ratio") else 1.0
+    impurities = factor * impurity(tree.totals, rules.criterion)
+    traced = []
+    for node in range(tree.node_count):
+        splits: tuple[TracedSplit, ...] = ()
+        if tree.column[node] >= 0:
+            here = np.flatnonzero((ended >= node) & (ended <= tree.last[node]))
+            table = split_table(
+                X[here],
+                tree.kinds,
+                labels[here],
+                rows.classes,
+                None if weight is None else weight[here],
+                rules,
+            )
+            splits = tuple(_traced(split, names, factor, int(tree.column[node])) for split in table)
+        conditions = path_conditions(tree, node)
+        traced.append(
+            TracedNode(
+                node,
+                " and ".join(condition_words(one, names, most=MOST_CATEGORIES) for one in conditions),
+                int(tree.rows[node]),
+                {word(name): float(w) for name, w in zip(names.classes, tree.totals[node], strict=True)},
+                float(impurities[node]),
+                splits,
+                "" if tree.column[node] >= 0 else REASONS[Reason(tree.reason[node])],
+            )
+        )
+    measure = {"gini": "gini", "homogeneous": "mixed"}.get(rules.criterion, f"entropy in {unit}")
+    return Trace(tuple(traced), measure)
+
+
+def _traced(split: ColumnSplit, names: TreeNames, factor: float, chosen: int) -> TracedSplit:
+    return TracedSplit(
+        word(names.columns[split.column]),
+        _divided(split, names),
+        factor * split.average,
+        factor * split.gain,
+        split.column == chosen,
+    )
+
+
+def _divided(split: ColumnSplit, names: TreeNames) -> str:
+    """Return how a split divides the values of its column."""
+    if np.isinf(split.threshold):
+        return "known | unknown"
+    categories = names.categories[split.column]
+    if categories is None:
+        parts = [f"<= {number(split.threshold)}", f"> {number(split.threshold)}"]
+    else:
+        parts = [_group([word(categories[code]) for code in group]) for group in split.groups if group]
+    if split.unknown >= len(parts):
+        parts.append("unknown")
+    elif split.unknown >= 0:
+        parts[split.unknown] += " or unknown"
+    most = parts if len(parts) <= MOST_CATEGORIES else [*parts[:MOST_CATEGORIES], "..."]
+    return " | ".join(most)
+
+
+def _group(values: list[str]) -> str:
+    return ", ".join(values if len(values) <= MOST_CATEGORIES else [*values[:MOST_CATEGORIES], "..."])

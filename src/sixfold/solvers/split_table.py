@@ -1,0 +1,324 @@
+"""Every split that a node could have: the best of each column, found by trying all of them, in plain NumPy.
+
+With the weight w_kc of each class in the children k of a split, and W_k = sum_c w_kc, the best has the least
+
+    entropy        S = sum_k [ f(W_k) - sum_c f(w_kc) ],   f(x) = x log2 x
+    gini           S = sum_k [ W_k - sum_c w_kc^2 / W_k ]
+    gain_ratio     S = - W gain / info,   info = [ f(W) - sum_k f(W_k) ] / W
+    homogeneous    S = W - weight of the children of one class
+
+S is a sum over children (of f(W_k) too), so the candidates of a column are rows of two sums. This is what the
+certificate of a tree is checked with and what its trace shows; no engine that grows trees uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold.solvers.impurity import impurity
+from sixfold.solvers.tree_growth import TIE, GrowthRules
+
+Array = NDArray[Any]
+
+ALL_GROUPINGS = 8  # so many categories are grouped in every way; more by the share of each class
+
+
+@dataclass(frozen=True)
+class ColumnSplit:
+    """The best split by one column.
+
+    Attributes
+    ----------
+    column : int
+    score : float
+        S, see above.
+    average : float
+        The average impurity of the children, weighted.
+    gain : float
+        The impurity of the node minus this average.
+    threshold : float
+        Between numbers; infinity for known and unknown values, NaN for categories.
+    groups : tuple of tuples of int
+        The codes that each child has, for categories.
+    unknown : int
+        The child that unknown values go to: 0 for the first, -1 where there are none.
+    """
+
+    column: int
+    score: float
+    average: float
+    gain: float
+    threshold: float = np.nan
+    groups: tuple[tuple[int, ...], ...] = ()
+    unknown: int = -1
+
+
+class Values(NamedTuple):
+    """The different values of a column in a node, in order, with what belongs to each."""
+
+    value: Array
+    rows: Array
+    totals: Array
+    unknown_rows: int
+    unknown_totals: Array
+
+
+class Candidates(NamedTuple):
+    """Splits of one kind: two sums over the children, their fewest rows, their least weight."""
+
+    score: Array
+    spread: Array  # sum_k f(W_k)
+    rows: Array
+    weight: Array
+
+
+def split_table(
+    X: Any,
+    kinds: Array,
+    labels: Array,
+    classes: int,
+    weight: Array | None,
+    rules: GrowthRules,
+    columns: Any = None,
+) -> list[ColumnSplit]:
+    """Return the best valid split by each column that has one.
+
+    Parameters
+    ----------
+    X : ndarray or sparse array of shape (rows, columns)
+        The rows of the node.
+    kinds : ndarray of shape (columns,)
+        0 for numbers, 1 for categories.
+    labels : ndarray of int, shape (rows,)
+    classes : int
+    weight : ndarray of shape (rows,), or None
+        All above 0.
+    rules : GrowthRules
+        How splits are scored, and which are allowed.
+    columns : sequence of int, optional
+        Columns to look at; None for all.
+    """
+    looked_at = range(X.shape[1]) if columns is None else columns
+    X = X.tocsc() if sp.issparse(X) else X
+    found = []
+    for column in looked_at:
+        x = X[:, [column]].toarray()[:, 0] if sp.issparse(X) else X[:, column]
+        values = _values(np.asarray(x, dtype=np.float64), labels, classes, weight)
+        best = _best(int(column), values, bool(kinds[column]), rules)
+        if best is not None:
+            found.append(best)
+    return found
+
+
+def split_score(totals: Array, rules: GrowthRules) -> float:
+    """Return the score of a split from the class totals of its children."""
+    candidates = _summed(totals[None], np.ones((1, len(totals))), rules.criterion)
+    return float(_final(candidates, totals.sum(axis=0), rules.criterion)[0])
+
+
+# -- one column ----------------------------------------------------------------------------------------------
+
+
+def _values(x: Array, labels: Array, classes: int, weight: Array | None) -> Values:
+    known = ~np.isnan(x)
+    value, inverse = np.unique(x[known], return_inverse=True)
+    held = None if weight is None else weight[known]
+    size = value.size * classes
+    totals = np.bincount(inverse * classes + labels[known], weights=held, minlength=size)
+    lost = np.bincount(labels[~known], None if weight is None else weight[~known], minlength=classes)
+    return Values(
+        value,
+        np.bincount(inverse, minlength=value.size),
+        totals.reshape(value.size, classes).astype(np.float64),
+        int((~known).sum()),
+        lost.astype(np.float64),
+    )
+
+
+def _best(column: int, values: Values, categorical: bool, rules: GrowthRules) -> ColumnSplit | None:
+    """Return the first of the best candidates of a column."""
+    whole = values.totals.sum(axis=0) + values.unknown_totals
+    total = whole.sum()
+    chosen: tuple[float, float, dict[str, Any]] | None = None
+    for candidates, describe in _all_candidates(values, categorical, rules):
+        valid = (candidates.rows >= rules.min_samples_leaf) & (candidates.weight >= rules.min_leaf_weight)
+        if not valid.any():
+            continue
+        score = np.where(valid, _final(candidates, whole, rules.criterion), np.inf)
+        first = int(np.argmax(score <= score.min() + TIE * total))
+        if chosen is None or score[first] < chosen[0] - TIE * total:
+            chosen = float(score[first]), float(candidates.score[first] / total), describe(first)
+    if chosen is None:
+        return None
+    least, average, description = chosen
+    gain = float(impurity(whole, rules.criterion)) - average
+    return ColumnSplit(column, least, average, gain, **description)
+
+
+def _all_candidates(
+    values: Values, categorical: bool, rules: GrowthRules
+) -> Iterator[tuple[Candidates, Callable[[int], dict[str, Any]]]]:
+    """Go through the candidates of a column in their order, each kind with what says how one divides."""
+    count = values.value.size
+    joins = bool(values.unknown_rows) and rules.unknown_best
+    own = 2 if values.unknown_rows else -1  # the child of unknown rows that do not join
+
+    def in_two(number: int) -> tuple[int, int]:
+        return divmod(number, 2) if joins else (number, own)
+
+    def by_threshold(number: int) -> dict[str, Any]:
+        place, unknown = in_two(number)
+        return {"threshold": _midpoint(*values.value[place : place + 2].tolist()), "unknown": unknown}
+
+    def by_groups(right: Callable[[int], Array]) -> Callable[[int], dict[str, Any]]:
+        def describe(number: int) -> dict[str, Any]:
+            place, unknown = in_two(number)
+            parts = sorted(_codes(values.value[part]) for part in (~right(place), right(place)))
+            return {"groups": tuple(parts), "unknown": unknown}
+
+        return describe
+
+    if count >= 2 and not categorical:
+        yield _prefixes(values, np.arange(count), rules), by_threshold
+    elif count >= 2 and not rules.binary:
+        unknown = -1 if not values.unknown_rows else count
+        each = tuple((code,) for code in _codes(values.value))
+        yield (
+            _each_apart(values, rules),
+            lambda number: {"groups": each, "unknown": number if joins else unknown},
+        )
+    elif count >= 2 and values.totals.shape[1] > 2 and count <= ALL_GROUPINGS:
+        yield _groupings(values, rules), by_groups(lambda place: _right_groups(count)[place])
+    elif count >= 2:
+        for order in _orders(values):
+            yield _prefixes(values, order, rules), by_groups(partial(_behind, np.argsort(order)))
+    if count and values.unknown_rows:
+        apart = np.stack([values.totals.sum(axis=0), values.unknown_totals])[None]
+        rows = np.array([[values.rows.sum(), values.unknown_rows]])
+        how = {"groups": (_codes(values.value), ())} if categorical else {"threshold": np.inf}
+        yield _summed(apart, rows, rules.criterion), lambda number: {**how, "unknown": 1}
+
+
+def _behind(rank: Array, place: int) -> Array:
+    return rank > place
+
+
+def _codes(values: Array) -> tuple[int, ...]:
+    return tuple(int(code) for code in values)
+
+
+def _midpoint(low: float, high: float) -> float:
+    middle = low / 2 + high / 2
+    return middle if low <= middle < high else low
+
+
+def _orders(values: Values) -> list[Array]:
+    """Return the orders of the categories whose prefixes are the groups that are tried."""
+    classes = values.totals.shape[1]
+    shares = values.totals / values.totals.sum(axis=1, keepdims=True)
+    tried = range(classes) if classes > 2 else [classes - 1]
+    return [np.argsort(shares[:, label], kind="stable") for label in tried]
+
+
+def _prefixes(values: Values, order: Array, rules: GrowthRules) -> Candidates:
+    totals, rows = values.totals[order], values.rows[order]
+    # Both sums run from their own end, so that a class that is not there has exactly 0.
+    sides = np.stack([np.cumsum(totals, axis=0)[:-1], np.cumsum(totals[::-1], axis=0)[::-1][1:]], axis=1)
+    counts = np.stack([np.cumsum(rows)[:-1], np.cumsum(rows[::-1])[::-1][1:]], axis=1)
+    turned = np.minimum.accumulate(order)[:-1] > 0  # the left child is that of the lowest code
+    sides[turned], counts[turned] = sides[turned, ::-1], counts[turned, ::-1]
+    return _with_unknown(sides, counts, values, rules)
+
+
+def _groupings(values: Values, rules: GrowthRules) -> Candidates:
+    right = _right_groups(values.value.size)
+    sides = np.stack([(~right).astype(float) @ values.totals, right.astype(float) @ values.totals], axis=1)
+    counts = np.stack([(~right) @ values.rows, right @ values.rows], axis=1)
+    return _with_unknown(sides, counts, values, rules)
+
+
+def _right_groups(count: int) -> Array:
+    """Return, for mask 1, 2, ..., which categories are in the right group; the lowest code never is."""
+    masks = np.arange(1, 2 ** (count - 1))
+    right = np.zeros((masks.size, count), dtype=bool)
+    right[:, 1:] = masks[:, None] >> np.arange(count - 1) & 1
+    return right
+
+
+def _with_unknown(sides: Array, counts: Array, values: Values, rules: GrowthRules) -> Candidates:
+    """Return candidates of two children, or three, or two of which one has the unknown rows as well."""
+    if not values.unknown_rows:
+        return _summed(sides, counts, rules.criterion)
+    extra = np.broadcast_to(values.unknown_totals, (len(sides), 1, sides.shape[2]))
+    if not rules.unknown_best:
+        counts = np.concatenate([counts, np.full((len(counts), 1), values.unknown_rows)], axis=1)
+        return _summed(np.concatenate([sides, extra], axis=1), counts, rules.criterion)
+    sides, counts = np.repeat(sides, 2, axis=0), np.repeat(counts, 2, axis=0)
+    for side in (0, 1):
+        sides[side::2, side] += values.unknown_totals
+        counts[side::2, side] += values.unknown_rows
+    return _summed(sides, counts, rules.criterion)
+
+
+def _each_apart(values: Values, rules: GrowthRules) -> Candidates:
+    """Return the split with a child for each category; unknown rows are one more, or join any of them."""
+    if not (values.unknown_rows and rules.unknown_best):
+        extra = bool(values.unknown_rows)
+        totals = np.concatenate([values.totals, values.unknown_totals[None]]) if extra else values.totals
+        rows = np.append(values.rows, values.unknown_rows) if extra else values.rows
+        return _summed(totals[None], rows[None], rules.criterion)
+    alone = _summed(values.totals[:, None], values.rows[:, None], rules.criterion)
+    joined = _summed(
+        (values.totals + values.unknown_totals)[:, None],
+        (values.rows + values.unknown_rows)[:, None],
+        rules.criterion,
+    )
+    return Candidates(
+        alone.score.sum() - alone.score + joined.score,
+        alone.spread.sum() - alone.spread + joined.spread,
+        np.minimum(_least_of_others(alone.rows), joined.rows),
+        np.minimum(_least_of_others(alone.weight), joined.weight),
+    )
+
+
+def _least_of_others(values: Array) -> Array:
+    lowest, second = np.partition(values, 1)[:2]
+    result = np.full(values.shape, lowest)
+    result[np.argmin(values)] = second
+    return result
+
+
+# -- scores -------------------------------------------------------------------------------------------------
+
+
+def _x_log_x(x: Array) -> Array:
+    return x * np.log2(x, out=np.zeros_like(x), where=x > 0)
+
+
+def _summed(totals: Array, rows: Array, criterion: str) -> Candidates:
+    """Return the sums over the children (second axis) of each candidate (first axis)."""
+    weight = totals.sum(axis=2)
+    if criterion == "gini":
+        score = weight - (totals * totals).sum(axis=2) / weight
+    elif criterion == "homogeneous":
+        score = np.where((totals > 0).sum(axis=2) > 1, weight, 0.0)
+    else:
+        score = _x_log_x(weight) - _x_log_x(totals).sum(axis=2)
+    return Candidates(score.sum(axis=1), _x_log_x(weight).sum(axis=1), rows.min(axis=1), weight.min(axis=1))
+
+
+def _final(candidates: Candidates, whole: Array, criterion: str) -> Array:
+    """Return the score by which candidates are compared."""
+    if criterion != "gain_ratio":
+        return candidates.score
+    total = whole.sum()
+    gain = (_x_log_x(total) - _x_log_x(whole).sum() - candidates.score) / total
+    info = (_x_log_x(total) - candidates.spread) / total
+    return -total * gain / info
