@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sixfold.data.checks import check_target, require_finite
+from sixfold.data.checks import check_target, column_names, require_finite
 from sixfold.data.labels import LabelColumns, check_label_columns, class_weighted
+from sixfold.data.one_row import one_row
 from sixfold.errors import CertificateError, InputError
 from sixfold.geometry.distances import Cosine, distance_kind
 from sixfold.learners.neighbour_explanation import (
     NeighbourExplanation,
     explain_average,
     explain_vote,
-    one_row,
 )
 from sixfold.learners.neighbour_queries import PORTION
 from sixfold.learners.neighbourhood import NeighbourModel
@@ -259,7 +259,11 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
         if not self._labels.single:
             raise InputError("explain speaks of one column of labels: fit on one.")
         k = int(self.n_neighbors)
-        [found] = self._answers(one_row(x), lambda part, found: found, max(min(3 * k, self._store.usable), k))
+        row, most = (
+            one_row(x, column_names(self, self.n_features_in_)),
+            max(min(3 * k, self._store.usable), k),
+        )
+        [found] = self._answers(row, lambda part, found: found, most)
         labels = self._labels.index[:, 0][found.rows[0]]
         return explain_vote(found, labels, self._weights_of, self._labels.classes[0], k)
 
@@ -397,7 +401,8 @@ class KNeighborsRegressor(RegressorMixin, NeighbourModel):
         check_is_fitted(self, "n_samples_fit_")
         if not self._single:
             raise InputError("explain speaks of one target: fit on one column.")
-        [found] = self._answers(one_row(x), lambda part, found: found)
+        row = one_row(x, column_names(self, self.n_features_in_))
+        [found] = self._answers(row, lambda part, found: found)
         return explain_average(found, self._targets[found.rows[0], 0], self._weights_of(found)[0])
 
     def _require_same_targets(self, y: Any) -> None:

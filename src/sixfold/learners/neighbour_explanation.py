@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold.errors import InputError, MissingExtraError
@@ -195,24 +194,3 @@ def explain_average(found: Neighbours, targets: Array, weights: Array) -> Neighb
         margin=max((abs(other - answer) for other in without), default=0.0),
         changes_at=None,
     )
-
-
-def one_row(x: Any) -> Any:
-    """Return one row as a table with one row; refuse several."""
-    if hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of a pandas table, with the names it has
-        x = x.to_frame().T
-    if isinstance(x, dict):  # a named row
-        x = list(x.values())
-    if not hasattr(x, "columns") and not sp.issparse(x):
-        x = np.asarray(x, dtype=None if not isinstance(x, list | tuple) else object)
-        if x.ndim == 0:
-            raise InputError(f"x is {x[()]!r:.50}, but explain takes a row: one value for each column.")
-        x = x[None, :] if x.ndim == 1 else x
-        x = np.array(x.tolist()) if x.dtype == object and _all_numbers(x) else x
-    if x.shape[0] != 1:
-        raise InputError(f"explain takes one row, and x has {x.shape[0]}. Pass them one by one.")
-    return x
-
-
-def _all_numbers(x: Array) -> bool:
-    return all(isinstance(value, int | float) for value in x.ravel().tolist())

@@ -99,7 +99,7 @@ def recompute(tree: Tree, rows: TrainingRows, rules: GrowthRules, expected: Cert
     nodes = route(tree, X)
     shares = tree.totals / tree.totals.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore"):
-        objective = float(-(weight * np.log(shares[nodes, labels])).sum() / whole)
+        objective = 0.0 - float((weight * np.log(shares[nodes, labels])).sum() / whole)  # never -0
     classes = np.bincount(labels, weights=weight, minlength=rows.classes)
     scale = float(lost_nats(classes) / whole)
     gap = expected.gap

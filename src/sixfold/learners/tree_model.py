@@ -29,6 +29,7 @@ from sixfold.data.tree_table import check_tree_table, warn_of_memorised
 from sixfold.errors import InputError, check_number
 from sixfold.learners.callbacks import CallbackSupport
 from sixfold.learners.fitted_tree import FittedTree
+from sixfold.learners.readable_tree import ReadableTree
 from sixfold.learners.tree_certificate import certify, lost_nats, recompute
 from sixfold.learners.tree_growing import Cuts, TrainingRows, cut_at, grow_and_cut
 from sixfold.learners.tree_names import TreeNames
@@ -41,7 +42,7 @@ from sixfold.solvers.tree_pruning import ccp_path, cut_depth, importances, keep_
 Array = NDArray[Any]
 
 
-class TreeModel(CallbackSupport, BaseEstimator):
+class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
     """A learner that is a tree; what it predicts, its subclasses say."""
 
     max_features: Any
@@ -156,8 +157,8 @@ class TreeModel(CallbackSupport, BaseEstimator):
     def _traced(self, rows: TrainingRows, rules: GrowthRules) -> Any:
         from sixfold.learners.tree_trace import trace
 
-        unit = "bits" if self.base == 2 else "nats"
-        return trace(self.tree_, self._grown_from(rows), rules, self._names(), unit)
+        tree, names, unit = self._reading()
+        return trace(tree, self._grown_from(rows), rules, names, unit)
 
     # -- what the tree says of itself ------------------------------------------------------------------------
 

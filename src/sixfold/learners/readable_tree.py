@@ -1,0 +1,169 @@
+"""Reading a fitted tree: as text, rules, plain data, DOT and SVG, and the way of one row through it.
+
+Each is a function of the tree, the names of what it speaks of, and the unit of its impurities; here they
+become methods of the model.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from sixfold.data.one_row import one_row
+from sixfold.data.tree_table import check_tree_table
+from sixfold.learners import tree_text
+from sixfold.learners.tree_drawing import export_svg
+from sixfold.learners.tree_explanation import TreeExplanation, explain_row
+from sixfold.learners.tree_names import TreeNames
+
+
+class ReadableTree:
+    """Adds what people read to a learner that is a tree."""
+
+    tree_: Any
+    base: Any
+    _kinds: Any
+
+    @abstractmethod
+    def _names(self) -> TreeNames:
+        """Return what columns, categories and classes are called."""
+
+    def _reading(self) -> tuple[Any, TreeNames, str]:
+        """Return the tree, its names and the unit of its impurities."""
+        check_is_fitted(self, "tree_")
+        entropy = "bits" if self.base == 2 else "nats"
+        unit = self.tree_.criterion if self.tree_.criterion in ("gini", "homogeneous") else entropy
+        return self.tree_, self._names(), unit
+
+    def export_text(
+        self, *, max_depth: int | None = None, decimals: int | None = 3, max_categories: int | None = 8
+    ) -> str:
+        """Return the tree as indented lines: the test of each branch, the class and its share in each leaf.
+
+        Parameters
+        ----------
+        max_depth : int, default=None
+            How many tests deep the text goes; deeper nodes are counted.
+        decimals : int, default=3
+            Of thresholds and impurities; None for every digit.
+        max_categories : int, default=8
+            How many categories of a branch are listed; the others are counted. None for all.
+
+        Returns
+        -------
+        str
+        """
+        return tree_text.export_text(
+            *self._reading(), max_depth=max_depth, decimals=decimals, max_categories=max_categories
+        )
+
+    def export_rules(self, *, decimals: int | None = 3, max_categories: int | None = None) -> str:
+        """Return one if/then sentence a leaf, each on a line.
+
+        Parameters
+        ----------
+        decimals : int, default=3
+            Of thresholds and impurities; None for every digit.
+        max_categories : int, default=None
+            How many categories of a condition are listed; the others are counted. None for all.
+
+        Returns
+        -------
+        str
+        """
+        return tree_text.export_rules(*self._reading(), decimals=decimals, max_categories=max_categories)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tree as nested plain data that JSON can hold, with nothing rounded or shortened.
+
+        Returns
+        -------
+        dict
+            ``columns``, ``classes``, ``unit`` and ``root``, see :func:`sixfold.learners.tree_text.to_dict`.
+        """
+        return tree_text.to_dict(*self._reading())
+
+    def export_graphviz(
+        self, *, max_depth: int | None = None, decimals: int | None = 3, max_categories: int | None = 4
+    ) -> str:
+        """Return the tree in DOT, the language of Graphviz.
+
+        Parameters
+        ----------
+        max_depth : int, default=None
+            How many tests deep the drawing goes; deeper nodes are counted.
+        decimals : int, default=3
+            Of thresholds and impurities; None for every digit.
+        max_categories : int, default=4
+            How many categories of a branch are listed; the others are counted. None for all.
+
+        Returns
+        -------
+        str
+        """
+        return tree_text.export_graphviz(
+            *self._reading(), max_depth=max_depth, decimals=decimals, max_categories=max_categories
+        )
+
+    def export_svg(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        max_depth: int | None = 4,
+        decimals: int | None = 3,
+    ) -> str:
+        """Return the tree as a drawing in SVG, and write it to a file if a path is given.
+
+        Parameters
+        ----------
+        path : str or path, default=None
+            Where to write the drawing; a file that is there is replaced by the whole new one.
+        max_depth : int, default=4
+            How many tests deep the drawing goes; a node where it ends says how many are below. None for all.
+        decimals : int, default=3
+            Of thresholds and impurities; None for every digit.
+
+        Returns
+        -------
+        str
+        """
+        return export_svg(*self._reading(), path=path, max_depth=max_depth, decimals=decimals)
+
+    def explain(self, x: Any) -> TreeExplanation:
+        """Return why one row gets its label: its way, the entropy at each step, and what would change it.
+
+        Parameters
+        ----------
+        x : array of shape (n_features,), or a table with one row
+
+        Returns
+        -------
+        TreeExplanation
+        """
+        tree, names, unit = self._reading()
+        given = one_row(x, names.columns)
+        with warnings.catch_warnings():  # one row is rightly written without names
+            warnings.simplefilter("ignore", UserWarning)
+            table, _ = check_tree_table(self, given, False, self._kinds)
+        row = table.toarray()[0] if sp.issparse(table) else np.asarray(table)[0]
+        return explain_row(tree, names, row.astype(np.float64), _values(given, row), unit)
+
+
+def _values(given: Any, row: Any) -> list[Any]:
+    """Return the values of one row as they were given."""
+    if sp.issparse(given):
+        return row.tolist()
+    if isinstance(given, np.ndarray):
+        return given[0].tolist()
+    import narwhals.stable.v1 as nw
+
+    frame: Any = nw.from_native(given, eager_only=True, pass_through=True)
+    return (
+        list(frame.row(0)) if isinstance(frame, nw.DataFrame) else np.asarray(given, dtype=object)[0].tolist()
+    )
