@@ -1,4 +1,4 @@
-"""How mixed the classes of a node are, from the weight w_c of each class and the shares p_c = w_c / sum_c w_c.
+"""How mixed the classes of a node are, from the weight w_c of each class, p_c = w_c / sum_c w_c.
 
     entropy, gain_ratio    - sum_c p_c log2 p_c     bits that a class drawn from the node tells
     gini                   1 - sum_c p_c^2          how often two draws differ
