@@ -212,6 +212,16 @@ def test_thresholds_and_groups_are_on_the_lines():
     ]
 
 
+def test_of_many_categories_the_first_are_shown_and_the_others_counted():
+    words = ("almond", "anise", "creosote", "fishy", "foul", "musty")
+    names = TreeNames(("odour",), (words,), ("no", "yes"))
+    many = leaf(3, 1)
+    tree = build(split(0, dict.fromkeys(range(5), many) | {5: leaf(0, 2)}, unknown=many), [1])
+    first, second = lay_out(tree, names, "bits").edges
+    assert (first.text, second.text) == ("almond, anise, ... 3 more or unknown", "musty")
+    assert first.whole == "odour in {almond, anise, creosote, fishy, foul} or unknown"
+
+
 def test_bars_are_as_long_as_the_shares():
     fills = {colour: label for label, colour in enumerate(PALETTE)}
     tree = iris()

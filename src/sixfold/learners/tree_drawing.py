@@ -41,7 +41,7 @@ INK, FAINT, LINE, PAPER = "#1f2328", "#57606a", "#8c959f", "#ffffff"
 HEADING, BODY = 12.0, 11.0  # font sizes
 ROW = 15.0  # from one line of text to the next
 PADDING, BAR, MARGIN = 9.0, 9.0, 16.0
-MOST_TEXT, MOST_LABEL, LEAST_BOX = 220.0, 140.0, 76.0  # widths
+MOST_TEXT, MOST_LABEL, LEAST_BOX = 220.0, 160.0, 76.0  # widths
 STEM, LABEL_ROOM, LABEL = 16.0, 8.0, 15.0  # heights between two rows of boxes
 LEGEND_ROW, SWATCH, LEAST_WIDTH = 22.0, 12.0, 320.0
 
@@ -231,10 +231,14 @@ def _labels(tree: Tree, names: TreeNames, node: int, decimals: int | None) -> li
 
 
 def _label(condition: Condition, names: TreeNames, decimals: int | None) -> str:
-    known = branch_words(replace(condition, unknown=False), names, decimals)
-    return fit_text(known, MOST_LABEL, BODY) + (
-        " or unknown" if condition.unknown and condition.known else ""
-    )
+    """Return a test as there is room for it: of many categories the first, and how many more there are."""
+    known = replace(condition, unknown=False)
+    # With its comma the shortest name is 15 wide, and there is room for ten of them.
+    for most in (None, *range(10, 0, -1)):
+        text = branch_words(known, names, decimals, most)
+        if text_width(text, BODY) <= MOST_LABEL:
+            break
+    return fit_text(text, MOST_LABEL, BODY) + (" or unknown" if condition.unknown and condition.known else "")
 
 
 def _tops(tree: Tree, boxes: dict[int, NodeBox], top: float) -> list[float]:

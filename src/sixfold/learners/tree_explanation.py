@@ -227,7 +227,7 @@ def explain_row(
                 node=node,
                 column=str(names.columns[column]),
                 value=_given(row[column], shown_values[column]),
-                test=condition_words(branch_conditions(tree, node)[after], names),
+                test=condition_words(branch_conditions(tree, node)[after], names, most=8),
                 impurity=float(impurities[node]),
                 rows=int(tree.rows[node]),
                 shares=shares[node].tolist(),
