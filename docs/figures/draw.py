@@ -9,8 +9,16 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.model_selection import train_test_split
 
-from sixfold import ERMClassifier, KNeighborsClassifier, LinearSVC, LogisticRegression, Perceptron
+from sixfold import (
+    DecisionTreeClassifier,
+    ERMClassifier,
+    KNeighborsClassifier,
+    LinearSVC,
+    LogisticRegression,
+    Perceptron,
+)
 from sixfold.data.examples import load_example
 from sixfold.errors import StoppedEarly
 from sixfold.risk.losses import LOSSES
@@ -122,21 +130,25 @@ def support_vectors() -> None:
     save(figure, "linear-svm")
 
 
+def regions(axes: Any, model: Any, X: Any, y: Any) -> None:
+    """Draw what a model makes of the plane of petals, and three classes of points in it."""
+    low, high = (0.7, 0.0), (7.2, 2.7)
+    steps = [np.linspace(a, b, 300) for a, b in zip(low, high, strict=True)]
+    grid = np.stack(np.meshgrid(*steps), axis=-1).reshape(-1, 2)
+    colours = np.array([mpl.colors.to_rgb(colour) for colour in (BLUE, ORANGE, GREEN)])
+    answers = 1.0 - 0.35 * (1.0 - colours[model.predict(grid).reshape(300, 300)])
+    axes.imshow(answers, extent=(low[0], high[0], low[1], high[1]), origin="lower", aspect="auto")
+    scatter(axes, X, y, 3)
+
+
 def nearest_neighbours() -> None:
     """Draw what one and fifteen neighbours make of the plane, and the neighbours of one flower."""
     example = load_example("iris")
     X, names = example.X[:, 2:], np.unique(example.y)
     y = np.searchsorted(names, example.y)
     figure, axes = plt.subplots(1, 3)
-    low, high = (0.7, 0.0), (7.2, 2.7)
-    steps = [np.linspace(a, b, 300) for a, b in zip(low, high, strict=True)]
-    grid = np.stack(np.meshgrid(*steps), axis=-1).reshape(-1, 2)
-    colours = np.array([mpl.colors.to_rgb(colour) for colour in (BLUE, ORANGE, GREEN)])
-    extent = (low[0], high[0], low[1], high[1])
     for ax, k in zip(axes, (1, 15), strict=False):
-        answers = KNeighborsClassifier(n_neighbors=k).fit(X, y).predict(grid).reshape(300, 300)
-        ax.imshow(1.0 - 0.35 * (1.0 - colours[answers]), extent=extent, origin="lower", aspect="auto")
-        scatter(ax, X, y, 3)
+        regions(ax, KNeighborsClassifier(n_neighbors=k).fit(X, y), X, y)
         ax.set(xlabel=example.columns[2], title=f"{k} neighbour{'s' * (k > 1)}")
     axes[0].set_ylabel(example.columns[3])
     flower = np.array([4.95, 1.62])
@@ -148,6 +160,39 @@ def nearest_neighbours() -> None:
     votes = ", ".join(f"{share * 7:.0f} {names[label]}" for label, share in found.votes.items() if share)
     axes[2].set(xlim=(4.2, 5.8), ylim=(1.1, 2.1), xlabel=example.columns[2], title=f"Star: {votes}")
     save(figure, "nearest-neighbours")
+
+
+def decision_trees() -> None:
+    """Draw what trees of two depths make of the plane, what pruning does, and a tree."""
+    example = load_example("iris")
+    X, names = example.X[:, 2:], np.unique(example.y)
+    y = np.searchsorted(names, example.y)
+    figure, axes = plt.subplots(1, 3)
+    for ax, depth in zip(axes, (2, None), strict=False):
+        model = DecisionTreeClassifier(max_depth=depth).fit(X, y)
+        regions(ax, model, X, y)
+        what = f"Depth {depth}" if depth else "Any depth"
+        ax.set(xlabel=example.columns[2], title=f"{what}: {model.get_n_leaves()} leaves")
+    axes[0].set_ylabel(example.columns[3])
+    pruning(axes[2])
+    save(figure, "decision-trees")
+    model = DecisionTreeClassifier(max_depth=3).fit(example.X, example.y)
+    model.feature_names_in_ = np.array(example.columns, dtype=object)
+    model.export_svg(HERE / "iris-tree.svg")
+
+
+def pruning(ax: Any) -> None:
+    """Draw how many rows the nested trees of one growth get right, by their number of leaves."""
+    example = load_example("breast cancer")
+    X, X_test, y, y_test = train_test_split(example.X, example.y, random_state=0)
+    full = DecisionTreeClassifier().fit(X, y)
+    path = full.cost_complexity_pruning_path(X, y)
+    trees = [full.pruned(ccp_alpha=alpha) for alpha in np.unique(path.ccp_alphas)]
+    leaves = [tree.get_n_leaves() for tree in trees]
+    ax.plot(leaves, [tree.score(X, y) for tree in trees], "o-", color=GREY, label="training rows", ms=3)
+    ax.plot(leaves, [tree.score(X_test, y_test) for tree in trees], "o-", color=BLUE, label="held out", ms=3)
+    ax.set(xlabel="leaves", ylabel="share right", title="Trees that pruning leaves")
+    ax.legend(frameon=False, loc="lower right")
 
 
 def losses() -> None:
@@ -178,5 +223,12 @@ def save(figure: Any, name: str) -> None:
 
 if __name__ == "__main__":
     with mpl.rc_context(STYLE):
-        for draw in (logistic_regression, perceptron, support_vectors, nearest_neighbours, losses):
+        for draw in (
+            logistic_regression,
+            perceptron,
+            support_vectors,
+            nearest_neighbours,
+            decision_trees,
+            losses,
+        ):
             draw()
