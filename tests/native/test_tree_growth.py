@@ -259,11 +259,11 @@ def test_a_growth_that_is_stopped_halfway_is_a_valid_tree(threads):
 )
 def test_the_number_of_threads_does_not_matter(seed, criterion, binary, unknown_best, max_columns):
     random = np.random.default_rng(seed)
-    X = random.integers(0, 30, (2200, 30)).astype(float)  # enough for large nodes and for subtrees
+    X = random.integers(0, 30, (6000, 30)).astype(float)  # enough for several large nodes and for subtrees
     X[random.random(X.shape) < 0.02] = np.nan
     kinds = random.random(30) < 0.3
-    labels = (np.nan_to_num(X[:, :3]).sum(axis=1) + random.normal(size=2200) * 9 > 45).astype(int)
-    weight = random.random(2200) + 0.1
+    labels = (np.nan_to_num(X[:, :3]).sum(axis=1) + random.normal(size=6000) * 9 > 45).astype(int)
+    weight = random.random(6000) + 0.1
     trees = []
     for threads in (1, 2, 3):
         before = core.limit_threads(threads)
@@ -277,7 +277,7 @@ def test_the_number_of_threads_does_not_matter(seed, criterion, binary, unknown_
                 binary=binary,
                 unknown_best=unknown_best,
                 max_columns=max_columns,
-                max_depth=12,
+                max_depth=7,
             )
         )
         core.limit_threads(before)
