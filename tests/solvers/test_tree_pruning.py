@@ -336,3 +336,16 @@ def test_answers_of_every_alpha_are_those_of_the_tree_pruned_with_it(seed):
         small = prune_ccp(tree, alpha, "gini")
         np.testing.assert_array_equal(tree.totals[nodes], small.totals[small.apply(X)])
         np.testing.assert_array_equal(tree.depth[nodes], small.depth[small.apply(X)])
+
+
+def test_a_split_without_gain_stays_at_alpha_zero_and_goes_at_any_other():
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    kinds = np.zeros(2, dtype=np.uint8)
+    nodes = tree_oracle.grow(X, kinds, np.array([0, 1, 1, 0]), 2, max_depth=1)
+    tree = Tree(kinds, **tree_oracle.flat(nodes))
+    path = ccp_path(tree, "entropy")
+    assert path.ccp_alphas.tolist() == [0.0, 0.0]
+    answers = by_alpha(tree, tree.apply(X), path, [0.0, 1e-300])
+    assert [nodes.tolist() for nodes in answers] == [[1, 1, 2, 2], [0, 0, 0, 0]]
+    assert prune_ccp(tree, 0.0, "entropy").leaf_count == 2
+    assert prune_ccp(tree, 1e-300, "entropy").leaf_count == 1
