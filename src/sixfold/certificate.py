@@ -134,7 +134,9 @@ class Certificate:
             claim = f"within {self.relative_gap:.1g} of the optimum"
         else:
             claim = f"at most {self.gap:.1g} above the optimum"
-        verdict = "" if self.converged else f", short of the {self.tolerance:g} asked for"
+        # Where none was asked for, the claim says all.
+        short = not self.converged and not ("claim" in self.details and self.tolerance == 0)
+        verdict = f", short of the {self.tolerance:g} asked for" if short else ""
         notes = self.details.get("notes", [])
         return "; ".join([f"{self.kind}: {claim}{verdict}", *notes])
 

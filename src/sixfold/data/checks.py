@@ -208,10 +208,12 @@ def require_finite(
         where += f" of column {columns()[position[1]]!r} (number {position[1]})"
     count = int(bad.sum())
     several = f"{count} such values, the first in" if count > 1 else "in"
-    raise InputError(
-        f"Input {name} contains {what}: {several} {where}, counted from 0. Fill in or drop such rows first; "
-        "they cannot be computed with."
+    advice = (
+        "Put NaN where a value is unknown, or drop such rows."
+        if gaps
+        else "Fill in or drop such rows first; they cannot be computed with."
     )
+    raise InputError(f"Input {name} contains {what}: {several} {where}, counted from 0. {advice}")
 
 
 def require_computable(values: Any, name: str, columns: Callable[[], list[str]]) -> None:

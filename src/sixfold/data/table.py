@@ -104,12 +104,12 @@ def check_mixed(
     kinds = []
     for j, column in enumerate(columns):
         values = _values_of(column)
-        framed = values is not column
-        kind = _categories(values, j in named, framed, reading) if known is None else known.categories[j]
-        kind = _with_more(kind, values, reading) if adding else kind
-        coded[:, j] = (
-            _numbers(values, names[j], j, reading) if kind is None else _codes(values, kind, reading)
-        )
+        called, framed = f"Column {names[j]!r} (number {j}, counted from 0)", values is not column
+        kind = known.categories[j] if known is not None else None
+        if known is None or (adding and kind is not None):
+            found = _categories(values, j in named or adding, framed, reading, called)
+            kind = found if known is None else _with_more(kind, found)
+        coded[:, j] = _numbers(values, called, reading) if kind is None else _codes(values, kind, reading)
         kinds.append(kind)
     return coded, ColumnKinds(tuple(kinds))
 
@@ -164,7 +164,7 @@ def _places(categorical: Any, names: list[str], parameter: str) -> set[int]:
     return places
 
 
-def _distinct(column: Array, reading: Reading) -> set[Any]:
+def _distinct(column: Array, reading: Reading, called: str) -> set[Any]:
     """Return the values of a column that are there."""
     if column.dtype.kind in "biuf":
         return set(np.unique(column[column == column]).tolist())  # noqa: PLR0124 - NaN differs from itself
@@ -172,21 +172,23 @@ def _distinct(column: Array, reading: Reading) -> set[Any]:
         return {value for value in set(column.tolist()) if not reading.is_missing(value)}
     except TypeError as error:
         raise InputError(
-            f"A column of the table holds {error.args[0].removeprefix('unhashable type: ')}s, which are "
-            "neither numbers nor categories. Give each of their entries a column of its own."
+            f"{called} holds {error.args[0].removeprefix('unhashable type: ')}s, which are neither numbers "
+            "nor categories. Give each of their entries a column of its own."
         ) from error
 
 
-def _categories(column: Array, named: bool, framed: bool, reading: Reading) -> tuple[Any, ...] | None:
+def _categories(
+    column: Array, named: bool, framed: bool, reading: Reading, called: str
+) -> tuple[Any, ...] | None:
     """Return the categories of a column in order; None for numbers."""
     kind = column.dtype.kind
     if kind in "biuf" and not named and not (kind == "b" and framed and reading.booleans):
         return None
-    present = _distinct(column, reading)
+    present = _distinct(column, reading, called)
     if kind in "Mm" or any(isinstance(value, DATES) for value in present):
         raise InputError(
-            f"A column of the table holds dates or times, such as {next(iter(present), None)!r}, which are "
-            "neither numbers nor categories. Turn them into numbers first, for instance days since a date."
+            f"{called} holds dates or times, such as {next(iter(present), None)!r}, which are neither "
+            "numbers nor categories. Turn them into numbers first, for instance days since a date."
         )
     if not named and present and all(isinstance(value, NUMBERS) for value in present):
         answers = all(isinstance(value, BOOLEANS) for value in present)
@@ -197,12 +199,10 @@ def _categories(column: Array, named: bool, framed: bool, reading: Reading) -> t
     return tuple(sorted(present, key=lambda value: (str(type(value)), value)))
 
 
-def _with_more(categories: tuple[Any, ...] | None, column: Array, reading: Reading) -> tuple[Any, ...] | None:
-    """Return the categories, followed by those of the column that are new."""
-    if categories is None:
-        return None
-    known, found = set(categories), _categories(column, True, False, reading)
-    return (*categories, *(one for one in found or () if one not in known))
+def _with_more(categories: tuple[Any, ...] | None, found: tuple[Any, ...] | None) -> tuple[Any, ...]:
+    """Return the categories, followed by those that are new."""
+    known = set(categories or ())
+    return (*(categories or ()), *(one for one in found or () if one not in known))
 
 
 def _codes(column: Array, categories: tuple[Any, ...], reading: Reading) -> Array:
@@ -220,15 +220,15 @@ def _codes(column: Array, categories: tuple[Any, ...], reading: Reading) -> Arra
     return np.fromiter(map(codes.__getitem__, listed), dtype=np.float64, count=len(listed))
 
 
-def _numbers(column: Array, name: str, number: int, reading: Reading) -> Array:
+def _numbers(column: Array, called: str, reading: Reading) -> Array:
     if column.dtype.kind in "biuf":
         return column.astype(np.float64)
     listed = column.tolist()
     for row, value in enumerate(listed):
         if not isinstance(value, NUMBERS) and not reading.is_missing(value):
             raise InputError(
-                f"Column {name!r} (number {number}, counted from 0) held numbers in the training table, but "
-                f"row {row} is {value!r:.50}. Pass a number, or nothing where it is missing."
+                f"{called} held numbers in the training table, but row {row} is {value!r:.50}. Pass a "
+                "number, or nothing where it is missing."
             )
     return np.array([float(value) if isinstance(value, NUMBERS) else np.nan for value in listed])
 
