@@ -162,18 +162,22 @@ class SparseGrowth {
     for (const Group& group : lists.groups(column)) {
       const SparseNode& node = open_[group.node];
       bool has_candidates = false;
-      const double least = least_of(node, {entries + begin, entries + group.end}, worker, &has_candidates);
+      const double least = least_of(node, {entries + begin, entries + group.end},
+                                    worker.lows[group.node].least, worker, &has_candidates);
       worker.has_candidates[group.node] |= has_candidates;
       worker.note(group.node, column, least, tie(node));
       begin = group.end;
     }
   }
 
-  double least_of(const SparseNode& node, std::span<const Entry> entries, Worker<criterion>& worker,
-                  bool* has_candidates) {
+  // Of a column that is left out because it is worse than another, infinity: twice the tie, as rounding may
+  // take something off.
+  double least_of(const SparseNode& node, std::span<const Entry> entries, double other,
+                  Worker<criterion>& worker, bool* has_candidates) {
     double least = kInfinity;
-    *has_candidates |= worker.search.search(
-        node, entries, [&](double s, double, const Cut&) { least = std::min(least, s); });
+    *has_candidates |=
+        worker.search.search(node, entries, other + 2.0 * tie(node),
+                             [&](double s, double, const Cut&) { least = std::min(least, s); });
     return least;
   }
 
@@ -206,7 +210,7 @@ class SparseGrowth {
         const std::int32_t column = worker.order.next();
         const std::span<const Entry> entries = lists.entries_of(column, static_cast<std::int32_t>(n));
         if (entries.empty()) continue;  // zeros alone
-        lows.push_back({least_of(node, entries, worker, &found.has_candidates), column});
+        lows.push_back({least_of(node, entries, least, worker, &found.has_candidates), column});
         least = std::min(least, lows.back().least);
       }
       if (least == kInfinity) return;
@@ -249,7 +253,7 @@ class SparseGrowth {
     if (found.column == kNone) return found.has_candidates ? Reason::limit : Reason::exhausted;
     const std::span<const Entry> entries = lists.entries_of(found.column, n);
     bool is_first = true;
-    workers_[0].search.search(node, entries, [&](double s, double impurity, const Cut& candidate) {
+    workers_[0].search.search(node, entries, kInfinity, [&](double s, double impurity, const Cut& candidate) {
       if (!(s <= found.limit) || !(is_first || candidate < *cut)) return;
       is_first = false;
       *cut = candidate;

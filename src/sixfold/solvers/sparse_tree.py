@@ -99,7 +99,9 @@ def apply_sparse(tree: Tree, X: Any) -> NDArray[np.int32]:
 def _parts(X: Any) -> tuple[Array, Array, Array]:
     """Return values, indices (sorted, each once) and starts; those of X itself where they will do."""
     if max(X.shape) > np.iinfo(np.int32).max:
-        raise ValueError(f"Sparse tables may have at most 2,147,483,647 rows or columns, not {max(X.shape):,}.")
+        raise ValueError(
+            f"Sparse tables may have at most 2,147,483,647 rows or columns, not {max(X.shape):,}."
+        )
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
