@@ -24,5 +24,6 @@ NB_MODULE(core, m) {
   bind_projected(m);
   bind_smooth(m);
   bind_sparse_search(m);
+  bind_sparse_tree(m);
   bind_tree(m);
 }
