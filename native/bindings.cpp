@@ -24,4 +24,5 @@ NB_MODULE(core, m) {
   bind_projected(m);
   bind_smooth(m);
   bind_sparse_search(m);
+  bind_tree(m);
 }

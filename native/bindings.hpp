@@ -70,5 +70,6 @@ void bind_kd_tree(nb::module_& m);
 void bind_projected(nb::module_& m);
 void bind_smooth(nb::module_& m);
 void bind_sparse_search(nb::module_& m);
+void bind_tree(nb::module_& m);
 
 }  // namespace sixfold
