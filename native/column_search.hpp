@@ -5,6 +5,24 @@
 
 namespace sixfold {
 
+// Halfway between neighbours, without overflow. Where there is no number in between it is the lower one.
+inline double threshold_between(double low, double high) {
+  const double middle = low / 2 + high / 2;
+  return middle >= low && middle < high ? middle : low;
+}
+
+inline void set_threshold(Split& split, double threshold) {
+  split.threshold = threshold;
+  split.branches = {{0, 0}, {1, 1}};
+}
+
+// Known | unknown, of numbers.
+inline void set_all_known(Split& split, bool unknown_best) {
+  split.threshold = std::numeric_limits<double>::infinity();
+  split.branches = {{0, 0}};
+  if (unknown_best) split.branches.push_back({1, 1});
+}
+
 class Candidates {
  public:
   Candidates(const GrowthRules& rules, const SplitScore& score, const ClassTotals& node, ColumnDesk& desk,

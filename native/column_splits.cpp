@@ -10,12 +10,6 @@
 namespace sixfold {
 namespace {
 
-// Halfway between neighbours, without overflow. Where there is no number in between it is the lower one.
-double threshold_between(double low, double high) {
-  const double middle = low / 2 + high / 2;
-  return middle >= low && middle < high ? middle : low;
-}
-
 // Calls known(value, row) for the rows with a value; the others are counted as unknown.
 template <class T, class Known>
 void gather(const TrainingTable<T>& data, const NodeRows& node, Index column, ColumnDesk& desk,
@@ -51,16 +45,10 @@ void search_numbers(const TrainingTable<T>& data, const NodeRows& node, Index co
     const double low = values[i].value, high = values[i + 1].value;
     if (low == high) continue;
     desk.right.set_difference(desk.known, desk.left);
-    candidates.offer_two(desk.left, desk.right, [&](Split& split) {
-      split.threshold = threshold_between(low, high);
-      split.branches = {{0, 0}, {1, 1}};
-    });
+    candidates.offer_two(desk.left, desk.right,
+                         [&](Split& split) { set_threshold(split, threshold_between(low, high)); });
   }
-  candidates.offer_known([&](Split& split) {
-    split.threshold = std::numeric_limits<double>::infinity();
-    split.branches = {{0, 0}};
-    if (candidates.rules().unknown_best) split.branches.push_back({1, 1});
-  });
+  candidates.offer_known([&](Split& split) { set_all_known(split, candidates.rules().unknown_best); });
 }
 
 // The class totals of each category present, by code. Only codes that are met are touched.

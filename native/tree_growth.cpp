@@ -11,10 +11,13 @@
 #include <utility>
 
 #include "blas.hpp"
+#include "node_views.hpp"
 #include "tasks.hpp"
 
 namespace sixfold {
 namespace {
+
+constexpr double kNone = std::numeric_limits<double>::infinity();
 
 // Steele, Lea and Flood 2014: a number that looks random, of each number another.
 std::uint64_t splitmix(std::uint64_t x) {
@@ -33,13 +36,15 @@ struct Waiting {
 };
 
 // Room for one thread.
+template <class T>
 struct Desk {
-  Desk(Index classes, Index codes) : column(classes, codes), totals(classes) {}
+  Desk(Index classes, Index codes) : search(classes, codes), totals(classes) {}
 
-  ColumnDesk column;
+  SearchDesk<T> search;
   ClassTotals totals;
   std::vector<Index> columns;     // in the order in which they are looked at
-  std::vector<ColumnBest> bests;  // of these
+  std::vector<Index> open;        // those that are to be searched
+  std::vector<Outlook> outlooks;  // of all columns
   std::vector<std::int32_t> slots;
   std::vector<Index> ends;
   std::vector<Row> rows;
@@ -54,31 +59,44 @@ class Growth {
         rules_(rules),
         rows_(std::move(rows)),
         score_(rules.criterion, data.weight != nullptr, size()),
+        growing_{data, rules, score_, {}, {}},
         stop_(stop),
         team_(size() * data.X.columns < kShared ? 1 : threads()),
         looked_at_(rules.max_columns <= 0 ? data.X.columns : std::min(rules.max_columns, data.X.columns)) {
     for (int thread = 0; thread < team_; ++thread) desks_.emplace_back(data.classes, codes);
     for (const Row row : rows_) whole_weight_ += data.weight_of(row);
+    const bool is_concave = rules.criterion == Criterion::entropy || rules.criterion == Criterion::gini;
+    growing_.place.assign(static_cast<std::size_t>(data.X.columns), -1);
+    for (Index j = 0; is_concave && j < data.X.columns; ++j) {
+      if (data.kinds[j] != 0) continue;
+      growing_.place[j] = static_cast<std::int32_t>(growing_.numbers.size());
+      growing_.numbers.push_back(j);
+    }
+    if (growing_.numbers.empty() || size() <= SortedColumns<T>::kMostRows) return;
+    group_by_class();
+    bins_.emplace(data.X, growing_.numbers, rows_, team_);
   }
 
   std::pair<TreeArrays, bool> grow() {
     GrowingTree tree(data_.classes);
     std::vector<Waiting> small;
     std::vector<Index> places;
-    Desk& desk = desks_[0];
     std::atomic<bool> ended{false};
     Watch watch(&stop_, ended);
+    BinnedView<T> view = binned_view();
     std::vector<Waiting> stack{{0, size(), -1, 0, 0, splitmix(rules_.seed)}};
     while (!stack.empty()) {
       const Waiting node = stack.back();
       stack.pop_back();
       if (is_large(node) || watch.over()) {
-        visit(node, tree, stack, desk, [&](const NodeRows& rows, std::span<const Index> columns) {
-          return look_together(rows, columns, desk.bests, watch);
+        visit(node, tree, stack, desks_[0], view, [&](Index tasks, const auto& work) {
+          return !watch.over() && run_tasks(tasks, team_, &stop_, [&](Index task, Watch&) {
+            work(task, desks_[omp_get_thread_num()].search);
+          });
         });
       } else {
         small.push_back(node);
-        places.push_back(tree.add(node.parent, node.slot, count(node, desk)));
+        places.push_back(tree.add(node.parent, node.slot, count(node, desks_[0])));
       }
     }
     const bool completed = grow_subtrees(tree, small, places) && !watch.over();
@@ -96,6 +114,17 @@ class Growth {
     const Index rows = node.end - node.begin;
     return team_ > 1 && rows * data_.X.columns >= kShared && rows * kSubtrees >= size();
   }
+  BinnedView<T> binned_view() const { return {growing_, bins_ ? &*bins_ : nullptr}; }
+
+  // Histograms are made class by class. Nodes keep the order of their rows when they are split.
+  void group_by_class() {
+    std::vector<Index> to(static_cast<std::size_t>(data_.classes) + 1, 0);
+    for (const Row row : rows_) ++to[data_.labels[row] + 1];
+    std::partial_sum(to.begin(), to.end(), to.begin());
+    std::vector<Row> grouped(rows_.size());
+    for (const Row row : rows_) grouped[to[data_.labels[row]]++] = row;
+    rows_ = std::move(grouped);
+  }
 
   // Each small node becomes a tree of its own, which is put in its place at last.
   bool grow_subtrees(GrowingTree& tree, const std::vector<Waiting>& nodes, const std::vector<Index>& places) {
@@ -106,7 +135,9 @@ class Growth {
       return nodes[a].end - nodes[a].begin > nodes[b].end - nodes[b].begin;
     });
     const auto work = [&](Index task, Watch& watch) {
-      grow_subtree(nodes[order[task]], subtrees[order[task]], desks_[omp_get_thread_num()], watch);
+      Waiting root = nodes[order[task]];
+      root.parent = -1;
+      grow_subtree(root, subtrees[order[task]], desks_[omp_get_thread_num()], watch);
     };
     const int team = nodes.size() > 1 ? team_ : 1;
     const bool completed = run_tasks(static_cast<Index>(nodes.size()), team, &stop_, work);
@@ -119,31 +150,64 @@ class Growth {
     return completed;
   }
 
-  void grow_subtree(Waiting root, GrowingTree& tree, Desk& desk, Watch& watch) {
-    root.parent = -1;
+  void grow_subtree(const Waiting& root, GrowingTree& tree, Desk<T>& desk, Watch& watch) {
+    BinnedView<T> view = binned_view();
     std::vector<Waiting> stack{root};
     while (!stack.empty()) {
       const Waiting node = stack.back();
       stack.pop_back();
-      visit(node, tree, stack, desk, [&](const NodeRows& rows, std::span<const Index> columns) {
-        return look_alone(rows, columns, desk, watch);
-      });
+      if (is_sorted(node))
+        grow_sorted(node, tree, desk, watch);
+      else
+        visit(node, tree, stack, desk, view, alone(node, desk, watch));
     }
   }
 
+  // Few rows, all of whose columns are looked at in every node: it pays to sort them.
+  bool is_sorted(const Waiting& node) const {
+    return !growing_.numbers.empty() && looked_at_ == data_.X.columns &&
+           node.end - node.begin <= SortedColumns<T>::kMostRows;
+  }
+
+  void grow_sorted(const Waiting& root, GrowingTree& tree, Desk<T>& desk, Watch& watch) {
+    const std::span<const Row> rows(rows_.data() + root.begin, static_cast<std::size_t>(root.end - root.begin));
+    std::optional<SortedView<T>> view;
+    std::vector<Waiting> stack{root};
+    while (!stack.empty()) {
+      const Waiting node = stack.back();
+      stack.pop_back();
+      if (!view && !end_of(node, count(node, desk)))
+        view.emplace(growing_, desk.search.sorted, rows, root.begin);
+      visit(node, tree, stack, desk, *view, alone(node, desk, watch));
+    }
+  }
+
+  // Does tasks for a node one after the other.
+  auto alone(const Waiting& node, Desk<T>& desk, Watch& watch) const {
+    const Index patience = kPatient / (node.end - node.begin) + 1;
+    return [&desk, &watch, patience](Index tasks, const auto& work) {
+      for (Index task = 0; task < tasks; ++task) {
+        if (task % patience == 0 && watch.over()) return false;
+        work(task, desk.search);
+      }
+      return true;
+    };
+  }
+
   // Adds a node to the tree, and its children to those that wait if it is split.
-  template <class Look>
-  void visit(const Waiting& node, GrowingTree& tree, std::vector<Waiting>& stack, Desk& desk,
-             const Look& look) {
+  template <class View, class Each>
+  void visit(const Waiting& node, GrowingTree& tree, std::vector<Waiting>& stack, Desk<T>& desk, View& view,
+             const Each& each) {
     const ClassTotals& totals = count(node, desk);
     const Index number = tree.add(node.parent, node.slot, totals);
     if (const std::optional<Reason> reason = end_of(node, totals)) return tree.close(number, *reason);
+    view.enter({rows_.data() + node.begin, node.end - node.begin, totals}, node.begin);
     Split split;
-    const NodeRows rows{rows_.data() + node.begin, node.end - node.begin, totals};
-    const Reason reason = find_split(rows, node.path, desk, look, split);
+    const Reason reason = find_split(node.path, desk, view, each, split);
     if (reason != Reason::split) return tree.close(number, reason);
     tree.split(number, split);
     partition(node, split, desk);
+    view.part(desk.slots, desk.ends);
     for (Index slot = split.children - 1; slot >= 0; --slot) {
       const Index begin = node.begin + (slot == 0 ? 0 : desk.ends[slot - 1]);
       stack.push_back({begin, node.begin + desk.ends[slot], number, slot, node.depth + 1,
@@ -151,7 +215,7 @@ class Growth {
     }
   }
 
-  const ClassTotals& count(const Waiting& node, Desk& desk) const {
+  const ClassTotals& count(const Waiting& node, Desk<T>& desk) const {
     desk.totals.clear();
     for (Index i = node.begin; i < node.end; ++i)
       desk.totals.add(data_.labels[rows_[i]], data_.weight_of(rows_[i]));
@@ -166,30 +230,63 @@ class Growth {
   }
 
   // Why a node is not split, or Reason::split and how.
-  template <class Look>
-  Reason find_split(const NodeRows& node, std::uint64_t path, Desk& desk, const Look& look, Split& split) {
+  template <class View, class Each>
+  Reason find_split(std::uint64_t path, Desk<T>& desk, const View& view, const Each& each, Split& split) {
     const Index all = data_.X.columns;
+    const double tie = SplitScore::kTie * desk.totals.weight();
     order_columns(path, desk.columns);
-    desk.bests.assign(static_cast<std::size_t>(all), ColumnBest{});
+    desk.outlooks.assign(static_cast<std::size_t>(all), Outlook{});
     const std::span<const Index> columns(desk.columns);
-    if (!look(node, columns.first(looked_at_))) return Reason::stopped;
-    const auto least = [&] {
-      double value = std::numeric_limits<double>::infinity();
-      for (const ColumnBest& best : desk.bests) value = std::min(value, best.least);
-      return value;
-    };
-    for (Index k = looked_at_; k < all && least() == std::numeric_limits<double>::infinity(); ++k)
-      if (!look(node, columns.subspan(k, 1))) return Reason::stopped;
-    const double limit = least() + SplitScore::kTie * node.totals.weight();
-    if (limit == std::numeric_limits<double>::infinity()) {
-      const bool any = std::any_of(desk.bests.begin(), desk.bests.end(),
-                                   [](const ColumnBest& best) { return best.has_candidates; });
+    double least = kNone;
+    if (!look(columns.first(looked_at_), tie, desk, view, each, least)) return Reason::stopped;
+    for (Index k = looked_at_; k < all && least == kNone; ++k)
+      if (!look(columns.subspan(k, 1), tie, desk, view, each, least)) return Reason::stopped;
+    if (least == kNone) {
+      const bool any = std::any_of(desk.outlooks.begin(), desk.outlooks.end(),
+                                   [](const Outlook& outlook) { return outlook.has_candidates; });
       return any ? Reason::limit : Reason::exhausted;
     }
     Index first = 0;
-    while (!(desk.bests[first].least <= limit)) ++first;
-    search_column(data_, rules_, score_, node, first, desk.column, &split, limit);
-    return is_worth(node.totals, split) ? Reason::split : Reason::limit;
+    while (!(desk.outlooks[first].least <= least + tie)) ++first;
+    view.search(first, least + tie, desk.search, &split);
+    return is_worth(desk.totals, split) ? Reason::split : Reason::limit;
+  }
+
+  // Finds the least S of these columns; of the columns that come within a tie of it, exactly. Where nothing
+  // is known but what a column may have to offer, the more promising columns are searched first, and those
+  // that cannot reach what was found are not searched at all.
+  template <class View, class Each>
+  bool look(std::span<const Index> columns, double tie, Desk<T>& desk, const View& view, const Each& each,
+            double& least) {
+    std::vector<Outlook>& outlooks = desk.outlooks;
+    const auto see = [&](Index k, SearchDesk<T>& room) { outlooks[columns[k]] = view.outlook(columns[k], room); };
+    if (!each(static_cast<Index>(columns.size()), see)) return false;
+    std::vector<Index>& open = desk.open;
+    open.clear();
+    for (const Index column : columns) {
+      if (outlooks[column].is_exact) least = std::min(least, outlooks[column].least);
+      else open.push_back(column);
+    }
+    std::sort(open.begin(), open.end(), [&](Index a, Index b) {
+      return outlooks[a].reach != outlooks[b].reach ? outlooks[a].reach < outlooks[b].reach : a < b;
+    });
+    std::atomic<double> best{least};
+    const auto search = [&](Index k, SearchDesk<T>& room) {
+      Outlook& outlook = outlooks[open[k]];
+      const double limit = best + tie;
+      ColumnBest found;
+      if (outlook.least <= limit) found = view.search(open[k], std::min(limit, outlook.reach), room);
+      if (found.least == kNone && outlook.least <= limit && outlook.reach < limit)
+        found = view.search(open[k], limit, room);
+      outlook = {outlook.has_candidates, true, found.least, found.least};
+      for (double now = best; found.least < now && !best.compare_exchange_weak(now, found.least);) {
+      }
+    };
+    if (!open.empty()) search(0, desk.search);
+    const auto search_others = [&](Index k, SearchDesk<T>& room) { search(k + 1, room); };
+    if (open.size() > 1 && !each(static_cast<Index>(open.size()) - 1, search_others)) return false;
+    least = best;
+    return true;
   }
 
   bool is_worth(const ClassTotals& node, const Split& split) const {
@@ -209,26 +306,8 @@ class Growth {
     }
   }
 
-  bool look_together(const NodeRows& node, std::span<const Index> columns, std::vector<ColumnBest>& bests,
-                     Watch& watch) {
-    if (watch.over()) return false;
-    return run_tasks(static_cast<Index>(columns.size()), team_, &stop_, [&](Index k, Watch&) {
-      ColumnDesk& desk = desks_[omp_get_thread_num()].column;
-      bests[columns[k]] = search_column(data_, rules_, score_, node, columns[k], desk);
-    });
-  }
-
-  bool look_alone(const NodeRows& node, std::span<const Index> columns, Desk& desk, Watch& watch) const {
-    const Index patience = kPatient / node.count + 1;
-    for (std::size_t k = 0; k < columns.size(); ++k) {
-      if (static_cast<Index>(k) % patience == 0 && watch.over()) return false;
-      desk.bests[columns[k]] = search_column(data_, rules_, score_, node, columns[k], desk.column);
-    }
-    return true;
-  }
-
   // Sorts the rows of a node by child, in their order; desk.ends says where each child's end.
-  void partition(const Waiting& node, const Split& split, Desk& desk) {
+  void partition(const Waiting& node, const Split& split, Desk<T>& desk) {
     const Index count = node.end - node.begin;
     Row* rows = rows_.data() + node.begin;
     const T* values = data_.X.data + split.column * data_.X.column_stride;
@@ -242,17 +321,20 @@ class Growth {
     std::partial_sum(desk.ends.begin(), desk.ends.end(), desk.ends.begin());
     desk.rows.assign(rows, rows + count);
     for (Index i = 0; i < count; ++i) rows[desk.ends[desk.slots[i]]++] = desk.rows[i];
+    desk.ends.pop_back();
   }
 
   const TrainingTable<T>& data_;
   const GrowthRules& rules_;
   std::vector<Row> rows_;  // each node has a range of them
   SplitScore score_;
+  Growing<T> growing_;
+  std::optional<TreeBins<T>> bins_;
   Stop& stop_;
   const int team_;
   const Index looked_at_;  // columns a node
   double whole_weight_ = 0.0;
-  std::vector<Desk> desks_;  // one a thread
+  std::vector<Desk<T>> desks_;  // one a thread
 };
 
 }  // namespace

@@ -1,0 +1,160 @@
+// The search of bin_splits.hpp.
+#include "bin_splits.hpp"
+
+#include <algorithm>
+
+#include "column_search.hpp"
+
+namespace sixfold {
+namespace {
+
+// A sum of up to `rows` weights is off by less than this much of the whole, and so is what is left of it.
+double rounding_of_sums(Index rows) { return 2.0 * static_cast<double>(rows) * 0x1p-53; }
+
+BinHistogram<std::int32_t> count(const BinnedNode& node, const std::uint8_t* codes, BinDesk& desk) {
+  desk.counts.resize(static_cast<std::size_t>(node.class_count() * kBins));
+  build(node, codes, BinHistogram<std::int32_t>{desk.counts.data(), desk.rows});
+  return {desk.counts.data(), desk.rows};
+}
+
+BinHistogram<double> weigh(const BinnedNode& node, const std::uint8_t* codes, BinDesk& desk) {
+  desk.weights.resize(static_cast<std::size_t>(node.class_count() * kBins));
+  build(node, codes, BinHistogram<double>{desk.weights.data(), desk.rows});
+  return {desk.weights.data(), desk.rows};
+}
+
+}  // namespace
+
+template <class T>
+Outlook BinnedSearch<T>::outlook(const BinnedNode& node, Index k, BinDesk& desk) const {
+  const std::uint8_t* codes = bins_.codes(k);
+  if (node.weights.empty()) return outlook(node, k, count(node, codes, desk), 0.0, desk.counts_scan);
+  return outlook(node, k, weigh(node, codes, desk), rounding_of_sums(node.size()), desk.weights_scan);
+}
+
+template <class T>
+template <class Mass>
+Outlook BinnedSearch<T>::outlook(const BinnedNode& node, Index k, const BinHistogram<Mass>& histogram,
+                                 double error, BinScan<Mass>& scan) const {
+  scan.scan(node, histogram, kUnknowns, rules_, error);
+  const double weight = node.totals.weight();
+  const double edge = scan.least_edge(), margin = scan.margin();
+  const double bound = scan.least_bound([&](Index bin) { return bins_.is_mixed(k, bin); });
+  const bool has_candidates = scan.used_bins() > 1 || (scan.used_bins() == 1 && scan.has_unknown()) ||
+                              (scan.used_bins() == 1 && !is_one_value(node, k));
+  return {has_candidates, false, weight * std::min(edge - margin, bound), weight * (edge + margin)};
+}
+
+// Whether a column whose rows are in one bin tells none of them apart.
+template <class T>
+bool BinnedSearch<T>::is_one_value(const BinnedNode& node, Index k) const {
+  if (!bins_.is_mixed(k, bins_.codes(k)[node.rows[0]])) return true;
+  const T first = value(node.rows[0], k);
+  return std::all_of(node.rows.begin(), node.rows.end(), [&](Row row) { return value(row, k) == first; });
+}
+
+template <class T>
+ColumnBest BinnedSearch<T>::search(const BinnedNode& node, Index k, double limit, BinDesk& desk,
+                                   ColumnDesk& column_desk, Split* chosen) const {
+  const BinHistogram<std::int32_t> counts = count(node, bins_.codes(k), desk);
+  if (node.weights.empty()) {
+    desk.counts_scan.scan(node, counts, kUnknowns, rules_, 0.0);
+    return offer(node, k, limit, desk.counts_scan, desk, column_desk, chosen);
+  }
+  const BinHistogram<double> weights = weigh(node, bins_.codes(k), desk);
+  desk.weights_scan.scan(node, weights, kUnknowns, rules_, rounding_of_sums(node.size()));
+  return offer(node, k, limit, desk.weights_scan, desk, column_desk, chosen);
+}
+
+// Goes through the bins from left to right with what is left of them, and stops where the limit may be met.
+template <class T>
+template <class Mass>
+ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit, const BinScan<Mass>& scan,
+                                  BinDesk& desk, ColumnDesk& column_desk, Split* chosen) const {
+  const double level = limit / node.totals.weight();
+  bool wanted[kBins];
+  for (Index b = 0; b < kBins; ++b) wanted[b] = scan.bound(b) <= level && bins_.is_mixed(k, b);
+  gather(node, k, wanted, desk.inside);
+  const auto add_bin = [&](Index bin, ClassTotals& to) {
+    for (Index c = 0; c < node.class_count(); ++c) {
+      const std::int32_t rows = desk.counts[c * kBins + bin];
+      const double weight = node.weights.empty() ? rows : desk.weights[c * kBins + bin];
+      if (rows > 0) to.add(node.classes[c].label, weight, rows);
+    }
+  };
+  column_desk.unknown.clear();
+  if (scan.has_unknown()) add_bin(kUnknownBin, column_desk.unknown);
+  column_desk.known.set_difference(node.totals, column_desk.unknown);
+
+  Candidates candidates(rules_, score_, node.totals, column_desk,
+                        static_cast<std::int32_t>(bins_.column(k)), chosen, limit);
+  ClassTotals &left = column_desk.left, &right = column_desk.right;
+  left.clear();
+  auto next = desk.inside.begin();
+  for (Index b = 0; left.rows() < column_desk.known.rows(); ++b) {
+    if (wanted[b]) {
+      for (Index i = 0; i < desk.rows[b]; ++i, ++next) {
+        left.add(data_.labels[next->row], data_.weight_of(next->row));
+        if (i + 1 == desk.rows[b] || next->value == next[1].value) continue;
+        right.set_difference(column_desk.known, left);
+        candidates.offer_two(left, right, [&](Split& split) {
+          set_threshold(split, threshold_between(next->value, next[1].value));
+        });
+      }
+    } else {
+      add_bin(b, left);
+    }
+    if (!(scan.edge(b) - scan.margin() <= level)) continue;
+    right.set_difference(column_desk.known, left);
+    candidates.offer_two(left, right,
+                         [&](Split& split) { set_threshold(split, threshold_above(node, k, b, desk)); });
+  }
+  if (scan.used_bins() > 1) candidates.note_candidate();
+  candidates.offer_known([&](Split& split) { set_all_known(split, rules_.unknown_best); });
+  return candidates.best();
+}
+
+// The rows in the bins wanted, by value and so by bin.
+template <class T>
+void BinnedSearch<T>::gather(const BinnedNode& node, Index k, const bool* wanted,
+                             std::vector<BinDesk::Value>& to) const {
+  to.clear();
+  if (std::none_of(wanted, wanted + kBins, [](bool is_wanted) { return is_wanted; })) return;
+  const std::uint8_t* codes = bins_.codes(k);
+  for (const Row row : node.rows)
+    if (wanted[codes[row]]) to.push_back({static_cast<double>(value(row, k)), row});
+  std::sort(to.begin(), to.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
+}
+
+// Between the greatest value in a bin and the least one beyond it.
+template <class T>
+double BinnedSearch<T>::threshold_above(const BinnedNode& node, Index k, Index bin, const BinDesk& desk) const {
+  Index above = bin + 1;
+  while (desk.rows[above] == 0) ++above;
+  double low = -std::numeric_limits<double>::infinity(), high = -low;
+  const std::uint8_t* codes = bins_.codes(k);
+  for (const Row row : node.rows) {
+    if (codes[row] == bin) low = std::max(low, static_cast<double>(value(row, k)));
+    if (codes[row] == above) high = std::min(high, static_cast<double>(value(row, k)));
+  }
+  return threshold_between(low, high);
+}
+
+template class BinnedSearch<double>;
+template class BinnedSearch<float>;
+template class BinnedSearch<std::uint8_t>;
+template Outlook BinnedSearch<double>::outlook(const BinnedNode&, Index, const BinHistogram<std::int32_t>&,
+                                               double, BinScan<std::int32_t>&) const;
+template Outlook BinnedSearch<double>::outlook(const BinnedNode&, Index, const BinHistogram<double>&, double,
+                                               BinScan<double>&) const;
+template Outlook BinnedSearch<float>::outlook(const BinnedNode&, Index, const BinHistogram<std::int32_t>&,
+                                              double, BinScan<std::int32_t>&) const;
+template Outlook BinnedSearch<float>::outlook(const BinnedNode&, Index, const BinHistogram<double>&, double,
+                                              BinScan<double>&) const;
+template Outlook BinnedSearch<std::uint8_t>::outlook(const BinnedNode&, Index,
+                                                     const BinHistogram<std::int32_t>&, double,
+                                                     BinScan<std::int32_t>&) const;
+template Outlook BinnedSearch<std::uint8_t>::outlook(const BinnedNode&, Index, const BinHistogram<double>&,
+                                                     double, BinScan<double>&) const;
+
+}  // namespace sixfold

@@ -1,0 +1,15 @@
+// What a column may have to offer at a node, before it is searched in double precision.
+#pragma once
+
+#include <limits>
+
+namespace sixfold {
+
+struct Outlook {
+  bool has_candidates = false;  // whether limits are met or not
+  bool is_exact = false;        // whether `least` is S of the best valid candidate; else none is below it
+  double least = std::numeric_limits<double>::infinity();
+  double reach = std::numeric_limits<double>::infinity();  // probably, a candidate is not above
+};
+
+}  // namespace sixfold

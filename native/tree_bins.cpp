@@ -1,0 +1,166 @@
+// The bins of tree_bins.hpp.
+#include "tree_bins.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "tasks.hpp"
+
+namespace sixfold {
+namespace {
+
+// The tops of the bins of one column, from the sorted values of a sample. A bin closes when it has its share
+// of the sample; a value with two shares or more has a bin of its own, which costs one top more than it would
+// have, so that there are never too many.
+template <class T>
+class Tops {
+ public:
+  Tops(T* tops, T* values) : tops_(tops), values_(values) {
+    std::fill_n(tops, kBins, std::numeric_limits<T>::infinity());
+    std::fill_n(values, kBins, std::numeric_limits<T>::quiet_NaN());
+  }
+
+  void choose(std::span<const T> sorted) {
+    const std::size_t size = sorted.size();
+    Index distinct = size > 0;
+    for (std::size_t i = 1; i < size; ++i) distinct += sorted[i] != sorted[i - 1];
+    const std::size_t share = distinct <= kMost ? 1 : (size + kMost - 1) / kMost;
+    const std::size_t heavy = distinct <= kMost ? size + 1 : 2 * share;
+    std::size_t in_bin = 0;
+    for (std::size_t i = 0, next; i < size; i = next) {
+      for (next = i + 1; next < size && sorted[next] == sorted[i];) ++next;
+      if (next - i >= heavy) {
+        close(std::nextafter(sorted[i], -std::numeric_limits<T>::infinity()));
+        in_bin = share;
+      }
+      in_bin += next - i;
+      if (in_bin < share && next < size) continue;
+      close(sorted[i]);
+      in_bin = 0;
+    }
+    if (count_ > 0) tops_[count_ - 1] = std::numeric_limits<T>::infinity();
+  }
+
+ private:
+  static constexpr Index kMost = kBins - 2;  // the last known bin has code 254 at most
+
+  void close(T top) {
+    if (count_ > 0 && top <= tops_[count_ - 1]) return;
+    tops_[count_] = values_[count_] = top;
+    ++count_;
+  }
+
+  T *tops_, *values_;
+  Index count_ = 0;
+};
+
+// A number below `below` that looks random: where in its stretch of the table a row of the sample lies.
+Index jitter(Index i, Index below) {
+  const std::uint64_t mixed = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15;
+  return static_cast<Index>((mixed >> 33) % static_cast<std::uint64_t>(below));
+}
+
+}  // namespace
+
+template <class T>
+TreeBins<T>::TreeBins(const Table<T>& X, std::vector<Index> columns, std::span<const std::int32_t> sample_of,
+                      int team)
+    : X_(X), columns_(std::move(columns)), mixed_(columns_.size() * kBins), stride_(X.rows) {
+  if constexpr (std::is_floating_point_v<T>) {
+    tops_.resize(columns_.size() * kBins);
+    values_.resize(columns_.size() * kBins);
+    choose_tops(sample_of, team);
+  }
+  room_.reset(new std::uint8_t[columns_.size() * static_cast<std::size_t>(X.rows)]);
+  codes_ = room_.get();
+  encode(team);
+}
+
+template <class T>
+void TreeBins<T>::choose_tops(std::span<const std::int32_t> sample_of, int team) {
+  const Index rows = static_cast<Index>(sample_of.size()), size = std::min(rows, kSample);
+  std::vector<Index> sample(static_cast<std::size_t>(size));
+  for (Index i = 0; i < size; ++i) {
+    const Index from = cut(rows, size, i), to = cut(rows, size, i + 1);
+    sample[i] = sample_of[from + jitter(i, to - from)];
+  }
+  run_tasks((columns() + kTile - 1) / kTile, team, [&](Index task) {
+    const Index first = task * kTile, last = std::min(first + kTile, columns());
+    std::vector<T> values(static_cast<std::size_t>((last - first) * size));
+    std::vector<Index> known(static_cast<std::size_t>(last - first), 0);
+    for (const Index row : sample)
+      for (Index k = first; k < last; ++k) {
+        const T value = X_.row(row)[columns_[k] * X_.column_stride];
+        if (value == value) values[(k - first) * size + known[k - first]++] = value;
+      }
+    for (Index k = first; k < last; ++k) {
+      T* of_column = values.data() + (k - first) * size;
+      std::sort(of_column, of_column + known[k - first]);
+      Tops<T>(&tops_[k * kBins], &values_[k * kBins])
+          .choose({of_column, static_cast<std::size_t>(known[k - first])});
+    }
+  });
+}
+
+// Tiles of the table are turned, so that a column is searched run by run with its tops in the cache.
+template <class T>
+void TreeBins<T>::encode(int team) {
+  const Index tasks = (X_.rows + kTaskRows - 1) / kTaskRows;
+  run_tasks(tasks, team, [&](Index task) {
+    std::vector<T> room(static_cast<std::size_t>(kRun * kTile));
+    const Index begin = task * kTaskRows, end = std::min(begin + kTaskRows, X_.rows);
+    for (Index first = 0; first < columns(); first += kTile)
+      for (Index row = begin; row < end; row += kRun)
+        encode_tile(row, std::min(row + kRun, end), first, std::min(first + kTile, columns()), room);
+  });
+}
+
+template <class T>
+void TreeBins<T>::encode_tile(Index first_row, Index last_row, Index first, Index last,
+                              std::vector<T>& room) {
+  for (Index row = first_row; row < last_row; ++row) {
+    const T* values = X_.row(row);
+    T* to = room.data() + (row - first_row);
+    for (Index k = first; k < last; ++k, to += kRun) *to = values[columns_[k] * X_.column_stride];
+  }
+  for (Index k = first; k < last; ++k)
+    encode_run(k, room.data() + (k - first) * kRun, first_row, last_row - first_row);
+}
+
+template <class T>
+void TreeBins<T>::encode_run(Index k, const T* values, Index first_row, Index count) {
+  std::uint8_t* codes = room_.get() + k * stride_ + first_row;
+  if constexpr (!std::is_floating_point_v<T>) {
+    std::copy_n(values, count, codes);
+  } else {
+    const T *tops = &tops_[k * kBins], *only = &values_[k * kBins];
+    using Position = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+#pragma omp simd
+    for (Index i = 0; i < count; ++i) {
+      const T value = values[i];
+      Position at = 0;  // all tops before it are below the value
+      at += tops[at + 127] < value ? 128 : 0;
+      at += tops[at + 63] < value ? 64 : 0;
+      at += tops[at + 31] < value ? 32 : 0;
+      at += tops[at + 15] < value ? 16 : 0;
+      at += tops[at + 7] < value ? 8 : 0;
+      at += tops[at + 3] < value ? 4 : 0;
+      at += tops[at + 1] < value ? 2 : 0;
+      at += tops[at] < value ? 1 : 0;
+      codes[i] = value == value ? static_cast<std::uint8_t>(at) : kUnknownBin;
+    }
+    for (Index i = 0; i < count; ++i) {
+      std::atomic<std::uint8_t>& mixed = mixed_[k * kBins + codes[i]];
+      if (values[i] != only[codes[i]] && mixed.load(std::memory_order_relaxed) == 0)
+        mixed.store(1, std::memory_order_relaxed);
+    }
+  }
+}
+
+template class TreeBins<double>;
+template class TreeBins<float>;
+template class TreeBins<std::uint8_t>;
+
+}  // namespace sixfold
