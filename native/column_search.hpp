@@ -1,13 +1,15 @@
 // What the searches of numbers and of categories share: candidates are offered, the best is kept.
 #pragma once
 
+#include <numeric>
+
 #include "column_splits.hpp"
 
 namespace sixfold {
 
-// Halfway between neighbours, without overflow. Where there is no number in between it is the lower one.
+// Halfway between neighbours, rounded once. Where there is no number in between it is the lower one.
 inline double threshold_between(double low, double high) {
-  const double middle = low / 2 + high / 2;
+  const double middle = std::midpoint(low, high);
   return middle >= low && middle < high ? middle : low;
 }
 

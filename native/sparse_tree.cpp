@@ -10,6 +10,7 @@
 
 #include "blas.hpp"
 #include "column_order.hpp"
+#include "column_search.hpp"
 #include "sparse_splits.hpp"
 #include "tasks.hpp"
 
@@ -20,12 +21,6 @@ constexpr Index kColumnsATask = 32;
 constexpr Index kAlone = 1 << 14;  // entries that one thread has sooner looked at than two
 constexpr std::int32_t kNone = -1;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Halfway between neighbours, without overflow. Where there is no number in between it is the lower one.
-double threshold_between(double low, double high) {
-  const double middle = low / 2 + high / 2;
-  return middle >= low && middle < high ? middle : low;
-}
 
 // The least S of a column. `previous` leads to one of an earlier column that is a little larger, so that it
 // comes first if no later column is much better.

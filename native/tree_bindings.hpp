@@ -52,8 +52,15 @@ inline TreeView tree_view(const List<std::uint8_t>& kinds, const List<std::int32
   expect(nodes >= 1 && threshold.shape(0) == nodes && first.shape(0) == nodes + 1 &&
              unknown.shape(0) == nodes && code.shape(0) == child.shape(0),
          "the arrays of a tree must have an entry a node or a branch");
-  return {kinds.data(), column.data(), threshold.data(), first.data(),
-          code.data(),  child.data(),  unknown.data(),   static_cast<Index>(nodes)};
+  return {kinds.data(),
+          column.data(),
+          threshold.data(),
+          first.data(),
+          code.data(),
+          child.data(),
+          unknown.data(),
+          static_cast<Index>(nodes),
+          static_cast<Index>(code.shape(0))};
 }
 
 // Nothing that a tree's arrays hold may lead out of them, or in a circle.

@@ -13,6 +13,7 @@ Chosen is the first candidate (lowest column, then in the order in which they ar
 within 1e-12 W of the least. Rows of weight 0 are left out before anything else.
 """
 
+from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,7 +48,7 @@ def candidates(x, column, is_category, labels, weight, classes, binary, unknown_
 
 def number_splits(x, known, unknown_best):
     for low, high in pairwise(np.unique(x[known])):
-        threshold = low / 2 + high / 2
+        threshold = float(Fraction(low) / 2 + Fraction(high) / 2)  # rounded once
         if not low <= threshold < high:
             threshold = low
         part = np.where(x <= low, 0, 1)

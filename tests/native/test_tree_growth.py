@@ -1,5 +1,7 @@
 """Trees worked out by hand, and that neither threads nor the layout of the table change them."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -101,7 +103,7 @@ def test_values_of_every_sign_and_size_are_put_in_order(at, dtype):
     values = np.unique(x).astype(float)
     tree = grow(x[:, None], x > values[at])
     assert tree.column.tolist() == [0, -1, -1]
-    assert tree.threshold[0] == values[at] / 2 + values[at + 1] / 2
+    assert tree.threshold[0] == float(Fraction(values[at]) / 2 + Fraction(values[at + 1]) / 2)
 
 
 def test_zeros_of_either_sign_are_one_value():

@@ -13,6 +13,7 @@ certificate of a tree is checked with and what its trace shows; no engine that g
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -215,7 +216,8 @@ def _codes(values: Array) -> tuple[int, ...]:
 
 
 def _midpoint(low: float, high: float) -> float:
-    middle = low / 2 + high / 2
+    total = low + high
+    middle = total / 2 if math.isfinite(total) else low / 2 + high / 2  # rounded once
     return middle if low <= middle < high else low
 
 
