@@ -91,8 +91,22 @@ def test_thresholds_lie_between_neighbours_or_on_the_lower_one(low, high, thresh
     assert low <= tree.threshold[0] < high
 
 
+@pytest.mark.parametrize("at", [3, 700, 1500, 2980])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_of_every_sign_and_size_are_put_in_order(at, dtype):
+    random = np.random.default_rng(at)
+    x = (random.normal(size=3000) * 10.0 ** random.integers(-30, 30, 3000)).astype(dtype)
+    x[::500] = 0.0
+    x[1::500] = -0.0
+    values = np.unique(x).astype(float)
+    tree = grow(x[:, None], x > values[at])
+    assert tree.column.tolist() == [0, -1, -1]
+    assert tree.threshold[0] == values[at] / 2 + values[at + 1] / 2
+
+
 def test_zeros_of_either_sign_are_one_value():
     assert grow([[0.0], [-0.0]], [0, 1]).reason.tolist() == [EXHAUSTED]
+    assert grow([[0.0], [-0.0]] * 500, [0, 1] * 500).reason.tolist() == [EXHAUSTED]
 
 
 def test_unknown_numbers_have_a_branch():
@@ -245,11 +259,11 @@ def test_a_growth_that_is_stopped_halfway_is_a_valid_tree(threads):
 )
 def test_the_number_of_threads_does_not_matter(seed, criterion, binary, unknown_best, max_columns):
     random = np.random.default_rng(seed)
-    X = random.integers(0, 30, (2200, 30)).astype(float)  # enough for large nodes and for subtrees
+    X = random.integers(0, 30, (6000, 30)).astype(float)  # enough for several large nodes and for subtrees
     X[random.random(X.shape) < 0.02] = np.nan
     kinds = random.random(30) < 0.3
-    labels = (np.nan_to_num(X[:, :3]).sum(axis=1) + random.normal(size=2200) * 9 > 45).astype(int)
-    weight = random.random(2200) + 0.1
+    labels = (np.nan_to_num(X[:, :3]).sum(axis=1) + random.normal(size=6000) * 9 > 45).astype(int)
+    weight = random.random(6000) + 0.1
     trees = []
     for threads in (1, 2, 3):
         before = core.limit_threads(threads)
@@ -263,7 +277,7 @@ def test_the_number_of_threads_does_not_matter(seed, criterion, binary, unknown_
                 binary=binary,
                 unknown_best=unknown_best,
                 max_columns=max_columns,
-                max_depth=12,
+                max_depth=7,
             )
         )
         core.limit_threads(before)
