@@ -168,7 +168,7 @@ rules = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(tables(), rules)
 def test_odd_tables(table, rules):
     assert_oracles_tree(*table, **rules)
