@@ -78,8 +78,17 @@ COLUMNS = {"colour": COLOURS, "size": SIZES, "round": ROUND}
         lambda columns: np.array(list(zip(*columns.values(), strict=True)), dtype=object),
     ],
     ids=[
-        *("pandas", "strings", "category", "nullable", "polars", "lazy", "categorical", "enum", "arrow"),
-        *("lists", "objects"),
+        "pandas",
+        "strings",
+        "category",
+        "nullable",
+        "polars",
+        "lazy",
+        "categorical",
+        "enum",
+        "arrow",
+        "lists",
+        "objects",
     ],
 )
 def test_text_booleans_and_categorical_types_become_codes(make):

@@ -1,0 +1,186 @@
+"""What no tree can be grown from is refused with a sentence; what only looks odd gives a tree."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from contracts.refusals import LABELS, NAMES, X, changed, refuses
+from sixfold import DecisionTreeClassifier
+from sixfold.errors import MemorisedColumn
+from sixfold.solvers.tree import Reason
+
+# -- what is refused -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"criterion": "entrop"}, "criterion='entrop' is not an option; did you mean 'entropy'?"),
+        ({"splitter": "random"}, "splitter='random' is not an option: every split is the best of its node."),
+        ({"max_depth": -1}, "max_depth=-1 is out of range: a whole number that is at least 0 or None"),
+        ({"max_depth": 1.5}, "max_depth=1.5 is of type float: a whole number that is at least 0 or None"),
+        ({"min_samples_split": 1}, "min_samples_split=1 is out of range: a whole number that is at least 2"),
+        ({"min_samples_split": 1.5}, "at least 2, or a share above 0 and at most 1.0, is needed."),
+        ({"min_samples_leaf": 0}, "min_samples_leaf=0 is out of range: a whole number that is at least 1"),
+        ({"min_samples_leaf": "few"}, "min_samples_leaf='few' is of type str: a number above 0 is needed."),
+        ({"min_weight_fraction_leaf": 0.7}, "no split leaves more than half of the weight on both sides."),
+        ({"min_weight_fraction_leaf": -1}, "min_weight_fraction_leaf=-1 is out of range"),
+        ({"max_features": "auto"}, "max_features='auto' is not an option."),
+        ({"max_features": 0}, "max_features=0 is out of range: a whole number that is at least 1"),
+        ({"max_features": 1.5}, "max_features=1.5 is out of range"),
+        ({"max_features": [1]}, "max_features=[1] is of type list"),
+        ({"random_state": "seed"}, "random_state='seed' cannot be used to seed"),
+        (
+            {"max_leaf_nodes": 1},
+            "max_leaf_nodes=1 is out of range: a whole number that is at least 2 or None",
+        ),
+        ({"min_impurity_decrease": -1}, "min_impurity_decrease=-1 is out of range"),
+        ({"class_weight": "even"}, "class_weight='even' is neither None, 'balanced' nor a dictionary"),
+        ({"class_weight": {"tall": 0, "short": 0}}, "class_weight leaves every row without weight."),
+        ({"ccp_alpha": -0.1}, "ccp_alpha=-0.1 is out of range: a number that is at least 0 is needed."),
+        ({"base": 10}, "base=10 is not an option: entropies are in bits (2) or nats ('e')."),
+        ({"categories": "two"}, "categories='two' is not an option"),
+        ({"unknown": "mean"}, "unknown='mean' is not an option"),
+        ({"categorical_features": ["town"]}, "categorical_features names the column 'town', which the table"),
+        ({"categorical_features": [3]}, "categorical_features names the column 3, which the table"),
+        ({"categorical_features": [True]}, "names the column True, which the table does not have."),
+        ({"prune": "error"}, "prune='error' is not an option; did you mean 'reduced_error'?"),
+        ({"validation_fraction": 1.0}, "rows to grow from have to be left. Use a share below 1."),
+        ({"validation_fraction": 0}, "validation_fraction=0 is out of range"),
+        ({"trace": "yes"}, "trace='yes' is of type str: True or False is needed."),
+        ({"time_limit": 0}, "time_limit=0 is out of range: a number above 0 or None is needed."),
+        ({"callbacks": print}, "is no sequence of callables. Pass a list, for instance [print]."),
+        ({"n_jobs": 0}, "n_jobs=0 is no number of threads."),
+    ],
+    ids=str,
+)
+def test_parameters_that_make_no_sense_are_refused(parameters, sentence):
+    with refuses(sentence):
+        DecisionTreeClassifier(**parameters).fit(X, LABELS)
+
+
+@pytest.mark.parametrize("limit", [{"ccp_alpha": -1}, {"max_depth": -1}, {"max_leaf_nodes": 1}], ids=str)
+def test_a_tree_is_not_cut_by_what_makes_no_sense(limit):
+    [(name, value)] = limit.items()
+    with refuses(f"{name}={value} is out of range"):
+        DecisionTreeClassifier().fit(X, LABELS).pruned(**limit)
+
+
+def test_several_columns_of_labels_are_refused():
+    with refuses("DecisionTreeClassifier gives each row one label. Fit one model for each column."):
+        DecisionTreeClassifier().fit(X, np.column_stack([LABELS, LABELS]))
+
+
+@pytest.mark.parametrize(
+    "kind", [np.asarray, np.float32, lambda X: pd.DataFrame(X, columns=["x0", "x1", "x2"])]
+)
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinity_is_refused_with_its_place(kind, value):
+    sentence = "2 such values, the first in row 4 of column 'x1' (number 1), counted from 0. Put NaN where"
+    table = kind(changed(changed(X, (7, 2), value), (4, 1), value))
+    with refuses(sentence):
+        DecisionTreeClassifier().fit(table, LABELS)
+    with refuses(sentence):
+        DecisionTreeClassifier().fit(kind(X), LABELS).predict(table)
+
+
+def test_text_where_numbers_were_is_refused():
+    model = DecisionTreeClassifier().fit(X, LABELS)
+    with refuses("Column 'x1' (number 1, counted from 0) held numbers in the training table, but row 0 is"):
+        model.predict([[1.0, "a", 2.0]])
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_other_columns_are_refused(kind):
+    table = {"town": list("abcde") * 2, "age": X[:, 0]}
+    model = DecisionTreeClassifier().fit(kind(table), LABELS)
+    with refuses("unseen at fit time:\n- place\nFeature names seen at fit time, yet now missing:\n- town"):
+        model.predict(kind({"place": ["a"], "age": [1.0]}))
+    with refuses("Feature names must be in the same order as they were in fit."):
+        model.predict(kind({"age": [1.0], "town": ["a"]}))
+    nameless = DecisionTreeClassifier().fit([["a", 1.0], ["b", 2.0]], [0, 1])
+    with refuses("X has 1 features, but DecisionTreeClassifier is expecting 2 features as input."):
+        nameless.predict([["a"]])
+
+
+# -- what is warned of -----------------------------------------------------------------------------------
+
+
+def test_a_column_that_names_every_row_is_warned_of():
+    rows = 100_000
+    names = [f"customer {k}" for k in range(rows)]
+    table = pd.DataFrame({"age": np.arange(rows) % 90, "name": names})
+    labels = np.arange(rows) % 3 == 0
+    with pytest.warns(
+        MemorisedColumn, match=r"Column 'name' \(number 1, .*\) has 100000 categories"
+    ) as caught:
+        model = DecisionTreeClassifier(max_depth=1).fit(table, labels)
+    assert caught[0].filename == __file__
+    assert "memorises these rows and knows nothing about others. Drop the column" in str(caught[0].message)
+    assert model.tree_.column[0] == 1
+    assert model.score(table, labels) == 1.0
+
+
+@pytest.mark.parametrize(("categories", "rows"), [(999, 999), (1000, 2000)])
+def test_fewer_categories_are_not_warned_of(categories, rows):
+    table = pd.DataFrame({"name": [f"customer {k % categories}" for k in range(rows)]})
+    DecisionTreeClassifier(max_depth=1).fit(table, np.arange(rows) % 2)
+
+
+# -- what gives a tree -----------------------------------------------------------------------------------
+
+
+def test_one_class_is_a_leaf():
+    model = DecisionTreeClassifier().fit(X, ["tall"] * 10)
+    assert model.tree_.reason.tolist() == [Reason.PURE]
+    assert model.predict(X).tolist() == ["tall"] * 10
+    assert model.predict_proba(X).tolist() == [[1.0]] * 10
+    assert model.log_likelihood_ == model.certificate_.gap == 0.0
+    assert model.feature_importances_.tolist() == [0.0, 0.0, 0.0]
+    model.certificate_.verify(X, ["tall"] * 10)
+
+
+def test_no_depth_is_the_constant_model():
+    model = DecisionTreeClassifier(max_depth=0).fit(X, LABELS)
+    assert model.tree_.reason.tolist() == [Reason.LIMIT]
+    assert model.predict_proba(X).tolist() == [[np.mean(name == LABELS) for name in ("short", "tall")]] * 10
+    assert (model.get_depth(), model.get_n_leaves()) == (0, 1)
+
+
+@pytest.mark.parametrize("nothing", [np.nan, None, "?"])
+@pytest.mark.parametrize("unknown", ["branch", "best"])
+def test_a_table_of_unknowns_is_a_leaf(nothing, unknown):
+    table = np.full((10, 2), nothing)
+    model = DecisionTreeClassifier(unknown=unknown).fit(table, LABELS)
+    assert model.tree_.reason.tolist() == [Reason.EXHAUSTED]
+    assert model.certificate_.gap == 0.0
+    assert set(model.predict(table)) <= {"short", "tall"}
+
+
+def test_a_column_of_unknowns_beside_others_splits_nothing():
+    table = pd.DataFrame({"empty": [None] * 10, "age": X[:, 0]})
+    model = DecisionTreeClassifier().fit(table, LABELS)
+    assert 0 not in model.tree_.column
+    assert model.score(table, LABELS) == 1.0
+
+
+def test_whether_a_value_is_known_may_be_all_that_tells():
+    table = np.array([[1.0], [1.0], [np.nan], [np.nan]])
+    for unknown in ("branch", "best"):
+        model = DecisionTreeClassifier(unknown=unknown).fit(table, [0, 0, 1, 1])
+        assert model.predict(table).tolist() == [0, 0, 1, 1]
+        assert model.tree_.threshold[0] == np.inf
+
+
+def test_one_row_is_a_leaf():
+    model = DecisionTreeClassifier(prune="reduced_error").fit(X[:1], LABELS[:1])
+    assert model.tree_.node_count == 1
+    assert model.predict(X).tolist() == [LABELS[0]] * 10
+
+
+def test_names_are_kept():
+    assert (
+        DecisionTreeClassifier().fit(pd.DataFrame(X, columns=NAMES), LABELS).feature_names_in_.tolist()
+        == NAMES
+    )
