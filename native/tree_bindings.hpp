@@ -52,17 +52,24 @@ inline TreeView tree_view(const List<std::uint8_t>& kinds, const List<std::int32
   expect(nodes >= 1 && threshold.shape(0) == nodes && first.shape(0) == nodes + 1 &&
              unknown.shape(0) == nodes && code.shape(0) == child.shape(0),
          "the arrays of a tree must have an entry a node or a branch");
-  return {kinds.data(), column.data(), threshold.data(), first.data(),
-          code.data(),  child.data(),  unknown.data(),   static_cast<Index>(nodes)};
+  return {kinds.data(),
+          column.data(),
+          threshold.data(),
+          first.data(),
+          code.data(),
+          child.data(),
+          unknown.data(),
+          static_cast<Index>(nodes),
+          static_cast<Index>(child.shape(0))};
 }
 
 // Nothing that a tree's arrays hold may lead out of them, or in a circle.
-inline void expect_tree(const TreeView& tree, Index columns, Index branches) {
-  bool sound = tree.first[0] == 0 && tree.first[tree.nodes] == branches;
+inline void expect_tree(const TreeView& tree, Index columns) {
+  bool sound = tree.first[0] == 0 && tree.first[tree.nodes] == tree.branches;
   for (Index i = 0; sound && i < tree.nodes; ++i) {
     sound &= tree.column[i] >= -1 && tree.column[i] < columns;
     sound &= tree.unknown[i] == -1 || (tree.unknown[i] > i && tree.unknown[i] < tree.nodes);
-    sound &= tree.first[i] <= tree.first[i + 1] && tree.first[i + 1] <= branches;
+    sound &= tree.first[i] <= tree.first[i + 1] && tree.first[i + 1] <= tree.branches;
     for (Index b = tree.first[i]; sound && b < tree.first[i + 1]; ++b)
       sound &= tree.child[b] > i && tree.child[b] < tree.nodes;
   }
