@@ -111,7 +111,7 @@ void bind_way(nb::module_& m) {
           bool numbers = true;
           for (Index j = 0; j < columns; ++j) numbers &= kinds.data()[j] == 0;
           expect(numbers, "sparse tables have numbers alone");
-          apply_sparse_tree(SparseQueries<T>{indptr.data(), indices.data(), data.data(), rows}, tree,
+          apply_sparse_tree(SparseQueries<T>{indptr.data(), indices.data(), data.data(), rows}, tree, columns,
                             ends.data());
         }
         return array_of(std::move(ends));
