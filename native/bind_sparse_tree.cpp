@@ -107,11 +107,11 @@ void bind_way(nb::module_& m) {
           nb::gil_scoped_release release;
           const Index columns = static_cast<Index>(kinds.shape(0));
           expect_sparse(indptr, indices, data.shape(0), columns);
-          expect_tree(tree, columns, static_cast<Index>(child.shape(0)));
+          expect_tree(tree, columns);
           bool numbers = true;
           for (Index j = 0; j < columns; ++j) numbers &= kinds.data()[j] == 0;
           expect(numbers, "sparse tables have numbers alone");
-          apply_sparse_tree(SparseQueries<T>{indptr.data(), indices.data(), data.data(), rows}, tree,
+          apply_sparse_tree(SparseQueries<T>{indptr.data(), indices.data(), data.data(), rows}, tree, columns,
                             ends.data());
         }
         return array_of(std::move(ends));

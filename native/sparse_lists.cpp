@@ -11,8 +11,22 @@
 namespace sixfold {
 
 namespace {
+
 constexpr Index kColumnsATask = 32;
+
+// The end of the entries at the head, some at a time, that all are in one node. Nodes that lose but a few of
+// their rows are frequent in sparse tables, and so are columns where nothing moves.
+const Entry* head_of(const Entry* from, const Entry* end, const RowState* rows, std::int32_t node) {
+  constexpr int kAtATime = 16;
+  for (; end - from >= kAtATime; from += kAtATime) {
+    int others = 0;
+    for (int i = 0; i < kAtATime; ++i) others += rows[from[i].row].node != node;
+    if (others > 0) break;
+  }
+  return from;
 }
+
+}  // namespace
 
 double SparseColumns::at(Index column, std::int32_t row) const {
   return value(std::lower_bound(rows + starts[column], rows + starts[column + 1], row) - rows);
@@ -49,8 +63,10 @@ void SparseLists::fill(const SparseColumns& X, Index column, const std::vector<R
       known->emplace_back(value, X.rows[k]);
     }
   }
+  const auto is_lower = [](const auto& a, const auto& b) { return a.first < b.first; };
   // Words that a text has or has not are all 1: already in order.
-  if (!std::is_sorted(known->begin(), known->end())) std::sort(known->begin(), known->end());
+  if (!std::is_sorted(known->begin(), known->end(), is_lower))
+    std::sort(known->begin(), known->end(), is_lower);
   std::int32_t below = 0;  // distinct values below zero
   for (std::size_t k = 0; k < known->size() && (*known)[k].first < 0.0; ++k)
     below += k == 0 || (*known)[k].first != (*known)[k - 1].first;
@@ -91,10 +107,14 @@ void SparseLists::regroup(Index column, const std::vector<RowState>& rows,
     const Entry* const end = begin + group.end;
     for (std::vector<Entry>& later : scratch->later_)
       if (std::ssize(later) < end - from) later.resize(static_cast<std::size_t>(end - from));
-    // Those of the first child move up in place, never beyond what has been read. A table of ends instead of
-    // branches: which child comes next cannot be predicted.
+    // Those of the first child move up in place, never beyond what has been read.
     const std::int32_t first = first_child[group.node];
-    Entry* ends[4] = {to, scratch->later_[0].data(), scratch->later_[1].data(), scratch->later_[2].data()};
+    const Entry* const head = head_of(from, end, rows.data(), first);
+    Entry* const after_head = to == from ? to + (head - from) : std::copy(from, head, to);
+    from = head;
+    // A table of ends instead of branches: which child comes next cannot be predicted.
+    Entry* ends[4] = {after_head, scratch->later_[0].data(), scratch->later_[1].data(),
+                      scratch->later_[2].data()};
     for (; from < end; ++from) {
       const std::int32_t node = rows[from->row].node;
       *ends[node < 0 ? 3 : node - first]++ = *from;

@@ -178,24 +178,40 @@ class GroupSearch {
   bool may_reach(double limit) const {
     if constexpr (criterion == Criterion::homogeneous) return true;
     if (node_->totals.cells().size() != 2 || unknown_.rows() > 0 || known_count_ < kWorthABound) return true;
-    std::array<ClassCell, 2> stored{};
-    for (const Entry& entry : entries_) {
-      ClassCell& cell = stored[rows_[entry.row].label];
-      cell.weight += weight_of(entry.row);
-      ++cell.rows;
+    const std::array<ClassCell, 2> stored = stored_of_two();
+    const std::span<const ClassCell> all = node_->totals.cells();
+    std::array<double, 2> side{}, rest{}, whole{};  // terms
+    for (int c = 0; c < 2; ++c) {
+      side[c] = score_.term(stored[c].weight, stored[c].rows);
+      rest[c] = score_.term(less(all[c], stored[c]), all[c].rows - stored[c].rows);
+      whole[c] = score_.term(all[c].weight, all[c].rows);
     }
-    const auto reaches = [&](const ClassCell& zero, const ClassCell& one) {
-      return score_of_side({zero, one}) <= limit;
+    const auto reaches = [&](double weight, double side_terms, double rest_terms) {
+      const double other = std::max(node_->totals.weight() - weight, 0.0);
+      return score_.score(*node_, score_.part(weight, side_terms) + score_.part(other, rest_terms)) <= limit;
     };
-    return reaches(stored[0], {}) || reaches({}, stored[1]) || reaches(stored[0], stored[1]);
+    return reaches(stored[0].weight, side[0], rest[0] + whole[1]) ||
+           reaches(stored[1].weight, side[1], whole[0] + rest[1]) ||
+           reaches(stored[0].weight + stored[1].weight, side[0] + side[1], rest[0] + rest[1]);
   }
 
-  double score_of_side(const std::array<ClassCell, 2>& side) const {
-    const std::span<const ClassCell> all = node_->totals.cells();
-    std::array<ClassCell, 2> rest{};
-    for (int c = 0; c < 2; ++c) rest[c] = {less(all[c], side[c]), all[c].rows - side[c].rows, c};
-    return score_.score(*node_, score_.part(side[0].weight + side[1].weight, score_.terms(side)) +
-                                    score_.part(rest[0].weight + rest[1].weight, score_.terms(rest)));
+  std::array<ClassCell, 2> stored_of_two() const {
+    const auto count = static_cast<std::int32_t>(entries_.size());
+    std::int32_t ones = 0;
+    double weight = 0.0, weight_of_ones = 0.0;
+    if (weight_ == nullptr) {  // apart, as this loop has vectors
+      for (std::int32_t i = 0; i < count; ++i) ones += rows_[entries_[i].row].label;
+      weight = count;
+      weight_of_ones = ones;
+    } else {
+      for (const Entry& entry : entries_) {
+        const std::int32_t label = rows_[entry.row].label;
+        ones += label;
+        weight += weight_[entry.row];
+        weight_of_ones += label * weight_[entry.row];
+      }
+    }
+    return {ClassCell{weight - weight_of_ones, count - ones, 0}, ClassCell{weight_of_ones, ones, 1}};
   }
 
   // The side takes the first `count` entries in this order, group by group of equals.

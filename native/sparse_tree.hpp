@@ -39,8 +39,8 @@ struct SparseQueries {
   Index rows;
 };
 
-// The node at which each row ends in a tree of numbers.
+// The node at which each row ends in a tree of numbers, of a table of so many columns.
 template <class T>
-void apply_sparse_tree(const SparseQueries<T>& X, const TreeView& tree, std::int32_t* ends);
+void apply_sparse_tree(const SparseQueries<T>& X, const TreeView& tree, Index columns, std::int32_t* ends);
 
 }  // namespace sixfold

@@ -60,16 +60,16 @@ inline TreeView tree_view(const List<std::uint8_t>& kinds, const List<std::int32
           child.data(),
           unknown.data(),
           static_cast<Index>(nodes),
-          static_cast<Index>(code.shape(0))};
+          static_cast<Index>(child.shape(0))};
 }
 
 // Nothing that a tree's arrays hold may lead out of them, or in a circle.
-inline void expect_tree(const TreeView& tree, Index columns, Index branches) {
-  bool sound = tree.first[0] == 0 && tree.first[tree.nodes] == branches;
+inline void expect_tree(const TreeView& tree, Index columns) {
+  bool sound = tree.first[0] == 0 && tree.first[tree.nodes] == tree.branches;
   for (Index i = 0; sound && i < tree.nodes; ++i) {
     sound &= tree.column[i] >= -1 && tree.column[i] < columns;
     sound &= tree.unknown[i] == -1 || (tree.unknown[i] > i && tree.unknown[i] < tree.nodes);
-    sound &= tree.first[i] <= tree.first[i + 1] && tree.first[i + 1] <= branches;
+    sound &= tree.first[i] <= tree.first[i + 1] && tree.first[i + 1] <= tree.branches;
     for (Index b = tree.first[i]; sound && b < tree.first[i + 1]; ++b)
       sound &= tree.child[b] > i && tree.child[b] < tree.nodes;
   }

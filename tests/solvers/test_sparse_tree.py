@@ -235,6 +235,14 @@ def test_rows_of_any_kind_end_where_dense_ones_do():
     np.testing.assert_array_equal(apply_sparse(tree, sp.csc_array(other)), tree.apply(other))
 
 
+def test_rows_end_where_they_do_alone():
+    X, labels = words(100, 200, 0.1, 2)
+    X = sp.csr_array(X)
+    tree = grow(X, labels)
+    alone = [apply_sparse(tree, X[[i]])[0] for i in range(100)]  # with less entries than columns
+    np.testing.assert_array_equal(apply_sparse(tree, X), alone)
+
+
 def test_tables_of_categories_are_refused():
     tree = grow(sp.csr_array([[0.0, 1.0], [1.0, 1.0]]), [0, 1])
     tree.kinds[1] = 1
