@@ -1,7 +1,5 @@
 // Bindings of decision trees on sparse tables.
-#include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "bindings.hpp"
 #include "sparse_tree.hpp"
@@ -37,25 +35,6 @@ SparseColumns columns_of(const List<float>& data, const List<std::int32_t>& indi
   return {indptr.data(), indices.data(), nullptr, data.data(), static_cast<Index>(indptr.shape(0)) - 1};
 }
 
-// The rows a tree is grown from, checked.
-std::vector<std::int32_t> rows_of(const SparseTraining& data, const std::optional<Indices>& given) {
-  std::vector<std::int32_t> rows(given ? given->shape(0) : static_cast<std::size_t>(data.rows));
-  if (!given) std::iota(rows.begin(), rows.end(), 0);
-  bool sound = !rows.empty();
-  for (std::size_t i = 0; given && i < rows.size(); ++i) {
-    sound &= given->data()[i] >= 0 && given->data()[i] < data.rows;
-    sound &= i == 0 || given->data()[i - 1] < given->data()[i];
-    rows[i] = static_cast<std::int32_t>(given->data()[i]);
-  }
-  expect(sound, "rows must be numbers of rows, rising, at least one");
-  for (const std::int32_t row : rows) sound &= data.labels[row] >= 0 && data.labels[row] < data.classes;
-  expect(sound, "labels must be below the number of classes");
-  for (const std::int32_t row : rows)
-    sound &= data.weight == nullptr || (data.weight[row] > 0.0 && std::isfinite(data.weight[row]));
-  expect(sound, "weights must be positive and finite");
-  return rows;
-}
-
 template <class T>
 void bind_growth(nb::module_& m) {
   m.def(
@@ -80,7 +59,8 @@ void bind_growth(nb::module_& m) {
         {
           nb::gil_scoped_release release;
           expect_sparse(indptr, indices, data.shape(0), n_rows);
-          grown = grow_sparse_tree(training, rules, rows_of(training, rows), stop);
+          grown = grow_sparse_tree(training, rules,
+                                   rows_of(n_rows, training.labels, training.weight, classes, rows), stop);
         }
         return tree_tuple(std::move(grown), classes);
       },

@@ -1,6 +1,9 @@
 // What the bindings of trees share: names of criteria, and trees on their way to Python and back.
 #pragma once
 
+#include <cmath>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +26,26 @@ inline Criterion criterion_of(const std::string& name) {
   if (name == "gain_ratio") return Criterion::gain_ratio;
   expect(name == "homogeneous", "a criterion is entropy, gini, gain_ratio or homogeneous");
   return Criterion::homogeneous;
+}
+
+// The rows a tree is grown from, checked.
+inline std::vector<std::int32_t> rows_of(Index count, const std::int32_t* labels, const double* weight,
+                                         Index classes, const std::optional<Indices>& given) {
+  std::vector<std::int32_t> rows(given ? given->shape(0) : static_cast<std::size_t>(count));
+  if (!given) std::iota(rows.begin(), rows.end(), 0);
+  bool sound = !rows.empty();
+  for (std::size_t i = 0; given && i < rows.size(); ++i) {
+    const Index row = given->data()[i];
+    sound &= row >= 0 && row < count && (i == 0 || given->data()[i - 1] < row);
+    rows[i] = static_cast<std::int32_t>(row);
+  }
+  expect(sound, "rows must be numbers of rows, rising, at least one");
+  for (const std::int32_t row : rows) sound &= labels[row] >= 0 && labels[row] < classes;
+  expect(sound, "labels must be below the number of classes");
+  for (const std::int32_t row : rows)
+    sound &= weight == nullptr || (weight[row] > 0.0 && std::isfinite(weight[row]));
+  expect(sound, "weights must be positive and finite");
+  return rows;
 }
 
 inline nb::object matrix_of(std::vector<double>&& values, std::size_t columns) {
