@@ -147,7 +147,8 @@ def scores(counts, w, criterion):
 def are_valid(counts, w, min_samples_leaf, min_leaf_weight):
     """Return which candidates have no child that is too small; a child without rows is none."""
     rows = counts.sum(axis=2)
-    small = (rows < min_samples_leaf) | (w.sum(axis=2) < min_leaf_weight)
+    lightest = min_leaf_weight - TIE * w[0].sum()  # rounding does not make a child too light
+    small = (rows < min_samples_leaf) | (w.sum(axis=2) < lightest)
     return ~(small & (rows > 0)).any(axis=1)
 
 

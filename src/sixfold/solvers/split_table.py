@@ -153,7 +153,7 @@ def _best_thresholds(
     sides = np.stack([left, right], axis=2).reshape(-1, 2, classes)
     candidates = _summed(sides, np.repeat(rows, columns.size)[:, None], rules.criterion)
     whole = np.bincount(labels, weight, minlength=classes).astype(np.float64)
-    valid = (candidates.rows >= rules.min_samples_leaf) & (candidates.weight >= rules.min_leaf_weight)
+    valid = _allowed(candidates, whole.sum(), rules)
     valid &= (x[1:] > x[:-1]).ravel()
     scores = np.full(valid.size, np.inf)
     scores[valid] = _final(Candidates(*(part[valid] for part in candidates)), whole, rules.criterion)
@@ -173,6 +173,12 @@ def _best_thresholds(
         else None
         for j, (column, i) in enumerate(zip(columns.tolist(), first.tolist(), strict=True))
     ]
+
+
+def _allowed(candidates: Candidates, total: float, rules: GrowthRules) -> NDArray[np.bool_]:
+    """Return which candidates have no child that is too small; rounding does not make one so."""
+    lightest = rules.min_leaf_weight - TIE * total
+    return (candidates.rows >= rules.min_samples_leaf) & (candidates.weight >= lightest)
 
 
 # -- one column ----------------------------------------------------------------------------------------------
@@ -200,7 +206,7 @@ def _best(column: int, values: Values, categorical: bool, rules: GrowthRules) ->
     total = whole.sum()
     chosen: tuple[float, float, dict[str, Any]] | None = None
     for candidates, describe in _all_candidates(values, categorical, rules):
-        valid = (candidates.rows >= rules.min_samples_leaf) & (candidates.weight >= rules.min_leaf_weight)
+        valid = _allowed(candidates, total, rules)
         if not valid.any():
             continue
         score = np.where(valid, _final(candidates, whole, rules.criterion), np.inf)
