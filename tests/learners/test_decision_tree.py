@@ -343,7 +343,7 @@ class Interrupted(Budget):
 def test_time_that_is_over_leaves_the_tree_grown_so_far(monkeypatch):
     monkeypatch.setattr(tree_model, "Budget", Late)
     with pytest.warns(
-        StoppedEarly, match=r"Stopped by time_limit=1 s after 1 node; .* Allow more time"
+        StoppedEarly, match=r"Stopped by time_limit=1 s after 1 node; .* Let it grow on"
     ) as one:
         model = DecisionTreeClassifier(time_limit=1.0).fit(X, Y)
     assert one[0].filename == __file__
