@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn import tree as sklearn_tree
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
@@ -88,6 +89,17 @@ def test_entropies_in_nats():
         DecisionTreeClassifier(base="e", min_impurity_decrease=limit + 1e-4).fit(table, labels).get_depth()
         == 0
     )
+
+
+def test_the_cost_of_a_leaf_in_nats():
+    bits = DecisionTreeClassifier(ccp_alpha=0.05).fit(X, Y)
+    nats = DecisionTreeClassifier(ccp_alpha=0.05 * math.log(2), base="e").fit(X, Y)
+    assert 1 < nats.get_n_leaves() < DecisionTreeClassifier().fit(X, Y).get_n_leaves()
+    same(nats, bits)
+    same(DecisionTreeClassifier(base="e").fit(X, Y).pruned(ccp_alpha=0.05 * math.log(2)), bits)
+    paths = [DecisionTreeClassifier(base=base).cost_complexity_pruning_path(X, Y) for base in (2, "e")]
+    np.testing.assert_allclose(paths[1].ccp_alphas, paths[0].ccp_alphas * math.log(2))
+    np.testing.assert_allclose(paths[1].impurities, paths[0].impurities * math.log(2))
 
 
 # -- as scikit-learn's, where nothing is tied ------------------------------------------------------------
@@ -249,6 +261,18 @@ def test_single_precision_and_bytes_give_the_tree_of_the_same_values(dtype):
     )
 
 
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+@pytest.mark.parametrize("prune", ["none", "reduced_error", "cost_complexity"])
+def test_a_sparse_table_gives_the_tree_of_the_same_values(kind, prune):
+    random = np.random.default_rng(0)
+    values = random.integers(-2, 5, (200, 6)) * (random.random((200, 6)) < 0.3)
+    labels = random.integers(0, 3, 200)
+    sparse = DecisionTreeClassifier(prune=prune, random_state=0).fit(kind(values.astype(float)), labels)
+    same(sparse, DecisionTreeClassifier(prune=prune, random_state=0).fit(values, labels))
+    np.testing.assert_array_equal(sparse.apply(kind(values)), sparse.apply(values))
+    sparse.certificate_.verify(kind(values), labels)
+
+
 # -- smaller trees ---------------------------------------------------------------------------------------
 
 
@@ -343,7 +367,7 @@ class Interrupted(Budget):
 def test_time_that_is_over_leaves_the_tree_grown_so_far(monkeypatch):
     monkeypatch.setattr(tree_model, "Budget", Late)
     with pytest.warns(
-        StoppedEarly, match=r"Stopped by time_limit=1 s after 1 node; .* Allow more time"
+        StoppedEarly, match=r"Stopped by time_limit=1 s after 1 node; .* Let it grow on"
     ) as one:
         model = DecisionTreeClassifier(time_limit=1.0).fit(X, Y)
     assert one[0].filename == __file__

@@ -190,7 +190,7 @@ def require_finite(
     stored = values.data if sp.issparse(values) else values
     # The sum is not finite if any entry is not; it is three times faster than looking at each.
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(stored, dtype=np.float64)):
+        if np.isfinite(np.sum(stored)):
             return
     bad = np.isinf(stored) if gaps else ~np.isfinite(stored)
     if not bad.any():

@@ -104,11 +104,12 @@ def check_mixed(
     kinds = []
     for j, column in enumerate(columns):
         values = _values_of(column)
-        called, framed = f"Column {names[j]!r} (number {j}, counted from 0)", values is not column
-        kind = known.categories[j] if known is not None else None
-        if known is None or (adding and kind is not None):
-            found = _categories(values, j in named or adding, framed, reading, called)
-            kind = found if known is None else _with_more(kind, found)
+        called = f"Column {names[j]!r} (number {j}, counted from 0)"
+        if known is None:
+            kind = _categories(values, j in named, values is not column, reading, called)
+        else:
+            kind = known.categories[j]
+            kind = _with_more(kind, values, reading, called) if adding else kind
         coded[:, j] = _numbers(values, called, reading) if kind is None else _codes(values, kind, reading)
         kinds.append(kind)
     return coded, ColumnKinds(tuple(kinds))
@@ -199,10 +200,14 @@ def _categories(
     return tuple(sorted(present, key=lambda value: (str(type(value)), value)))
 
 
-def _with_more(categories: tuple[Any, ...] | None, found: tuple[Any, ...] | None) -> tuple[Any, ...]:
-    """Return the categories, followed by those that are new."""
-    known = set(categories or ())
-    return (*(categories or ()), *(one for one in found or () if one not in known))
+def _with_more(
+    categories: tuple[Any, ...] | None, column: Array, reading: Reading, called: str
+) -> tuple[Any, ...] | None:
+    """Return the categories, followed by those of the column that are new."""
+    if categories is None:
+        return None
+    known, found = set(categories), _categories(column, True, False, reading, called)
+    return (*categories, *(one for one in found or () if one not in known))
 
 
 def _codes(column: Array, categories: tuple[Any, ...], reading: Reading) -> Array:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -15,6 +15,8 @@ from sixfold.errors import InputError
 
 class CallbackSupport:
     """Adds ``set_callbacks`` to a learner; each iteration of a fit is a task that the callbacks hear of."""
+
+    callbacks: Sequence[Callable[[Record], Any]] | None
 
     def set_callbacks(self, *callbacks: Any) -> Self:
         """Set callbacks of scikit-learn's protocol, for instance ``sklearn.callback.ProgressBar()``."""
@@ -27,6 +29,15 @@ class CallbackSupport:
                 "takes any callable."
             ) from error
         return CallbackSupportMixin.set_callbacks(self, *callbacks)
+
+    def _own_callbacks(self) -> list[Callable[[Record], Any]]:
+        """Return what the parameter ``callbacks`` has."""
+        given = [] if self.callbacks is None else self.callbacks
+        if callable(given) or not all(callable(callback) for callback in given):
+            raise InputError(
+                f"callbacks={given!r} is no sequence of callables. Pass a list, for instance [print]."
+            )
+        return list(given)
 
     @contextmanager
     def _told(self, X: Any, y: Any, max_iter: int | None) -> Iterator[list[Callable[[Record], bool]]]:

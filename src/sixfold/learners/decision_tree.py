@@ -58,7 +58,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     min_impurity_decrease : float, default=0.0
         Least gain of a split, times the share of the weight that its node has.
     class_weight : dict, "balanced" or None, default=None
-        How much the rows of each class count.
+        How much the rows of each class count; "balanced" gives all classes the same total weight.
     ccp_alpha : float, default=0.0
         What a leaf costs: the tree is cut to the one with the least impurity + ccp_alpha * leaves.
     base : {2, "e"}, default=2
@@ -98,7 +98,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     log_likelihood_ : float
         The average log-likelihood of the training rows, in nats.
     history_ : list of Record
-        One a level: the average entropy in nats, were the tree cut there.
+        One a level: the average entropy in nats, were the tree cut there; the seconds are those of it all.
     solver_ : str
         What grew the tree.
     trace_ : Trace

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from sixfold.budget import Budget, Record
 from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData, check_rows, check_training
-from sixfold.errors import InputError, RankWarning, check_number
+from sixfold.errors import RankWarning, check_number
 from sixfold.learners.callbacks import CallbackSupport
 from sixfold.learners.diagnosis import describe_dependence
 from sixfold.risk.problem import Problem
@@ -143,14 +143,6 @@ class LinearModel(CallbackSupport, BaseEstimator, ABC):
             Budget(tol, self.max_iter, self.time_limit, [*self._own_callbacks(), *told]) as budget,
         ):
             yield budget
-
-    def _own_callbacks(self) -> list[Callable[[Record], Any]]:
-        given = [] if self.callbacks is None else self.callbacks
-        if callable(given) or not all(callable(callback) for callback in given):
-            raise InputError(
-                f"callbacks={given!r} is no sequence of callables. Pass a list, for instance [print]."
-            )
-        return list(given)
 
     @property
     def certificate_(self) -> Certificate:

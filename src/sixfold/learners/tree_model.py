@@ -107,7 +107,7 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         self._trace = self._traced(rows, rules) if self.trace else None
         if self._stopped or budget.interrupted:
             reached = f"{self.tree_.node_count} node{'s' * (self.tree_.node_count != 1)}"
-            budget.conclude(self.certificate_, 3, reached, "Allow more time if that is not good enough.")
+            budget.conclude(self.certificate_, 3, reached, "Let it grow on if that is not good enough.")
         return self
 
     def _training_rows(
@@ -135,14 +135,6 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
     def _cuts(self) -> Cuts:
         alpha = float(self.ccp_alpha) / unit_of(self)
         return Cuts(self.max_leaf_nodes, alpha, self.prune, float(self.validation_fraction))
-
-    def _own_callbacks(self) -> list[Callable[[Record], Any]]:
-        given = [] if self.callbacks is None else self.callbacks
-        if callable(given) or not all(callable(callback) for callback in given):
-            raise InputError(
-                f"callbacks={given!r} is no sequence of callables. Pass a list, for instance [print]."
-            )
-        return list(given)
 
     def _heard(self, tree: FittedTree, budget: Budget) -> FittedTree:
         """Tell the callbacks of every level; return the tree up to the one at which they say stop."""
