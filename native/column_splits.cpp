@@ -2,7 +2,6 @@
 #include "column_splits.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "column_search.hpp"
 #include "sort_values.hpp"

@@ -14,8 +14,9 @@
 namespace sixfold {
 namespace {
 
-constexpr Index kAbreast = 8;    // rows on their way at a time
-constexpr Index kBlock = 1024;   // rows a task
+constexpr Index kAbreast = 8;        // rows on their way at a time
+constexpr Index kBlock = 1024;       // rows a task
+constexpr Index kAThread = 1 << 14;  // rows that are worth a thread: half a millisecond
 constexpr Index kNodesARow = 8;  // with more nodes than these a row, packing them costs more than it saves
 constexpr std::int32_t kNone = -1;
 
@@ -168,7 +169,7 @@ void apply_tree(const Table<T>& X, const TreeView& tree, std::int32_t* ends) {
   }
   const PackedTree packed(tree, X.columns);
   const Index blocks = (X.rows + kBlock - 1) / kBlock;
-  const int team = static_cast<int>(std::min<Index>(threads(), blocks));
+  const int team = static_cast<int>(std::clamp<Index>(X.rows / kAThread, 1, threads()));
   run_tasks(blocks, team, [&](Index block) {
     const Index from = block * kBlock, to = std::min(from + kBlock, X.rows);
     if (packed.has_categories())

@@ -67,11 +67,11 @@ def test_rows_end_where_their_values_lead(seed, dtype, order, categories, unknow
 @pytest.mark.parametrize("kind", [0, 1])
 def test_training_rows_end_in_the_leaves_that_counted_them(kind):
     random = np.random.default_rng(0)
-    X = random.integers(0, 40, (5000, 6)).astype(float)
+    X = random.integers(0, 40, (40_000, 3)).astype(float)  # enough for two threads
     X[random.random(X.shape) < 0.1] = np.nan
-    labels = random.integers(0, 3, 5000)
-    tree = grow(X, labels, [kind] * 6)
-    ends = apply(tree, X, [kind] * 6)
+    labels = random.integers(0, 3, 40_000)
+    tree = grow(X, labels, [kind] * 3, max_depth=9)
+    ends = apply(tree, X, [kind] * 3)
     leaf = tree.column < 0
     np.testing.assert_array_equal(np.bincount(ends, minlength=leaf.size), np.where(leaf, tree.rows, 0))
 
