@@ -75,19 +75,6 @@ void expect_kinds(const List<std::uint8_t>& kinds, std::size_t columns) {
   expect(kinds.shape(0) == columns, "kinds must have one entry a column");
 }
 
-// Nothing that a tree's arrays hold may lead out of them, or in a circle.
-void expect_tree(const TreeView& tree, Index columns, Index branches) {
-  bool sound = tree.first[0] == 0 && tree.first[tree.nodes] == branches;
-  for (Index i = 0; sound && i < tree.nodes; ++i) {
-    sound &= tree.column[i] >= -1 && tree.column[i] < columns;
-    sound &= tree.unknown[i] == -1 || (tree.unknown[i] > i && tree.unknown[i] < tree.nodes);
-    sound &= tree.first[i] <= tree.first[i + 1] && tree.first[i + 1] <= branches;
-    for (Index b = tree.first[i]; sound && b < tree.first[i + 1]; ++b)
-      sound &= tree.child[b] > i && tree.child[b] < tree.nodes;
-  }
-  expect(sound, "a tree's branches must lead to nodes that come after theirs");
-}
-
 template <class T>
 void bind_growth(nb::module_& m) {
   m.def(
@@ -144,12 +131,18 @@ void bind_way(nb::module_& m) {
         expect(nodes >= 1 && threshold.shape(0) == nodes && first.shape(0) == nodes + 1 &&
                    unknown.shape(0) == nodes && code.shape(0) == child.shape(0),
                "the arrays of a tree must have an entry a node or a branch");
-        const TreeView tree{kinds.data(), column.data(), threshold.data(), first.data(),
-                            code.data(),  child.data(),  unknown.data(),   static_cast<Index>(nodes)};
+        const TreeView tree{kinds.data(),
+                            column.data(),
+                            threshold.data(),
+                            first.data(),
+                            code.data(),
+                            child.data(),
+                            unknown.data(),
+                            static_cast<Index>(nodes),
+                            static_cast<Index>(child.shape(0))};
         std::vector<std::int32_t> ends(X.shape(0));
         {
           nb::gil_scoped_release release;
-          expect_tree(tree, static_cast<Index>(X.shape(1)), static_cast<Index>(child.shape(0)));
           apply_tree(table(X), tree, ends.data());
         }
         return array_of(std::move(ends));

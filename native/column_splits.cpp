@@ -2,9 +2,9 @@
 #include "column_splits.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "column_search.hpp"
+#include "sort_values.hpp"
 
 namespace sixfold {
 namespace {
@@ -36,11 +36,11 @@ void search_numbers(const TrainingTable<T>& data, const NodeRows& node, Index co
   std::vector<ColumnDesk::Value>& values = desk.values;
   values.clear();
   gather(data, node, column, desk,
-         [&](T value, Row row) { values.push_back({static_cast<double>(value), row}); });
-  std::sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
+         [&](T value, Row row) { values.push_back({static_cast<double>(value), row, data.labels[row]}); });
+  sort_by_value(values, desk.room);
   desk.left.clear();
   for (std::size_t i = 0; i + 1 < values.size(); ++i) {
-    desk.left.add(data.labels[values[i].row], data.weight_of(values[i].row));
+    desk.left.add(values[i].label, data.weight_of(values[i].row));
     const double low = values[i].value, high = values[i + 1].value;
     if (low == high) continue;
     desk.right.set_difference(desk.known, desk.left);
@@ -61,7 +61,7 @@ void count_categories(const TrainingTable<T>& data, const NodeRows& node, Index 
       desk.slots[code] = 0;
       desk.present.push_back(code);
     }
-    desk.values.push_back({static_cast<double>(value), row});
+    desk.values.push_back({static_cast<double>(value), row, data.labels[row]});
   });
   std::sort(desk.present.begin(), desk.present.end());
   const Index count = static_cast<Index>(desk.present.size());

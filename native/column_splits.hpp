@@ -67,6 +67,7 @@ struct ColumnDesk {
   struct Value {
     double value;
     Row row;
+    std::int32_t label;
   };
   struct Category {
     std::int32_t code;
@@ -81,6 +82,7 @@ struct ColumnDesk {
 
   ClassTotals known, unknown, left, right, joined;
   std::vector<Value> values;           // known ones with their rows
+  std::vector<Value> room;             // for sorting them
   std::vector<std::int32_t> slots;     // of codes, -1 for those not met
   std::vector<std::int32_t> present;   // the codes met
   std::vector<Index> ends;             // of the rows of each category
