@@ -1,17 +1,15 @@
 """Default logistic regression converges on real tables, unscaled; published figures are met."""
 
-import gzip
-from pathlib import Path
-
 import numpy as np
 import pytest
 import statsmodels.api as sm
 from sklearn import datasets
 from sklearn.svm import SVC
 
+import pmlb
+from pmlb import BESIDE
 from sixfold import LinearSVC, LogisticRegression
 
-BESIDE = Path(__file__).parents[3] / "shared" / "data"
 NUMBERS = {"201_pol", "537_houses", "560_bodyfat"}  # tables of PMLB whose target is a quantity
 BUNDLED = {
     "iris": datasets.load_iris,
@@ -19,19 +17,8 @@ BUNDLED = {
     "digits": datasets.load_digits,
     "breast cancer": datasets.load_breast_cancer,
 }
-PMLB = {path.name.partition(".")[0]: path for path in sorted((BESIDE / "pmlb").glob("*.tsv.gz"))}
-
-
-def load_pmlb(path):
-    with gzip.open(path, "rt") as file:
-        names = file.readline().rstrip("\n").split("\t")
-        table = np.loadtxt(file, delimiter="\t")
-    target = names.index("target")
-    return np.delete(table, target, axis=1), table[:, target].astype(int)
-
-
 TABLES = {name: lambda load=load: load(return_X_y=True) for name, load in BUNDLED.items()}
-TABLES |= {name: lambda path=path: load_pmlb(path) for name, path in PMLB.items() if name not in NUMBERS}
+TABLES |= {name: lambda name=name: pmlb.load(name) for name in pmlb.PATHS if name not in NUMBERS}
 
 
 @pytest.mark.parametrize("name", TABLES)

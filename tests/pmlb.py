@@ -1,0 +1,18 @@
+"""Tables of the Penn Machine Learning Benchmarks that lie beside the project."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+
+BESIDE = Path(__file__).parents[2] / "shared" / "data"
+PATHS = {path.name.partition(".")[0]: path for path in sorted((BESIDE / "pmlb").glob("*.tsv.gz"))}
+
+
+def load(name):
+    """Return the columns and the classes of a table."""
+    with gzip.open(PATHS[name], "rt") as file:
+        names = file.readline().rstrip("\n").split("\t")
+        table = np.loadtxt(file, delimiter="\t")
+    target = names.index("target")
+    return np.delete(table, target, axis=1), table[:, target].astype(int)
