@@ -138,8 +138,8 @@ class GroupSearch {
   // three sides: on 20,000 columns of 40 values they rule out nearly all.
   bool may_reach(const SparseNode& node, std::int32_t count, std::int32_t ones, double limit) const {
     const std::span<const ClassCell> all = node.totals.cells();
-    ones = std::min(ones, all[1].rows);
     const std::int32_t zeros = std::min(count - ones, all[0].rows);
+    ones = std::min(ones, all[1].rows);
     return may_reach(
         node, {ClassCell{static_cast<double>(zeros), zeros, 0}, {static_cast<double>(ones), ones, 1}}, limit);
   }

@@ -130,6 +130,18 @@ def test_a_split_of_many_distinct_values_is_found_among_all(criterion):
 
 
 @every_criterion
+def test_long_chains_grow_as_in_dense_tables(criterion):
+    depths = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = np.where(rng.random((400, 60)) < 0.1, rng.random((400, 60)), 0.0)
+        scores = X @ np.where(rng.random(60) < 0.4, rng.normal(size=60), 0.0)
+        labels = (scores > np.median(scores)).astype(np.int32)
+        depths.append(assert_as_dense(X, labels, 2, criterion=criterion).depth.max())
+    assert max(depths) > 20
+
+
+@every_criterion
 def test_a_choice_of_columns_is_that_of_dense_tables(criterion):
     X, labels = words(300, 40, 0.05, 2, seed=3)
     trees = [assert_as_dense(X, labels, 2, criterion=criterion, max_columns=5, seed=s) for s in (0, 1)]
