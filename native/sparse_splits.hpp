@@ -174,6 +174,7 @@ class GroupSearch {
     node_ = &node;
     entries_ = entries;
     known_count_ = entries.size();
+    ones_ = kNotCounted;
     if (unknown_.rows() > 0) unknown_.clear();
     while (known_count_ > 0 && entries[known_count_ - 1].rank == kUnknownRank) {
       const std::int32_t row = entries[--known_count_].row;
@@ -189,7 +190,6 @@ class GroupSearch {
   double weight_of(std::int32_t row) const { return weight_ == nullptr ? 1.0 : weight_[row]; }
 
   bool may_reach(double limit) {
-    ones_ = kNotCounted;
     if (criterion == Criterion::homogeneous || node_->totals.cells().size() != 2 || unknown_.rows() > 0)
       return true;
     if (weight_ != nullptr && known_count_ < kWorthABound) return true;
@@ -232,7 +232,8 @@ class GroupSearch {
         weight_of_ones += label * weight_[entry.row];
       }
     }
-    return {ClassCell{weight - weight_of_ones, count - ones, 0}, ClassCell{weight_of_ones, ones, 1}};
+    return {ClassCell{std::max(weight - weight_of_ones, 0.0), count - ones, 0},
+            ClassCell{weight_of_ones, ones, 1}};
   }
 
   // The side takes the first `count` entries in this order, group by group of equals.
@@ -304,7 +305,8 @@ class GroupSearch {
 
   template <class Visit>
   void visit_walk(const Walk& walk, const Cut& cut, const Visit& visit) const {
-    const double rest = walk.both_weight - walk.weight;
+    const double rest =
+        std::max(walk.both_weight - walk.weight, 0.0);  // rounding may leave less than nothing
     if (!is_large_enough(walk.weight, walk.rows) || !is_large_enough(rest, walk.both_rows - walk.rows))
       return;
     ScorePart children =

@@ -122,6 +122,18 @@ def test_weighted_rows_grow_the_trees_of_dense_ones(criterion):
 
 
 @every_criterion
+@unknown_modes
+def test_weights_that_vanish_beside_others_do_no_harm(criterion, unknown_best):
+    X, labels = words(300, 20, 0.3, 3, seed=6, unknown=0.05)
+    weight = 10.0 ** -np.random.default_rng(6).integers(0, 40, size=300)
+    for classes, of_row in [(3, labels), (2, np.minimum(labels, 1))]:
+        tree = grow(sp.csr_array(X), of_row, classes, weight, criterion=criterion, unknown_best=unknown_best)
+        ends = np.bincount(apply_sparse(tree, sp.csr_array(X)), minlength=tree.node_count)
+        np.testing.assert_array_equal(ends[tree.is_leaf], tree.rows[tree.is_leaf])
+        assert (tree.rows[tree.is_leaf] > 0).all()
+
+
+@every_criterion
 def test_a_split_of_many_distinct_values_is_found_among_all(criterion):
     rng = np.random.default_rng(2)
     X = np.where(rng.random((500, 40)) < 0.3, rng.normal(size=(500, 40)), 0.0)
