@@ -77,8 +77,8 @@ struct Found {
 
 // How the rows of a node are parted.
 struct Parting {
-  std::int32_t node, first_child;
-  std::int32_t column, unknown;  // `unknown` is a slot
+  std::int32_t place, first_child;  // among the open nodes, and among their children
+  std::int32_t column, unknown;     // `unknown` is a slot
   Cut cut;
 };
 
@@ -100,8 +100,9 @@ class SparseGrowth {
 
   std::pair<TreeArrays, bool> grow() {
     std::vector<SparseNode> root;
-    root.push_back({-1, 0, 0, root_path(rules_.seed), ClassTotals(data_.classes)});
+    root.push_back({-1, 0, 0, root_path(rules_.seed), 0, ClassTotals(data_.classes)});
     first_child_.assign(1, 0);
+    places_.assign(1, kNone);
     enter(std::move(root));
     const bool completed = open_.empty() || grow_levels();
     for (const SparseNode& node : open_) tree_.close(node.number, Reason::stopped);
@@ -140,6 +141,7 @@ class SparseGrowth {
       Worker<criterion>& worker = workers_[omp_get_thread_num()];
       const Index end = std::min((task + 1) * kColumnsATask, count);
       for (Index k = task * kColumnsATask; k < end; ++k) {
+        if (looks_at_all() && may_stay(lists.groups(columns[k]), worker)) continue;
         lists.regroup(columns[k], states_, first_child_, &worker.scratch);
         if (looks_at_all()) look_at(lists, columns[k], worker);
       }
@@ -151,16 +153,32 @@ class SparseGrowth {
     return completed;
   }
 
+  // Whether a column cannot win anywhere, by what it had when it was last looked at: rows only leave. Trees
+  // of sparse tables are long chains, each node a little less than the one before, and most columns stay.
+  bool may_stay(std::span<const Group> groups, const Worker<criterion>& worker) const {
+    std::int32_t begin = 0;
+    for (const Group& group : groups) {
+      const std::int32_t place = places_[group.node];
+      if (place == kNone || group.ones == kNotCounted) return false;
+      const double limit = worker.lows[place].least + 2.0 * tie(open_[place]);
+      if (worker.search.may_reach(open_[place], group.end - begin, group.ones, limit)) return false;
+      begin = group.end;
+    }
+    return true;
+  }
+
   void look_at(const SparseLists& lists, std::int32_t column, Worker<criterion>& worker) {
     const Entry* entries = lists.entries(column);
     std::int32_t begin = 0;
-    for (const Group& group : lists.groups(column)) {
-      const SparseNode& node = open_[group.node];
+    for (Group& group : lists.groups(column)) {
+      const std::int32_t place = places_[group.node];
+      const SparseNode& node = open_[place];
       bool has_candidates = false;
-      const double least = least_of(node, {entries + begin, entries + group.end},
-                                    worker.lows[group.node].least, worker, &has_candidates);
-      worker.has_candidates[group.node] |= has_candidates;
-      worker.note(group.node, column, least, tie(node));
+      const double least = least_of(node, {entries + begin, entries + group.end}, worker.lows[place].least,
+                                    worker, &has_candidates);
+      group.ones = worker.search.ones();
+      worker.has_candidates[place] |= has_candidates;
+      worker.note(place, column, least, tie(node));
       begin = group.end;
     }
   }
@@ -203,7 +221,7 @@ class SparseGrowth {
       worker.order.begin(node.path);
       for (Index k = 0; !worker.order.is_over() && (k < rules_.max_columns || least == kInfinity); ++k) {
         const std::int32_t column = worker.order.next();
-        const std::span<const Entry> entries = lists.entries_of(column, static_cast<std::int32_t>(n));
+        const std::span<const Entry> entries = lists.entries_of(column, node.id);
         if (entries.empty()) continue;  // zeros alone
         lows.push_back({least_of(node, entries, least, worker, &found.has_candidates), column});
         least = std::min(least, lows.back().least);
@@ -220,7 +238,6 @@ class SparseGrowth {
   void split_all(const SparseLists& lists) {
     std::vector<SparseNode> children;
     std::vector<Parting> partings;
-    first_child_.assign(open_.size(), kNone);
     for (std::size_t n = 0; n < open_.size(); ++n) {
       const SparseNode& node = open_[n];
       Split split;
@@ -231,11 +248,11 @@ class SparseGrowth {
         continue;
       }
       tree_.split(node.number, split);
-      first_child_[n] = static_cast<std::int32_t>(children.size());
-      partings.push_back({static_cast<std::int32_t>(n), first_child_[n], split.column, split.unknown, cut});
+      partings.push_back({static_cast<std::int32_t>(n), static_cast<std::int32_t>(children.size()),
+                          split.column, split.unknown, cut});
       for (Index slot = 0; slot < split.children; ++slot)
-        children.push_back(
-            {node.number, slot, node.depth + 1, child_path(node.path, slot), ClassTotals(data_.classes)});
+        children.push_back({node.number, slot, node.depth + 1, child_path(node.path, slot), node.id,
+                            ClassTotals(data_.classes)});
     }
     part(lists, partings);
     enter(std::move(children));
@@ -246,7 +263,7 @@ class SparseGrowth {
     const SparseNode& node = open_[n];
     const Found& found = found_[n];
     if (found.column == kNone) return found.has_candidates ? Reason::limit : Reason::exhausted;
-    const std::span<const Entry> entries = lists.entries_of(found.column, n);
+    const std::span<const Entry> entries = lists.entries_of(found.column, node.id);
     bool is_first = true;
     workers_[0].search.search(node, entries, kInfinity, [&](double s, double impurity, const Cut& candidate) {
       if (!(s <= found.limit) || !(is_first || candidate < *cut)) return;
@@ -292,10 +309,10 @@ class SparseGrowth {
   void part(const SparseLists& lists, const std::vector<Parting>& partings) {
     std::vector<std::int32_t> child_of_zeros(open_.size(), kNone);
     for (const Parting& parting : partings)
-      child_of_zeros[parting.node] = parting.first_child + (parting.cut.zeros_left ? 0 : 1);
-    for (const std::int32_t row : rows_) states_[row].node = child_of_zeros[states_[row].node];
+      child_of_zeros[parting.place] = parting.first_child + (parting.cut.zeros_left ? 0 : 1);
+    for (const std::int32_t row : rows_) states_[row].node = child_of_zeros[places_[states_[row].node]];
     for (const Parting& parting : partings) {
-      const std::span<const Entry> entries = lists.entries_of(parting.column, parting.node);
+      const std::span<const Entry> entries = lists.entries_of(parting.column, open_[parting.place].id);
       for (std::int32_t i = 0; i < std::ssize(entries); ++i) {
         const bool is_unknown = entries[i].rank == kUnknownRank;
         const std::int32_t slot = is_unknown ? parting.unknown : i < parting.cut.left ? 0 : 1;
@@ -304,37 +321,59 @@ class SparseGrowth {
     }
   }
 
-  // New nodes enter the tree. Those that may be split are open and numbered anew; rows of others are
-  // finished.
+  // New nodes enter the tree. Those that may be split are open; the rows of others are finished.
   void enter(std::vector<SparseNode>&& nodes) {
     for (const std::int32_t row : rows_) {
       const RowState& state = states_[row];
       if (state.node != kNone) nodes[state.node].totals.add(state.label, weight_of(row));
     }
-    std::vector<std::int32_t> numbers(nodes.size(), kNone), open_before(nodes.size());
+    for (const SparseNode& node : open_) places_[node.id] = kNone;
     open_.clear();
-    for (std::size_t k = 0; k < nodes.size(); ++k) {
-      SparseNode& node = nodes[k];
-      open_before[k] = static_cast<std::int32_t>(open_.size());
-      node.number = tree_.add(node.parent, node.slot, node.totals);
-      if (node.totals.is_pure()) {
-        tree_.close(node.number, Reason::pure);
-      } else if (node.depth == rules_.max_depth || node.totals.rows() < rules_.min_samples_split) {
-        tree_.close(node.number, Reason::limit);
-      } else {
-        node.terms = score_.terms(node.totals.cells());
-        node.whole = score_.part(node.totals.weight(), node.terms);
-        numbers[k] = open_before[k];
-        open_.push_back(std::move(node));
-      }
+    std::vector<std::int32_t> ids(nodes.size(), kNone);
+    for (std::size_t k = 0; k < nodes.size();) {
+      const std::size_t first = k, first_open = open_.size();
+      for (; k < nodes.size() && nodes[k].parent == nodes[first].parent; ++k)
+        if (is_open(nodes[k])) open_.push_back(std::move(nodes[k]));
+      number(first_open);
+      for (std::size_t place = first_open; place < open_.size(); ++place)
+        ids[first + static_cast<std::size_t>(open_[place].slot)] = open_[place].id;
     }
-    for (std::int32_t& first : first_child_)
-      if (first != kNone) first = open_before[first];
     std::erase_if(rows_, [&](std::int32_t row) {
       std::int32_t& node = states_[row].node;
-      if (node != kNone) node = numbers[node];
+      if (node != kNone) node = ids[node];
       return node == kNone;
     });
+  }
+
+  bool is_open(SparseNode& node) {
+    node.number = tree_.add(node.parent, node.slot, node.totals);
+    if (node.totals.is_pure()) {
+      tree_.close(node.number, Reason::pure);
+      return false;
+    }
+    if (node.depth == rules_.max_depth || node.totals.rows() < rules_.min_samples_split) {
+      tree_.close(node.number, Reason::limit);
+      return false;
+    }
+    node.terms = score_.terms(node.totals.cells());
+    node.whole = score_.part(node.totals.weight(), node.terms);
+    return true;
+  }
+
+  // Numbers the open children of a node, the last there are, for the lists: one alone keeps its parent's
+  // number.
+  void number(std::size_t first_open) {
+    const std::size_t count = open_.size() - first_open;
+    for (std::size_t k = 0; k < count; ++k) {
+      SparseNode& child = open_[first_open + k];
+      if (count > 1) {
+        if (k == 0) first_child_[child.id] = static_cast<std::int32_t>(places_.size());
+        child.id = static_cast<std::int32_t>(places_.size());
+        first_child_.push_back(child.id);
+        places_.push_back(kNone);
+      }
+      places_[child.id] = static_cast<std::int32_t>(first_open + k);
+    }
   }
 
   double weight_of(std::int32_t row) const { return data_.weight == nullptr ? 1.0 : data_.weight[row]; }
@@ -348,8 +387,9 @@ class SparseGrowth {
   GrowingTree tree_;
   double root_weight_ = 0.0;
   std::vector<SparseNode> open_;
-  std::vector<Found> found_;                // of the open nodes
-  std::vector<std::int32_t> first_child_;   // of the nodes that were open before: the first that is open now
+  std::vector<Found> found_;  // of the open nodes
+  // By the numbers of nodes in the lists: places among the open nodes, and see SparseLists::regroup.
+  std::vector<std::int32_t> places_, first_child_;
   std::vector<Worker<criterion>> workers_;  // one a thread
 };
 

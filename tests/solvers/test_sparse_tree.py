@@ -122,11 +122,35 @@ def test_weighted_rows_grow_the_trees_of_dense_ones(criterion):
 
 
 @every_criterion
+@unknown_modes
+def test_weights_that_vanish_beside_others_do_no_harm(criterion, unknown_best):
+    X, labels = words(300, 20, 0.3, 3, seed=6, unknown=0.05)
+    weight = 10.0 ** -np.random.default_rng(6).integers(0, 40, size=300)
+    for classes, of_row in [(3, labels), (2, np.minimum(labels, 1))]:
+        tree = grow(sp.csr_array(X), of_row, classes, weight, criterion=criterion, unknown_best=unknown_best)
+        ends = np.bincount(apply_sparse(tree, sp.csr_array(X)), minlength=tree.node_count)
+        np.testing.assert_array_equal(ends[tree.is_leaf], tree.rows[tree.is_leaf])
+        assert (tree.rows[tree.is_leaf] > 0).all()
+
+
+@every_criterion
 def test_a_split_of_many_distinct_values_is_found_among_all(criterion):
     rng = np.random.default_rng(2)
     X = np.where(rng.random((500, 40)) < 0.3, rng.normal(size=(500, 40)), 0.0)
     labels = (X[:, 7] + 0.3 * rng.normal(size=500) > 0.5).astype(np.int32)
     assert_as_dense(X, labels, 2, criterion=criterion, max_depth=6)
+
+
+@every_criterion
+def test_long_chains_grow_as_in_dense_tables(criterion):
+    depths = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = np.where(rng.random((400, 60)) < 0.1, rng.random((400, 60)), 0.0)
+        scores = X @ np.where(rng.random(60) < 0.4, rng.normal(size=60), 0.0)
+        labels = (scores > np.median(scores)).astype(np.int32)
+        depths.append(assert_as_dense(X, labels, 2, criterion=criterion).depth.max())
+    assert max(depths) > 20
 
 
 @every_criterion
@@ -301,6 +325,6 @@ print(grow_sparse(X, labels, 2, GrowthRules(max_depth=20), Budget()).depth.max()
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux how much memory is taken")
 def test_memory_is_a_few_times_that_of_the_entries():
-    # 64 bytes an entry, of which a copy by columns takes 12 and lists 16; written out it were 4,000.
+    # 64 bytes an entry, of which a copy by columns takes 12 and lists 20; written out it were 4,000.
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "20\n"), done.stderr

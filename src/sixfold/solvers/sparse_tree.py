@@ -8,7 +8,7 @@ rows that are 0 in a column have
 so that a column costs what it has stored among the rows of the node. All open nodes of a level are searched
 in one pass: each column's entries, sorted by value once, stand in groups, one for each open node, and follow
 their rows to the children (as in SPRINT: Shafer, Agrawal and Mehta 1996). A level costs time in proportion to
-the entries of its open nodes, and lists take 16 bytes an entry. The loops are ``native/sparse_tree.cpp``.
+the entries of its open nodes, and lists take 20 bytes an entry. The loops are ``native/sparse_tree.cpp``.
 """
 
 from __future__ import annotations
