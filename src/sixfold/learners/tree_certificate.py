@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sixfold.certificate import Certificate
 from sixfold.errors import CertificateError
 from sixfold.learners.tree_growing import TrainingRows
-from sixfold.solvers.split_table import split_score, split_table
+from sixfold.solvers.split_table import best_split, split_score, split_table
 from sixfold.solvers.tree import Reason, Tree
 from sixfold.solvers.tree_growth import TIE, GrowthRules
 
@@ -205,8 +205,8 @@ def _require_best_splits(members: _Members, rules: GrowthRules) -> None:
             rules,
             columns,
         )
-        best = min(table, key=lambda split: split.score, default=None)
         total = members.weight[rows].sum()
+        best = best_split(table, total, rules)
         # One that looks better than the best of the table is none of those that are allowed.
         if best is None or abs(made - best.score) > 2 * TIE * total:
             known = (
