@@ -154,7 +154,7 @@ def are_valid(counts, w, min_samples_leaf, min_leaf_weight):
 
 
 def rewarding(valid, splits, average, whole):
-    """Return the first candidate with the most gain of each column; of columns with less than average, none."""
+    """Return the first candidate with the most gain of each column that has at least the average gain."""
     of_column = {}
     for i in valid:
         of_column.setdefault(splits[i].column, []).append(i)

@@ -9,8 +9,8 @@ With the weight w_kc of each class in the children k of a split, and W_k = sum_c
 
 The gain ratio compares columns only, each by its split with the most gain, and of those only the ones with at
 least the average gain (Quinlan 1993). S is a sum over children (of f(W_k) too), so the candidates of a column
-are rows of two sums. This is what the certificate of a tree is checked with and what its trace shows; no engine
-that grows trees uses it.
+are rows of two sums. This is what the certificate of a tree is checked with and what its trace shows; no
+engine that grows trees uses it.
 """
 
 from __future__ import annotations
