@@ -67,7 +67,7 @@ float BinScan<Mass>::least_edge() const {
 template <class Mass>
 void BinScan<Mass>::scan_with(Unknown unknown, const BinnedNode& node, const BinHistogram<Mass>& histogram,
                               const GrowthRules& rules) {
-  const bool entropy = rules.criterion == Criterion::entropy;
+  const bool entropy = rules.criterion != Criterion::gini;
   const auto start_of = [&](const Mass* masses) {
     return unknown == Unknown::left ? masses[kUnknownBin] : Mass{0};
   };

@@ -69,8 +69,7 @@ struct SparseNode {
 template <Criterion criterion>
 class SparseScore {
  public:
-  SparseScore(bool weighted, Index rows)
-      : parts_(criterion, true, 0), f_(weighted ? 0 : std::min(rows + 1, SplitScore::kLookedUp)) {}
+  SparseScore(bool weighted, Index rows) : f_(weighted ? 0 : std::min(rows + 1, SplitScore::kLookedUp)) {}
 
   double term(double weight, std::int32_t rows) const {
     if constexpr (criterion == Criterion::homogeneous) return rows > 0 ? 1.0 : 0.0;
@@ -90,12 +89,8 @@ class SparseScore {
     const double size = f_(weight);
     return {size - terms, size};
   }
-  double score(const SparseNode& node, const ScorePart& children) const {
-    return parts_.score(node.totals, node.whole, children);
-  }
 
  private:
-  SplitScore parts_;  // knows how parts make a score; its table of f is empty
   XLog2X f_;
 };
 
@@ -109,8 +104,8 @@ class GroupSearch {
     for (Walk& walk : walks_) walk.side = std::vector<ClassCell>(static_cast<std::size_t>(classes));
   }
 
-  // Calls visit(S, sum of the children's impurities, cut) for every valid candidate, or for none if all have
-  // S > limit; returns whether there are candidates, valid or not.
+  // Calls visit(sum of the children's parts, cut) for every valid candidate, or for none if the impurity of
+  // all is above the limit; returns whether there are candidates, valid or not.
   template <class Visit>
   bool search(const SparseNode& node, std::span<const Entry> entries, double limit, const Visit& visit) {
     begin(node, entries);
@@ -171,10 +166,9 @@ class GroupSearch {
   double weight_of(std::int32_t row) const { return weight_ == nullptr ? 1.0 : weight_[row]; }
 
   // Whether a candidate may have S <= limit. The sums S of entropy and of gini are concave in what the
-  // classes weigh on the side, and gain / info, convex by concave, is quasi-convex. So the best of all sides
-  // that could be made of the entries, whatever their order, has of each class all entries or none. With two
-  // classes that leaves three sides: on 20,000 columns of 40 values they rule out nearly all, and a level
-  // takes less than half the time.
+  // classes weigh on the side. So the best of all sides that could be made of the entries, whatever their
+  // order, has of each class all entries or none. With two classes that leaves three sides: on 20,000 columns
+  // of 40 values they rule out nearly all, and a level takes less than half the time.
   bool may_reach(double limit) const {
     if constexpr (criterion == Criterion::homogeneous) return true;
     if (node_->totals.cells().size() != 2 || unknown_.rows() > 0 || known_count_ < kWorthABound) return true;
@@ -188,7 +182,7 @@ class GroupSearch {
     }
     const auto reaches = [&](double weight, double side_terms, double rest_terms) {
       const double other = std::max(node_->totals.weight() - weight, 0.0);
-      return score_.score(*node_, score_.part(weight, side_terms) + score_.part(other, rest_terms)) <= limit;
+      return (score_.part(weight, side_terms) + score_.part(other, rest_terms)).impurity <= limit;
     };
     return reaches(stored[0].weight, side[0], rest[0] + whole[1]) ||
            reaches(stored[1].weight, side[1], whole[0] + rest[1]) ||
@@ -289,7 +283,7 @@ class GroupSearch {
     ScorePart children =
         score_.part(walk.weight, walk.side_terms.value()) + score_.part(rest, walk.rest_terms.value());
     if (is_branch()) children = children + unknown_part_;
-    visit(score_.score(*node_, children), children.impurity, cut);
+    visit(children, cut);
   }
 
   template <class Visit>
@@ -297,8 +291,7 @@ class GroupSearch {
     if (!is_large_enough(known_.weight(), known_.rows()) ||
         !is_large_enough(unknown_.weight(), unknown_.rows()))
       return;
-    const ScorePart children = score_.part(known_.weight(), known_terms_) + unknown_part_;
-    visit(score_.score(*node_, children), children.impurity, Cut{0, false, false, true});
+    visit(score_.part(known_.weight(), known_terms_) + unknown_part_, Cut{0, false, false, true});
   }
 
   template <class Order>
