@@ -5,11 +5,9 @@
 
 namespace sixfold {
 
-// Halfway between neighbours, without overflow. Where there is no number in between it is the lower one.
-inline double threshold_between(double low, double high) {
-  const double middle = low / 2 + high / 2;
-  return middle >= low && middle < high ? middle : low;
-}
+// Halfway between neighbours, low / 2 + high / 2, without overflow. Where there is no number in between it is
+// the lower one.
+double threshold_between(double low, double high);
 
 inline void set_threshold(Split& split, double threshold) {
   split.threshold = threshold;

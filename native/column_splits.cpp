@@ -95,6 +95,11 @@ void count_categories(const TrainingTable<T>& data, const NodeRows& node, Index 
 
 }  // namespace
 
+double threshold_between(double low, double high) {
+  const double middle = low / 2 + high / 2;
+  return middle >= low && middle < high ? middle : low;
+}
+
 template <class T>
 ColumnBest search_column(const TrainingTable<T>& data, const GrowthRules& rules, const SplitScore& score,
                          const NodeRows& node, Index column, ColumnDesk& desk, Split* chosen, double limit) {
