@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "fast_entropy.hpp"
+#include "float_lanes.hpp"
 
 namespace sixfold {
 namespace {
@@ -29,8 +30,9 @@ float BinScan<Mass>::share_of(Mass mass) const {
 // a sum below 1 + log2 2K rounds K times. An error e of a sum moves f by e (log2(1 / e) + 2), and there
 // are 2K + 2 of them. Gini's terms are off by less: u (2K + 24).
 template <class Mass>
-void BinScan<Mass>::scan(const BinnedNode& node, const BinHistogram<Mass>& histogram, bool unknown_bin,
-                         const GrowthRules& rules, double error) {
+void BinScan<Mass>::scan(const BinnedNode& node, const BinHistogram<Mass>& histogram,
+                         const std::uint8_t* mixed, bool unknown_bin, const GrowthRules& rules,
+                         double error) {
   scale_ = 1.0 / node.totals.weight();
   unknown_bin_ = unknown_bin;
   node_rows_ = node.size();
@@ -49,24 +51,33 @@ void BinScan<Mass>::scan(const BinnedNode& node, const BinHistogram<Mass>& histo
   std::fill_n(edge_, kBins, kNone);
   std::fill_n(bound_, kBins, kNone);
   known_unknown_ = kNone;
-  if (unknown_rows_ > 0 && unknown_rows_ < node_rows_)
+  const Index fewest = std::max<Index>(1, rules.min_samples_leaf);
+  if (unknown_rows_ >= fewest && node_rows_ - unknown_rows_ >= fewest)
     known_unknown_ = unknown_part(node, histogram, true, rules.criterion) +
                      unknown_part(node, histogram, false, rules.criterion);
-  if (unknown_rows_ > 0 && !rules.unknown_best) return scan_with(Unknown::apart, node, histogram, rules);
-  if (unknown_rows_ > 0) scan_with(Unknown::left, node, histogram, rules);
-  scan_with(Unknown::right, node, histogram, rules);
+  if (unknown_rows_ > 0 && !rules.unknown_best) {
+    if (unknown_rows_ >= fewest) scan_with(Unknown::apart, node, histogram, mixed, rules);
+    return;
+  }
+  if (unknown_rows_ > 0) scan_with(Unknown::left, node, histogram, mixed, rules);
+  scan_with(Unknown::right, node, histogram, mixed, rules);
 }
 
 template <class Mass>
-float BinScan<Mass>::least_edge() const {
-  float least = known_unknown_;
-  for (Index b = 0; b < kBins; ++b) least = edge_[b] < least ? edge_[b] : least;
-  return least;
+float BinScan<Mass>::least_of(const float* values) {
+  FloatLanes least = load_floats(values);
+  for (Index b = kFloatLanes; b < kBins; b += kFloatLanes) {
+    const FloatLanes value = load_floats(values + b);
+    least = value < least ? value : least;
+  }
+  float lanes[kFloatLanes];
+  store_floats(lanes, least);
+  return *std::min_element(lanes, lanes + kFloatLanes);
 }
 
 template <class Mass>
 void BinScan<Mass>::scan_with(Unknown unknown, const BinnedNode& node, const BinHistogram<Mass>& histogram,
-                              const GrowthRules& rules) {
+                              const std::uint8_t* mixed, const GrowthRules& rules) {
   const bool entropy = rules.criterion != Criterion::gini;
   const auto start_of = [&](const Mass* masses) {
     return unknown == Unknown::left ? masses[kUnknownBin] : Mass{0};
@@ -98,7 +109,7 @@ void BinScan<Mass>::scan_with(Unknown unknown, const BinnedNode& node, const Bin
       add_gini();
   }
   if (!entropy) finish_gini();
-  take_valid(unknown, rules,
+  take_valid(unknown, rules, mixed,
              unknown == Unknown::apart ? unknown_part(node, histogram, false, rules.criterion) : 0.0f);
 }
 
@@ -175,22 +186,27 @@ void BinScan<Mass>::finish_gini() {
 
 // Keeps what no limit forbids and is lower than what was there.
 template <class Mass>
-void BinScan<Mass>::take_valid(Unknown unknown, const GrowthRules& rules, float apart) {
-  const Index known = rows_left_[kBins];
-  const Index before = unknown == Unknown::left ? unknown_rows_ : 0;
-  const Index after = unknown == Unknown::right ? unknown_rows_ : 0;
-  const Index fewest = rules.min_samples_leaf;
+void BinScan<Mass>::take_valid(Unknown unknown, const GrowthRules& rules, const std::uint8_t* mixed,
+                               float apart) {
+  const auto known = rows_left_[kBins];
+  const auto unknown_rows = static_cast<std::int32_t>(unknown_rows_);
+  const auto fewest = static_cast<std::int32_t>(std::min(rules.min_samples_leaf, node_rows_));
+  // A child has enough rows where this many known ones are on its side.
+  const std::int32_t fewest_left = fewest - (unknown == Unknown::left ? unknown_rows : 0);
+  const std::int32_t fewest_right = fewest - (unknown == Unknown::right ? unknown_rows : 0);
   const float lightest = static_cast<float>(rules.min_leaf_weight * scale_) - margin_;
+  const float lower = apart - 2.0f * margin_;
   for (Index b = 0; b < kBins; ++b) {
-    const Index left = rows_left_[b], right = rows_left_[b + 1];
-    const bool splits = left < right && right < known;
-    const bool is_large = right + before >= fewest && known - right + after >= fewest &&
-                          all_left_[b + 1] >= lightest && all_right_[b + 1] >= lightest;
-    const bool may_split_inside = right - left > 1 && right - 1 + before >= fewest &&
-                                  known - left - 1 + after >= fewest && all_left_[b + 1] >= lightest &&
-                                  all_right_[b] >= lightest;
-    if (splits && is_large) edge_[b] = std::min(edge_[b], edges_[b] + apart);
-    if (may_split_inside) bound_[b] = std::min(bound_[b], bounds_[b] + apart - 2.0f * margin_);
+    const std::int32_t left = rows_left_[b], right = rows_left_[b + 1];
+    const bool splits = (left < right) & (right < known) & (right >= fewest_left) &
+                        (known - right >= fewest_right) & (all_left_[b + 1] >= lightest) &
+                        (all_right_[b + 1] >= lightest);
+    const bool splits_inside = (right - left > 1) & (right - 1 >= fewest_left) &
+                               (known - left - 1 >= fewest_right) & (all_left_[b + 1] >= lightest) &
+                               (all_right_[b] >= lightest) & (mixed[b] != 0);
+    const float edge = splits ? edges_[b] + apart : kNone, bound = splits_inside ? bounds_[b] + lower : kNone;
+    edge_[b] = edge < edge_[b] ? edge : edge_[b];
+    bound_[b] = bound < bound_[b] ? bound : bound_[b];
   }
 }
 

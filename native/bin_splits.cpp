@@ -8,38 +8,30 @@
 namespace sixfold {
 namespace {
 
-// A sum of up to `rows` weights is off by less than this much of the whole, and so is what is left of it.
-double rounding_of_sums(Index rows) { return 2.0 * static_cast<double>(rows) * 0x1p-53; }
-
-BinHistogram<std::int32_t> count(const BinnedNode& node, const std::uint8_t* codes, BinDesk& desk) {
-  desk.counts.resize(static_cast<std::size_t>(node.class_count() * kBins));
-  build(node, codes, BinHistogram<std::int32_t>{desk.counts.data(), desk.rows});
-  return {desk.counts.data(), desk.rows};
-}
-
-BinHistogram<double> weigh(const BinnedNode& node, const std::uint8_t* codes, BinDesk& desk) {
-  desk.weights.resize(static_cast<std::size_t>(node.class_count() * kBins));
-  build(node, codes, BinHistogram<double>{desk.weights.data(), desk.rows});
-  return {desk.weights.data(), desk.rows};
+template <class Mass>
+BinHistogram<Mass> histogram_of(const BinnedNode& node, const std::uint8_t* codes, BinDesk& desk) {
+  const BinHistogram<Mass> histogram = desk.histogram<Mass>(node);
+  build(node, codes, histogram);
+  return histogram;
 }
 
 }  // namespace
 
 template <class T>
 Outlook BinnedSearch<T>::outlook(const BinnedNode& node, Index k, BinDesk& desk) const {
-  const std::uint8_t* codes = bins_.codes(k);
-  if (node.weights.empty()) return outlook(node, k, count(node, codes, desk), 0.0, desk.counts_scan);
-  return outlook(node, k, weigh(node, codes, desk), rounding_of_sums(node.size()), desk.weights_scan);
+  if (node.weights.empty())
+    return outlook(node, k, histogram_of<std::int32_t>(node, bins_.codes(k), desk), 0.0, desk.counts_scan);
+  return outlook(node, k, histogram_of<double>(node, bins_.codes(k), desk), node.rounding(),
+                 desk.weights_scan);
 }
 
 template <class T>
 template <class Mass>
 Outlook BinnedSearch<T>::outlook(const BinnedNode& node, Index k, const BinHistogram<Mass>& histogram,
                                  double error, BinScan<Mass>& scan) const {
-  scan.scan(node, histogram, kUnknowns, rules_, error);
+  scan.scan(node, histogram, bins_.mixed(k), kUnknowns, rules_, error);
   const double weight = node.totals.weight();
-  const double edge = scan.least_edge(), margin = scan.margin();
-  const double bound = scan.least_bound([&](Index bin) { return bins_.is_mixed(k, bin); });
+  const double edge = scan.least_edge(), bound = scan.least_bound(), margin = scan.margin();
   const bool has_candidates = scan.used_bins() > 1 || (scan.used_bins() == 1 && scan.has_unknown()) ||
                               (scan.used_bins() == 1 && !is_one_value(node, k));
   return {has_candidates, false, weight * std::min(edge - margin, bound), weight * (edge + margin)};
@@ -48,7 +40,7 @@ Outlook BinnedSearch<T>::outlook(const BinnedNode& node, Index k, const BinHisto
 // Whether a column whose rows are in one bin tells none of them apart.
 template <class T>
 bool BinnedSearch<T>::is_one_value(const BinnedNode& node, Index k) const {
-  if (!bins_.is_mixed(k, bins_.codes(k)[node.rows[0]])) return true;
+  if (bins_.mixed(k)[bins_.codes(k)[node.places[0]]] == 0) return true;
   const T first = value(node.rows[0], k);
   return std::all_of(node.rows.begin(), node.rows.end(), [&](Row row) { return value(row, k) == first; });
 }
@@ -56,13 +48,13 @@ bool BinnedSearch<T>::is_one_value(const BinnedNode& node, Index k) const {
 template <class T>
 ColumnBest BinnedSearch<T>::search(const BinnedNode& node, Index k, double limit, BinDesk& desk,
                                    ColumnDesk& column_desk, Split* chosen) const {
-  const BinHistogram<std::int32_t> counts = count(node, bins_.codes(k), desk);
+  const BinHistogram<std::int32_t> counts = histogram_of<std::int32_t>(node, bins_.codes(k), desk);
   if (node.weights.empty()) {
-    desk.counts_scan.scan(node, counts, kUnknowns, rules_, 0.0);
+    desk.counts_scan.scan(node, counts, bins_.mixed(k), kUnknowns, rules_, 0.0);
     return offer(node, k, limit, desk.counts_scan, desk, column_desk, chosen);
   }
-  const BinHistogram<double> weights = weigh(node, bins_.codes(k), desk);
-  desk.weights_scan.scan(node, weights, kUnknowns, rules_, rounding_of_sums(node.size()));
+  const BinHistogram<double> weights = histogram_of<double>(node, bins_.codes(k), desk);
+  desk.weights_scan.scan(node, weights, bins_.mixed(k), kUnknowns, rules_, node.rounding());
   return offer(node, k, limit, desk.weights_scan, desk, column_desk, chosen);
 }
 
@@ -71,9 +63,13 @@ template <class T>
 template <class Mass>
 ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit, const BinScan<Mass>& scan,
                                   BinDesk& desk, ColumnDesk& column_desk, Split* chosen) const {
-  const double level = limit / node.totals.weight();
+  // Infinite scores are of thresholds that are none, or that have a child too small.
+  const float level = static_cast<float>(limit / node.totals.weight()) + 2.0f * scan.margin();
+  const auto may_be_below = [level](float score) {
+    return score <= level && score < std::numeric_limits<float>::infinity();
+  };
   bool wanted[kBins];
-  for (Index b = 0; b < kBins; ++b) wanted[b] = scan.bound(b) <= level && bins_.is_mixed(k, b);
+  for (Index b = 0; b < kBins; ++b) wanted[b] = may_be_below(scan.bound(b));
   gather(node, k, wanted, desk.inside);
   const auto add_bin = [&](Index bin, ClassTotals& to) {
     for (Index c = 0; c < node.class_count(); ++c) {
@@ -86,8 +82,8 @@ ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit,
   if (scan.has_unknown()) add_bin(kUnknownBin, column_desk.unknown);
   column_desk.known.set_difference(node.totals, column_desk.unknown);
 
-  Candidates candidates(rules_, score_, node.totals, column_desk,
-                        static_cast<std::int32_t>(bins_.column(k)), chosen, limit);
+  Candidates candidates(rules_, score_, node.totals, column_desk, static_cast<std::int32_t>(bins_.column(k)),
+                        chosen, limit);
   ClassTotals &left = column_desk.left, &right = column_desk.right;
   left.clear();
   auto next = desk.inside.begin();
@@ -104,7 +100,7 @@ ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit,
     } else {
       add_bin(b, left);
     }
-    if (!(scan.edge(b) - scan.margin() <= level)) continue;
+    if (!may_be_below(scan.edge(b))) continue;
     right.set_difference(column_desk.known, left);
     candidates.offer_two(left, right,
                          [&](Split& split) { set_threshold(split, threshold_above(node, k, b, desk)); });
@@ -121,21 +117,24 @@ void BinnedSearch<T>::gather(const BinnedNode& node, Index k, const bool* wanted
   to.clear();
   if (std::none_of(wanted, wanted + kBins, [](bool is_wanted) { return is_wanted; })) return;
   const std::uint8_t* codes = bins_.codes(k);
-  for (const Row row : node.rows)
-    if (wanted[codes[row]]) to.push_back({static_cast<double>(value(row, k)), row});
+  for (Index i = 0; i < node.size(); ++i)
+    if (wanted[codes[node.places[i]]])
+      to.push_back({static_cast<double>(value(node.rows[i], k)), node.rows[i]});
   std::sort(to.begin(), to.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
 }
 
 // Between the greatest value in a bin and the least one beyond it.
 template <class T>
-double BinnedSearch<T>::threshold_above(const BinnedNode& node, Index k, Index bin, const BinDesk& desk) const {
+double BinnedSearch<T>::threshold_above(const BinnedNode& node, Index k, Index bin,
+                                        const BinDesk& desk) const {
   Index above = bin + 1;
   while (desk.rows[above] == 0) ++above;
   double low = -std::numeric_limits<double>::infinity(), high = -low;
   const std::uint8_t* codes = bins_.codes(k);
-  for (const Row row : node.rows) {
-    if (codes[row] == bin) low = std::max(low, static_cast<double>(value(row, k)));
-    if (codes[row] == above) high = std::min(high, static_cast<double>(value(row, k)));
+  for (Index i = 0; i < node.size(); ++i) {
+    const std::uint8_t code = codes[node.places[i]];
+    if (code == bin) low = std::max(low, static_cast<double>(value(node.rows[i], k)));
+    if (code == above) high = std::min(high, static_cast<double>(value(node.rows[i], k)));
   }
   return threshold_between(low, high);
 }

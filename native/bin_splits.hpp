@@ -1,15 +1,16 @@
 // The search of a node's binned columns for the best threshold: the same candidates, and the same choice
 // among them, as the exhaustive search of column_splits.hpp, by looking at few of them.
 //
-// An outlook of every column (bin_scan.hpp) says what its thresholds between bins score, nearly, and what those
-// inside of bins score at best. Columns that may hold the best are then searched: thresholds whose score may
-// be below the limit are offered to the exhaustive search's own Candidates, which judge them in double
-// precision; for those inside of a bin its few rows are sorted.
+// An outlook of every column (bin_scan.hpp) says what its thresholds between bins score, nearly, and what
+// those inside of bins score at best. Columns that may hold the best are then searched: thresholds whose
+// score may be below the limit are offered to the exhaustive search's own Candidates, which judge them in
+// double precision; for those inside of a bin its few rows are sorted.
 #pragma once
 
 #include <limits>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "bin_histograms.hpp"
@@ -27,12 +28,33 @@ struct BinDesk {
     Row row;
   };
 
+  template <class Mass>
+  BinScan<Mass>& scan() {
+    if constexpr (std::is_integral_v<Mass>)
+      return counts_scan;
+    else
+      return weights_scan;
+  }
+
+  // Room for the histogram of a column at a node.
+  template <class Mass>
+  BinHistogram<Mass> histogram(const BinnedNode& node) {
+    const std::size_t size = static_cast<std::size_t>(node.class_count() * kBins);
+    if constexpr (std::is_integral_v<Mass>) {
+      counts.resize(size);
+      return {counts.data(), rows};
+    } else {
+      weights.resize(size);
+      return {weights.data(), rows};
+    }
+  }
+
   BinScan<std::int32_t> counts_scan;
   BinScan<double> weights_scan;
   std::vector<std::int32_t> counts;  // of classes and bins
   std::vector<double> weights;
-  std::int32_t rows[kBins];          // of bins
-  std::vector<Value> inside;         // rows of bins that are searched
+  std::int32_t rows[kBins];   // of bins
+  std::vector<Value> inside;  // rows of bins that are searched
 };
 
 template <class T>

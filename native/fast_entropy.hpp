@@ -1,7 +1,7 @@
 // x log2 x in single precision, written so that compilers make vectors of loops over it.
 //
-// x = 2^k m with m between sqrt(1/2) and sqrt(2); log2 m = t p(t), t = m - 1, where p of degree 7 is fitted to
-// the least largest error, 4.9e-8. A table is as exact, but gathers from it took twice as long.
+// x = 2^k m with m between sqrt(1/2) and sqrt(2); log2 m = t p(t), t = m - 1, where p of degree 7 is fitted
+// to the least largest error, 4.9e-8. A table is as exact, but gathers from it took twice as long.
 #pragma once
 
 #include <bit>
@@ -9,8 +9,8 @@
 
 namespace sixfold {
 
-// log2 x of a normal x > 0, and a finite number for 0. With u = 2^-24 its error is at most u (5 + |log2 x|): u
-// of the polynomial's fit, 4 u of its rounding (all terms are below 0.75), and that of adding k.
+// log2 x of a normal x > 0, and a finite number for 0. With u = 2^-24 its error is at most u (5 + |log2 x|):
+// u of the polynomial's fit, 4 u of its rounding (all terms are below 0.75), and that of adding k.
 inline float fast_log2(float x) {
   const std::int32_t bits = std::bit_cast<std::int32_t>(x);
   const std::int32_t power = (bits - 0x3f3504f3) >> 23;  // 0x3f3504f3 is sqrt(1/2)

@@ -262,8 +262,8 @@ double SortedColumns<T>::least_of_gini(const Word* words) {
     left_weights_[c] += weight;
     left += weight;
     const double right = std::max(weight_ - left, 0.0);
-    const bool is_candidate = i + 1 >= fewest_ && rank(words[i]) != rank(words[i + 1]) && left >= lightest &&
-                              right >= lightest;
+    const bool is_candidate =
+        i + 1 >= fewest_ && rank(words[i]) != rank(words[i + 1]) && left >= lightest && right >= lightest;
     if (!is_candidate) continue;
     const double right_part = right > 0.0 ? std::min(std::max(right_squares, 0.0) / right, right) : 0.0;
     least = std::min(least, weight_ - left_squares / left - right_part);

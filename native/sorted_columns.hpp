@@ -1,8 +1,8 @@
 // The columns of a small node, sorted once for its whole subtree.
 //
 // Each column is a list of words, rank * 2^16 + row, in the order of values; equal values have equal ranks.
-// Where a node is split, the lists are cut in two without changing the order, so that every node of the subtree
-// reads its thresholds from left to right:
+// Where a node is split, the lists are cut in two without changing the order, so that every node of the
+// subtree reads its thresholds from left to right:
 //
 //   entropy, counts    S = g(L) - sum_c h_c(l_c) in whole numbers of 2^-50, from tables of f(n) = n log2 n:
 //                      one row moves one l_c by one, and a table says by how much h_c changes
@@ -70,10 +70,10 @@ class SortedColumns {
   Index fewest_ = 1;       // rows of a child
   double lightest_ = 0.0;  // weight of a child
   double weight_ = 0.0;
-  double margin_ = 0.0;                          // of S
-  std::uint16_t class_of_[kMostRows];            // by id: the number among the classes of the node
-  std::uint16_t slot_of_[kMostRows];             // by id
-  std::vector<std::int32_t> class_numbers_;      // of labels
+  double margin_ = 0.0;                      // of S
+  std::uint16_t class_of_[kMostRows];        // by id: the number among the classes of the node
+  std::uint16_t slot_of_[kMostRows];         // by id
+  std::vector<std::int32_t> class_numbers_;  // of labels
   Index class_rows_[kMostRows];
   double class_weights_[kMostRows];
   // Of counts: g by rows on the left, h of two classes; of more the changes of h, class after class.

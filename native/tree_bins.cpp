@@ -67,14 +67,13 @@ Index jitter(Index i, Index below) {
 template <class T>
 TreeBins<T>::TreeBins(const Table<T>& X, std::vector<Index> columns, std::span<const std::int32_t> sample_of,
                       int team)
-    : X_(X), columns_(std::move(columns)), mixed_(columns_.size() * kBins), stride_(X.rows) {
+    : X_(X), columns_(std::move(columns)), mixed_(columns_.size() * kBins) {
   if constexpr (std::is_floating_point_v<T>) {
     tops_.resize(columns_.size() * kBins);
     values_.resize(columns_.size() * kBins);
     choose_tops(sample_of, team);
   }
-  room_.reset(new std::uint8_t[columns_.size() * static_cast<std::size_t>(X.rows)]);
-  codes_ = room_.get();
+  codes_.reset(new std::uint8_t[columns_.size() * static_cast<std::size_t>(X.rows)]);
   encode(team);
 }
 
@@ -131,7 +130,7 @@ void TreeBins<T>::encode_tile(Index first_row, Index last_row, Index first, Inde
 
 template <class T>
 void TreeBins<T>::encode_run(Index k, const T* values, Index first_row, Index count) {
-  std::uint8_t* codes = room_.get() + k * stride_ + first_row;
+  std::uint8_t* codes = codes_.get() + k * X_.rows + first_row;
   if constexpr (!std::is_floating_point_v<T>) {
     std::copy_n(values, count, codes);
   } else {
@@ -152,11 +151,28 @@ void TreeBins<T>::encode_run(Index k, const T* values, Index first_row, Index co
       codes[i] = value == value ? static_cast<std::uint8_t>(at) : kUnknownBin;
     }
     for (Index i = 0; i < count; ++i) {
-      std::atomic<std::uint8_t>& mixed = mixed_[k * kBins + codes[i]];
+      const std::atomic_ref<std::uint8_t> mixed(mixed_[k * kBins + codes[i]]);
       if (values[i] != only[codes[i]] && mixed.load(std::memory_order_relaxed) == 0)
         mixed.store(1, std::memory_order_relaxed);
     }
   }
+}
+
+template <class T>
+void TreeBins<T>::reorder(std::span<const std::int32_t> order, int team) {
+  run_tasks(columns(), team, [&](Index k) {
+    std::uint8_t* codes = codes_.get() + k * X_.rows;
+    const std::vector<std::uint8_t> old(codes, codes + X_.rows);
+    for (std::size_t i = 0; i < order.size(); ++i) codes[i] = old[order[i]];
+  });
+}
+
+template <class T>
+std::uint8_t TreeBins<T>::code_of(Index k, double value) const {
+  if constexpr (!std::is_floating_point_v<T>) return static_cast<std::uint8_t>(std::min(value, 255.0));
+  const T* tops = tops_.data() + k * kBins;
+  const auto is_below = [](T top, double x) { return static_cast<double>(top) < x; };
+  return static_cast<std::uint8_t>(std::lower_bound(tops, tops + kBins - 1, value, is_below) - tops);
 }
 
 template class TreeBins<double>;

@@ -2,10 +2,10 @@
 //
 //   code(x) = number of tops < x:   bin b holds the values with top[b - 1] < x <= top[b],
 //
-// so codes keep the order of the values, and a threshold between two bins is one between two values. Tops come
-// from a sample of the rows: one a distinct value where these are few, quantiles otherwise, where a value with
-// much weight has a bin of its own. A bin all of whose values are equal is known as such: no threshold lies
-// inside it. Unknown values have the code 255, bytes are their own code.
+// so codes keep the order of the values, and a threshold between two bins is one between two values. Tops
+// come from a sample of the rows: one a distinct value where these are few, quantiles otherwise, where a
+// value with much weight has a bin of its own. A bin all of whose values are equal is known as such: no
+// threshold lies inside it. Unknown values have the code 255, bytes are their own code.
 #pragma once
 
 #include <atomic>
@@ -32,9 +32,13 @@ class TreeBins {
   // Which column of X the k-th one is.
   Index column(Index k) const { return columns_[k]; }
   // The codes of the k-th column, one a row.
-  const std::uint8_t* codes(Index k) const { return codes_ + k * stride_; }
-  // Whether a bin holds different values somewhere in the table.
-  bool is_mixed(Index k, Index bin) const { return mixed_[k * kBins + bin] != 0; }
+  const std::uint8_t* codes(Index k) const { return codes_.get() + k * X_.rows; }
+  // Puts the codes of the row order[i] in place i.
+  void reorder(std::span<const std::int32_t> order, int team);
+  // The code that a value of the k-th column has or would have.
+  std::uint8_t code_of(Index k, double value) const;
+  // Of each bin of the k-th column, whether it holds different values somewhere in the table.
+  const std::uint8_t* mixed(Index k) const { return mixed_.data() + k * kBins; }
 
  private:
   static constexpr Index kSample = 2048;
@@ -49,10 +53,8 @@ class TreeBins {
   std::vector<Index> columns_;
   std::vector<T> tops_;    // kBins a column, infinity where there are no more
   std::vector<T> values_;  // kBins a column: the one value that a bin is expected to hold
-  std::vector<std::atomic<std::uint8_t>> mixed_;
-  std::unique_ptr<std::uint8_t[]> room_;
-  const std::uint8_t* codes_ = nullptr;
-  Index stride_ = 0;
+  std::vector<std::uint8_t> mixed_;
+  std::unique_ptr<std::uint8_t[]> codes_;
 };
 
 }  // namespace sixfold

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "blas.hpp"
@@ -27,14 +28,6 @@ std::uint64_t splitmix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// A node that waits: its rows and its place in the tree.
-struct Waiting {
-  Index begin, end;
-  Index parent, slot;
-  Index depth;
-  std::uint64_t path;  // made of the seed and the slots on the way here
-};
-
 // Room for one thread.
 template <class T>
 struct Desk {
@@ -48,6 +41,8 @@ struct Desk {
   std::vector<std::int32_t> slots;
   std::vector<Index> ends;
   std::vector<Row> rows;
+  std::vector<std::int32_t> places;
+  std::vector<Waiting> children;
 };
 
 template <class T>
@@ -57,50 +52,28 @@ class Growth {
          Stop& stop)
       : data_(data),
         rules_(rules),
-        rows_(std::move(rows)),
-        score_(rules.criterion, data.weight != nullptr, size()),
-        growing_{data, rules, score_, {}, {}},
+        score_(rules.criterion, data.weight != nullptr, static_cast<Index>(rows.size())),
+        looked_at_(rules.max_columns <= 0 ? data.X.columns : std::min(rules.max_columns, data.X.columns)),
+        growing_{data, rules, score_, std::move(rows), {}, {}, {}, {}, looked_at_ == data.X.columns},
         stop_(stop),
-        team_(size() * data.X.columns < kShared ? 1 : threads()),
-        looked_at_(rules.max_columns <= 0 ? data.X.columns : std::min(rules.max_columns, data.X.columns)) {
+        team_(size() * data.X.columns < kShared ? 1 : threads()) {
     for (int thread = 0; thread < team_; ++thread) desks_.emplace_back(data.classes, codes);
-    for (const Row row : rows_) whole_weight_ += data.weight_of(row);
+    for (const Row row : growing_.rows) whole_weight_ += data.weight_of(row);
     const bool is_concave = rules.criterion != Criterion::homogeneous;
-    growing_.place.assign(static_cast<std::size_t>(data.X.columns), -1);
+    growing_.number.assign(static_cast<std::size_t>(data.X.columns), -1);
     for (Index j = 0; is_concave && j < data.X.columns; ++j) {
       if (data.kinds[j] != 0) continue;
-      growing_.place[j] = static_cast<std::int32_t>(growing_.numbers.size());
+      growing_.number[j] = static_cast<std::int32_t>(growing_.numbers.size());
       growing_.numbers.push_back(j);
     }
     if (growing_.numbers.empty() || size() <= SortedColumns<T>::kMostRows) return;
     group_by_class();
-    bins_.emplace(data.X, growing_.numbers, rows_, team_);
+    growing_.bins.emplace(data.X, growing_.numbers, growing_.rows, team_);
+    growing_.places = growing_.rows;
   }
 
   std::pair<TreeArrays, bool> grow() {
-    GrowingTree tree(data_.classes);
-    std::vector<Waiting> small;
-    std::vector<Index> places;
-    std::atomic<bool> ended{false};
-    Watch watch(&stop_, ended);
-    BinnedView<T> view = binned_view();
-    std::vector<Waiting> stack{{0, size(), -1, 0, 0, splitmix(rules_.seed)}};
-    while (!stack.empty()) {
-      const Waiting node = stack.back();
-      stack.pop_back();
-      if (is_large(node) || watch.over()) {
-        visit(node, tree, stack, desks_[0], view, [&](Index tasks, const auto& work) {
-          return !watch.over() && run_tasks(tasks, team_, &stop_, [&](Index task, Watch&) {
-            work(task, desks_[omp_get_thread_num()].search);
-          });
-        });
-      } else {
-        small.push_back(node);
-        places.push_back(tree.add(node.parent, node.slot, count(node, desks_[0])));
-      }
-    }
-    const bool completed = grow_subtrees(tree, small, places) && !watch.over();
-    return {tree.finish(), completed};
+    return data_.weight == nullptr ? grow_by<std::int32_t>() : grow_by<double>();
   }
 
  private:
@@ -109,25 +82,62 @@ class Growth {
   static constexpr Index kShared = Index{1} << 16, kSubtrees = 32;
   static constexpr Index kPatient = Index{1} << 12;  // values between two looks at the clock
 
-  Index size() const { return static_cast<Index>(rows_.size()); }
+  Index size() const { return static_cast<Index>(growing_.rows.size()); }
   bool by_ratio() const { return rules_.criterion == Criterion::gain_ratio; }
   bool is_large(const Waiting& node) const {
-    const Index rows = node.end - node.begin;
-    return team_ > 1 && rows * data_.X.columns >= kShared && rows * kSubtrees >= size();
+    return team_ > 1 && node.size() * data_.X.columns >= kShared && node.size() * kSubtrees >= size();
   }
-  BinnedView<T> binned_view() const { return {growing_, bins_ ? &*bins_ : nullptr}; }
+  // Of kept histograms: a quarter of the table.
+  Index most_bytes() const { return size() * data_.X.columns * static_cast<Index>(sizeof(T)) / 4; }
+
+  template <class Mass>
+  std::pair<TreeArrays, bool> grow_by() {
+    GrowingTree tree(data_.classes);
+    std::vector<Waiting> small;
+    std::vector<Index> places;
+    std::atomic<bool> ended{false};
+    Watch watch(&stop_, ended);
+    std::optional<BinnedView<T, Mass>> view(std::in_place, growing_, most_bytes());
+    const auto together = [&](Index tasks, const auto& work) {
+      return !watch.over() && run_tasks(tasks, team_, &stop_, [&](Index task, Watch&) {
+        work(task, desks_[omp_get_thread_num()].search);
+      });
+    };
+    std::vector<Waiting> stack{{0, size(), -1, 0, 0, splitmix(rules_.seed)}};
+    while (!stack.empty()) {
+      const Waiting node = stack.back();
+      stack.pop_back();
+      if (is_large(node) || watch.over()) {
+        visit(node, tree, stack, desks_[0], *view, together);
+      } else {
+        view->drop(node);
+        small.push_back(node);
+        places.push_back(tree.add(node.parent, node.slot, count(node, desks_[0])));
+      }
+    }
+    view.reset();
+    if (growing_.bins && !small.empty() && small.front().size() < size()) {
+      // By now the rows of a subtree lie all over the table: half of its time would be waiting for their
+      // codes.
+      growing_.bins->reorder(growing_.places, team_);
+      std::iota(growing_.places.begin(), growing_.places.end(), 0);
+    }
+    const bool completed = grow_subtrees<Mass>(tree, small, places) && !watch.over();
+    return {tree.finish(), completed};
+  }
 
   // Histograms are made class by class. Nodes keep the order of their rows when they are split.
   void group_by_class() {
     std::vector<Index> to(static_cast<std::size_t>(data_.classes) + 1, 0);
-    for (const Row row : rows_) ++to[data_.labels[row] + 1];
+    for (const Row row : growing_.rows) ++to[data_.labels[row] + 1];
     std::partial_sum(to.begin(), to.end(), to.begin());
-    std::vector<Row> grouped(rows_.size());
-    for (const Row row : rows_) grouped[to[data_.labels[row]]++] = row;
-    rows_ = std::move(grouped);
+    std::vector<Row> grouped(growing_.rows.size());
+    for (const Row row : growing_.rows) grouped[to[data_.labels[row]]++] = row;
+    growing_.rows = std::move(grouped);
   }
 
   // Each small node becomes a tree of its own, which is put in its place at last.
+  template <class Mass>
   bool grow_subtrees(GrowingTree& tree, const std::vector<Waiting>& nodes, const std::vector<Index>& places) {
     std::vector<GrowingTree> subtrees(nodes.size(), GrowingTree(data_.classes));
     std::vector<Index> order(nodes.size());
@@ -138,7 +148,8 @@ class Growth {
     const auto work = [&](Index task, Watch& watch) {
       Waiting root = nodes[order[task]];
       root.parent = -1;
-      grow_subtree(root, subtrees[order[task]], desks_[omp_get_thread_num()], watch);
+      root.histograms = -1;
+      grow_subtree<Mass>(root, subtrees[order[task]], desks_[omp_get_thread_num()], watch);
     };
     const int team = nodes.size() > 1 ? team_ : 1;
     const bool completed = run_tasks(static_cast<Index>(nodes.size()), team, &stop_, work);
@@ -151,8 +162,10 @@ class Growth {
     return completed;
   }
 
+  template <class Mass>
   void grow_subtree(const Waiting& root, GrowingTree& tree, Desk<T>& desk, Watch& watch) {
-    BinnedView<T> view = binned_view();
+    if (is_sorted(root)) return grow_sorted(root, tree, desk, watch);
+    BinnedView<T, Mass> view(growing_, most_bytes() / team_);
     std::vector<Waiting> stack{root};
     while (!stack.empty()) {
       const Waiting node = stack.back();
@@ -166,26 +179,25 @@ class Growth {
 
   // Few rows, all of whose columns are looked at in every node: it pays to sort them.
   bool is_sorted(const Waiting& node) const {
-    return !growing_.numbers.empty() && looked_at_ == data_.X.columns &&
-           node.end - node.begin <= SortedColumns<T>::kMostRows;
+    return !growing_.numbers.empty() && growing_.all_columns && node.size() <= SortedColumns<T>::kMostRows;
   }
 
   void grow_sorted(const Waiting& root, GrowingTree& tree, Desk<T>& desk, Watch& watch) {
-    const std::span<const Row> rows(rows_.data() + root.begin, static_cast<std::size_t>(root.end - root.begin));
-    std::optional<SortedView<T>> view;
+    const ClassTotals& totals = count(root, desk);
+    if (const std::optional<Reason> reason = end_of(root, totals))
+      return tree.close(tree.add(root.parent, root.slot, totals), *reason);
+    SortedView<T> view(growing_, desk.search.sorted, root);
     std::vector<Waiting> stack{root};
     while (!stack.empty()) {
       const Waiting node = stack.back();
       stack.pop_back();
-      if (!view && !end_of(node, count(node, desk)))
-        view.emplace(growing_, desk.search.sorted, rows, root.begin);
-      visit(node, tree, stack, desk, *view, alone(node, desk, watch));
+      visit(node, tree, stack, desk, view, alone(node, desk, watch));
     }
   }
 
   // Does tasks for a node one after the other.
   auto alone(const Waiting& node, Desk<T>& desk, Watch& watch) const {
-    const Index patience = kPatient / (node.end - node.begin) + 1;
+    const Index patience = kPatient / node.size() + 1;
     return [&desk, &watch, patience](Index tasks, const auto& work) {
       for (Index task = 0; task < tasks; ++task) {
         if (task % patience == 0 && watch.over()) return false;
@@ -202,24 +214,26 @@ class Growth {
     const ClassTotals& totals = count(node, desk);
     const Index number = tree.add(node.parent, node.slot, totals);
     if (const std::optional<Reason> reason = end_of(node, totals)) return tree.close(number, *reason);
-    view.enter({rows_.data() + node.begin, node.end - node.begin, totals}, node.begin);
+    view.enter({growing_.rows.data() + node.begin, node.size(), totals}, node);
     Split split;
     const Reason reason = find_split(node.path, desk, view, each, split);
-    if (reason != Reason::split) return tree.close(number, reason);
-    tree.split(number, split);
-    partition(node, split, desk);
-    view.part(desk.slots, desk.ends);
-    for (Index slot = split.children - 1; slot >= 0; --slot) {
-      const Index begin = node.begin + (slot == 0 ? 0 : desk.ends[slot - 1]);
-      stack.push_back({begin, node.begin + desk.ends[slot], number, slot, node.depth + 1,
-                       splitmix(node.path + static_cast<std::uint64_t>(slot) + 1)});
+    if (reason != Reason::split) {
+      view.leave();
+      return tree.close(number, reason);
     }
+    tree.split(number, split);
+    partition(node, number, split, desk);
+    view.part(desk.children, desk.slots, each);
+    // The largest child waits for the others, so that few nodes wait at a time, and few histograms.
+    std::stable_sort(desk.children.begin(), desk.children.end(),
+                     [](const Waiting& a, const Waiting& b) { return a.size() > b.size(); });
+    stack.insert(stack.end(), desk.children.begin(), desk.children.end());
   }
 
   const ClassTotals& count(const Waiting& node, Desk<T>& desk) const {
     desk.totals.clear();
     for (Index i = node.begin; i < node.end; ++i)
-      desk.totals.add(data_.labels[rows_[i]], data_.weight_of(rows_[i]));
+      desk.totals.add(data_.labels[growing_.rows[i]], data_.weight_of(growing_.rows[i]));
     return desk.totals;
   }
 
@@ -232,7 +246,7 @@ class Growth {
 
   // Why a node is not split, or Reason::split and how.
   template <class View, class Each>
-  Reason find_split(std::uint64_t path, Desk<T>& desk, const View& view, const Each& each, Split& split) {
+  Reason find_split(std::uint64_t path, Desk<T>& desk, View& view, const Each& each, Split& split) {
     const Index all = data_.X.columns;
     const double tie = SplitScore::kTie * desk.totals.weight();
     order_columns(path, desk.columns);
@@ -254,12 +268,13 @@ class Growth {
       while (!(desk.outlooks[first].least <= least + tie)) ++first;
       view.search(first, least + tie, desk.search, &split);
     }
+    if (split.column < 0) throw std::logic_error("sixfold: the best split of a node was not found again");
     return is_worth(desk.totals, split) ? Reason::split : Reason::limit;
   }
 
   // Takes the split with the best ratio of the columns with at least the average gain.
   template <class View, class Each>
-  bool choose_by_ratio(double tie, Desk<T>& desk, const View& view, const Each& each, Split& split) {
+  bool choose_by_ratio(double tie, Desk<T>& desk, View& view, const Each& each, Split& split) {
     Average average;
     for (const Outlook& outlook : desk.outlooks)
       if (outlook.least < kNone) average.add(outlook.least);
@@ -286,16 +301,20 @@ class Growth {
   // is known but what a column may have to offer, the more promising columns are searched first, and those
   // that cannot reach what was found are not searched at all, unless an average needs them.
   template <class View, class Each>
-  bool look(std::span<const Index> columns, double tie, Desk<T>& desk, const View& view, const Each& each,
+  bool look(std::span<const Index> columns, double tie, Desk<T>& desk, View& view, const Each& each,
             double& least) {
     std::vector<Outlook>& outlooks = desk.outlooks;
-    const auto see = [&](Index k, SearchDesk<T>& room) { outlooks[columns[k]] = view.outlook(columns[k], room); };
+    const auto see = [&](Index k, SearchDesk<T>& room) {
+      outlooks[columns[k]] = view.outlook(columns[k], room);
+    };
     if (!each(static_cast<Index>(columns.size()), see)) return false;
     std::vector<Index>& open = desk.open;
     open.clear();
     for (const Index column : columns) {
-      if (outlooks[column].is_exact) least = std::min(least, outlooks[column].least);
-      else open.push_back(column);
+      if (outlooks[column].is_exact)
+        least = std::min(least, outlooks[column].least);
+      else
+        open.push_back(column);
     }
     std::sort(open.begin(), open.end(), [&](Index a, Index b) {
       return outlooks[a].reach != outlooks[b].reach ? outlooks[a].reach < outlooks[b].reach : a < b;
@@ -336,33 +355,69 @@ class Growth {
     }
   }
 
-  // Sorts the rows of a node by child, in their order; desk.ends says where each child's end.
-  void partition(const Waiting& node, const Split& split, Desk<T>& desk) {
-    const Index count = node.end - node.begin;
-    Row* rows = rows_.data() + node.begin;
+  // Sorts the rows of a node by child, in their order, and makes the children.
+  void partition(const Waiting& node, Index number, const Split& split, Desk<T>& desk) {
+    find_slots(node, split, desk);
+    std::vector<Index>& ends = desk.ends;
+    ends.assign(static_cast<std::size_t>(split.children + 1), 0);
+    for (const std::int32_t slot : desk.slots) ++ends[slot + 1];
+    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    desk.children.clear();
+    for (Index slot = 0; slot < split.children; ++slot)
+      desk.children.push_back({node.begin + ends[slot], node.begin + ends[slot + 1], number, slot,
+                               node.depth + 1, splitmix(node.path + static_cast<std::uint64_t>(slot) + 1)});
+    move(growing_.rows, node, desk.slots, ends, desk.rows);
+    if (growing_.bins) move(growing_.places, node, desk.slots, ends, desk.rows);
+    for (Waiting& child : desk.children) child.is_open = may_split(child);
+  }
+
+  // Codes tell most rows apart without a look at the table, whose rows lie far from each other.
+  void find_slots(const Waiting& node, const Split& split, Desk<T>& desk) const {
+    const Index count = node.size();
+    const Row* rows = growing_.rows.data() + node.begin;
     const T* values = data_.X.data + split.column * data_.X.column_stride;
     const bool categories = data_.kinds[split.column] != 0;
     desk.slots.resize(static_cast<std::size_t>(count));
-    desk.ends.assign(static_cast<std::size_t>(split.children + 1), 0);
-    for (Index i = 0; i < count; ++i) {
-      desk.slots[i] = slot_of(split, categories, values[rows[i] * data_.X.row_stride]);
-      ++desk.ends[desk.slots[i] + 1];
+    const auto slot = [&](Index i) {
+      return slot_of(split, categories, values[rows[i] * data_.X.row_stride]);
+    };
+    if (!growing_.bins || growing_.number[split.column] < 0) {
+      for (Index i = 0; i < count; ++i) desk.slots[i] = slot(i);
+      return;
     }
-    std::partial_sum(desk.ends.begin(), desk.ends.end(), desk.ends.begin());
-    desk.rows.assign(rows, rows + count);
-    for (Index i = 0; i < count; ++i) rows[desk.ends[desk.slots[i]]++] = desk.rows[i];
-    desk.ends.pop_back();
+    const Index k = growing_.number[split.column];
+    const std::uint8_t* column = growing_.bins->codes(k);
+    const std::uint8_t middle = growing_.bins->code_of(k, split.threshold);
+    const std::int32_t* places = growing_.places.data() + node.begin;
+    for (Index i = 0; i < count; ++i) {
+      const std::uint8_t code = column[places[i]];
+      const bool is_plain = code != middle && (code != kUnknownBin || !std::numeric_limits<T>::has_quiet_NaN);
+      desk.slots[i] = is_plain ? code > middle : slot(i);
+    }
+  }
+
+  static void move(std::vector<std::int32_t>& rows, const Waiting& node, std::span<const std::int32_t> slots,
+                   std::vector<Index> ends, std::vector<std::int32_t>& room) {
+    std::int32_t* first = rows.data() + node.begin;
+    room.assign(first, first + node.size());
+    for (Index i = 0; i < node.size(); ++i) first[ends[slots[i]]++] = room[i];
+  }
+
+  // False only where it is clear that a node will not be split. Its rows are grouped by class if there are
+  // bins.
+  bool may_split(const Waiting& node) const {
+    const bool is_pure =
+        growing_.bins && data_.labels[growing_.rows[node.begin]] == data_.labels[growing_.rows[node.end - 1]];
+    return !is_pure && node.depth != rules_.max_depth && node.size() >= rules_.min_samples_split;
   }
 
   const TrainingTable<T>& data_;
   const GrowthRules& rules_;
-  std::vector<Row> rows_;  // each node has a range of them
   SplitScore score_;
+  const Index looked_at_;  // columns a node
   Growing<T> growing_;
-  std::optional<TreeBins<T>> bins_;
   Stop& stop_;
   const int team_;
-  const Index looked_at_;  // columns a node
   double whole_weight_ = 0.0;
   std::vector<Desk<T>> desks_;  // one a thread
 };
