@@ -324,9 +324,12 @@ class Growth {
       Outlook& outlook = outlooks[open[k]];
       const double limit = by_ratio() ? kNone : best + tie;
       ColumnBest found;
-      if (outlook.least <= limit) found = view.search(open[k], std::min(limit, outlook.reach), room);
-      if (found.least == kNone && outlook.least <= limit && outlook.reach < limit)
-        found = view.search(open[k], limit, room);
+      if (outlook.least <= limit) {
+        const double reach = std::min(limit, outlook.reach);
+        found = view.search(open[k], reach, room);
+        // Candidates above its reach were left out.
+        if (found.least > reach && reach < limit) found = view.search(open[k], limit, room);
+      }
       outlook = {outlook.has_candidates, true, found.least, found.least};
       for (double now = best; found.least < now && !best.compare_exchange_weak(now, found.least);) {
       }
