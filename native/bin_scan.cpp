@@ -78,7 +78,7 @@ float BinScan<Mass>::least_of(const float* values) {
 template <class Mass>
 void BinScan<Mass>::scan_with(Unknown unknown, const BinnedNode& node, const BinHistogram<Mass>& histogram,
                               const std::uint8_t* mixed, const GrowthRules& rules) {
-  const bool entropy = rules.criterion == Criterion::entropy;
+  const bool entropy = rules.criterion != Criterion::gini;
   const auto start_of = [&](const Mass* masses) {
     return unknown == Unknown::left ? masses[kUnknownBin] : Mass{0};
   };
@@ -175,8 +175,11 @@ template <class Mass>
 void BinScan<Mass>::finish_gini() {
   constexpr float kTiny = std::numeric_limits<float>::min();  // 0 / 0 is 0 here
   for (Index place = 0; place < kPlaces; ++place) {
-    squares_left_[place] = all_left_[place] - squares_left_[place] / (all_left_[place] + kTiny);
-    squares_right_[place] = all_right_[place] - squares_right_[place] / (all_right_[place] + kTiny);
+    // Where a child has hardly any weight, its quotient is all rounding, but no child adds less than nothing.
+    const float left = all_left_[place] - squares_left_[place] / (all_left_[place] + kTiny);
+    const float right = all_right_[place] - squares_right_[place] / (all_right_[place] + kTiny);
+    squares_left_[place] = left > 0.0f ? left : 0.0f;
+    squares_right_[place] = right > 0.0f ? right : 0.0f;
   }
   for (Index b = 0; b < kBins; ++b) {
     edges_[b] = squares_left_[b + 1] + squares_right_[b + 1];

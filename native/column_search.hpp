@@ -32,7 +32,6 @@ class Candidates {
       : rules_(rules),
         score_(score),
         node_(node),
-        whole_(score.part(node)),
         desk_(desk),
         column_(column),
         chosen_(chosen),
@@ -58,16 +57,14 @@ class Candidates {
   // A valid candidate; `fill` completes its threshold and branches.
   template <class Fill>
   void offer(const ScorePart& children, std::int32_t slots, std::int32_t unknown, const Fill& fill) {
-    const double s = score_.score(node_, whole_, children);
-    if (s < best_.least) best_.least = s;
-    if (chosen_ == nullptr || is_chosen_ || !(s <= limit_)) return;
+    if (children.impurity < best_.least) best_.least = children.impurity;
+    if (chosen_ == nullptr || is_chosen_ || !(children.impurity <= limit_)) return;
     is_chosen_ = true;
     *chosen_ = Split{};
     chosen_->column = column_;
     chosen_->unknown = unknown;
     chosen_->children = slots;
-    chosen_->score = s;
-    chosen_->average = children.impurity / node_.weight();
+    chosen_->parts = children;
     fill(*chosen_);
   }
 
@@ -107,7 +104,6 @@ class Candidates {
   const GrowthRules& rules_;
   const SplitScore& score_;
   const ClassTotals& node_;
-  const ScorePart whole_;
   ColumnDesk& desk_;
   const std::int32_t column_;
   Split* chosen_;

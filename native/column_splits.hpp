@@ -59,7 +59,7 @@ struct NodeRows {
 // What one column has to offer.
 struct ColumnBest {
   bool has_candidates = false;                             // whether limits are met or not
-  double least = std::numeric_limits<double>::infinity();  // S of the best valid candidate
+  double least = std::numeric_limits<double>::infinity();  // S of the best valid candidate, or S_entropy
 };
 
 // Room for one thread's searches.

@@ -86,12 +86,12 @@ void SparseLists::fill(const SparseColumns& X, Index column, const std::vector<R
 }
 
 std::span<const Entry> SparseLists::entries_of(Index column, std::int32_t node) const {
-  std::int32_t begin = 0;
-  for (const Group& group : groups(column)) {
-    if (group.node == node) return {entries(column) + begin, entries(column) + group.end};
-    begin = group.end;
-  }
-  return {};
+  const std::span<const Group> all = groups(column);
+  const auto at = std::lower_bound(all.begin(), all.end(), node,
+                                   [](const Group& group, std::int32_t n) { return group.node < n; });
+  if (at == all.end() || at->node != node) return {};
+  const std::int32_t begin = at == all.begin() ? 0 : std::prev(at)->end;
+  return {entries(column) + begin, static_cast<std::size_t>(at->end - begin)};
 }
 
 void SparseLists::regroup(Index column, const std::vector<RowState>& rows,

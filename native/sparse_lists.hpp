@@ -4,7 +4,7 @@
 // the lists are made: an entry then has a rank in place of its value, and a column falls into one group for
 // each open node that has entries there. Regrouping keeps the order, so that no level sorts again, and drops
 // the rows of finished nodes, so that a level costs what its open nodes have stored. An entry takes 8 bytes,
-// its group at most 12 more.
+// its group at most 8 more.
 #pragma once
 
 #include <cstdint>
@@ -39,18 +39,15 @@ struct Entry {
 };
 inline constexpr std::int32_t kUnknownRank = std::numeric_limits<std::int32_t>::max();
 
-inline constexpr std::int32_t kNotCounted = -1;
-
 // Entries of a column, one after the other, whose rows are in one open node. They begin where the group
 // before ends.
 struct Group {
-  std::int32_t node;  // its number
+  std::int32_t node;  // its number among the open nodes; groups are in this order
   std::int32_t end;
-  std::int32_t ones = kNotCounted;  // how many are of class 1
 };
 
 struct RowState {
-  std::int32_t node;  // its open node, negative for rows that are in none
+  std::int32_t node;  // number of the open node, negative for rows that are in none
   std::int32_t label;
 };
 
@@ -70,17 +67,16 @@ class SparseLists {
 
   // Columns that have entries, in rising order.
   std::span<const std::int32_t> columns() const { return columns_; }
-  std::span<Group> groups(Index column) const {
+  std::span<const Group> groups(Index column) const {
     return {groups_.get() + starts_[column], static_cast<std::size_t>(group_counts_[column])};
   }
   // Of all groups of the column.
   const Entry* entries(Index column) const { return entries_.get() + starts_[column]; }
-  // The entries that a node has in a column, empty if there are none.
+  // The entries that a node has in a column, found by bisection; empty if there are none.
   std::span<const Entry> entries_of(Index column, std::int32_t node) const;
 
-  // Entries follow their rows: to the open children of node p, numbered from first_child[p] on and at most
-  // three, or out of the lists. A number stands for a node and its one open child alike if
-  // first_child[p] == p: then columns may be left as they are, with entries of rows that are finished.
+  // Entries follow their rows to the children: those of node p that are open are numbered from
+  // first_child[p] on, at most three, and stand in the order of their parents.
   void regroup(Index column, const std::vector<RowState>& rows, const std::vector<std::int32_t>& first_child,
                Scratch* scratch);
   // Forgets columns without entries.

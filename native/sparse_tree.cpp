@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "blas.hpp"
-#include "column_order.hpp"
 #include "column_search.hpp"
 #include "sparse_splits.hpp"
+#include "sparse_worker.hpp"
 #include "tasks.hpp"
 
 namespace sixfold {
@@ -19,54 +18,6 @@ namespace {
 
 constexpr Index kColumnsATask = 32;
 constexpr Index kAlone = 1 << 14;  // entries that one thread has sooner looked at than two
-constexpr std::int32_t kNone = -1;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// The least S of a column. `previous` leads to one of an earlier column that is a little larger, so that it
-// comes first if no later column is much better.
-struct Low {
-  double least = kInfinity;
-  std::int32_t column = kNone;
-  std::int32_t previous = kNone;
-};
-
-// What one thread has found, for each open node.
-template <Criterion criterion>
-struct Worker {
-  GroupSearch<criterion> search;
-  ColumnOrder order;
-  SparseLists::Scratch scratch{};
-  std::vector<Low> lows{}, earlier{};
-  std::vector<std::uint8_t> has_candidates{};
-
-  void forget(std::size_t nodes) {
-    lows.assign(nodes, {});
-    earlier.clear();
-    has_candidates.assign(nodes, 0);
-  }
-
-  // Columns come in rising order: one that is not less than an earlier one is never the first of equals.
-  void note(std::int32_t node, std::int32_t column, double least, double tie) {
-    Low& low = lows[node];
-    if (!(least < low.least)) return;
-    std::int32_t previous = kNone;
-    if (low.least <= least + tie) {
-      previous = static_cast<std::int32_t>(earlier.size());
-      earlier.push_back(low);
-    }
-    low = {least, column, previous};
-  }
-
-  // The first column with S <= limit, or none.
-  std::int32_t first_column(std::int32_t node, double limit) const {
-    std::int32_t column = kNone;
-    for (const Low* low = &lows[node]; low->least <= limit; low = &earlier[low->previous]) {
-      column = low->column;
-      if (low->previous == kNone) break;
-    }
-    return column;
-  }
-};
 
 // The column by which a node is split.
 struct Found {
@@ -77,8 +28,8 @@ struct Found {
 
 // How the rows of a node are parted.
 struct Parting {
-  std::int32_t place, first_child;  // among the open nodes, and among their children
-  std::int32_t column, unknown;     // `unknown` is a slot
+  std::int32_t node, first_child;
+  std::int32_t column, unknown;  // `unknown` is a slot
   Cut cut;
 };
 
@@ -100,9 +51,8 @@ class SparseGrowth {
 
   std::pair<TreeArrays, bool> grow() {
     std::vector<SparseNode> root;
-    root.push_back({-1, 0, 0, root_path(rules_.seed), 0, ClassTotals(data_.classes)});
+    root.push_back({-1, 0, 0, root_path(rules_.seed), ClassTotals(data_.classes)});
     first_child_.assign(1, 0);
-    places_.assign(1, kNone);
     enter(std::move(root));
     const bool completed = open_.empty() || grow_levels();
     for (const SparseNode& node : open_) tree_.close(node.number, Reason::stopped);
@@ -110,6 +60,8 @@ class SparseGrowth {
   }
 
  private:
+  static constexpr bool kByRatio = criterion == Criterion::gain_ratio;
+
   bool looks_at_all() const { return rules_.max_columns <= 0 || rules_.max_columns >= data_.X.columns; }
   static double tie(const SparseNode& node) { return SplitScore::kTie * node.totals.weight(); }
 
@@ -125,6 +77,7 @@ class SparseGrowth {
     while (completed && !open_.empty()) {
       const int team = lists.entry_count() < kAlone ? 1 : most;
       completed = look(lists, team) && (looks_at_all() || look_at_some(lists, team));
+      if (kByRatio && completed) choose_by_ratio();
       lists.drop_empty_columns();
       if (completed) split_all(lists);
     }
@@ -137,13 +90,13 @@ class SparseGrowth {
     const std::span<const std::int32_t> columns = lists.columns();
     const Index count = static_cast<Index>(columns.size());
     const Index tasks = (count + kColumnsATask - 1) / kColumnsATask;
+    ratios_.assign(kByRatio && looks_at_all() ? static_cast<std::size_t>(tasks) : 0, {});
     const bool completed = run_tasks(tasks, team, &stop_, [&](Index task, Watch&) {
       Worker<criterion>& worker = workers_[omp_get_thread_num()];
       const Index end = std::min((task + 1) * kColumnsATask, count);
       for (Index k = task * kColumnsATask; k < end; ++k) {
-        if (looks_at_all() && may_stay(lists.groups(columns[k]), worker)) continue;
         lists.regroup(columns[k], states_, first_child_, &worker.scratch);
-        if (looks_at_all()) look_at(lists, columns[k], worker);
+        if (looks_at_all()) look_at(lists, columns[k], worker, task);
       }
     });
     found_.assign(open_.size(), {});
@@ -153,32 +106,20 @@ class SparseGrowth {
     return completed;
   }
 
-  // Whether a column cannot win anywhere, by what it had when it was last looked at: rows only leave. Trees
-  // of sparse tables are long chains, each node a little less than the one before, and most columns stay.
-  bool may_stay(std::span<const Group> groups, const Worker<criterion>& worker) const {
-    std::int32_t begin = 0;
-    for (const Group& group : groups) {
-      const std::int32_t place = places_[group.node];
-      if (place == kNone || group.ones == kNotCounted) return false;
-      const double limit = worker.lows[place].least + 2.0 * tie(open_[place]);
-      if (worker.search.may_reach(open_[place], group.end - begin, group.ones, limit)) return false;
-      begin = group.end;
-    }
-    return true;
-  }
-
-  void look_at(const SparseLists& lists, std::int32_t column, Worker<criterion>& worker) {
+  void look_at(const SparseLists& lists, std::int32_t column, Worker<criterion>& worker, Index task) {
     const Entry* entries = lists.entries(column);
     std::int32_t begin = 0;
-    for (Group& group : lists.groups(column)) {
-      const std::int32_t place = places_[group.node];
-      const SparseNode& node = open_[place];
+    for (const Group& group : lists.groups(column)) {
+      const SparseNode& node = open_[group.node];
       bool has_candidates = false;
-      const double least = least_of(node, {entries + begin, entries + group.end}, worker.lows[place].least,
-                                    worker, &has_candidates);
-      group.ones = worker.search.ones();
-      worker.has_candidates[place] |= has_candidates;
-      worker.note(place, column, least, tie(node));
+      const std::span<const Entry> own{entries + begin, entries + group.end};
+      if constexpr (kByRatio) {
+        note_ratio(group.node, column, own, worker, task, &has_candidates);
+      } else {
+        const double least = least_of(node, own, worker.lows[group.node].least, worker, &has_candidates);
+        worker.note(group.node, column, least, tie(node));
+      }
+      worker.has_candidates[group.node] |= has_candidates;
       begin = group.end;
     }
   }
@@ -188,10 +129,44 @@ class SparseGrowth {
   double least_of(const SparseNode& node, std::span<const Entry> entries, double other,
                   Worker<criterion>& worker, bool* has_candidates) {
     double least = kInfinity;
-    *has_candidates |=
-        worker.search.search(node, entries, other + 2.0 * tie(node),
-                             [&](double s, double, const Cut&) { least = std::min(least, s); });
+    *has_candidates |= worker.search.search(
+        node, entries, other + 2.0 * tie(node),
+        [&](const ScorePart& children, const Cut&) { least = std::min(least, children.impurity); });
     return least;
+  }
+
+  // Returns the least S_entropy.
+  double note_ratio(std::int32_t n, std::int32_t column, std::span<const Entry> entries,
+                    Worker<criterion>& worker, Index list, bool* has_candidates) {
+    Ratio ratio = worker.most_gain(open_[n], entries, tie(open_[n]), has_candidates);
+    ratio.node = n;
+    ratio.column = column;
+    if (ratio.least < kInfinity) ratios_[list].push_back(ratio);
+    return ratio.least;
+  }
+
+  // Of the columns of a node with at least the average gain, the first with the best ratio.
+  void choose_by_ratio() {
+    std::vector<Average> averages(open_.size());
+    std::vector<double> best(open_.size(), kInfinity);
+    const auto each = [&](const auto& visit) {
+      for (const std::vector<Ratio>& list : ratios_)
+        for (const Ratio& ratio : list) visit(ratio);
+    };
+    const auto takes_part = [&](const Ratio& ratio) {
+      return ratio.least <= averages[ratio.node].value() + tie(open_[ratio.node]);
+    };
+    each([&](const Ratio& ratio) { averages[ratio.node].add(ratio.least); });
+    each([&](const Ratio& ratio) {
+      if (takes_part(ratio)) best[ratio.node] = std::min(best[ratio.node], ratio.score);
+    });
+    each([&](const Ratio& ratio) {
+      Found& found = found_[ratio.node];
+      const double equal = tie(open_[ratio.node]);
+      if (found.column != kNone || !takes_part(ratio) || !(ratio.score <= best[ratio.node] + equal)) return;
+      found.column = ratio.column;
+      found.limit = ratio.least + equal;
+    });
   }
 
   Found first_of_workers(std::int32_t n) const {
@@ -212,6 +187,7 @@ class SparseGrowth {
 
   // Each node looks at columns of its own choice, and beyond their number until one can be split.
   bool look_at_some(const SparseLists& lists, int team) {
+    ratios_.assign(kByRatio ? open_.size() : 0, {});
     return run_tasks(static_cast<Index>(open_.size()), team, &stop_, [&](Index n, Watch&) {
       Worker<criterion>& worker = workers_[omp_get_thread_num()];
       const SparseNode& node = open_[n];
@@ -221,12 +197,18 @@ class SparseGrowth {
       worker.order.begin(node.path);
       for (Index k = 0; !worker.order.is_over() && (k < rules_.max_columns || least == kInfinity); ++k) {
         const std::int32_t column = worker.order.next();
-        const std::span<const Entry> entries = lists.entries_of(column, node.id);
+        const std::span<const Entry> entries = lists.entries_of(column, static_cast<std::int32_t>(n));
         if (entries.empty()) continue;  // zeros alone
-        lows.push_back({least_of(node, entries, least, worker, &found.has_candidates), column});
-        least = std::min(least, lows.back().least);
+        if constexpr (kByRatio) {
+          const auto number = static_cast<std::int32_t>(n);
+          least = std::min(least, note_ratio(number, column, entries, worker, n, &found.has_candidates));
+        } else {
+          lows.push_back({least_of(node, entries, least, worker, &found.has_candidates), column});
+          least = std::min(least, lows.back().least);
+        }
       }
-      if (least == kInfinity) return;
+      if constexpr (kByRatio) std::ranges::sort(ratios_[n], {}, &Ratio::column);
+      if (kByRatio || least == kInfinity) return;
       found.limit = least + tie(node);
       for (const Low& low : lows)
         if (low.least <= found.limit && (found.column == kNone || low.column < found.column))
@@ -238,6 +220,7 @@ class SparseGrowth {
   void split_all(const SparseLists& lists) {
     std::vector<SparseNode> children;
     std::vector<Parting> partings;
+    first_child_.assign(open_.size(), kNone);
     for (std::size_t n = 0; n < open_.size(); ++n) {
       const SparseNode& node = open_[n];
       Split split;
@@ -248,11 +231,11 @@ class SparseGrowth {
         continue;
       }
       tree_.split(node.number, split);
-      partings.push_back({static_cast<std::int32_t>(n), static_cast<std::int32_t>(children.size()),
-                          split.column, split.unknown, cut});
+      first_child_[n] = static_cast<std::int32_t>(children.size());
+      partings.push_back({static_cast<std::int32_t>(n), first_child_[n], split.column, split.unknown, cut});
       for (Index slot = 0; slot < split.children; ++slot)
-        children.push_back({node.number, slot, node.depth + 1, child_path(node.path, slot), node.id,
-                            ClassTotals(data_.classes)});
+        children.push_back(
+            {node.number, slot, node.depth + 1, child_path(node.path, slot), ClassTotals(data_.classes)});
     }
     part(lists, partings);
     enter(std::move(children));
@@ -263,18 +246,17 @@ class SparseGrowth {
     const SparseNode& node = open_[n];
     const Found& found = found_[n];
     if (found.column == kNone) return found.has_candidates ? Reason::limit : Reason::exhausted;
-    const std::span<const Entry> entries = lists.entries_of(found.column, node.id);
+    const std::span<const Entry> entries = lists.entries_of(found.column, n);
     bool is_first = true;
-    workers_[0].search.search(node, entries, kInfinity, [&](double s, double impurity, const Cut& candidate) {
-      if (!(s <= found.limit) || !(is_first || candidate < *cut)) return;
+    workers_[0].search.search(node, entries, kInfinity, [&](const ScorePart& children, const Cut& candidate) {
+      if (!(children.impurity <= found.limit) || !(is_first || candidate < *cut)) return;
       is_first = false;
       *cut = candidate;
-      split->score = s;
-      split->average = impurity / node.totals.weight();
+      split->parts = children;
     });
     split->column = found.column;
     fill(node, entries, split, cut);
-    const double gain = node.whole.impurity / node.totals.weight() - split->average;
+    const double gain = (node.whole.impurity - split->parts.impurity) / node.totals.weight();
     const bool is_worth =
         node.totals.weight() / root_weight_ * gain >= rules_.min_impurity_decrease - SplitScore::kTie;
     return is_worth ? Reason::split : Reason::limit;
@@ -309,10 +291,10 @@ class SparseGrowth {
   void part(const SparseLists& lists, const std::vector<Parting>& partings) {
     std::vector<std::int32_t> child_of_zeros(open_.size(), kNone);
     for (const Parting& parting : partings)
-      child_of_zeros[parting.place] = parting.first_child + (parting.cut.zeros_left ? 0 : 1);
-    for (const std::int32_t row : rows_) states_[row].node = child_of_zeros[places_[states_[row].node]];
+      child_of_zeros[parting.node] = parting.first_child + (parting.cut.zeros_left ? 0 : 1);
+    for (const std::int32_t row : rows_) states_[row].node = child_of_zeros[states_[row].node];
     for (const Parting& parting : partings) {
-      const std::span<const Entry> entries = lists.entries_of(parting.column, open_[parting.place].id);
+      const std::span<const Entry> entries = lists.entries_of(parting.column, parting.node);
       for (std::int32_t i = 0; i < std::ssize(entries); ++i) {
         const bool is_unknown = entries[i].rank == kUnknownRank;
         const std::int32_t slot = is_unknown ? parting.unknown : i < parting.cut.left ? 0 : 1;
@@ -321,59 +303,37 @@ class SparseGrowth {
     }
   }
 
-  // New nodes enter the tree. Those that may be split are open; the rows of others are finished.
+  // New nodes enter the tree. Those that may be split are open and numbered anew; rows of others are
+  // finished.
   void enter(std::vector<SparseNode>&& nodes) {
     for (const std::int32_t row : rows_) {
       const RowState& state = states_[row];
       if (state.node != kNone) nodes[state.node].totals.add(state.label, weight_of(row));
     }
-    for (const SparseNode& node : open_) places_[node.id] = kNone;
+    std::vector<std::int32_t> numbers(nodes.size(), kNone), open_before(nodes.size());
     open_.clear();
-    std::vector<std::int32_t> ids(nodes.size(), kNone);
-    for (std::size_t k = 0; k < nodes.size();) {
-      const std::size_t first = k, first_open = open_.size();
-      for (; k < nodes.size() && nodes[k].parent == nodes[first].parent; ++k)
-        if (is_open(nodes[k])) open_.push_back(std::move(nodes[k]));
-      number(first_open);
-      for (std::size_t place = first_open; place < open_.size(); ++place)
-        ids[first + static_cast<std::size_t>(open_[place].slot)] = open_[place].id;
+    for (std::size_t k = 0; k < nodes.size(); ++k) {
+      SparseNode& node = nodes[k];
+      open_before[k] = static_cast<std::int32_t>(open_.size());
+      node.number = tree_.add(node.parent, node.slot, node.totals);
+      if (node.totals.is_pure()) {
+        tree_.close(node.number, Reason::pure);
+      } else if (node.depth == rules_.max_depth || node.totals.rows() < rules_.min_samples_split) {
+        tree_.close(node.number, Reason::limit);
+      } else {
+        node.terms = score_.terms(node.totals.cells());
+        node.whole = score_.part(node.totals.weight(), node.terms);
+        numbers[k] = open_before[k];
+        open_.push_back(std::move(node));
+      }
     }
+    for (std::int32_t& first : first_child_)
+      if (first != kNone) first = open_before[first];
     std::erase_if(rows_, [&](std::int32_t row) {
       std::int32_t& node = states_[row].node;
-      if (node != kNone) node = ids[node];
+      if (node != kNone) node = numbers[node];
       return node == kNone;
     });
-  }
-
-  bool is_open(SparseNode& node) {
-    node.number = tree_.add(node.parent, node.slot, node.totals);
-    if (node.totals.is_pure()) {
-      tree_.close(node.number, Reason::pure);
-      return false;
-    }
-    if (node.depth == rules_.max_depth || node.totals.rows() < rules_.min_samples_split) {
-      tree_.close(node.number, Reason::limit);
-      return false;
-    }
-    node.terms = score_.terms(node.totals.cells());
-    node.whole = score_.part(node.totals.weight(), node.terms);
-    return true;
-  }
-
-  // Numbers the open children of a node, the last there are, for the lists: one alone keeps its parent's
-  // number.
-  void number(std::size_t first_open) {
-    const std::size_t count = open_.size() - first_open;
-    for (std::size_t k = 0; k < count; ++k) {
-      SparseNode& child = open_[first_open + k];
-      if (count > 1) {
-        if (k == 0) first_child_[child.id] = static_cast<std::int32_t>(places_.size());
-        child.id = static_cast<std::int32_t>(places_.size());
-        first_child_.push_back(child.id);
-        places_.push_back(kNone);
-      }
-      places_[child.id] = static_cast<std::int32_t>(first_open + k);
-    }
   }
 
   double weight_of(std::int32_t row) const { return data_.weight == nullptr ? 1.0 : data_.weight[row]; }
@@ -387,9 +347,9 @@ class SparseGrowth {
   GrowingTree tree_;
   double root_weight_ = 0.0;
   std::vector<SparseNode> open_;
-  std::vector<Found> found_;  // of the open nodes
-  // By the numbers of nodes in the lists: places among the open nodes, and see SparseLists::regroup.
-  std::vector<std::int32_t> places_, first_child_;
+  std::vector<Found> found_;                // of the open nodes
+  std::vector<std::vector<Ratio>> ratios_;  // of each open node by rising column, in one list or in several
+  std::vector<std::int32_t> first_child_;   // of the nodes that were open before: the first that is open now
   std::vector<Worker<criterion>> workers_;  // one a thread
 };
 

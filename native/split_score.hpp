@@ -5,11 +5,14 @@
 //   entropy       S = sum_k [ f(W_k) - sum_c f(w_kc) ],     f(x) = x log2 x, f(0) = 0
 //   gini          S = sum_k [ W_k - sum_c w_kc^2 / W_k ]
 //   gain_ratio    S = - W gain / info,   gain = (f(W) - sum_c f(w_c) - S_entropy) / W,
-//                                        info = (f(W) - sum_k f(W_k)) / W
+//                                        info = (f(W) - sum_k f(W_k)) / W,
+//                 of columns alone, each by its candidate with the least S_entropy, and with no more of it
+//                 than they have on average
 //   homogeneous   S = sum of W_k over the children with rows of several classes
 //
-// S_entropy / W is the weighted average entropy in bits (Quinlan 1986; the gain ratio is his too, 1993).
-// Whether a child is of one class is judged by its rows, never by sums of weights.
+// S_entropy / W is the weighted average entropy in bits (Quinlan 1986; the gain ratio is his too, 1993: if
+// all thresholds were compared by it, those that cut a single row off would win). Whether a child is of one
+// class is judged by its rows, never by sums of weights.
 #pragma once
 
 #include <algorithm>
@@ -99,7 +102,9 @@ class XLog2X {
   }
 
   double operator()(double x) const {
-    if (x < static_cast<double>(table_.size())) return table_[static_cast<std::size_t>(x)];
+    // Below 0 only by rounding: of weights that vanish beside others, little more than their difference is
+    // left.
+    if (x >= 0.0 && x < static_cast<double>(table_.size())) return table_[static_cast<std::size_t>(x)];
     return compute(x);
   }
 
@@ -112,10 +117,22 @@ class XLog2X {
 // What a child adds to the sums.
 struct ScorePart {
   double impurity = 0.0;  // to S, of gain_ratio to S_entropy
-  double size = 0.0;      // f(W_k), for gain_ratio
+  double size = 0.0;      // f(W_k), where that is at hand
 
   ScorePart operator+(const ScorePart& other) const { return {impurity + other.impurity, size + other.size}; }
   ScorePart operator-(const ScorePart& other) const { return {impurity - other.impurity, size - other.size}; }
+};
+
+// The average S_entropy of columns.
+struct Average {
+  double sum = 0.0;
+  Index columns = 0;
+
+  void add(double score) {
+    sum += score;
+    ++columns;
+  }
+  double value() const { return sum / static_cast<double>(columns); }
 };
 
 class SplitScore {
@@ -131,10 +148,7 @@ class SplitScore {
   // Of a child that has these cells and no others.
   ScorePart part(std::span<const ClassCell> cells, double weight, Index rows) const {
     switch (criterion_) {
-      case Criterion::entropy: {
-        const double size = f_(weight);
-        return {size - sum_of_f(cells), 0.0};
-      }
+      case Criterion::entropy:
       case Criterion::gain_ratio: {
         const double size = f_(weight);
         return {size - sum_of_f(cells), size};
@@ -153,10 +167,10 @@ class SplitScore {
     return {};
   }
 
-  // S of a split of `node`, which has `whole` as its own part, into children with this sum of parts.
-  double score(const ClassTotals& node, const ScorePart& whole, const ScorePart& children) const {
-    if (criterion_ != Criterion::gain_ratio) return children.impurity;
-    const double info = (whole.size - children.size) / node.weight();
+  // S of the gain ratio, of a node of this weight with `whole` as its own part and this sum of its
+  // children's.
+  static double ratio(double weight, const ScorePart& whole, const ScorePart& children) {
+    const double info = (whole.size - children.size) / weight;
     return info > 0.0 ? -(whole.impurity - children.impurity) / info : 0.0;
   }
 

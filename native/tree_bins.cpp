@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <type_traits>
 
+#include "bin_search.hpp"
 #include "tasks.hpp"
 
 namespace sixfold {
@@ -22,7 +24,8 @@ class Tops {
     std::fill_n(values, kBins, std::numeric_limits<T>::quiet_NaN());
   }
 
-  void choose(std::span<const T> sorted) {
+  // Returns how many bins there are.
+  Index choose(std::span<const T> sorted) {
     const std::size_t size = sorted.size();
     Index distinct = size > 0;
     for (std::size_t i = 1; i < size; ++i) distinct += sorted[i] != sorted[i - 1];
@@ -41,6 +44,7 @@ class Tops {
       in_bin = 0;
     }
     if (count_ > 0) tops_[count_ - 1] = std::numeric_limits<T>::infinity();
+    return count_;
   }
 
  private:
@@ -71,6 +75,7 @@ TreeBins<T>::TreeBins(const Table<T>& X, std::vector<Index> columns, std::span<c
   if constexpr (std::is_floating_point_v<T>) {
     tops_.resize(columns_.size() * kBins);
     values_.resize(columns_.size() * kBins);
+    used_.resize(columns_.size());
     choose_tops(sample_of, team);
   }
   codes_.reset(new std::uint8_t[columns_.size() * static_cast<std::size_t>(X.rows)]);
@@ -97,8 +102,8 @@ void TreeBins<T>::choose_tops(std::span<const std::int32_t> sample_of, int team)
     for (Index k = first; k < last; ++k) {
       T* of_column = values.data() + (k - first) * size;
       std::sort(of_column, of_column + known[k - first]);
-      Tops<T>(&tops_[k * kBins], &values_[k * kBins])
-          .choose({of_column, static_cast<std::size_t>(known[k - first])});
+      Tops<T> tops(&tops_[k * kBins], &values_[k * kBins]);
+      used_[k] = tops.choose({of_column, static_cast<std::size_t>(known[k - first])});
     }
   });
 }
@@ -107,54 +112,41 @@ void TreeBins<T>::choose_tops(std::span<const std::int32_t> sample_of, int team)
 template <class T>
 void TreeBins<T>::encode(int team) {
   const Index tasks = (X_.rows + kTaskRows - 1) / kTaskRows;
+  std::mutex merging;
   run_tasks(tasks, team, [&](Index task) {
     std::vector<T> room(static_cast<std::size_t>(kRun * kTile));
+    std::vector<std::uint8_t> mixed(mixed_.size());
     const Index begin = task * kTaskRows, end = std::min(begin + kTaskRows, X_.rows);
     for (Index first = 0; first < columns(); first += kTile)
       for (Index row = begin; row < end; row += kRun)
-        encode_tile(row, std::min(row + kRun, end), first, std::min(first + kTile, columns()), room);
+        encode_tile(row, std::min(row + kRun, end), first, std::min(first + kTile, columns()), room, mixed);
+    const std::lock_guard<std::mutex> lock(merging);
+    for (std::size_t i = 0; i < mixed.size(); ++i) mixed_[i] |= mixed[i];
   });
 }
 
 template <class T>
-void TreeBins<T>::encode_tile(Index first_row, Index last_row, Index first, Index last,
-                              std::vector<T>& room) {
+void TreeBins<T>::encode_tile(Index first_row, Index last_row, Index first, Index last, std::vector<T>& room,
+                              std::vector<std::uint8_t>& mixed) {
   for (Index row = first_row; row < last_row; ++row) {
     const T* values = X_.row(row);
     T* to = room.data() + (row - first_row);
     for (Index k = first; k < last; ++k, to += kRun) *to = values[columns_[k] * X_.column_stride];
   }
   for (Index k = first; k < last; ++k)
-    encode_run(k, room.data() + (k - first) * kRun, first_row, last_row - first_row);
+    encode_run(k, room.data() + (k - first) * kRun, first_row, last_row - first_row, &mixed[k * kBins]);
 }
 
 template <class T>
-void TreeBins<T>::encode_run(Index k, const T* values, Index first_row, Index count) {
+void TreeBins<T>::encode_run(Index k, const T* values, Index first_row, Index count, std::uint8_t* mixed) {
   std::uint8_t* codes = codes_.get() + k * X_.rows + first_row;
   if constexpr (!std::is_floating_point_v<T>) {
     std::copy_n(values, count, codes);
   } else {
-    const T *tops = &tops_[k * kBins], *only = &values_[k * kBins];
-    using Position = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
-#pragma omp simd
-    for (Index i = 0; i < count; ++i) {
-      const T value = values[i];
-      Position at = 0;  // all tops before it are below the value
-      at += tops[at + 127] < value ? 128 : 0;
-      at += tops[at + 63] < value ? 64 : 0;
-      at += tops[at + 31] < value ? 32 : 0;
-      at += tops[at + 15] < value ? 16 : 0;
-      at += tops[at + 7] < value ? 8 : 0;
-      at += tops[at + 3] < value ? 4 : 0;
-      at += tops[at + 1] < value ? 2 : 0;
-      at += tops[at] < value ? 1 : 0;
-      codes[i] = value == value ? static_cast<std::uint8_t>(at) : kUnknownBin;
-    }
-    for (Index i = 0; i < count; ++i) {
-      const std::atomic_ref<std::uint8_t> mixed(mixed_[k * kBins + codes[i]]);
-      if (values[i] != only[codes[i]] && mixed.load(std::memory_order_relaxed) == 0)
-        mixed.store(1, std::memory_order_relaxed);
-    }
+    find_bins(&tops_[k * kBins], values, count, codes);
+    if (std::find(mixed, mixed + used_[k], 0) == mixed + used_[k]) return;
+    const T* only = &values_[k * kBins];
+    for (Index i = 0; i < count; ++i) mixed[codes[i]] |= values[i] != only[codes[i]];
   }
 }
 

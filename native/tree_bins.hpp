@@ -8,7 +8,6 @@
 // threshold lies inside it. Unknown values have the code 255, bytes are their own code.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -46,13 +45,15 @@ class TreeBins {
 
   void choose_tops(std::span<const std::int32_t> sample_of, int team);
   void encode(int team);
-  void encode_tile(Index first_row, Index last_row, Index first, Index last, std::vector<T>& room);
-  void encode_run(Index k, const T* values, Index first_row, Index count);
+  void encode_tile(Index first_row, Index last_row, Index first, Index last, std::vector<T>& room,
+                   std::vector<std::uint8_t>& mixed);
+  void encode_run(Index k, const T* values, Index first_row, Index count, std::uint8_t* mixed);
 
   Table<T> X_;
   std::vector<Index> columns_;
-  std::vector<T> tops_;    // kBins a column, infinity where there are no more
-  std::vector<T> values_;  // kBins a column: the one value that a bin is expected to hold
+  std::vector<T> tops_;      // kBins a column, infinity where there are no more
+  std::vector<T> values_;    // kBins a column: the one value that a bin is expected to hold
+  std::vector<Index> used_;  // bins of a column
   std::vector<std::uint8_t> mixed_;
   std::unique_ptr<std::uint8_t[]> codes_;
 };

@@ -59,7 +59,7 @@ class Growth {
         team_(size() * data.X.columns < kShared ? 1 : threads()) {
     for (int thread = 0; thread < team_; ++thread) desks_.emplace_back(data.classes, codes);
     for (const Row row : growing_.rows) whole_weight_ += data.weight_of(row);
-    const bool is_concave = rules.criterion == Criterion::entropy || rules.criterion == Criterion::gini;
+    const bool is_concave = rules.criterion != Criterion::homogeneous;
     growing_.number.assign(static_cast<std::size_t>(data.X.columns), -1);
     for (Index j = 0; is_concave && j < data.X.columns; ++j) {
       if (data.kinds[j] != 0) continue;
@@ -83,6 +83,7 @@ class Growth {
   static constexpr Index kPatient = Index{1} << 12;  // values between two looks at the clock
 
   Index size() const { return static_cast<Index>(growing_.rows.size()); }
+  bool by_ratio() const { return rules_.criterion == Criterion::gain_ratio; }
   bool is_large(const Waiting& node) const {
     return team_ > 1 && node.size() * data_.X.columns >= kShared && node.size() * kSubtrees >= size();
   }
@@ -260,16 +261,45 @@ class Growth {
                                    [](const Outlook& outlook) { return outlook.has_candidates; });
       return any ? Reason::limit : Reason::exhausted;
     }
-    Index first = 0;
-    while (!(desk.outlooks[first].least <= least + tie)) ++first;
-    view.search(first, least + tie, desk.search, &split);
+    if (by_ratio()) {
+      if (!choose_by_ratio(tie, desk, view, each, split)) return Reason::stopped;
+    } else {
+      Index first = 0;
+      while (!(desk.outlooks[first].least <= least + tie)) ++first;
+      view.search(first, least + tie, desk.search, &split);
+    }
     if (split.column < 0) throw std::logic_error("sixfold: the best split of a node was not found again");
     return is_worth(desk.totals, split) ? Reason::split : Reason::limit;
   }
 
+  // Takes the split with the best ratio of the columns with at least the average gain.
+  template <class View, class Each>
+  bool choose_by_ratio(double tie, Desk<T>& desk, View& view, const Each& each, Split& split) {
+    Average average;
+    for (const Outlook& outlook : desk.outlooks)
+      if (outlook.least < kNone) average.add(outlook.least);
+    std::vector<Index>& open = desk.open;
+    open.clear();
+    for (Index column = 0; column < data_.X.columns; ++column)
+      if (desk.outlooks[column].least <= average.value() + tie) open.push_back(column);
+    std::vector<Split> splits(open.size());
+    std::vector<double> scores(open.size());
+    const ScorePart whole = score_.part(desk.totals);
+    const auto score = [&](Index k, SearchDesk<T>& room) {
+      view.search(open[k], desk.outlooks[open[k]].least + tie, room, &splits[k]);
+      scores[k] = SplitScore::ratio(desk.totals.weight(), whole, splits[k].parts);
+    };
+    if (!each(static_cast<Index>(open.size()), score)) return false;
+    const double limit = *std::min_element(scores.begin(), scores.end()) + tie;
+    std::size_t first = 0;
+    while (!(scores[first] <= limit)) ++first;
+    split = std::move(splits[first]);
+    return true;
+  }
+
   // Finds the least S of these columns; of the columns that come within a tie of it, exactly. Where nothing
   // is known but what a column may have to offer, the more promising columns are searched first, and those
-  // that cannot reach what was found are not searched at all.
+  // that cannot reach what was found are not searched at all, unless an average needs them.
   template <class View, class Each>
   bool look(std::span<const Index> columns, double tie, Desk<T>& desk, View& view, const Each& each,
             double& least) {
@@ -292,11 +322,14 @@ class Growth {
     std::atomic<double> best{least};
     const auto search = [&](Index k, SearchDesk<T>& room) {
       Outlook& outlook = outlooks[open[k]];
-      const double limit = best + tie;
+      const double limit = by_ratio() ? kNone : best + tie;
       ColumnBest found;
-      if (outlook.least <= limit) found = view.search(open[k], std::min(limit, outlook.reach), room);
-      if (found.least == kNone && outlook.least <= limit && outlook.reach < limit)
-        found = view.search(open[k], limit, room);
+      if (outlook.least <= limit) {
+        const double reach = std::min(limit, outlook.reach);
+        found = view.search(open[k], reach, room);
+        // Candidates above its reach were left out.
+        if (found.least > reach && reach < limit) found = view.search(open[k], limit, room);
+      }
       outlook = {outlook.has_candidates, true, found.least, found.least};
       for (double now = best; found.least < now && !best.compare_exchange_weak(now, found.least);) {
       }
@@ -309,7 +342,7 @@ class Growth {
   }
 
   bool is_worth(const ClassTotals& node, const Split& split) const {
-    const double gain = score_.part(node).impurity / node.weight() - split.average;
+    const double gain = (score_.part(node).impurity - split.parts.impurity) / node.weight();
     return node.weight() / whole_weight_ * gain >= rules_.min_impurity_decrease - SplitScore::kTie;
   }
 

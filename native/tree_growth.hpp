@@ -2,9 +2,10 @@
 //
 // The best has the least S (split_score.hpp) of all valid candidates of all columns; taken is the first one,
 // by column and then in the order of column_splits.hpp, with S <= least + 1e-12 W, so that rounding does not
-// decide ties. A node is not split where its rows are of one class, where depth, rows or gain are at a limit,
-// where no column tells its rows apart, or where time is over. The tree is the same for any number of
-// threads.
+// decide ties. The gain ratio compares columns, each by its first candidate with the most gain, and of these
+// only columns with at least the average gain. A node is not split where its rows are of one class, where
+// depth, rows or gain are at a limit, where no column tells its rows apart, or where time is over. The tree
+// is the same for any number of threads.
 #pragma once
 
 #include <utility>

@@ -26,8 +26,7 @@ struct Split {
   std::vector<Branch> branches;                                 // by code
   std::int32_t unknown = -1;                                    // the slot for unknown values
   std::int32_t children = 0;
-  double score = 0.0;    // S
-  double average = 0.0;  // of the children's impurity
+  ScorePart parts;  // of the children, summed
 };
 
 // The tree as Python knows it, see solvers/tree.py.

@@ -6,7 +6,8 @@ and weights W_k = sum_c w_kc is, least being best, with f(x) = x log2 x and W th
     entropy       sum_k f(W_k) - sum_kc f(w_kc)
     gini          sum_k (W_k - sum_c w_kc^2 / W_k)
     gain_ratio    - W gain / info, gain = (f(W) - sum_c f(w_c) - E) / W and info = (f(W) - sum_k f(W_k)) / W,
-                  E the score by entropy
+                  E the score by entropy; each column has only its candidate with the most gain,
+                  and only columns with at least the average gain are compared
     homogeneous   W less the weight of the children with rows of one class only
 
 Chosen is the first candidate (lowest column, then in the order in which they are listed here) whose score is
@@ -152,6 +153,18 @@ def are_valid(counts, w, min_samples_leaf, min_leaf_weight):
     return ~(small & (rows > 0)).any(axis=1)
 
 
+def rewarding(valid, splits, average, whole):
+    """Return the first candidate with the most gain of each column that has at least the average gain."""
+    of_column = {}
+    for i in valid:
+        of_column.setdefault(splits[i].column, []).append(i)
+    best = []
+    for some in map(np.array, of_column.values()):
+        best.append(some[np.argmax(average[some] <= average[some].min() + TIE)])
+    gain = whole - average[best]
+    return np.array(best)[gain >= gain.mean() - TIE]
+
+
 # -- growth --------------------------------------------------------------------------------------------
 
 
@@ -197,6 +210,8 @@ def grow(
         if not valid.size:
             return None, LIMIT
         W = totals.sum()
+        if criterion == "gain_ratio":
+            valid = rewarding(valid, splits, average, impurity(totals, criterion))
         chosen = valid[np.argmax(score[valid] <= score[valid].min() + TIE * W)]
         gain = impurity(totals, criterion) - average[chosen]
         if W / whole * gain < min_impurity_decrease - TIE:

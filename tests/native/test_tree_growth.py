@@ -164,14 +164,49 @@ def test_two_groups_of_categories_with_three_classes(categories):
 
 
 def test_each_criterion_measures_what_it_says():
-    # A category of its own for each row tells the classes apart, the number is wrong about one row of eight.
+    # A category of its own for each row tells the classes apart, the number is wrong about one row of eight,
+    # and parity says nothing.
     codes = [0, 1, 2, 3, 4, 5, 6, 7]
     number = [0, 0, 0, 1, 1, 1, 1, 1]
-    X, labels = np.column_stack([codes, number]).astype(float), [0, 0, 0, 0, 1, 1, 1, 1]
-    # One child a row: gain 1 of info 3. The number: gain 0.5488 of info 0.9544.
+    parity = [0, 1, 0, 1, 0, 1, 0, 1]
+    X, labels = np.column_stack([codes, number, parity]).astype(float), [0, 0, 0, 0, 1, 1, 1, 1]
+    # One child a row: gain 1 of info 3. The number: gain 0.5488 of info 0.9544. The average gain is 0.5163.
     assert (1 - 5 / 8 * entropy(1, 4)) / entropy(3, 5) > 1 / 3
-    chosen = {criterion: grow(X, labels, [1, 0], criterion=criterion).column[0] for criterion in CRITERIA}
+    chosen = {criterion: grow(X, labels, [1, 0, 0], criterion=criterion).column[0] for criterion in CRITERIA}
     assert chosen == {"entropy": 0, "gini": 0, "gain_ratio": 1, "homogeneous": 0}
+
+
+# By the first column one row of eight is told apart: gain 0.1379 of info 0.5436, a ratio of 0.2537. The
+# second is right about six rows: gain 0.1887 of info 1. The last says nothing.
+PEELS = [1.0, 0, 0, 0, 0, 0, 0, 0]
+HALVES = [0.0, 0, 0, 1, 0, 1, 1, 1]
+PARITY = [0.0, 1, 0, 1, 0, 1, 0, 1]
+OF_TWO_CLASSES = [0, 0, 0, 0, 1, 1, 1, 1]
+
+
+def test_the_gain_ratio_compares_only_columns_with_at_least_the_average_gain():
+    assert 1 - 7 / 8 * entropy(3, 4) == pytest.approx(0.1379, abs=5e-5)
+    assert 0.1379 / entropy(1, 7) == pytest.approx(0.2537, abs=5e-5)
+    assert 1 - entropy(3, 1) == pytest.approx(0.1887, abs=5e-5)
+    two, three = np.column_stack([PEELS, HALVES]), np.column_stack([PEELS, HALVES, PARITY])
+    # 0.1379 is below the average of 0.1633, and above that of three columns, 0.1089.
+    assert grow(two, OF_TWO_CLASSES, criterion="gain_ratio").column[0] == 1
+    assert grow(three, OF_TWO_CLASSES, criterion="gain_ratio").column[0] == 0
+
+
+def test_the_average_gain_is_that_of_the_columns_looked_at():
+    # The first column wins against the last alone, the second against each: two of three pairs.
+    X = np.column_stack([PEELS, HALVES, PARITY])
+    rules = {"criterion": "gain_ratio", "max_columns": 2, "max_depth": 1}
+    roots = [grow(X, OF_TWO_CLASSES, seed=seed, **rules).column[0] for seed in range(90)]
+    assert 50 <= roots.count(1) <= 70
+    assert roots.count(0) == 90 - roots.count(1)
+
+
+def test_the_gain_ratio_of_a_column_is_that_of_its_threshold_with_the_most_gain():
+    # At 0.5 and at 6.5 one row is told apart, see above, and at 3.5 six rows are on the right side.
+    x, labels = np.arange(8.0)[:, None], [0, 1, 0, 0, 1, 1, 0, 1]
+    assert grow(x, labels, criterion="gain_ratio").threshold[0] == 3.5
 
 
 def test_entropy_and_gini_and_homogeneous_sets_disagree():

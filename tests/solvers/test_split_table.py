@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sixfold.budget import Budget
 from sixfold.data.examples import load_example
 from sixfold.data.tree_table import check_tree_table
-from sixfold.solvers.split_table import split_score, split_table
-from sixfold.solvers.tree_growth import CRITERIA, TIE, GrowthRules, grow
+from sixfold.solvers.split_table import best_split, split_score, split_table
+from sixfold.solvers.tree_growth import CRITERIA, GrowthRules, grow
 
 
 class Learner:
@@ -107,8 +107,7 @@ def test_the_first_of_the_best_is_the_split_that_is_grown(
         assert not table
         return
     total = rows if weight is None else weight.sum()
-    scores = np.array([one.score for one in table])
-    first = table[int(np.argmax(scores <= scores.min() + TIE * total))]
+    first = best_split(table, total, rules)
     column, threshold, groups, unknown = grown_split(tree)
     assert column == first.column
     np.testing.assert_equal(first.threshold, threshold)

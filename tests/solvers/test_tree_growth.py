@@ -216,7 +216,7 @@ def test_tables_of_some_thousand_rows(kind, weighted):
     labels += rng.random(n) < 0.2
     kinds = [int(kind == "categories")] * 2
     weight = rng.uniform(0.1, 3.0, n) if weighted else None
-    for criterion in ["entropy", "gini"]:
+    for criterion in ["entropy", "gini", "gain_ratio"]:
         assert_oracles_tree(X, kinds, labels, 3, weight, criterion=criterion, binary=True, max_depth=2)
 
 

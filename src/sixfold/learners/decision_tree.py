@@ -38,7 +38,8 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     ----------
     criterion : {"entropy", "log_loss", "gini", "gain_ratio", "homogeneous"}, default="entropy"
         What the best split has least of: entropy ("log_loss" is the same), Gini index, entropy relative to
-        how finely it divides ("gain_ratio", as in C4.5), or rows in parts that are not of one class.
+        how finely it divides ("gain_ratio", as in C4.5: of the columns with at least the average gain, each
+        by its split with the most), or rows in parts that are not of one class.
     splitter : {"best"}, default="best"
         Every split is the best of its node.
     max_depth : int, default=None

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sixfold.certificate import Certificate
 from sixfold.errors import CertificateError
 from sixfold.learners.tree_growing import TrainingRows
-from sixfold.solvers.split_table import split_score, split_table
+from sixfold.solvers.split_table import best_split, split_score, split_table
 from sixfold.solvers.tree import Reason, Tree
 from sixfold.solvers.tree_growth import TIE, GrowthRules
 
@@ -207,8 +207,8 @@ def _require_best_splits(members: _Members, rules: GrowthRules) -> None:
             rules,
             columns,
         )
-        best = min(table, key=lambda split: split.score, default=None)
         total = members.weight[rows].sum()
+        best = best_split(table, total, rules)
         # A gain is rounded by some 1e-16 log n, and gain_ratio divides it by as little as the lightest row.
         rounding = 1e-15 * total / members.weight[rows].min() if rules.criterion == "gain_ratio" else 0.0
         # One that looks better than the best of the table is none of those that are allowed.

@@ -7,8 +7,10 @@ With the weight w_kc of each class in the children k of a split, and W_k = sum_c
     gain_ratio     S = - W gain / info,   info = [ f(W) - sum_k f(W_k) ] / W
     homogeneous    S = W - weight of the children of one class
 
-S is a sum over children (of f(W_k) too), so the candidates of a column are rows of two sums. This is what the
-certificate of a tree is checked with and what its trace shows; no engine that grows trees uses it.
+The gain ratio compares columns only, each by its split with the most gain, and of those only the ones with at
+least the average gain (Quinlan 1993). S is a sum over children (of f(W_k) too), so the candidates of a column
+are rows of two sums. This is what the certificate of a tree is checked with and what its trace shows; no
+engine that grows trees uses it.
 """
 
 from __future__ import annotations
@@ -123,6 +125,15 @@ def split_table(
     return sorted((one for one in found if one is not None), key=lambda one: one.column)
 
 
+def best_split(table: list[ColumnSplit], total: float, rules: GrowthRules) -> ColumnSplit | None:
+    """Return the split that the rules take, of those of all columns of a node with this weight."""
+    if rules.criterion == "gain_ratio" and table:
+        average = sum(one.gain for one in table) / len(table)
+        table = [one for one in table if one.gain >= average - TIE]
+    least = min((one.score for one in table), default=np.inf)
+    return next((one for one in table if one.score <= least + TIE * total), None)
+
+
 def split_score(totals: Array, rules: GrowthRules) -> float:
     """Return the score of a split from the class totals of its children."""
     candidates = _summed(totals[None], np.ones((1, len(totals))), rules.criterion)
@@ -155,21 +166,15 @@ def _best_thresholds(
     whole = np.bincount(labels, weight, minlength=classes).astype(np.float64)
     valid = _allowed(candidates, whole.sum(), rules)
     valid &= (x[1:] > x[:-1]).ravel()
-    scores = np.full(valid.size, np.inf)
-    scores[valid] = _final(Candidates(*(part[valid] for part in candidates)), whole, rules.criterion)
-    score = scores.reshape(-1, columns.size)
-    average = candidates.score.reshape(score.shape) / whole.sum()
-    node = float(impurity(whole, rules.criterion))
-    first = (score <= score.min(axis=0) + TIE * whole.sum()).argmax(axis=0)
+    ranks = np.where(valid, candidates.score, np.inf).reshape(-1, columns.size)
+    first = (ranks <= ranks.min(axis=0) + TIE * whole.sum()).argmax(axis=0)
+    chosen = first * columns.size + np.arange(columns.size)
+    scores = _final(Candidates(*(part[chosen] for part in candidates)), whole, rules.criterion)
+    average = candidates.score[chosen] / whole.sum()
+    gain = float(impurity(whole, rules.criterion)) - average
     return [
-        ColumnSplit(
-            column,
-            score[i, j],
-            average[i, j],
-            node - average[i, j],
-            _midpoint(float(x[i, j]), float(x[i + 1, j])),
-        )
-        if np.isfinite(score[i, j])
+        ColumnSplit(column, scores[j], average[j], gain[j], _midpoint(float(x[i, j]), float(x[i + 1, j])))
+        if valid[chosen[j]]
         else None
         for j, (column, i) in enumerate(zip(columns.tolist(), first.tolist(), strict=True))
     ]
@@ -204,20 +209,21 @@ def _best(column: int, values: Values, categorical: bool, rules: GrowthRules) ->
     """Return the first of the best candidates of a column."""
     whole = values.totals.sum(axis=0) + values.unknown_totals
     total = whole.sum()
-    chosen: tuple[float, float, dict[str, Any]] | None = None
+    chosen: tuple[float, float, dict[str, Any]] | None = None  # what it is ranked by, S, how it divides
     for candidates, describe in _all_candidates(values, categorical, rules):
         valid = _allowed(candidates, total, rules)
         if not valid.any():
             continue
-        score = np.where(valid, _final(candidates, whole, rules.criterion), np.inf)
-        first = int(np.argmax(score <= score.min() + TIE * total))
-        if chosen is None or score[first] < chosen[0] - TIE * total:
-            chosen = float(score[first]), float(candidates.score[first] / total), describe(first)
+        rank = np.where(valid, candidates.score, np.inf)
+        first = int(np.argmax(rank <= rank.min() + TIE * total))
+        if chosen is None or rank[first] < chosen[0] - TIE * total:
+            made = Candidates(*(part[[first]] for part in candidates))
+            chosen = rank[first], _final(made, whole, rules.criterion)[0], describe(first)
     if chosen is None:
         return None
-    least, average, description = chosen
+    average = float(chosen[0] / total)
     gain = float(impurity(whole, rules.criterion)) - average
-    return ColumnSplit(column, least, average, gain, **description)
+    return ColumnSplit(column, float(chosen[1]), average, gain, **chosen[2])
 
 
 def _all_candidates(
