@@ -56,7 +56,7 @@ void BinScan<Mass>::scan(const BinnedNode& node, const BinHistogram<Mass>& histo
     known_unknown_ = unknown_part(node, histogram, true, rules.criterion) +
                      unknown_part(node, histogram, false, rules.criterion);
   if (unknown_rows_ > 0 && !rules.unknown_best) {
-    if (unknown_rows_ >= fewest) scan_with(Unknown::apart, node, histogram, mixed, rules);
+    scan_with(Unknown::apart, node, histogram, mixed, rules);
     return;
   }
   if (unknown_rows_ > 0) scan_with(Unknown::left, node, histogram, mixed, rules);

@@ -26,25 +26,24 @@ void offer_multiway(Candidates& candidates) {
   const auto fill = [&](Split& split) { fill_multiway(desk, split); };
   const std::int32_t count = static_cast<std::int32_t>(desk.categories.size());
   ScorePart sum;
-  Index small = 0;
+  Index large = 0;
   desk.parts.clear();
   for (const ColumnDesk::Category& category : desk.categories) {
     desk.parts.push_back(candidates.score().part(cells_of(desk, category), category.weight, category.rows));
     sum = sum + desk.parts.back();
-    small += !candidates.is_large_enough(category.weight, category.rows);
+    large += candidates.is_large_enough(category.weight, category.rows);
   }
   if (!candidates.has_unknown()) {
-    if (small == 0) candidates.offer(sum, count, -1, fill);
+    if (large >= 2) candidates.offer(sum, count, -1, fill);
   } else if (!candidates.rules().unknown_best) {
-    if (small == 0 && candidates.is_large_enough(desk.unknown))
-      candidates.offer(sum + candidates.score().part(desk.unknown), count + 1, count, fill);
+    if (large >= 2) candidates.offer(sum + candidates.score().part(desk.unknown), count + 1, count, fill);
   } else {
     for (std::int32_t k = 0; k < count; ++k) {
       const ColumnDesk::Category& category = desk.categories[k];
-      if (small > !candidates.is_large_enough(category.weight, category.rows)) continue;
       desk.joined = desk.unknown;
       desk.joined.add(cells_of(desk, category));
-      if (candidates.is_large_enough(desk.joined))
+      const Index others = large - candidates.is_large_enough(category.weight, category.rows);
+      if (others + candidates.is_large_enough(desk.joined) >= 2)
         candidates.offer(sum - desk.parts[k] + candidates.score().part(desk.joined), count, k, fill);
     }
   }

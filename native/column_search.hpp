@@ -86,7 +86,7 @@ class Candidates {
     const ScorePart known = score_.part(left) + score_.part(right);
     if (!has_unknown())
       offer(known, 2, -1, fill);
-    else if (is_large_enough(unknown))
+    else
       offer(known + score_.part(unknown), 3, 2, fill);
   }
 

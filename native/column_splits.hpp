@@ -11,8 +11,9 @@
 //   known | unknown        last, where a column has both
 //
 // Unknown values (NaN) have a child of their own in each of these, or ("best") each is several candidates:
-// the unknown rows join one child after another. Only candidates whose children all have the rows and the
-// weight that the rules ask for are valid.
+// the unknown rows join one child after another. Valid are candidates of which at least two children have the
+// rows and the weight that the rules ask for, a child of unknown values alone not counted but in the last:
+// one rare category, or one unknown value, does not rule a column out (Quinlan 1993).
 #pragma once
 
 #include <cstdint>

@@ -111,7 +111,6 @@ class GroupSearch {
     begin(node, entries);
     if (!has_candidates()) return false;
     if (limit < std::numeric_limits<double>::infinity() && !may_reach(limit)) return true;
-    if (is_branch() && !is_large_enough(unknown_.weight(), unknown_.rows())) return true;
     std::size_t below = 0;
     while (below < known_count_ && entries[below].rank < 0) ++below;
     if (below > 0) walk(below, visit, [&](std::size_t i) { return i; }, true);

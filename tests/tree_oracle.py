@@ -145,12 +145,18 @@ def scores(counts, w, criterion):
     return homogeneous, homogeneous / W
 
 
-def are_valid(counts, w, min_samples_leaf, min_leaf_weight):
-    """Return which candidates have no child that is too small; a child without rows is none."""
+def are_valid(counts, w, splits, min_samples_leaf, min_leaf_weight):
+    """Return which candidates have two children that are large enough.
+
+    A branch for unknown values does not count, but where it is one of two children.
+    """
     rows = counts.sum(axis=2)
     lightest = min_leaf_weight - TIE * w[0].sum()  # rounding does not make a child too light
-    small = (rows < min_samples_leaf) | (w.sum(axis=2) < lightest)
-    return ~(small & (rows > 0)).any(axis=1)
+    large = (rows >= max(min_samples_leaf, 1)) & (w.sum(axis=2) >= lightest)
+    for i, split in enumerate(splits):
+        if split.unknown > 1 and split.unknown not in split.codes.values():
+            large[i, split.unknown] = False
+    return large.sum(axis=1) >= 2
 
 
 def rewarding(valid, splits, average, whole):
@@ -206,7 +212,7 @@ def grow(
             return None, EXHAUSTED
         counts, w = children_of(splits, labels[rows], weight[rows], classes)
         score, average = scores(counts, w, criterion)
-        valid = np.flatnonzero(are_valid(counts, w, min_samples_leaf, min_leaf_weight))
+        valid = np.flatnonzero(are_valid(counts, w, splits, min_samples_leaf, min_leaf_weight))
         if not valid.size:
             return None, LIMIT
         W = totals.sum()
