@@ -50,7 +50,7 @@ struct BinnedNode {
 // other's sum; four counters of each code make that rare (images, where most codes are 0: 1.6 times faster).
 inline void count_bins(std::span<const std::int32_t> places, const std::uint8_t* codes,
                        std::int32_t* counts) {
-  constexpr std::size_t kWorthwhile = 1024;
+  constexpr std::size_t kWorthwhile = 256;
   std::size_t i = 0;
   if (places.size() >= kWorthwhile) {
     std::int32_t more[3][kBins] = {};

@@ -43,9 +43,11 @@ void BinScan<Mass>::scan(const BinnedNode& node, const BinHistogram<Mass>& histo
             static_cast<float>(error * 100.0 * static_cast<double>(classes_ + 1));
   used_bins_ = 0;
   rows_left_[0] = 0;
+  bool is_any_mixed = false;
   for (Index b = 0; b < kBins; ++b) {
     const bool known = !unknown_bin || b != kUnknownBin;
     used_bins_ += known && histogram.rows[b] > 0;
+    is_any_mixed |= known && histogram.rows[b] > 1 && mixed[b] != 0;
     rows_left_[b + 1] = rows_left_[b] + (known ? histogram.rows[b] : 0);
   }
   std::fill_n(edge_, kBins, kNone);
@@ -55,6 +57,7 @@ void BinScan<Mass>::scan(const BinnedNode& node, const BinHistogram<Mass>& histo
   if (unknown_rows_ >= fewest && node_rows_ - unknown_rows_ >= fewest)
     known_unknown_ = unknown_part(node, histogram, true, rules.criterion) +
                      unknown_part(node, histogram, false, rules.criterion);
+  if (used_bins_ < 2 && !is_any_mixed) return;
   if (unknown_rows_ > 0 && !rules.unknown_best) {
     scan_with(Unknown::apart, node, histogram, mixed, rules);
     return;

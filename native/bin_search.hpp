@@ -49,8 +49,8 @@ inline void find_bins(const double* tops, const double* values, Index count, std
       at = _mm512_mask_add_epi64(at, _mm512_cmp_pd_mask(top, value, _CMP_LT_OQ), at, _mm512_set1_epi64(step));
     }
     alignas(64) std::int64_t first[8];
-    _mm512_store_si512(first, _mm512_slli_epi64(at, 4));
-    for (Index k = 0; k < 8; ++k) codes[i + k] = find_bin<8>(tops, values[i + k], first[k]);
+    _mm512_store_si512(first, at);
+    for (Index k = 0; k < 8; ++k) codes[i + k] = find_bin<8>(tops, values[i + k], 16 * first[k]);
   }
   for (; i < count; ++i) codes[i] = find_bin<128>(tops, values[i], 0);
 }
@@ -71,8 +71,8 @@ inline void find_bins(const float* tops, const float* values, Index count, std::
       at = _mm512_mask_add_epi32(at, _mm512_cmp_ps_mask(top, value, _CMP_LT_OQ), at, _mm512_set1_epi32(step));
     }
     alignas(64) std::int32_t first[16];
-    _mm512_store_si512(first, _mm512_slli_epi32(at, 3));
-    for (Index k = 0; k < 16; ++k) codes[i + k] = find_bin<4>(tops, values[i + k], first[k]);
+    _mm512_store_si512(first, at);
+    for (Index k = 0; k < 16; ++k) codes[i + k] = find_bin<4>(tops, values[i + k], 8 * first[k]);
   }
   for (; i < count; ++i) codes[i] = find_bin<128>(tops, values[i], 0);
 }

@@ -70,7 +70,7 @@ ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit,
   };
   bool wanted[kBins];
   for (Index b = 0; b < kBins; ++b) wanted[b] = may_be_below(scan.bound(b));
-  gather(node, k, wanted, desk.inside);
+  gather(node, k, wanted, desk);
   const auto add_bin = [&](Index bin, ClassTotals& to) {
     for (Index c = 0; c < node.class_count(); ++c) {
       const std::int32_t rows = desk.counts[c * kBins + bin];
@@ -86,20 +86,13 @@ ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit,
                         chosen, limit);
   ClassTotals &left = column_desk.left, &right = column_desk.right;
   left.clear();
-  auto next = desk.inside.begin();
   for (Index b = 0; left.rows() < column_desk.known.rows(); ++b) {
-    if (wanted[b]) {
-      for (Index i = 0; i < desk.rows[b]; ++i, ++next) {
-        left.add(data_.labels[next->row], data_.weight_of(next->row));
-        if (i + 1 == desk.rows[b] || next->value == next[1].value) continue;
-        right.set_difference(column_desk.known, left);
-        candidates.offer_two(left, right, [&](Split& split) {
-          set_threshold(split, threshold_between(next->value, next[1].value));
-        });
-      }
-    } else {
+    // Where only the least counts, what was found so far rules out bins that were wanted.
+    const double least = candidates.best().least + SplitScore::kTie * node.totals.weight();
+    if (wanted[b] && (chosen != nullptr || scan.bound(b) * node.totals.weight() <= least))
+      offer_inside(sorted_inside(k, b, desk), candidates);
+    else
       add_bin(b, left);
-    }
     if (!may_be_below(scan.edge(b))) continue;
     right.set_difference(column_desk.known, left);
     candidates.offer_two(left, right,
@@ -110,22 +103,51 @@ ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit,
   return candidates.best();
 }
 
-// The rows in the bins wanted, by value and so by bin.
+// The thresholds between the rows of one bin, which are added to what is left of it.
 template <class T>
-void BinnedSearch<T>::gather(const BinnedNode& node, Index k, const bool* wanted,
-                             std::vector<BinDesk::Value>& to) const {
-  to.clear();
-  if (std::none_of(wanted, wanted + kBins, [](bool is_wanted) { return is_wanted; })) return;
+void BinnedSearch<T>::offer_inside(std::span<const BinDesk::Value> rows, Candidates& candidates) const {
+  ColumnDesk& desk = candidates.desk();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    desk.left.add(data_.labels[rows[i].row], data_.weight_of(rows[i].row));
+    if (i + 1 == rows.size() || rows[i].value == rows[i + 1].value) continue;
+    desk.right.set_difference(desk.known, desk.left);
+    candidates.offer_two(desk.left, desk.right, [&](Split& split) {
+      set_threshold(split, threshold_between(rows[i].value, rows[i + 1].value));
+    });
+  }
+}
+
+// The rows in the bins wanted, bin by bin.
+template <class T>
+void BinnedSearch<T>::gather(const BinnedNode& node, Index k, const bool* wanted, BinDesk& desk) const {
+  Index total = 0;
+  for (Index b = 0; b < kBins; ++b) {
+    desk.inside_ends[b] = total;
+    total += wanted[b] ? desk.rows[b] : 0;
+  }
+  if (total == 0) return;
   const std::uint8_t* codes = bins_.codes(k);
-  to.resize(node.rows.size() + 1);
+  if (desk.found.size() <= node.rows.size()) desk.found.resize(node.rows.size() + 1);
+  if (static_cast<Index>(desk.inside.size()) < total) desk.inside.resize(static_cast<std::size_t>(total));
   Index count = 0;
   for (Index i = 0; i < node.size(); ++i) {  // without a branch, which would be guessed wrong too often
-    to[count].row = node.rows[i];
+    desk.found[count] = static_cast<std::int32_t>(i);
     count += wanted[codes[node.places[i]]];
   }
-  to.resize(static_cast<std::size_t>(count));
-  for (BinDesk::Value& item : to) item.value = static_cast<double>(value(item.row, k));
-  std::sort(to.begin(), to.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
+  for (Index i = 0; i < count; ++i) {
+    const std::int32_t at = desk.found[i];
+    desk.inside[desk.inside_ends[codes[node.places[at]]]++].row = node.rows[at];
+  }
+}
+
+// The rows of one of these bins by value.
+template <class T>
+std::span<const BinDesk::Value> BinnedSearch<T>::sorted_inside(Index k, Index bin, BinDesk& desk) const {
+  const std::size_t size = static_cast<std::size_t>(desk.rows[bin]);
+  const std::span<BinDesk::Value> rows(desk.inside.data() + desk.inside_ends[bin] - size, size);
+  for (BinDesk::Value& item : rows) item.value = static_cast<double>(value(item.row, k));
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
+  return rows;
 }
 
 // Between the greatest value in a bin and the least one beyond it.

@@ -16,6 +16,7 @@
 #include "bin_histograms.hpp"
 #include "bin_scan.hpp"
 #include "column_outlook.hpp"
+#include "column_search.hpp"
 #include "column_splits.hpp"
 #include "tree_bins.hpp"
 
@@ -53,8 +54,10 @@ struct BinDesk {
   BinScan<double> weights_scan;
   std::vector<std::int32_t> counts;  // of classes and bins
   std::vector<double> weights;
-  std::int32_t rows[kBins];   // of bins
-  std::vector<Value> inside;  // rows of bins that are searched
+  std::int32_t rows[kBins];         // of bins
+  std::vector<std::int32_t> found;  // rows of bins that are searched, as numbers in the node
+  std::vector<Value> inside;        // the same bin by bin
+  Index inside_ends[kBins];
 };
 
 template <class T>
@@ -81,7 +84,9 @@ class BinnedSearch {
   template <class Mass>
   ColumnBest offer(const BinnedNode& node, Index k, double limit, const BinScan<Mass>& scan, BinDesk& desk,
                    ColumnDesk& column_desk, Split* chosen) const;
-  void gather(const BinnedNode& node, Index k, const bool* wanted, std::vector<BinDesk::Value>& to) const;
+  void offer_inside(std::span<const BinDesk::Value> rows, Candidates& candidates) const;
+  void gather(const BinnedNode& node, Index k, const bool* wanted, BinDesk& desk) const;
+  std::span<const BinDesk::Value> sorted_inside(Index k, Index bin, BinDesk& desk) const;
   double threshold_above(const BinnedNode& node, Index k, Index bin, const BinDesk& desk) const;
 
   T value(Row row, Index k) const { return data_.X.row(row)[bins_.column(k) * data_.X.column_stride]; }

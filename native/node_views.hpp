@@ -43,7 +43,12 @@ struct Growing {
   std::vector<Index> numbers;        // the columns in which not all thresholds have to be tried
   std::vector<std::int32_t> number;  // of a column among these, or -1
   std::optional<TreeBins<T>> bins;   // of these, where there are rows enough
-  bool all_columns;                  // whether every node looks at every column
+
+  // How many columns a node looks at, and whether these are all.
+  Index looked_at() const {
+    return rules.max_columns <= 0 ? data.X.columns : std::min(rules.max_columns, data.X.columns);
+  }
+  bool all_columns() const { return looked_at() == data.X.columns; }
 
   ColumnBest search(const NodeRows& node, Index column, ColumnDesk& desk, Split* chosen, double limit) const {
     return search_column(data, rules, score, node, column, desk, chosen, limit);
@@ -80,7 +85,7 @@ class BinnedView {
     if (!search_) return;
     kept_ = waiting.histograms;
     is_filled_ = kept_ >= 0;
-    if (!is_filled_ && growing_.all_columns && waiting.size() >= 2 * fewest_kept()) kept_ = store_.take();
+    if (!is_filled_ && growing_.all_columns() && waiting.size() >= 2 * fewest_kept()) kept_ = store_.take();
     binned_.emplace(binned(waiting, node.totals, kept_ >= 0));
     if (!is_filled_ && kept_ >= 0) store_.error(kept_) = binned_->rounding() * node.totals.weight();
   }

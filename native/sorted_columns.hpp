@@ -48,7 +48,7 @@ class SortedColumns {
   static Index id(Word word) { return word & 0xffff; }
 
   void sort(const T* values, Word* words);
-  void sort_items(Index count);
+  void sort_items(const T* values, const std::uint16_t* ids, Index count);
   void tabulate();
   std::int64_t least_of_two(const Word* words) const;
   std::int64_t least_of_many(const Word* words);
@@ -59,8 +59,10 @@ class SortedColumns {
   bool weighted_ = false;
   std::vector<Word> words_;
   std::vector<T> values_;
-  Item items_[kMostRows], room_[kMostRows];
-  std::int32_t buckets_[kMostRows], bucket_ends_[kMostRows + 1];
+  T known_values_[kMostRows];
+  std::uint16_t known_ids_[kMostRows], all_ids_[kMostRows];
+  Item items_[kMostRows];
+  std::int32_t buckets_[kMostRows], bucket_ends_[2 * kMostRows + 1];
   std::int32_t labels_[kMostRows];  // by id, as are weights
   double weights_[kMostRows];
   std::uint16_t ids_[kMostRows];  // of the rows of nodes, in their order

@@ -70,27 +70,27 @@ Index jitter(Index i, Index below) {
 
 template <class T>
 TreeBins<T>::TreeBins(const Table<T>& X, std::vector<Index> columns, std::span<const std::int32_t> sample_of,
-                      int team)
+                      int team, Stop& stop)
     : X_(X), columns_(std::move(columns)), mixed_(columns_.size() * kBins) {
   if constexpr (std::is_floating_point_v<T>) {
     tops_.resize(columns_.size() * kBins);
     values_.resize(columns_.size() * kBins);
     used_.resize(columns_.size());
-    choose_tops(sample_of, team);
+    choose_tops(sample_of, team, stop);
   }
   codes_.reset(new std::uint8_t[columns_.size() * static_cast<std::size_t>(X.rows)]);
-  encode(team);
+  encode(team, stop);
 }
 
 template <class T>
-void TreeBins<T>::choose_tops(std::span<const std::int32_t> sample_of, int team) {
+void TreeBins<T>::choose_tops(std::span<const std::int32_t> sample_of, int team, Stop& stop) {
   const Index rows = static_cast<Index>(sample_of.size()), size = std::min(rows, kSample);
   std::vector<Index> sample(static_cast<std::size_t>(size));
   for (Index i = 0; i < size; ++i) {
     const Index from = cut(rows, size, i), to = cut(rows, size, i + 1);
     sample[i] = sample_of[from + jitter(i, to - from)];
   }
-  run_tasks((columns() + kTile - 1) / kTile, team, [&](Index task) {
+  run_tasks((columns() + kTile - 1) / kTile, team, &stop, [&](Index task, Watch&) {
     const Index first = task * kTile, last = std::min(first + kTile, columns());
     std::vector<T> values(static_cast<std::size_t>((last - first) * size));
     std::vector<Index> known(static_cast<std::size_t>(last - first), 0);
@@ -110,10 +110,10 @@ void TreeBins<T>::choose_tops(std::span<const std::int32_t> sample_of, int team)
 
 // Tiles of the table are turned, so that a column is searched run by run with its tops in the cache.
 template <class T>
-void TreeBins<T>::encode(int team) {
+void TreeBins<T>::encode(int team, Stop& stop) {
   const Index tasks = (X_.rows + kTaskRows - 1) / kTaskRows;
   std::mutex merging;
-  run_tasks(tasks, team, [&](Index task) {
+  run_tasks(tasks, team, &stop, [&](Index task, Watch&) {
     std::vector<T> room(static_cast<std::size_t>(kRun * kTile));
     std::vector<std::uint8_t> mixed(mixed_.size());
     const Index begin = task * kTaskRows, end = std::min(begin + kTaskRows, X_.rows);
@@ -151,8 +151,8 @@ void TreeBins<T>::encode_run(Index k, const T* values, Index first_row, Index co
 }
 
 template <class T>
-void TreeBins<T>::reorder(std::span<const std::int32_t> order, int team) {
-  run_tasks(columns(), team, [&](Index k) {
+void TreeBins<T>::reorder(std::span<const std::int32_t> order, int team, Stop& stop) {
+  run_tasks(columns(), team, &stop, [&](Index k, Watch&) {
     std::uint8_t* codes = codes_.get() + k * X_.rows;
     const std::vector<std::uint8_t> old(codes, codes + X_.rows);
     for (std::size_t i = 0; i < order.size(); ++i) codes[i] = old[order[i]];

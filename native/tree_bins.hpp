@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "stop.hpp"
 #include "table.hpp"
 
 namespace sixfold {
@@ -23,9 +24,10 @@ inline constexpr std::uint8_t kUnknownBin = 255;  // of floating point columns
 template <class T>
 class TreeBins {
  public:
-  // Of the columns that are listed, and of all rows; tops from a sample of `sample_of`, which are the rows
-  // that count.
-  TreeBins(const Table<T>& X, std::vector<Index> columns, std::span<const std::int32_t> sample_of, int team);
+  // Of the columns that are listed, and of all rows; of no use if `stop` ends it; tops from a sample of
+  // `sample_of`, which are the rows that count.
+  TreeBins(const Table<T>& X, std::vector<Index> columns, std::span<const std::int32_t> sample_of, int team,
+           Stop& stop);
 
   Index columns() const { return static_cast<Index>(columns_.size()); }
   // Which column of X the k-th one is.
@@ -33,7 +35,7 @@ class TreeBins {
   // The codes of the k-th column, one a row.
   const std::uint8_t* codes(Index k) const { return codes_.get() + k * X_.rows; }
   // Puts the codes of the row order[i] in place i.
-  void reorder(std::span<const std::int32_t> order, int team);
+  void reorder(std::span<const std::int32_t> order, int team, Stop& stop);
   // The code that a value of the k-th column has or would have.
   std::uint8_t code_of(Index k, double value) const;
   // Of each bin of the k-th column, whether it holds different values somewhere in the table.
@@ -43,8 +45,8 @@ class TreeBins {
   static constexpr Index kSample = 2048;
   static constexpr Index kRun = 256, kTile = 32, kTaskRows = 4096;
 
-  void choose_tops(std::span<const std::int32_t> sample_of, int team);
-  void encode(int team);
+  void choose_tops(std::span<const std::int32_t> sample_of, int team, Stop& stop);
+  void encode(int team, Stop& stop);
   void encode_tile(Index first_row, Index last_row, Index first, Index last, std::vector<T>& room,
                    std::vector<std::uint8_t>& mixed);
   void encode_run(Index k, const T* values, Index first_row, Index count, std::uint8_t* mixed);

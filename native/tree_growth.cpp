@@ -8,40 +8,26 @@
 #include <numeric>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <utility>
 
 #include "blas.hpp"
 #include "node_views.hpp"
+#include "split_choice.hpp"
 #include "tasks.hpp"
 
 namespace sixfold {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::infinity();
-
-// Steele, Lea and Flood 2014: a number that looks random, of each number another.
-std::uint64_t splitmix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 // Room for one thread.
 template <class T>
 struct Desk {
-  Desk(Index classes, Index codes) : search(classes, codes), totals(classes) {}
+  Desk(Index classes, Index codes) : choice(classes, codes), totals(classes) {}
 
-  SearchDesk<T> search;
+  ChoiceDesk<T> choice;
   ClassTotals totals;
-  std::vector<Index> columns;     // in the order in which they are looked at
-  std::vector<Index> open;        // those that are to be searched
-  std::vector<Outlook> outlooks;  // of all columns
-  std::vector<std::int32_t> slots;
-  std::vector<Index> ends;
-  std::vector<Row> rows;
-  std::vector<std::int32_t> places;
+  std::vector<std::int32_t> slots;  // of rows
+  std::vector<Index> ends;          // of slots
+  std::vector<std::int32_t> moved;
   std::vector<Waiting> children;
 };
 
@@ -53,12 +39,13 @@ class Growth {
       : data_(data),
         rules_(rules),
         score_(rules.criterion, data.weight != nullptr, static_cast<Index>(rows.size())),
-        looked_at_(rules.max_columns <= 0 ? data.X.columns : std::min(rules.max_columns, data.X.columns)),
-        growing_{data, rules, score_, std::move(rows), {}, {}, {}, {}, looked_at_ == data.X.columns},
+        growing_{data, rules, score_, std::move(rows), {}, {}, {}, {}},
         stop_(stop),
         team_(size() * data.X.columns < kShared ? 1 : threads()) {
     for (int thread = 0; thread < team_; ++thread) desks_.emplace_back(data.classes, codes);
-    for (const Row row : growing_.rows) whole_weight_ += data.weight_of(row);
+    double whole_weight = 0.0;
+    for (const Row row : growing_.rows) whole_weight += data.weight_of(row);
+    choice_.emplace(growing_, whole_weight);
     const bool is_concave = rules.criterion != Criterion::homogeneous;
     growing_.number.assign(static_cast<std::size_t>(data.X.columns), -1);
     for (Index j = 0; is_concave && j < data.X.columns; ++j) {
@@ -68,7 +55,7 @@ class Growth {
     }
     if (growing_.numbers.empty() || size() <= SortedColumns<T>::kMostRows) return;
     group_by_class();
-    growing_.bins.emplace(data.X, growing_.numbers, growing_.rows, team_);
+    growing_.bins.emplace(data.X, growing_.numbers, growing_.rows, team_, stop);
     growing_.places = growing_.rows;
   }
 
@@ -83,7 +70,6 @@ class Growth {
   static constexpr Index kPatient = Index{1} << 12;  // values between two looks at the clock
 
   Index size() const { return static_cast<Index>(growing_.rows.size()); }
-  bool by_ratio() const { return rules_.criterion == Criterion::gain_ratio; }
   bool is_large(const Waiting& node) const {
     return team_ > 1 && node.size() * data_.X.columns >= kShared && node.size() * kSubtrees >= size();
   }
@@ -100,7 +86,7 @@ class Growth {
     std::optional<BinnedView<T, Mass>> view(std::in_place, growing_, most_bytes());
     const auto together = [&](Index tasks, const auto& work) {
       return !watch.over() && run_tasks(tasks, team_, &stop_, [&](Index task, Watch&) {
-        work(task, desks_[omp_get_thread_num()].search);
+        work(task, desks_[omp_get_thread_num()].choice.search);
       });
     };
     std::vector<Waiting> stack{{0, size(), -1, 0, 0, splitmix(rules_.seed)}};
@@ -119,7 +105,7 @@ class Growth {
     if (growing_.bins && !small.empty() && small.front().size() < size()) {
       // By now the rows of a subtree lie all over the table: half of its time would be waiting for their
       // codes.
-      growing_.bins->reorder(growing_.places, team_);
+      growing_.bins->reorder(growing_.places, team_, stop_);
       std::iota(growing_.places.begin(), growing_.places.end(), 0);
     }
     const bool completed = grow_subtrees<Mass>(tree, small, places) && !watch.over();
@@ -177,16 +163,22 @@ class Growth {
     }
   }
 
-  // Few rows, all of whose columns are looked at in every node: it pays to sort them.
+  // Few rows, all of whose columns are looked at in every node: it pays to sort them. If only few levels are
+  // to come, histograms of fewer rows are faster, which cost about as much as sorting 32 rows a class.
   bool is_sorted(const Waiting& node) const {
-    return !growing_.numbers.empty() && growing_.all_columns && node.size() <= SortedColumns<T>::kMostRows;
+    if (growing_.numbers.empty() || !growing_.all_columns()) return false;
+    Index most = SortedColumns<T>::kMostRows;
+    const Index levels = rules_.max_depth - node.depth;
+    if (growing_.bins && rules_.max_depth >= 0 && levels >= 1 && levels <= 5)
+      most = std::min(most, 32 * data_.classes << (levels - 1));
+    return node.size() <= most;
   }
 
   void grow_sorted(const Waiting& root, GrowingTree& tree, Desk<T>& desk, Watch& watch) {
     const ClassTotals& totals = count(root, desk);
     if (const std::optional<Reason> reason = end_of(root, totals))
       return tree.close(tree.add(root.parent, root.slot, totals), *reason);
-    SortedView<T> view(growing_, desk.search.sorted, root);
+    SortedView<T> view(growing_, desk.choice.search.sorted, root);
     std::vector<Waiting> stack{root};
     while (!stack.empty()) {
       const Waiting node = stack.back();
@@ -201,7 +193,7 @@ class Growth {
     return [&desk, &watch, patience](Index tasks, const auto& work) {
       for (Index task = 0; task < tasks; ++task) {
         if (task % patience == 0 && watch.over()) return false;
-        work(task, desk.search);
+        work(task, desk.choice.search);
       }
       return true;
     };
@@ -216,7 +208,7 @@ class Growth {
     if (const std::optional<Reason> reason = end_of(node, totals)) return tree.close(number, *reason);
     view.enter({growing_.rows.data() + node.begin, node.size(), totals}, node);
     Split split;
-    const Reason reason = find_split(node.path, desk, view, each, split);
+    const Reason reason = choice_->find(totals, node.path, desk.choice, view, each, split);
     if (reason != Reason::split) {
       view.leave();
       return tree.close(number, reason);
@@ -244,120 +236,6 @@ class Growth {
     return std::nullopt;
   }
 
-  // Why a node is not split, or Reason::split and how.
-  template <class View, class Each>
-  Reason find_split(std::uint64_t path, Desk<T>& desk, View& view, const Each& each, Split& split) {
-    const Index all = data_.X.columns;
-    const double tie = SplitScore::kTie * desk.totals.weight();
-    order_columns(path, desk.columns);
-    desk.outlooks.assign(static_cast<std::size_t>(all), Outlook{});
-    const std::span<const Index> columns(desk.columns);
-    double least = kNone;
-    if (!look(columns.first(looked_at_), tie, desk, view, each, least)) return Reason::stopped;
-    for (Index k = looked_at_; k < all && least == kNone; ++k)
-      if (!look(columns.subspan(k, 1), tie, desk, view, each, least)) return Reason::stopped;
-    if (least == kNone) {
-      const bool any = std::any_of(desk.outlooks.begin(), desk.outlooks.end(),
-                                   [](const Outlook& outlook) { return outlook.has_candidates; });
-      return any ? Reason::limit : Reason::exhausted;
-    }
-    if (by_ratio()) {
-      if (!choose_by_ratio(tie, desk, view, each, split)) return Reason::stopped;
-    } else {
-      Index first = 0;
-      while (!(desk.outlooks[first].least <= least + tie)) ++first;
-      view.search(first, least + tie, desk.search, &split);
-    }
-    if (split.column < 0) throw std::logic_error("sixfold: the best split of a node was not found again");
-    return is_worth(desk.totals, split) ? Reason::split : Reason::limit;
-  }
-
-  // Takes the split with the best ratio of the columns with at least the average gain.
-  template <class View, class Each>
-  bool choose_by_ratio(double tie, Desk<T>& desk, View& view, const Each& each, Split& split) {
-    Average average;
-    for (const Outlook& outlook : desk.outlooks)
-      if (outlook.least < kNone) average.add(outlook.least);
-    std::vector<Index>& open = desk.open;
-    open.clear();
-    for (Index column = 0; column < data_.X.columns; ++column)
-      if (desk.outlooks[column].least <= average.value() + tie) open.push_back(column);
-    std::vector<Split> splits(open.size());
-    std::vector<double> scores(open.size());
-    const ScorePart whole = score_.part(desk.totals);
-    const auto score = [&](Index k, SearchDesk<T>& room) {
-      view.search(open[k], desk.outlooks[open[k]].least + tie, room, &splits[k]);
-      scores[k] = SplitScore::ratio(desk.totals.weight(), whole, splits[k].parts);
-    };
-    if (!each(static_cast<Index>(open.size()), score)) return false;
-    const double limit = *std::min_element(scores.begin(), scores.end()) + tie;
-    std::size_t first = 0;
-    while (!(scores[first] <= limit)) ++first;
-    split = std::move(splits[first]);
-    return true;
-  }
-
-  // Finds the least S of these columns; of the columns that come within a tie of it, exactly. Where nothing
-  // is known but what a column may have to offer, the more promising columns are searched first, and those
-  // that cannot reach what was found are not searched at all, unless an average needs them.
-  template <class View, class Each>
-  bool look(std::span<const Index> columns, double tie, Desk<T>& desk, View& view, const Each& each,
-            double& least) {
-    std::vector<Outlook>& outlooks = desk.outlooks;
-    const auto see = [&](Index k, SearchDesk<T>& room) {
-      outlooks[columns[k]] = view.outlook(columns[k], room);
-    };
-    if (!each(static_cast<Index>(columns.size()), see)) return false;
-    std::vector<Index>& open = desk.open;
-    open.clear();
-    for (const Index column : columns) {
-      if (outlooks[column].is_exact)
-        least = std::min(least, outlooks[column].least);
-      else
-        open.push_back(column);
-    }
-    std::sort(open.begin(), open.end(), [&](Index a, Index b) {
-      return outlooks[a].reach != outlooks[b].reach ? outlooks[a].reach < outlooks[b].reach : a < b;
-    });
-    std::atomic<double> best{least};
-    const auto search = [&](Index k, SearchDesk<T>& room) {
-      Outlook& outlook = outlooks[open[k]];
-      const double limit = by_ratio() ? kNone : best + tie;
-      ColumnBest found;
-      if (outlook.least <= limit) {
-        const double reach = std::min(limit, outlook.reach);
-        found = view.search(open[k], reach, room);
-        // Candidates above its reach were left out.
-        if (found.least > reach && reach < limit) found = view.search(open[k], limit, room);
-      }
-      outlook = {outlook.has_candidates, true, found.least, found.least};
-      for (double now = best; found.least < now && !best.compare_exchange_weak(now, found.least);) {
-      }
-    };
-    if (!open.empty()) search(0, desk.search);
-    const auto search_others = [&](Index k, SearchDesk<T>& room) { search(k + 1, room); };
-    if (open.size() > 1 && !each(static_cast<Index>(open.size()) - 1, search_others)) return false;
-    least = best;
-    return true;
-  }
-
-  bool is_worth(const ClassTotals& node, const Split& split) const {
-    const double gain = (score_.part(node).impurity - split.parts.impurity) / node.weight();
-    return node.weight() / whole_weight_ * gain >= rules_.min_impurity_decrease - SplitScore::kTie;
-  }
-
-  // All columns, or where only some are looked at all in an order that is random but for seed and path.
-  void order_columns(std::uint64_t path, std::vector<Index>& columns) const {
-    columns.resize(static_cast<std::size_t>(data_.X.columns));
-    std::iota(columns.begin(), columns.end(), 0);
-    if (looked_at_ == data_.X.columns) return;
-    std::uint64_t state = path;
-    for (std::size_t k = 0; k + 1 < columns.size(); ++k) {  // Fisher and Yates
-      state = splitmix(state);
-      std::swap(columns[k], columns[k + state % (columns.size() - k)]);
-    }
-  }
-
   // Sorts the rows of a node by child, in their order, and makes the children.
   void partition(const Waiting& node, Index number, const Split& split, Desk<T>& desk) {
     find_slots(node, split, desk);
@@ -369,8 +247,8 @@ class Growth {
     for (Index slot = 0; slot < split.children; ++slot)
       desk.children.push_back({node.begin + ends[slot], node.begin + ends[slot + 1], number, slot,
                                node.depth + 1, splitmix(node.path + static_cast<std::uint64_t>(slot) + 1)});
-    move(growing_.rows, node, desk.slots, ends, desk.rows);
-    if (growing_.bins) move(growing_.places, node, desk.slots, ends, desk.rows);
+    move(growing_.rows, node, desk.slots, ends, desk.moved);
+    if (growing_.bins) move(growing_.places, node, desk.slots, ends, desk.moved);
     for (Waiting& child : desk.children) child.is_open = may_split(child);
   }
 
@@ -417,11 +295,10 @@ class Growth {
   const TrainingTable<T>& data_;
   const GrowthRules& rules_;
   SplitScore score_;
-  const Index looked_at_;  // columns a node
   Growing<T> growing_;
   Stop& stop_;
   const int team_;
-  double whole_weight_ = 0.0;
+  std::optional<SplitChoice<T>> choice_;
   std::vector<Desk<T>> desks_;  // one a thread
 };
 
