@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.exceptions import DataConversionWarning
 
 from contracts.refusals import LABELS, NAMES, X, changed, refuses
-from sixfold import DecisionTreeClassifier
+from sixfold import DecisionTreeClassifier, LinearRegression
 from sixfold.errors import MemorisedColumn
 from sixfold.solvers.tree import Reason
 
@@ -43,6 +44,8 @@ from sixfold.solvers.tree import Reason
         ({"categories": "two"}, "categories='two' is not an option"),
         ({"unknown": "mean"}, "unknown='mean' is not an option"),
         ({"categorical_features": ["town"]}, "categorical_features names the column 'town', which the table"),
+        ({"categorical_features": 3}, "categorical_features is 3, which is no list of columns. Pass a list"),
+        ({"categorical_features": np.array(0)}, "categorical_features is array(0), which is no list"),
         ({"categorical_features": [3]}, "categorical_features names the column 3, which the table"),
         ({"categorical_features": [True]}, "names the column True, which the table does not have."),
         ({"prune": "error"}, "prune='error' is not an option; did you mean 'reduced_error'?"),
@@ -91,6 +94,55 @@ def test_text_where_numbers_were_is_refused():
         model.predict([[1.0, "a", 2.0]])
 
 
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, lambda table: list(zip(table["zip"]))])
+def test_numbers_where_text_was_are_refused(kind):
+    model = DecisionTreeClassifier(categorical_features=[0]).fit(
+        kind({"zip": ["10115", "?", "20095"]}), [0, 1, 1]
+    )
+    with refuses("held text in the training table, such as '10115', but row 1 is 20095"):
+        model.predict(kind({"zip": [None, 20095, 10115]}))
+    with refuses("but row 0 is 10115.0. Turn the column into text first, as it was there."):
+        model.predict(kind({"zip": [10115.0]}))
+    assert model.predict(kind({"zip": ["20095", "new"]})).tolist() == [1, 1]
+    nothing = {"zip": np.array([np.nan, np.nan])}
+    assert model.predict(kind(nothing)).tolist() == [1, 1]
+
+
+def test_text_where_categories_were_numbers_is_refused():
+    model = DecisionTreeClassifier(categorical_features=["zip"]).fit(
+        pd.DataFrame({"zip": [10115, 20095]}), [0, 1]
+    )
+    with refuses(
+        "held numbers in the training table, such as 10115, but row 0 is '20095'. Turn the column into"
+    ):
+        model.predict(pd.DataFrame({"zip": ["20095"]}))
+
+
+def test_names_of_columns_that_cannot_be_used_are_refused():
+    for row in ([1.0, 2.0], ["a", 2.0]):
+        table = pd.DataFrame([row] * 10)
+        with refuses("- 'age' 2 times\nGive every column a name of its own."):
+            DecisionTreeClassifier().fit(table.set_axis(["age", "age"], axis=1), LABELS)
+        with refuses(
+            "The names of the columns are of several types: int, str. Make text of all, for instance"
+        ):
+            DecisionTreeClassifier().fit(table.set_axis(["age", 1], axis=1), LABELS)
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400)])
+@pytest.mark.parametrize("other", [1, "a"])
+def test_whole_numbers_too_large_for_any_float_are_refused_with_their_place(value, other):
+    with refuses(
+        "a value too large for float64: in row 1 of column 'x0' (number 0), counted from 0. Put NaN"
+    ):
+        DecisionTreeClassifier().fit([[1, other], [value, other]], [0, 1])
+
+
+def test_they_are_refused_by_others_too():
+    with refuses("X holds a whole number that is too large for float64. Divide its column."):
+        LinearRegression().fit([[1], [10**400]], [0, 1])
+
+
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
 def test_other_columns_are_refused(kind):
     table = {"town": list("abcde") * 2, "age": X[:, 0]}
@@ -122,10 +174,61 @@ def test_a_column_that_names_every_row_is_warned_of():
     assert model.score(table, labels) == 1.0
 
 
-@pytest.mark.parametrize(("categories", "rows"), [(999, 999), (1000, 2000)])
+def customers(categories, rows):
+    return pd.DataFrame({"name": [f"customer {k % categories}" for k in range(rows)]}), np.arange(rows) % 2
+
+
+@pytest.mark.parametrize(("categories", "rows"), [(21, 42), (900, 900), (1500, 3000)])
+def test_few_rows_for_each_of_many_categories_are_warned_of(categories, rows):
+    with pytest.warns(MemorisedColumn, match=f"has {categories} categories in {rows} rows"):
+        DecisionTreeClassifier(max_depth=1).fit(*customers(categories, rows))
+
+
+@pytest.mark.parametrize(("categories", "rows"), [(20, 20), (21, 43), (1000, 2001)])
 def test_fewer_categories_are_not_warned_of(categories, rows):
-    table = pd.DataFrame({"name": [f"customer {k % categories}" for k in range(rows)]})
-    DecisionTreeClassifier(max_depth=1).fit(table, np.arange(rows) % 2)
+    DecisionTreeClassifier(max_depth=1).fit(*customers(categories, rows))
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_numbers_written_as_text_are_warned_of(kind):
+    columns = {"age": X[:, 0], "zip": ["10115", "20095"] * 5, "share": [" 0.5", "1e-3"] * 5}
+    with pytest.warns(DataConversionWarning, match="numbers written as text") as caught:
+        DecisionTreeClassifier().fit(kind(columns), LABELS)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert "Column 'zip' (number 1, counted from 0), like 1 more, holds" in str(caught[0].message)
+    assert "such as '10115', and is taken as categories." in str(caught[0].message)
+    DecisionTreeClassifier(categorical_features=["zip", "share"]).fit(kind(columns), LABELS)
+    DecisionTreeClassifier().fit(kind({**columns, "zip": ["10115", "none"] * 5, "share": X[:, 1]}), LABELS)
+
+
+def test_numbers_of_a_categorical_type_are_not_warned_of():
+    table = pd.DataFrame({"zip": ["10115", "20095"] * 5}).astype("category")
+    DecisionTreeClassifier().fit(table, LABELS)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        np.array,
+        np.ndarray.tolist,
+        lambda X: X.astype(object),
+        lambda X: pd.DataFrame(X, columns=["x0", "x1"]),
+        lambda X: pl.DataFrame(X, schema=["x0", "x1"]),
+        lambda X: pd.DataFrame({"x0": X[:, 0], "x1": X[:, 1], "x2": ["a", "b"] * 5}),
+    ],
+    ids=["array", "lists", "objects", "pandas", "polars", "mixed"],
+)
+def test_whole_numbers_that_become_one_are_warned_of(kind):
+    apart = np.column_stack([np.arange(10), 10**18 + 1000 * np.arange(10)])  # rounded, but different
+    DecisionTreeClassifier().fit(kind(apart), LABELS)
+    merged = np.column_stack([np.arange(10), -(2**53) - np.arange(10)])
+    sentence = r"Column 'x1' \(number 1, counted from 0\) .* -9007199254741001 and -9007199254741000, for one"
+    with pytest.warns(DataConversionWarning, match=sentence) as caught:
+        DecisionTreeClassifier().fit(kind(merged), LABELS)
+    assert [one.filename for one in caught] == [__file__]
+    model = DecisionTreeClassifier(categorical_features=[1]).fit(kind(merged), LABELS)
+    assert model.score(kind(merged), LABELS) == 1.0
 
 
 # -- what gives a tree -----------------------------------------------------------------------------------

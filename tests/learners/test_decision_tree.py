@@ -193,10 +193,21 @@ def test_numbers_that_are_categories_are_the_same_as_text():
     labels = (codes % 2 == 0) ^ (size > 1)
     named = DecisionTreeClassifier(categorical_features=["kind"])
     named.fit(pd.DataFrame({"kind": codes, "size": size}), labels)
-    text = DecisionTreeClassifier().fit(pd.DataFrame({"kind": codes.astype(str), "size": size}), labels)
+    text = DecisionTreeClassifier(categorical_features=["kind"])
+    text.fit(pd.DataFrame({"kind": codes.astype(str), "size": size}), labels)
+    typed = DecisionTreeClassifier()
+    typed.fit(pd.DataFrame({"kind": pd.Categorical(codes), "size": size}), labels)
     same(named, text)
+    same(named, typed)
     assert named.tree_.column[0] == 0
     assert len(named.tree_.children(0)) == 5
+
+
+def test_categories_without_rows_have_no_branch():
+    kind = pd.Categorical(list("cacb"), categories=list("zcyab"), ordered=True)
+    model = DecisionTreeClassifier().fit(pd.DataFrame({"kind": kind}), [0, 1, 0, 2])
+    assert model.tree_.branches(0) == {0: 1, 1: 2, 2: 3}
+    assert model.tree_.totals[1:].tolist() == [[2, 0, 0], [0, 1, 0], [0, 0, 1]]  # c, a, b: as the type has it
 
 
 def test_binary_groups_split_categories_in_two():
@@ -417,3 +428,41 @@ def test_without_a_trace_there_is_none():
     model = DecisionTreeClassifier().fit(X, Y)
     with pytest.raises(AttributeError, match=r"There is no trace_\. Fit with trace=True\."):
         model.trace_  # noqa: B018
+
+
+# -- fits that fail --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "table", "labels", "weight"),
+    [
+        ({}, pd.DataFrame({"a": list("wxyx")}), [0, 1, None, 1], None),
+        ({}, pd.DataFrame({"b": [1.0, 2.0], "c": [1.0, 2.0]}), [0, 1], [-1.0, 1.0]),
+        ({}, np.array([[np.inf], [1.0]]), [0, 1], None),
+        ({"callbacks": [lambda record: 1 / 0]}, pd.DataFrame({"b": list("vw")}), list("no"), None),
+    ],
+    ids=["labels", "weights", "infinity", "callback"],
+)
+def test_a_fit_that_fails_leaves_the_model_as_it_was(parameters, table, labels, weight):
+    before, answers = pd.DataFrame({"a": list("xyxy")}), [0, 1, 0, 1]
+    model = DecisionTreeClassifier(max_features=1.0).fit(before, answers).set_params(**parameters)
+    state = dict(vars(model))
+    with pytest.raises((InputError, ZeroDivisionError)):
+        model.fit(table, labels, weight)
+    assert vars(model) == state
+    assert model.predict(before).tolist() == answers
+    model.certificate_.verify(before, answers)
+
+
+def test_a_model_whose_first_fit_fails_is_not_fitted():
+    model = DecisionTreeClassifier()
+    with pytest.raises(InputError):
+        model.fit(pd.DataFrame({"a": list("xy")}), None)
+    assert not any(name.endswith("_") for name in vars(model))
+
+
+def test_a_tree_that_was_stopped_is_kept_although_its_warning_is_an_error():
+    model = DecisionTreeClassifier(callbacks=[lambda record: record.iteration == 1])
+    with pytest.raises(StoppedEarly):
+        model.fit(X, Y)
+    assert model.get_depth() == 1

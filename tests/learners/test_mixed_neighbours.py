@@ -106,6 +106,14 @@ def test_numbers_can_be_named_as_categories():
             KNeighborsClassifier(1, metric="gower", metric_params={"categorical": bad}).fit(X, list("abc"))
 
 
+def test_a_categorical_type_of_numbers_is_of_categories():
+    table = pd.DataFrame({"code": pd.Categorical([1, 2, 9]), "size": [10.0, 20.0, 30.0]})
+    model = KNeighborsClassifier(3, metric="gower").fit(table, list("abc"))
+    assert model.kneighbors(table[:1])[0].tolist() == [[0.0, 0.75, 1.0]]
+    with pytest.raises(InputError, match=r"held numbers in the training table, such as 1, but row 0 is '1'"):
+        model.predict(pd.DataFrame({"code": ["1"], "size": [10.0]}))
+
+
 def test_categories_that_were_never_seen_differ_from_all_others():
     model = KNeighborsClassifier(2, metric="gower").fit([["red"], ["blue"]], ["a", "b"])
     np.testing.assert_array_equal(model.kneighbors([["pink"]]), ([[1.0, 1.0]], [[0, 1]]))

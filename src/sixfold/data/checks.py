@@ -250,7 +250,7 @@ def check_table(estimator: Any, X: Any, reset: bool, also: tuple[Any, ...] = ())
         X = collected(X)
         # Looking for names takes as long as a small fit; arrays have none, and none were there before.
         if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
-            _check_feature_names(estimator, _with_names(X), reset=reset)
+            _check_names(estimator, X, reset)
         array = check_array(
             _require_two_axes(_to_array(X)),
             accept_sparse="csr",
@@ -265,7 +265,23 @@ def check_table(estimator: Any, X: Any, reset: bool, also: tuple[Any, ...] = ())
         raise
     except ValueError as error:
         raise InputError(_with_advice(str(error))) from error
+    except OverflowError as error:
+        raise InputError(
+            "X holds a whole number that is too large for float64. Divide its column."
+        ) from error
     return array
+
+
+def _check_names(estimator: Any, X: Any, reset: bool) -> None:
+    """Set or compare the names of the columns."""
+    try:
+        _check_feature_names(estimator, _with_names(X), reset=reset)
+    except TypeError as error:
+        kinds = sorted({type(name).__name__ for name in X.columns})
+        raise InputError(
+            f"The names of the columns are of several types: {', '.join(kinds)}. Make text of all, for "
+            "instance X.columns = X.columns.astype(str)."
+        ) from error
 
 
 class _Names:
@@ -329,6 +345,16 @@ def collected(values: Any) -> Any:
 
     frame: Any = nw.from_native(values, pass_through=True)
     return frame.collect().to_native() if isinstance(frame, nw.LazyFrame) else values
+
+
+def in_narwhals(values: Any) -> Any:
+    """Return a table of pandas, Polars or Arrow as narwhals' frame, everything else as it is."""
+    import narwhals.stable.v1 as nw
+
+    try:
+        return nw.from_native(values, eager_only=True, pass_through=True)
+    except ValueError as error:  # two columns of one name
+        raise InputError(_with_advice(str(error))) from error
 
 
 def _to_array(values: Any) -> Any:

@@ -3,7 +3,7 @@
     arrays of numbers    float64, float32 and bytes as they are, others as float64; yes and no are 1 and 0
     frames, objects      text, yes and no, and categorical types are categories, everything else is numbers
     sparse matrices      numbers; what is not stored is 0
-    unknown              None, NaN, NaT, NA, and "?" in a column of text
+    unknown              None, NaN, NaT, NA, and "?" among text or objects
 
 Infinity is refused: no threshold lies beyond it.
 """
@@ -16,20 +16,27 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
 
-from sixfold.data.checks import check_table, collected, column_names, require_finite
-from sixfold.data.table import ColumnKinds, Reading, check_mixed
+from sixfold.data.checks import check_table, collected, column_names, in_narwhals, require_finite
+from sixfold.data.table import Column, ColumnKinds, Reading, check_mixed, columns_of
 from sixfold.errors import InputError, MemorisedColumn
 
 Array = NDArray[Any]
 
 TREE = Reading("categorical_features", booleans=True, unknown=("?",))
 KEPT = (np.float64, np.float32, np.uint8)  # what the native loops read
-MANY = 1000  # categories; with so many, and fewer than two rows for each, a column identifies rows
+MANY = 20  # categories; with more, and at most two rows for each, a column identifies rows
+EXACT = 2.0**53  # up to here float64 holds every whole number
 
 
 def check_tree_table(
-    estimator: Any, X: Any, reset: bool, known: ColumnKinds | None = None, categorical: Any = None
+    estimator: Any,
+    X: Any,
+    reset: bool,
+    known: ColumnKinds | None = None,
+    categorical: Any = None,
+    stacklevel: int = 2,
 ) -> tuple[Any, ColumnKinds | None]:
     """Return a table of numbers and codes, and the kinds of its columns, None where all are of numbers.
 
@@ -45,6 +52,8 @@ def check_tree_table(
         Those of the training table, where it is not this one and some of its columns are categories.
     categorical : None, "from_dtype", or sequence of names, numbers, or True or False for each column
         Columns that are categories although they hold numbers.
+    stacklevel : int
+        Warnings about a training table point that many frames up.
     """
     if isinstance(categorical, str) and categorical == "from_dtype":
         categorical = None
@@ -61,6 +70,12 @@ def check_tree_table(
         kinds = kinds if kinds.categorical.any() else None
     if table.dtype != np.uint8:
         require_finite(table, "X", lambda: column_names(estimator, table.shape[1]), gaps=True)
+    if reset:
+        _warn_of_merged(X, table, kinds, stacklevel + 1)
+        if kinds is not None:
+            names = column_names(estimator, table.shape[1])
+            _warn_of_numbers_as_text(kinds, names, stacklevel + 1)
+            _warn_of_memorised(kinds, names, table.shape[0], stacklevel + 1)
     return table, kinds
 
 
@@ -84,7 +99,7 @@ def _is_of_numbers(X: Any) -> bool:
         return True
     import narwhals.stable.v1 as nw
 
-    frame: Any = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = in_narwhals(X)
     if isinstance(frame, nw.DataFrame):
         return all(dtype.is_numeric() and dtype != nw.Decimal for dtype in frame.schema.values())
     try:
@@ -93,14 +108,72 @@ def _is_of_numbers(X: Any) -> bool:
         return True
 
 
-def warn_of_memorised(kinds: ColumnKinds, names: list[str], rows: int, stacklevel: int) -> None:
+def _warn_of_merged(X: Any, table: Any, kinds: ColumnKinds | None, stacklevel: int) -> None:
+    """Warn of different whole numbers that are one as float64."""
+    if sp.issparse(X) or _is_of_floats(X):
+        return
+    large = (table >= EXACT).any(axis=0) | (table <= -EXACT).any(axis=0)
+    if kinds is not None:
+        large &= ~kinds.categorical
+    if not large.any():
+        return
+    columns, names = columns_of(X)
+    for j in np.flatnonzero(large):
+        column = Column(columns[j], f"Column {names[j]!r} (number {j}, counted from 0)")
+        pair = column.merged()
+        if pair is not None:
+            text = (
+                f"{column.called} holds whole numbers so large that float64 takes different ones, such as "
+                f"{pair[0]} and {pair[1]}, for one. Name the column in categorical_features if they are no "
+                "quantities, else subtract a constant first."
+            )
+            warnings.warn(text, DataConversionWarning, stacklevel=stacklevel)
+
+
+def _is_of_floats(X: Any) -> bool:
+    if isinstance(X, np.ndarray):
+        return X.dtype.kind == "f" or X.dtype == np.uint8
+    import narwhals.stable.v1 as nw
+
+    frame = in_narwhals(X)
+    floats = (nw.Float32, nw.Float64)
+    return isinstance(frame, nw.DataFrame) and all(dtype in floats for dtype in frame.schema.values())
+
+
+def _warn_of_numbers_as_text(kinds: ColumnKinds, names: list[str], stacklevel: int) -> None:
+    """Warn of columns whose categories can all be read as numbers, where nobody has asked for categories."""
+    found = [(j, kinds.categories[j] or ()) for j in kinds.by_values]
+    found = [(j, categories) for j, categories in found if _are_numbers_as_text(categories)]
+    if not found:
+        return
+    j, categories = found[0]
+    more = f", like {len(found) - 1} more," if len(found) > 1 else ""
+    text = (
+        f"Column {names[j]!r} (number {j}, counted from 0){more} holds numbers written as text, such as "
+        f"{categories[0]!r}, and is taken as categories. Turn it into numbers first, for instance with "
+        "astype(float), or name it in categorical_features if they are no quantities."
+    )
+    warnings.warn(text, DataConversionWarning, stacklevel=stacklevel)
+
+
+def _are_numbers_as_text(categories: tuple[Any, ...]) -> bool:
+    if not categories or not all(isinstance(one, str) for one in categories):
+        return False
+    try:
+        list(map(float, categories))  # ends at the first that is none
+    except ValueError:
+        return False
+    return True
+
+
+def _warn_of_memorised(kinds: ColumnKinds, names: list[str], rows: int, stacklevel: int) -> None:
     """Warn of columns whose categories have hardly more than a row each."""
     for number, categories in enumerate(kinds.categories):
         count = 0 if categories is None else len(categories)
-        if count >= MANY and 2 * count > rows:
+        if count > MANY and 2 * count >= rows:
             text = (
                 f"Column {names[number]!r} (number {number}, counted from 0) has {count} categories in "
                 f"{rows} rows: a tree that splits by it memorises these rows and knows nothing about others. "
                 "Drop the column, group its categories, or turn it into numbers if it is a quantity."
             )
-            warnings.warn(MemorisedColumn(text), stacklevel=stacklevel + 1)
+            warnings.warn(MemorisedColumn(text), stacklevel=stacklevel)

@@ -10,7 +10,8 @@ All that can be worked out from the tree alone is worked out when it is asked fo
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +26,7 @@ from sixfold.data.checks import check_weight, column_names
 from sixfold.data.held_out import held_out
 from sixfold.data.labels import check_labels, with_class_weight
 from sixfold.data.table import ColumnKinds
-from sixfold.data.tree_table import check_tree_table, warn_of_memorised
+from sixfold.data.tree_table import check_tree_table
 from sixfold.errors import InputError, check_number
 from sixfold.learners.callbacks import CallbackSupport
 from sixfold.learners.fitted_tree import FittedTree
@@ -63,6 +64,7 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
     n_features_in_: int
     tree_: FittedTree
     _kinds: ColumnKinds | None  # None where all columns are of numbers
+    _limits: dict[str, Any]  # the depth and the leaves that the tree was allowed to have
 
     # -- growing ---------------------------------------------------------------------------------------------
 
@@ -84,10 +86,19 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
             The fitted model itself.
         """
         check_parameters(self)
-        table, self._kinds = check_tree_table(self, X, True, categorical=self.categorical_features)
+        with unchanged_on_failure(self):
+            budget = self._grow(X, y, sample_weight)
+        if self._stopped or budget.interrupted:
+            reached = f"{self.tree_.node_count} node{'s' * (self.tree_.node_count != 1)}"
+            budget.conclude(self.certificate_, 3, reached, "Let it grow on if that is not good enough.")
+        return self
+
+    def _grow(self, X: Any, y: Any, sample_weight: Any) -> Budget:
+        """Learn what the columns and classes are, and grow the tree; return what was spent on it."""
+        table, self._kinds = check_tree_table(
+            self, X, True, categorical=self.categorical_features, stacklevel=4
+        )
         self.classes_, rows = self._training_rows(table, y, sample_weight)
-        if self._kinds is not None:
-            warn_of_memorised(self._kinds, self._column_names(), rows.labels.size, stacklevel=2)
         self.max_features_ = columns_looked_at(self.max_features, self.n_features_in_)
         self._seed = self._draw_seed()
         rules = self._rules(rows)
@@ -105,16 +116,13 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         self._left_out = growth.left_out is not None
         self._stopped = budget.stopped_by is not None
         self._trace = self._traced(rows, rules) if self.trace else None
-        if self._stopped or budget.interrupted:
-            reached = f"{self.tree_.node_count} node{'s' * (self.tree_.node_count != 1)}"
-            budget.conclude(self.certificate_, 3, reached, "Let it grow on if that is not good enough.")
-        return self
+        return budget
 
     def _training_rows(
         self, table: Any, y: Any, sample_weight: Any, classes: Array | None = None
     ) -> tuple[Array, TrainingRows]:
         """Return the classes, and a checked table with the labels and weights of its rows."""
-        classes, index = check_labels(self, y, table, classes, stacklevel=4)
+        classes, index = check_labels(self, y, table, classes, stacklevel=5)
         weight = check_weight(sample_weight, table.shape[0])
         weight = with_class_weight(self.class_weight, classes, index, weight)
         if weight is not None and not weight.any():
@@ -298,6 +306,18 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+@contextmanager
+def unchanged_on_failure(model: Any) -> Iterator[None]:
+    """Let a model that fails to become another one stay what it was."""
+    before = vars(model).copy()
+    try:
+        yield
+    except BaseException:
+        vars(model).clear()
+        vars(model).update(before)
+        raise
 
 
 def levels(tree: Tree, seconds: float) -> list[Record]:
