@@ -89,7 +89,7 @@ class Growth {
         work(task, desks_[omp_get_thread_num()].choice.search);
       });
     };
-    std::vector<Waiting> stack{{0, size(), -1, 0, 0, splitmix(rules_.seed)}};
+    std::vector<Waiting> stack{{0, size(), -1, 0, 0, root_path(rules_.seed)}};
     while (!stack.empty()) {
       const Waiting node = stack.back();
       stack.pop_back();
@@ -246,7 +246,7 @@ class Growth {
     desk.children.clear();
     for (Index slot = 0; slot < split.children; ++slot)
       desk.children.push_back({node.begin + ends[slot], node.begin + ends[slot + 1], number, slot,
-                               node.depth + 1, splitmix(node.path + static_cast<std::uint64_t>(slot) + 1)});
+                               node.depth + 1, child_path(node.path, slot)});
     move(growing_.rows, node, desk.slots, ends, desk.moved);
     if (growing_.bins) move(growing_.places, node, desk.slots, ends, desk.moved);
     for (Waiting& child : desk.children) child.is_open = may_split(child);
