@@ -132,7 +132,7 @@ template <class Mass>
 void BinScan<Mass>::share_out(Mass total) {
   for (Index place = 0; place < kPlaces; ++place) {
     const Mass rest = total - sums_[place];
-    left_[place] = share_of(sums_[place]);
+    left_[place] = share_of(sums_[place] > Mass{0} ? sums_[place] : Mass{0});
     right_[place] = share_of(rest > Mass{0} ? rest : Mass{0});
   }
 }
