@@ -64,7 +64,8 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     base : {2, "e"}, default=2
         The unit of entropies, also of ``min_impurity_decrease`` and ``ccp_alpha``: bits or nats.
     categories : {"multiway", "binary"}, default="multiway"
-        Whether categories get a branch each, as in ID3, or are put into the two best groups.
+        Whether categories get a branch each, as in ID3, or are put into the two best groups: of all groups
+        if there are two classes or at most eight categories, else of those that the shares of a class tell.
     unknown : {"branch", "best"}, default="branch"
         Whether unknown values are a branch of their own, or go where it is best.
     categorical_features : sequence of names, numbers or bools, or None, default=None
@@ -104,7 +105,9 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     trace_ : Trace
         Only with ``trace``.
     certificate_ : Certificate
-        That every split is the best of its node, and how much better any tree could fit at most.
+        That every split is the best of its node, among the columns drawn with ``max_features`` and, where
+        ``categories="binary"`` does not try all, the groupings tried; and how much better any tree could fit
+        at most.
 
     Examples
     --------

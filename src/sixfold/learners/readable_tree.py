@@ -37,7 +37,7 @@ class ReadableTree:
     def _reading(self) -> tuple[Any, TreeNames, str]:
         """Return the tree, its names and the unit of its impurities."""
         check_is_fitted(self, "tree_")
-        entropy = "bits" if self.base == 2 else "nats"
+        entropy = "bits" if self.tree_.unit == 1.0 else "nats"
         unit = self.tree_.criterion if self.tree_.criterion in ("gini", "homogeneous") else entropy
         return self.tree_, self._names(), unit
 

@@ -100,6 +100,41 @@ class Cuts:
 
 
 @dataclass(frozen=True)
+class GrowthRecord:
+    """All that a tree was grown by, whatever the parameters of its model say later.
+
+    Attributes
+    ----------
+    rules : GrowthRules
+    fraction : float
+        The share of the rows that was held out, where any were.
+    left_out : int
+        How many rows the tree was not grown from.
+    class_weight : dict, "balanced" or None
+    all_groupings : bool
+        Whether no grouping of categories is better than those that were tried.
+    stopped : bool
+        Whether growth was cut short.
+    seconds : float
+        What growing took.
+    """
+
+    rules: GrowthRules
+    fraction: float
+    left_out: int
+    class_weight: Any
+    all_groupings: bool
+    stopped: bool
+    seconds: float
+
+    def grown_from(self, rows: TrainingRows) -> TrainingRows:
+        """Return the rows without those that were held out, which their positions tell."""
+        if not self.left_out:
+            return rows
+        return rows.without(held_out(rows.labels, rows.counting, self.fraction, self.rules.seed))
+
+
+@dataclass(frozen=True)
 class Growth:
     """A tree, the alpha it was cut by, and the rows it was not grown from, if there are any."""
 
