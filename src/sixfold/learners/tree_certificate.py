@@ -51,15 +51,15 @@ def _x_ln_x(x: Array) -> Array:
 def lost_of_all(tree: Tree) -> float:
     """Return the average entropy, in nats, that this tree knows to be lost in every tree."""
     final = (tree.reason == Reason.PURE) | (tree.reason == Reason.EXHAUSTED)
-    return float(lost_nats(tree.totals)[final].sum() / tree.totals[0].sum())
+    return float(lost_nats(tree.totals / tree.totals[0].sum())[final].sum())
 
 
 def certify(tree: Tree, grown: GrowthRecord) -> Certificate:
     """Return what a grown tree proves about its own fit."""
     leaf, stopped = tree.is_leaf, grown.stopped
     final = (tree.reason == Reason.PURE) | (tree.reason == Reason.EXHAUSTED)
-    lost, whole = lost_nats(tree.totals), tree.totals[0].sum()
-    objective, gap = float(lost[leaf].sum() / whole), float(lost[leaf & ~final].sum() / whole)
+    lost = lost_nats(tree.totals / tree.totals[0].sum())
+    objective, gap = float(lost[leaf].sum()), float(lost[leaf & ~final].sum())
     notes = []
     if grown.left_out:
         notes.append(f"{_things(grown.left_out, 'row')} held out")
@@ -75,7 +75,7 @@ def certify(tree: Tree, grown: GrowthRecord) -> Certificate:
         "objective_rounding": ROUNDING,
         "notes": notes,
     }
-    return Certificate(KIND, objective, gap, float(lost[0] / whole), 0.0 if stopped else np.inf, details)
+    return Certificate(KIND, objective, gap, float(lost[0]), 0.0 if stopped else np.inf, details)
 
 
 def _things(count: int, noun: str) -> str:
@@ -101,8 +101,9 @@ def recompute(tree: Tree, rows: TrainingRows, grown: GrowthRecord) -> Certificat
     that was made; not where the objective is another than expected, which the caller finds out.
     """
     _require_sound(tree, rows)
-    tree = replace(tree)  # what was worked out from arrays that have changed since is not used
     expected = certify(tree, grown)
+    # A new tree: what was worked out from arrays that have changed since is not used.
+    tree = replace(tree, totals=np.ldexp(tree.totals, -rows.weight_exponent))
     counting = np.flatnonzero(rows.counting)
     weight = np.ones(counting.size) if rows.weight is None else rows.weight[counting]
     X, labels = rows.X[counting], rows.labels[counting]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -93,14 +94,15 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         if self._kinds is not None:
             warn_of_memorised(self._kinds, self._column_names(), rows.labels.size, stacklevel=2)
         self.max_features_ = columns_looked_at(self.max_features, self.n_features_in_)
-        rules, cuts = self._rules(rows, self._draw_seed()), self._cuts()
+        cuts, rules_for = self._cuts(), partial(self._rules, seed=self._draw_seed())
         with (
             self._told(X, y, None) as told,
             Budget(0.0, None, self.time_limit, [*self._own_callbacks(), *told]) as budget,
             thread_limit(self.n_jobs),
         ):
-            growth = grow_and_cut(rows, rules, cuts, budget)
-            tree = FittedTree.of(growth.tree, rules.criterion, unit_of(self))
+            growth = grow_and_cut(rows, rules_for, cuts, budget)
+            rules = rules_for(rows if growth.left_out is None else rows.without(growth.left_out))
+            tree = FittedTree.of(rows.as_given(growth.tree), rules.criterion, unit_of(self))
             seconds = budget.seconds
             self.tree_ = self._heard(tree, seconds, budget) if budget.callbacks else tree
         self.n_classes_, self.n_outputs_, self.solver_ = self.classes_.size, 1, "ID3"
@@ -126,12 +128,15 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         """Return the classes, and a checked table with the labels and weights of its rows."""
         classes, index = check_labels(self, y, table, classes, stacklevel=4)
         weight = check_weight(sample_weight, table.shape[0])
-        weight = with_class_weight(class_weight, classes, index, weight)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weight = with_class_weight(class_weight, classes, index, weight)
+            if weight is not None and not np.isfinite(weight.sum()):
+                raise InputError("The weights of all rows add up to infinity. Divide them by a large number.")
         if weight is not None and not weight.any():
             raise InputError("class_weight leaves every row without weight. Give some class more than 0.")
         kinds = np.zeros(table.shape[1], np.uint8) if self._kinds is None else self._kinds.categorical
-        rows = TrainingRows(table, kinds.view(np.uint8), index.astype(np.int32), classes.size, weight)
-        return classes, rows
+        labels = index.astype(np.int32)
+        return classes, TrainingRows.of(table, kinds.view(np.uint8), labels, classes.size, weight)
 
     def _draw_seed(self) -> int:
         """Return a number that draws columns and held-out rows, where any are drawn."""
@@ -140,7 +145,7 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _rules(self, rows: TrainingRows, seed: int) -> GrowthRules:
-        return growth_rules(self, rows.labels.size, self.n_features_in_, rows.weight_sum, seed)
+        return growth_rules(self, rows.count, self.n_features_in_, rows.weight_sum, seed)
 
     def _tried_all_groupings(self, rules: GrowthRules) -> bool:
         """Return whether no grouping of the categories of a column is better than all that were tried.
@@ -328,10 +333,10 @@ def levels(tree: Tree, seconds: float) -> list[Record]:
 
     The gap is the distance to the least objective that any tree could have, as far as this one knows.
     """
-    lost, whole = lost_nats(tree.totals), tree.totals[0].sum()
+    lost = lost_nats(tree.totals / tree.totals[0].sum())
     here = np.bincount(tree.depth, weights=lost)
     ended = np.cumsum(np.bincount(tree.depth, weights=np.where(tree.is_leaf, lost, 0.0)))
-    objectives = (here + np.concatenate([[0.0], ended[:-1]])) / whole
+    objectives = here + np.concatenate([[0.0], ended[:-1]])
     bound = lost_of_all(tree)
     return [
         Record(level, seconds, float(objective), max(float(objective) - bound, 0.0))
