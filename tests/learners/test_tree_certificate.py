@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -207,6 +208,32 @@ def test_a_split_that_the_limits_forbid_is_found_out():
     model._grown = dataclasses.replace(model._grown, rules=rules)
     with pytest.raises(CertificateError, match="The split of node"):
         model.certificate_.verify(X, y)
+
+
+@pytest.mark.parametrize("table", [X, sp.csr_array(X)], ids=["dense", "sparse"])
+def test_columns_drawn_are_drawn_again(table):
+    model = DecisionTreeClassifier(max_features=2, max_depth=3, random_state=0).fit(table, y)
+    model.certificate_.verify(table, y)
+    assert "among the columns drawn" in str(model.certificate_.verify(table, y))
+    other = DecisionTreeClassifier(max_features=2, max_depth=3, random_state=2).fit(table, y)
+    assert (model.tree_.column[2], other.tree_.column[2]) == (3, 0)
+    other._grown = model._grown  # as if it were of the same draw
+    with pytest.raises(CertificateError, match="The split of node 2 by column 0"):
+        other.certificate_.verify(table, y)
+
+
+@pytest.mark.parametrize("categories", ["multiway", "binary"])
+@pytest.mark.parametrize("unknown", ["branch", "best"])
+def test_columns_are_drawn_on_until_one_has_a_split(categories, unknown):
+    random = np.random.default_rng(5)
+    frame, labels = mixed(random, 300, levels=20)
+    for name in "defg":
+        frame[name] = 1.0  # nothing to split by
+    for seed in range(5):
+        model = DecisionTreeClassifier(
+            max_features=2, random_state=seed, categories=categories, unknown=unknown
+        ).fit(frame, labels)
+        model.certificate_.verify(frame, labels)
 
 
 @pytest.mark.parametrize("change", ["threshold", "totals", "rows", "reason"])

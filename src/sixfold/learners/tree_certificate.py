@@ -15,6 +15,7 @@ what the check tries.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ from numpy.typing import NDArray
 from sixfold.certificate import Certificate
 from sixfold.errors import CertificateError
 from sixfold.learners.tree_growing import GrowthRecord, TrainingRows
-from sixfold.solvers.split_table import split_score, split_table
+from sixfold.solvers.drawn_columns import drawn_columns, node_paths
+from sixfold.solvers.split_table import ColumnSplit, split_score, split_table
 from sixfold.solvers.tree import NO_NODE, Reason, Tree
 from sixfold.solvers.tree_growth import TIE, GrowthRules
 
@@ -242,22 +244,35 @@ def _require_same_totals(members: _Members) -> None:
         )
 
 
+class _SplitTables:
+    """The best split of each column that a node has looked at."""
+
+    def __init__(self, members: _Members, rules: GrowthRules) -> None:
+        self.members, self.rules = members, rules
+        self.paths = [] if rules.max_columns is None else node_paths(members.tree, rules.seed)
+
+    def of(self, node: int) -> list[ColumnSplit]:
+        """Return the table of all columns, or of those drawn and of more until one has a split."""
+        if self.rules.max_columns is None:
+            return self._by(node, None)
+        drawn = drawn_columns(self.paths[node], self.members.X.shape[1])
+        table = self._by(node, list(islice(drawn, self.rules.max_columns)))
+        return table or next(filter(None, (self._by(node, [column]) for column in drawn)), [])
+
+    def _by(self, node: int, columns: list[int] | None) -> list[ColumnSplit]:
+        members, rows = self.members, self.members.of(node)
+        X, labels, weight = members.X[rows], members.labels[rows], members.weight[rows]
+        kinds, classes = members.tree.kinds, members.tree.totals.shape[1]
+        return split_table(X, kinds, labels, classes, weight, self.rules, columns)
+
+
 def _require_best_splits(members: _Members, rules: GrowthRules) -> None:
     tree = members.tree
+    tables = _SplitTables(members, rules)
     for node in np.flatnonzero(~tree.is_leaf).tolist():
         rows = members.of(node)
         made = split_score(members.totals[tree.children(node)], rules)
-        # Of columns drawn at random, only the one that was taken is known.
-        columns = None if rules.max_columns is None else [int(tree.column[node])]
-        table = split_table(
-            members.X[rows],
-            tree.kinds,
-            members.labels[rows],
-            tree.totals.shape[1],
-            members.weight[rows],
-            rules,
-            columns,
-        )
+        table = tables.of(node)
         best = min(table, key=lambda split: split.score, default=None)
         total = members.weight[rows].sum()
         # A gain is rounded by some 1e-16 log n, and gain_ratio divides it by as little as the lightest row.
