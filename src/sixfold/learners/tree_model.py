@@ -177,8 +177,8 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
     def _traced(self, rows: TrainingRows) -> Any:
         from sixfold.learners.tree_trace import trace
 
-        tree, names, unit = self._reading()
-        return trace(tree, self._grown.grown_from(rows), self._grown.rules, names, unit)
+        tree, names = self._reading()
+        return trace(tree, self._grown.grown_from(rows), self._grown.rules, names)
 
     # -- what the tree says of itself ------------------------------------------------------------------------
 
