@@ -135,10 +135,7 @@ def test_the_tree_is_that_of_scikit_learn(criterion, weight, parameters):
     if "max_leaf_nodes" not in parameters:  # which numbers nodes in another order there
         for name in ("feature", "children_left", "children_right", "n_node_samples"):
             np.testing.assert_array_equal(getattr(here, name), getattr(there, name))
-        assert np.isnan(here.threshold[here.is_leaf]).all()  # -2 there
-        inner = ~here.is_leaf
-        np.testing.assert_allclose(here.threshold[inner], there.threshold[inner], rtol=1e-5, atol=1e-6)
-        for name in ("impurity", "weighted_n_node_samples", "value"):
+        for name in ("threshold", "impurity", "weighted_n_node_samples", "value"):
             # Values are float32 there.
             np.testing.assert_allclose(getattr(here, name), getattr(there, name), rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(ours.apply(X), theirs.apply(X))

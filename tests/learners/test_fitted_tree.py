@@ -19,12 +19,12 @@ def leaves(node):
     return [leaf for branch in node["branches"] for leaf in leaves(branch["child"])]
 
 
-def test_leaves_have_no_threshold():
+def test_only_who_asks_by_the_names_of_scikit_learn_hears_of_thresholds_in_leaves():
     model = DecisionTreeClassifier(max_depth=2).fit(X, y)
     root = model.to_dict()["root"]
     assert root["threshold"] == model.tree_.threshold[0] == pytest.approx(2.45)
     assert [leaf["threshold"] for leaf in leaves(root)] == [None] * 3
-    assert np.array_equal(np.isnan(model.tree_.threshold), model.tree_.is_leaf)
+    assert np.array_equal(model.tree_.threshold == -2.0, model.tree_.is_leaf)
     assert np.array_equal(model.tree_.feature == -2, model.tree_.is_leaf)
     cut = model.pruned(max_depth=0)
     assert cut.to_dict()["root"]["threshold"] is None

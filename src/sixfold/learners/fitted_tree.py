@@ -2,7 +2,8 @@
 
 The arrays of :class:`~sixfold.solvers.tree.Tree` say everything about a tree with any number of branches. One
 in which every node has two children, left for x <= threshold and right otherwise, has scikit-learn's arrays
-as well, so that what reads ``model.tree_`` there reads it here; ``threshold`` alone is NaN in a leaf, not -2.
+as well, so that what reads ``model.tree_`` there reads it here; for its sake ``threshold`` is -2 in a leaf,
+which is no threshold: ask ``is_leaf``.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class FittedTree(Tree):
     def of(cls, tree: Tree, criterion: str, unit: float) -> FittedTree:
         """Return a grown tree as one that knows its criterion."""
         arrays = {one.name: getattr(tree, one.name) for one in fields(Tree)}
+        arrays["threshold"] = np.where(tree.is_leaf, float(NO_COLUMN), tree.threshold)
         return cls(**arrays, criterion=criterion, unit=unit)
 
     @property

@@ -173,7 +173,7 @@ def to_dict(tree: FittedTree, names: TreeNames) -> dict[str, Any]:
         split = bool(tree.column[node] >= 0)
         column = names.columns[tree.column[node]] if split else None
         branches = branch_conditions(tree, node) if split else {}
-        threshold = float(tree.threshold[node])
+        threshold = float(tree.threshold[node]) if split else math.nan
         data |= {
             "node": node,
             "rows": int(tree.rows[node]),
