@@ -145,11 +145,11 @@ def scores(counts, w, criterion):
 
 
 def are_valid(counts, w, min_samples_leaf, min_leaf_weight):
-    """Return which candidates have no child that is too small; a child without rows is none."""
+    """Return which candidates have at least two children that are large enough; one without rows is not."""
     rows = counts.sum(axis=2)
     lightest = min_leaf_weight - TIE * w[0].sum()  # rounding does not make a child too light
-    small = (rows < min_samples_leaf) | (w.sum(axis=2) < lightest)
-    return ~(small & (rows > 0)).any(axis=1)
+    large = (rows >= min_samples_leaf) & (w.sum(axis=2) >= lightest)
+    return (large & (rows > 0)).sum(axis=1) >= 2
 
 
 # -- growth --------------------------------------------------------------------------------------------

@@ -46,9 +46,11 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     min_samples_split : int or float, default=2
         Fewest rows of a node that is split, or their share of all rows.
     min_samples_leaf : int or float, default=1
-        Fewest rows of a leaf, or their share of all rows.
+        Fewest rows, or their share of all rows, of at least two of the parts of a split: a rare category or
+        unknown branch may have fewer.
     min_weight_fraction_leaf : float, default=0.0
-        Least share of the total weight that a leaf has.
+        Least share of the total weight that at least two of the parts of a split have: a rare category or
+        unknown branch may have less.
     max_features : int, float, "sqrt", "log2" or None, default=None
         How many columns, drawn at random, a node looks at; None for all.
     random_state : int, RandomState or None, default=None

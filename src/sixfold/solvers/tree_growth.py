@@ -39,9 +39,9 @@ class GrowthRules:
     unknown_best : bool
         Whether unknown values join the child that suits best instead of having a branch.
     max_depth : int or None
-    min_samples_split, min_samples_leaf : int
-    min_leaf_weight : float
-        The least total weight of a leaf.
+    min_samples_split : int
+    min_samples_leaf, min_leaf_weight : int and float
+        The fewest rows and the least total weight of at least two of the children of a split.
     min_impurity_decrease : float
         The least gain, times the share of the weight that the node has; in bits for entropies.
     max_columns : int or None
