@@ -135,6 +135,14 @@ def test_verify_forgives_what_rounding_can_do_and_no_more():
     own.bind(model(objective=3.0 + 1.9e-12)).verify("X", "y")
 
 
+def test_a_linear_gap_is_not_forgiven_a_factor_of_two():
+    model = Model(gap=0.6)
+    certificate().bind(model).verify("X", "y")  # that of a square is
+    model.found.details["gap_is_linear"] = True
+    with pytest.raises(CertificateError, match=r"a gap of at most 0\.5, but the recomputed"):
+        certificate().bind(model).verify("X", "y")
+
+
 def test_binding_changes_neither_equality_nor_the_original():
     free = certificate()
     bound = free.bind("model")

@@ -188,7 +188,7 @@ def check_number(
         return
     kind = Integral if whole else Real
     right_kind = isinstance(value, kind) and not isinstance(value, bool)
-    in_range = right_kind and value >= at_least and value > above and not math.isnan(value)
+    in_range = right_kind and value >= at_least and value > above  # which NaN is not
     if in_range and not (finite and math.isinf(value)):
         return
     wanted = f"a {'finite ' * finite}{'whole ' * whole}number"

@@ -32,6 +32,8 @@ from sixfold.solvers.tree import Reason
         ({"max_features": 1.5}, "max_features=1.5 is out of range"),
         ({"max_features": [1]}, "max_features=[1] is of type list"),
         ({"random_state": "seed"}, "random_state='seed' cannot be used to seed"),
+        ({"random_state": -1}, "random_state=-1 is out of range: a seed is a whole number from 0 to"),
+        ({"random_state": 2**32}, "random_state=4294967296 is out of range"),
         (
             {"max_leaf_nodes": 1},
             "max_leaf_nodes=1 is out of range: a whole number that is at least 2 or None",
@@ -40,6 +42,7 @@ from sixfold.solvers.tree import Reason
         ({"class_weight": "even"}, "class_weight='even' is neither None, 'balanced' nor a dictionary"),
         ({"class_weight": {"tall": 0, "short": 0}}, "class_weight leaves every row without weight."),
         ({"ccp_alpha": -0.1}, "ccp_alpha=-0.1 is out of range: a number that is at least 0 is needed."),
+        ({"base": np.array([2, 3])}, "base=array([2, 3]) is not an option"),
         ({"base": 10}, "base=10 is not an option: entropies are in bits (2) or nats ('e')."),
         ({"categories": "two"}, "categories='two' is not an option"),
         ({"unknown": "mean"}, "unknown='mean' is not an option"),
@@ -61,6 +64,21 @@ from sixfold.solvers.tree import Reason
 def test_parameters_that_make_no_sense_are_refused(parameters, sentence):
     with refuses(sentence):
         DecisionTreeClassifier(**parameters).fit(X, LABELS)
+
+
+@pytest.mark.parametrize("limit", [11, 10**30, 10**400], ids=["11", "10**30", "10**400"])
+@pytest.mark.parametrize("parameter", ["min_samples_leaf", "min_samples_split"])
+def test_limits_that_no_node_meets_give_the_constant_model(parameter, limit):
+    model = DecisionTreeClassifier(**{parameter: limit}).fit(X, LABELS)
+    assert len(LABELS) == 10
+    assert model.tree_.node_count == 1
+    assert model.tree_.reason.tolist() == [Reason.LIMIT]
+
+
+@pytest.mark.parametrize("parameter", ["max_depth", "max_leaf_nodes", "max_features"])
+def test_limits_that_no_tree_reaches_are_none(parameter):
+    model = DecisionTreeClassifier(**{parameter: 10**400}, random_state=2**32 - 1).fit(X, LABELS)
+    assert model.export_text() == DecisionTreeClassifier().fit(X, LABELS).export_text()
 
 
 @pytest.mark.parametrize("limit", [{"ccp_alpha": -1}, {"max_depth": -1}, {"max_leaf_nodes": 1}], ids=str)

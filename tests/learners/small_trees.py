@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sixfold.learners.fitted_tree import FittedTree
 from sixfold.learners.tree_names import TreeNames
-from sixfold.solvers.tree import Reason, Tree
+from sixfold.solvers.tree import Reason
 
 
 @dataclass
@@ -45,7 +46,7 @@ def _distinct(nodes):
 
 
 def build(root, kinds):
-    """Return the nested nodes as a Tree, numbered depth first."""
+    """Return the nested nodes as a tree, numbered depth first."""
     order, number = [], {}
     waiting = [root]
     while waiting:
@@ -55,7 +56,7 @@ def build(root, kinds):
         below = [*node.branches.values(), *([] if node.unknown is None else [node.unknown])]
         waiting += _distinct(below)[::-1]
     codes = [sorted(node.branches) for node in order]
-    return Tree(
+    return FittedTree(
         kinds=np.array(kinds, dtype=np.uint8),
         column=np.array([node.column for node in order], dtype=np.int32),
         threshold=np.array([node.threshold for node in order], dtype=np.float64),

@@ -67,7 +67,7 @@ def families(depth, branches, classes=2):
 @given(drawn=trees(), max_depth=st.none() | st.integers(0, 6))
 def test_nothing_overlaps_and_everything_is_inside(drawn, max_depth):
     tree, names = drawn
-    drawing = lay_out(tree, names, "bits", max_depth=max_depth)
+    drawing = lay_out(tree, names, max_depth=max_depth)
     boxes = [node.box for node in drawing.nodes.values()]
     labels = [edge.box for edge in drawing.edges]
     legend = [entry.box for entry in drawing.legend]
@@ -84,7 +84,7 @@ def test_nothing_overlaps_and_everything_is_inside(drawn, max_depth):
 @given(drawn=trees())
 def test_text_fits_into_its_box(drawn):
     tree, names = drawn
-    drawing = lay_out(tree, names, "nats")
+    drawing = lay_out(tree, names)
     for node in drawing.nodes.values():
         room = node.box.width - 2 * PADDING + HAIR
         assert text_width(node.heading, HEADING, bold=True) <= room
@@ -97,7 +97,7 @@ def test_text_fits_into_its_box(drawn):
 @given(drawn=trees())
 def test_lines_cross_no_box_no_label_and_no_other_line(drawn):
     tree, names = drawn
-    drawing = lay_out(tree, names, "bits", max_depth=None)
+    drawing = lay_out(tree, names, max_depth=None)
     root = parse(export_svg(tree, names, max_depth=None))
     boxes = [node.box for node in drawing.nodes.values()] + [edge.box for edge in drawing.edges]
     spans = {}  # the ends of the lines across, by their height and the parent they start from
@@ -141,7 +141,7 @@ def through(box, a, b):
 @given(drawn=trees())
 def test_a_parent_is_midway_over_its_children_in_order(drawn):
     tree, names = drawn
-    nodes = lay_out(tree, names, "bits", max_depth=None).nodes
+    nodes = lay_out(tree, names, max_depth=None).nodes
     for node in np.flatnonzero(~tree.is_leaf).tolist():
         centres = [nodes[child].box.centre for child in tree.children(node)]
         assert centres == sorted(centres)
@@ -175,8 +175,8 @@ def test_a_mirrored_tree_has_a_mirrored_drawing():
 def test_sixteen_leaves_and_many_branches_are_drawn():
     tree = build(families(4, 2), [1])
     names = TreeNames(("x",), (tuple("abcdefghi"),), ("no", "yes"))
-    assert len(lay_out(tree, names, "bits").nodes) == 31
-    wide = lay_out(build(families(2, 9), [1]), names, "bits")
+    assert len(lay_out(tree, names).nodes) == 31
+    wide = lay_out(build(families(2, 9), [1]), names)
     assert len(wide.edges) == 90
 
 
@@ -184,7 +184,7 @@ def test_a_tree_may_be_deeper_than_python_can_recurse():
     root = leaf(0, 1)
     for step in range(1200, 0, -1):
         root = split(0, (root, leaf(1, 0)), threshold=float(step))
-    drawing = lay_out(build(root, [0]), TreeNames(("x",), (None,), ("a", "b")), "bits", max_depth=None)
+    drawing = lay_out(build(root, [0]), TreeNames(("x",), (None,), ("a", "b")), max_depth=None)
     assert len(drawing.nodes) == 2401
 
 
@@ -204,9 +204,9 @@ def test_the_worked_example_in_words():
 
 
 def test_thresholds_and_groups_are_on_the_lines():
-    labels = [edge.text for edge in lay_out(iris(), IRIS, "bits").edges]
+    labels = [edge.text for edge in lay_out(iris(), IRIS).edges]
     assert labels == ["≤ 0.8", "> 0.8", "≤ 1.75", "> 1.75", "≤ 1.35", "> 1.35", "≤ 4.85", "> 4.85"]
-    labels = [edge.text for edge in lay_out(colours(), COLOURS, "bits").edges]
+    labels = [edge.text for edge in lay_out(colours(), COLOURS).edges]
     assert labels == [
         *("red, blue, white or unknown", "green, black", "red", "blue, white", "known", "unknown")
     ]
@@ -217,7 +217,7 @@ def test_of_many_categories_the_first_are_shown_and_the_others_counted():
     names = TreeNames(("odour",), (words,), ("no", "yes"))
     many = leaf(3, 1)
     tree = build(split(0, dict.fromkeys(range(5), many) | {5: leaf(0, 2)}, unknown=many), [1])
-    first, second = lay_out(tree, names, "bits").edges
+    first, second = lay_out(tree, names).edges
     assert (first.text, second.text) == ("almond, anise, ... 3 more or unknown", "musty")
     assert first.whole == "odour in {almond, anise, creosote, fishy, foul} or unknown"
 
@@ -239,7 +239,7 @@ def test_bars_are_as_long_as_the_shares():
 def test_depth_is_cut_and_what_is_below_counted():
     svg = export_svg(iris(), IRIS, max_depth=1)
     assert "… 6 nodes below" in texts(svg)
-    assert len(lay_out(iris(), IRIS, "bits", max_depth=1).nodes) == 3
+    assert len(lay_out(iris(), IRIS, max_depth=1).nodes) == 3
     assert "below" not in export_svg(iris(), IRIS, max_depth=3)
     with pytest.raises(InputError, match="max_depth is -2"):
         export_svg(iris(), IRIS, max_depth=-2)

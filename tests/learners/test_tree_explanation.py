@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from sixfold.learners.tree_names import TreeNames
 from sixfold.solvers.tree import Reason
 
 
-def explain(tree, names, values, unit="bits"):
+def explain(tree, names, values):
     """Explain a row of values, with the codes that its categories have."""
     row = np.array(
         [
@@ -39,7 +40,7 @@ def explain(tree, names, values, unit="bits"):
         ],
         dtype=float,
     )  # fmt: skip
-    return explain_row(tree, names, row, values, unit)
+    return explain_row(tree, names, row, values)
 
 
 # -- the way -----------------------------------------------------------------------------------------------
@@ -60,7 +61,7 @@ def test_the_way_of_a_row_with_an_unknown_value():
 
 
 def test_it_reads_as_a_few_lines():
-    assert str(explain(iris(), IRIS, [4.0, 1.5], "nats")).splitlines() == [
+    assert str(explain(replace(iris(), unit=math.log(2.0)), IRIS, [4.0, 1.5])).splitlines() == [
         "answer: virginica (67%, 3 rows)",
         "  150 rows, entropy 1.099 nats: width = 1.5, so width > 0.8",
         "  100 rows, entropy 0.693 nats: width = 1.5, so width <= 1.75",
@@ -101,7 +102,7 @@ def test_groups_and_known_values():
 
 
 def test_one_leaf_and_a_stopped_leaf():
-    found = explain(one_leaf(), VAMPIRES, ["no"] * 4, "gini")
+    found = explain(replace(one_leaf(), criterion="gini"), VAMPIRES, ["no"] * 4)
     assert str(found).splitlines()[:2] == [
         "answer: no (62%, 8 rows)",
         "  8 rows, gini 0.469: a limit was reached",

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -132,18 +133,21 @@ def test_a_stopped_node_says_so():
 
 
 @pytest.mark.parametrize(
-    ("unit", "words"),
+    ("criterion", "unit", "words"),
     [
-        ("bits", "entropy 0.954"),
-        ("nats", "entropy 0.662"),
-        ("gini", "gini 0.469"),
-        ("homogeneous", "mixed 1"),
+        ("entropy", "bits", "entropy 0.954"),
+        ("entropy", "nats", "entropy 0.662"),
+        ("gain_ratio", "nats", "entropy 0.662"),
+        ("gini", "gini", "gini 0.469"),
+        ("homogeneous", "homogeneous", "mixed 1"),
     ],
 )
-def test_impurity_in_its_unit(unit, words):
-    assert export_text(one_leaf(), VAMPIRES, unit).endswith(words)
-    value = to_dict(one_leaf(), VAMPIRES, unit)["root"]["impurity"]
-    assert words.endswith(f"{value:.3g}")
+def test_impurity_in_its_unit(criterion, unit, words):
+    tree = replace(one_leaf(), criterion=criterion, unit=math.log(2.0) if unit == "nats" else 1.0)
+    assert export_text(tree, VAMPIRES).endswith(words)
+    data = to_dict(tree, VAMPIRES)
+    assert words.endswith(f"{data['root']['impurity']:.3g}")
+    assert data["unit"] == unit
 
 
 def test_shares_are_of_the_weight_and_rows_are_counted():
@@ -176,8 +180,6 @@ def test_a_tree_may_be_deeper_than_python_can_recurse():
 def test_wrong_options_are_refused():
     with pytest.raises(InputError, match="max_depth is -1"):
         export_text(iris(), IRIS, max_depth=-1)
-    with pytest.raises(InputError, match="unit is 'bytes'"):
-        export_text(iris(), IRIS, "bytes")
 
 
 # -- rules -------------------------------------------------------------------------------------------------

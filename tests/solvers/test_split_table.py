@@ -57,6 +57,38 @@ def test_figures_of_a_split_of_numbers_by_hand():
     assert ratio.score == pytest.approx(-4 * entropy.gain)  # two halves: one bit to tell them apart
 
 
+def allowed(x, kind, *, weight=None, **rules):
+    """Return whether rows of two classes in turn have a split by these values."""
+    labels = np.arange(len(x)) % 2
+    return bool(split_table(np.array(x)[:, None], [kind], labels, 2, weight, GrowthRules(**rules)))
+
+
+@pytest.mark.parametrize("best", [False, True])
+def test_two_parts_have_to_be_large_enough(best):
+    rare = [0.0] * 3 + [1.0] * 3 + [2.0]
+    assert allowed(rare, 1, min_samples_leaf=3)
+    assert not allowed(rare, 1, min_samples_leaf=4)
+    assert not allowed([0.0, 1.0, 1.0, 2.0], 1, min_samples_leaf=2)
+    few_unknown = [1.0, 1.0, 2.0, 2.0, np.nan]
+    assert allowed(few_unknown, 0, unknown_best=best, min_samples_leaf=2)
+    assert allowed(few_unknown, 1, unknown_best=best, min_samples_leaf=2)
+    assert allowed(few_unknown, 1, unknown_best=best, binary=True, min_samples_leaf=2)
+    assert not allowed(few_unknown, 0, unknown_best=best, min_samples_leaf=3)
+    assert not allowed([1.0, 2.0, 2.0], 0, min_samples_leaf=2)
+
+
+def test_unknown_rows_that_join_a_part_make_it_larger():
+    assert allowed([0.0, 1.0, 1.0, np.nan], 1, unknown_best=True, min_samples_leaf=2)
+    assert not allowed([0.0, 1.0, 1.0, np.nan], 1, unknown_best=False, min_samples_leaf=2)
+
+
+def test_a_part_is_large_enough_by_rows_and_weight():
+    x = [0.0, 0.0, 1.0, 2.0]
+    assert allowed(x, 1, weight=np.array([1.0, 1.0, 1.0, 9.0]), min_leaf_weight=2.0)
+    # Two parts have the weight, one the rows: only one has both.
+    assert not allowed(x, 1, weight=np.array([1.0, 1.0, 9.0, 9.0]), min_leaf_weight=2.0, min_samples_leaf=2)
+
+
 def test_a_threshold_is_between_its_values_also_where_their_middle_is_not():
     low = 1.0
     X = np.array([[low], [np.nextafter(low, 2.0)]])

@@ -47,9 +47,11 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     min_samples_split : int or float, default=2
         Fewest rows of a node that is split, or their share of all rows.
     min_samples_leaf : int or float, default=1
-        Fewest rows of a leaf, or their share of all rows.
+        Fewest rows, or their share of all rows, of at least two of the parts of a split: a rare category or
+        unknown branch may have fewer.
     min_weight_fraction_leaf : float, default=0.0
-        Least share of the total weight that a leaf has.
+        Least share of the total weight that at least two of the parts of a split have: a rare category or
+        unknown branch may have less.
     max_features : int, float, "sqrt", "log2" or None, default=None
         How many columns, drawn at random, a node looks at; None for all.
     random_state : int, RandomState or None, default=None
@@ -65,7 +67,8 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     base : {2, "e"}, default=2
         The unit of entropies, also of ``min_impurity_decrease`` and ``ccp_alpha``: bits or nats.
     categories : {"multiway", "binary"}, default="multiway"
-        Whether categories get a branch each, as in ID3, or are put into the two best groups.
+        Whether categories get a branch each, as in ID3, or are put into the two best groups: of all groups
+        if there are two classes or at most eight categories, else of those that the shares of a class tell.
     unknown : {"branch", "best"}, default="branch"
         Whether unknown values are a branch of their own, or go where it is best.
     categorical_features : sequence of names, numbers or bools, or None, default=None
@@ -105,7 +108,9 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     trace_ : Trace
         Only with ``trace``.
     certificate_ : Certificate
-        That every split is the best of its node, and how much better any tree could fit at most.
+        That every split is the best of its node, among the columns drawn with ``max_features`` and, where
+        ``categories="binary"`` does not try all, the groupings tried; and how much better any tree could fit
+        at most.
 
     Examples
     --------

@@ -2,7 +2,8 @@
 
 The arrays of :class:`~sixfold.solvers.tree.Tree` say everything about a tree with any number of branches. One
 in which every node has two children, left for x <= threshold and right otherwise, has scikit-learn's arrays
-as well, so that what reads ``model.tree_`` there reads it here; for its sake ``threshold`` is -2 in a leaf.
+as well, so that what reads ``model.tree_`` there reads it here; for its sake ``threshold`` is -2 in a leaf,
+which is no threshold: ask ``is_leaf``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Array = NDArray[Any]
 NO_COLUMN = -2  # what scikit-learn has in a leaf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FittedTree(Tree):
     """A tree that a classifier has grown.
 
@@ -44,6 +45,13 @@ class FittedTree(Tree):
         arrays = {one.name: getattr(tree, one.name) for one in fields(Tree)}
         arrays["threshold"] = np.where(tree.is_leaf, float(NO_COLUMN), tree.threshold)
         return cls(**arrays, criterion=criterion, unit=unit)
+
+    @property
+    def unit_name(self) -> str:
+        """Return what impurities are in: "bits" or "nats", else the criterion itself."""
+        if self.criterion in ("gini", "homogeneous"):
+            return self.criterion
+        return "bits" if self.unit == 1.0 else "nats"
 
     # -- what rows get ---------------------------------------------------------------------------------------
 

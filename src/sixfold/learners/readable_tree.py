@@ -1,7 +1,6 @@
 """Reading a fitted tree: as text, rules, plain data, DOT and SVG, and the way of one row through it.
 
-Each is a function of the tree, the names of what it speaks of, and the unit of its impurities; here they
-become methods of the model.
+Each is a function of the tree and the names of what it speaks of; here they become methods of the model.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from sixfold.data.one_row import one_row
 from sixfold.data.tree_table import check_tree_table
 from sixfold.learners import tree_text
+from sixfold.learners.fitted_tree import FittedTree
 from sixfold.learners.tree_drawing import export_svg
 from sixfold.learners.tree_explanation import TreeExplanation, explain_row
 from sixfold.learners.tree_names import TreeNames
@@ -26,20 +26,17 @@ from sixfold.learners.tree_names import TreeNames
 class ReadableTree:
     """Adds what people read to a learner that is a tree."""
 
-    tree_: Any
-    base: Any
+    tree_: FittedTree
     _kinds: Any
 
     @abstractmethod
     def _names(self) -> TreeNames:
         """Return what columns, categories and classes are called."""
 
-    def _reading(self) -> tuple[Any, TreeNames, str]:
-        """Return the tree, its names and the unit of its impurities."""
+    def _reading(self) -> tuple[FittedTree, TreeNames]:
+        """Return the tree and the names of what it speaks of."""
         check_is_fitted(self, "tree_")
-        entropy = "bits" if self.base == 2 else "nats"
-        unit = self.tree_.criterion if self.tree_.criterion in ("gini", "homogeneous") else entropy
-        return self.tree_, self._names(), unit
+        return self.tree_, self._names()
 
     def export_text(
         self, *, max_depth: int | None = None, decimals: int | None = 3, max_categories: int | None = 8
@@ -146,13 +143,13 @@ class ReadableTree:
         -------
         TreeExplanation
         """
-        tree, names, unit = self._reading()
+        tree, names = self._reading()
         given = one_row(x, names.columns)
         with warnings.catch_warnings():  # one row is rightly written without names
             warnings.simplefilter("ignore", UserWarning)
             table, _ = check_tree_table(self, given, False, self._kinds)
         row = table.toarray()[0] if sp.issparse(table) else np.asarray(table)[0]
-        return explain_row(tree, names, row.astype(np.float64), _values(given, row), unit)
+        return explain_row(tree, names, row.astype(np.float64), _values(given, row))
 
 
 def _values(given: Any, row: Any) -> list[Any]:

@@ -152,7 +152,7 @@ def confirm(
         )
     gap = float(np.sum(sides.wrong - _bounds(proofs, blocks)))
     rounding = float(sides.close.sum())
-    details = {"objective_rounding": rounding, "gap_rounding": rounding}
+    details = {"objective_rounding": rounding, "gap_rounding": rounding, "gap_is_linear": True}
     return Certificate(
         certificate.kind, float(sides.wrong.sum()), gap, certificate.scale, certificate.tolerance, details
     )

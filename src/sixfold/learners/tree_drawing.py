@@ -16,21 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.learners.class_colours import OTHERS, class_colours, paint, patterns, tint
+from sixfold.learners.fitted_tree import FittedTree
 from sixfold.learners.text_width import FONT_FAMILY, fit_text, text_width
 from sixfold.learners.tree_layout import Box, tidy_centres
 from sixfold.learners.tree_names import TreeNames
 from sixfold.learners.tree_words import (
+    MEASURES,
     REASONS,
-    UNITS,
     Condition,
     branch_conditions,
     branch_words,
     condition_words,
     count,
     cut_nodes,
-    node_answers,
-    node_impurity,
-    node_shares,
     number,
     percent,
     word,
@@ -47,9 +45,8 @@ LEGEND_ROW, SWATCH, LEAST_WIDTH = 22.0, 12.0, 320.0
 
 
 def export_svg(
-    tree: Tree,
+    tree: FittedTree,
     names: TreeNames,
-    unit: str = "bits",
     *,
     path: str | os.PathLike[str] | None = None,
     max_depth: int | None = 4,
@@ -59,10 +56,8 @@ def export_svg(
 
     Parameters
     ----------
-    tree : Tree
+    tree : FittedTree
     names : TreeNames
-    unit : {"bits", "nats", "gini", "homogeneous"}, default="bits"
-        How impurity is measured.
     path : str or path, default=None
         Where to write the drawing as well; a file that is there is replaced by the whole new one.
     max_depth : int, default=4
@@ -74,7 +69,7 @@ def export_svg(
     -------
     str
     """
-    drawing = lay_out(tree, names, unit, max_depth=max_depth, decimals=decimals)
+    drawing = lay_out(tree, names, max_depth=max_depth, decimals=decimals)
     svg = "\n".join(_svg(tree, names, drawing))
     if path is not None:
         _write(Path(path), svg)
@@ -142,10 +137,10 @@ class Drawing:
 
 
 def lay_out(
-    tree: Tree, names: TreeNames, unit: str, *, max_depth: int | None = 4, decimals: int | None = 3
+    tree: FittedTree, names: TreeNames, *, max_depth: int | None = 4, decimals: int | None = 3
 ) -> Drawing:
     """Return what is drawn, and where; see :func:`export_svg` for the parameters."""
-    boxes = _boxes(tree, names, unit, max_depth, decimals)
+    boxes = _boxes(tree, names, max_depth, decimals)
     edges = [
         edge for node, box in boxes.items() if not box.ends for edge in _labels(tree, names, node, decimals)
     ]
@@ -170,27 +165,26 @@ def lay_out(
 
 
 def _boxes(
-    tree: Tree, names: TreeNames, unit: str, max_depth: int | None, decimals: int | None
+    tree: FittedTree, names: TreeNames, max_depth: int | None, decimals: int | None
 ) -> dict[int, NodeBox]:
     """Return the boxes of the nodes that are shown, as large as they need be, not yet in their places."""
-    impurities, shares, answers = node_impurity(tree, unit), node_shares(tree), node_answers(tree)
     cut = cut_nodes(tree, max_depth)
     boxes = {}
     for node in range(tree.node_count):
         if max_depth is not None and tree.depth[node] > max_depth:
             continue
-        answer, below = int(answers[node]), cut.get(node)
+        answer, below = int(tree.answer[node]), cut.get(node)
         ends = bool(tree.column[node] < 0 or below is not None)
         stopped = bool(tree.reason[node] == Reason.STOPPED)
         heading = word(names.classes[answer] if ends else names.columns[tree.column[node]])
         rows = count(int(tree.rows[node]), "row")
-        impurity = f"{UNITS[unit][0]} {number(float(impurities[node]), decimals)}"
-        lines = [f"{percent(shares[node, answer])}, {rows}" if ends else f"{rows}, {impurity}"]
+        impurity = f"{MEASURES[tree.unit_name]} {number(float(tree.impurity[node]), decimals)}"
+        lines = [f"{percent(tree.shares[node, answer])}, {rows}" if ends else f"{rows}, {impurity}"]
         if below is not None:
             lines.append(f"… {count(below, 'node')} below")
         if stopped:
             lines.append(REASONS[Reason.STOPPED])
-        whole = [f"node {node}: {heading}", f"{rows}, {impurity}", *_all_shares(tree, names, shares, node)]
+        whole = [f"node {node}: {heading}", f"{rows}, {impurity}", *_all_shares(tree, names, node)]
         whole += [REASONS[Reason(tree.reason[node])]] if tree.column[node] < 0 else []
         shown = fit_text(heading, MOST_TEXT, HEADING, bold=True)
         boxes[node] = NodeBox(
@@ -205,11 +199,11 @@ def _boxes(
     return boxes
 
 
-def _all_shares(tree: Tree, names: TreeNames, shares: NDArray[np.float64], node: int) -> list[str]:
-    present = np.flatnonzero(tree.totals[node])
+def _all_shares(tree: FittedTree, names: TreeNames, node: int) -> list[str]:
+    shares, present = tree.shares[node], np.flatnonzero(tree.totals[node])
     return [
-        f"{percent(shares[node, label])} {word(names.classes[label])}: {number(tree.totals[node, label])}"
-        for label in present[np.argsort(-shares[node, present], kind="stable")].tolist()
+        f"{percent(shares[label])} {word(names.classes[label])}: {number(tree.totals[node, label])}"
+        for label in present[np.argsort(-shares[present], kind="stable")].tolist()
     ]
 
 

@@ -18,17 +18,15 @@ from numpy.typing import NDArray
 
 from sixfold.errors import MissingExtraError
 from sixfold.learners.class_colours import class_colours, matplotlib_fill
+from sixfold.learners.fitted_tree import FittedTree
 from sixfold.learners.tree_names import TreeNames
 from sixfold.learners.tree_words import (
+    MEASURES,
     REASONS,
-    UNITS,
     Condition,
     branch_conditions,
     condition_words,
     count,
-    node_answers,
-    node_impurity,
-    node_shares,
     number,
     percent,
     plain,
@@ -145,7 +143,7 @@ class TreeExplanation:
         return "\n".join(lines)
 
     def _before(self, rows: int, impurity: float) -> str:
-        measure = UNITS[self.unit][0]
+        measure = MEASURES[self.unit]
         unit = f" {self.unit}" if measure == "entropy" else ""
         return f"{count(rows, 'row')}, {measure} {number(impurity)}{unit}"
 
@@ -197,26 +195,23 @@ def _literal(text: str) -> str:
 
 
 def explain_row(
-    tree: Tree, names: TreeNames, row: NDArray[Any], shown_values: Sequence[Any], unit: str = "bits"
+    tree: FittedTree, names: TreeNames, row: NDArray[Any], shown_values: Sequence[Any]
 ) -> TreeExplanation:
     """Return why the tree answers as it does for one row.
 
     Parameters
     ----------
-    tree : Tree
+    tree : FittedTree
     names : TreeNames
     row : ndarray of shape (columns,)
         Numbers and codes of categories; NaN is unknown, -1 a category never seen.
     shown_values : sequence
         The values of the row as they were given.
-    unit : {"bits", "nats", "gini", "homogeneous"}, default="bits"
-        How impurity is measured.
 
     Returns
     -------
     TreeExplanation
     """
-    impurities, shares, answers = node_impurity(tree, unit), node_shares(tree), node_answers(tree)
     way = _way(tree, row)
     end = way[-1]
     steps = []
@@ -228,20 +223,20 @@ def explain_row(
                 column=str(names.columns[column]),
                 value=_given(row[column], shown_values[column]),
                 test=condition_words(branch_conditions(tree, node)[after], names, most=8),
-                impurity=float(impurities[node]),
+                impurity=float(tree.impurity[node]),
                 rows=int(tree.rows[node]),
-                shares=shares[node].tolist(),
+                shares=tree.shares[node].tolist(),
             )
         )
     labels = [plain(label) for label in names.classes]
     return TreeExplanation(
-        answer=labels[answers[end]],
-        shares=dict(zip(labels, shares[end].tolist(), strict=True)),
+        answer=labels[tree.answer[end]],
+        shares=dict(zip(labels, tree.shares[end].tolist(), strict=True)),
         path=steps,
         node=end,
         rows=int(tree.rows[end]),
-        impurity=float(impurities[end]),
-        unit=unit,
+        impurity=float(tree.impurity[end]),
+        unit=tree.unit_name,
         reason=_reason(tree, names, end, row, shown_values),
         changes=list(_changes(tree, names, row, way)),
     )
@@ -281,9 +276,9 @@ def _reason(tree: Tree, names: TreeNames, node: int, row: NDArray[Any], shown_va
     return f"{word(names.columns[column])} {shown} was never seen here: the {rows} of this node answer"
 
 
-def _changes(tree: Tree, names: TreeNames, row: NDArray[Any], way: list[int]) -> Iterator[TreeChange]:
+def _changes(tree: FittedTree, names: TreeNames, row: NDArray[Any], way: list[int]) -> Iterator[TreeChange]:
     """Yield for each column of numbers on a way the nearest interval of its values with another answer."""
-    answers = node_answers(tree)
+    answers = tree.answer
     for column in dict.fromkeys(tree.column[way].tolist()):
         if column < 0 or tree.kinds[column] or math.isnan(row[column]):
             continue

@@ -9,6 +9,8 @@ prune="cost_complexity"   without an alpha: that of the tree with the fewest err
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,6 +46,10 @@ class TrainingRows:
     labels : ndarray of int32, shape (rows,)
     classes : int
     weight : ndarray of float64, shape (rows,), or None
+        How much each row counts, in units of 2 ** weight_exponent.
+    rows : ndarray of int64, or None
+        Which rows count; None for all.
+    weight_exponent : int
     """
 
     X: Any
@@ -51,28 +57,65 @@ class TrainingRows:
     labels: NDArray[np.int32]
     classes: int
     weight: NDArray[np.float64] | None
+    rows: NDArray[np.int64] | None = None
+    weight_exponent: int = 0
+
+    @classmethod
+    def of(cls, X: Any, kinds: Array, labels: Array, classes: int, weight: Array | None) -> TrainingRows:
+        """Return rows of which those with weight count."""
+        if weight is None:
+            return cls(X, kinds, labels, classes, None)
+        exponent = _mean_exponent(weight)
+        weight = np.ldexp(weight, -exponent)
+        rows = None if weight.all() else np.flatnonzero(weight)
+        return cls(X, kinds, labels, classes, weight, rows, exponent)
 
     @property
     def counting(self) -> NDArray[np.bool_]:
-        """Return which rows have weight."""
-        return np.ones(self.labels.size, dtype=bool) if self.weight is None else self.weight > 0
+        """Return which rows count."""
+        counts = np.zeros(self.labels.size, dtype=bool)
+        counts[slice(None) if self.rows is None else self.rows] = True
+        return counts
+
+    @property
+    def count(self) -> int:
+        """Return how many rows count."""
+        return self.labels.size if self.rows is None else self.rows.size
 
     @property
     def weight_sum(self) -> float:
-        """Return the total weight."""
-        return float(self.labels.size if self.weight is None else self.weight.sum())
+        """Return their total weight."""
+        if self.weight is None:
+            return float(self.count)
+        return float((self.weight if self.rows is None else self.weight[self.rows]).sum())
 
     def without(self, left_out: NDArray[np.bool_]) -> TrainingRows:
         """Return the same rows of which these do not count."""
-        return replace(self, weight=np.where(left_out, 0.0, 1.0 if self.weight is None else self.weight))
+        return replace(self, rows=np.flatnonzero(self.counting & ~left_out))
+
+    def as_given(self, tree: Tree) -> Tree:
+        """Return a tree that was grown from these rows, with totals of the weights as they were given."""
+        return replace(tree, totals=np.ldexp(tree.totals, self.weight_exponent))
 
     def grown(self, rules: GrowthRules, budget: Budget) -> Tree:
         """Return the tree that the rules grow from these rows."""
         if sp.issparse(self.X):
             from sixfold.solvers.sparse_tree import grow_sparse
 
-            return grow_sparse(self.X.tocsc(), self.labels, self.classes, rules, budget, self.weight)
-        return grow(self.X, self.kinds, self.labels, self.classes, rules, budget, self.weight)
+            table = self.X.tocsc()
+            return grow_sparse(table, self.labels, self.classes, rules, budget, self.weight, self.rows)
+        return grow(self.X, self.kinds, self.labels, self.classes, rules, budget, self.weight, self.rows)
+
+
+def _mean_exponent(weight: Array) -> int:
+    """Return the exponent of the power of two that is next to the mean of the weights above 0.
+
+    The criteria have squares and logarithms of weights: divided by that power, which is exact, these neither
+    overflow nor vanish.
+    """
+    exponent = int(np.frexp(weight.max())[1])
+    mean = np.ldexp(weight, -exponent).sum() / np.count_nonzero(weight)
+    return exponent + round(math.log2(mean))
 
 
 @dataclass(frozen=True)
@@ -100,6 +143,41 @@ class Cuts:
 
 
 @dataclass(frozen=True)
+class GrowthRecord:
+    """All that a tree was grown by, whatever the parameters of its model say later.
+
+    Attributes
+    ----------
+    rules : GrowthRules
+    fraction : float
+        The share of the rows that was held out, where any were.
+    left_out : int
+        How many rows the tree was not grown from.
+    class_weight : dict, "balanced" or None
+    all_groupings : bool
+        Whether no grouping of categories is better than those that were tried.
+    stopped : bool
+        Whether growth was cut short.
+    seconds : float
+        What growing took.
+    """
+
+    rules: GrowthRules
+    fraction: float
+    left_out: int
+    class_weight: Any
+    all_groupings: bool
+    stopped: bool
+    seconds: float
+
+    def grown_from(self, rows: TrainingRows) -> TrainingRows:
+        """Return the rows without those that were held out, which their positions tell."""
+        if not self.left_out:
+            return rows
+        return rows.without(held_out(rows.labels, rows.counting, self.fraction, self.rules.seed))
+
+
+@dataclass(frozen=True)
 class Growth:
     """A tree, the alpha it was cut by, and the rows it was not grown from, if there are any."""
 
@@ -108,13 +186,20 @@ class Growth:
     left_out: NDArray[np.bool_] | None = None
 
 
-def grow_and_cut(rows: TrainingRows, rules: GrowthRules, cuts: Cuts, budget: Budget) -> Growth:
-    """Return the tree that rules and cuts describe; one that was stopped is cut as far as it got."""
+def grow_and_cut(
+    rows: TrainingRows, rules_for: Callable[[TrainingRows], GrowthRules], cuts: Cuts, budget: Budget
+) -> Growth:
+    """Return the tree that rules and cuts describe; one that was stopped is cut as far as it got.
+
+    Limits that are shares are of the rows that a tree grows from, so these have their own rules.
+    """
+    rules = rules_for(rows)
     if not cuts.needs_rows:
         tree = rows.grown(rules, budget)
         return Growth(_cut(tree, rules, cuts, cuts.alpha), cuts.alpha)
     apart = held_out(rows.labels, rows.counting, cuts.fraction, rules.seed)
-    tree = _cut(rows.without(apart).grown(rules, budget), rules, cuts, cuts.alpha)
+    others = rows.without(apart)
+    tree = _cut(others.grown(rules_for(others), budget), rules, cuts, cuts.alpha)
     X, labels = rows.X[apart], rows.labels[apart]
     weight = None if rows.weight is None else rows.weight[apart]
     if cuts.prune == "reduced_error":

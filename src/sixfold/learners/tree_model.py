@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -23,24 +24,27 @@ from sklearn.utils.validation import check_is_fitted
 from sixfold.budget import Budget, Record
 from sixfold.certificate import Certificate
 from sixfold.data.checks import check_weight, column_names
-from sixfold.data.held_out import held_out
 from sixfold.data.labels import check_labels, with_class_weight
 from sixfold.data.table import ColumnKinds
 from sixfold.data.tree_table import check_tree_table
-from sixfold.errors import InputError, check_number
+from sixfold.errors import CertificateError, InputError, check_number
 from sixfold.learners.callbacks import CallbackSupport
 from sixfold.learners.fitted_tree import FittedTree
 from sixfold.learners.readable_tree import ReadableTree
-from sixfold.learners.tree_certificate import certify, lost_nats, recompute
-from sixfold.learners.tree_growing import Cuts, TrainingRows, cut_at, grow_and_cut
+from sixfold.learners.tree_certificate import certify, lost_nats, lost_of_all, recompute
+from sixfold.learners.tree_growing import Cuts, GrowthRecord, TrainingRows, cut_at, grow_and_cut
 from sixfold.learners.tree_names import TreeNames
 from sixfold.learners.tree_rules import check_parameters, columns_looked_at, growth_rules, unit_of
 from sixfold.solvers.base import thread_limit
+from sixfold.solvers.split_table import ALL_GROUPINGS
 from sixfold.solvers.tree import Tree
 from sixfold.solvers.tree_growth import GrowthRules
 from sixfold.solvers.tree_pruning import ccp_path, cut_depth, importances, keep_leaves, node_gains, prune_ccp
 
 Array = NDArray[Any]
+
+
+_BY_POSITION = "Rows that were held out are found by their positions: pass all rows in the order of the fit."
 
 
 class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
@@ -65,6 +69,7 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
     tree_: FittedTree
     _kinds: ColumnKinds | None  # None where all columns are of numbers
     _limits: dict[str, Any]  # the depth and the leaves that the tree was allowed to have
+    _grown: GrowthRecord
 
     # -- growing ---------------------------------------------------------------------------------------------
 
@@ -88,7 +93,7 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         check_parameters(self)
         with unchanged_on_failure(self):
             budget = self._grow(X, y, sample_weight)
-        if self._stopped or budget.interrupted:
+        if self._grown.stopped or budget.interrupted:
             reached = f"{self.tree_.node_count} node{'s' * (self.tree_.node_count != 1)}"
             budget.conclude(self.certificate_, 3, reached, "Let it grow on if that is not good enough.")
         return self
@@ -98,38 +103,48 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         table, self._kinds = check_tree_table(
             self, X, True, categorical=self.categorical_features, stacklevel=4
         )
-        self.classes_, rows = self._training_rows(table, y, sample_weight)
+        self.classes_, rows = self._training_rows(table, y, sample_weight, self.class_weight)
         self.max_features_ = columns_looked_at(self.max_features, self.n_features_in_)
-        self._seed = self._draw_seed()
-        rules = self._rules(rows)
+        cuts, rules_for = self._cuts(), partial(self._rules, seed=self._draw_seed())
         with (
             self._told(X, y, None) as told,
             Budget(0.0, None, self.time_limit, [*self._own_callbacks(), *told]) as budget,
             thread_limit(self.n_jobs),
         ):
-            growth = grow_and_cut(rows, rules, self._cuts(), budget)
-            tree = FittedTree.of(growth.tree, rules.criterion, unit_of(self))
-            self._seconds = budget.seconds
-            self.tree_ = self._heard(tree, budget) if budget.callbacks else tree
+            growth = grow_and_cut(rows, rules_for, cuts, budget)
+            rules = rules_for(rows if growth.left_out is None else rows.without(growth.left_out))
+            tree = FittedTree.of(rows.as_given(growth.tree), rules.criterion, unit_of(self))
+            seconds = budget.seconds
+            self.tree_ = self._heard(tree, seconds, budget) if budget.callbacks else tree
         self.n_classes_, self.n_outputs_, self.solver_ = self.classes_.size, 1, "ID3"
         self.ccp_alpha_ = growth.alpha * unit_of(self)
-        self._left_out = growth.left_out is not None
-        self._stopped = budget.stopped_by is not None
-        self._trace = self._traced(rows, rules) if self.trace else None
+        self._grown = GrowthRecord(
+            rules=rules,
+            fraction=cuts.fraction,
+            left_out=0 if growth.left_out is None else int(growth.left_out.sum()),
+            class_weight=copy.copy(self.class_weight),
+            all_groupings=self._tried_all_groupings(rules),
+            stopped=budget.stopped_by is not None,
+            seconds=seconds,
+        )
+        self._trace = self._traced(rows) if self.trace else None
         return budget
 
     def _training_rows(
-        self, table: Any, y: Any, sample_weight: Any, classes: Array | None = None
+        self, table: Any, y: Any, sample_weight: Any, class_weight: Any, classes: Array | None = None
     ) -> tuple[Array, TrainingRows]:
         """Return the classes, and a checked table with the labels and weights of its rows."""
         classes, index = check_labels(self, y, table, classes, stacklevel=5)
         weight = check_weight(sample_weight, table.shape[0])
-        weight = with_class_weight(self.class_weight, classes, index, weight)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weight = with_class_weight(class_weight, classes, index, weight)
+            if weight is not None and not np.isfinite(weight.sum()):
+                raise InputError("The weights of all rows add up to infinity. Divide them by a large number.")
         if weight is not None and not weight.any():
             raise InputError("class_weight leaves every row without weight. Give some class more than 0.")
         kinds = np.zeros(table.shape[1], np.uint8) if self._kinds is None else self._kinds.categorical
-        rows = TrainingRows(table, kinds.view(np.uint8), index.astype(np.int32), classes.size, weight)
-        return classes, rows
+        labels = index.astype(np.int32)
+        return classes, TrainingRows.of(table, kinds.view(np.uint8), labels, classes.size, weight)
 
     def _draw_seed(self) -> int:
         """Return a number that draws columns and held-out rows, where any are drawn."""
@@ -137,16 +152,29 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
             return 0
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _rules(self, rows: TrainingRows) -> GrowthRules:
-        return growth_rules(self, rows.labels.size, self.n_features_in_, rows.weight_sum, self._seed)
+    def _rules(self, rows: TrainingRows, seed: int) -> GrowthRules:
+        return growth_rules(self, rows.count, self.n_features_in_, rows.weight_sum, seed)
+
+    def _tried_all_groupings(self, rules: GrowthRules) -> bool:
+        """Return whether no grouping of the categories of a column is better than all that were tried.
+
+        In the order of their shares of one of two classes the best groups are neighbours (Breiman et al.
+        1984, section 9.4), unless a leaf can be too small for them.
+        """
+        if self._kinds is None or not rules.binary:
+            return True
+        most = max((len(some) for some in self._kinds.categories if some is not None), default=0)
+        if self.classes_.size > 2:
+            return most <= ALL_GROUPINGS
+        return most <= 2 or (rules.min_samples_leaf == 1 and rules.min_leaf_weight == 0.0)
 
     def _cuts(self) -> Cuts:
         alpha = float(self.ccp_alpha) / unit_of(self)
         return Cuts(self.max_leaf_nodes, alpha, self.prune, float(self.validation_fraction))
 
-    def _heard(self, tree: FittedTree, budget: Budget) -> FittedTree:
+    def _heard(self, tree: FittedTree, seconds: float, budget: Budget) -> FittedTree:
         """Tell the callbacks of every level; return the tree up to the one at which they say stop."""
-        for record in levels(tree, self._seconds):
+        for record in levels(tree, seconds):
             answers = [callback(record) for callback in budget.callbacks]
             if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
                 if record.iteration < tree.max_depth:
@@ -154,11 +182,11 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
                 return FittedTree.of(cut_at(tree, record.iteration), tree.criterion, tree.unit)
         return tree
 
-    def _traced(self, rows: TrainingRows, rules: GrowthRules) -> Any:
+    def _traced(self, rows: TrainingRows) -> Any:
         from sixfold.learners.tree_trace import trace
 
-        tree, names, unit = self._reading()
-        return trace(tree, self._grown_from(rows), rules, names, unit)
+        tree, names = self._reading()
+        return trace(tree, self._grown.grown_from(rows), self._grown.rules, names)
 
     # -- what the tree says of itself ------------------------------------------------------------------------
 
@@ -181,7 +209,7 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
     def history_(self) -> list[Record]:
         """One record a level: the average entropy in nats, were the tree cut there."""
         check_is_fitted(self, "tree_")
-        return levels(self.tree_, self._seconds)
+        return levels(self.tree_, self._grown.seconds)
 
     @property
     def feature_importances_(self) -> Array:
@@ -201,21 +229,21 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         """That every split is the best of its node, and how much better any tree could fit at most."""
         if "tree_" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no certificate_ before it is fitted.")
-        all_columns = self.max_features_ >= self.n_features_in_
-        return certify(self.tree_, all_columns, self._stopped).bind(self)
-
-    def _grown_from(self, rows: TrainingRows) -> TrainingRows:
-        """Return the rows without those that were held out."""
-        if not self._left_out:
-            return rows
-        return rows.without(held_out(rows.labels, rows.counting, float(self.validation_fraction), self._seed))
+        return certify(self.tree_, self._grown).bind(self)
 
     def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         """Return the certificate of the tree, from the data alone."""
         check_is_fitted(self, "tree_")
         table, _ = check_tree_table(self, X, False, self._kinds)
-        _, rows = self._training_rows(table, y, sample_weight, self.classes_)
-        return recompute(self.tree_, self._grown_from(rows), self._rules(rows), self.certificate_)
+        _, rows = self._training_rows(table, y, sample_weight, self._grown.class_weight, self.classes_)
+        if not self._grown.left_out:
+            return recompute(self.tree_, rows, self._grown)
+        try:
+            found = recompute(self.tree_, self._grown.grown_from(rows), self._grown)
+        except CertificateError as error:
+            raise CertificateError(f"{error} {_BY_POSITION}") from None
+        found.details["hint"] = _BY_POSITION
+        return found
 
     def get_depth(self) -> int:
         """Return the most splits above a leaf."""
@@ -325,11 +353,11 @@ def levels(tree: Tree, seconds: float) -> list[Record]:
 
     The gap is the distance to the least objective that any tree could have, as far as this one knows.
     """
-    lost, whole = lost_nats(tree.totals), tree.totals[0].sum()
+    lost = lost_nats(tree.totals / tree.totals[0].sum())
     here = np.bincount(tree.depth, weights=lost)
     ended = np.cumsum(np.bincount(tree.depth, weights=np.where(tree.is_leaf, lost, 0.0)))
-    objectives = (here + np.concatenate([[0.0], ended[:-1]])) / whole
-    bound = certify(tree, True, False).lower_bound
+    objectives = here + np.concatenate([[0.0], ended[:-1]])
+    bound = lost_of_all(tree)
     return [
         Record(level, seconds, float(objective), max(float(objective) - bound, 0.0))
         for level, objective in enumerate(objectives)

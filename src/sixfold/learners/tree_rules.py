@@ -7,7 +7,7 @@ gives in the unit of ``base``, become bits.
 from __future__ import annotations
 
 import math
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def check_parameters(model: Any) -> None:
     check_number("max_leaf_nodes", model.max_leaf_nodes, at_least=2, whole=True, optional=True)
     check_number("min_impurity_decrease", model.min_impurity_decrease, at_least=0)
     check_number("ccp_alpha", model.ccp_alpha, at_least=0)
-    if model.base not in (2, "e", math.e):
+    if not isinstance(model.base, Real | str) or model.base not in (2, "e", math.e):
         raise InputError(f"base={model.base!r} is not an option: entropies are in bits (2) or nats ('e').")
     check_option("categories", model.categories, ("multiway", "binary"))
     check_option("unknown", model.unknown, ("branch", "best"))
@@ -58,6 +58,11 @@ def check_parameters(model: Any) -> None:
         raise InputError(
             f"random_state={model.random_state!r} cannot be used to seed: pass a whole number, a RandomState "
             "or None."
+        )
+    if isinstance(model.random_state, Integral) and not 0 <= int(model.random_state) < 2**32:
+        raise InputError(
+            f"random_state={model.random_state!r} is out of range: a seed is a whole number from 0 to "
+            "2**32 - 1."
         )
     check_flag("trace", model.trace)
     check_number("time_limit", model.time_limit, above=0, optional=True)
@@ -102,9 +107,10 @@ def growth_rules(model: Any, rows: int, columns: int, weight_sum: float, seed: i
         criterion="entropy" if model.criterion == "log_loss" else model.criterion,
         binary=model.categories == "binary",
         unknown_best=model.unknown == "best",
-        max_depth=None if model.max_depth is None else int(model.max_depth),
-        min_samples_split=max(2, _count(model.min_samples_split, rows)),
-        min_samples_leaf=max(1, _count(model.min_samples_leaf, rows)),
+        # What no tree of these rows can reach is the same, however far it lies beyond.
+        max_depth=None if model.max_depth is None else min(int(model.max_depth), rows),
+        min_samples_split=min(max(2, _count(model.min_samples_split, rows)), rows + 1),
+        min_samples_leaf=min(max(1, _count(model.min_samples_leaf, rows)), rows),
         min_leaf_weight=float(model.min_weight_fraction_leaf) * weight_sum,
         min_impurity_decrease=float(model.min_impurity_decrease) / unit_of(model),
         max_columns=looked_at if looked_at < columns else None,

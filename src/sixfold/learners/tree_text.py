@@ -18,10 +18,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sixfold.learners.fitted_tree import FittedTree
 from sixfold.learners.tree_names import TreeNames
 from sixfold.learners.tree_words import (
+    MEASURES,
     REASONS,
-    UNITS,
     branch_conditions,
     branch_words,
     category_values,
@@ -29,21 +30,17 @@ from sixfold.learners.tree_words import (
     count,
     cut_nodes,
     leaf_conditions,
-    node_answers,
-    node_impurity,
-    node_shares,
     number,
     percent,
     plain,
     word,
 )
-from sixfold.solvers.tree import Reason, Tree
+from sixfold.solvers.tree import Reason
 
 
 def export_text(
-    tree: Tree,
+    tree: FittedTree,
     names: TreeNames,
-    unit: str = "bits",
     *,
     max_depth: int | None = None,
     decimals: int | None = 3,
@@ -53,10 +50,8 @@ def export_text(
 
     Parameters
     ----------
-    tree : Tree
+    tree : FittedTree
     names : TreeNames
-    unit : {"bits", "nats", "gini", "homogeneous"}, default="bits"
-        How impurity is measured.
     max_depth : int, default=None
         How many tests deep the text goes; deeper nodes are counted.
     decimals : int, default=3
@@ -68,7 +63,7 @@ def export_text(
     -------
     str
     """
-    writer = _NodeWords(tree, names, unit, decimals)
+    writer = _NodeWords(tree, names, decimals)
     cut = cut_nodes(tree, max_depth)
     lines: list[str] = []
     starts, indents = {0: ""}, {0: ""}  # how the line of a node starts, and those below it
@@ -91,12 +86,9 @@ def export_text(
 class _NodeWords:
     """What a line says of a node."""
 
-    def __init__(self, tree: Tree, names: TreeNames, unit: str, decimals: int | None) -> None:
+    def __init__(self, tree: FittedTree, names: TreeNames, decimals: int | None) -> None:
         self.tree, self.names, self.decimals = tree, names, decimals
-        self.measure = UNITS[unit][0] if unit in UNITS else ""
-        self.impurities = node_impurity(tree, unit)
-        self.shares = node_shares(tree)
-        self.answers = node_answers(tree)
+        self.measure = MEASURES[tree.unit_name]
 
     def line(self, node: int, below: int | None) -> str:
         """Return the rows of a node, and the answer of a leaf or of a node with so many left out below."""
@@ -112,21 +104,19 @@ class _NodeWords:
 
     def answer(self, node: int) -> str:
         """Return the class of the greatest share, and the share."""
-        answer = self.answers[node]
-        return f"{word(self.names.classes[answer])} {percent(self.shares[node, answer])}"
+        answer = self.tree.answer[node]
+        return f"{word(self.names.classes[answer])} {percent(self.tree.shares[node, answer])}"
 
     def rows(self, node: int) -> str:
         """Return the number of rows, and the impurity where there is any."""
         text = count(int(self.tree.rows[node]), "row")
-        if self.impurities[node] == 0:
-            return text
-        return f"{text}, {self.measure} {number(self.impurities[node], self.decimals)}"
+        impurity = self.tree.impurity[node]
+        return text if impurity == 0 else f"{text}, {self.measure} {number(impurity, self.decimals)}"
 
 
 def export_rules(
-    tree: Tree,
+    tree: FittedTree,
     names: TreeNames,
-    unit: str = "bits",
     *,
     decimals: int | None = 3,
     max_categories: int | None = None,
@@ -138,10 +128,8 @@ def export_rules(
 
     Parameters
     ----------
-    tree : Tree
+    tree : FittedTree
     names : TreeNames
-    unit : {"bits", "nats", "gini", "homogeneous"}, default="bits"
-        How impurity is measured.
     decimals : int, default=3
         Of thresholds and impurities; None for every digit.
     max_categories : int, default=None
@@ -151,7 +139,7 @@ def export_rules(
     -------
     str
     """
-    writer = _NodeWords(tree, names, unit, decimals)
+    writer = _NodeWords(tree, names, decimals)
     lines = []
     for node, path in leaf_conditions(tree):
         conditions = []
@@ -163,15 +151,13 @@ def export_rules(
     return "\n".join(lines)
 
 
-def to_dict(tree: Tree, names: TreeNames, unit: str = "bits") -> dict[str, Any]:
+def to_dict(tree: FittedTree, names: TreeNames) -> dict[str, Any]:
     """Return the tree as nested plain data that JSON can hold, with nothing rounded or shortened.
 
     Parameters
     ----------
-    tree : Tree
+    tree : FittedTree
     names : TreeNames
-    unit : {"bits", "nats", "gini", "homogeneous"}, default="bits"
-        How impurity is measured.
 
     Returns
     -------
@@ -182,19 +168,18 @@ def to_dict(tree: Tree, names: TreeNames, unit: str = "bits") -> dict[str, Any]:
         categories; None for numbers), ``unknown`` (whether unknown values take it) and ``child``, the node
         it leads to.
     """
-    impurities, answers = node_impurity(tree, unit), node_answers(tree)
     nodes: list[dict[str, Any]] = [{} for _ in range(tree.node_count)]
     for node, data in enumerate(nodes):
         split = bool(tree.column[node] >= 0)
         column = names.columns[tree.column[node]] if split else None
         branches = branch_conditions(tree, node) if split else {}
-        threshold = float(tree.threshold[node])
+        threshold = float(tree.threshold[node]) if split else math.nan
         data |= {
             "node": node,
             "rows": int(tree.rows[node]),
             "counts": tree.totals[node].tolist(),
-            "impurity": float(impurities[node]),
-            "answer": plain(names.classes[answers[node]]),
+            "impurity": float(tree.impurity[node]),
+            "answer": plain(names.classes[tree.answer[node]]),
             "reason": REASONS[Reason(tree.reason[node])],
             "column": None if column is None else str(column),
             "test": next((condition_words(one, names, None) for one in branches.values()), None),
@@ -214,15 +199,14 @@ def to_dict(tree: Tree, names: TreeNames, unit: str = "bits") -> dict[str, Any]:
     return {
         "columns": [str(column) for column in names.columns],
         "classes": [plain(label) for label in names.classes],
-        "unit": unit,
+        "unit": tree.unit_name,
         "root": nodes[0],
     }
 
 
 def export_graphviz(
-    tree: Tree,
+    tree: FittedTree,
     names: TreeNames,
-    unit: str = "bits",
     *,
     max_depth: int | None = None,
     decimals: int | None = 3,
@@ -232,10 +216,8 @@ def export_graphviz(
 
     Parameters
     ----------
-    tree : Tree
+    tree : FittedTree
     names : TreeNames
-    unit : {"bits", "nats", "gini", "homogeneous"}, default="bits"
-        How impurity is measured.
     max_depth : int, default=None
         How many tests deep the drawing goes; deeper nodes are counted.
     decimals : int, default=3
@@ -247,7 +229,7 @@ def export_graphviz(
     -------
     str
     """
-    writer = _NodeWords(tree, names, unit, decimals)
+    writer = _NodeWords(tree, names, decimals)
     cut = cut_nodes(tree, max_depth)
     lines = [
         "digraph tree {",

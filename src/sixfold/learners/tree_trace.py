@@ -14,13 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sixfold.learners.fitted_tree import FittedTree
 from sixfold.learners.tree_certificate import route
 from sixfold.learners.tree_growing import TrainingRows
 from sixfold.learners.tree_names import TreeNames
-from sixfold.learners.tree_words import REASONS, condition_words, count, number, path_conditions, word
-from sixfold.solvers.impurity import impurity
+from sixfold.learners.tree_words import (
+    MEASURES,
+    REASONS,
+    condition_words,
+    count,
+    number,
+    path_conditions,
+    word,
+)
 from sixfold.solvers.split_table import ColumnSplit, split_table
-from sixfold.solvers.tree import Reason, Tree
+from sixfold.solvers.tree import Reason
 from sixfold.solvers.tree_growth import GrowthRules
 
 Array = NDArray[Any]
@@ -135,24 +143,20 @@ class Trace:
         return "\n".join(lines)
 
 
-def trace(tree: Tree, rows: TrainingRows, rules: GrowthRules, names: TreeNames, unit: str) -> Trace:
+def trace(tree: FittedTree, rows: TrainingRows, rules: GrowthRules, names: TreeNames) -> Trace:
     """Return the trace of a tree that was grown from these rows.
 
     Parameters
     ----------
-    tree : Tree
+    tree : FittedTree
     rows : TrainingRows
     rules : GrowthRules
     names : TreeNames
-    unit : {"bits", "nats"}
-        Of entropies.
     """
     counting = np.flatnonzero(rows.counting)
     X, labels = rows.X[counting], rows.labels[counting]
     weight = None if rows.weight is None else rows.weight[counting]
     ended = route(tree, X)
-    factor = np.log(2.0) if unit == "nats" and rules.criterion in ("entropy", "gain_ratio") else 1.0
-    impurities = factor * impurity(tree.totals, rules.criterion)
     traced = []
     for node in range(tree.node_count):
         splits: tuple[TracedSplit, ...] = ()
@@ -166,7 +170,7 @@ def trace(tree: Tree, rows: TrainingRows, rules: GrowthRules, names: TreeNames, 
                 None if weight is None else weight[here],
                 rules,
             )
-            splits = tuple(_traced(split, names, factor, int(tree.column[node])) for split in table)
+            splits = tuple(_traced(split, names, tree.unit, int(tree.column[node])) for split in table)
         conditions = path_conditions(tree, node)
         traced.append(
             TracedNode(
@@ -174,21 +178,23 @@ def trace(tree: Tree, rows: TrainingRows, rules: GrowthRules, names: TreeNames, 
                 " and ".join(condition_words(one, names, most=MOST_CATEGORIES) for one in conditions),
                 int(tree.rows[node]),
                 {word(name): float(w) for name, w in zip(names.classes, tree.totals[node], strict=True)},
-                float(impurities[node]),
+                float(tree.impurity[node]),
                 splits,
                 "" if tree.column[node] >= 0 else REASONS[Reason(tree.reason[node])],
             )
         )
-    measure = {"gini": "gini", "homogeneous": "mixed"}.get(rules.criterion, f"entropy in {unit}")
+    measure = MEASURES[tree.unit_name]
+    if measure == "entropy":
+        measure = f"entropy in {tree.unit_name}"
     return Trace(tuple(traced), measure)
 
 
-def _traced(split: ColumnSplit, names: TreeNames, factor: float, chosen: int) -> TracedSplit:
+def _traced(split: ColumnSplit, names: TreeNames, unit: float, chosen: int) -> TracedSplit:
     return TracedSplit(
         word(names.columns[split.column]),
         _divided(split, names),
-        factor * split.average,
-        factor * split.gain,
+        unit * split.average,
+        unit * split.gain,
         split.column == chosen,
     )
 

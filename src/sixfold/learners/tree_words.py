@@ -14,11 +14,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sixfold.errors import InputError
 from sixfold.learners.tree_names import TreeNames
-from sixfold.solvers.impurity import impurity
 from sixfold.solvers.tree import Reason, Tree
 
 REASONS = {
@@ -30,31 +28,8 @@ REASONS = {
     Reason.PRUNED: "pruned",
 }
 
-# unit: what it measures, the criterion that computes it, and the factor from there
-UNITS = {
-    "bits": ("entropy", "entropy", 1.0),
-    "nats": ("entropy", "entropy", math.log(2.0)),
-    "gini": ("gini", "gini", 1.0),
-    "homogeneous": ("mixed", "homogeneous", 1.0),
-}
-
-
-def node_impurity(tree: Tree, unit: str) -> NDArray[np.float64]:
-    """Return the impurity of every node: entropy in "bits" or "nats", "gini", or "homogeneous" (0 or 1)."""
-    if unit not in UNITS:
-        raise InputError(f"unit is {unit!r}; it must be one of {', '.join(map(repr, UNITS))}.")
-    _, criterion, factor = UNITS[unit]
-    return factor * impurity(tree.totals, criterion)
-
-
-def node_shares(tree: Tree) -> NDArray[np.float64]:
-    """Return the share of the weight that each class has in each node."""
-    return tree.totals / tree.weight[:, None]
-
-
-def node_answers(tree: Tree) -> NDArray[np.intp]:
-    """Return the class of the greatest weight in each node, of equal ones the first."""
-    return tree.totals.argmax(axis=1)
+# What impurities in a unit are called.
+MEASURES = {"bits": "entropy", "nats": "entropy", "gini": "gini", "homogeneous": "mixed"}
 
 
 def cut_nodes(tree: Tree, max_depth: int | None) -> dict[int, int]:

@@ -33,6 +33,7 @@ def grow_sparse(
     rules: GrowthRules,
     budget: Budget,
     weight: NDArray[np.float64] | None = None,
+    rows: NDArray[np.int64] | None = None,
 ) -> Tree:
     """Return the tree that the rules grow; what the budget does not allow for is left unsplit.
 
@@ -47,9 +48,12 @@ def grow_sparse(
     rules : GrowthRules
     budget : Budget
     weight : ndarray of shape (rows,), optional
-        How much each row counts; rows of weight 0 are left out.
+        How much each row counts.
+    rows : ndarray of int64, optional
+        The rows to grow from, in order; None for all that have weight.
     """
-    rows = None if weight is None or weight.all() else np.flatnonzero(weight)
+    if rows is None and weight is not None and not weight.all():
+        rows = np.flatnonzero(weight)
     *arrays, completed = core.grow_sparse_tree(
         *_parts(X.tocsc()),
         X.shape[0],

@@ -31,6 +31,7 @@ from sixfold.solvers.tree_growth import TIE, GrowthRules
 Array = NDArray[Any]
 
 AT_A_TIME = 1 << 21  # rows times columns times classes
+NOT_COUNTED = 0  # the rows of a child that need not be large
 ALL_GROUPINGS = 8  # so many categories are grouped in every way; more by the share of each class
 
 
@@ -73,14 +74,18 @@ class Values(NamedTuple):
     unknown_rows: int
     unknown_totals: Array
 
+    @property
+    def weight(self) -> float:
+        """Return the weight of the node."""
+        return float(self.totals.sum() + self.unknown_totals.sum())
+
 
 class Candidates(NamedTuple):
-    """Splits of one kind: two sums over the children, their fewest rows, their least weight."""
+    """Splits of one kind: two sums over the children, and how many of these are large enough for a leaf."""
 
     score: Array
     spread: Array  # sum_k f(W_k)
-    rows: Array
-    weight: Array
+    large: Array
 
 
 def split_table(
@@ -136,7 +141,7 @@ def best_split(table: list[ColumnSplit], total: float, rules: GrowthRules) -> Co
 
 def split_score(totals: Array, rules: GrowthRules) -> float:
     """Return the score of a split from the class totals of its children."""
-    candidates = _summed(totals[None], np.ones((1, len(totals))), rules.criterion)
+    candidates = _summed(totals[None], np.ones((1, len(totals))), rules, totals.sum())
     return float(_final(candidates, totals.sum(axis=0), rules.criterion)[0])
 
 
@@ -160,11 +165,11 @@ def _best_thresholds(
     np.put_along_axis(own, labels[order][:, :, None], held[order][:, :, None], axis=2)
     # Both sums run from their own end, so that a class that is not there has exactly 0.
     left, right = np.cumsum(own, axis=0)[:-1], np.cumsum(own[::-1], axis=0)[::-1][1:]
-    rows = np.minimum(np.arange(1, count), np.arange(count - 1, 0, -1))
+    rows = np.stack([np.arange(1, count), np.arange(count - 1, 0, -1)], axis=1)
     sides = np.stack([left, right], axis=2).reshape(-1, 2, classes)
-    candidates = _summed(sides, np.repeat(rows, columns.size)[:, None], rules.criterion)
     whole = np.bincount(labels, weight, minlength=classes).astype(np.float64)
-    valid = _allowed(candidates, whole.sum(), rules)
+    candidates = _summed(sides, np.repeat(rows, columns.size, axis=0), rules, whole.sum())
+    valid = _allowed(candidates)
     valid &= (x[1:] > x[:-1]).ravel()
     ranks = np.where(valid, candidates.score, np.inf).reshape(-1, columns.size)
     first = (ranks <= ranks.min(axis=0) + TIE * whole.sum()).argmax(axis=0)
@@ -180,10 +185,12 @@ def _best_thresholds(
     ]
 
 
-def _allowed(candidates: Candidates, total: float, rules: GrowthRules) -> NDArray[np.bool_]:
-    """Return which candidates have no child that is too small; rounding does not make one so."""
-    lightest = rules.min_leaf_weight - TIE * total
-    return (candidates.rows >= rules.min_samples_leaf) & (candidates.weight >= lightest)
+def _allowed(candidates: Candidates) -> NDArray[np.bool_]:
+    """Return which candidates divide the rows: two children are large enough, others may be rare.
+
+    A branch of unknown values is none of the two, but where it is one of two children.
+    """
+    return candidates.large >= 2
 
 
 # -- one column ----------------------------------------------------------------------------------------------
@@ -211,7 +218,7 @@ def _best(column: int, values: Values, categorical: bool, rules: GrowthRules) ->
     total = whole.sum()
     chosen: tuple[float, float, dict[str, Any]] | None = None  # what it is ranked by, S, how it divides
     for candidates, describe in _all_candidates(values, categorical, rules):
-        valid = _allowed(candidates, total, rules)
+        valid = _allowed(candidates)
         if not valid.any():
             continue
         rank = np.where(valid, candidates.score, np.inf)
@@ -267,7 +274,7 @@ def _all_candidates(
         apart = np.stack([values.totals.sum(axis=0), values.unknown_totals])[None]
         rows = np.array([[values.rows.sum(), values.unknown_rows]])
         how = {"groups": (_codes(values.value), ())} if categorical else {"threshold": np.inf}
-        yield _summed(apart, rows, rules.criterion), lambda number: {**how, "unknown": 1}
+        yield _summed(apart, rows, rules, values.weight), lambda number: {**how, "unknown": 1}
 
 
 def _behind(rank: Array, place: int) -> Array:
@@ -320,16 +327,16 @@ def _right_groups(count: int) -> Array:
 def _with_unknown(sides: Array, counts: Array, values: Values, rules: GrowthRules) -> Candidates:
     """Return candidates of two children, or three, or two of which one has the unknown rows as well."""
     if not values.unknown_rows:
-        return _summed(sides, counts, rules.criterion)
+        return _summed(sides, counts, rules, values.weight)
     extra = np.broadcast_to(values.unknown_totals, (len(sides), 1, sides.shape[2]))
     if not rules.unknown_best:
-        counts = np.concatenate([counts, np.full((len(counts), 1), values.unknown_rows)], axis=1)
-        return _summed(np.concatenate([sides, extra], axis=1), counts, rules.criterion)
+        counts = np.concatenate([counts, np.full((len(counts), 1), NOT_COUNTED)], axis=1)
+        return _summed(np.concatenate([sides, extra], axis=1), counts, rules, values.weight)
     sides, counts = np.repeat(sides, 2, axis=0), np.repeat(counts, 2, axis=0)
     for side in (0, 1):
         sides[side::2, side] += values.unknown_totals
         counts[side::2, side] += values.unknown_rows
-    return _summed(sides, counts, rules.criterion)
+    return _summed(sides, counts, rules, values.weight)
 
 
 def _each_apart(values: Values, rules: GrowthRules) -> Candidates:
@@ -337,27 +344,16 @@ def _each_apart(values: Values, rules: GrowthRules) -> Candidates:
     if not (values.unknown_rows and rules.unknown_best):
         extra = bool(values.unknown_rows)
         totals = np.concatenate([values.totals, values.unknown_totals[None]]) if extra else values.totals
-        rows = np.append(values.rows, values.unknown_rows) if extra else values.rows
-        return _summed(totals[None], rows[None], rules.criterion)
-    alone = _summed(values.totals[:, None], values.rows[:, None], rules.criterion)
+        rows = np.append(values.rows, NOT_COUNTED) if extra else values.rows
+        return _summed(totals[None], rows[None], rules, values.weight)
+    alone = _summed(values.totals[:, None], values.rows[:, None], rules, values.weight)
     joined = _summed(
         (values.totals + values.unknown_totals)[:, None],
         (values.rows + values.unknown_rows)[:, None],
-        rules.criterion,
+        rules,
+        values.weight,
     )
-    return Candidates(
-        alone.score.sum() - alone.score + joined.score,
-        alone.spread.sum() - alone.spread + joined.spread,
-        np.minimum(_least_of_others(alone.rows), joined.rows),
-        np.minimum(_least_of_others(alone.weight), joined.weight),
-    )
-
-
-def _least_of_others(values: Array) -> Array:
-    lowest, second = np.partition(values, 1)[:2]
-    result = np.full(values.shape, lowest)
-    result[np.argmin(values)] = second
-    return result
+    return Candidates(*(own.sum() - own + with_more for own, with_more in zip(alone, joined, strict=True)))
 
 
 # -- scores -------------------------------------------------------------------------------------------------
@@ -367,23 +363,20 @@ def _x_log_x(x: Array) -> Array:
     return x * np.log2(x, out=np.zeros_like(x), where=x > 0)
 
 
-def _summed(totals: Array, rows: Array, criterion: str) -> Candidates:
+def _summed(totals: Array, rows: Array, rules: GrowthRules, node_weight: float) -> Candidates:
     """Return the sums over the children (second axis) of each candidate (first axis)."""
     # A product sums over few classes, and slices over few children, ten times faster than a reduction.
     weight = _over_classes(totals)
     spread = _x_log_x(weight)
-    if criterion == "gini":
+    if rules.criterion == "gini":
         score = weight - _over_classes(totals * totals) / weight
-    elif criterion == "homogeneous":
+    elif rules.criterion == "homogeneous":
         score = np.where(_over_classes(totals > 0) > 1, weight, 0.0)
     else:
         score = spread - _over_classes(_x_log_x(totals))
-    return Candidates(
-        _over_children(np.add, score),
-        _over_children(np.add, spread),
-        _over_children(np.minimum, rows),
-        _over_children(np.minimum, weight),
-    )
+    lightest = rules.min_leaf_weight - TIE * node_weight  # rounding does not make a child too light
+    large = ((rows >= rules.min_samples_leaf) & (weight >= lightest)).astype(np.int64)
+    return Candidates(_over_children(score), _over_children(spread), _over_children(large))
 
 
 def _over_classes(values: Array) -> Array:
@@ -391,10 +384,10 @@ def _over_classes(values: Array) -> Array:
     return (values.reshape(-1, classes) @ np.ones(classes)).reshape(values.shape[:-1])
 
 
-def _over_children(combine: np.ufunc, values: Array) -> Array:
+def _over_children(values: Array) -> Array:
     if values.shape[1] > 3:
-        return combine.reduce(values, axis=1)
-    return reduce(combine, [values[:, child] for child in range(values.shape[1])])
+        return values.sum(axis=1)
+    return reduce(np.add, [values[:, child] for child in range(values.shape[1])])
 
 
 def _final(candidates: Candidates, whole: Array, criterion: str) -> Array:

@@ -13,7 +13,7 @@ the tree knows about it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
@@ -40,7 +40,7 @@ class Reason(IntEnum):
     PRUNED = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # arrays have no one answer to whether they are equal
 class Tree:
     """A tree of any number of branches a node.
 
@@ -77,6 +77,10 @@ class Tree:
     reason: NDArray[np.uint8]
     rows: NDArray[np.int64]
     totals: NDArray[np.float64]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: the arrays, not what was worked out from them."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
     def node_count(self) -> int:

@@ -39,9 +39,9 @@ class GrowthRules:
     unknown_best : bool
         Whether unknown values join the child that suits best instead of having a branch.
     max_depth : int or None
-    min_samples_split, min_samples_leaf : int
-    min_leaf_weight : float
-        The least total weight of a leaf.
+    min_samples_split : int
+    min_samples_leaf, min_leaf_weight : int and float
+        The fewest rows and the least total weight of at least two of the children of a split.
     min_impurity_decrease : float
         The least gain, times the share of the weight that the node has; in bits for entropies.
     max_columns : int or None
@@ -70,6 +70,7 @@ def grow(
     rules: GrowthRules,
     budget: Budget,
     weight: NDArray[np.float64] | None = None,
+    rows: NDArray[np.int64] | None = None,
 ) -> Tree:
     """Return the tree that the rules grow; what the budget does not allow for is left unsplit.
 
@@ -86,9 +87,12 @@ def grow(
     rules : GrowthRules
     budget : Budget
     weight : ndarray of shape (rows,), optional
-        How much each row counts; rows of weight 0 are left out.
+        How much each row counts.
+    rows : ndarray of int64, optional
+        The rows to grow from, in order; None for all that have weight.
     """
-    rows = None if weight is None or weight.all() else np.flatnonzero(weight)
+    if rows is None and weight is not None and not weight.all():
+        rows = np.flatnonzero(weight)
     *arrays, completed = core.grow_tree(
         X,
         kinds,
