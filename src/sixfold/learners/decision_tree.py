@@ -54,7 +54,8 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     random_state : int, RandomState or None, default=None
         Draws these columns, and the rows that are held out.
     max_leaf_nodes : int, default=None
-        Most leaves; the most rewarding splits are kept.
+        Most leaves; the most rewarding splits are kept. Categories with a branch each may need more leaves
+        than that at once: set ``categories="binary"``.
     min_impurity_decrease : float, default=0.0
         Least gain of a split, times the share of the weight that its node has.
     class_weight : dict, "balanced" or None, default=None

@@ -31,7 +31,7 @@ from sixfold.learners.callbacks import CallbackSupport
 from sixfold.learners.fitted_tree import FittedTree
 from sixfold.learners.readable_tree import ReadableTree
 from sixfold.learners.tree_certificate import certify, lost_nats, recompute
-from sixfold.learners.tree_growing import Cuts, TrainingRows, cut_at, grow_and_cut
+from sixfold.learners.tree_growing import Cuts, TrainingRows, cut_at, grow_and_cut, warn_if_constant
 from sixfold.learners.tree_names import TreeNames
 from sixfold.learners.tree_rules import check_parameters, columns_looked_at, growth_rules, unit_of
 from sixfold.solvers.base import thread_limit
@@ -63,6 +63,7 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
     n_features_in_: int
     tree_: FittedTree
     _kinds: ColumnKinds | None  # None where all columns are of numbers
+    _limits: dict[str, Any]  # the depth and the leaves that the tree was allowed to have
 
     # -- growing ---------------------------------------------------------------------------------------------
 
@@ -102,6 +103,7 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
             self.tree_ = self._heard(tree, budget) if budget.callbacks else tree
         self.n_classes_, self.n_outputs_, self.solver_ = self.classes_.size, 1, "ID3"
         self.ccp_alpha_ = growth.alpha * unit_of(self)
+        self._limits = {"max_depth": rules.max_depth, "max_leaf_nodes": self.max_leaf_nodes}
         self._left_out = growth.left_out is not None
         self._stopped = budget.stopped_by is not None
         self._trace = self._traced(rows, rules) if self.trace else None
@@ -258,6 +260,8 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
     ) -> Self:
         """Return the model with a smaller tree, cut from this one without growing anything anew.
 
+        It is the tree of a new fit with this limit, unless both another limit and this one cut it.
+
         Parameters
         ----------
         ccp_alpha : float, default=None
@@ -277,19 +281,33 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         check_number("ccp_alpha", ccp_alpha, at_least=0, optional=True)
         check_number("max_depth", max_depth, at_least=0, whole=True, optional=True)
         check_number("max_leaf_nodes", max_leaf_nodes, at_least=2, whole=True, optional=True)
+        self._require_inside(given)
         model = copy.copy(self)
         model.set_params(**{name: value for name, value in given.items() if value is not None})
         tree: Tree = self.tree_
         if max_depth is not None:
             tree = cut_depth(tree, max_depth)
         if max_leaf_nodes is not None:
-            tree = keep_leaves(tree, max_leaf_nodes, node_gains(tree, self.tree_.criterion))
+            whole, tree = tree, keep_leaves(tree, max_leaf_nodes, node_gains(tree, self.tree_.criterion))
+            warn_if_constant(whole, tree, max_leaf_nodes, stacklevel=2)
         if ccp_alpha is not None:
             tree = prune_ccp(tree, ccp_alpha / self.tree_.unit, self.tree_.criterion)
             model.ccp_alpha_ = float(ccp_alpha)
         model.tree_ = FittedTree.of(tree, self.tree_.criterion, self.tree_.unit)
+        model._limits = self._limits | {name: given[name] for name in self._limits if given[name] is not None}
         model._trace = None
         return model
+
+    def _require_inside(self, given: dict[str, float | None]) -> None:
+        """Raise where a limit asks for a larger tree than this one was allowed to be."""
+        for name, value in given.items():
+            had = self.ccp_alpha_ if name == "ccp_alpha" else self._limits[name]
+            if value is None or had is None or (value >= had if name == "ccp_alpha" else value <= had):
+                continue
+            raise InputError(
+                f"{name}={value!r} asks for a larger tree than this one, which was grown with "
+                f"{name}={had!r}. A larger tree needs a new fit."
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
