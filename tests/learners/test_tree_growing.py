@@ -73,6 +73,15 @@ def test_also_with_categories_limits_and_nothing_but_noise(
     same(grow_and_cut(rows, rules, cut_by(leaves), NOTHING).tree, few_of_all(rows, rules, leaves))
 
 
+@pytest.mark.parametrize(("seed", "leaves"), [(32, 8), (230, 8), (242, 7)])
+def test_a_lesser_split_is_made_where_a_better_one_has_too_many_branches(seed, leaves):
+    rows = table(seed, 4200, 3, 1.0)
+    same(
+        grow_and_cut(rows, GrowthRules(), cut_by(leaves), NOTHING).tree,
+        few_of_all(rows, GrowthRules(), leaves),
+    )
+
+
 def chain(rows=8192):
     """Return rows of which each split takes off one end, so that few leaves are deep."""
     X = np.arange(rows, dtype=float)[:, None]

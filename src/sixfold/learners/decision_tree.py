@@ -13,7 +13,7 @@ which is the average entropy of the leaves. Sources: Quinlan, Induction of decis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,11 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
         The share of all gain that is due to each column.
     ccp_alpha_ : float
         The cost of a leaf by which the tree was cut.
+    ccp_path_ : Bunch
+        The smaller trees inside this one by cost: ``ccp_alphas``, ``impurities``, ``leaves``. To choose among
+        them, fit once and compare what :meth:`staged_predict` yields for other rows.
+    depth_path_ : Bunch
+        Those by depth: ``max_depths``, ``objectives`` (average entropy in nats), ``leaves``.
     log_likelihood_ : float
         The average log-likelihood of the training rows, in nats.
     history_ : list of Record
@@ -212,7 +217,48 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
         """
         nodes = self._ends(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.tree_.shares)[nodes]
+            return np.log(self.tree_.shares[nodes])
+
+    def staged_predict(self, X: Any, *, by: str = "max_depth", values: Any = None) -> Iterator[Array]:
+        """Yield the predictions of all smaller trees inside this one, without growing any of them.
+
+        They are those of separate fits with each value, unless ``max_leaf_nodes``, ``prune`` or the other of
+        the two limits has cut this tree.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+        by : {"max_depth", "ccp_alpha"}, default="max_depth"
+            What makes the trees smaller.
+        values : sequence of numbers, default=None
+            Depths or alphas in ascending order; None for all in ``depth_path_`` or ``ccp_path_``.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            One for each value.
+        """
+        stages = self._staged_ends(X, by, values)
+        return (self.classes_[self.tree_.answer[nodes]] for nodes in stages)
+
+    def staged_predict_proba(self, X: Any, *, by: str = "max_depth", values: Any = None) -> Iterator[Array]:
+        """Yield the shares of the classes in all smaller trees inside this one, as :meth:`staged_predict`.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+        by : {"max_depth", "ccp_alpha"}, default="max_depth"
+            What makes the trees smaller.
+        values : sequence of numbers, default=None
+            Depths or alphas in ascending order; None for all in ``depth_path_`` or ``ccp_path_``.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+            One for each value.
+        """
+        stages = self._staged_ends(X, by, values)
+        return (self.tree_.shares[nodes] for nodes in stages)
 
     def apply(self, X: Any) -> Array:
         """Return the number of the node where each row ends.

@@ -29,6 +29,7 @@ from sixfold.data.tree_table import check_tree_table, warn_of_memorised
 from sixfold.errors import InputError, check_number
 from sixfold.learners.callbacks import CallbackSupport
 from sixfold.learners.fitted_tree import FittedTree
+from sixfold.learners.nested_trees import NestedTrees, in_unit
 from sixfold.learners.readable_tree import ReadableTree
 from sixfold.learners.tree_certificate import certify, lost_nats, recompute
 from sixfold.learners.tree_growing import Cuts, TrainingRows, cut_at, grow_and_cut, warn_if_constant
@@ -42,7 +43,7 @@ from sixfold.solvers.tree_pruning import ccp_path, cut_depth, importances, keep_
 Array = NDArray[Any]
 
 
-class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
+class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
     """A learner that is a tree; what it predicts, its subclasses say."""
 
     max_features: Any
@@ -247,9 +248,12 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         Bunch
             ``ccp_alphas`` and ``impurities``, the impurity of the leaves of each tree.
         """
-        tree = clone(self).set_params(ccp_alpha=0.0, prune="none").fit(X, y, sample_weight).tree_
+        model = clone(self).set_params(
+            ccp_alpha=0.0, prune="none", trace=False, callbacks=None, time_limit=None
+        )
+        tree = model.fit(X, y, sample_weight).tree_
         path = ccp_path(tree, tree.criterion)
-        return Bunch(ccp_alphas=tree.unit * path.ccp_alphas, impurities=tree.unit * path.impurities)
+        return Bunch(ccp_alphas=in_unit(path.ccp_alphas, tree.unit), impurities=tree.unit * path.impurities)
 
     def pruned(
         self,
