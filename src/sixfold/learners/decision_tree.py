@@ -30,9 +30,10 @@ Array = NDArray[Any]
 class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     """Answer one question after the other until the class is clear.
 
-    Same parameters as scikit-learn's class, but entropy is the default, columns of text and categories are
-    taken as they are, and so are unknown values. Every split is the best of its node; equal ones go to the
-    lowest column, then to the lowest threshold, and ``random_state`` does not decide between them.
+    The parameters are those of scikit-learn's class, without ``monotonic_cst``; ``splitter`` is "best" alone,
+    and entropy is the default. Columns of text and categories are taken as they are, and so are unknown
+    values. Every split is the best of its node; equal ones go to the lowest column, then to the lowest
+    threshold, and ``random_state`` does not decide between them.
 
     Parameters
     ----------
@@ -80,7 +81,8 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     time_limit : float, default=None
         Most seconds of growth; beyond, nodes are left as they are.
     callbacks : sequence of callables, default=None
-        Each hears of every level of the grown tree; one that returns True cuts the tree there.
+        Each hears of every level, as in ``history_``, when the tree is grown; one that returns True cuts it
+        there. While it grows none is called: ``time_limit`` and Ctrl-C end that.
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.
 
