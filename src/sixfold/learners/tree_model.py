@@ -102,12 +102,11 @@ class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
             tree = FittedTree.of(growth.tree, rules.criterion, unit_of(self))
             self._seconds = budget.seconds
             self.tree_ = self._heard(tree, budget) if budget.callbacks else tree
+            self._left_out, self._stopped = growth.left_out is not None, budget.stopped_by is not None
+            self._trace = self._traced(rows, rules, budget) if self.trace else None
         self.n_classes_, self.n_outputs_, self.solver_ = self.classes_.size, 1, "ID3"
         self.ccp_alpha_ = growth.alpha * unit_of(self)
         self._limits = {"max_depth": rules.max_depth, "max_leaf_nodes": self.max_leaf_nodes}
-        self._left_out = growth.left_out is not None
-        self._stopped = budget.stopped_by is not None
-        self._trace = self._traced(rows, rules) if self.trace else None
         if self._stopped or budget.interrupted:
             reached = f"{self.tree_.node_count} node{'s' * (self.tree_.node_count != 1)}"
             budget.conclude(self.certificate_, 3, reached, "Let it grow on if that is not good enough.")
@@ -149,11 +148,11 @@ class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
                 return FittedTree.of(cut_at(tree, record.iteration), tree.criterion, tree.unit)
         return tree
 
-    def _traced(self, rows: TrainingRows, rules: GrowthRules) -> Any:
+    def _traced(self, rows: TrainingRows, rules: GrowthRules, budget: Budget) -> Any:
         from sixfold.learners.tree_trace import trace
 
         tree, names, unit = self._reading()
-        return trace(tree, self._grown_from(rows), rules, names, unit)
+        return trace(tree, self._grown_from(rows), rules, names, unit, budget)
 
     # -- what the tree says of itself ------------------------------------------------------------------------
 
@@ -299,7 +298,7 @@ class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
             model.ccp_alpha_ = float(ccp_alpha)
         model.tree_ = FittedTree.of(tree, self.tree_.criterion, self.tree_.unit)
         model._limits = self._limits | {name: given[name] for name in self._limits if given[name] is not None}
-        model._trace = None
+        model._trace = self._trace and self._trace.inside(self.tree_, model.tree_)
         return model
 
     def _require_inside(self, given: dict[str, float | None]) -> None:

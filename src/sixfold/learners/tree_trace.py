@@ -2,22 +2,27 @@
 
     gain of a column  =  entropy of the node  -  weighted average of the entropies of its children
 
-for the best split by each column, of which the one with the least average was made.
+for the best split by each column, of which the one with the least average was made; or, for gain_ratio, that
+with the largest ratio of its gain to what the sizes of its parts tell. Of columns drawn at random, only those
+are shown that the node has looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.learners.tree_certificate import route
+from sixfold.budget import Budget
+from sixfold.learners.tree_certificate import _Members, route
 from sixfold.learners.tree_growing import TrainingRows
 from sixfold.learners.tree_names import TreeNames
 from sixfold.learners.tree_words import REASONS, condition_words, count, number, path_conditions, word
+from sixfold.solvers.drawn_columns import drawn_columns, node_paths
 from sixfold.solvers.impurity import impurity
 from sixfold.solvers.split_table import ColumnSplit, split_table
 from sixfold.solvers.tree import Reason, Tree
@@ -43,6 +48,8 @@ class TracedSplit:
         The impurity of the node minus this average.
     chosen : bool
         Whether the node was split so.
+    ratio : float or None
+        The gain relative to how finely the split divides; only where that decides.
     """
 
     column: str
@@ -50,6 +57,7 @@ class TracedSplit:
     average: float
     gain: float
     chosen: bool
+    ratio: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,8 @@ class TracedNode:
         The weight of each class.
     impurity : float
     splits : tuple of TracedSplit
-        One for each column that divides the rows; none where no split was looked for.
+        One for each column that divides the rows and was looked at; none where no split was looked for, or
+        where time was over.
     end : str
         Why the node was not split; empty where it was.
     """
@@ -123,19 +132,37 @@ class Trace:
         ]
         if node.end:
             lines.append(f"  leaf: {node.end}")
+        if not (node.splits or node.end):
+            lines.append("  other splits were not looked at: the time was over")
         if node.splits:
-            table = [("column", "split", "average", "gain", "")]
+            heads = ["column", "split", "average", "gain", *["ratio"] * (node.splits[0].ratio is not None)]
+            table = [(*heads, "")]
             for one in node.splits:
-                cells = (one.column, one.split, f"{one.average:.4f}", f"{one.gain:.4f}")
-                table.append((*cells, "<- chosen" if one.chosen else ""))
-            widths = [max(len(row[k]) for row in table) for k in range(4)]
+                figures = (one.average, one.gain, one.ratio)
+                shown = [f"{figure:.4f}" for figure in figures if figure is not None]
+                table.append((one.column, one.split, *shown, "<- chosen" if one.chosen else ""))
+            widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
             for row in table:
-                text = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False))
-                lines.append(f"  {text}  {row[4]}".rstrip())
+                cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+                lines.append(f"  {'  '.join(cells)}".rstrip())
         return "\n".join(lines)
 
+    def inside(self, whole: Tree, tree: Tree) -> Trace:
+        """Return the trace of a smaller tree inside the whole one, of which this is the trace.
 
-def trace(tree: Tree, rows: TrainingRows, rules: GrowthRules, names: TreeNames, unit: str) -> Trace:
+        What a node could have been split by is shown for those, too, that are split no more.
+        """
+        nodes, place = [], 0
+        for node, leaf in enumerate(tree.is_leaf.tolist()):
+            end = REASONS[Reason(tree.reason[node])] if leaf else ""
+            nodes.append(replace(self.nodes[place], node=node, end=end))
+            place = int(whole.last[place]) + 1 if leaf else place + 1  # both are numbered depth first
+        return Trace(tuple(nodes), self.measure)
+
+
+def trace(
+    tree: Tree, rows: TrainingRows, rules: GrowthRules, names: TreeNames, unit: str, budget: Budget
+) -> Trace:
     """Return the trace of a tree that was grown from these rows.
 
     Parameters
@@ -146,27 +173,23 @@ def trace(tree: Tree, rows: TrainingRows, rules: GrowthRules, names: TreeNames, 
     names : TreeNames
     unit : {"bits", "nats"}
         Of entropies.
+    budget : Budget
+        When it is used up, the nodes that are left have no splits.
     """
     counting = np.flatnonzero(rows.counting)
     X, labels = rows.X[counting], rows.labels[counting]
-    weight = None if rows.weight is None else rows.weight[counting]
-    ended = route(tree, X)
+    weight = np.ones(counting.size) if rows.weight is None else rows.weight[counting]
+    members = _Members(tree, X, labels, weight, route(tree, X))
+    paths = None if rules.max_columns is None else node_paths(tree, rules.seed)
     factor = np.log(2.0) if unit == "nats" and rules.criterion in ("entropy", "gain_ratio") else 1.0
     impurities = factor * impurity(tree.totals, rules.criterion)
     traced = []
     for node in range(tree.node_count):
         splits: tuple[TracedSplit, ...] = ()
-        if tree.column[node] >= 0:
-            here = np.flatnonzero((ended >= node) & (ended <= tree.last[node]))
-            table = split_table(
-                X[here],
-                tree.kinds,
-                labels[here],
-                rows.classes,
-                None if weight is None else weight[here],
-                rules,
-            )
-            splits = tuple(_traced(split, names, factor, int(tree.column[node])) for split in table)
+        if tree.column[node] >= 0 and not budget.exhausted():
+            table = _looked_at(members, node, rules, None if paths is None else paths[node])
+            total = float(tree.weight[node]) if rules.criterion == "gain_ratio" else None
+            splits = tuple(_traced(split, names, factor, int(tree.column[node]), total) for split in table)
         conditions = path_conditions(tree, node)
         traced.append(
             TracedNode(
@@ -183,13 +206,31 @@ def trace(tree: Tree, rows: TrainingRows, rules: GrowthRules, names: TreeNames, 
     return Trace(tuple(traced), measure)
 
 
-def _traced(split: ColumnSplit, names: TreeNames, factor: float, chosen: int) -> TracedSplit:
+def _looked_at(members: _Members, node: int, rules: GrowthRules, path: int | None) -> list[ColumnSplit]:
+    """Return the best split by each column that the node has looked at."""
+    tree, here = members.tree, members.of(node)
+
+    def by(columns: list[int] | None) -> list[ColumnSplit]:
+        X, labels, weight = members.X[here], members.labels[here], members.weight[here]
+        return split_table(X, tree.kinds, labels, tree.totals.shape[1], weight, rules, columns)
+
+    if path is None:
+        return by(None)
+    drawn = drawn_columns(path, tree.kinds.size)
+    table = by(list(islice(drawn, rules.max_columns)))
+    return table or next(filter(None, (by([column]) for column in drawn)), [])  # on until one has a split
+
+
+def _traced(
+    split: ColumnSplit, names: TreeNames, factor: float, chosen: int, total: float | None
+) -> TracedSplit:
     return TracedSplit(
         word(names.columns[split.column]),
         _divided(split, names),
         factor * split.average,
         factor * split.gain,
         split.column == chosen,
+        None if total is None else 0.0 - split.score / total,
     )
 
 
