@@ -421,6 +421,16 @@ def test_a_pickled_tree_answers_as_before():
     np.testing.assert_array_equal(model.predict_log_proba(X), again.predict_log_proba(X))
 
 
+def test_logarithms_are_taken_of_the_answers_alone(monkeypatch):
+    model = DecisionTreeClassifier().fit(X, Y)
+    expected = np.log(np.maximum(model.predict_proba(X[:2]), 1e-300))
+    taken, log = [], np.log
+    monkeypatch.setattr(np, "log", lambda values: taken.append(values.shape) or log(values))
+    found = model.predict_log_proba(X[:2])
+    assert taken == [(2, 3)]
+    np.testing.assert_array_equal(np.maximum(found, expected.min()), expected)
+
+
 def test_what_is_known_of_a_fit():
     model = DecisionTreeClassifier().fit(*load_iris(return_X_y=True))
     assert (model.n_classes_, model.n_outputs_, model.n_features_in_, model.max_features_) == (3, 1, 4, 4)
