@@ -304,6 +304,28 @@ def test_cutting_leaves_the_tree_itself_alone():
     assert model.get_n_leaves() == before
 
 
+@pytest.mark.parametrize(
+    ("grown", "asked"),
+    [
+        ({"ccp_alpha": 0.05}, {"ccp_alpha": 0.01}),
+        ({"max_depth": 3}, {"max_depth": 4}),
+        ({"max_leaf_nodes": 6}, {"max_leaf_nodes": 7}),
+        ({"prune": "cost_complexity", "random_state": 0}, {"ccp_alpha": 0.0}),
+    ],
+    ids=str,
+)
+def test_a_larger_tree_is_not_inside_a_smaller_one(grown, asked):
+    model = DecisionTreeClassifier(**grown).fit(X, Y)
+    model.set_params(max_depth=None, ccp_alpha=0.0, max_leaf_nodes=None)  # changes no tree
+    with pytest.raises(InputError, match=r"which was grown with .*\. A larger tree needs a new fit"):
+        model.pruned(**asked)
+    [name] = asked
+    smaller = DecisionTreeClassifier().fit(X, Y).pruned(**{name: 0.06 if name == "ccp_alpha" else 3})
+    with pytest.raises(InputError, match="A larger tree needs a new fit"):
+        smaller.pruned(**asked)
+    assert smaller.pruned(**{name: 0.06 if name == "ccp_alpha" else 3}).get_n_leaves() > 1
+
+
 @pytest.mark.parametrize("prune", ["reduced_error", "cost_complexity"])
 def test_pruning_helps_where_labels_are_noisy(prune):
     random = np.random.default_rng(0)
@@ -408,6 +430,16 @@ def test_a_pickled_tree_answers_as_before():
     again = pickle.loads(pickle.dumps(model))
     same(model, again)
     np.testing.assert_array_equal(model.predict_log_proba(X), again.predict_log_proba(X))
+
+
+def test_logarithms_are_taken_of_the_answers_alone(monkeypatch):
+    model = DecisionTreeClassifier().fit(X, Y)
+    expected = np.log(np.maximum(model.predict_proba(X[:2]), 1e-300))
+    taken, log = [], np.log
+    monkeypatch.setattr(np, "log", lambda values: taken.append(values.shape) or log(values))
+    found = model.predict_log_proba(X[:2])
+    assert taken == [(2, 3)]
+    np.testing.assert_array_equal(np.maximum(found, expected.min()), expected)
 
 
 def test_what_is_known_of_a_fit():

@@ -318,12 +318,23 @@ def test_reduced_error_by_definition(seed, weighted):
 def test_answers_of_every_depth_are_those_of_the_tree_cut_there(seed):
     X, _, _, tree = oracles_tree(seed)
     X[::3] += 1.0  # other rows than those of the tree
-    answers = list(by_depth(tree, tree.apply(X)))
-    assert len(answers) == tree.depth.max() + 1
-    for depth, nodes in zip(range(tree.depth.max(), -1, -1), answers, strict=True):
+    depths = range(tree.depth.max() + 3)
+    for depth, nodes in zip(depths, by_depth(tree, tree.apply(X), depths), strict=True):
         small = cut_depth(tree, depth)
         np.testing.assert_array_equal(tree.totals[nodes], small.totals[small.apply(X)])
         np.testing.assert_array_equal(tree.depth[nodes], small.depth[small.apply(X)])
+
+
+@many_trees
+def test_the_distinct_trees_of_the_path_are_those_of_their_alphas(seed):
+    tree = oracles_tree(seed)[-1]
+    path = ccp_path(tree, "gini").distinct
+    assert (np.diff(path.ccp_alphas) > 0).all()
+    for alpha, leaves, risk in zip(path.ccp_alphas, path.leaves, path.impurities, strict=True):
+        small = prune_ccp(tree, alpha, "gini")
+        assert small.leaf_count == leaves
+        weighted = (impurity(small.totals, "gini") * small.weight)[small.is_leaf].sum() / small.weight[0]
+        assert weighted == pytest.approx(risk, abs=1e-12)
 
 
 @many_trees
@@ -345,6 +356,8 @@ def test_a_split_without_gain_stays_at_alpha_zero_and_goes_at_any_other():
     tree = Tree(kinds, **tree_oracle.flat(nodes))
     path = ccp_path(tree, "entropy")
     assert path.ccp_alphas.tolist() == [0.0, 0.0]
+    assert path.leaves.tolist() == [2, 1]
+    assert path.distinct.leaves.tolist() == [2]
     answers = by_alpha(tree, tree.apply(X), path, [0.0, 1e-300])
     assert [nodes.tolist() for nodes in answers] == [[1, 1, 2, 2], [0, 0, 0, 0]]
     assert prune_ccp(tree, 0.0, "entropy").leaf_count == 2

@@ -32,7 +32,9 @@ def held_out(labels: Array, counts: Array, fraction: float, seed: int) -> NDArra
     random = np.random.default_rng(seed)
     order = random.permutation(np.flatnonzero(counts))
     chosen = np.zeros(labels.size, dtype=bool)
-    for label in np.unique(labels[order]):
-        rows = order[labels[order] == label]
-        chosen[rows[: min(round(fraction * rows.size), rows.size - 1)]] = True
+    order = order[np.argsort(labels[order], kind="stable")]  # class by class
+    _, first, sizes = np.unique(labels[order], return_index=True, return_counts=True)
+    most = np.minimum(np.round(fraction * sizes), sizes - 1)
+    place = np.arange(order.size) - np.repeat(first, sizes)  # within the class
+    chosen[order[place < np.repeat(most, sizes)]] = True
     return chosen

@@ -13,7 +13,7 @@ which is the average entropy of the leaves. Sources: Quinlan, Induction of decis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,10 @@ Array = NDArray[Any]
 class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     """Answer one question after the other until the class is clear.
 
-    Same parameters as scikit-learn's class, but entropy is the default, columns of text and categories are
-    taken as they are, and so are unknown values. Every split is the best of its node; equal ones go to the
-    lowest column, then to the lowest threshold, and ``random_state`` does not decide between them.
+    The parameters are those of scikit-learn's class, without ``monotonic_cst``; ``splitter`` is "best" alone,
+    and entropy is the default. Columns of text and categories are taken as they are, and so are unknown
+    values. Every split is the best of its node; equal ones go to the lowest column, then to the lowest
+    threshold, and ``random_state`` does not decide between them.
 
     Parameters
     ----------
@@ -57,7 +58,8 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     random_state : int, RandomState or None, default=None
         Draws these columns, and the rows that are held out.
     max_leaf_nodes : int, default=None
-        Most leaves; the most rewarding splits are kept.
+        Most leaves; the most rewarding splits are kept. Categories with a branch each may need more leaves
+        than that at once: set ``categories="binary"``.
     min_impurity_decrease : float, default=0.0
         Least gain of a split, times the share of the weight that its node has.
     class_weight : dict, "balanced" or None, default=None
@@ -83,7 +85,8 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     time_limit : float, default=None
         Most seconds of growth; beyond, nodes are left as they are.
     callbacks : sequence of callables, default=None
-        Each hears of every level of the grown tree; one that returns True cuts the tree there.
+        Each hears of every level, as in ``history_``, when the tree is grown; one that returns True cuts it
+        there. While it grows none is called: ``time_limit`` and Ctrl-C end that.
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.
 
@@ -99,6 +102,11 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
         The share of all gain that is due to each column.
     ccp_alpha_ : float
         The cost of a leaf by which the tree was cut.
+    ccp_path_ : Bunch
+        The smaller trees inside this one by cost: ``ccp_alphas``, ``impurities``, ``leaves``. To choose among
+        them, fit once and compare what :meth:`staged_predict` yields for other rows.
+    depth_path_ : Bunch
+        Those by depth: ``max_depths``, ``objectives`` (average entropy in nats), ``leaves``.
     log_likelihood_ : float
         The average log-likelihood of the training rows, in nats.
     history_ : list of Record
@@ -217,7 +225,48 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
         """
         nodes = self._ends(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.tree_.shares)[nodes]
+            return np.log(self.tree_.shares[nodes])
+
+    def staged_predict(self, X: Any, *, by: str = "max_depth", values: Any = None) -> Iterator[Array]:
+        """Yield the predictions of all smaller trees inside this one, without growing any of them.
+
+        They are those of separate fits with each value, unless ``max_leaf_nodes``, ``prune`` or the other of
+        the two limits has cut this tree.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+        by : {"max_depth", "ccp_alpha"}, default="max_depth"
+            What makes the trees smaller.
+        values : sequence of numbers, default=None
+            Depths or alphas in ascending order; None for all in ``depth_path_`` or ``ccp_path_``.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            One for each value.
+        """
+        stages = self._staged_ends(X, by, values)
+        return (self.classes_[self.tree_.answer[nodes]] for nodes in stages)
+
+    def staged_predict_proba(self, X: Any, *, by: str = "max_depth", values: Any = None) -> Iterator[Array]:
+        """Yield the shares of the classes in all smaller trees inside this one, as :meth:`staged_predict`.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+        by : {"max_depth", "ccp_alpha"}, default="max_depth"
+            What makes the trees smaller.
+        values : sequence of numbers, default=None
+            Depths or alphas in ascending order; None for all in ``depth_path_`` or ``ccp_path_``.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+            One for each value.
+        """
+        stages = self._staged_ends(X, by, values)
+        return (self.tree_.shares[nodes] for nodes in stages)
 
     def apply(self, X: Any) -> Array:
         """Return the number of the node where each row ends.

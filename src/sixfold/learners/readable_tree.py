@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sixfold.data.one_row import one_row
 from sixfold.data.tree_table import check_tree_table
+from sixfold.errors import check_number
 from sixfold.learners import tree_text
 from sixfold.learners.fitted_tree import FittedTree
 from sixfold.learners.tree_drawing import export_svg
@@ -56,6 +57,7 @@ class ReadableTree:
         -------
         str
         """
+        _check_shown(max_depth, decimals, max_categories)
         return tree_text.export_text(
             *self._reading(), max_depth=max_depth, decimals=decimals, max_categories=max_categories
         )
@@ -74,6 +76,7 @@ class ReadableTree:
         -------
         str
         """
+        _check_shown(None, decimals, max_categories)
         return tree_text.export_rules(*self._reading(), decimals=decimals, max_categories=max_categories)
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,6 +107,7 @@ class ReadableTree:
         -------
         str
         """
+        _check_shown(max_depth, decimals, max_categories)
         return tree_text.export_graphviz(
             *self._reading(), max_depth=max_depth, decimals=decimals, max_categories=max_categories
         )
@@ -130,6 +134,7 @@ class ReadableTree:
         -------
         str
         """
+        _check_shown(max_depth, decimals, None)
         return export_svg(*self._reading(), path=path, max_depth=max_depth, decimals=decimals)
 
     def explain(self, x: Any) -> TreeExplanation:
@@ -150,6 +155,13 @@ class ReadableTree:
             table, _ = check_tree_table(self, given, False, self._kinds)
         row = table.toarray()[0] if sp.issparse(table) else np.asarray(table)[0]
         return explain_row(tree, names, row.astype(np.float64), _values(given, row))
+
+
+def _check_shown(max_depth: Any, decimals: Any, max_categories: Any) -> None:
+    """Raise an :class:`InputError` about what is asked to be shown, if it makes no sense."""
+    check_number("max_depth", max_depth, at_least=0, whole=True, optional=True)
+    check_number("decimals", decimals, at_least=0, whole=True, optional=True)
+    check_number("max_categories", max_categories, at_least=1, whole=True, optional=True)
 
 
 def _values(given: Any, row: Any) -> list[Any]:

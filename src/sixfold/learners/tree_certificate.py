@@ -15,7 +15,6 @@ what the check tries.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,9 @@ from numpy.typing import NDArray
 
 from sixfold.certificate import Certificate
 from sixfold.errors import CertificateError
+from sixfold.learners.node_rows import NodeRows, SplitTables, route
 from sixfold.learners.tree_growing import GrowthRecord, TrainingRows
-from sixfold.solvers.drawn_columns import drawn_columns, node_paths
-from sixfold.solvers.split_table import ColumnSplit, best_split, split_score, split_table
+from sixfold.solvers.split_table import best_split, split_score
 from sixfold.solvers.tree import NO_NODE, Reason, Tree
 from sixfold.solvers.tree_growth import TIE, GrowthRules
 
@@ -118,10 +117,10 @@ def recompute(tree: Tree, rows: TrainingRows, grown: GrowthRecord) -> Certificat
     scale = float(lost_nats(classes) / whole)
     gap = expected.gap
     if abs(objective - expected.objective) <= 2 * ROUNDING:
-        members = _Members(tree, X, labels, weight, nodes)
+        members = NodeRows(tree, X, labels, weight, nodes)
         _require_same_totals(members)
         _require_best_splits(members, grown.rules)
-        gap = members.gap() / whole
+        gap = _gap(members) / whole
     rounding = {"objective_rounding": ROUNDING, "gap_rounding": ROUNDING, "gap_is_linear": True}
     details = {"claim": _claim(gap, grown), **rounding}
     return Certificate(KIND, objective, gap, scale, expected.tolerance, details)
@@ -166,63 +165,11 @@ def _depth_first(parents: list[int]) -> bool:
     return all(end - node + 1 == below for node, (end, below) in enumerate(zip(last, size, strict=True)))
 
 
-def route(tree: Tree, X: Any) -> NDArray[np.int64]:
-    """Return the node at which each row ends, level by level."""
-    nodes = np.zeros(X.shape[0], dtype=np.int64)
-    moving = np.arange(X.shape[0]) if tree.column[0] >= 0 else np.arange(0)
-    while moving.size:
-        after = _next_nodes(tree, X, nodes, moving)
-        going = after >= 0
-        nodes[moving[going]] = after[going]
-        moving = moving[going & (tree.column[after] >= 0)]
-    return nodes
-
-
-def _next_nodes(tree: Tree, X: Any, nodes: Array, moving: Array) -> Array:
-    """Return where rows go from their nodes, -1 where there is no branch."""
-    here = nodes[moving]
-    column = tree.column[here]
-    cells = sp.csr_matrix(X)[moving, column] if sp.issparse(X) else X[moving, column]
-    x = np.asarray(cells, dtype=np.float64).ravel()
-    unknown = np.isnan(x)
-    numbers = tree.kinds[column] == 0
-    code = np.where(numbers, x > tree.threshold[here], np.where(unknown, 0.0, x)).astype(np.int64)
-    # The branches of a node are in order of their codes, so all branches are in order of (node, code).
-    width = max(int(tree.code.max(initial=0)), int(code.max(initial=0))) + 2
-    owner = np.repeat(np.arange(tree.node_count), np.diff(tree.first))
-    keys = owner * width + tree.code
-    wanted = here * width + np.where(code < 0, width - 1, code)
-    place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-    found = np.where(keys[place] == wanted, tree.child[place], -1)
-    return np.where(unknown, tree.unknown[here], found)
-
-
-class _Members:
-    """The rows that reach each node, made from where they end."""
-
-    def __init__(self, tree: Tree, X: Any, labels: Array, weight: Array, nodes: Array) -> None:
-        self.tree, self.X, self.labels, self.weight = tree, X, labels, weight
-        self.order = np.argsort(nodes, kind="stable")  # depth first: a subtree is one stretch
-        self.ends = nodes[self.order]
-        count, classes = tree.totals.shape
-        counted = np.bincount(nodes * classes + labels, weight, minlength=count * classes)
-        self.totals = counted.reshape(count, classes)  # the weight of each class in each node
-        self.rows = np.bincount(nodes, minlength=count)
-        for depth in range(int(tree.depth.max()), 0, -1):
-            level = np.flatnonzero(tree.depth == depth)
-            np.add.at(self.totals, tree.parent[level], self.totals[level])
-            np.add.at(self.rows, tree.parent[level], self.rows[level])
-
-    def of(self, node: int) -> Array:
-        """Return the rows of a node, those of all nodes below it included."""
-        first, after = np.searchsorted(self.ends, [node, self.tree.last[node] + 1])
-        return self.order[first:after]
-
-    def gap(self) -> float:
-        """Return the entropy, times weight, of leaves that a tree could still split."""
-        lost = np.where(self.tree.is_leaf, lost_nats(self.totals), 0.0)
-        mixed = np.flatnonzero(lost > 0.0)
-        return float(sum(lost[node] for node in mixed.tolist() if not _all_equal(self.X[self.of(node)])))
+def _gap(members: NodeRows) -> float:
+    """Return the entropy, times weight, of leaves that a tree could still split."""
+    lost = np.where(members.tree.is_leaf, lost_nats(members.totals), 0.0)
+    mixed = np.flatnonzero(lost > 0.0).tolist()
+    return float(sum(lost[node] for node in mixed if not _all_equal(members.X[members.of(node)])))
 
 
 def _all_equal(X: Any) -> bool:
@@ -231,7 +178,7 @@ def _all_equal(X: Any) -> bool:
     return bool(((values == first) | (np.isnan(values) & np.isnan(first))).all())
 
 
-def _require_same_totals(members: _Members) -> None:
+def _require_same_totals(members: NodeRows) -> None:
     tree = members.tree
     off = np.abs(members.totals - tree.totals).max(axis=1) > ROUNDING * tree.weight
     others = np.flatnonzero(off | (members.rows != tree.rows))
@@ -244,31 +191,9 @@ def _require_same_totals(members: _Members) -> None:
         )
 
 
-class _SplitTables:
-    """The best split of each column that a node has looked at."""
-
-    def __init__(self, members: _Members, rules: GrowthRules) -> None:
-        self.members, self.rules = members, rules
-        self.paths = [] if rules.max_columns is None else node_paths(members.tree, rules.seed)
-
-    def of(self, node: int) -> list[ColumnSplit]:
-        """Return the table of all columns, or of those drawn and of more until one has a split."""
-        if self.rules.max_columns is None:
-            return self._by(node, None)
-        drawn = drawn_columns(self.paths[node], self.members.X.shape[1])
-        table = self._by(node, list(islice(drawn, self.rules.max_columns)))
-        return table or next(filter(None, (self._by(node, [column]) for column in drawn)), [])
-
-    def _by(self, node: int, columns: list[int] | None) -> list[ColumnSplit]:
-        members, rows = self.members, self.members.of(node)
-        X, labels, weight = members.X[rows], members.labels[rows], members.weight[rows]
-        kinds, classes = members.tree.kinds, members.tree.totals.shape[1]
-        return split_table(X, kinds, labels, classes, weight, self.rules, columns)
-
-
-def _require_best_splits(members: _Members, rules: GrowthRules) -> None:
+def _require_best_splits(members: NodeRows, rules: GrowthRules) -> None:
     tree = members.tree
-    tables = _SplitTables(members, rules)
+    tables = SplitTables(members, rules)
     for node in np.flatnonzero(~tree.is_leaf).tolist():
         rows = members.of(node)
         made = split_score(members.totals[tree.children(node)], rules)

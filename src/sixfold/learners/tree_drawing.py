@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 from numpy.typing import NDArray
 
+from sixfold.errors import InputError
 from sixfold.learners.class_colours import OTHERS, class_colours, paint, patterns, tint
 from sixfold.learners.fitted_tree import FittedTree
 from sixfold.learners.text_width import FONT_FAMILY, fit_text, text_width
@@ -78,6 +79,8 @@ def export_svg(
 
 def _write(path: Path, text: str) -> None:
     """Write a file under another name and rename it, so that no half of it is ever there."""
+    if not path.parent.is_dir():
+        raise InputError(f"There is no folder {str(path.parent)!r} to write {path.name!r} to. Make it first.")
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         unfinished.write_text(text, encoding="utf-8", newline="\n")

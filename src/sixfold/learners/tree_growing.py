@@ -5,11 +5,15 @@ ccp_alpha                 the smallest tree with the least impurity + alpha * le
 prune="reduced_error"     grown without the held-out rows; a node is a leaf where they are no worse off
 prune="cost_complexity"   without an alpha: that of the tree with the fewest errors on the held-out rows,
                           then grown from all rows and cut by it
+
+Few leaves need few levels: a tree of at most L leaves is grown to about log2 L levels first. Where a leaf
+that is kept could be split further, the least gain of its L - 1 splits is the least gain of another growth.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +24,7 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.data.held_out import held_out
+from sixfold.errors import InputError, SixfoldWarning
 from sixfold.solvers.tree import Reason, Tree
 from sixfold.solvers.tree_growth import GrowthRules, grow
 from sixfold.solvers.tree_pruning import (
@@ -195,11 +200,16 @@ def grow_and_cut(
     """
     rules = rules_for(rows)
     if not cuts.needs_rows:
-        tree = rows.grown(rules, budget)
-        return Growth(_cut(tree, rules, cuts, cuts.alpha), cuts.alpha)
+        return Growth(_grown_and_cut(rows, rules, cuts, cuts.alpha, budget), cuts.alpha)
     apart = held_out(rows.labels, rows.counting, cuts.fraction, rules.seed)
+    if not apart.any() and np.ptp(rows.labels[rows.counting]) > 0:  # one class is a leaf in any case
+        raise InputError(
+            f"prune={cuts.prune!r} needs rows that are held out, but validation_fraction={cuts.fraction:g} "
+            "of the rows of each class is none. Give more rows or a larger validation_fraction, or leave "
+            "prune at 'none' and limit the tree by max_depth or ccp_alpha."
+        )
     others = rows.without(apart)
-    tree = _cut(others.grown(rules_for(others), budget), rules, cuts, cuts.alpha)
+    tree = _grown_and_cut(others, rules_for(others), cuts, cuts.alpha, budget)
     X, labels = rows.X[apart], rows.labels[apart]
     weight = None if rows.weight is None else rows.weight[apart]
     if cuts.prune == "reduced_error":
@@ -207,13 +217,73 @@ def grow_and_cut(
     alpha = best_alpha(tree, rules.criterion, X, labels, weight)
     if budget.exhausted():  # there is no time for another growth
         return Growth(prune_ccp(tree, alpha, rules.criterion), alpha, apart)
-    return Growth(_cut(rows.grown(rules, budget), rules, cuts, alpha), alpha)
+    return Growth(_grown_and_cut(rows, rules, cuts, alpha, budget), alpha)
 
 
-def _cut(tree: Tree, rules: GrowthRules, cuts: Cuts, alpha: float) -> Tree:
-    if cuts.max_leaf_nodes is not None:
-        tree = keep_leaves(tree, cuts.max_leaf_nodes, node_gains(tree, rules.criterion))
-    return prune_ccp(tree, alpha, rules.criterion) if alpha > 0.0 else tree
+def _grown_and_cut(rows: TrainingRows, rules: GrowthRules, cuts: Cuts, alpha: float, budget: Budget) -> Tree:
+    if cuts.max_leaf_nodes is None:
+        tree = rows.grown(rules, budget)
+    else:
+        tree = _grown_to_leaves(rows, rules, cuts.max_leaf_nodes, budget)
+    return prune_ccp(tree, alpha, rules.criterion)
+
+
+# -- a tree of few leaves ------------------------------------------------------------------------------------
+
+
+def _grown_to_leaves(rows: TrainingRows, rules: GrowthRules, leaves: int, budget: Budget) -> Tree:
+    """Return the whole tree, cut to so many leaves, without growing most of what is cut away.
+
+    Nodes are split in the order of their gains. So a growth without splits below some gain ends in the same
+    tree, once it has all the leaves: the splits that it lacks would have come later. None of them is deeper
+    than L - 1 splits, and one level more tells why their leaves end. 8 leaves of 200,000 rows and 20 columns
+    take 0.4 of the time of the whole tree where all is noise, 0.2 where it is not; for 32 it does not pay.
+    """
+    deepest = leaves if rules.max_depth is None else min(leaves, rules.max_depth)
+    whole = replace(rules, max_depth=deepest)
+    first = math.ceil(math.log2(leaves)) + 1
+    if first >= deepest or 3 * first >= math.log2(rows.count):  # that is most of the whole tree
+        return _most_rewarding(rows.grown(whole, budget), rules, leaves)
+    kept = _most_rewarding(rows.grown(replace(rules, max_depth=first), budget), rules, leaves)
+    undecided = kept.is_leaf & (kept.depth == first) & (kept.reason == Reason.LIMIT)
+    gain = _least_gain(kept, rules, leaves)
+    while undecided.any():
+        tree = rows.grown(replace(whole, min_impurity_decrease=gain), budget)
+        if (tree.reason == Reason.STOPPED).any():  # the growth before was not
+            return replace(kept, reason=np.where(undecided, np.uint8(Reason.STOPPED), kept.reason))
+        further = _most_rewarding(tree, rules, leaves)
+        if further.leaf_count == leaves or gain == rules.min_impurity_decrease:
+            return further
+        gain = rules.min_impurity_decrease  # a node with too many branches was left out for a lesser one
+    return kept
+
+
+def _most_rewarding(tree: Tree, rules: GrowthRules, leaves: int) -> Tree:
+    kept = keep_leaves(tree, leaves, node_gains(tree, rules.criterion))
+    warn_if_constant(tree, kept, leaves, stacklevel=6)
+    return kept
+
+
+def _least_gain(kept: Tree, rules: GrowthRules, leaves: int) -> float:
+    """Return a gain that all splits to be made have; that of the rules where no other is known."""
+    if kept.leaf_count < leaves:
+        return rules.min_impurity_decrease
+    gains = (node_gains(kept, rules.criterion) * kept.weight)[~kept.is_leaf] / kept.totals[0].sum()
+    return max(float(gains.min()) - 1e-11, rules.min_impurity_decrease)  # equal ones differ by less
+
+
+def warn_if_constant(tree: Tree, kept: Tree, leaves: int, stacklevel: int) -> None:
+    """Warn where the first split alone has more branches than there may be leaves."""
+    if kept.node_count > 1 or tree.node_count == 1:
+        return
+    text = (
+        f"max_leaf_nodes={leaves} leaves the constant model: the first split has {len(tree.children(0))} "
+        "branches. Set categories='binary' and unknown='best' for splits in two, or allow more leaves."
+    )
+    warnings.warn(SixfoldWarning(text), stacklevel=stacklevel + 1)
+
+
+# -- the cost of a leaf --------------------------------------------------------------------------------------
 
 
 def best_alpha(tree: Tree, criterion: str, X: Any, labels: NDArray[np.int32], weight: Array | None) -> float:

@@ -30,9 +30,17 @@ from sixfold.data.tree_table import check_tree_table
 from sixfold.errors import CertificateError, InputError, check_number
 from sixfold.learners.callbacks import CallbackSupport
 from sixfold.learners.fitted_tree import FittedTree
+from sixfold.learners.nested_trees import NestedTrees, in_unit
 from sixfold.learners.readable_tree import ReadableTree
 from sixfold.learners.tree_certificate import certify, lost_nats, lost_of_all, recompute
-from sixfold.learners.tree_growing import Cuts, GrowthRecord, TrainingRows, cut_at, grow_and_cut
+from sixfold.learners.tree_growing import (
+    Cuts,
+    GrowthRecord,
+    TrainingRows,
+    cut_at,
+    grow_and_cut,
+    warn_if_constant,
+)
 from sixfold.learners.tree_names import TreeNames
 from sixfold.learners.tree_rules import check_parameters, columns_looked_at, growth_rules, unit_of
 from sixfold.solvers.base import thread_limit
@@ -47,7 +55,7 @@ Array = NDArray[Any]
 _BY_POSITION = "Rows that were held out are found by their positions: pass all rows in the order of the fit."
 
 
-class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
+class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
     """A learner that is a tree; what it predicts, its subclasses say."""
 
     max_features: Any
@@ -116,18 +124,19 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
             tree = FittedTree.of(rows.as_given(growth.tree), rules.criterion, unit_of(self))
             seconds = budget.seconds
             self.tree_ = self._heard(tree, seconds, budget) if budget.callbacks else tree
+            self._grown = GrowthRecord(
+                rules=rules,
+                fraction=cuts.fraction,
+                left_out=0 if growth.left_out is None else int(growth.left_out.sum()),
+                class_weight=copy.copy(self.class_weight),
+                all_groupings=self._tried_all_groupings(rules),
+                stopped=budget.stopped_by is not None,
+                seconds=seconds,
+            )
+            self._trace = self._traced(rows, budget) if self.trace else None
         self.n_classes_, self.n_outputs_, self.solver_ = self.classes_.size, 1, "ID3"
         self.ccp_alpha_ = growth.alpha * unit_of(self)
-        self._grown = GrowthRecord(
-            rules=rules,
-            fraction=cuts.fraction,
-            left_out=0 if growth.left_out is None else int(growth.left_out.sum()),
-            class_weight=copy.copy(self.class_weight),
-            all_groupings=self._tried_all_groupings(rules),
-            stopped=budget.stopped_by is not None,
-            seconds=seconds,
-        )
-        self._trace = self._traced(rows) if self.trace else None
+        self._limits = {"max_depth": rules.max_depth, "max_leaf_nodes": self.max_leaf_nodes}
         return budget
 
     def _training_rows(
@@ -182,11 +191,11 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
                 return FittedTree.of(cut_at(tree, record.iteration), tree.criterion, tree.unit)
         return tree
 
-    def _traced(self, rows: TrainingRows) -> Any:
+    def _traced(self, rows: TrainingRows, budget: Budget) -> Any:
         from sixfold.learners.tree_trace import trace
 
         tree, names = self._reading()
-        return trace(tree, self._grown.grown_from(rows), self._grown.rules, names)
+        return trace(tree, self._grown.grown_from(rows), self._grown.rules, names, budget)
 
     # -- what the tree says of itself ------------------------------------------------------------------------
 
@@ -281,9 +290,12 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         Bunch
             ``ccp_alphas`` and ``impurities``, the impurity of the leaves of each tree.
         """
-        tree = clone(self).set_params(ccp_alpha=0.0, prune="none").fit(X, y, sample_weight).tree_
+        model = clone(self).set_params(
+            ccp_alpha=0.0, prune="none", trace=False, callbacks=None, time_limit=None
+        )
+        tree = model.fit(X, y, sample_weight).tree_
         path = ccp_path(tree, tree.criterion)
-        return Bunch(ccp_alphas=tree.unit * path.ccp_alphas, impurities=tree.unit * path.impurities)
+        return Bunch(ccp_alphas=in_unit(path.ccp_alphas, tree.unit), impurities=tree.unit * path.impurities)
 
     def pruned(
         self,
@@ -293,6 +305,8 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         max_leaf_nodes: int | None = None,
     ) -> Self:
         """Return the model with a smaller tree, cut from this one without growing anything anew.
+
+        It is the tree of a new fit with this limit, unless both another limit and this one cut it.
 
         Parameters
         ----------
@@ -313,19 +327,33 @@ class TreeModel(ReadableTree, CallbackSupport, BaseEstimator):
         check_number("ccp_alpha", ccp_alpha, at_least=0, optional=True)
         check_number("max_depth", max_depth, at_least=0, whole=True, optional=True)
         check_number("max_leaf_nodes", max_leaf_nodes, at_least=2, whole=True, optional=True)
+        self._require_inside(given)
         model = copy.copy(self)
         model.set_params(**{name: value for name, value in given.items() if value is not None})
         tree: Tree = self.tree_
         if max_depth is not None:
             tree = cut_depth(tree, max_depth)
         if max_leaf_nodes is not None:
-            tree = keep_leaves(tree, max_leaf_nodes, node_gains(tree, self.tree_.criterion))
+            whole, tree = tree, keep_leaves(tree, max_leaf_nodes, node_gains(tree, self.tree_.criterion))
+            warn_if_constant(whole, tree, max_leaf_nodes, stacklevel=2)
         if ccp_alpha is not None:
             tree = prune_ccp(tree, ccp_alpha / self.tree_.unit, self.tree_.criterion)
             model.ccp_alpha_ = float(ccp_alpha)
         model.tree_ = FittedTree.of(tree, self.tree_.criterion, self.tree_.unit)
-        model._trace = None
+        model._limits = self._limits | {name: given[name] for name in self._limits if given[name] is not None}
+        model._trace = self._trace and self._trace.inside(self.tree_, model.tree_)
         return model
+
+    def _require_inside(self, given: dict[str, float | None]) -> None:
+        """Raise where a limit asks for a larger tree than this one was allowed to be."""
+        for name, value in given.items():
+            had = self.ccp_alpha_ if name == "ccp_alpha" else self._limits[name]
+            if value is None or had is None or (value >= had if name == "ccp_alpha" else value <= had):
+                continue
+            raise InputError(
+                f"{name}={value!r} asks for a larger tree than this one, which was grown with "
+                f"{name}={had!r}. A larger tree needs a new fit."
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -74,8 +74,9 @@ def export_text(
         if leaf or node in cut:
             continue
         branches = branch_conditions(tree, node)
+        last_child = max(branches)
         for child, condition in branches.items():
-            last = child == max(branches)
+            last = child == last_child
             test = condition_words(condition, names, decimals, max_categories)
             ends = tree.column[child] < 0 or child in cut
             starts[child] = f"{indents[node]}{'└─ ' if last else '├─ '}{test}{' → ' if ends else ': '}"

@@ -2,20 +2,23 @@
 
     gain of a column  =  entropy of the node  -  weighted average of the entropies of its children
 
-for the best split by each column, of which the one with the least average was made.
+for the best split by each column, of which the one with the least average was made; or, for gain_ratio, that
+with the largest ratio of its gain to what the sizes of its parts tell. Of columns drawn at random, only those
+are shown that the node has looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sixfold.budget import Budget
 from sixfold.learners.fitted_tree import FittedTree
-from sixfold.learners.tree_certificate import route
+from sixfold.learners.node_rows import NodeRows, SplitTables, route
 from sixfold.learners.tree_growing import TrainingRows
 from sixfold.learners.tree_names import TreeNames
 from sixfold.learners.tree_words import (
@@ -27,8 +30,8 @@ from sixfold.learners.tree_words import (
     path_conditions,
     word,
 )
-from sixfold.solvers.split_table import ColumnSplit, split_table
-from sixfold.solvers.tree import Reason
+from sixfold.solvers.split_table import ColumnSplit
+from sixfold.solvers.tree import Reason, Tree
 from sixfold.solvers.tree_growth import GrowthRules
 
 Array = NDArray[Any]
@@ -51,6 +54,8 @@ class TracedSplit:
         The impurity of the node minus this average.
     chosen : bool
         Whether the node was split so.
+    ratio : float or None
+        The gain relative to how finely the split divides; only where that decides.
     """
 
     column: str
@@ -58,6 +63,7 @@ class TracedSplit:
     average: float
     gain: float
     chosen: bool
+    ratio: float | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,8 @@ class TracedNode:
         The weight of each class.
     impurity : float
     splits : tuple of TracedSplit
-        One for each column that divides the rows; none where no split was looked for.
+        One for each column that divides the rows and was looked at; none where no split was looked for, or
+        where time was over.
     end : str
         Why the node was not split; empty where it was.
     """
@@ -131,19 +138,37 @@ class Trace:
         ]
         if node.end:
             lines.append(f"  leaf: {node.end}")
+        if not (node.splits or node.end):
+            lines.append("  other splits were not looked at: the time was over")
         if node.splits:
-            table = [("column", "split", "average", "gain", "")]
+            heads = ["column", "split", "average", "gain", *["ratio"] * (node.splits[0].ratio is not None)]
+            table = [(*heads, "")]
             for one in node.splits:
-                cells = (one.column, one.split, f"{one.average:.4f}", f"{one.gain:.4f}")
-                table.append((*cells, "<- chosen" if one.chosen else ""))
-            widths = [max(len(row[k]) for row in table) for k in range(4)]
+                figures = (one.average, one.gain, one.ratio)
+                shown = [f"{figure:.4f}" for figure in figures if figure is not None]
+                table.append((one.column, one.split, *shown, "<- chosen" if one.chosen else ""))
+            widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
             for row in table:
-                text = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False))
-                lines.append(f"  {text}  {row[4]}".rstrip())
+                cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+                lines.append(f"  {'  '.join(cells)}".rstrip())
         return "\n".join(lines)
 
+    def inside(self, whole: Tree, tree: Tree) -> Trace:
+        """Return the trace of a smaller tree inside the whole one, of which this is the trace.
 
-def trace(tree: FittedTree, rows: TrainingRows, rules: GrowthRules, names: TreeNames) -> Trace:
+        What a node could have been split by is shown for those, too, that are split no more.
+        """
+        nodes, place = [], 0
+        for node, leaf in enumerate(tree.is_leaf.tolist()):
+            end = REASONS[Reason(tree.reason[node])] if leaf else ""
+            nodes.append(replace(self.nodes[place], node=node, end=end))
+            place = int(whole.last[place]) + 1 if leaf else place + 1  # both are numbered depth first
+        return Trace(tuple(nodes), self.measure)
+
+
+def trace(
+    tree: FittedTree, rows: TrainingRows, rules: GrowthRules, names: TreeNames, budget: Budget
+) -> Trace:
     """Return the trace of a tree that was grown from these rows.
 
     Parameters
@@ -152,25 +177,20 @@ def trace(tree: FittedTree, rows: TrainingRows, rules: GrowthRules, names: TreeN
     rows : TrainingRows
     rules : GrowthRules
     names : TreeNames
+    budget : Budget
+        When it is used up, the nodes that are left have no splits.
     """
     counting = np.flatnonzero(rows.counting)
     X, labels = rows.X[counting], rows.labels[counting]
-    weight = None if rows.weight is None else rows.weight[counting]
-    ended = route(tree, X)
+    weight = np.ones(counting.size) if rows.weight is None else rows.weight[counting]
+    tables = SplitTables(NodeRows(tree, X, labels, weight, route(tree, X)), rules)
     traced = []
     for node in range(tree.node_count):
         splits: tuple[TracedSplit, ...] = ()
-        if tree.column[node] >= 0:
-            here = np.flatnonzero((ended >= node) & (ended <= tree.last[node]))
-            table = split_table(
-                X[here],
-                tree.kinds,
-                labels[here],
-                rows.classes,
-                None if weight is None else weight[here],
-                rules,
-            )
-            splits = tuple(_traced(split, names, tree.unit, int(tree.column[node])) for split in table)
+        if tree.column[node] >= 0 and not budget.exhausted():
+            total = float(tables.nodes.totals[node].sum()) if rules.criterion == "gain_ratio" else None
+            chosen = int(tree.column[node])
+            splits = tuple(_traced(one, names, tree.unit, chosen, total) for one in tables.of(node))
         conditions = path_conditions(tree, node)
         traced.append(
             TracedNode(
@@ -189,13 +209,16 @@ def trace(tree: FittedTree, rows: TrainingRows, rules: GrowthRules, names: TreeN
     return Trace(tuple(traced), measure)
 
 
-def _traced(split: ColumnSplit, names: TreeNames, unit: float, chosen: int) -> TracedSplit:
+def _traced(
+    split: ColumnSplit, names: TreeNames, unit: float, chosen: int, total: float | None
+) -> TracedSplit:
     return TracedSplit(
         word(names.columns[split.column]),
         _divided(split, names),
         unit * split.average,
         unit * split.gain,
         split.column == chosen,
+        None if total is None else 0.0 - split.score / total,
     )
 
 

@@ -106,16 +106,27 @@ class CostPath(NamedTuple):
         R(T), the impurity of the leaves of each tree, weighted.
     nodes : ndarray of int64
         The node that becomes a leaf; -1 for the whole tree.
+    leaves : ndarray of int64
+        How many leaves each tree has.
     """
 
     ccp_alphas: NDArray[np.float64]
     impurities: NDArray[np.float64]
     nodes: NDArray[np.int64]
+    leaves: NDArray[np.int64]
+
+    @property
+    def distinct(self) -> CostPath:
+        """Return the path without trees that no alpha leaves, since more nodes go at the same alpha."""
+        later = np.append(self.ccp_alphas[1:], np.inf)
+        stays = (self.ccp_alphas < later) & (self.ccp_alphas > 0.0)
+        stays[0] = True  # nothing goes at 0
+        return CostPath(self.ccp_alphas[stays], self.impurities[stays], self.nodes[stays], self.leaves[stays])
 
 
 def ccp_path(tree: Tree, criterion: str) -> CostPath:
     """Return all trees of cost complexity pruning, from the whole tree to its root alone."""
-    alpha, lost = _weakest_links(tree, criterion)
+    alpha, lost, fewer = _weakest_links(tree, criterion)
     above = tree.from_root(alpha, np.minimum)[tree.parent]
     above[0] = np.inf
     seen = np.flatnonzero(alpha < above)  # the others go with a node above them
@@ -125,6 +136,7 @@ def ccp_path(tree: Tree, criterion: str) -> CostPath:
         np.concatenate([[0.0], alpha[seen]]),
         whole + np.concatenate([[0.0], np.cumsum(lost[seen])]),
         np.concatenate([[NO_NODE], seen]),
+        tree.leaf_count - np.concatenate([[0], np.cumsum(fewer[seen])]),
     )
 
 
@@ -133,8 +145,10 @@ def prune_ccp(tree: Tree, alpha: float, criterion: str) -> Tree:
     return tree.cut(_weakest_links(tree, criterion)[0] > alpha) if alpha > 0.0 else tree
 
 
-def _weakest_links(tree: Tree, criterion: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the alpha from which on each node is a leaf, infinity at leaves, and the risk that this adds.
+def _weakest_links(tree: Tree, criterion: str) -> tuple[Array, Array, Array]:
+    """Return the alpha from which on each node is a leaf, infinity at leaves.
+
+    And, when it becomes one, the risk that this adds and the leaves that the tree loses.
 
     From the last node to the first, with the links below a node in a heap, the greatest on top: with all of
     them collapsed the node's own link is a fraction of known numbers. A link that is not below it would
@@ -146,7 +160,7 @@ def _weakest_links(tree: Tree, criterion: str) -> tuple[NDArray[np.float64], NDA
     children, start = _children(tree)
     alpha = np.full(tree.node_count, np.inf)
     lost = np.zeros(tree.node_count)
-    fewer = [0] * tree.node_count  # leaves that the tree loses when the node becomes one
+    fewer = np.zeros(tree.node_count, dtype=np.int64)
     heaps: dict[int, list[tuple[float, int]]] = {}
     for node in np.flatnonzero(~tree.is_leaf)[::-1].tolist():
         below = children[start[node] : start[node + 1]]
@@ -155,12 +169,12 @@ def _weakest_links(tree: Tree, criterion: str) -> tuple[NDArray[np.float64], NDA
         link = max((risk[node] - under) / (leaves - 1), 0.0)
         while links and -links[0][0] >= link:
             later = heapq.heappop(links)[1]
-            under, leaves = under - float(lost[later]), leaves + fewer[later]
+            under, leaves = under - float(lost[later]), leaves + int(fewer[later])
             link = max((risk[node] - under) / (leaves - 1), 0.0)
         alpha[node], lost[node], fewer[node] = link, risk[node] - under, leaves - 1
         heapq.heappush(links, (-link, node))
         heaps[node] = links
-    return alpha, lost
+    return alpha, lost, fewer
 
 
 def _merged(heaps: list[list[tuple[float, int]]]) -> list[tuple[float, int]]:
@@ -220,19 +234,21 @@ def _levels(tree: Tree) -> list[NDArray[np.int64]]:
 # -- all nested trees at once, for a tuner -------------------------------------------------------------------
 
 
-def by_depth(tree: Tree, ended: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
-    """Yield the node that answers each row, in the whole tree, one level less, ..., the root alone.
+def by_depth(tree: Tree, ended: NDArray[np.int32], depths: Array) -> Iterator[NDArray[np.int32]]:
+    """Yield the node that answers each row, in the tree of each depth.
 
     Parameters
     ----------
     tree : Tree
     ended : ndarray of int32, shape (rows,)
         Where the rows end in the whole tree: ``tree.apply(X)``.
+    depths : array of int, shape (trees,)
     """
-    yield ended
-    for depth in range(int(tree.depth.max()) - 1, -1, -1):
-        ended = np.where(tree.depth[ended] > depth, tree.parent[ended], ended)
-        yield ended
+    nodes = np.arange(tree.node_count, dtype=np.int32)
+    for depth in depths:
+        level = nodes[tree.depth == depth]  # a deeper node is below the last of these before it
+        above = np.append(level, NO_NODE)[np.searchsorted(level, nodes, side="right") - 1]
+        yield np.where(tree.depth > depth, above, nodes)[ended]
 
 
 def by_alpha(
