@@ -35,6 +35,10 @@ def cut_by(leaves):
     return Cuts(leaves, 0.0, "none", 0.25)
 
 
+def grown_by(rows, rules, cuts, budget):
+    return grow_and_cut(rows, lambda rows: rules, cuts, budget)
+
+
 def few_of_all(rows, rules, leaves):
     """Return the most rewarding splits of the whole tree."""
     tree = rows.grown(rules, NOTHING)
@@ -51,7 +55,7 @@ def same(tree, other):
 @pytest.mark.parametrize("leaves", [2, 3, 5, 8, 40])
 def test_a_tree_of_few_leaves_is_that_of_the_whole_tree(criterion, max_depth, leaves):
     rows, rules = table(0), GrowthRules(criterion, max_depth=max_depth)
-    same(grow_and_cut(rows, rules, cut_by(leaves), NOTHING).tree, few_of_all(rows, rules, leaves))
+    same(grown_by(rows, rules, cut_by(leaves), NOTHING).tree, few_of_all(rows, rules, leaves))
 
 
 @settings(max_examples=60, deadline=None)
@@ -70,14 +74,14 @@ def test_also_with_categories_limits_and_nothing_but_noise(
 ):
     rows = table(seed, 5000, categories, noise)
     rules = GrowthRules(binary=binary, min_impurity_decrease=least, min_samples_leaf=leaf)
-    same(grow_and_cut(rows, rules, cut_by(leaves), NOTHING).tree, few_of_all(rows, rules, leaves))
+    same(grown_by(rows, rules, cut_by(leaves), NOTHING).tree, few_of_all(rows, rules, leaves))
 
 
 @pytest.mark.parametrize(("seed", "leaves"), [(32, 8), (230, 8), (242, 7)])
 def test_a_lesser_split_is_made_where_a_better_one_has_too_many_branches(seed, leaves):
     rows = table(seed, 4200, 3, 1.0)
     same(
-        grow_and_cut(rows, GrowthRules(), cut_by(leaves), NOTHING).tree,
+        grown_by(rows, GrowthRules(), cut_by(leaves), NOTHING).tree,
         few_of_all(rows, GrowthRules(), leaves),
     )
 
@@ -90,7 +94,7 @@ def chain(rows=8192):
 
 
 def test_a_deep_tree_of_few_leaves_is_grown_to_its_depth():
-    tree = grow_and_cut(chain(), GrowthRules(), cut_by(8), NOTHING).tree
+    tree = grown_by(chain(), GrowthRules(), cut_by(8), NOTHING).tree
     same(tree, few_of_all(chain(), GrowthRules(), 8))
     assert tree.depth.max() > 4
 
@@ -100,7 +104,7 @@ def test_few_leaves_do_not_grow_the_whole_tree(monkeypatch):
     grow = tree_growing.grow
     monkeypatch.setattr(tree_growing, "grow", lambda *given: grown.append(grow(*given)) or grown[-1])
     rows = table(0, noise=1.0)
-    grow_and_cut(rows, GrowthRules(), cut_by(8), NOTHING)
+    grown_by(rows, GrowthRules(), cut_by(8), NOTHING)
     whole = rows.grown(GrowthRules(), NOTHING).node_count
     assert sum(tree.node_count for tree in grown[:-1]) < whole / 10
 
@@ -114,7 +118,7 @@ def test_a_second_growth_that_is_stopped_leaves_the_first():
             Late.growths += 1
             return 100.0 if Late.growths == 1 else -1.0
 
-    tree = grow_and_cut(chain(), GrowthRules(), cut_by(8), Late(0.0, None, 1.0, [])).tree
+    tree = grown_by(chain(), GrowthRules(), cut_by(8), Late(0.0, None, 1.0, [])).tree
     assert tree.node_count > 1
     assert (tree.reason[tree.is_leaf & (tree.depth == 4)] == Reason.STOPPED).any()
 

@@ -21,13 +21,14 @@ def chosen(node):
 def test_the_ratio_is_shown_where_it_decides(base):
     colour = np.array([0.0, 0, 1, 1, 2, 2, 3, 3])
     size = np.array([0.0, 0, 0, 0, 1, 1, 1, 0])
+    useless = np.array([0.0, 1, 0, 1, 0, 1, 0, 1])  # so that the gain of size is above the average
     labels = [0, 0, 0, 0, 1, 1, 1, 1]
     model = DecisionTreeClassifier(
-        criterion="gain_ratio", trace=True, categorical_features=[0, 1], base=base
-    ).fit(np.column_stack([colour, size]), labels)
+        criterion="gain_ratio", trace=True, categorical_features=[0, 1, 2], base=base
+    ).fit(np.column_stack([colour, size, useless]), labels)
     root = model.trace_[0]
     # 1 bit of gain by four equal parts of 2 bits; 0.549 by parts of 5 and 3 rows, which tell 0.954 bits
-    assert [round(one.ratio, 4) for one in root.splits] == [0.5, 0.575]
+    assert [round(one.ratio, 4) for one in root.splits] == [0.5, 0.575, 0.0]
     assert chosen(root).column == "x1"
     assert "ratio" in str(model.trace_)
     assert "0.5750  <- chosen" in str(model.trace_)

@@ -224,7 +224,7 @@ def _grown_and_cut(rows: TrainingRows, rules: GrowthRules, cuts: Cuts, alpha: fl
     if cuts.max_leaf_nodes is None:
         tree = rows.grown(rules, budget)
     else:
-        tree = _grown_to_leaves(rows, rules, cuts.max_leaf_nodes, budget)
+        tree = _grown_to_leaves(rows, rules, min(cuts.max_leaf_nodes, rows.count), budget)
     return prune_ccp(tree, alpha, rules.criterion)
 
 
@@ -260,7 +260,7 @@ def _grown_to_leaves(rows: TrainingRows, rules: GrowthRules, leaves: int, budget
 
 def _most_rewarding(tree: Tree, rules: GrowthRules, leaves: int) -> Tree:
     kept = keep_leaves(tree, leaves, node_gains(tree, rules.criterion))
-    warn_if_constant(tree, kept, leaves, stacklevel=6)
+    warn_if_constant(tree, kept, leaves, stacklevel=7)
     return kept
 
 
