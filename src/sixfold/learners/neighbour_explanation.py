@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.errors import InputError, MissingExtraError
+from sixfold.errors import InputError
+from sixfold.learners.plot_axes import axes_or_new
 from sixfold.learners.votes import count_votes, winners
 from sixfold.solvers.neighbour_search import Neighbours
 
@@ -96,12 +97,7 @@ class NeighbourExplanation:
         -------
         matplotlib axes
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise MissingExtraError("Plots need matplotlib: pip install matplotlib.") from error
-        if axes is None:
-            _, axes = plt.subplots(figsize=(6.0, 0.3 * len(self.rows) + 1.2), layout="constrained")
+        axes = axes_or_new(axes, 6.0, 0.3 * len(self.rows) + 1.2)
         far = max(self.distances) or 1.0
         sizes = 15.0 + 120.0 * np.array(self.weights) / max(self.weights)
         for colour, target in enumerate(dict.fromkeys(self.targets) if self.votes else [None]):

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.errors import MissingExtraError
 from sixfold.learners.class_colours import class_colours, matplotlib_fill
 from sixfold.learners.fitted_tree import FittedTree
+from sixfold.learners.plot_axes import axes_or_new
 from sixfold.learners.tree_names import TreeNames
 from sixfold.learners.tree_words import (
     MEASURES,
@@ -159,13 +159,8 @@ class TreeExplanation:
         -------
         matplotlib axes
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise MissingExtraError("Plots need matplotlib: pip install matplotlib.") from error
         bars = np.array([*(step.shares for step in self.path), list(self.shares.values())])
-        if axes is None:
-            _, axes = plt.subplots(figsize=(7.0, 0.4 * len(bars) + 1.2), layout="constrained")
+        axes = axes_or_new(axes, 7.0, 0.4 * len(bars) + 1.2)
         starts = bars.cumsum(axis=1) - bars
         handles = [
             axes.barh(

@@ -61,6 +61,19 @@ class GrowthRules:
     max_columns: int | None = None
     seed: int = 0
 
+    @property
+    def limits(self) -> tuple[float, ...]:
+        """Return when a node is not split, and which columns are drawn, as the native engines take it."""
+        return (
+            -1 if self.max_depth is None else self.max_depth,
+            self.min_samples_split,
+            self.min_samples_leaf,
+            self.min_leaf_weight,
+            self.min_impurity_decrease,
+            self.max_columns or 0,
+            self.seed,
+        )
+
 
 def grow(
     X: Array,
@@ -103,13 +116,7 @@ def grow(
         rules.criterion,
         rules.binary,
         rules.unknown_best,
-        -1 if rules.max_depth is None else rules.max_depth,
-        rules.min_samples_split,
-        rules.min_samples_leaf,
-        rules.min_leaf_weight,
-        rules.min_impurity_decrease,
-        rules.max_columns or 0,
-        rules.seed,
+        *rules.limits,
         budget.seconds_left,
         budget.flag,
     )
