@@ -275,14 +275,14 @@ def test_a_growth_without_time_is_one_leaf_and_says_so():
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_growth_that_is_stopped_halfway_is_a_valid_tree(threads):
     random = np.random.default_rng(0)
-    X, labels = random.normal(size=(20_000, 20)), random.integers(0, 2, 20_000)
+    X, labels = random.normal(size=(30_000, 20)), random.integers(0, 2, 30_000)
     before = core.limit_threads(threads)
     tree = grow(X, labels, seconds_left=0.005)
     core.limit_threads(before)
     assert not tree.completed
     leaf = tree.column < 0
     assert STOPPED in tree.reason[leaf]
-    assert tree.rows[leaf].sum() == 20_000
+    assert tree.rows[leaf].sum() == 30_000
     np.testing.assert_array_equal(tree.totals[leaf].sum(axis=0), np.bincount(labels))
 
 
@@ -296,11 +296,11 @@ def test_a_growth_that_is_stopped_halfway_is_a_valid_tree(threads):
 )
 def test_the_number_of_threads_does_not_matter(seed, criterion, binary, unknown_best, max_columns):
     random = np.random.default_rng(seed)
-    X = random.integers(0, 30, (6000, 30)).astype(float)  # enough for several large nodes and for subtrees
+    X = random.integers(0, 30, (18_000, 30)).astype(float)  # enough for large nodes and for subtrees
     X[random.random(X.shape) < 0.02] = np.nan
     kinds = random.random(30) < 0.3
-    labels = (np.nan_to_num(X[:, :3]).sum(axis=1) + random.normal(size=6000) * 9 > 45).astype(int)
-    weight = random.random(6000) + 0.1
+    labels = (np.nan_to_num(X[:, :3]).sum(axis=1) + random.normal(size=18_000) * 9 > 45).astype(int)
+    weight = random.random(18_000) + 0.1
     trees = []
     for threads in (1, 2, 3):
         before = core.limit_threads(threads)
