@@ -216,3 +216,16 @@ def test_dollars_and_underscores_have_no_meaning_in_a_plot():
     axes.figure.canvas.draw()
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [r"_\$", r"\$\$x_"]
     pyplot.close("all")
+
+
+def test_numbers_are_shown_as_they_were_written_and_thresholds_apart():
+    names = TreeNames(("x",), (None,), ("a", "b"))
+    inner = split(0, (leaf(0, 1), leaf(1, 0)), threshold=48.12345)
+    tree = build(split(0, (leaf(2, 0), inner), threshold=48.12342), [0])
+    found = explain(tree, names, [48.1 + 0.02343])
+    assert [step.test for step in found.path] == ["x > 48.12342", "x <= 48.12345"]
+    assert "x = 48.12343, so x > 48.12342" in str(found)
+    assert "(x is 48.12343) the answer would be a" in str(found)
+    tiny = build(split(0, (leaf(2, 0), leaf(0, 1)), threshold=1e-6), [0])
+    assert "x = 1.2345e-06, so x > 1e-06" in str(explain(tiny, names, [1.2344999999999998e-06]))
+    assert "x = 1700000000, so" in str(explain(tiny, names, [1.7e9]))

@@ -357,3 +357,36 @@ def test_words_of_values():
     assert [word(value) for value in (True, 3, 2.50, np.float64(2), None, "a b", "  ", b"x")] == [
         "True", "3", "2.5", "2", "None", "a b", "'  '", "b'x'",
     ]  # fmt: skip
+
+
+# -- thresholds that look different ------------------------------------------------------------------------
+
+
+def close_thresholds(first, second, third):
+    inner = split(0, (leaf(0, 1), split(0, (leaf(1, 0), leaf(0, 1)), threshold=third)), threshold=second)
+    return build(split(0, (leaf(1, 0), inner), threshold=first), [0])
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "shown"),
+    [
+        ((48.123421, 48.123457, 48.123484), ["48.12342", "48.12346", "48.12348"]),
+        ((1.7e9, 1.7e9 + 1, 1.7e9 + 2.5), ["1700000000", "1700000001", "1700000002.5"]),
+        ((1.2344e-6, 1.23445e-6, 1.2345e-6), ["1.2344e-06", "1.23445e-06", "1.2345e-06"]),
+        ((1.0, np.nextafter(1.0, 2.0), 2.0), ["1", "1.0000000000000002", "2"]),
+    ],
+)
+def test_thresholds_of_a_column_look_different(thresholds, shown):
+    tree = close_thresholds(*thresholds)
+    text = export_text(tree, CHAIN)
+    assert re.findall("x <= (.*) →", text) == shown
+    assert f"if {shown[0]} < x <= {shown[1]} then b" in export_rules(tree, CHAIN)
+    assert re.findall('"≤ (.*)"', export_graphviz(tree, CHAIN)) == shown
+
+
+def test_no_exponent_in_whole_numbers():
+    assert [number(x) for x in (123456789.0, 999999999999999.0, -2e9)] == [
+        "123456789",
+        "999999999999999",
+        "-2000000000",
+    ]

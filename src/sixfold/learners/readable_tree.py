@@ -49,7 +49,8 @@ class ReadableTree:
         max_depth : int, default=None
             How many tests deep the text goes; deeper nodes are counted.
         decimals : int, default=3
-            Of thresholds and impurities; None for every digit.
+            Of thresholds and impurities; None for every digit. Thresholds that would look the same
+            have more.
         max_categories : int, default=8
             How many categories of a branch are listed; the others are counted. None for all.
 
@@ -68,7 +69,8 @@ class ReadableTree:
         Parameters
         ----------
         decimals : int, default=3
-            Of thresholds and impurities; None for every digit.
+            Of thresholds and impurities; None for every digit. Thresholds that would look the same
+            have more.
         max_categories : int, default=None
             How many categories of a condition are listed; the others are counted. None for all.
 
@@ -99,7 +101,8 @@ class ReadableTree:
         max_depth : int, default=None
             How many tests deep the drawing goes; deeper nodes are counted.
         decimals : int, default=3
-            Of thresholds and impurities; None for every digit.
+            Of thresholds and impurities; None for every digit. Thresholds that would look the same
+            have more.
         max_categories : int, default=4
             How many categories of a branch are listed; the others are counted. None for all.
 
@@ -128,7 +131,8 @@ class ReadableTree:
         max_depth : int, default=4
             How many tests deep the drawing goes; a node where it ends says how many are below. None for all.
         decimals : int, default=3
-            Of thresholds and impurities; None for every digit.
+            Of thresholds and impurities; None for every digit. Thresholds that would look the same
+            have more.
 
         Returns
         -------

@@ -8,6 +8,7 @@ is used, no style sheet and no script, so that a drawing can stand in any page, 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
@@ -27,6 +28,7 @@ from sixfold.learners.tree_words import (
     Condition,
     branch_conditions,
     branch_words,
+    column_decimals,
     condition_words,
     count,
     cut_nodes,
@@ -64,7 +66,8 @@ def export_svg(
     max_depth : int, default=4
         How many tests deep the drawing goes; a node at which it ends says how many are below. None for all.
     decimals : int, default=3
-        Of thresholds and impurities; None for every digit.
+        Of thresholds and impurities; None for every digit. Thresholds that would look the same
+        have more.
 
     Returns
     -------
@@ -143,9 +146,9 @@ def lay_out(
     tree: FittedTree, names: TreeNames, *, max_depth: int | None = 4, decimals: int | None = 3
 ) -> Drawing:
     """Return what is drawn, and where; see :func:`export_svg` for the parameters."""
-    boxes = _boxes(tree, names, max_depth, decimals)
+    boxes, digits = _boxes(tree, names, max_depth, decimals), column_decimals(tree, decimals)
     edges = [
-        edge for node, box in boxes.items() if not box.ends for edge in _labels(tree, names, node, decimals)
+        edge for node, box in boxes.items() if not box.ends for edge in _labels(tree, names, node, digits)
     ]
     order = {node: place for place, node in enumerate(boxes)}
     children: list[list[int]] = [[] for _ in boxes]
@@ -216,7 +219,7 @@ def _box_around(heading: str, lines: list[str]) -> Box:
     return Box(0.0, 0.0, max(text + 2 * PADDING, LEAST_BOX), height)
 
 
-def _labels(tree: Tree, names: TreeNames, node: int, decimals: int | None) -> list[EdgeLabel]:
+def _labels(tree: Tree, names: TreeNames, node: int, decimals: Sequence[int | None]) -> list[EdgeLabel]:
     """Return the labels of the lines that leave a node, not yet in their places."""
     labels = []
     for child, condition in branch_conditions(tree, node).items():
@@ -227,7 +230,7 @@ def _labels(tree: Tree, names: TreeNames, node: int, decimals: int | None) -> li
     return labels
 
 
-def _label(condition: Condition, names: TreeNames, decimals: int | None) -> str:
+def _label(condition: Condition, names: TreeNames, decimals: Sequence[int | None]) -> str:
     """Return a test as there is room for it: of many categories the first, and how many more there are."""
     known = replace(condition, unknown=False)
     # With its comma the shortest name is 15 wide, and there is room for ten of them.

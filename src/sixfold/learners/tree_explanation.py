@@ -25,8 +25,10 @@ from sixfold.learners.tree_words import (
     REASONS,
     Condition,
     branch_conditions,
+    column_decimals,
     condition_words,
     count,
+    given_number,
     number,
     percent,
     plain,
@@ -138,7 +140,7 @@ class TreeExplanation:
         lines.append(f"  {self._before(self.rows, self.impurity)}: {self.reason}")
         lines += [f"  {percent(share)}: {word(label)}" for label, share in self.shares.items() if share > 0]
         for change in self.changes:
-            now = f"{word(change.column)} is {number(change.value)}"
+            now = f"{word(change.column)} is {given_number(change.value)}"
             lines.append(f"with {change.test} ({now}) the answer would be {word(change.answer)}")
         return "\n".join(lines)
 
@@ -182,7 +184,9 @@ class TreeExplanation:
 
 
 def _shown(value: Any) -> str:
-    return "unknown" if value is None else f"= {word(value)}"
+    if value is None:
+        return "unknown"
+    return f"= {given_number(value) if isinstance(value, float) else word(value)}"
 
 
 def _literal(text: str) -> str:
@@ -208,6 +212,7 @@ def explain_row(
     TreeExplanation
     """
     way = _way(tree, row)
+    decimals = column_decimals(tree)
     end = way[-1]
     steps = []
     for node, after in pairwise(way):
@@ -217,7 +222,7 @@ def explain_row(
                 node=node,
                 column=str(names.columns[column]),
                 value=_given(row[column], shown_values[column]),
-                test=condition_words(branch_conditions(tree, node)[after], names, most=8),
+                test=condition_words(branch_conditions(tree, node)[after], names, decimals, 8),
                 impurity=float(tree.impurity[node]),
                 rows=int(tree.rows[node]),
                 shares=tree.shares[node].tolist(),
@@ -233,7 +238,7 @@ def explain_row(
         impurity=float(tree.impurity[end]),
         unit=tree.unit_name,
         reason=_reason(tree, names, end, row, shown_values),
-        changes=list(_changes(tree, names, row, way)),
+        changes=list(_changes(tree, names, row, way, decimals)),
     )
 
 
@@ -271,7 +276,9 @@ def _reason(tree: Tree, names: TreeNames, node: int, row: NDArray[Any], shown_va
     return f"{word(names.columns[column])} {shown} was never seen here: the {rows} of this node answer"
 
 
-def _changes(tree: FittedTree, names: TreeNames, row: NDArray[Any], way: list[int]) -> Iterator[TreeChange]:
+def _changes(
+    tree: FittedTree, names: TreeNames, row: NDArray[Any], way: list[int], decimals: Sequence[int | None]
+) -> Iterator[TreeChange]:
     """Yield for each column of numbers on a way the nearest interval of its values with another answer."""
     answers = tree.answer
     for column in dict.fromkeys(tree.column[way].tolist()):
@@ -289,7 +296,7 @@ def _changes(tree: FittedTree, names: TreeNames, row: NDArray[Any], way: list[in
         yield TreeChange(
             column=str(names.columns[column]),
             value=value,
-            test=condition_words(Condition(column, low, high), names),
+            test=condition_words(Condition(column, low, high), names, decimals),
             threshold=high if value > high else low,
             answer=plain(names.classes[answer]),
         )

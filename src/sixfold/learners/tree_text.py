@@ -26,6 +26,7 @@ from sixfold.learners.tree_words import (
     branch_conditions,
     branch_words,
     category_values,
+    column_decimals,
     condition_words,
     count,
     cut_nodes,
@@ -55,7 +56,8 @@ def export_text(
     max_depth : int, default=None
         How many tests deep the text goes; deeper nodes are counted.
     decimals : int, default=3
-        Of thresholds and impurities; None for every digit.
+        Of thresholds and impurities; None for every digit. Thresholds that would look the same
+        have more.
     max_categories : int, default=8
         How many categories of a branch are listed; the others are counted. None for all.
 
@@ -77,7 +79,7 @@ def export_text(
         last_child = max(branches)
         for child, condition in branches.items():
             last = child == last_child
-            test = condition_words(condition, names, decimals, max_categories)
+            test = condition_words(condition, names, writer.decimals, max_categories)
             ends = tree.column[child] < 0 or child in cut
             starts[child] = f"{indents[node]}{'└─ ' if last else '├─ '}{test}{' → ' if ends else ': '}"
             indents[child] = indents[node] + ("   " if last else "│  ")
@@ -88,7 +90,8 @@ class _NodeWords:
     """What a line says of a node."""
 
     def __init__(self, tree: FittedTree, names: TreeNames, decimals: int | None) -> None:
-        self.tree, self.names, self.decimals = tree, names, decimals
+        self.tree, self.names, self.digits = tree, names, decimals
+        self.decimals = column_decimals(tree, decimals)
         self.measure = MEASURES[tree.unit_name]
 
     def line(self, node: int, below: int | None) -> str:
@@ -112,7 +115,7 @@ class _NodeWords:
         """Return the number of rows, and the impurity where there is any."""
         text = count(int(self.tree.rows[node]), "row")
         impurity = self.tree.impurity[node]
-        return text if impurity == 0 else f"{text}, {self.measure} {number(impurity, self.decimals)}"
+        return text if impurity == 0 else f"{text}, {self.measure} {number(impurity, self.digits)}"
 
 
 def export_rules(
@@ -132,7 +135,8 @@ def export_rules(
     tree : FittedTree
     names : TreeNames
     decimals : int, default=3
-        Of thresholds and impurities; None for every digit.
+        Of thresholds and impurities; None for every digit. Thresholds that would look the same
+        have more.
     max_categories : int, default=None
         How many categories of a condition are listed; the others are counted. None for all.
 
@@ -145,7 +149,7 @@ def export_rules(
     for node, path in leaf_conditions(tree):
         conditions = []
         for condition in path:
-            text = condition_words(condition, names, decimals, max_categories)
+            text = condition_words(condition, names, writer.decimals, max_categories)
             conditions.append(f"({text})" if condition.known and condition.unknown else text)
         start = f"if {' and '.join(conditions)} then" if conditions else "always"
         lines.append(f"{start} {writer.answer(node)} ({writer.rows(node)})")
@@ -169,6 +173,7 @@ def to_dict(tree: FittedTree, names: TreeNames) -> dict[str, Any]:
         categories; None for numbers), ``unknown`` (whether unknown values take it) and ``child``, the node
         it leads to.
     """
+    exact = column_decimals(tree, None)
     nodes: list[dict[str, Any]] = [{} for _ in range(tree.node_count)]
     for node, data in enumerate(nodes):
         split = bool(tree.column[node] >= 0)
@@ -183,11 +188,11 @@ def to_dict(tree: FittedTree, names: TreeNames) -> dict[str, Any]:
             "answer": plain(names.classes[tree.answer[node]]),
             "reason": REASONS[Reason(tree.reason[node])],
             "column": None if column is None else str(column),
-            "test": next((condition_words(one, names, None) for one in branches.values()), None),
+            "test": next((condition_words(one, names, exact) for one in branches.values()), None),
             "threshold": threshold if math.isfinite(threshold) else None,
             "branches": [
                 {
-                    "test": condition_words(condition, names, None),
+                    "test": condition_words(condition, names, exact),
                     "values": None
                     if condition.codes is None
                     else [plain(value) for value in category_values(condition, names)],
@@ -222,7 +227,8 @@ def export_graphviz(
     max_depth : int, default=None
         How many tests deep the drawing goes; deeper nodes are counted.
     decimals : int, default=3
-        Of thresholds and impurities; None for every digit.
+        Of thresholds and impurities; None for every digit. Thresholds that would look the same
+        have more.
     max_categories : int, default=4
         How many categories of a branch are listed; the others are counted. None for all.
 
@@ -252,7 +258,7 @@ def export_graphviz(
         if leaf or node in cut:
             continue
         for child, condition in branch_conditions(tree, node).items():
-            label = _dot(branch_words(condition, names, decimals, max_categories))
+            label = _dot(branch_words(condition, names, writer.decimals, max_categories))
             lines.append(f'  {node} -> {child} [label="{label}"];')
             shown.add(child)
     return "\n".join([*lines, "}"])
