@@ -33,6 +33,13 @@ def test_no_categories_at_all_are_refused(method):
         getattr(MODEL, method)(max_categories=0)
 
 
+@pytest.mark.parametrize("method", ["export_text", "export_graphviz", "export_svg"])
+@pytest.mark.parametrize("branches", [0, 1.5])
+def test_no_branches_at_all_are_refused(method, branches):
+    with pytest.raises(InputError, match=f"max_branches={branches!r} is "):
+        getattr(MODEL, method)(max_branches=branches)
+
+
 def test_a_drawing_is_not_written_to_a_folder_that_is_not_there(tmp_path):
     missing = tmp_path / "figures" / "tree.svg"
     with pytest.raises(

@@ -390,3 +390,27 @@ def test_no_exponent_in_whole_numbers():
         "999999999999999",
         "-2000000000",
     ]
+
+
+# -- many branches -----------------------------------------------------------------------------------------
+
+
+def test_of_many_branches_those_with_the_most_rows_are_shown():
+    inner = split(0, {code: leaf(code + 1, 0) for code in range(5)})
+    tree = build(split(1, {0: leaf(1, 0), 1: leaf(0, 1), 2: leaf(4, 0), 3: inner}), [1, 1])
+    names = TreeNames(("x", "y"), (tuple("abcde"), tuple("pqrs")), ("no", "yes"))
+    assert export_text(tree, names, max_branches=2).splitlines() == [
+        "21 rows, entropy 0.276",
+        "├─ y = r → no 100%, 4 rows",
+        "├─ y = s: 15 rows",
+        "│  ├─ x = d → no 100%, 4 rows",
+        "│  ├─ x = e → no 100%, 5 rows",
+        "│  └─ ... 3 more branches, 6 rows",
+        "└─ ... 2 more branches, 2 rows",
+    ]
+    assert export_text(tree, names, max_branches=4).splitlines()[-1] == "   └─ ... 1 more branch, 1 row"
+    assert export_text(tree, names, max_branches=None).count("→") == 8
+    dot = export_graphviz(tree, names, max_branches=2)
+    assert dot.count("->") == 6
+    assert 'rest0 [label="... 2 more branches, 2 rows"' in dot
+    assert len(export_rules(tree, names).splitlines()) == 8

@@ -16,6 +16,7 @@ matter. Shares are of the weight; rows are counted.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from sixfold.learners.fitted_tree import FittedTree
@@ -31,9 +32,11 @@ from sixfold.learners.tree_words import (
     count,
     cut_nodes,
     leaf_conditions,
+    more_branches,
     number,
     percent,
     plain,
+    shown_branches,
     word,
 )
 from sixfold.solvers.tree import Reason
@@ -46,6 +49,7 @@ def export_text(
     max_depth: int | None = None,
     decimals: int | None = 3,
     max_categories: int | None = 8,
+    max_branches: int | None = 30,
 ) -> str:
     """Return the tree as indented lines: the test of each branch, and the class and its share in each leaf.
 
@@ -60,6 +64,8 @@ def export_text(
         have more.
     max_categories : int, default=8
         How many categories of a branch are listed; the others are counted. None for all.
+    max_branches : int, default=30
+        How many branches of a node are shown, those with the most rows; others are counted. None for all.
 
     Returns
     -------
@@ -69,20 +75,26 @@ def export_text(
     cut = cut_nodes(tree, max_depth)
     lines: list[str] = []
     starts, indents = {0: ""}, {0: ""}  # how the line of a node starts, and those below it
+    rests: dict[int, list[str]] = {}  # lines of branches that are not shown, by the node they come before
     for node, leaf in enumerate(tree.is_leaf.tolist()):
-        if node not in starts:  # below a node that is cut
+        lines += reversed(rests.pop(node, []))  # the innermost first
+        if node not in starts:  # below a node that is cut, or not shown
             continue
         lines.append(starts.pop(node) + writer.line(node, cut.get(node)))
         if leaf or node in cut:
             continue
-        branches = branch_conditions(tree, node)
+        branches, hidden = shown_branches(tree, node, max_branches)
         last_child = max(branches)
         for child, condition in branches.items():
-            last = child == last_child
+            last = child == last_child and not hidden
             test = condition_words(condition, names, writer.decimals, max_categories)
             ends = tree.column[child] < 0 or child in cut
             starts[child] = f"{indents[node]}{'└─ ' if last else '├─ '}{test}{' → ' if ends else ': '}"
             indents[child] = indents[node] + ("   " if last else "│  ")
+        if hidden:
+            after = rests.setdefault(int(tree.last[node]) + 1, [])
+            after.append(f"{indents[node]}└─ {writer.rest(hidden)}")
+    lines += reversed(rests.pop(tree.node_count, []))
     return "\n".join(lines)
 
 
@@ -105,6 +117,11 @@ class _NodeWords:
         if below is not None:
             return [f"... {count(below, 'node')} below"]
         return [REASONS[Reason.STOPPED]] if self.tree.reason[node] == Reason.STOPPED else []
+
+    def rest(self, hidden: Iterable[int]) -> str:
+        """Return how many branches are not shown, and the rows that take them."""
+        children = list(hidden)
+        return f"... {more_branches(len(children))}, {count(int(self.tree.rows[children].sum()), 'row')}"
 
     def answer(self, node: int) -> str:
         """Return the class of the greatest share, and the share."""
@@ -217,6 +234,7 @@ def export_graphviz(
     max_depth: int | None = None,
     decimals: int | None = 3,
     max_categories: int | None = 4,
+    max_branches: int | None = 12,
 ) -> str:
     """Return the tree in DOT, the language of Graphviz.
 
@@ -231,6 +249,8 @@ def export_graphviz(
         have more.
     max_categories : int, default=4
         How many categories of a branch are listed; the others are counted. None for all.
+    max_branches : int, default=12
+        How many branches of a node are drawn, those with the most rows; others are counted. None for all.
 
     Returns
     -------
@@ -246,7 +266,7 @@ def export_graphviz(
     ]
     shown = {0}
     for node, leaf in enumerate(tree.is_leaf.tolist()):
-        if node not in shown:  # below a node that is cut
+        if node not in shown:  # below a node that is cut, or not shown
             continue
         said = [writer.rows(node), writer.answer(node)]
         if leaf or node in cut:
@@ -257,10 +277,14 @@ def export_graphviz(
         lines.append(f'  {node} [label="{label}"];')
         if leaf or node in cut:
             continue
-        for child, condition in branch_conditions(tree, node).items():
+        branches, hidden = shown_branches(tree, node, max_branches)
+        for child, condition in branches.items():
             label = _dot(branch_words(condition, names, writer.decimals, max_categories))
             lines.append(f'  {node} -> {child} [label="{label}"];')
             shown.add(child)
+        if hidden:
+            lines.append(f'  rest{node} [label="{writer.rest(hidden)}", style="rounded,dashed"];')
+            lines.append(f"  {node} -> rest{node};")
     return "\n".join([*lines, "}"])
 
 

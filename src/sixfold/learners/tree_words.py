@@ -102,6 +102,20 @@ def branch_conditions(tree: Tree, node: int) -> dict[int, Condition]:
     return result
 
 
+def shown_branches(
+    tree: Tree, node: int, most: int | None
+) -> tuple[dict[int, Condition], dict[int, Condition]]:
+    """Return the branches of a node with the most rows, which are shown in their order, and the others."""
+    branches = branch_conditions(tree, node)
+    if most is None or len(branches) <= most:
+        return branches, {}
+    shown = set(sorted(branches, key=lambda child: -tree.rows[child])[:most])
+    return (
+        {child: one for child, one in branches.items() if child in shown},
+        {child: one for child, one in branches.items() if child not in shown},
+    )
+
+
 def path_conditions(tree: Tree, node: int) -> list[Condition]:
     """Return what a row meets that reaches a node: one condition a column, in the order they are asked."""
     met: dict[int, Condition] = {}
@@ -235,6 +249,11 @@ def percent(share: float) -> str:
 def count(things: int, noun: str) -> str:
     """Return a number of things: ``1 row``, ``12,000 rows``."""
     return f"{things:,} {noun}{'s' * (things != 1)}"
+
+
+def more_branches(branches: int) -> str:
+    """Return how many branches are not shown: ``1 more branch``, ``288 more branches``."""
+    return f"{branches:,} more {'branch' if branches == 1 else 'branches'}"
 
 
 def word(value: Any) -> str:
