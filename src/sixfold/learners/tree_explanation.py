@@ -1,7 +1,9 @@
-"""Why a tree answers as it does: the tests a row met on its way, and which number would change the answer.
+"""Why a tree answers as it does: the tests a row met on its way, and which value would change the answer.
 
 With every other value as it is, a number x leads to one node for each interval of its values. The nearest end
-of an interval whose node has another class is the least change of x alone that changes the answer.
+of an interval whose node has another class is the least change of x alone that changes the answer. Of
+categories none is nearer than another: of those that lead to another class the ones are named that end where
+the most training rows did.
 """
 
 from __future__ import annotations
@@ -70,25 +72,25 @@ class TreeStep:
 
 @dataclass(frozen=True)
 class TreeChange:
-    """A number that alone would change the answer.
+    """A value that alone would change the answer.
 
     Attributes
     ----------
     column : str
-    value : float
-        What the row has.
+    value : object
+        What the row has; None where it is unknown.
     test : str
         What it would have to meet, in words: ``0.8 < petal width <= 1.75``.
-    threshold : float
-        The end of that interval which is nearest to the value.
+    threshold : float or None
+        The end of that interval which is nearest to the value; None for categories.
     answer : object
         The class there.
     """
 
     column: str
-    value: float
+    value: Any
     test: str
-    threshold: float
+    threshold: float | None
     answer: Any
 
 
@@ -111,8 +113,8 @@ class TreeExplanation:
     reason : str
         Why the way ends there, in words.
     changes : list of TreeChange
-        For each column of numbers on the way the nearest value with which alone the answer would be another,
-        where there is one.
+        For each column on the way the nearest number, or the categories with the most rows, with which alone
+        the answer would be another, where there are any.
     """
 
     answer: Any
@@ -140,8 +142,9 @@ class TreeExplanation:
         lines.append(f"  {self._before(self.rows, self.impurity)}: {self.reason}")
         lines += [f"  {percent(share)}: {word(label)}" for label, share in self.shares.items() if share > 0]
         for change in self.changes:
-            now = f"{word(change.column)} is {given_number(change.value)}"
-            lines.append(f"with {change.test} ({now}) the answer would be {word(change.answer)}")
+            number_now = change.threshold is not None
+            now = f" ({word(change.column)} is {given_number(change.value)})" if number_now else ""
+            lines.append(f"with {change.test}{now} the answer would be {word(change.answer)}")
         return "\n".join(lines)
 
     def _before(self, rows: int, impurity: float) -> str:
@@ -238,7 +241,7 @@ def explain_row(
         impurity=float(tree.impurity[end]),
         unit=tree.unit_name,
         reason=_reason(tree, names, end, row, shown_values),
-        changes=list(_changes(tree, names, row, way, decimals)),
+        changes=list(_changes(tree, names, row, shown_values, way, decimals)),
     )
 
 
@@ -277,29 +280,79 @@ def _reason(tree: Tree, names: TreeNames, node: int, row: NDArray[Any], shown_va
 
 
 def _changes(
-    tree: FittedTree, names: TreeNames, row: NDArray[Any], way: list[int], decimals: Sequence[int | None]
+    tree: FittedTree,
+    names: TreeNames,
+    row: NDArray[Any],
+    shown_values: Sequence[Any],
+    way: list[int],
+    decimals: Sequence[int | None],
 ) -> Iterator[TreeChange]:
-    """Yield for each column of numbers on a way the nearest interval of its values with another answer."""
-    answers = tree.answer
+    """Yield for each column on a way a value of it alone with which the answer is another."""
     for column in dict.fromkeys(tree.column[way].tolist()):
-        if column < 0 or tree.kinds[column] or math.isnan(row[column]):
+        if column < 0:
             continue
-        value = float(row[column])
-        others = [
-            (value - high if value > high else low - value, low, high, answers[node])
-            for node, low, high in _intervals(tree, row, column)
-            if answers[node] != answers[way[-1]]
-        ]
-        if not others:
+        find = _other_categories if tree.kinds[column] else _nearest_interval
+        found = find(tree, row, column, int(tree.answer[way[-1]]))
+        if found is None:
             continue
-        _, low, high, answer = min(others)
+        condition, end = found
+        value = _given(row[column], shown_values[column]) if tree.kinds[column] else float(row[column])
+        nearest = condition.high if row[column] > condition.high else condition.low
         yield TreeChange(
             column=str(names.columns[column]),
             value=value,
-            test=condition_words(Condition(column, low, high), names, decimals),
-            threshold=high if value > high else low,
-            answer=plain(names.classes[answer]),
+            test=condition_words(condition, names, decimals, 8),
+            threshold=None if tree.kinds[column] else nearest,
+            answer=plain(names.classes[tree.answer[end]]),
         )
+
+
+def _nearest_interval(
+    tree: FittedTree, row: NDArray[Any], column: int, answer: int
+) -> tuple[Condition, int] | None:
+    """Return the nearest numbers with another answer, and the node they lead to."""
+    value = float(row[column])
+    others = [
+        (value - high if value > high else low - value, low, high, node)
+        for node, low, high in _intervals(tree, row, column)
+        if tree.answer[node] != answer
+    ]
+    if not others or math.isnan(value):
+        return None
+    _, low, high, node = min(others)
+    return Condition(column, low, high), node
+
+
+def _other_categories(
+    tree: FittedTree, row: NDArray[Any], column: int, answer: int
+) -> tuple[Condition, int] | None:
+    """Return the categories with another answer that lead to the most rows, and the node they lead to."""
+    others = [
+        (-int(tree.rows[node]), node, codes)
+        for node, codes in _categories_to(tree, row, column)
+        if tree.answer[node] != answer
+    ]
+    if not others:
+        return None
+    _, node, codes = min(others)
+    return Condition(column, codes=codes), node
+
+
+def _categories_to(tree: Tree, row: NDArray[Any], free: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield each node where the row can end by its category in one column, and the ones that lead there."""
+    waiting: list[tuple[int, tuple[int, ...] | None]] = [(0, None)]
+    while waiting:
+        node, codes = waiting.pop()
+        if tree.column[node] == free:
+            before = None if codes is None else set(codes)
+            for child, branch in branch_conditions(tree, node).items():
+                taken = tuple(c for c in branch.codes or () if before is None or c in before)
+                if taken:
+                    waiting.append((child, taken))
+        elif (after := _next(tree, node, row)) != NO_NODE:
+            waiting.append((after, codes))
+        elif codes is not None:
+            yield node, codes
 
 
 def _intervals(tree: Tree, row: NDArray[Any], free: int) -> Iterator[tuple[int, float, float]]:
