@@ -365,3 +365,11 @@ def test_of_many_branches_those_with_the_most_rows_are_drawn():
     svg = export_svg(tree, names)
     assert "… 288 more branches" in texts(svg)
     assert len(lay_out(tree, names, max_branches=None).nodes) == tree.node_count
+
+
+def test_weights_and_classes_that_are_numbers_are_said():
+    tree = build(split(0, (leaf(1.5, 0.5, rows=7), leaf(0, 2)), threshold=2.0), [0])
+    said = texts(export_svg(tree, TreeNames(("x",), (None,), (0, 1))))
+    assert said[:2] == ["class 0", "class 1"]  # the legend
+    assert said.count("class 0") == said.count("class 1") == 2
+    assert "75% by weight, 7 rows" in said

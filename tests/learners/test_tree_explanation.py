@@ -274,3 +274,12 @@ def test_numbers_are_shown_as_they_were_written_and_thresholds_apart():
     tiny = build(split(0, (leaf(2, 0), leaf(0, 1)), threshold=1e-6), [0])
     assert "x = 1.2345e-06, so x > 1e-06" in str(explain(tiny, names, [1.2344999999999998e-06]))
     assert "x = 1700000000, so" in str(explain(tiny, names, [1.7e9]))
+
+
+def test_weights_and_classes_that_are_numbers_are_said():
+    tree = build(split(0, (leaf(1.5, 0.5, rows=7), leaf(0, 2)), threshold=2.0), [0])
+    found = explain(tree, TreeNames(("x",), (None,), (0, 1)), [1.0])
+    assert (found.answer, found.weighted) == (0, True)
+    lines = str(found).splitlines()
+    assert lines[0] == "answer: class 0 (75% by weight, 7 rows)"
+    assert lines[-2:] == ["  25%: class 1", "with x > 2 (x is 1) the answer would be class 1"]

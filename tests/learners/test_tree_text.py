@@ -152,7 +152,8 @@ def test_impurity_in_its_unit(criterion, unit, words):
 
 def test_shares_are_of_the_weight_and_rows_are_counted():
     tree = build(split(0, (leaf(0.5, 1.5, rows=7), leaf(1, 0, rows=2)), threshold=2.0), [0])
-    assert "x <= 2 → b 75%, 7 rows" in export_text(tree, CHAIN)
+    assert "x <= 2 → b 75% by weight, 7 rows" in export_text(tree, CHAIN)
+    assert "then b 75% by weight (7 rows" in export_rules(tree, CHAIN)
     assert export_text(tree, CHAIN).startswith("9 rows")
 
 
@@ -414,3 +415,18 @@ def test_of_many_branches_those_with_the_most_rows_are_shown():
     assert dot.count("->") == 6
     assert 'rest0 [label="... 2 more branches, 2 rows"' in dot
     assert len(export_rules(tree, names).splitlines()) == 8
+
+
+def test_weights_that_add_up_to_the_rows_are_weights():
+    tree = build(split(0, (leaf(1.5, 0.5, rows=2), leaf(2, 0, rows=2)), threshold=2.0), [0])
+    assert "x <= 2 → a 75% by weight, 2 rows" in export_text(tree, CHAIN)
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (np.int64(0), np.int64(1)), (0.0, 1.0), ("0", "1")])
+def test_classes_that_are_numbers_are_called_classes(labels):
+    tree = build(split(0, (leaf(3, 1), leaf(0, 2)), threshold=2.0), [0])
+    names = TreeNames(("x",), (None,), labels)
+    assert "x <= 2 → class 0 75%, 4 rows" in export_text(tree, names)
+    assert "if x > 2 then class 1 100% (2 rows)" in export_rules(tree, names)
+    assert r'"class 1 100%\n2 rows"' in export_graphviz(tree, names)
+    assert to_dict(tree, names)["classes"] == list(labels)

@@ -22,6 +22,8 @@ from sixfold.learners.tree_words import (
     REASONS,
     Condition,
     branch_words,
+    by_weight,
+    class_word,
     column_decimals,
     condition_words,
     count,
@@ -29,6 +31,7 @@ from sixfold.learners.tree_words import (
     more_branches,
     number,
     percent,
+    share_words,
     shown_branches,
     word,
 )
@@ -101,11 +104,11 @@ def lay_out(
 ) -> Drawing:
     """Return what is drawn, and where; for the parameters see :mod:`sixfold.learners.tree_svg`."""
     cut, digits = cut_nodes(tree, max_depth), column_decimals(tree, decimals)
-    boxes, edges, shown = {}, [], {0}
+    boxes, edges, shown, weighted = {}, [], {0}, by_weight(tree)
     for node in range(tree.node_count):
         if node not in shown:
             continue
-        boxes[node] = box = _node_box(tree, names, node, cut.get(node), decimals)
+        boxes[node] = box = _node_box(tree, names, node, cut.get(node), decimals, weighted)
         if box.ends:
             continue
         branches, hidden = shown_branches(tree, node, max_branches)
@@ -135,16 +138,17 @@ def lay_out(
 
 
 def _node_box(
-    tree: FittedTree, names: TreeNames, node: int, below: int | None, decimals: int | None
+    tree: FittedTree, names: TreeNames, node: int, below: int | None, decimals: int | None, weighted: bool
 ) -> NodeBox:
     """Return the box of a node, with so many left out below, as large as it need be, not yet in its place."""
     answer = int(tree.answer[node])
     ends = bool(tree.column[node] < 0 or below is not None)
     stopped = bool(tree.reason[node] == Reason.STOPPED)
-    heading = word(names.classes[answer] if ends else names.columns[tree.column[node]])
+    heading = class_word(names.classes[answer]) if ends else word(names.columns[tree.column[node]])
     rows = count(int(tree.rows[node]), "row")
     impurity = f"{MEASURES[tree.unit_name]} {number(float(tree.impurity[node]), decimals)}"
-    lines = [f"{percent(tree.shares[node, answer])}, {rows}" if ends else f"{rows}, {impurity}"]
+    share = share_words(tree.shares[node, answer], weighted)
+    lines = [f"{share}, {rows}" if ends else f"{rows}, {impurity}"]
     if below is not None:
         lines.append(f"… {count(below, 'node')} below")
     if stopped:
@@ -185,7 +189,7 @@ def _rest_box(tree: FittedTree, names: TreeNames, node: int, children: list[int]
 def _all_shares(names: TreeNames, totals: NDArray[np.float64]) -> list[str]:
     shares, present = totals / totals.sum(), np.flatnonzero(totals)
     return [
-        f"{percent(shares[label])} {word(names.classes[label])}: {number(totals[label])}"
+        f"{percent(shares[label])} {class_word(names.classes[label])}: {number(totals[label])}"
         for label in present[np.argsort(-shares[present], kind="stable")].tolist()
     ]
 
@@ -243,7 +247,7 @@ def _placed(edge: EdgeLabel, boxes: dict[int, NodeBox]) -> EdgeLabel:
 def _legend(names: TreeNames, colours: dict[int, int], width: float) -> tuple[list[LegendEntry], float]:
     """Return the classes beside their colours, in lines as long as the drawing is wide; and their height."""
     labels = [label for label, colour in colours.items() if colour != OTHERS]
-    whole = [(label, word(names.classes[label])) for label in sorted(labels)]
+    whole = [(label, class_word(names.classes[label])) for label in sorted(labels)]
     if len(labels) < len(colours):
         others = len(colours) - len(labels)
         whole.append((-1, f"{others} other {'class' if others == 1 else 'classes'}"))

@@ -27,6 +27,8 @@ from sixfold.learners.tree_words import (
     REASONS,
     Condition,
     branch_conditions,
+    by_weight,
+    class_word,
     column_decimals,
     condition_words,
     count,
@@ -34,6 +36,7 @@ from sixfold.learners.tree_words import (
     number,
     percent,
     plain,
+    share_words,
     word,
 )
 from sixfold.solvers.tree import NO_NODE, Reason, Tree
@@ -115,6 +118,8 @@ class TreeExplanation:
     changes : list of TreeChange
         For each column on the way the nearest number, or the categories with the most rows, with which alone
         the answer would be another, where there are any.
+    weighted : bool
+        Whether the training rows had weights, of which the shares are.
     """
 
     answer: Any
@@ -126,6 +131,7 @@ class TreeExplanation:
     unit: str
     reason: str
     changes: list[TreeChange]
+    weighted: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as a dictionary."""
@@ -133,18 +139,20 @@ class TreeExplanation:
 
     def __str__(self) -> str:
         """Say what was found in a few lines."""
-        share = percent(self.shares[self.answer])
-        lines = [f"answer: {word(self.answer)} ({share}, {count(self.rows, 'row')})"]
+        share = share_words(self.shares[self.answer], self.weighted)
+        lines = [f"answer: {class_word(self.answer)} ({share}, {count(self.rows, 'row')})"]
         for step in self.path:
             given = f"{word(step.column)} {_shown(step.value)}"
             met = step.test if step.test == given else f"{given}, so {step.test}"
             lines.append(f"  {self._before(step.rows, step.impurity)}: {met}")
         lines.append(f"  {self._before(self.rows, self.impurity)}: {self.reason}")
-        lines += [f"  {percent(share)}: {word(label)}" for label, share in self.shares.items() if share > 0]
+        lines += [
+            f"  {percent(share)}: {class_word(label)}" for label, share in self.shares.items() if share > 0
+        ]
         for change in self.changes:
             number_now = change.threshold is not None
             now = f" ({word(change.column)} is {given_number(change.value)})" if number_now else ""
-            lines.append(f"with {change.test}{now} the answer would be {word(change.answer)}")
+            lines.append(f"with {change.test}{now} the answer would be {class_word(change.answer)}")
         return "\n".join(lines)
 
     def _before(self, rows: int, impurity: float) -> str:
@@ -177,12 +185,14 @@ class TreeExplanation:
         met = ["all", *(step.test for step in self.path)]
         ticks = [f"{_literal(test)}: {count(some, 'row')}" for test, some in zip(met, rows, strict=True)]
         axes.set(yticks=range(len(bars)), yticklabels=ticks, xlim=(0.0, 1.0))
-        axes.set(xlabel="share of the classes", title=f"answer: {_literal(word(self.answer))}")
+        axes.set(xlabel="share of the classes", title=f"answer: {_literal(class_word(self.answer))}")
         axes.invert_yaxis()
         numbers = [str(i) for i in range(len(handles))]
         legend = axes.legend(handles, numbers, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         for text, label in zip(legend.get_texts(), self.shares, strict=True):
-            text.set_text(_literal(word(label)))  # only now: a name that starts with _ would be left out
+            text.set_text(
+                _literal(class_word(label))
+            )  # only now: a name that starts with _ would be left out
         return axes
 
 
@@ -242,6 +252,7 @@ def explain_row(
         unit=tree.unit_name,
         reason=_reason(tree, names, end, row, shown_values),
         changes=list(_changes(tree, names, row, shown_values, way, decimals)),
+        weighted=by_weight(tree),
     )
 
 

@@ -26,7 +26,9 @@ from sixfold.learners.tree_words import (
     REASONS,
     branch_conditions,
     branch_words,
+    by_weight,
     category_values,
+    class_word,
     column_decimals,
     condition_words,
     count,
@@ -34,8 +36,8 @@ from sixfold.learners.tree_words import (
     leaf_conditions,
     more_branches,
     number,
-    percent,
     plain,
+    share_words,
     shown_branches,
     word,
 )
@@ -104,7 +106,7 @@ class _NodeWords:
     def __init__(self, tree: FittedTree, names: TreeNames, decimals: int | None) -> None:
         self.tree, self.names, self.digits = tree, names, decimals
         self.decimals = column_decimals(tree, decimals)
-        self.measure = MEASURES[tree.unit_name]
+        self.measure, self.weighted = MEASURES[tree.unit_name], by_weight(tree)
 
     def line(self, node: int, below: int | None) -> str:
         """Return the rows of a node, and the answer of a leaf or of a node with so many left out below."""
@@ -126,7 +128,8 @@ class _NodeWords:
     def answer(self, node: int) -> str:
         """Return the class of the greatest share, and the share."""
         answer = self.tree.answer[node]
-        return f"{word(self.names.classes[answer])} {percent(self.tree.shares[node, answer])}"
+        share = share_words(self.tree.shares[node, answer], self.weighted)
+        return f"{class_word(self.names.classes[answer])} {share}"
 
     def rows(self, node: int) -> str:
         """Return the number of rows, and the impurity where there is any."""

@@ -24,6 +24,7 @@ from sixfold.learners.tree_names import TreeNames
 from sixfold.learners.tree_words import (
     MEASURES,
     REASONS,
+    class_word,
     column_decimals,
     condition_words,
     count,
@@ -132,7 +133,7 @@ class Trace:
         return "\n\n".join(self._shown(node) for node in self.nodes)
 
     def _shown(self, node: TracedNode) -> str:
-        classes = ", ".join(f"{number(total)} {name}" for name, total in node.totals.items() if total > 0)
+        classes = ", ".join(_total(total, name) for name, total in node.totals.items() if total > 0)
         lines = [
             f"Node {node.node}: {node.where or 'all rows'}",
             f"  {count(node.rows, 'row')} ({classes}), {self.measure} {node.impurity:.4f}",
@@ -165,6 +166,11 @@ class Trace:
             nodes.append(replace(self.nodes[place], node=node, end=end))
             place = int(whole.last[place]) + 1 if leaf else place + 1  # both are numbered depth first
         return Trace(tuple(nodes), self.measure)
+
+
+def _total(total: float, name: str) -> str:
+    shown = class_word(name)
+    return f"{number(total)} {name}" if shown == name else f"{number(total)} of {shown}"
 
 
 def trace(

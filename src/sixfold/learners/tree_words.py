@@ -246,6 +246,16 @@ def percent(share: float) -> str:
     return f"{share:.0%}"
 
 
+def by_weight(tree: Tree) -> bool:
+    """Return whether the rows a tree was grown from had weights, so that shares are not those of the rows."""
+    return not (np.array_equal(tree.weight, tree.rows) and np.array_equal(tree.totals, tree.totals.round()))
+
+
+def share_words(share: float, weighted: bool) -> str:
+    """Return a share in percent, and what it is a share of where that is not the rows."""
+    return f"{percent(share)} by weight" if weighted else percent(share)
+
+
 def count(things: int, noun: str) -> str:
     """Return a number of things: ``1 row``, ``12,000 rows``."""
     return f"{things:,} {noun}{'s' * (things != 1)}"
@@ -265,6 +275,16 @@ def word(value: Any) -> str:
     # A zero-width joiner holds an emoji together.
     shown = "".join(c if c.isprintable() or c == "\u200d" else ascii(c)[1:-1] for c in text)
     return repr(shown) if not shown.strip() else shown
+
+
+def class_word(label: Any) -> str:
+    """Return the name of a class, one that is a number as ``class 0`` so that it is no count or share."""
+    text = word(label)
+    try:
+        float(text)
+    except ValueError:
+        return text
+    return f"class {text}"
 
 
 def plain(value: Any) -> Any:
