@@ -21,7 +21,7 @@ from sixfold.learners import tree_text
 from sixfold.learners.fitted_tree import FittedTree
 from sixfold.learners.tree_explanation import TreeExplanation, explain_row
 from sixfold.learners.tree_names import TreeNames
-from sixfold.learners.tree_svg import export_svg
+from sixfold.learners.tree_svg import Picture, export_svg
 
 
 class ReadableTree:
@@ -144,13 +144,14 @@ class ReadableTree:
         max_depth: int | None = 4,
         decimals: int | None = 3,
         max_branches: int | None = 12,
-    ) -> str:
+    ) -> Picture:
         """Return the tree as a drawing in SVG, and write it to a file if a path is given.
 
         Parameters
         ----------
         path : str or path, default=None
-            Where to write the drawing; a file that is there is replaced by the whole new one.
+            Where to write the drawing, a name that ends in .svg; a file that is there is replaced by the
+            whole new one.
         max_depth : int, default=4
             How many tests deep the drawing goes; a node where it ends says how many are below. None for all.
         decimals : int, default=3
@@ -161,7 +162,8 @@ class ReadableTree:
 
         Returns
         -------
-        str
+        Picture
+            A str, which notebooks show as a picture.
         """
         _check_shown(max_depth, decimals, None, max_branches)
         return export_svg(

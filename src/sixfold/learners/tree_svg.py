@@ -39,6 +39,15 @@ from sixfold.solvers.tree import Tree
 INK, FAINT, LINE, PAPER = "#1f2328", "#57606a", "#8c959f", "#ffffff"
 
 
+class Picture(str):
+    """The text of a drawing in SVG, which a notebook shows as the picture it is."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
 def export_svg(
     tree: FittedTree,
     names: TreeNames,
@@ -47,7 +56,7 @@ def export_svg(
     max_depth: int | None = 4,
     decimals: int | None = 3,
     max_branches: int | None = 12,
-) -> str:
+) -> Picture:
     """Return the tree as a drawing in SVG.
 
     Parameters
@@ -55,7 +64,8 @@ def export_svg(
     tree : FittedTree
     names : TreeNames
     path : str or path, default=None
-        Where to write the drawing as well; a file that is there is replaced by the whole new one.
+        Where to write the drawing as well, a name that ends in .svg; a file that is there is replaced by the
+        whole new one.
     max_depth : int, default=4
         How many tests deep the drawing goes; a node at which it ends says how many are below. None for all.
     decimals : int, default=3
@@ -66,10 +76,13 @@ def export_svg(
 
     Returns
     -------
-    str
+    Picture
+        A str, which notebooks show as a picture.
     """
+    if path is not None and Path(path).suffix.lower() != ".svg":
+        raise InputError(f"path={str(path)!r} does not end in .svg, and a drawing is written as SVG alone.")
     drawing = lay_out(tree, names, max_depth=max_depth, decimals=decimals, max_branches=max_branches)
-    svg = "\n".join(_svg(tree, names, drawing))
+    svg = Picture("\n".join(_svg(tree, names, drawing)))
     if path is not None:
         _write(Path(path), svg)
     return svg
