@@ -152,15 +152,14 @@ def column_decimals(tree: Tree, least: int | None = 3) -> list[int | None]:
     numbers = (tree.column >= 0) & np.isfinite(tree.threshold)
     for column in np.unique(tree.column[numbers]).tolist():
         thresholds = np.unique(tree.threshold[numbers & (tree.column == column)]).tolist()
-        result[column] = next(
-            (
-                decimals
-                for decimals in range(least, MOST_DECIMALS + 1)
-                if len({number(x, decimals) for x in thresholds}) == len(thresholds)
-            ),
-            None,
-        )
+        enough = (d for d in range(least, MOST_DECIMALS + 1) if _look_different(thresholds, d))
+        result[column] = next(enough, None)
     return result
+
+
+def _look_different(ascending: list[float], decimals: int) -> bool:
+    # Rounding keeps the order, so that equal ones are neighbours; the first two end the search.
+    return all(low != high for low, high in pairwise(number(x, decimals) for x in ascending))
 
 
 def condition_words(
