@@ -33,6 +33,13 @@ def test_no_categories_at_all_are_refused(method):
         getattr(MODEL, method)(max_categories=0)
 
 
+@pytest.mark.parametrize("method", ["export_text", "export_graphviz", "export_svg"])
+@pytest.mark.parametrize("branches", [0, 1.5])
+def test_no_branches_at_all_are_refused(method, branches):
+    with pytest.raises(InputError, match=f"max_branches={branches!r} is "):
+        getattr(MODEL, method)(max_branches=branches)
+
+
 def test_a_drawing_is_not_written_to_a_folder_that_is_not_there(tmp_path):
     missing = tmp_path / "figures" / "tree.svg"
     with pytest.raises(
@@ -42,6 +49,21 @@ def test_a_drawing_is_not_written_to_a_folder_that_is_not_there(tmp_path):
     missing.parent.mkdir()
     missing.write_text("old")
     assert MODEL.export_svg(missing) == missing.read_text()
+
+
+@pytest.mark.parametrize("name", ["tree.png", "tree", "tree.svgz"])
+def test_a_drawing_is_written_as_svg_alone(tmp_path, name):
+    with pytest.raises(InputError, match=rf"path='.*{name}' does not end in \.svg"):
+        MODEL.export_svg(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+    assert MODEL.export_svg(str(tmp_path / "TREE.SVG")) == (tmp_path / "TREE.SVG").read_text()
+
+
+def test_a_notebook_shows_the_picture():
+    drawing = MODEL.export_svg()
+    assert isinstance(drawing, str)
+    assert drawing._repr_svg_() == drawing
+    assert type(drawing._repr_svg_()) is str
 
 
 def test_the_text_of_many_branches_takes_time_in_proportion(monkeypatch):

@@ -26,9 +26,10 @@ from sixfold.errors import InputError
 from sixfold.learners.class_colours import COLOURS as PALETTE
 from sixfold.learners.class_colours import OTHERS, class_colours
 from sixfold.learners.text_width import fit_text, text_width
-from sixfold.learners.tree_drawing import BODY, HEADING, MOST_TEXT, PADDING, export_svg, lay_out
+from sixfold.learners.tree_drawing import BODY, HEADING, MOST_TEXT, PADDING, lay_out
 from sixfold.learners.tree_layout import COUSIN_GAP, GAP, tidy_centres
 from sixfold.learners.tree_names import TreeNames
+from sixfold.learners.tree_svg import export_svg
 from sixfold.solvers.tree import Reason
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -335,3 +336,40 @@ def test_widths_are_not_below_those_of_the_font():
         font = FontProperties(fname=findfont(f"{matplotlib.rcParamsDefault['font.sans-serif'][0]}"))
         drawn = TextPath((0, 0), text, size=100, prop=font).get_extents().width / 100
         assert drawn <= text_width(text, 1.0) <= 1.35 * drawn
+
+
+# -- many branches -----------------------------------------------------------------------------------------
+
+
+def towns(branches=300):
+    """One branch a town, the first and the last with the most rows; the last is split once more."""
+    sizes = [branches, *range(1, branches - 1)]
+    leaves = {code: leaf(size, 1) for code, size in enumerate(sizes)}
+    inner = split(1, (leaf(2 * branches, 1), leaf(1, 9)), threshold=0.5)
+    names = TreeNames(("town", "x"), (tuple(f"t{i}" for i in range(branches)), None), ("a", "b"))
+    return build(split(0, leaves | {branches - 1: inner}), [1, 0]), names
+
+
+def test_of_many_branches_those_with_the_most_rows_are_drawn():
+    tree, names = towns()
+    drawing = lay_out(tree, names, max_branches=3)
+    assert [edge.text for edge in drawing.edges if edge.parent == 0] == ["t0", "t298", "t299", "others"]
+    rest = drawing.nodes[-1]
+    rows = sum(range(1, 298)) + 297
+    assert (rest.heading, rest.lines) == ("… 297 more branches", (f"{rows:,} rows",))
+    assert (rest.totals == [sum(range(1, 298)), 297]).all()
+    for a, b in itertools.combinations([box.box for box in drawing.nodes.values()], 2):
+        assert not overlap(a, b)
+    places = [drawing.nodes[child].box.left for child in (1, 299, 300, -1)]
+    assert places == sorted(places)
+    svg = export_svg(tree, names)
+    assert "… 288 more branches" in texts(svg)
+    assert len(lay_out(tree, names, max_branches=None).nodes) == tree.node_count
+
+
+def test_weights_and_classes_that_are_numbers_are_said():
+    tree = build(split(0, (leaf(1.5, 0.5, rows=7), leaf(0, 2)), threshold=2.0), [0])
+    said = texts(export_svg(tree, TreeNames(("x",), (None,), (0, 1))))
+    assert said[:2] == ["class 0", "class 1"]  # the legend
+    assert said.count("class 0") == said.count("class 1") == 2
+    assert "75% by weight, 7 rows" in said

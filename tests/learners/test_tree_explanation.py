@@ -57,7 +57,11 @@ def test_the_way_of_a_row_with_an_unknown_value():
     assert first.impurity == pytest.approx(0.9544340029)
     assert (second.column, second.value, second.test, second.impurity) == ("garlic", "no", "garlic = no", 1.0)
     assert found.reason == "all rows are of one class"
-    assert found.changes == []
+    assert found.changes == [
+        TreeChange("shadow", None, "shadow = yes", None, "no"),
+        TreeChange("garlic", "no", "garlic = yes", None, "no"),
+    ]
+    assert str(found).splitlines()[-1] == "with garlic = yes the answer would be no"
 
 
 def test_it_reads_as_a_few_lines():
@@ -152,6 +156,43 @@ def test_a_change_may_lie_behind_a_test_that_is_not_on_the_way():
     assert explain(tree, names, [1.0]).changes == [TreeChange("x", 1.0, "x > 7", 7.0, "b")]
 
 
+def test_of_categories_those_with_the_most_rows():
+    found = explain(colours(), COLOURS, ["red", 1.0])
+    # alone: green and black lead to 6 rows by their size, blue and white to 4
+    assert found.changes == [TreeChange("colour", "red", "colour in {green, black}", None, "dear")]
+    assert str(found).splitlines()[-1] == "with colour in {green, black} the answer would be dear"
+    never_seen = explain(vampires(), VAMPIRES, ["faint", "no", "pale", "odd"])
+    assert never_seen.changes == [TreeChange("shadow", "faint", "shadow = no", None, "yes")]
+
+
+@settings(max_examples=150, deadline=None)
+@given(drawn=trees(), seed=st.integers(0, 99))
+def test_a_category_that_is_named_changes_the_answer_and_none_leads_to_more_rows(drawn, seed):
+    tree, names = drawn
+    names = replace(names, columns=tuple(f"column {i}" for i in range(len(names.columns))))
+    for row in random_rows(tree, 3, seed):
+        found = explain_row(tree, names, row, row.tolist())
+        way = tree.path_to(found.node)
+        for column in set(tree.column[way].tolist()) & set(np.flatnonzero(tree.kinds).tolist()):
+            reached = {}
+            for code in set(tree.code[: tree.first[-1]].tolist()):
+                other = row.copy()
+                other[column] = code
+                end = route(tree, other)
+                stops_here = tree.column[end] == column  # a category that was not seen there
+                if not stops_here and names.classes[tree.totals[end].argmax()] != found.answer:
+                    reached[end] = tree.rows[end]
+            named = [c for c in found.changes if c.column == names.columns[column]]
+            assert len(named) == bool(reached)
+            if named:
+                answers = {
+                    names.classes[tree.totals[end].argmax()]
+                    for end, rows in reached.items()
+                    if rows == max(reached.values())
+                }
+                assert named[0].answer in answers
+
+
 @settings(max_examples=150, deadline=None)
 @given(drawn=trees(), seed=st.integers(0, 99))
 def test_changes_are_the_nearest_there_are(drawn, seed):
@@ -173,7 +214,11 @@ def test_changes_are_the_nearest_there_are(drawn, seed):
                 other[column] = value
                 if answer(other) != found.answer:
                     others.append(abs(value - row[column]))
-            named = [c for c in found.changes if c.value == row[column] and c.column == names.columns[column]]
+            named = [
+                c
+                for c in found.changes
+                if c.threshold is not None and c.value == row[column] and c.column == names.columns[column]
+            ]
             assert bool(named) == bool(others)
             for change in named:
                 assert abs(change.threshold - row[column]) == pytest.approx(min(others), abs=1e-12)
@@ -216,3 +261,25 @@ def test_dollars_and_underscores_have_no_meaning_in_a_plot():
     axes.figure.canvas.draw()
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [r"_\$", r"\$\$x_"]
     pyplot.close("all")
+
+
+def test_numbers_are_shown_as_they_were_written_and_thresholds_apart():
+    names = TreeNames(("x",), (None,), ("a", "b"))
+    inner = split(0, (leaf(0, 1), leaf(1, 0)), threshold=48.12345)
+    tree = build(split(0, (leaf(2, 0), inner), threshold=48.12342), [0])
+    found = explain(tree, names, [48.1 + 0.02343])
+    assert [step.test for step in found.path] == ["x > 48.12342", "x <= 48.12345"]
+    assert "x = 48.12343, so x > 48.12342" in str(found)
+    assert "(x is 48.12343) the answer would be a" in str(found)
+    tiny = build(split(0, (leaf(2, 0), leaf(0, 1)), threshold=1e-6), [0])
+    assert "x = 1.2345e-06, so x > 1e-06" in str(explain(tiny, names, [1.2344999999999998e-06]))
+    assert "x = 1700000000, so" in str(explain(tiny, names, [1.7e9]))
+
+
+def test_weights_and_classes_that_are_numbers_are_said():
+    tree = build(split(0, (leaf(1.5, 0.5, rows=7), leaf(0, 2)), threshold=2.0), [0])
+    found = explain(tree, TreeNames(("x",), (None,), (0, 1)), [1.0])
+    assert (found.answer, found.weighted) == (0, True)
+    lines = str(found).splitlines()
+    assert lines[0] == "answer: class 0 (75% by weight, 7 rows)"
+    assert lines[-2:] == ["  25%: class 1", "with x > 2 (x is 1) the answer would be class 1"]

@@ -152,7 +152,8 @@ def test_impurity_in_its_unit(criterion, unit, words):
 
 def test_shares_are_of_the_weight_and_rows_are_counted():
     tree = build(split(0, (leaf(0.5, 1.5, rows=7), leaf(1, 0, rows=2)), threshold=2.0), [0])
-    assert "x <= 2 → b 75%, 7 rows" in export_text(tree, CHAIN)
+    assert "x <= 2 → b 75% by weight, 7 rows" in export_text(tree, CHAIN)
+    assert "then b 75% by weight (7 rows" in export_rules(tree, CHAIN)
     assert export_text(tree, CHAIN).startswith("9 rows")
 
 
@@ -357,3 +358,75 @@ def test_words_of_values():
     assert [word(value) for value in (True, 3, 2.50, np.float64(2), None, "a b", "  ", b"x")] == [
         "True", "3", "2.5", "2", "None", "a b", "'  '", "b'x'",
     ]  # fmt: skip
+
+
+# -- thresholds that look different ------------------------------------------------------------------------
+
+
+def close_thresholds(first, second, third):
+    inner = split(0, (leaf(0, 1), split(0, (leaf(1, 0), leaf(0, 1)), threshold=third)), threshold=second)
+    return build(split(0, (leaf(1, 0), inner), threshold=first), [0])
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "shown"),
+    [
+        ((48.123421, 48.123457, 48.123484), ["48.12342", "48.12346", "48.12348"]),
+        ((1.7e9, 1.7e9 + 1, 1.7e9 + 2.5), ["1700000000", "1700000001", "1700000002.5"]),
+        ((1.2344e-6, 1.23445e-6, 1.2345e-6), ["1.2344e-06", "1.23445e-06", "1.2345e-06"]),
+        ((1.0, np.nextafter(1.0, 2.0), 2.0), ["1", "1.0000000000000002", "2"]),
+    ],
+)
+def test_thresholds_of_a_column_look_different(thresholds, shown):
+    tree = close_thresholds(*thresholds)
+    text = export_text(tree, CHAIN)
+    assert re.findall("x <= (.*) →", text) == shown
+    assert f"if {shown[0]} < x <= {shown[1]} then b" in export_rules(tree, CHAIN)
+    assert re.findall('"≤ (.*)"', export_graphviz(tree, CHAIN)) == shown
+
+
+def test_no_exponent_in_whole_numbers():
+    assert [number(x) for x in (123456789.0, 999999999999999.0, -2e9)] == [
+        "123456789",
+        "999999999999999",
+        "-2000000000",
+    ]
+
+
+# -- many branches -----------------------------------------------------------------------------------------
+
+
+def test_of_many_branches_those_with_the_most_rows_are_shown():
+    inner = split(0, {code: leaf(code + 1, 0) for code in range(5)})
+    tree = build(split(1, {0: leaf(1, 0), 1: leaf(0, 1), 2: leaf(4, 0), 3: inner}), [1, 1])
+    names = TreeNames(("x", "y"), (tuple("abcde"), tuple("pqrs")), ("no", "yes"))
+    assert export_text(tree, names, max_branches=2).splitlines() == [
+        "21 rows, entropy 0.276",
+        "├─ y = r → no 100%, 4 rows",
+        "├─ y = s: 15 rows",
+        "│  ├─ x = d → no 100%, 4 rows",
+        "│  ├─ x = e → no 100%, 5 rows",
+        "│  └─ ... 3 more branches, 6 rows",
+        "└─ ... 2 more branches, 2 rows",
+    ]
+    assert export_text(tree, names, max_branches=4).splitlines()[-1] == "   └─ ... 1 more branch, 1 row"
+    assert export_text(tree, names, max_branches=None).count("→") == 8
+    dot = export_graphviz(tree, names, max_branches=2)
+    assert dot.count("->") == 6
+    assert 'rest0 [label="... 2 more branches, 2 rows"' in dot
+    assert len(export_rules(tree, names).splitlines()) == 8
+
+
+def test_weights_that_add_up_to_the_rows_are_weights():
+    tree = build(split(0, (leaf(1.5, 0.5, rows=2), leaf(2, 0, rows=2)), threshold=2.0), [0])
+    assert "x <= 2 → a 75% by weight, 2 rows" in export_text(tree, CHAIN)
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (np.int64(0), np.int64(1)), (0.0, 1.0), ("0", "1")])
+def test_classes_that_are_numbers_are_called_classes(labels):
+    tree = build(split(0, (leaf(3, 1), leaf(0, 2)), threshold=2.0), [0])
+    names = TreeNames(("x",), (None,), labels)
+    assert "x <= 2 → class 0 75%, 4 rows" in export_text(tree, names)
+    assert "if x > 2 then class 1 100% (2 rows)" in export_rules(tree, names)
+    assert r'"class 1 100%\n2 rows"' in export_graphviz(tree, names)
+    assert to_dict(tree, names)["classes"] == list(labels)

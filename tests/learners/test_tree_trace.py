@@ -112,3 +112,10 @@ def test_rows_of_a_node_are_found_without_a_look_at_all_rows(monkeypatch):
     monkeypatch.setattr(node_rows.NodeRows, "of", lambda self, node: asked.append(node) or of(self, node))
     model = DecisionTreeClassifier(trace=True).fit(X, Y)
     assert asked == np.flatnonzero(~model.tree_.is_leaf).tolist()
+
+
+def test_totals_of_classes_that_are_numbers():
+    numbers = DecisionTreeClassifier(trace=True).fit([[1.0], [2.0], [3.0]], [0, 1, 1])
+    assert "3 rows (1 of class 0, 2 of class 1)" in str(numbers.trace_)
+    names = DecisionTreeClassifier(trace=True).fit([[1.0], [2.0], [3.0]], ["a", "b", "b"])
+    assert "3 rows (1 a, 2 b)" in str(names.trace_)

@@ -19,9 +19,9 @@ from sixfold.data.tree_table import check_tree_table
 from sixfold.errors import check_number
 from sixfold.learners import tree_text
 from sixfold.learners.fitted_tree import FittedTree
-from sixfold.learners.tree_drawing import export_svg
 from sixfold.learners.tree_explanation import TreeExplanation, explain_row
 from sixfold.learners.tree_names import TreeNames
+from sixfold.learners.tree_svg import Picture, export_svg
 
 
 class ReadableTree:
@@ -40,7 +40,12 @@ class ReadableTree:
         return self.tree_, self._names()
 
     def export_text(
-        self, *, max_depth: int | None = None, decimals: int | None = 3, max_categories: int | None = 8
+        self,
+        *,
+        max_depth: int | None = None,
+        decimals: int | None = 3,
+        max_categories: int | None = 8,
+        max_branches: int | None = 30,
     ) -> str:
         """Return the tree as indented lines: the test of each branch, the class and its share in each leaf.
 
@@ -49,17 +54,24 @@ class ReadableTree:
         max_depth : int, default=None
             How many tests deep the text goes; deeper nodes are counted.
         decimals : int, default=3
-            Of thresholds and impurities; None for every digit.
+            Of thresholds and impurities; None for every digit. Thresholds that would look the same
+            have more.
         max_categories : int, default=8
             How many categories of a branch are listed; the others are counted. None for all.
+        max_branches : int, default=30
+            How many branches of a node are shown, those with the most rows; others are counted. None for all.
 
         Returns
         -------
         str
         """
-        _check_shown(max_depth, decimals, max_categories)
+        _check_shown(max_depth, decimals, max_categories, max_branches)
         return tree_text.export_text(
-            *self._reading(), max_depth=max_depth, decimals=decimals, max_categories=max_categories
+            *self._reading(),
+            max_depth=max_depth,
+            decimals=decimals,
+            max_categories=max_categories,
+            max_branches=max_branches,
         )
 
     def export_rules(self, *, decimals: int | None = 3, max_categories: int | None = None) -> str:
@@ -68,7 +80,8 @@ class ReadableTree:
         Parameters
         ----------
         decimals : int, default=3
-            Of thresholds and impurities; None for every digit.
+            Of thresholds and impurities; None for every digit. Thresholds that would look the same
+            have more.
         max_categories : int, default=None
             How many categories of a condition are listed; the others are counted. None for all.
 
@@ -76,7 +89,7 @@ class ReadableTree:
         -------
         str
         """
-        _check_shown(None, decimals, max_categories)
+        _check_shown(None, decimals, max_categories, None)
         return tree_text.export_rules(*self._reading(), decimals=decimals, max_categories=max_categories)
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,7 +103,12 @@ class ReadableTree:
         return tree_text.to_dict(*self._reading())
 
     def export_graphviz(
-        self, *, max_depth: int | None = None, decimals: int | None = 3, max_categories: int | None = 4
+        self,
+        *,
+        max_depth: int | None = None,
+        decimals: int | None = 3,
+        max_categories: int | None = 4,
+        max_branches: int | None = 12,
     ) -> str:
         """Return the tree in DOT, the language of Graphviz.
 
@@ -99,17 +117,24 @@ class ReadableTree:
         max_depth : int, default=None
             How many tests deep the drawing goes; deeper nodes are counted.
         decimals : int, default=3
-            Of thresholds and impurities; None for every digit.
+            Of thresholds and impurities; None for every digit. Thresholds that would look the same
+            have more.
         max_categories : int, default=4
             How many categories of a branch are listed; the others are counted. None for all.
+        max_branches : int, default=12
+            How many branches of a node are drawn, those with the most rows; others are counted. None for all.
 
         Returns
         -------
         str
         """
-        _check_shown(max_depth, decimals, max_categories)
+        _check_shown(max_depth, decimals, max_categories, max_branches)
         return tree_text.export_graphviz(
-            *self._reading(), max_depth=max_depth, decimals=decimals, max_categories=max_categories
+            *self._reading(),
+            max_depth=max_depth,
+            decimals=decimals,
+            max_categories=max_categories,
+            max_branches=max_branches,
         )
 
     def export_svg(
@@ -118,24 +143,32 @@ class ReadableTree:
         *,
         max_depth: int | None = 4,
         decimals: int | None = 3,
-    ) -> str:
+        max_branches: int | None = 12,
+    ) -> Picture:
         """Return the tree as a drawing in SVG, and write it to a file if a path is given.
 
         Parameters
         ----------
         path : str or path, default=None
-            Where to write the drawing; a file that is there is replaced by the whole new one.
+            Where to write the drawing, a name that ends in .svg; a file that is there is replaced by the
+            whole new one.
         max_depth : int, default=4
             How many tests deep the drawing goes; a node where it ends says how many are below. None for all.
         decimals : int, default=3
-            Of thresholds and impurities; None for every digit.
+            Of thresholds and impurities; None for every digit. Thresholds that would look the same
+            have more.
+        max_branches : int, default=12
+            How many branches of a node are drawn, those with the most rows; others are counted. None for all.
 
         Returns
         -------
-        str
+        Picture
+            A str, which notebooks show as a picture.
         """
-        _check_shown(max_depth, decimals, None)
-        return export_svg(*self._reading(), path=path, max_depth=max_depth, decimals=decimals)
+        _check_shown(max_depth, decimals, None, max_branches)
+        return export_svg(
+            *self._reading(), path=path, max_depth=max_depth, decimals=decimals, max_branches=max_branches
+        )
 
     def explain(self, x: Any) -> TreeExplanation:
         """Return why one row gets its label: its way, the entropy at each step, and what would change it.
@@ -157,11 +190,12 @@ class ReadableTree:
         return explain_row(tree, names, row.astype(np.float64), _values(given, row))
 
 
-def _check_shown(max_depth: Any, decimals: Any, max_categories: Any) -> None:
+def _check_shown(max_depth: Any, decimals: Any, max_categories: Any, max_branches: Any) -> None:
     """Raise an :class:`InputError` about what is asked to be shown, if it makes no sense."""
     check_number("max_depth", max_depth, at_least=0, whole=True, optional=True)
     check_number("decimals", decimals, at_least=0, whole=True, optional=True)
     check_number("max_categories", max_categories, at_least=1, whole=True, optional=True)
+    check_number("max_branches", max_branches, at_least=1, whole=True, optional=True)
 
 
 def _values(given: Any, row: Any) -> list[Any]:

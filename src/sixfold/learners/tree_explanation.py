@@ -1,7 +1,9 @@
-"""Why a tree answers as it does: the tests a row met on its way, and which number would change the answer.
+"""Why a tree answers as it does: the tests a row met on its way, and which value would change the answer.
 
 With every other value as it is, a number x leads to one node for each interval of its values. The nearest end
-of an interval whose node has another class is the least change of x alone that changes the answer.
+of an interval whose node has another class is the least change of x alone that changes the answer. Of
+categories none is nearer than another: of those that lead to another class the ones are named that end where
+the most training rows did.
 """
 
 from __future__ import annotations
@@ -25,11 +27,16 @@ from sixfold.learners.tree_words import (
     REASONS,
     Condition,
     branch_conditions,
+    by_weight,
+    class_word,
+    column_decimals,
     condition_words,
     count,
+    given_number,
     number,
     percent,
     plain,
+    share_words,
     word,
 )
 from sixfold.solvers.tree import NO_NODE, Reason, Tree
@@ -68,25 +75,25 @@ class TreeStep:
 
 @dataclass(frozen=True)
 class TreeChange:
-    """A number that alone would change the answer.
+    """A value that alone would change the answer.
 
     Attributes
     ----------
     column : str
-    value : float
-        What the row has.
+    value : object
+        What the row has; None where it is unknown.
     test : str
         What it would have to meet, in words: ``0.8 < petal width <= 1.75``.
-    threshold : float
-        The end of that interval which is nearest to the value.
+    threshold : float or None
+        The end of that interval which is nearest to the value; None for categories.
     answer : object
         The class there.
     """
 
     column: str
-    value: float
+    value: Any
     test: str
-    threshold: float
+    threshold: float | None
     answer: Any
 
 
@@ -109,8 +116,10 @@ class TreeExplanation:
     reason : str
         Why the way ends there, in words.
     changes : list of TreeChange
-        For each column of numbers on the way the nearest value with which alone the answer would be another,
-        where there is one.
+        For each column on the way the nearest number, or the categories with the most rows, with which alone
+        the answer would be another, where there are any.
+    weighted : bool
+        Whether the training rows had weights, of which the shares are.
     """
 
     answer: Any
@@ -122,6 +131,7 @@ class TreeExplanation:
     unit: str
     reason: str
     changes: list[TreeChange]
+    weighted: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as a dictionary."""
@@ -129,17 +139,20 @@ class TreeExplanation:
 
     def __str__(self) -> str:
         """Say what was found in a few lines."""
-        share = percent(self.shares[self.answer])
-        lines = [f"answer: {word(self.answer)} ({share}, {count(self.rows, 'row')})"]
+        share = share_words(self.shares[self.answer], self.weighted)
+        lines = [f"answer: {class_word(self.answer)} ({share}, {count(self.rows, 'row')})"]
         for step in self.path:
             given = f"{word(step.column)} {_shown(step.value)}"
             met = step.test if step.test == given else f"{given}, so {step.test}"
             lines.append(f"  {self._before(step.rows, step.impurity)}: {met}")
         lines.append(f"  {self._before(self.rows, self.impurity)}: {self.reason}")
-        lines += [f"  {percent(share)}: {word(label)}" for label, share in self.shares.items() if share > 0]
+        lines += [
+            f"  {percent(share)}: {class_word(label)}" for label, share in self.shares.items() if share > 0
+        ]
         for change in self.changes:
-            now = f"{word(change.column)} is {number(change.value)}"
-            lines.append(f"with {change.test} ({now}) the answer would be {word(change.answer)}")
+            number_now = change.threshold is not None
+            now = f" ({word(change.column)} is {given_number(change.value)})" if number_now else ""
+            lines.append(f"with {change.test}{now} the answer would be {class_word(change.answer)}")
         return "\n".join(lines)
 
     def _before(self, rows: int, impurity: float) -> str:
@@ -172,17 +185,21 @@ class TreeExplanation:
         met = ["all", *(step.test for step in self.path)]
         ticks = [f"{_literal(test)}: {count(some, 'row')}" for test, some in zip(met, rows, strict=True)]
         axes.set(yticks=range(len(bars)), yticklabels=ticks, xlim=(0.0, 1.0))
-        axes.set(xlabel="share of the classes", title=f"answer: {_literal(word(self.answer))}")
+        axes.set(xlabel="share of the classes", title=f"answer: {_literal(class_word(self.answer))}")
         axes.invert_yaxis()
         numbers = [str(i) for i in range(len(handles))]
         legend = axes.legend(handles, numbers, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         for text, label in zip(legend.get_texts(), self.shares, strict=True):
-            text.set_text(_literal(word(label)))  # only now: a name that starts with _ would be left out
+            text.set_text(
+                _literal(class_word(label))
+            )  # only now: a name that starts with _ would be left out
         return axes
 
 
 def _shown(value: Any) -> str:
-    return "unknown" if value is None else f"= {word(value)}"
+    if value is None:
+        return "unknown"
+    return f"= {given_number(value) if isinstance(value, float) else word(value)}"
 
 
 def _literal(text: str) -> str:
@@ -208,6 +225,7 @@ def explain_row(
     TreeExplanation
     """
     way = _way(tree, row)
+    decimals = column_decimals(tree)
     end = way[-1]
     steps = []
     for node, after in pairwise(way):
@@ -217,7 +235,7 @@ def explain_row(
                 node=node,
                 column=str(names.columns[column]),
                 value=_given(row[column], shown_values[column]),
-                test=condition_words(branch_conditions(tree, node)[after], names, most=8),
+                test=condition_words(branch_conditions(tree, node)[after], names, decimals, 8),
                 impurity=float(tree.impurity[node]),
                 rows=int(tree.rows[node]),
                 shares=tree.shares[node].tolist(),
@@ -233,7 +251,8 @@ def explain_row(
         impurity=float(tree.impurity[end]),
         unit=tree.unit_name,
         reason=_reason(tree, names, end, row, shown_values),
-        changes=list(_changes(tree, names, row, way)),
+        changes=list(_changes(tree, names, row, shown_values, way, decimals)),
+        weighted=by_weight(tree),
     )
 
 
@@ -271,28 +290,80 @@ def _reason(tree: Tree, names: TreeNames, node: int, row: NDArray[Any], shown_va
     return f"{word(names.columns[column])} {shown} was never seen here: the {rows} of this node answer"
 
 
-def _changes(tree: FittedTree, names: TreeNames, row: NDArray[Any], way: list[int]) -> Iterator[TreeChange]:
-    """Yield for each column of numbers on a way the nearest interval of its values with another answer."""
-    answers = tree.answer
+def _changes(
+    tree: FittedTree,
+    names: TreeNames,
+    row: NDArray[Any],
+    shown_values: Sequence[Any],
+    way: list[int],
+    decimals: Sequence[int | None],
+) -> Iterator[TreeChange]:
+    """Yield for each column on a way a value of it alone with which the answer is another."""
     for column in dict.fromkeys(tree.column[way].tolist()):
-        if column < 0 or tree.kinds[column] or math.isnan(row[column]):
+        if column < 0:
             continue
-        value = float(row[column])
-        others = [
-            (value - high if value > high else low - value, low, high, answers[node])
-            for node, low, high in _intervals(tree, row, column)
-            if answers[node] != answers[way[-1]]
-        ]
-        if not others:
+        find = _other_categories if tree.kinds[column] else _nearest_interval
+        found = find(tree, row, column, int(tree.answer[way[-1]]))
+        if found is None:
             continue
-        _, low, high, answer = min(others)
+        condition, end = found
+        value = _given(row[column], shown_values[column]) if tree.kinds[column] else float(row[column])
+        nearest = condition.high if row[column] > condition.high else condition.low
         yield TreeChange(
             column=str(names.columns[column]),
             value=value,
-            test=condition_words(Condition(column, low, high), names),
-            threshold=high if value > high else low,
-            answer=plain(names.classes[answer]),
+            test=condition_words(condition, names, decimals, 8),
+            threshold=None if tree.kinds[column] else nearest,
+            answer=plain(names.classes[tree.answer[end]]),
         )
+
+
+def _nearest_interval(
+    tree: FittedTree, row: NDArray[Any], column: int, answer: int
+) -> tuple[Condition, int] | None:
+    """Return the nearest numbers with another answer, and the node they lead to."""
+    value = float(row[column])
+    others = [
+        (value - high if value > high else low - value, low, high, node)
+        for node, low, high in _intervals(tree, row, column)
+        if tree.answer[node] != answer
+    ]
+    if not others or math.isnan(value):
+        return None
+    _, low, high, node = min(others)
+    return Condition(column, low, high), node
+
+
+def _other_categories(
+    tree: FittedTree, row: NDArray[Any], column: int, answer: int
+) -> tuple[Condition, int] | None:
+    """Return the categories with another answer that lead to the most rows, and the node they lead to."""
+    others = [
+        (-int(tree.rows[node]), node, codes)
+        for node, codes in _categories_to(tree, row, column)
+        if tree.answer[node] != answer
+    ]
+    if not others:
+        return None
+    _, node, codes = min(others)
+    return Condition(column, codes=codes), node
+
+
+def _categories_to(tree: Tree, row: NDArray[Any], free: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield each node where the row can end by its category in one column, and the ones that lead there."""
+    waiting: list[tuple[int, tuple[int, ...] | None]] = [(0, None)]
+    while waiting:
+        node, codes = waiting.pop()
+        if tree.column[node] == free:
+            before = None if codes is None else set(codes)
+            for child, branch in branch_conditions(tree, node).items():
+                taken = tuple(c for c in branch.codes or () if before is None or c in before)
+                if taken:
+                    waiting.append((child, taken))
+        elif (after := _next(tree, node, row)) != NO_NODE:
+            waiting.append((after, codes))
+        elif codes is not None:
+            yield node, codes
 
 
 def _intervals(tree: Tree, row: NDArray[Any], free: int) -> Iterator[tuple[int, float, float]]:

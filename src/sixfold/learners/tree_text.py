@@ -16,6 +16,7 @@ matter. Shares are of the weight; rows are counted.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from sixfold.learners.fitted_tree import FittedTree
@@ -25,14 +26,19 @@ from sixfold.learners.tree_words import (
     REASONS,
     branch_conditions,
     branch_words,
+    by_weight,
     category_values,
+    class_word,
+    column_decimals,
     condition_words,
     count,
     cut_nodes,
     leaf_conditions,
+    more_branches,
     number,
-    percent,
     plain,
+    share_words,
+    shown_branches,
     word,
 )
 from sixfold.solvers.tree import Reason
@@ -45,6 +51,7 @@ def export_text(
     max_depth: int | None = None,
     decimals: int | None = 3,
     max_categories: int | None = 8,
+    max_branches: int | None = 30,
 ) -> str:
     """Return the tree as indented lines: the test of each branch, and the class and its share in each leaf.
 
@@ -55,9 +62,12 @@ def export_text(
     max_depth : int, default=None
         How many tests deep the text goes; deeper nodes are counted.
     decimals : int, default=3
-        Of thresholds and impurities; None for every digit.
+        Of thresholds and impurities; None for every digit. Thresholds that would look the same
+        have more.
     max_categories : int, default=8
         How many categories of a branch are listed; the others are counted. None for all.
+    max_branches : int, default=30
+        How many branches of a node are shown, those with the most rows; others are counted. None for all.
 
     Returns
     -------
@@ -67,20 +77,26 @@ def export_text(
     cut = cut_nodes(tree, max_depth)
     lines: list[str] = []
     starts, indents = {0: ""}, {0: ""}  # how the line of a node starts, and those below it
+    rests: dict[int, list[str]] = {}  # lines of branches that are not shown, by the node they come before
     for node, leaf in enumerate(tree.is_leaf.tolist()):
-        if node not in starts:  # below a node that is cut
+        lines += reversed(rests.pop(node, []))  # the innermost first
+        if node not in starts:  # below a node that is cut, or not shown
             continue
         lines.append(starts.pop(node) + writer.line(node, cut.get(node)))
         if leaf or node in cut:
             continue
-        branches = branch_conditions(tree, node)
+        branches, hidden = shown_branches(tree, node, max_branches)
         last_child = max(branches)
         for child, condition in branches.items():
-            last = child == last_child
-            test = condition_words(condition, names, decimals, max_categories)
+            last = child == last_child and not hidden
+            test = condition_words(condition, names, writer.decimals, max_categories)
             ends = tree.column[child] < 0 or child in cut
             starts[child] = f"{indents[node]}{'└─ ' if last else '├─ '}{test}{' → ' if ends else ': '}"
             indents[child] = indents[node] + ("   " if last else "│  ")
+        if hidden:
+            after = rests.setdefault(int(tree.last[node]) + 1, [])
+            after.append(f"{indents[node]}└─ {writer.rest(hidden)}")
+    lines += reversed(rests.pop(tree.node_count, []))
     return "\n".join(lines)
 
 
@@ -88,8 +104,9 @@ class _NodeWords:
     """What a line says of a node."""
 
     def __init__(self, tree: FittedTree, names: TreeNames, decimals: int | None) -> None:
-        self.tree, self.names, self.decimals = tree, names, decimals
-        self.measure = MEASURES[tree.unit_name]
+        self.tree, self.names, self.digits = tree, names, decimals
+        self.decimals = column_decimals(tree, decimals)
+        self.measure, self.weighted = MEASURES[tree.unit_name], by_weight(tree)
 
     def line(self, node: int, below: int | None) -> str:
         """Return the rows of a node, and the answer of a leaf or of a node with so many left out below."""
@@ -103,16 +120,22 @@ class _NodeWords:
             return [f"... {count(below, 'node')} below"]
         return [REASONS[Reason.STOPPED]] if self.tree.reason[node] == Reason.STOPPED else []
 
+    def rest(self, hidden: Iterable[int]) -> str:
+        """Return how many branches are not shown, and the rows that take them."""
+        children = list(hidden)
+        return f"... {more_branches(len(children))}, {count(int(self.tree.rows[children].sum()), 'row')}"
+
     def answer(self, node: int) -> str:
         """Return the class of the greatest share, and the share."""
         answer = self.tree.answer[node]
-        return f"{word(self.names.classes[answer])} {percent(self.tree.shares[node, answer])}"
+        share = share_words(self.tree.shares[node, answer], self.weighted)
+        return f"{class_word(self.names.classes[answer])} {share}"
 
     def rows(self, node: int) -> str:
         """Return the number of rows, and the impurity where there is any."""
         text = count(int(self.tree.rows[node]), "row")
         impurity = self.tree.impurity[node]
-        return text if impurity == 0 else f"{text}, {self.measure} {number(impurity, self.decimals)}"
+        return text if impurity == 0 else f"{text}, {self.measure} {number(impurity, self.digits)}"
 
 
 def export_rules(
@@ -132,7 +155,8 @@ def export_rules(
     tree : FittedTree
     names : TreeNames
     decimals : int, default=3
-        Of thresholds and impurities; None for every digit.
+        Of thresholds and impurities; None for every digit. Thresholds that would look the same
+        have more.
     max_categories : int, default=None
         How many categories of a condition are listed; the others are counted. None for all.
 
@@ -145,7 +169,7 @@ def export_rules(
     for node, path in leaf_conditions(tree):
         conditions = []
         for condition in path:
-            text = condition_words(condition, names, decimals, max_categories)
+            text = condition_words(condition, names, writer.decimals, max_categories)
             conditions.append(f"({text})" if condition.known and condition.unknown else text)
         start = f"if {' and '.join(conditions)} then" if conditions else "always"
         lines.append(f"{start} {writer.answer(node)} ({writer.rows(node)})")
@@ -169,6 +193,7 @@ def to_dict(tree: FittedTree, names: TreeNames) -> dict[str, Any]:
         categories; None for numbers), ``unknown`` (whether unknown values take it) and ``child``, the node
         it leads to.
     """
+    exact = column_decimals(tree, None)
     nodes: list[dict[str, Any]] = [{} for _ in range(tree.node_count)]
     for node, data in enumerate(nodes):
         split = bool(tree.column[node] >= 0)
@@ -183,11 +208,11 @@ def to_dict(tree: FittedTree, names: TreeNames) -> dict[str, Any]:
             "answer": plain(names.classes[tree.answer[node]]),
             "reason": REASONS[Reason(tree.reason[node])],
             "column": None if column is None else str(column),
-            "test": next((condition_words(one, names, None) for one in branches.values()), None),
+            "test": next((condition_words(one, names, exact) for one in branches.values()), None),
             "threshold": threshold if math.isfinite(threshold) else None,
             "branches": [
                 {
-                    "test": condition_words(condition, names, None),
+                    "test": condition_words(condition, names, exact),
                     "values": None
                     if condition.codes is None
                     else [plain(value) for value in category_values(condition, names)],
@@ -212,6 +237,7 @@ def export_graphviz(
     max_depth: int | None = None,
     decimals: int | None = 3,
     max_categories: int | None = 4,
+    max_branches: int | None = 12,
 ) -> str:
     """Return the tree in DOT, the language of Graphviz.
 
@@ -222,9 +248,12 @@ def export_graphviz(
     max_depth : int, default=None
         How many tests deep the drawing goes; deeper nodes are counted.
     decimals : int, default=3
-        Of thresholds and impurities; None for every digit.
+        Of thresholds and impurities; None for every digit. Thresholds that would look the same
+        have more.
     max_categories : int, default=4
         How many categories of a branch are listed; the others are counted. None for all.
+    max_branches : int, default=12
+        How many branches of a node are drawn, those with the most rows; others are counted. None for all.
 
     Returns
     -------
@@ -240,7 +269,7 @@ def export_graphviz(
     ]
     shown = {0}
     for node, leaf in enumerate(tree.is_leaf.tolist()):
-        if node not in shown:  # below a node that is cut
+        if node not in shown:  # below a node that is cut, or not shown
             continue
         said = [writer.rows(node), writer.answer(node)]
         if leaf or node in cut:
@@ -251,10 +280,14 @@ def export_graphviz(
         lines.append(f'  {node} [label="{label}"];')
         if leaf or node in cut:
             continue
-        for child, condition in branch_conditions(tree, node).items():
-            label = _dot(branch_words(condition, names, decimals, max_categories))
+        branches, hidden = shown_branches(tree, node, max_branches)
+        for child, condition in branches.items():
+            label = _dot(branch_words(condition, names, writer.decimals, max_categories))
             lines.append(f'  {node} -> {child} [label="{label}"];')
             shown.add(child)
+        if hidden:
+            lines.append(f'  rest{node} [label="{writer.rest(hidden)}", style="rounded,dashed"];')
+            lines.append(f"  {node} -> rest{node};")
     return "\n".join([*lines, "}"])
 
 

@@ -24,6 +24,8 @@ from sixfold.learners.tree_names import TreeNames
 from sixfold.learners.tree_words import (
     MEASURES,
     REASONS,
+    class_word,
+    column_decimals,
     condition_words,
     count,
     number,
@@ -131,7 +133,7 @@ class Trace:
         return "\n\n".join(self._shown(node) for node in self.nodes)
 
     def _shown(self, node: TracedNode) -> str:
-        classes = ", ".join(f"{number(total)} {name}" for name, total in node.totals.items() if total > 0)
+        classes = ", ".join(_total(total, name) for name, total in node.totals.items() if total > 0)
         lines = [
             f"Node {node.node}: {node.where or 'all rows'}",
             f"  {count(node.rows, 'row')} ({classes}), {self.measure} {node.impurity:.4f}",
@@ -166,6 +168,11 @@ class Trace:
         return Trace(tuple(nodes), self.measure)
 
 
+def _total(total: float, name: str) -> str:
+    shown = class_word(name)
+    return f"{number(total)} {name}" if shown == name else f"{number(total)} of {shown}"
+
+
 def trace(
     tree: FittedTree, rows: TrainingRows, rules: GrowthRules, names: TreeNames, budget: Budget
 ) -> Trace:
@@ -184,18 +191,20 @@ def trace(
     X, labels = rows.X[counting], rows.labels[counting]
     weight = np.ones(counting.size) if rows.weight is None else rows.weight[counting]
     tables = SplitTables(NodeRows(tree, X, labels, weight, route(tree, X)), rules)
-    traced = []
+    traced, decimals = [], column_decimals(tree)
     for node in range(tree.node_count):
         splits: tuple[TracedSplit, ...] = ()
         if tree.column[node] >= 0 and not budget.exhausted():
             total = float(tables.nodes.totals[node].sum()) if rules.criterion == "gain_ratio" else None
             chosen = int(tree.column[node])
-            splits = tuple(_traced(one, names, tree.unit, chosen, total) for one in tables.of(node))
+            splits = tuple(
+                _traced(one, names, tree.unit, chosen, total, decimals[one.column]) for one in tables.of(node)
+            )
         conditions = path_conditions(tree, node)
         traced.append(
             TracedNode(
                 node,
-                " and ".join(condition_words(one, names, most=MOST_CATEGORIES) for one in conditions),
+                " and ".join(condition_words(one, names, decimals, MOST_CATEGORIES) for one in conditions),
                 int(tree.rows[node]),
                 {word(name): float(w) for name, w in zip(names.classes, tree.totals[node], strict=True)},
                 float(tree.impurity[node]),
@@ -210,11 +219,11 @@ def trace(
 
 
 def _traced(
-    split: ColumnSplit, names: TreeNames, unit: float, chosen: int, total: float | None
+    split: ColumnSplit, names: TreeNames, unit: float, chosen: int, total: float | None, decimals: int | None
 ) -> TracedSplit:
     return TracedSplit(
         word(names.columns[split.column]),
-        _divided(split, names),
+        _divided(split, names, decimals),
         unit * split.average,
         unit * split.gain,
         split.column == chosen,
@@ -222,13 +231,13 @@ def _traced(
     )
 
 
-def _divided(split: ColumnSplit, names: TreeNames) -> str:
+def _divided(split: ColumnSplit, names: TreeNames, decimals: int | None) -> str:
     """Return how a split divides the values of its column."""
     if np.isinf(split.threshold):
         return "known | unknown"
     categories = names.categories[split.column]
     if categories is None:
-        parts = [f"<= {number(split.threshold)}", f"> {number(split.threshold)}"]
+        parts = [f"<= {number(split.threshold, decimals)}", f"> {number(split.threshold, decimals)}"]
     else:
         parts = [_group([word(categories[code]) for code in group]) for group in split.groups if group]
     if split.unknown >= len(parts):

@@ -8,7 +8,7 @@ x > 2.5 and x <= 4 read 2.5 < x <= 4.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -30,6 +30,8 @@ REASONS = {
 
 # What impurities in a unit are called.
 MEASURES = {"bits": "entropy", "nats": "entropy", "gini": "gini", "homogeneous": "mixed"}
+
+MOST_DECIMALS = 17  # any two numbers that need more are written with every digit
 
 
 def cut_nodes(tree: Tree, max_depth: int | None) -> dict[int, int]:
@@ -100,6 +102,20 @@ def branch_conditions(tree: Tree, node: int) -> dict[int, Condition]:
     return result
 
 
+def shown_branches(
+    tree: Tree, node: int, most: int | None
+) -> tuple[dict[int, Condition], dict[int, Condition]]:
+    """Return the branches of a node with the most rows, which are shown in their order, and the others."""
+    branches = branch_conditions(tree, node)
+    if most is None or len(branches) <= most:
+        return branches, {}
+    shown = set(sorted(branches, key=lambda child: -tree.rows[child])[:most])
+    return (
+        {child: one for child, one in branches.items() if child in shown},
+        {child: one for child, one in branches.items() if child not in shown},
+    )
+
+
 def path_conditions(tree: Tree, node: int) -> list[Condition]:
     """Return what a row meets that reaches a node: one condition a column, in the order they are asked."""
     met: dict[int, Condition] = {}
@@ -124,8 +140,30 @@ def _after(met: dict[int, Condition], condition: Condition) -> dict[int, Conditi
     return met | {condition.column: condition if before is None else before.narrowed(condition)}
 
 
+def column_decimals(tree: Tree, least: int | None = 3) -> list[int | None]:
+    """Return for each column with how many decimals its thresholds are written, None for every digit.
+
+    At least so many, and as many more as it takes for thresholds that differ to look different: a tree that
+    asks the same question twice would contradict itself.
+    """
+    result: list[int | None] = [least] * len(tree.kinds)
+    if least is None:
+        return result
+    numbers = (tree.column >= 0) & np.isfinite(tree.threshold)
+    for column in np.unique(tree.column[numbers]).tolist():
+        thresholds = np.unique(tree.threshold[numbers & (tree.column == column)]).tolist()
+        enough = (d for d in range(least, MOST_DECIMALS + 1) if _look_different(thresholds, d))
+        result[column] = next(enough, None)
+    return result
+
+
+def _look_different(ascending: list[float], decimals: int) -> bool:
+    # Rounding keeps the order, so that equal ones are neighbours; the first two end the search.
+    return all(low != high for low, high in pairwise(number(x, decimals) for x in ascending))
+
+
 def condition_words(
-    condition: Condition, names: TreeNames, decimals: int | None = 3, most: int | None = None
+    condition: Condition, names: TreeNames, decimals: Sequence[int | None], most: int | None = None
 ) -> str:
     """Return a condition with the name of its column: ``2.5 < width <= 4``, ``colour in {red, blue}``."""
     column = word(names.columns[condition.column])
@@ -136,12 +174,12 @@ def condition_words(
         several = len(condition.codes) > 1
         text = f"{column} in {{{', '.join(values)}}}" if several else f"{column} = {values[0]}"
     else:
-        text = _interval(condition.low, condition.high, column, decimals)
+        text = _interval(condition.low, condition.high, column, decimals[condition.column])
     return f"{text} or unknown" if condition.unknown else text
 
 
 def branch_words(
-    condition: Condition, names: TreeNames, decimals: int | None = 3, most: int | None = None
+    condition: Condition, names: TreeNames, decimals: Sequence[int | None], most: int | None = None
 ) -> str:
     """Return the condition of one branch without the name of its column: ``≤ 2.5``, ``red, blue``."""
     if not condition.known:
@@ -149,9 +187,11 @@ def branch_words(
     if condition.codes is not None:
         text = ", ".join(_categories(condition, names, most))
     elif condition.low > -math.inf:
-        text = f"> {number(condition.low, decimals)}"
+        text = f"> {number(condition.low, decimals[condition.column])}"
+    elif condition.high < math.inf:
+        text = f"≤ {number(condition.high, decimals[condition.column])}"
     else:
-        text = f"≤ {number(condition.high, decimals)}" if condition.high < math.inf else "known"
+        text = "known"
     return f"{text} or unknown" if condition.unknown else text
 
 
@@ -175,8 +215,6 @@ def _interval(low: float, high: float, column: str, decimals: int | None) -> str
         return f"{column} <= {number(high, decimals)}"
     if high == math.inf:
         return f"{column} > {number(low, decimals)}"
-    while decimals is not None and number(low, decimals) == number(high, decimals):
-        decimals = decimals + 1 if decimals < 15 else None  # ends that differ must look different
     return f"{number(low, decimals)} < {column} <= {number(high, decimals)}"
 
 
@@ -187,10 +225,15 @@ def number(x: float, decimals: int | None = 3) -> str:
     """Return a number with so many decimals, but at least two digits; None for every digit."""
     if decimals is None:
         return repr(int(x)) if x == round(x) and abs(x) < 1e15 else repr(float(x))
-    if x == 0 or 10.0 ** (1 - decimals) <= abs(x) < 1e7:
+    if x == 0 or 10.0 ** (1 - decimals) <= abs(x) < 1e15:
         text = f"{x:.{decimals}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     return f"{x:.{decimals + 1}g}"
+
+
+def given_number(x: float) -> str:
+    """Return a number of a row as it was most likely written: 12 digits hide what binary fractions add."""
+    return number(x, None) if x == round(x) and abs(x) < 1e15 else f"{x:.12g}"
 
 
 def percent(share: float) -> str:
@@ -202,9 +245,24 @@ def percent(share: float) -> str:
     return f"{share:.0%}"
 
 
+def by_weight(tree: Tree) -> bool:
+    """Return whether the rows a tree was grown from had weights, so that shares are not those of the rows."""
+    return not (np.array_equal(tree.weight, tree.rows) and np.array_equal(tree.totals, tree.totals.round()))
+
+
+def share_words(share: float, weighted: bool) -> str:
+    """Return a share in percent, and what it is a share of where that is not the rows."""
+    return f"{percent(share)} by weight" if weighted else percent(share)
+
+
 def count(things: int, noun: str) -> str:
     """Return a number of things: ``1 row``, ``12,000 rows``."""
     return f"{things:,} {noun}{'s' * (things != 1)}"
+
+
+def more_branches(branches: int) -> str:
+    """Return how many branches are not shown: ``1 more branch``, ``288 more branches``."""
+    return f"{branches:,} more {'branch' if branches == 1 else 'branches'}"
 
 
 def word(value: Any) -> str:
@@ -216,6 +274,16 @@ def word(value: Any) -> str:
     # A zero-width joiner holds an emoji together.
     shown = "".join(c if c.isprintable() or c == "\u200d" else ascii(c)[1:-1] for c in text)
     return repr(shown) if not shown.strip() else shown
+
+
+def class_word(label: Any) -> str:
+    """Return the name of a class, one that is a number as ``class 0`` so that it is no count or share."""
+    text = word(label)
+    try:
+        float(text)
+    except ValueError:
+        return text
+    return f"class {text}"
 
 
 def plain(value: Any) -> Any:
