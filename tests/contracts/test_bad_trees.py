@@ -1,5 +1,7 @@
 """What no tree can be grown from is refused with a sentence; what only looks odd gives a tree."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -196,13 +198,15 @@ def customers(categories, rows):
     return pd.DataFrame({"name": [f"customer {k % categories}" for k in range(rows)]}), np.arange(rows) % 2
 
 
-@pytest.mark.parametrize(("categories", "rows"), [(21, 42), (900, 900), (1500, 3000)])
+@pytest.mark.parametrize(("categories", "rows"), [(21, 104), (900, 900), (600, 2999)])
 def test_few_rows_for_each_of_many_categories_are_warned_of(categories, rows):
-    with pytest.warns(MemorisedColumn, match=f"has {categories} categories in {rows} rows"):
+    with pytest.warns(MemorisedColumn, match=f"has {categories} categories in {rows} rows") as caught:
         DecisionTreeClassifier(max_depth=1).fit(*customers(categories, rows))
+    advice = "Drop the column, group its values, .*; categories='binary' helps only in part"
+    assert re.search(advice, str(caught[0].message))
 
 
-@pytest.mark.parametrize(("categories", "rows"), [(20, 20), (21, 43), (1000, 2001)])
+@pytest.mark.parametrize(("categories", "rows"), [(20, 20), (21, 105), (600, 3000)])
 def test_fewer_categories_are_not_warned_of(categories, rows):
     DecisionTreeClassifier(max_depth=1).fit(*customers(categories, rows))
 
@@ -218,6 +222,29 @@ def test_numbers_written_as_text_are_warned_of(kind):
     assert "such as '10115', and is taken as categories." in str(caught[0].message)
     DecisionTreeClassifier(categorical_features=["zip", "share"]).fit(kind(columns), LABELS)
     DecisionTreeClassifier().fit(kind({**columns, "zip": ["10115", "none"] * 5, "share": X[:, 1]}), LABELS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice", "numbers"),
+    [
+        (
+            pd.DataFrame,
+            "pandas.to_numeric(column, errors='coerce')",
+            lambda x: pd.to_numeric(x, errors="coerce"),
+        ),
+        (
+            pl.DataFrame,
+            "column.cast(polars.Float64, strict=False)",
+            lambda x: x.cast(pl.Float64, strict=False),
+        ),
+    ],
+)
+def test_the_advice_about_numbers_written_as_text_works_beside_unknown_values(kind, advice, numbers):
+    table = kind({"a": ["1", "2", "?", "4"]})
+    with pytest.warns(DataConversionWarning, match=re.escape(advice)):
+        DecisionTreeClassifier().fit(table, [0, 0, 1, 1])
+    model = DecisionTreeClassifier().fit(kind({"a": numbers(table["a"])}), [0, 0, 1, 1])
+    assert model.predict(kind({"a": [1.5, 9.0, None]})).tolist() == [0, 1, 1]
 
 
 def test_numbers_of_a_categorical_type_are_not_warned_of():
