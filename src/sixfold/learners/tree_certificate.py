@@ -33,7 +33,10 @@ Array = NDArray[Any]
 
 KIND = "greedy tree"
 ROUNDING = 1e-12
-_REASONS = "Either the data are not those of the fit, or the tree was changed."
+_REASONS = (
+    "Either the data are not those of the fit, or the tree was changed. If there were weights, "
+    "pass the sample_weight of the fit."
+)
 
 
 def lost_nats(totals: Array) -> Array:
