@@ -25,11 +25,23 @@ from sixfold.solvers.tree import Reason
         ({"max_depth": 1.5}, "max_depth=1.5 is of type float: a whole number that is at least 0 or None"),
         ({"min_samples_split": 1}, "min_samples_split=1 is out of range: a whole number that is at least 2"),
         ({"min_samples_split": 1.5}, "at least 2, or a share above 0 and at most 1.0, is needed."),
-        ({"min_samples_leaf": 0}, "min_samples_leaf=0 is out of range: a whole number that is at least 1"),
-        ({"min_samples_leaf": "few"}, "min_samples_leaf='few' is of type str: a number above 0 is needed."),
+        ({"min_samples_leaf": 0}, "at least 1, or a share above 0 and at most 1.0, is needed."),
+        (
+            {"min_samples_leaf": -0.5},
+            "min_samples_leaf=-0.5 is out of range: a whole number that is at least",
+        ),
+        ({"min_samples_leaf": np.nan}, "min_samples_leaf=nan is out of range: a whole number that is at"),
+        (
+            {"min_samples_leaf": True},
+            "min_samples_leaf=True is of type bool: a whole number that is at least",
+        ),
+        ({"min_samples_leaf": "few"}, "min_samples_leaf='few' is of type str: a whole number that is at"),
         ({"min_weight_fraction_leaf": 0.7}, "no split leaves more than half of the weight on both sides."),
         ({"min_weight_fraction_leaf": -1}, "min_weight_fraction_leaf=-1 is out of range"),
-        ({"max_features": "auto"}, "max_features='auto' is not an option."),
+        (
+            {"max_features": "auto"},
+            "'sqrt', 'log2', None, a whole number that is at least 1, or a share above",
+        ),
         ({"max_features": 0}, "max_features=0 is out of range: a whole number that is at least 1"),
         ({"max_features": 1.5}, "max_features=1.5 is out of range"),
         ({"max_features": [1]}, "max_features=[1] is of type list"),
@@ -47,7 +59,7 @@ from sixfold.solvers.tree import Reason
         ({"base": np.array([2, 3])}, "base=array([2, 3]) is not an option"),
         ({"base": 10}, "base=10 is not an option: entropies are in bits (2) or nats ('e')."),
         ({"categories": "two"}, "categories='two' is not an option"),
-        ({"unknown": "mean"}, "unknown='mean' is not an option"),
+        ({"unknown": "mean"}, "unknown='mean' is not an option. The options are 'branch', 'best'."),
         ({"categorical_features": ["town"]}, "categorical_features names the column 'town', which the table"),
         ({"categorical_features": 3}, "categorical_features is 3, which is no list of columns. Pass a list"),
         ({"categorical_features": np.array(0)}, "categorical_features is array(0), which is no list"),
@@ -136,6 +148,17 @@ def test_text_where_categories_were_numbers_is_refused():
         "held numbers in the training table, such as 10115, but row 0 is '20095'. Turn the column into"
     ):
         model.predict(pd.DataFrame({"zip": ["20095"]}))
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_text_where_yes_and_no_were_is_refused(kind):
+    model = DecisionTreeClassifier().fit(kind({"paid": [True, False]}), [0, 1])
+    with refuses(
+        "held True and False in the training table, such as False, but row 0 is 'yes'. Turn the column "
+        "into True and False first, as it was there."
+    ):
+        model.predict(kind({"paid": ["yes"]}))
+    assert model.predict(kind({"paid": [1, 0]})).tolist() == [0, 1]
 
 
 def test_names_of_columns_that_cannot_be_used_are_refused():
