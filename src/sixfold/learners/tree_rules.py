@@ -72,7 +72,8 @@ def check_parameters(model: Any) -> None:
 def _check_count(parameter: str, value: Any, least: int) -> None:
     """Raise unless the value is a whole number from ``least`` on, or a share."""
     right_kind = isinstance(value, Real) and not isinstance(value, bool)
-    if right_kind and (value >= least if isinstance(value, Integral) else 0 < value <= 1):
+    whole = isinstance(value, Integral)
+    if right_kind and (value >= least if whole else 0 < value <= 1):
         return
     problem = "is out of range" if right_kind else f"is of type {type(value).__name__}"
     raise InputError(f"{parameter}={value!r} {problem}: {_COUNT.format(least)}, is needed.")
