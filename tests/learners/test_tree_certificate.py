@@ -174,7 +174,7 @@ def test_rows_held_out_are_said_and_found_by_position():
     model = DecisionTreeClassifier(prune="reduced_error", random_state=0).fit(X, y)
     assert "; 36 rows were held out" in str(model.certificate_)
     assert model.tree_.rows[0] == 150 - 36
-    model.certificate_.verify(X, y)
+    assert str(model.certificate_.verify(X, y)) == str(model.certificate_)
     other = np.random.default_rng(0).permutation(150)
     with pytest.raises(CertificateError, match="found by their positions: pass all rows in the order"):
         model.certificate_.verify(X[other], y[other])

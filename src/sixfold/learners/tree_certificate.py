@@ -125,7 +125,7 @@ def recompute(tree: Tree, rows: TrainingRows, grown: GrowthRecord) -> Certificat
         _require_best_splits(members, grown.rules)
         gap = _gap(members) / whole
     rounding = {"objective_rounding": ROUNDING, "gap_rounding": ROUNDING, "gap_is_linear": True}
-    details = {"claim": _claim(gap, grown), **rounding}
+    details = {"claim": _claim(gap, grown), **rounding, "notes": expected.details["notes"]}
     return Certificate(KIND, objective, gap, scale, expected.tolerance, details)
 
 
