@@ -22,7 +22,7 @@ test: $(STAMPS)/test test-levels test-oldest
 test-levels: $(STAMPS)/test
 	for level in $(LEVELS); do SIXFOLD_ISA=$$level $(BIN)/python -m pytest -q -n 2 $(NATIVE_TESTS) || exit 1; done
 
-# The oldest scikit-learn that is supported, with the contracts it knows.
+# The oldest scikit-learn that is supported, with the contracts it knows, and the loops for the oldest processors.
 test-oldest: .venv-oldest/stamp
 	.venv-oldest/bin/python -m pytest -q -n 2 tests/contracts
 
@@ -77,6 +77,7 @@ $(STAMPS)/bench: $(STAMPS)/build
 .venv-oldest/stamp: $(NATIVE)
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --config-settings=build-dir=build/oldest \
+	  $(addprefix --config-settings=cmake.define.SIXFOLD_LEVELS=,$(firstword $(LEVELS))) \
 	  --editable ".[test]" "scikit-learn==1.6.*"
 	touch $@
 

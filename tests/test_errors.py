@@ -21,6 +21,7 @@ def test_an_option_passes(value):
         ("ll2", "; did you mean 'l2'?"),
         ("L1", "; did you mean 'l1'?"),
         ("quadratic", "."),
+        ("lasso", "."),
         (7, "."),
     ],
 )
@@ -30,6 +31,16 @@ def test_another_value_is_refused_with_the_nearest_option(value, hint):
     assert str(caught.value) == (
         f"penalty={value!r} is not an option{hint} The options are None, 'l1', 'l2'."
     )
+
+
+def test_a_word_that_is_far_from_all_options_is_no_slip():
+    with pytest.raises(InputError, match=r"'mean' is not an option\. The options are 'branch', 'best'\.$"):
+        check_option("unknown", "mean", ["branch", "best"])
+
+
+def test_what_else_may_be_passed_is_said():
+    with pytest.raises(InputError, match=r"The options are 'sqrt', None, or a share\.$"):
+        check_option("max_features", "auto", ["sqrt", None], also="or a share")
 
 
 def test_one_is_not_true():

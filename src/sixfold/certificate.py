@@ -19,7 +19,10 @@ from typing import Any
 
 from sixfold.errors import CertificateError
 
-_REASONS = "Either the data are not those of the fit, or the model was changed."
+_REASONS = (
+    "Either the data are not those of the fit, or the model was changed. If there were weights, "
+    "pass the sample_weight of the fit."
+)
 
 
 @dataclass(frozen=True)

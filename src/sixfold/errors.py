@@ -132,8 +132,10 @@ class StoppedEarly(SixfoldWarning, ConvergenceWarning):
         self.certificate = certificate
 
 
-def check_option(parameter: str, value: Any, options: Iterable[Any]) -> None:
+def check_option(parameter: str, value: Any, options: Iterable[Any], also: str = "") -> None:
     """Raise an :class:`InputError` naming the nearest right value unless ``value`` is an option.
+
+    ``also`` says what else may be passed, which the caller has found it is not.
 
     >>> check_option("penalty", "ll2", [None, "l1", "l2"])
     Traceback (most recent call last):
@@ -146,9 +148,10 @@ The options are None, 'l1', 'l2'.
     if any(isinstance(value, type(option)) and value == option for option in options):
         return
     named = [option for option in options if isinstance(option, str)]
-    near = difflib.get_close_matches(str(value), named, n=1, cutoff=0.4)
+    # Half of the letters: "abs" is near "absolute" (0.55), but "mean" is not near "branch" (0.4).
+    near = difflib.get_close_matches(str(value), named, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else "."
-    listed = ", ".join(repr(option) for option in options)
+    listed = ", ".join([*map(repr, options), *[also] * bool(also)])
     raise InputError(f"{parameter}={value!r} is not an option{hint} The options are {listed}.")
 
 

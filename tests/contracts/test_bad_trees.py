@@ -1,5 +1,7 @@
 """What no tree can be grown from is refused with a sentence; what only looks odd gives a tree."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -23,11 +25,23 @@ from sixfold.solvers.tree import Reason
         ({"max_depth": 1.5}, "max_depth=1.5 is of type float: a whole number that is at least 0 or None"),
         ({"min_samples_split": 1}, "min_samples_split=1 is out of range: a whole number that is at least 2"),
         ({"min_samples_split": 1.5}, "at least 2, or a share above 0 and at most 1.0, is needed."),
-        ({"min_samples_leaf": 0}, "min_samples_leaf=0 is out of range: a whole number that is at least 1"),
-        ({"min_samples_leaf": "few"}, "min_samples_leaf='few' is of type str: a number above 0 is needed."),
+        ({"min_samples_leaf": 0}, "at least 1, or a share above 0 and at most 1.0, is needed."),
+        (
+            {"min_samples_leaf": -0.5},
+            "min_samples_leaf=-0.5 is out of range: a whole number that is at least",
+        ),
+        ({"min_samples_leaf": np.nan}, "min_samples_leaf=nan is out of range: a whole number that is at"),
+        (
+            {"min_samples_leaf": True},
+            "min_samples_leaf=True is of type bool: a whole number that is at least",
+        ),
+        ({"min_samples_leaf": "few"}, "min_samples_leaf='few' is of type str: a whole number that is at"),
         ({"min_weight_fraction_leaf": 0.7}, "no split leaves more than half of the weight on both sides."),
         ({"min_weight_fraction_leaf": -1}, "min_weight_fraction_leaf=-1 is out of range"),
-        ({"max_features": "auto"}, "max_features='auto' is not an option."),
+        (
+            {"max_features": "auto"},
+            "'sqrt', 'log2', None, a whole number that is at least 1, or a share above",
+        ),
         ({"max_features": 0}, "max_features=0 is out of range: a whole number that is at least 1"),
         ({"max_features": 1.5}, "max_features=1.5 is out of range"),
         ({"max_features": [1]}, "max_features=[1] is of type list"),
@@ -45,7 +59,7 @@ from sixfold.solvers.tree import Reason
         ({"base": np.array([2, 3])}, "base=array([2, 3]) is not an option"),
         ({"base": 10}, "base=10 is not an option: entropies are in bits (2) or nats ('e')."),
         ({"categories": "two"}, "categories='two' is not an option"),
-        ({"unknown": "mean"}, "unknown='mean' is not an option"),
+        ({"unknown": "mean"}, "unknown='mean' is not an option. The options are 'branch', 'best'."),
         ({"categorical_features": ["town"]}, "categorical_features names the column 'town', which the table"),
         ({"categorical_features": 3}, "categorical_features is 3, which is no list of columns. Pass a list"),
         ({"categorical_features": np.array(0)}, "categorical_features is array(0), which is no list"),
@@ -136,6 +150,17 @@ def test_text_where_categories_were_numbers_is_refused():
         model.predict(pd.DataFrame({"zip": ["20095"]}))
 
 
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_text_where_yes_and_no_were_is_refused(kind):
+    model = DecisionTreeClassifier().fit(kind({"paid": [True, False]}), [0, 1])
+    with refuses(
+        "held True and False in the training table, such as False, but row 0 is 'yes'. Turn the column "
+        "into True and False first, as it was there."
+    ):
+        model.predict(kind({"paid": ["yes"]}))
+    assert model.predict(kind({"paid": [1, 0]})).tolist() == [0, 1]
+
+
 def test_names_of_columns_that_cannot_be_used_are_refused():
     for row in ([1.0, 2.0], ["a", 2.0]):
         table = pd.DataFrame([row] * 10)
@@ -196,13 +221,15 @@ def customers(categories, rows):
     return pd.DataFrame({"name": [f"customer {k % categories}" for k in range(rows)]}), np.arange(rows) % 2
 
 
-@pytest.mark.parametrize(("categories", "rows"), [(21, 42), (900, 900), (1500, 3000)])
+@pytest.mark.parametrize(("categories", "rows"), [(21, 104), (900, 900), (600, 2999)])
 def test_few_rows_for_each_of_many_categories_are_warned_of(categories, rows):
-    with pytest.warns(MemorisedColumn, match=f"has {categories} categories in {rows} rows"):
+    with pytest.warns(MemorisedColumn, match=f"has {categories} categories in {rows} rows") as caught:
         DecisionTreeClassifier(max_depth=1).fit(*customers(categories, rows))
+    advice = "Drop the column, group its values, .*; categories='binary' helps only in part"
+    assert re.search(advice, str(caught[0].message))
 
 
-@pytest.mark.parametrize(("categories", "rows"), [(20, 20), (21, 43), (1000, 2001)])
+@pytest.mark.parametrize(("categories", "rows"), [(20, 20), (21, 105), (600, 3000)])
 def test_fewer_categories_are_not_warned_of(categories, rows):
     DecisionTreeClassifier(max_depth=1).fit(*customers(categories, rows))
 
@@ -218,6 +245,29 @@ def test_numbers_written_as_text_are_warned_of(kind):
     assert "such as '10115', and is taken as categories." in str(caught[0].message)
     DecisionTreeClassifier(categorical_features=["zip", "share"]).fit(kind(columns), LABELS)
     DecisionTreeClassifier().fit(kind({**columns, "zip": ["10115", "none"] * 5, "share": X[:, 1]}), LABELS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice", "numbers"),
+    [
+        (
+            pd.DataFrame,
+            "pandas.to_numeric(column, errors='coerce')",
+            lambda x: pd.to_numeric(x, errors="coerce"),
+        ),
+        (
+            pl.DataFrame,
+            "column.cast(polars.Float64, strict=False)",
+            lambda x: x.cast(pl.Float64, strict=False),
+        ),
+    ],
+)
+def test_the_advice_about_numbers_written_as_text_works_beside_unknown_values(kind, advice, numbers):
+    table = kind({"a": ["1", "2", "?", "4"]})
+    with pytest.warns(DataConversionWarning, match=re.escape(advice)):
+        DecisionTreeClassifier().fit(table, [0, 0, 1, 1])
+    model = DecisionTreeClassifier().fit(kind({"a": numbers(table["a"])}), [0, 0, 1, 1])
+    assert model.predict(kind({"a": [1.5, 9.0, None]})).tolist() == [0, 1, 1]
 
 
 def test_numbers_of_a_categorical_type_are_not_warned_of():

@@ -297,6 +297,18 @@ def test_a_tree_is_cut_from_a_larger_one_as_it_would_grow(limit):
     cut.certificate_.verify(X, Y)
 
 
+@pytest.mark.parametrize(
+    "limit",
+    [{"max_depth": np.int64(3)}, {"max_leaf_nodes": np.int32(6)}, {"ccp_alpha": np.float64(0.03)}],
+    ids=str,
+)
+def test_limits_of_a_cut_are_plain_numbers(limit):
+    [(name, value)] = limit.items()
+    cut = DecisionTreeClassifier().fit(X, Y).pruned(**limit)
+    assert type(cut.get_params()[name]) is type(value.item())
+    assert f"{name}={value.item()!r}" in repr(cut)
+
+
 def test_cutting_leaves_the_tree_itself_alone():
     model = DecisionTreeClassifier().fit(X, Y)
     before = model.get_n_leaves()

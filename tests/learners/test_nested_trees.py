@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
+from sklearn.tree import DecisionTreeClassifier as PeerTree
 
 from sixfold import DecisionTreeClassifier
 from sixfold.data.examples import load_example
@@ -118,6 +119,20 @@ def test_one_growth_is_enough(monkeypatch):
     model = DecisionTreeClassifier().fit(X, Y)
     monkeypatch.setattr(tree_model, "grow_and_cut", None)
     assert len(list(model.staged_predict(OTHERS, by="ccp_alpha"))) == model.ccp_path_.leaves.size
+
+
+def test_scikit_learns_path_repeats_an_alpha_for_each_node_that_it_makes_a_leaf():
+    table, labels = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), [0, 1, 2, 3]
+    theirs = PeerTree(criterion="entropy").cost_complexity_pruning_path(table, labels)
+    model = DecisionTreeClassifier()
+    every, once = model.cost_complexity_pruning_path(table, labels), model.fit(table, labels).ccp_path_
+    np.testing.assert_allclose(theirs.ccp_alphas, [0.0, 0.5, 0.5, 1.0])
+    np.testing.assert_allclose(every.ccp_alphas, theirs.ccp_alphas)
+    np.testing.assert_allclose(every.impurities, theirs.impurities)
+    assert once.ccp_alphas.tolist() == sorted(set(every.ccp_alphas.tolist()))
+    assert len(once.ccp_alphas) < len(every.ccp_alphas)
+    last = np.append(np.diff(every.ccp_alphas) > 0, True)
+    np.testing.assert_array_equal(once.impurities, every.impurities[last])
 
 
 def test_scikit_learns_path_is_not_traced_timed_or_heard_of():

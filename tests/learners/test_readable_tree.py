@@ -69,7 +69,9 @@ def test_a_notebook_shows_the_picture():
 def test_the_text_of_many_branches_takes_time_in_proportion(monkeypatch):
     sizes = []
     codes = np.arange(300.0)[:, None]
-    model = DecisionTreeClassifier(categorical_features=[0]).fit(np.repeat(codes, 3, axis=0), [0, 1, 1] * 300)
+    model = DecisionTreeClassifier(categorical_features=[0]).fit(
+        np.repeat(codes, 5, axis=0), [0, 1, 1, 1, 1] * 300
+    )
     monkeypatch.setattr(tree_text, "max", lambda many: sizes.append(len(many)) or max(many), raising=False)
     assert model.export_text().count("└─ ") == (model.tree_.node_count > 1)
     assert sum(sizes) <= 300

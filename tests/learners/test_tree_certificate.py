@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import log_loss
 
-from sixfold import DecisionTreeClassifier
+from sixfold import DecisionTreeClassifier, LogisticRegression
 from sixfold.errors import CertificateError, StoppedEarly
 from sixfold.solvers.tree_growth import CRITERIA
 
@@ -174,7 +174,7 @@ def test_rows_held_out_are_said_and_found_by_position():
     model = DecisionTreeClassifier(prune="reduced_error", random_state=0).fit(X, y)
     assert "; 36 rows were held out" in str(model.certificate_)
     assert model.tree_.rows[0] == 150 - 36
-    model.certificate_.verify(X, y)
+    assert str(model.certificate_.verify(X, y)) == str(model.certificate_)
     other = np.random.default_rng(0).permutation(150)
     with pytest.raises(CertificateError, match="found by their positions: pass all rows in the order"):
         model.certificate_.verify(X[other], y[other])
@@ -182,6 +182,19 @@ def test_rows_held_out_are_said_and_found_by_position():
     model.tree_ = changed
     with pytest.raises(CertificateError, match=r"Node 0 says .* found by their positions"):
         model.certificate_.verify(X, y)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [DecisionTreeClassifier(), DecisionTreeClassifier(max_depth=2), LogisticRegression()],
+    ids=str,
+)
+def test_weights_that_were_left_out_are_asked_for(learner):
+    weight = 1.0 + np.arange(150) % 3
+    certificate = learner.fit(X, y, sample_weight=weight).certificate_
+    certificate.verify(X, y, weight)
+    with pytest.raises(CertificateError, match="pass the sample_weight of the fit"):
+        certificate.verify(X, y)
 
 
 def test_a_stopped_tree_has_not_converged():

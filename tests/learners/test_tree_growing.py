@@ -160,3 +160,14 @@ def test_pruning_without_rows_to_prune_by_is_refused(prune):
     with pytest.raises(InputError, match="Give more rows"):
         DecisionTreeClassifier(prune=prune).fit(X[:4], y[:4])
     DecisionTreeClassifier(prune="cost_complexity", ccp_alpha=0.1).fit(X[:4], y[:4])  # needs none
+
+
+def test_a_split_of_too_many_branches_is_left_out_and_fewer_leaves_result():
+    size = np.repeat([0.0, 1.0], 6)
+    colour = np.tile([0.0, 1.0, 2.0], 4)
+    table, labels = np.column_stack([size, colour]), np.where(size == 0, 0, 1 + (colour == 2))
+    model = DecisionTreeClassifier(max_leaf_nodes=3, categorical_features=[1]).fit(table, labels)
+    assert model.get_n_leaves() == 2
+    assert DecisionTreeClassifier(categorical_features=[1]).fit(table, labels).get_n_leaves() == 4
+    binary = DecisionTreeClassifier(max_leaf_nodes=3, categorical_features=[1], categories="binary")
+    assert binary.fit(table, labels).get_n_leaves() == 3

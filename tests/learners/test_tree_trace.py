@@ -35,6 +35,18 @@ def test_the_ratio_is_shown_where_it_decides(base):
     assert model.trace_.to_dict()["nodes"][0]["splits"][0]["ratio"] == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("criterion", ["entropy", "gini", "gain_ratio", "homogeneous"])
+def test_figures_are_plain_numbers(criterion):
+    table = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X.round())
+    model = DecisionTreeClassifier(
+        criterion=criterion, trace=True, max_depth=2, base="e", categorical_features=[0]
+    ).fit(table, Y, WEIGHT)
+    splits = [one for node in model.trace_ for one in node.to_dict()["splits"]]
+    found = {type(value) for one in splits for value in one.values()}
+    assert splits
+    assert found <= {str, float, bool, type(None)}
+
+
 def test_no_ratio_is_shown_elsewhere():
     trace = DecisionTreeClassifier(trace=True).fit(X, Y).trace_
     assert trace[0].splits[0].ratio is None

@@ -292,6 +292,8 @@ def _codes(column: Column, categories: tuple[Any, ...], reading: Reading) -> Arr
                 strange.append(k)
     if strange:
         row, value = factor.first(strange)
+        if all(isinstance(one, BOOLEANS) for one in categories):
+            sort = "True and False"
         raise InputError(
             f"{column.called} held {sort} in the training table, such as {categories[0]!r:.50}, but row "
             f"{row} is {value!r:.50}. Turn the column into {sort} first, as it was there."

@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 TREE = Reading("categorical_features", booleans=True, unknown=("?",))
 KEPT = (np.float64, np.float32, np.uint8)  # what the native loops read
-MANY = 20  # categories; with more, and at most two rows for each, a column identifies rows
+MANY, FEW = 20, 5  # more categories than that, with fewer rows for each, identify rows
 EXACT = 2.0**53  # up to here float64 holds every whole number
 
 
@@ -150,8 +150,10 @@ def _warn_of_numbers_as_text(kinds: ColumnKinds, names: list[str], stacklevel: i
     more = f", like {len(found) - 1} more," if len(found) > 1 else ""
     text = (
         f"Column {names[j]!r} (number {j}, counted from 0){more} holds numbers written as text, such as "
-        f"{categories[0]!r}, and is taken as categories. Turn it into numbers first, for instance with "
-        "astype(float), or name it in categorical_features if they are no quantities."
+        f"{categories[0]!r}, and is taken as categories. Turn it into numbers first, and what is none, such "
+        "as '?', into unknown values: pandas.to_numeric(column, errors='coerce') does so, or in Polars "
+        "column.cast(polars.Float64, strict=False). If they are no quantities, name it in "
+        "categorical_features."
     )
     warnings.warn(text, DataConversionWarning, stacklevel=stacklevel)
 
@@ -167,13 +169,14 @@ def _are_numbers_as_text(categories: tuple[Any, ...]) -> bool:
 
 
 def _warn_of_memorised(kinds: ColumnKinds, names: list[str], rows: int, stacklevel: int) -> None:
-    """Warn of columns whose categories have hardly more than a row each."""
+    """Warn of columns of many categories that have few rows each, on average."""
     for number, categories in enumerate(kinds.categories):
         count = 0 if categories is None else len(categories)
-        if count > MANY and 2 * count >= rows:
+        if count > MANY and FEW * count > rows:
             text = (
                 f"Column {names[number]!r} (number {number}, counted from 0) has {count} categories in "
                 f"{rows} rows: a tree that splits by it memorises these rows and knows nothing about others. "
-                "Drop the column, group its categories, or turn it into numbers if it is a quantity."
+                "Drop the column, group its values, or turn it into numbers if it is a quantity; "
+                "categories='binary' helps only in part."
             )
             warnings.warn(MemorisedColumn(text), stacklevel=stacklevel)

@@ -58,8 +58,9 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     random_state : int, RandomState or None, default=None
         Draws these columns, and the rows that are held out.
     max_leaf_nodes : int, default=None
-        Most leaves; the most rewarding splits are kept. Categories with a branch each may need more leaves
-        than that at once: set ``categories="binary"``.
+        Most leaves; the most rewarding splits are kept. A split that gives each category a branch is left out
+        where its branches would be too many, so fewer leaves may result, even the constant model, of which a
+        warning tells; with ``categories="binary"`` each split adds one or, for unknown values, two.
     min_impurity_decrease : float, default=0.0
         Least gain of a split, times the share of the weight that its node has.
     class_weight : dict, "balanced" or None, default=None
@@ -103,8 +104,9 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     ccp_alpha_ : float
         The cost of a leaf by which the tree was cut.
     ccp_path_ : Bunch
-        The smaller trees inside this one by cost: ``ccp_alphas``, ``impurities``, ``leaves``. To choose among
-        them, fit once and compare what :meth:`staged_predict` yields for other rows.
+        The smaller trees inside this one by cost: ``ccp_alphas``, ``impurities``, ``leaves``, each alpha once
+        (:meth:`cost_complexity_pruning_path` repeats them). To choose among them, fit once and compare what
+        :meth:`staged_predict` yields for other rows.
     depth_path_ : Bunch
         Those by depth: ``max_depths``, ``objectives`` (average entropy in nats), ``leaves``.
     log_likelihood_ : float

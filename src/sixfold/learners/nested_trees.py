@@ -49,7 +49,11 @@ class NestedTrees:
 
     @property
     def ccp_path_(self) -> Bunch:
-        """Every ``ccp_alpha`` at which the tree becomes smaller, with impurity and leaves of what is left."""
+        """Every ``ccp_alpha`` at which the tree becomes smaller, with impurity and leaves of what is left.
+
+        Each alpha is there once, with all nodes that it makes leaves; ``cost_complexity_pruning_path`` has an
+        entry for each of these nodes, as scikit-learn does, and so repeats alphas.
+        """
         check_is_fitted(self, "tree_")
         path = ccp_path(self.tree_, self.tree_.criterion).distinct
         alphas = in_unit(path.ccp_alphas, self.tree_.unit)

@@ -33,7 +33,10 @@ Array = NDArray[Any]
 
 KIND = "greedy tree"
 ROUNDING = 1e-12
-_REASONS = "Either the data are not those of the fit, or the tree was changed."
+_REASONS = (
+    "Either the data are not those of the fit, or the tree was changed. If there were weights, "
+    "pass the sample_weight of the fit."
+)
 
 
 def lost_nats(totals: Array) -> Array:
@@ -122,7 +125,7 @@ def recompute(tree: Tree, rows: TrainingRows, grown: GrowthRecord) -> Certificat
         _require_best_splits(members, grown.rules)
         gap = _gap(members) / whole
     rounding = {"objective_rounding": ROUNDING, "gap_rounding": ROUNDING, "gap_is_linear": True}
-    details = {"claim": _claim(gap, grown), **rounding}
+    details = {"claim": _claim(gap, grown), **rounding, "notes": expected.details["notes"]}
     return Certificate(KIND, objective, gap, scale, expected.tolerance, details)
 
 

@@ -276,6 +276,9 @@ class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Return every ``ccp_alpha`` at which the tree of these rows becomes smaller.
 
+        As in scikit-learn there is an entry for each node that becomes a leaf, so an alpha is repeated where
+        several do at once. Of these, ``ccp_path_`` of a fitted tree keeps the last: each alpha once.
+
         Parameters
         ----------
         X : array, table or sparse matrix of shape (n_samples, n_features)
@@ -315,7 +318,7 @@ class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
         max_depth : int, default=None
             Most splits above a leaf.
         max_leaf_nodes : int, default=None
-            Most leaves.
+            Most leaves; fewer may result where categories have a branch each.
 
         Returns
         -------
@@ -323,13 +326,15 @@ class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
             A fitted copy.
         """
         check_is_fitted(self, "tree_")
-        given = {"ccp_alpha": ccp_alpha, "max_depth": max_depth, "max_leaf_nodes": max_leaf_nodes}
         check_number("ccp_alpha", ccp_alpha, at_least=0, optional=True)
         check_number("max_depth", max_depth, at_least=0, whole=True, optional=True)
         check_number("max_leaf_nodes", max_leaf_nodes, at_least=2, whole=True, optional=True)
+        wanted = {"ccp_alpha": ccp_alpha, "max_depth": max_depth, "max_leaf_nodes": max_leaf_nodes}
+        # NumPy's numbers become Python's, as they are shown among the parameters.
+        given = {name: np.asarray(value).item() for name, value in wanted.items() if value is not None}
         self._require_inside(given)
         model = copy.copy(self)
-        model.set_params(**{name: value for name, value in given.items() if value is not None})
+        model.set_params(**given)
         tree: Tree = self.tree_
         if max_depth is not None:
             tree = cut_depth(tree, max_depth)
@@ -340,15 +345,15 @@ class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
             tree = prune_ccp(tree, ccp_alpha / self.tree_.unit, self.tree_.criterion)
             model.ccp_alpha_ = float(ccp_alpha)
         model.tree_ = FittedTree.of(tree, self.tree_.criterion, self.tree_.unit)
-        model._limits = self._limits | {name: given[name] for name in self._limits if given[name] is not None}
+        model._limits = self._limits | {name: given[name] for name in self._limits if name in given}
         model._trace = self._trace and self._trace.inside(self.tree_, model.tree_)
         return model
 
-    def _require_inside(self, given: dict[str, float | None]) -> None:
+    def _require_inside(self, given: dict[str, float]) -> None:
         """Raise where a limit asks for a larger tree than this one was allowed to be."""
         for name, value in given.items():
             had = self.ccp_alpha_ if name == "ccp_alpha" else self._limits[name]
-            if value is None or had is None or (value >= had if name == "ccp_alpha" else value <= had):
+            if had is None or (value >= had if name == "ccp_alpha" else value <= had):
                 continue
             raise InputError(
                 f"{name}={value!r} asks for a larger tree than this one, which was grown with "

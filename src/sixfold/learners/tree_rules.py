@@ -17,6 +17,7 @@ from sixfold.solvers.tree_growth import CRITERIA, GrowthRules
 
 PRUNING = ("none", "reduced_error", "cost_complexity")
 ENTROPIES = ("entropy", "log_loss", "gain_ratio")
+_COUNT = "a whole number that is at least {}, or a share above 0 and at most 1.0"
 
 
 def check_parameters(model: Any) -> None:
@@ -28,18 +29,18 @@ def check_parameters(model: Any) -> None:
             "that differ from each other, set max_features and random_state."
         )
     check_number("max_depth", model.max_depth, at_least=0, whole=True, optional=True)
-    _check_count("min_samples_split", model.min_samples_split, 2, 1.0)
-    _check_count("min_samples_leaf", model.min_samples_leaf, 1, 1.0)
+    _check_count("min_samples_split", model.min_samples_split, 2)
+    _check_count("min_samples_leaf", model.min_samples_leaf, 1)
     check_number("min_weight_fraction_leaf", model.min_weight_fraction_leaf, at_least=0)
     if model.min_weight_fraction_leaf > 0.5:
         raise InputError(
             f"min_weight_fraction_leaf={model.min_weight_fraction_leaf!r} is out of range: no split leaves "
             "more than half of the weight on both sides. Use at most 0.5."
         )
-    if model.max_features is not None:
-        if isinstance(model.max_features, str):
-            check_option("max_features", model.max_features, ("sqrt", "log2", None))
-        _check_count("max_features", 1 if isinstance(model.max_features, str) else model.max_features, 1, 1.0)
+    if isinstance(model.max_features, str):
+        check_option("max_features", model.max_features, ("sqrt", "log2", None), also=_COUNT.format(1))
+    elif model.max_features is not None:
+        _check_count("max_features", model.max_features, 1)
     check_number("max_leaf_nodes", model.max_leaf_nodes, at_least=2, whole=True, optional=True)
     check_number("min_impurity_decrease", model.min_impurity_decrease, at_least=0)
     check_number("ccp_alpha", model.ccp_alpha, at_least=0)
@@ -68,17 +69,14 @@ def check_parameters(model: Any) -> None:
     check_number("time_limit", model.time_limit, above=0, optional=True)
 
 
-def _check_count(parameter: str, value: Any, least: int, most_share: float) -> None:
-    """Raise unless the value is a whole number from ``least`` on, or a share of at most this."""
-    if isinstance(value, Integral):
-        check_number(parameter, value, at_least=least, whole=True)
+def _check_count(parameter: str, value: Any, least: int) -> None:
+    """Raise unless the value is a whole number from ``least`` on, or a share."""
+    right_kind = isinstance(value, Real) and not isinstance(value, bool)
+    whole = isinstance(value, Integral)
+    if right_kind and (value >= least if whole else 0 < value <= 1):
         return
-    check_number(parameter, value, above=0)
-    if value > most_share:
-        raise InputError(
-            f"{parameter}={value!r} is out of range: a whole number that is at least {least}, or a share "
-            "above 0 and at most 1.0, is needed."
-        )
+    problem = "is out of range" if right_kind else f"is of type {type(value).__name__}"
+    raise InputError(f"{parameter}={value!r} {problem}: {_COUNT.format(least)}, is needed.")
 
 
 def unit_of(model: Any) -> float:

@@ -224,10 +224,10 @@ def _traced(
     return TracedSplit(
         word(names.columns[split.column]),
         _divided(split, names, decimals),
-        unit * split.average,
-        unit * split.gain,
-        split.column == chosen,
-        None if total is None else 0.0 - split.score / total,
+        float(unit * split.average),
+        float(unit * split.gain),
+        bool(split.column == chosen),
+        None if total is None else float(0.0 - split.score / total),
     )
 
 
