@@ -174,86 +174,91 @@ def rewarding(valid, splits, average, whole):
 # -- growth --------------------------------------------------------------------------------------------
 
 
-def grow(
-    X,
-    kinds,
-    labels,
-    classes,
-    weight=None,
-    *,
-    criterion="entropy",
-    binary=False,
-    unknown_best=False,
-    max_depth=None,
-    min_samples_split=2,
-    min_samples_leaf=1,
-    min_leaf_weight=0.0,
-    min_impurity_decrease=0.0,
-    columns=None,
-):
-    """Return the nodes, depth first, each a dict with the names of the fields of a tree.
+class Growth:
+    """A tree on its way: the rows, the rules, and the nodes so far."""
 
-    With ``columns`` a list, entry i holds the only columns that node i may ask for.
-    """
-    X = np.asarray(X, dtype=np.float64)
-    weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
-    whole = weight[weight > 0].sum()
-    nodes = []
+    def __init__(
+        self,
+        X,
+        kinds,
+        labels,
+        classes,
+        weight=None,
+        *,
+        criterion="entropy",
+        binary=False,
+        unknown_best=False,
+        max_depth=None,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        min_leaf_weight=0.0,
+        min_impurity_decrease=0.0,
+        columns=None,
+    ):
+        self.X, self.kinds, self.labels, self.classes = np.asarray(X, np.float64), kinds, labels, classes
+        self.weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
+        self.whole = self.weight[self.weight > 0].sum()
+        self.criterion, self.binary, self.unknown_best = criterion, binary, unknown_best
+        self.max_depth, self.min_samples_split = max_depth, min_samples_split
+        self.leaf = min_samples_leaf, min_leaf_weight
+        self.min_impurity_decrease = min_impurity_decrease
+        self.columns = columns
+        self.nodes = []
 
-    def best_split(rows, totals, asked):
+    def best_split(self, rows, totals, asked):
         """Return the chosen candidate, or why there is none."""
-        splits = []
+        labels, weight, splits = self.labels[rows], self.weight[rows], []
         for column in asked:
-            values = X[rows, column]
-            splits += candidates(
-                values, column, kinds[column], labels[rows], weight[rows], classes, binary, unknown_best
-            )
+            of_column = self.X[rows, column], column, self.kinds[column]
+            splits += candidates(*of_column, labels, weight, self.classes, self.binary, self.unknown_best)
         if not splits:
             return None, EXHAUSTED
-        counts, w = children_of(splits, labels[rows], weight[rows], classes)
-        score, average = scores(counts, w, criterion)
-        valid = np.flatnonzero(are_valid(counts, w, splits, min_samples_leaf, min_leaf_weight))
+        counts, w = children_of(splits, labels, weight, self.classes)
+        score, average = scores(counts, w, self.criterion)
+        valid = np.flatnonzero(are_valid(counts, w, splits, *self.leaf))
         if not valid.size:
             return None, LIMIT
         W = totals.sum()
-        if criterion == "gain_ratio":
-            valid = rewarding(valid, splits, average, impurity(totals, criterion))
+        if self.criterion == "gain_ratio":
+            valid = rewarding(valid, splits, average, impurity(totals, self.criterion))
         chosen = valid[np.argmax(score[valid] <= score[valid].min() + TIE * W)]
-        gain = impurity(totals, criterion) - average[chosen]
-        if W / whole * gain < min_impurity_decrease - TIE:
+        gain = impurity(totals, self.criterion) - average[chosen]
+        if W / self.whole * gain < self.min_impurity_decrease - TIE:
             return None, LIMIT
         return splits[chosen], SPLIT
 
-    def add(rows, depth):
-        number = len(nodes)
-        of_class = labels[rows][:, None] == np.arange(classes)
-        totals = (of_class * weight[rows][:, None]).sum(axis=0)
-        node = {
-            "column": -1,
-            "threshold": np.nan,
-            "branches": {},
-            "unknown": -1,
-            "rows": len(rows),
-            "totals": totals,
-        }
-        nodes.append(node)
+    def add(self, rows, depth=0):
+        """Add the node of these rows and all below it; return its number."""
+        number = len(self.nodes)
+        of_class = self.labels[rows][:, None] == np.arange(self.classes)
+        totals = (of_class * self.weight[rows][:, None]).sum(axis=0)
+        node = {"column": -1, "threshold": np.nan, "branches": {}, "unknown": -1}
+        node |= {"rows": len(rows), "totals": totals}
+        self.nodes.append(node)
         split = None
         if of_class.any(axis=0).sum() == 1:
             node["reason"] = PURE
-        elif depth == max_depth or len(rows) < min_samples_split:
+        elif depth == self.max_depth or len(rows) < self.min_samples_split:
             node["reason"] = LIMIT
         else:
-            asked = range(X.shape[1]) if columns is None else columns[number]
-            split, node["reason"] = best_split(rows, totals, asked)
+            asked = range(self.X.shape[1]) if self.columns is None else self.columns[number]
+            split, node["reason"] = self.best_split(rows, totals, asked)
         if split is not None:
-            number_of = [add(rows[split.part == k], depth + 1) for k in range(split.part.max() + 1)]
+            number_of = [self.add(rows[split.part == k], depth + 1) for k in range(split.part.max() + 1)]
             node["column"], node["threshold"] = split.column, split.threshold
             node["branches"] = {int(code): number_of[k] for code, k in split.codes.items()}
             node["unknown"] = number_of[split.unknown] if split.unknown >= 0 else -1
         return number
 
-    add(np.flatnonzero(weight > 0), 0)
-    return nodes
+
+def grow(X, kinds, labels, classes, weight=None, **rules):
+    """Return the nodes, depth first, each a dict with the names of the fields of a tree.
+
+    With ``columns`` a list, entry i holds the only columns that node i may ask for.
+    """
+    growth = Growth(X, kinds, labels, classes, weight, **rules)
+    growth.add(np.flatnonzero(growth.weight > 0))
+    return growth.nodes
 
 
 def flat(nodes):

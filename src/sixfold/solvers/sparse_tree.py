@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.solvers.tree import Tree
-from sixfold.solvers.tree_growth import GrowthRules
+from sixfold.solvers.tree_growth import GrowthRules, counted, finished
 
 Array = NDArray[Any]
 
@@ -52,24 +52,18 @@ def grow_sparse(
     rows : ndarray of int64, optional
         The rows to grow from, in order; None for all that have weight.
     """
-    if rows is None and weight is not None and not weight.all():
-        rows = np.flatnonzero(weight)
-    *arrays, completed = core.grow_sparse_tree(
+    given = labels, weight, counted(weight, rows), classes
+    grown = core.grow_sparse_tree(
         *_parts(X.tocsc()),
         X.shape[0],
-        labels,
-        weight,
-        rows,
-        classes,
+        *given,
         rules.criterion,
         rules.unknown_best,
         *rules.limits,
         budget.seconds_left,
         budget.flag,
     )
-    if not completed:
-        budget.exhausted()  # notes why
-    return Tree(np.zeros(X.shape[1], dtype=np.uint8), *arrays)
+    return finished(np.zeros(X.shape[1], dtype=np.uint8), grown, budget)
 
 
 def apply_sparse(tree: Tree, X: Any) -> NDArray[np.int32]:

@@ -104,22 +104,20 @@ def grow(
     rows : ndarray of int64, optional
         The rows to grow from, in order; None for all that have weight.
     """
-    if rows is None and weight is not None and not weight.all():
-        rows = np.flatnonzero(weight)
-    *arrays, completed = core.grow_tree(
-        X,
-        kinds,
-        labels,
-        weight,
-        rows,
-        classes,
-        rules.criterion,
-        rules.binary,
-        rules.unknown_best,
-        *rules.limits,
-        budget.seconds_left,
-        budget.flag,
-    )
+    choice = rules.criterion, rules.binary, rules.unknown_best
+    given = labels, weight, counted(weight, rows), classes
+    grown = core.grow_tree(X, kinds, *given, *choice, *rules.limits, budget.seconds_left, budget.flag)
+    return finished(kinds, grown, budget)
+
+
+def counted(weight: Array | None, rows: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+    """Return the rows to grow from: those given, or those that have weight; None for all."""
+    return np.flatnonzero(weight) if rows is None and weight is not None and not weight.all() else rows
+
+
+def finished(kinds: NDArray[np.uint8], grown: tuple[Any, ...], budget: Budget) -> Tree:
+    """Return what an engine has grown as a tree; the budget notes why, if it was stopped."""
+    *arrays, completed = grown
     if not completed:
-        budget.exhausted()  # notes why
+        budget.exhausted()
     return Tree(kinds, *arrays)
