@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sixfold.data.checks import check_table, collected, in_narwhals
+from sixfold.data.arrays import check_table, collected, in_narwhals
 from sixfold.data.factor import Factor, factor_of, is_nested
 from sixfold.errors import InputError
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.data.checks import check_table, check_weight, column_names, require_computable, require_finite
+from sixfold.data.arrays import check_table
+from sixfold.data.checks import check_weight, column_names, require_computable, require_finite
 from sixfold.data.table import ColumnKinds, check_mixed
 from sixfold.errors import CertificateError, InputError
 from sixfold.geometry.distances import (
