@@ -8,31 +8,20 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn import tree as sklearn_tree
-from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.class_weight import compute_sample_weight
 
+from learners.compared_trees import WEIGHT, X, Y, same
 from sixfold import DecisionTreeClassifier
-from sixfold.budget import Budget
 from sixfold.data.examples import load_example
-from sixfold.errors import InputError, StoppedEarly
-from sixfold.learners import tree_model
-from sixfold.solvers.tree import Reason
-
-X, Y = make_classification(400, 8, n_informative=5, n_classes=3, random_state=0)  # no two values are equal
-WEIGHT = np.random.default_rng(0).uniform(0.5, 2.0, 400)
+from sixfold.errors import InputError
 
 
 def strangers():
     example = load_example("strangers")
     return pd.DataFrame(example.X, columns=example.columns), example.y
-
-
-def same(model, other):
-    """Compare two trees array by array."""
-    for name in ("column", "threshold", "first", "code", "child", "unknown", "rows", "totals"):
-        np.testing.assert_array_equal(getattr(model.tree_, name), getattr(other.tree_, name), name)
 
 
 # -- the worked example ----------------------------------------------------------------------------------
@@ -284,152 +273,6 @@ def test_a_sparse_table_gives_the_tree_of_the_same_values(kind, prune):
     sparse.certificate_.verify(kind(values), labels)
 
 
-# -- smaller trees ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "limit", [{"max_depth": 0}, {"max_depth": 3}, {"max_leaf_nodes": 6}, {"ccp_alpha": 0.03}], ids=str
-)
-def test_a_tree_is_cut_from_a_larger_one_as_it_would_grow(limit):
-    cut = DecisionTreeClassifier().fit(X, Y).pruned(**limit)
-    same(cut, DecisionTreeClassifier(**limit).fit(X, Y))
-    assert cut.get_params() == DecisionTreeClassifier(**limit).get_params()
-    cut.certificate_.verify(X, Y)
-
-
-@pytest.mark.parametrize(
-    "limit",
-    [{"max_depth": np.int64(3)}, {"max_leaf_nodes": np.int32(6)}, {"ccp_alpha": np.float64(0.03)}],
-    ids=str,
-)
-def test_limits_of_a_cut_are_plain_numbers(limit):
-    [(name, value)] = limit.items()
-    cut = DecisionTreeClassifier().fit(X, Y).pruned(**limit)
-    assert type(cut.get_params()[name]) is type(value.item())
-    assert f"{name}={value.item()!r}" in repr(cut)
-
-
-def test_cutting_leaves_the_tree_itself_alone():
-    model = DecisionTreeClassifier().fit(X, Y)
-    before = model.get_n_leaves()
-    assert model.pruned(max_depth=1).get_n_leaves() == 2
-    assert model.get_n_leaves() == before
-
-
-@pytest.mark.parametrize(
-    ("grown", "asked"),
-    [
-        ({"ccp_alpha": 0.05}, {"ccp_alpha": 0.01}),
-        ({"max_depth": 3}, {"max_depth": 4}),
-        ({"max_leaf_nodes": 6}, {"max_leaf_nodes": 7}),
-        ({"prune": "cost_complexity", "random_state": 0}, {"ccp_alpha": 0.0}),
-    ],
-    ids=str,
-)
-def test_a_larger_tree_is_not_inside_a_smaller_one(grown, asked):
-    model = DecisionTreeClassifier(**grown).fit(X, Y)
-    model.set_params(max_depth=None, ccp_alpha=0.0, max_leaf_nodes=None)  # changes no tree
-    with pytest.raises(InputError, match=r"which was grown with .*\. A larger tree needs a new fit"):
-        model.pruned(**asked)
-    [name] = asked
-    smaller = DecisionTreeClassifier().fit(X, Y).pruned(**{name: 0.06 if name == "ccp_alpha" else 3})
-    with pytest.raises(InputError, match="A larger tree needs a new fit"):
-        smaller.pruned(**asked)
-    assert smaller.pruned(**{name: 0.06 if name == "ccp_alpha" else 3}).get_n_leaves() > 1
-
-
-@pytest.mark.parametrize("prune", ["reduced_error", "cost_complexity"])
-def test_pruning_helps_where_labels_are_noisy(prune):
-    random = np.random.default_rng(0)
-    table = random.normal(size=(1200, 6))
-    labels = (table[:, 0] > 0) ^ (random.random(1200) < 0.25)
-    train, test = slice(0, 600), slice(600, None)
-    full = DecisionTreeClassifier().fit(table[train], labels[train])
-    cut = DecisionTreeClassifier(prune=prune, random_state=0).fit(table[train], labels[train])
-    assert cut.get_n_leaves() < full.get_n_leaves() / 4
-    assert cut.score(table[test], labels[test]) > full.score(table[test], labels[test]) + 0.05
-    assert Reason.PRUNED in cut.tree_.reason
-    cut.certificate_.verify(table[train], labels[train])
-
-
-def test_reduced_error_holds_rows_of_every_class_out():
-    model = DecisionTreeClassifier(prune="reduced_error", validation_fraction=0.4, random_state=0).fit(X, Y)
-    counts = np.bincount(Y)
-    np.testing.assert_array_equal(model.tree_.totals[0], counts - np.round(0.4 * counts))
-    again = DecisionTreeClassifier(prune="reduced_error", validation_fraction=0.4, random_state=0).fit(X, Y)
-    same(model, again)
-    other = DecisionTreeClassifier(prune="reduced_error", validation_fraction=0.4, random_state=1).fit(X, Y)
-    assert other.tree_.node_count != model.tree_.node_count
-
-
-def test_the_alpha_that_was_chosen_makes_the_tree():
-    model = DecisionTreeClassifier(prune="cost_complexity", random_state=0).fit(X, Y)
-    assert model.ccp_alpha_ > 0
-    same(model, DecisionTreeClassifier(ccp_alpha=model.ccp_alpha_).fit(X, Y))
-    given = DecisionTreeClassifier(prune="cost_complexity", ccp_alpha=0.05).fit(X, Y)
-    assert given.ccp_alpha_ == 0.05
-    same(given, DecisionTreeClassifier(ccp_alpha=0.05).fit(X, Y))
-
-
-# -- history, limits -------------------------------------------------------------------------------------
-
-
-def test_the_history_is_that_of_the_trees_cut_at_each_level():
-    model = DecisionTreeClassifier().fit(X, Y)
-    assert [record.iteration for record in model.history_] == list(range(model.get_depth() + 1))
-    for record in model.history_:
-        shallow = DecisionTreeClassifier(max_depth=record.iteration).fit(X, Y)
-        assert record.objective == pytest.approx(-shallow.log_likelihood_, abs=1e-12)
-
-
-def test_callbacks_hear_of_every_level_and_may_stop_there():
-    heard = []
-    model = DecisionTreeClassifier(callbacks=[heard.append]).fit(X, Y)
-    assert heard == model.history_
-    with pytest.warns(StoppedEarly, match="Stopped by a callback"):
-        stopped = DecisionTreeClassifier(callbacks=[lambda record: record.iteration == 3]).fit(X, Y)
-    np.testing.assert_array_equal(
-        stopped.predict(X), DecisionTreeClassifier(max_depth=3).fit(X, Y).predict(X)
-    )
-    assert Reason.STOPPED in stopped.tree_.reason
-
-
-class Late(Budget):
-    """A budget whose time is over."""
-
-    seconds_left = -1.0
-
-
-class Interrupted(Budget):
-    """A budget in which Ctrl-C is pressed at once."""
-
-    def __enter__(self):
-        super().__enter__()
-        self.flag[0] = 1
-        return self
-
-
-def test_time_that_is_over_leaves_the_tree_grown_so_far(monkeypatch):
-    monkeypatch.setattr(tree_model, "Budget", Late)
-    with pytest.warns(
-        StoppedEarly, match=r"Stopped by time_limit=1 s after 1 node; .* Let it grow on"
-    ) as one:
-        model = DecisionTreeClassifier(time_limit=1.0).fit(X, Y)
-    assert one[0].filename == __file__
-    assert model.tree_.reason.tolist() == [Reason.STOPPED]
-    assert model.predict(X).shape == (400,)
-    assert not model.certificate_.converged
-
-
-def test_ctrl_c_leaves_a_model_that_answers(monkeypatch):
-    monkeypatch.setattr(tree_model, "Budget", Interrupted)
-    model = DecisionTreeClassifier()
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, Y)
-    assert model.predict_proba(X).shape == (400, 3)
-    model.certificate_.verify(X, Y)
-
-
 # -- the rest --------------------------------------------------------------------------------------------
 
 
@@ -472,41 +315,3 @@ def test_without_a_trace_there_is_none():
     model = DecisionTreeClassifier().fit(X, Y)
     with pytest.raises(AttributeError, match=r"There is no trace_\. Fit with trace=True\."):
         model.trace_  # noqa: B018
-
-
-# -- fits that fail --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("parameters", "table", "labels", "weight"),
-    [
-        ({}, pd.DataFrame({"a": list("wxyx")}), [0, 1, None, 1], None),
-        ({}, pd.DataFrame({"b": [1.0, 2.0], "c": [1.0, 2.0]}), [0, 1], [-1.0, 1.0]),
-        ({}, np.array([[np.inf], [1.0]]), [0, 1], None),
-        ({"callbacks": [lambda record: 1 / 0]}, pd.DataFrame({"b": list("vw")}), list("no"), None),
-    ],
-    ids=["labels", "weights", "infinity", "callback"],
-)
-def test_a_fit_that_fails_leaves_the_model_as_it_was(parameters, table, labels, weight):
-    before, answers = pd.DataFrame({"a": list("xyxy")}), [0, 1, 0, 1]
-    model = DecisionTreeClassifier(max_features=1.0).fit(before, answers).set_params(**parameters)
-    state = dict(vars(model))
-    with pytest.raises((InputError, ZeroDivisionError)):
-        model.fit(table, labels, weight)
-    assert vars(model) == state
-    assert model.predict(before).tolist() == answers
-    model.certificate_.verify(before, answers)
-
-
-def test_a_model_whose_first_fit_fails_is_not_fitted():
-    model = DecisionTreeClassifier()
-    with pytest.raises(InputError):
-        model.fit(pd.DataFrame({"a": list("xy")}), None)
-    assert not any(name.endswith("_") for name in vars(model))
-
-
-def test_a_tree_that_was_stopped_is_kept_although_its_warning_is_an_error():
-    model = DecisionTreeClassifier(callbacks=[lambda record: record.iteration == 1])
-    with pytest.raises(StoppedEarly):
-        model.fit(X, Y)
-    assert model.get_depth() == 1
