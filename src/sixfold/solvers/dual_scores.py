@@ -24,7 +24,7 @@ from sixfold.solvers.dual_point import DualProblem, dot
 
 Array = NDArray[Any]
 
-FINE = 0.2  # of the tolerance: what scores in float32 may be off by
+FINE = 0.3  # of the tolerance: what scores in float32 may be off by
 TYPICAL_ROWS = 200  # that tell by how much scores move
 FAR = 4.0  # times that: rows this far away do not follow
 
