@@ -43,6 +43,7 @@ from sixfold.solvers.dual_point import (
     snap,
 )
 from sixfold.solvers.dual_scores import DualScores
+from sixfold.solvers.free_step import free_step
 from sixfold.solvers.gram_cache import GramCache
 
 Array = NDArray[Any]
@@ -54,7 +55,9 @@ LOOSE = 100.0  # times the tolerance: what the first rounds are solved to
 INNER = 0.95  # of the tolerance on active rows leaves the others some room
 GROWTH = 2.5
 BAND = 0.05  # of the margin: how close to violating optimality other rows are active
-STRETCH = 100_000  # iterations without convergence after which the free rows are solved for at once
+STRETCH = (
+    20_000  # iterations without convergence, or 10 a row, after which the free rows are solved for at once
+)
 MOST_ITERATIONS = 10_000_000  # or 100 a row: where a fit without max_iter gives up
 OVERTIME = 2e7  # kernel values (at most some 0.2 s) that are still computed when time is up
 
@@ -215,8 +218,9 @@ class Rounds:
         y, upper = self.y[active], self.upper[active]
         part = self.point.alpha[active]
         gradient = y * self.point.scores[active] - 1.0
+        stretch = max(STRETCH, 10 * active.size)
         while True:
-            stretch = min(self.limit - self.iterations, max(STRETCH, 10 * active.size))
+            allowed = min(self.limit - self.iterations, stretch)
             made, violation, completed, indefinite = core.smo(
                 gram,
                 y,
@@ -224,14 +228,16 @@ class Rounds:
                 part,
                 gradient,
                 self.inner,
-                stretch,
+                allowed,
                 self.budget.seconds_left,
                 self.budget.flag,
             )
             self.iterations += made
             self.indefinite |= indefinite
-            if violation <= self.inner or not completed or made < stretch or self.iterations >= self.limit:
+            if violation <= self.inner or not completed or made < stretch:
                 break
+            if self.indefinite or not free_step(gram, y, upper, part, gradient):
+                stretch *= 2
         alpha = self.point.alpha.copy()
         alpha[active] = snap(y, upper, part)
         return alpha, gradient, completed
