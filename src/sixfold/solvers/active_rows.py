@@ -33,6 +33,9 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.solvers.descent import OutOfTimeError
+from sixfold.solvers.dual_scores import DualScores
+from sixfold.solvers.free_step import free_step
+from sixfold.solvers.gram_cache import GramCache
 from sixfold.solvers.machine_dual import (
     DualProblem,
     DualSolution,
@@ -42,9 +45,6 @@ from sixfold.solvers.machine_dual import (
     feasible,
     snap,
 )
-from sixfold.solvers.dual_scores import DualScores
-from sixfold.solvers.free_step import free_step
-from sixfold.solvers.gram_cache import GramCache
 
 Array = NDArray[Any]
 

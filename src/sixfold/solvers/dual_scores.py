@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.solvers.machine_dual import DualProblem, dot
 from sixfold.solvers.kernel_rows import KernelRows
+from sixfold.solvers.machine_dual import DualProblem, dot
 
 Array = NDArray[Any]
 

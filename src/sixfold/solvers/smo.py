@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.solvers.active_rows import Rounds
-from sixfold.solvers.machine_dual import DualProblem, DualSolution, examine
 from sixfold.solvers.gram_cache import GramCache
 from sixfold.solvers.kernel_separation import overlap
+from sixfold.solvers.machine_dual import DualProblem, DualSolution, examine
 
 __all__ = ["DualProblem", "DualSolution", "GramCache", "solve_dual"]
 
