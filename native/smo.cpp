@@ -203,7 +203,9 @@ void descend(DualRows<T>& rows, double tolerance, Run& run) {
     if (worthwhile(kept, rows)) {
       const Lines<double> before = rows.alpha;
       Part<T> part = part_of(rows, std::move(kept));
-      moves = descend_part(part, rows, std::max(tolerance, kEnough * run.result.violation), run);
+      // Where nothing moves in the part, the whole has the last word.
+      if (!descend_part(part, rows, std::max(tolerance, kEnough * run.result.violation), run))
+        next = run.result.iterations + kPeriod;
       catch_up(rows, before);
       ends = ends_now(rows);
     } else {
