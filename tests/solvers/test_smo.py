@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_oracle import dual_gradient, dual_value, intercept, quadratic_program, violation
+from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.geometry.kernels import RBF, Polynomial, Precomputed, Sigmoid, linear
 from sixfold.solvers import active_rows, dual_scores
@@ -129,6 +130,18 @@ def test_all_rows_at_their_bound():
     assert solution.alpha.sum() == pytest.approx(2e-4 * half)
 
 
+def test_gap_is_small_where_one_class_counts_for_little():
+    weights = np.where(make_problem()[0].y > 0, 1e-2, 1e2)
+    problem, gram = make_problem(C=weights)
+    solution = solve_dual(problem, 0.1, PLENTY, Budget())
+    check(problem, gram, solution, tol=0.1)
+    first, *_ = core.smo(
+        gram, problem.y, weights, np.zeros(60), -np.ones(60), 0.1, 10**6, np.inf, Budget().flag
+    )
+    assert solution.iterations > first  # a violation of 0.1 was not enough
+    assert certify(problem, solution, 0.1).converged
+
+
 # -- other ways to the same point --------------------------------------------------------------------------
 
 
@@ -138,6 +151,7 @@ def in_rounds(monkeypatch):
     monkeypatch.setattr(active_rows, "DOUBLE_ROWS", 10)
     monkeypatch.setattr(active_rows, "DIRECT_ROWS", 10)
     monkeypatch.setattr(active_rows, "SAMPLE_ROWS", 40)
+    monkeypatch.setattr(dual_scores, "TYPICAL_ROWS", 4)
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
