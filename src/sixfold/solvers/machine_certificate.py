@@ -22,8 +22,8 @@ from sixfold.solvers.machine_dual import (
     constant_objective,
     dot,
     dual_objective,
-    examine,
     hard_gap,
+    soft_gap,
 )
 
 if TYPE_CHECKING:
@@ -74,9 +74,10 @@ def _certificate(
 def _soft(problem: DualProblem, solution: DualSolution) -> tuple[float, float, float, float]:
     """Return objective, gap, scale, and how far rounding may have moved the objective."""
     y, upper, alpha, scores = problem.y, problem.upper, solution.alpha, solution.scores
-    inside = np.maximum(1.0 - y * (scores + solution.intercept), 0.0)
+    slack = 1.0 - y * (scores + solution.intercept)
+    inside = np.maximum(slack, 0.0)
     objective = 0.5 * dot(alpha * y, scores) + dot(upper, inside)
-    gap = examine(y, upper, alpha, scores).gap
+    gap = soft_gap(slack, upper, alpha)
     # A row outside the margin by less than the rounding may be inside.
     touched = upper * (inside > 0.0) + 0.5 * alpha
     error = solution.rounding * float(touched.sum())

@@ -133,7 +133,7 @@ def examine(y: Array, upper: Array, alpha: Array, scores: Array) -> Optimality:
     if np.isinf(upper).any():
         gap, scale = hard_gap(y, alpha, scores, intercept)
     else:
-        gap, scale = _soft_gap(y * (v - intercept), upper, alpha), constant_objective(y, upper)
+        gap, scale = soft_gap(y * (v - intercept), upper, alpha), constant_objective(y, upper)
     return Optimality(highest, lowest, intercept, gap, scale)
 
 
@@ -145,7 +145,7 @@ def _intercept(free: Array, highest: float, lowest: float) -> float:
     return 0.5 * (highest + lowest)
 
 
-def _soft_gap(slack: Array, upper: Array, alpha: Array) -> float:
+def soft_gap(slack: Array, upper: Array, alpha: Array) -> float:
     """Return the complementarity sum; slack is 1 - y f."""
     inside = np.maximum(slack, 0.0)
     return dot(alpha, inside - slack) + dot(upper - alpha, inside)
