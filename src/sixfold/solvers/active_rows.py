@@ -42,6 +42,7 @@ from sixfold.solvers.machine_dual import (
     Optimality,
     dual_objective,
     examine,
+    examine_zero,
     feasible,
     snap,
 )
@@ -110,7 +111,7 @@ class Rounds:
         self.unmoved = self.idle = 0  # rounds without any step, and without a smaller violation
         self.least = math.inf  # violation so far
         self.settled: tuple[Array, Array, float] | None = None  # a point that nobody was behind of
-        self.state = self._examine()
+        self.state = examine_zero(self.y, self.problem.upper)
 
     def run(self, start: Array | None = None) -> DualSolution:
         """Go through rounds until the point is optimal or the budget is used up."""
