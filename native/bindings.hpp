@@ -69,6 +69,7 @@ void bind_scan_search(nb::module_& m);
 void bind_kd_tree(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_projected(nb::module_& m);
+void bind_smo(nb::module_& m);
 void bind_smooth(nb::module_& m);
 void bind_sparse_search(nb::module_& m);
 void bind_sparse_tree(nb::module_& m);
