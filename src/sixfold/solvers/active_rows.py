@@ -1,0 +1,280 @@
+"""Rounds of sequential minimal optimisation on active rows.
+
+One round (the formulas of what it looks at are in :mod:`sixfold.solvers.dual_point`):
+
+1. choose active rows W: the free ones, those that violate optimality, and those closest to doing so, as
+   many as fit in memory. Few rows are all active, and one round is enough;
+2. the Gram matrix of W, most of which :class:`~sixfold.solvers.gram_cache.GramCache` has already;
+3. second-order sequential minimal optimisation on W (``core.smo``), the other rows fixed;
+4. the scores of the other rows move with those that changed (:mod:`sixfold.solvers.dual_scores`);
+5. done when the violation over *all* rows is at most tol, and the gap at most tol times the objective of
+   the best constant model.
+
+A most violating pair is always in W, so every round makes D larger and the rounds converge also where not
+even the support vectors fit in memory (Lin, 2001). The first active rows are a sample, solved loosely: it
+tells which rows are worth looking at.
+
+*Precision.* A Gram matrix in float32 takes half the memory and time. Its errors are those of an approximate
+Hessian: where step 4 is in float64, a round that was led astray is put right by the next. Where that gets
+nowhere, the Gram matrix is in float64 too.
+
+Sources: Fan, Chen and Lin (2005), Working set selection using second order information; Lin (2001), On the
+convergence of the decomposition method for support vector machines.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold._native import core
+from sixfold.budget import Budget
+from sixfold.solvers.descent import OutOfTimeError
+from sixfold.solvers.dual_point import (
+    DualProblem,
+    DualSolution,
+    Optimality,
+    dual_objective,
+    examine,
+    feasible,
+    snap,
+)
+from sixfold.solvers.dual_scores import DualScores
+from sixfold.solvers.gram_cache import GramCache
+
+Array = NDArray[Any]
+
+DOUBLE_ROWS = 1500  # up to here a Gram matrix in float64 costs nothing worth saving
+DIRECT_ROWS = 3000  # up to here all rows are active at once
+SAMPLE_ROWS = 2000  # active in the first round otherwise, at most
+LOOSE = 30.0  # times the tolerance: what the first rounds are solved to
+INNER = 0.7  # of the tolerance on active rows leaves the others some room
+GROWTH = 2.0
+BAND = 0.1  # of the margin: how close to violating optimality other rows are active
+STRETCH = 100_000  # iterations without convergence after which the free rows are solved for at once
+MOST_ITERATIONS = 10_000_000  # or 100 a row: where a fit without max_iter gives up
+OVERTIME = 2e7  # kernel values (at most some 0.2 s) that are still computed when time is up
+
+
+class Rounds:
+    """A feasible point, and the rounds that improve it.
+
+    Parameters
+    ----------
+    problem : DualProblem
+    tol : float
+    budget : Budget
+    most_iterations : int or None
+    cache : GramCache
+        Of the problem's rows.
+    bound : float
+        A finite upper bound for the hard margin.
+    """
+
+    def __init__(
+        self,
+        problem: DualProblem,
+        tol: float,
+        budget: Budget,
+        most_iterations: int | None,
+        cache: GramCache,
+        bound: float = math.inf,
+    ) -> None:
+        n = problem.y.size
+        self.problem, self.tol, self.budget, self.cache = problem, tol, budget, cache
+        self.y, self.upper = problem.y, np.minimum(problem.upper, bound)
+        self.hard = math.isfinite(bound)
+        self.given_limit = most_iterations is not None
+        self.limit = max(MOST_ITERATIONS, 100 * n) if most_iterations is None else most_iterations
+        self.iterations = 0
+        self.indefinite = False
+        self.point = DualScores(problem, tol)
+        self.single = n > DOUBLE_ROWS or cache.capacity(np.float64) < n
+        self.direct = n <= DIRECT_ROWS and cache.capacity(self._gram_dtype) >= n
+        self.inner = tol if self.direct else LOOSE * tol
+        self.active = np.zeros(n, dtype=bool)
+        self.settled: tuple[Array, Array, float] | None = None  # a point that nobody was behind of
+        self.state = self._examine()
+
+    def run(self, start: Array | None = None) -> DualSolution:
+        """Go through rounds until the point is optimal or the budget is used up."""
+        try:
+            if start is not None and start.any():
+                self.point.begin(feasible(self.y, self.upper, start), self.budget)
+                self.state = self._examine()
+            while not self._finished():
+                self._round()
+        except OutOfTimeError:
+            self.budget.exhausted()
+        self._settle()
+        point, state = self.point, self.state
+        return DualSolution(
+            point.alpha,
+            point.scores,
+            state.intercept,
+            state.violation,
+            self.iterations,
+            self.indefinite,
+            point.rounding,
+        )
+
+    @property
+    def _gram_dtype(self) -> type:
+        return np.float32 if self.single else np.float64
+
+    def _examine(self) -> Optimality:
+        point = self.point
+        # The hard margin is judged as such: its finite bound only keeps rounds from running away.
+        upper = self.problem.upper if self.hard and not (point.alpha >= self.upper).any() else self.upper
+        return examine(self.y, upper, point.alpha, point.scores)
+
+    def _finished(self) -> bool:
+        if self._optimal() and self.point.behind.any():
+            self._catch_up()
+        if self._optimal():
+            return True
+        if self.iterations >= self.limit:
+            limit = f"max_iter={self.limit}" if self.given_limit else f"the limit of {self.limit} iterations"
+            self.budget.stopped_by = self.budget.stopped_by or limit
+        return self.budget.exhausted()
+
+    def _optimal(self) -> bool:
+        return self.state.violation <= self.tol and self.state.gap <= self.tol * self.state.scale
+
+    # -- one round ---------------------------------------------------------------------------------------
+
+    def _round(self) -> None:
+        wanted = self._choose()
+        active, gram = self.cache.hold(wanted, self._gram_dtype, self.budget)
+        alpha, gradient, completed = self._optimise(active, gram)
+        before = self.state
+        drift = self._move(alpha, active, gram, gradient, completed)
+        self.state = self._examine()
+        new = active.size - int(np.count_nonzero(self.active[active]))
+        self.active[:] = False
+        self.active[active] = True
+        objective = -dual_objective(self.y, self.point.alpha, self.point.scores)
+        self.budget.record(objective, self.state.gap, self.state.scale)
+        self._tighten(before, drift, new / active.size)
+
+    def _choose(self) -> Array:
+        """Return the rows to optimise next."""
+        n = self.y.size
+        if self.direct:
+            return np.arange(n)
+        most = self.cache.capacity(self._gram_dtype)
+        if not self.point.alpha.any():
+            return self._sample(min(most, SAMPLE_ROWS, n))
+        excess = self._excess()
+        close = excess > -BAND
+        if (close & self.point.behind).any():
+            self._catch_up()
+            excess = self._excess()
+            close = excess > -BAND
+        held = int(np.count_nonzero(self.active))
+        most = min(most, max(int(GROWTH * held), SAMPLE_ROWS)) if held else most
+        wanted = np.flatnonzero(close)
+        return wanted if wanted.size <= most else self._most_violating(most, excess)
+
+    def _excess(self) -> Array:
+        """Return how far rows violate optimality, negative if they do not: 1 - y f or y f - 1 at a bound."""
+        alpha = self.point.alpha
+        slack = 1.0 - self.y * (self.point.scores + self.state.intercept)
+        above, below = alpha > 0.0, alpha < self.upper
+        return np.where(above, np.where(below, np.abs(slack), -slack), slack)
+
+    def _sample(self, size: int) -> Array:
+        """Return rows of both classes, as many of each as its share says, but one at least."""
+        random = np.random.default_rng(0)
+        parts = [np.flatnonzero(self.y > 0.0), np.flatnonzero(self.y < 0.0)]
+        shares = [min(max(size * part.size // self.y.size, 1), part.size) for part in parts]
+        return np.concatenate(
+            [random.choice(part, share, replace=False) for part, share in zip(parts, shares, strict=True)]
+        )
+
+    def _most_violating(self, most: int, excess: Array) -> Array:
+        """Return as many rows that can go up as can go down, those that violate optimality most."""
+        v = self.y - self.point.scores
+        above, below = self.point.alpha > 0.0, self.point.alpha < self.upper
+        up = np.where(np.where(self.y > 0.0, below, above), v, -math.inf)
+        down = np.where(np.where(self.y > 0.0, above, below), -v, -math.inf)
+        half = most // 2
+        chosen = np.zeros(self.y.size, dtype=bool)
+        for side in (up, down):
+            chosen[np.argpartition(-side, half - 1)[:half]] = True
+        rest = np.where(chosen, -math.inf, excess)
+        spare = most - int(np.count_nonzero(chosen))
+        if spare:
+            chosen[np.argpartition(-rest, spare - 1)[:spare]] = True
+        return np.flatnonzero(chosen)
+
+    def _optimise(self, active: Array, gram: Array) -> tuple[Array, Array, bool]:
+        """Return alpha with the active rows optimised, their gradient, and whether there was time for it."""
+        y, upper = self.y[active], self.upper[active]
+        part = self.point.alpha[active]
+        gradient = y * self.point.scores[active] - 1.0
+        while True:
+            stretch = min(self.limit - self.iterations, max(STRETCH, 10 * active.size))
+            made, violation, completed, indefinite = core.smo(
+                gram,
+                y,
+                upper,
+                part,
+                gradient,
+                self.inner,
+                stretch,
+                self.budget.seconds_left,
+                self.budget.flag,
+            )
+            self.iterations += made
+            self.indefinite |= indefinite
+            if violation <= self.inner or not completed or made < stretch or self.iterations >= self.limit:
+                break
+        alpha = self.point.alpha.copy()
+        alpha[active] = snap(y, upper, part)
+        return alpha, gradient, completed
+
+    def _tighten(self, before: Optimality, drift: float, new: float) -> None:
+        """Choose the tolerance and the precision of the next round; ``new`` is the share of new rows."""
+        if drift > 0.3 * max(before.violation, self.tol):
+            self.single = False  # exact scores are nowhere near those that the Gram matrix led to
+        if self.state.violation <= self.tol or self.direct:
+            self.inner *= 0.5  # rounding, or the gap is not small enough yet
+        elif new < 0.05:
+            self.inner = min(self.inner, INNER * self.tol)
+        else:
+            self.inner = max(INNER * self.tol, min(self.inner, 0.1 * self.state.violation))
+
+    # -- scores --------------------------------------------------------------------------------------------
+
+    def _move(self, alpha: Array, active: Array, gram: Array, gradient: Array, completed: bool) -> float:
+        if gram.dtype == np.float64 and active.size == alpha.size:
+            self.point.move_all(alpha, active, gram)
+            return 0.0
+        if not self.point.behind.any():
+            self.settled = self.point.alpha, self.point.scores, self.point.variance
+        expected = self.y[active] * (gradient + 1.0)
+        budget = self.budget
+        if not completed:
+            changed = int(np.count_nonzero(alpha != self.point.alpha))
+            if changed * (alpha.size - active.size) > OVERTIME:
+                raise OutOfTimeError
+            budget = Budget()
+        return self.point.move(alpha, active, expected, -BAND - self._excess(), budget)
+
+    def _catch_up(self) -> None:
+        self.point.catch_up(self.budget)
+        self.state = self._examine()
+
+    def _settle(self) -> None:
+        """Bring all scores up to date when the rounds have ended, or go back to where they were."""
+        if not self.point.behind.any():
+            return
+        if self.point.missing() <= OVERTIME or self.settled is None:
+            self.point.catch_up(Budget())
+        else:
+            self.point.go_back(self.settled)
+        self.state = self._examine()
