@@ -1,6 +1,6 @@
 """Rounds of sequential minimal optimisation on active rows.
 
-One round (the formulas of what it looks at are in :mod:`sixfold.solvers.dual_point`):
+One round (the formulas of what it looks at are in :mod:`sixfold.solvers.machine_dual`):
 
 1. choose active rows W: the free ones, those that violate optimality, and those closest to doing so, as
    many as fit in memory. Few rows are all active, and one round is enough;
@@ -33,7 +33,10 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.solvers.descent import OutOfTimeError
-from sixfold.solvers.dual_point import (
+from sixfold.solvers.dual_scores import DualScores
+from sixfold.solvers.free_step import free_step
+from sixfold.solvers.gram_cache import GramCache
+from sixfold.solvers.machine_dual import (
     DualProblem,
     DualSolution,
     Optimality,
@@ -42,20 +45,23 @@ from sixfold.solvers.dual_point import (
     feasible,
     snap,
 )
-from sixfold.solvers.dual_scores import DualScores
-from sixfold.solvers.gram_cache import GramCache
 
 Array = NDArray[Any]
 
 DOUBLE_ROWS = 1500  # up to here a Gram matrix in float64 costs nothing worth saving
 DIRECT_ROWS = 3000  # up to here all rows are active at once
 SAMPLE_ROWS = 2000  # active in the first round otherwise, at most
-LOOSE = 30.0  # times the tolerance: what the first rounds are solved to
-INNER = 0.7  # of the tolerance on active rows leaves the others some room
-GROWTH = 2.0
-BAND = 0.1  # of the margin: how close to violating optimality other rows are active
-STRETCH = 100_000  # iterations without convergence after which the free rows are solved for at once
+LOOSE = 100.0  # times the tolerance: what the first rounds are solved to
+INNER = 0.7  # of the tolerance: LIBSVM's path in other precision would end with a dual objective 1e-8 lower
+GROWTH = 3.0  # times as many active rows as in the round before, at most: not all that violate will matter
+AT_ONCE = 6000  # active rows, unless more are free: bounded ones that violate optimality take turns
+PER_FREE = 3.0  # times the free rows is allowed in any case
+BAND = 0.05  # of the margin: how close to violating optimality other rows are active
+STRETCH = (
+    20_000  # iterations without convergence, or 10 a row, after which the free rows are solved for at once
+)
 MOST_ITERATIONS = 10_000_000  # or 100 a row: where a fit without max_iter gives up
+STALLED = 4  # rounds without a step, with ever smaller tolerances, after which rounding is to blame
 OVERTIME = 2e7  # kernel values (at most some 0.2 s) that are still computed when time is up
 
 
@@ -91,11 +97,12 @@ class Rounds:
         self.limit = max(MOST_ITERATIONS, 100 * n) if most_iterations is None else most_iterations
         self.iterations = 0
         self.indefinite = False
-        self.point = DualScores(problem, tol)
         self.single = n > DOUBLE_ROWS or cache.capacity(np.float64) < n
+        self.point = DualScores(problem, tol, self.single)
         self.direct = n <= DIRECT_ROWS and cache.capacity(self._gram_dtype) >= n
-        self.inner = tol if self.direct else LOOSE * tol
+        self.inner = (INNER * tol if self.single else tol) if self.direct else LOOSE * tol
         self.active = np.zeros(n, dtype=bool)
+        self.unmoved = 0  # rounds
         self.settled: tuple[Array, Array, float] | None = None  # a point that nobody was behind of
         self.state = self._examine()
 
@@ -136,6 +143,8 @@ class Rounds:
             self._catch_up()
         if self._optimal():
             return True
+        if self.unmoved >= STALLED:
+            self.budget.stopped_by = self.budget.stopped_by or "rounding: no step makes it better"
         if self.iterations >= self.limit:
             limit = f"max_iter={self.limit}" if self.given_limit else f"the limit of {self.limit} iterations"
             self.budget.stopped_by = self.budget.stopped_by or limit
@@ -150,6 +159,7 @@ class Rounds:
         wanted = self._choose()
         active, gram = self.cache.hold(wanted, self._gram_dtype, self.budget)
         alpha, gradient, completed = self._optimise(active, gram)
+        self.unmoved = 0 if (alpha != self.point.alpha).any() else self.unmoved + 1
         before = self.state
         drift = self._move(alpha, active, gram, gradient, completed)
         self.state = self._examine()
@@ -167,15 +177,19 @@ class Rounds:
             return np.arange(n)
         most = self.cache.capacity(self._gram_dtype)
         if not self.point.alpha.any():
-            return self._sample(min(most, SAMPLE_ROWS, n))
+            held = self.cache.held  # by a problem with another C: rows that mattered there
+            both = np.unique(self.y[held]).size == 2
+            return held if both and held.size <= most else self._sample(min(most, SAMPLE_ROWS, n))
         excess = self._excess()
         close = excess > -BAND
         if (close & self.point.behind).any():
             self._catch_up()
             excess = self._excess()
             close = excess > -BAND
-        held = int(np.count_nonzero(self.active))
-        most = min(most, max(int(GROWTH * held), SAMPLE_ROWS)) if held else most
+        before = int(np.count_nonzero(self.active))
+        most = min(most, max(int(GROWTH * before), SAMPLE_ROWS)) if before else most
+        free = int(np.count_nonzero((self.point.alpha > 0.0) & (self.point.alpha < self.upper)))
+        most = min(most, max(AT_ONCE, int(PER_FREE * free)))
         wanted = np.flatnonzero(close)
         return wanted if wanted.size <= most else self._most_violating(most, excess)
 
@@ -196,19 +210,19 @@ class Rounds:
         )
 
     def _most_violating(self, most: int, excess: Array) -> Array:
-        """Return as many rows that can go up as can go down, those that violate optimality most."""
+        """Return free rows and those that violate optimality most, some of them on either side."""
+        alpha = self.point.alpha
+        above, below = alpha > 0.0, alpha < self.upper
+        positive = self.y > 0.0
         v = self.y - self.point.scores
-        above, below = self.point.alpha > 0.0, self.point.alpha < self.upper
-        up = np.where(np.where(self.y > 0.0, below, above), v, -math.inf)
-        down = np.where(np.where(self.y > 0.0, above, below), -v, -math.inf)
-        half = most // 2
-        chosen = np.zeros(self.y.size, dtype=bool)
-        for side in (up, down):
-            chosen[np.argpartition(-side, half - 1)[:half]] = True
-        rest = np.where(chosen, -math.inf, excess)
-        spare = most - int(np.count_nonzero(chosen))
-        if spare:
-            chosen[np.argpartition(-rest, spare - 1)[:spare]] = True
+        chosen = np.zeros(alpha.size, dtype=bool)
+        some = max(most // 8, 1)
+        _add_largest(chosen, np.where(np.where(positive, below, above), v, -math.inf), some)
+        _add_largest(chosen, np.where(np.where(positive, above, below), -v, -math.inf), some)
+        free = above & below
+        if np.count_nonzero(free | chosen) <= most:
+            chosen |= free
+        _add_largest(chosen, excess, most - int(np.count_nonzero(chosen)))
         return np.flatnonzero(chosen)
 
     def _optimise(self, active: Array, gram: Array) -> tuple[Array, Array, bool]:
@@ -216,8 +230,9 @@ class Rounds:
         y, upper = self.y[active], self.upper[active]
         part = self.point.alpha[active]
         gradient = y * self.point.scores[active] - 1.0
+        stretch = max(STRETCH, 10 * active.size)
         while True:
-            stretch = min(self.limit - self.iterations, max(STRETCH, 10 * active.size))
+            allowed = min(self.limit - self.iterations, stretch)
             made, violation, completed, indefinite = core.smo(
                 gram,
                 y,
@@ -225,23 +240,28 @@ class Rounds:
                 part,
                 gradient,
                 self.inner,
-                stretch,
+                allowed,
                 self.budget.seconds_left,
                 self.budget.flag,
             )
             self.iterations += made
             self.indefinite |= indefinite
-            if violation <= self.inner or not completed or made < stretch or self.iterations >= self.limit:
+            if violation <= self.inner or not completed or made < stretch:
                 break
+            if self.indefinite or not free_step(gram, y, upper, part, gradient):
+                stretch *= 2
         alpha = self.point.alpha.copy()
         alpha[active] = snap(y, upper, part)
         return alpha, gradient, completed
 
     def _tighten(self, before: Optimality, drift: float, new: float) -> None:
         """Choose the tolerance and the precision of the next round; ``new`` is the share of new rows."""
-        if drift > 0.3 * max(before.violation, self.tol):
-            self.single = False  # exact scores are nowhere near those that the Gram matrix led to
-        if self.state.violation <= self.tol or self.direct:
+        if drift > 0.3 * max(before.violation, self.tol) or (self.single and self.unmoved):
+            # Exact scores are nowhere near those that the Gram matrix led to, or it sees nothing to improve.
+            self.single = self.point.single = False
+        if self.unmoved:
+            self.inner *= 0.1
+        elif self.state.violation <= self.tol or self.direct:
             self.inner *= 0.5  # rounding, or the gap is not small enough yet
         elif new < 0.05:
             self.inner = min(self.inner, INNER * self.tol)
@@ -278,3 +298,11 @@ class Rounds:
         else:
             self.point.go_back(self.settled)
         self.state = self._examine()
+
+
+def _add_largest(chosen: Array, value: Array, count: int) -> None:
+    """Choose so many more rows, those with the largest values."""
+    rest = np.flatnonzero(~chosen)
+    count = min(count, rest.size)
+    if count > 0:
+        chosen[rest[np.argpartition(-value[rest], count - 1)[:count]]] = True

@@ -2,30 +2,35 @@
 
     s_i = sum_j a_j y_j K_ij      moves by      sum_j y_j change_j K_ij
 
-Only rows j that changed cost anything, and K is never stored. A row so far from the margin that a move cannot
-bring it there need not follow: it falls behind, and catches up with all moves at once when it matters.
+Only rows j that changed cost anything, and K is never stored. A row so far from the margin that a move
+cannot bring it there need not follow: it falls behind, and catches up with all moves at once when it
+matters.
 
-*Precision.* An entry of K computed in float32 is off by e, as measured on a sample of them, so a change brings an
-error of about e |change| to a score: errors of different entries have different signs. While that is a small part
-of the tolerance, scores move in float32, and where the Gram matrix of the active rows gives their new scores, those
-are taken. Otherwise they move in float64.
+*Precision.* An entry of K computed in float32 is off by e, as measured on a sample of them, so a change
+brings an error of about e |change| to a score: errors of different entries have different signs. While that
+is a small part of the tolerance, scores move in float32, and where the Gram matrix of the active rows gives
+their new scores, those are taken. Otherwise they move in float64.
 """
 
 from __future__ import annotations
 
 import math
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.solvers.dual_point import DualProblem, dot
+from sixfold.solvers.kernel_rows import KernelRows
+from sixfold.solvers.machine_dual import DualProblem, dot
 
 Array = NDArray[Any]
 
-FINE = 0.2  # of the tolerance: what scores in float32 may be off by
+FINE = 0.3  # of the tolerance: what scores in float32 may be off by
 TYPICAL_ROWS = 200  # that tell by how much scores move
+# Measured once for all machines of some rows: with 45 pairs of 10,000 images it took half of the time.
+_ENTRY_ERRORS: WeakKeyDictionary[KernelRows, dict[type, float]] = WeakKeyDictionary()
 FAR = 4.0  # times that: rows this far away do not follow
 
 
@@ -37,18 +42,20 @@ class DualScores:
     problem : DualProblem
     tol : float
         The violation that scores must be able to tell from 0.
+    single : bool
+        Whether float32 is good enough where its errors are small.
     """
 
-    def __init__(self, problem: DualProblem, tol: float) -> None:
+    def __init__(self, problem: DualProblem, tol: float, single: bool) -> None:
         self.problem = problem
         self.tol = tol
+        self.single = single
         n = problem.y.size
         self.alpha: Array = np.zeros(n)
         self.scores: Array = np.zeros(n)
         self.variance = 0.0
         self.behind = np.zeros(n, dtype=bool)
         self._groups: list[tuple[Array, Array]] = []  # rows that are behind, and the alpha of their scores
-        self._entry_errors: dict[Any, float] = {}
 
     @property
     def rounding(self) -> float:
@@ -57,7 +64,7 @@ class DualScores:
 
     def fine_in_single(self, alpha: Array) -> bool:
         """Return whether scores in float32 are good enough."""
-        return math.sqrt(self._error(np.float32, alpha)) <= FINE * self.tol
+        return self.single and math.sqrt(self._error(np.float32, alpha)) <= FINE * self.tol
 
     def begin(self, alpha: Array, budget: Budget) -> None:
         """Start at another point than 0."""
@@ -162,6 +169,7 @@ class DualScores:
         return entry**2 + addition**2
 
     def _entry_error(self, dtype: type) -> float:
-        if dtype not in self._entry_errors:
-            self._entry_errors[dtype] = self.problem.rows.entry_error(dtype)
-        return self._entry_errors[dtype]
+        known = _ENTRY_ERRORS.setdefault(self.problem.rows, {})
+        if dtype not in known:
+            known[dtype] = self.problem.rows.entry_error(dtype)
+        return known[dtype]
