@@ -20,6 +20,7 @@ _HOME = {
     "LogisticRegression": "sixfold.learners.logistic_regression",
     "Perceptron": "sixfold.learners.perceptron",
     "distances": "sixfold.geometry.distances",
+    "kernels": "sixfold.geometry.kernels",
 }
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Perceptron",
     "__version__",
     "distances",
+    "kernels",
 ]
 
 
