@@ -19,6 +19,7 @@ _HOME = {
     "LinearSVC": "sixfold.learners.svm",
     "LogisticRegression": "sixfold.learners.logistic_regression",
     "Perceptron": "sixfold.learners.perceptron",
+    "SVC": "sixfold.learners.svc",
     "distances": "sixfold.geometry.distances",
     "kernels": "sixfold.geometry.kernels",
 }
@@ -34,6 +35,7 @@ __all__ = [
     "LinearSVC",
     "LogisticRegression",
     "Perceptron",
+    "SVC",
     "__version__",
     "distances",
     "kernels",

@@ -198,7 +198,7 @@ def class_weighted(class_weight: Any, labels: LabelColumns, weight: Array | None
         )
     product = with_class_weight(class_weight, labels.classes[0], labels.index[:, 0], weight)
     if len(labels.classes) == 1:
-        _require_weight(labels.classes[0], labels.index[:, 0], product)
+        require_weight(labels.classes[0], labels.index[:, 0], product)
     return product
 
 
@@ -384,10 +384,10 @@ def _require_two(classes: Array, index: NDArray[np.intp], weight: Array | None) 
             f"y has {classes.size} class{only}, but a classifier needs rows of at least two classes to tell "
             "them apart."
         )
-    _require_weight(classes, index, weight)
+    require_weight(classes, index, weight)
 
 
-def _require_weight(classes: Array, index: NDArray[np.intp], weight: Array | None) -> None:
+def require_weight(classes: Array, index: NDArray[np.intp], weight: Array | None) -> None:
     """Raise an :class:`InputError` if there are rows of a class, and all have weight 0."""
     if weight is None:
         return

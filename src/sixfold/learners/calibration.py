@@ -164,7 +164,7 @@ def _coupled(pairs: Array, n_classes: int) -> Array:
     return result
 
 
-def stratified_folds(index: Array, classes: Array, seed: Any) -> Array:
+def stratified_folds(index: Array, classes: Array, random: np.random.RandomState) -> Array:
     """Return the fold of each row: every class is spread over all folds, at random.
 
     Parameters
@@ -173,8 +173,8 @@ def stratified_folds(index: Array, classes: Array, seed: Any) -> Array:
         The class number of each row.
     classes : ndarray of shape (classes,)
         The labels, to name one in a message.
-    seed : int, RandomState or None
-        None means 0: the same rows give the same folds.
+    random : RandomState
+        Where the order of rows comes from.
 
     Returns
     -------
@@ -190,7 +190,6 @@ def stratified_folds(index: Array, classes: Array, seed: Any) -> Array:
             "probability=False."
         )
     n_folds = min(FOLDS, int(counts[rarest]))
-    random = seed if hasattr(seed, "permutation") else np.random.default_rng(0 if seed is None else seed)
     folds, first = np.empty(index.size, dtype=np.intp), 0
     for label, count in enumerate(counts):
         rows = np.flatnonzero(index == label)[random.permutation(count)]

@@ -68,7 +68,8 @@ class SupportLayout:
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Go through runs of support vectors, with the machines that the rows of ``dual_coef`` speak of."""
         if not self.pairwise:
-            yield slice(0, self.support.size), np.arange(self.intercept.size)
+            if self.support.size:
+                yield slice(0, self.support.size), np.arange(self.intercept.size)
             return
         ends = np.cumsum(self.n_support)
         for label, (end, count) in enumerate(zip(ends, self.n_support, strict=True)):

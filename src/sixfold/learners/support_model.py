@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.checks import check_rows, column_names
-from sixfold.data.labels import LabelledData
+from sixfold.data.labels import LabelledData, class_factors, require_weight
 from sixfold.data.one_row import one_row
 from sixfold.errors import CertificateError, InputError
 from sixfold.geometry.kernels import Kernel, Linear, Precomputed
@@ -49,6 +49,7 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
 
     C: float
     kernel: Any
+    class_weight: Any
     probability: Any
     decision_function_shape: str
     break_ties: bool
@@ -270,10 +271,16 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
             raise AttributeError(f"{type(self).__name__} has no certificate_ before it is fitted.")
         return self._certificate.bind(self)
 
-    def _upper(self, weight: Array | None, count: int) -> Array:
+    def _class_factors(self, data: LabelledData) -> Array:
+        """Return how much the rows of each class count."""
+        return class_factors(self.class_weight, data.classes, data.index, data.weight)
+
+    def _upper(self, data: LabelledData) -> Array:
         """Return C times the weight of each row; 0 for rows that do not count."""
-        weight = np.ones(count) if weight is None else weight
-        result: Array = np.multiply(float(self.C), weight, where=weight > 0, out=np.zeros(count))
+        weight = self._class_factors(data)[data.index]
+        weight = weight if data.weight is None else weight * data.weight
+        require_weight(data.classes, data.index, weight)
+        result: Array = np.multiply(float(self.C), weight, where=weight > 0, out=np.zeros(weight.size))
         return result
 
     def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
@@ -284,8 +291,9 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
                 f"The model was fitted on {self.shape_fit_[0]} rows, not on {data.X.shape[0]}: the data are not "
                 "those of the fit."
             )
-        upper = self._upper(data.weight, data.X.shape[0])
-        claims = Claims(self._layout(), self.kernel_, self.support_vectors_, data.X, data.index, upper)
+        claims = Claims(
+            self._layout(), self.kernel_, self.support_vectors_, data.X, data.index, self._upper(data)
+        )
         return recompute(claims, self._certificate)
 
     def __sklearn_tags__(self) -> Any:
