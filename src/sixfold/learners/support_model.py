@@ -30,7 +30,7 @@ from sixfold.learners.callbacks import CallbackSupport
 from sixfold.learners.pair_votes import class_scores, count_pair_votes
 from sixfold.learners.support_explanation import SupportExplanation, explain_decision
 from sixfold.learners.support_layout import SupportLayout
-from sixfold.learners.support_scores import SupportScores, VectorRows, plane_normals, winning
+from sixfold.learners.support_scores import SupportScores, plane_normals, winning
 from sixfold.learners.svc_certificate import Claims, recompute
 from sixfold.solvers.base import thread_limit
 from sixfold.solvers.descent import OutOfTimeError
@@ -66,7 +66,6 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
     n_features_in_: int
     _certificate: Certificate
     _calibration: Calibration | None
-    _vector_rows: VectorRows
     _pairwise: bool  # whether there is a machine for each pair of three classes or more
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> LabelledData:
@@ -233,7 +232,7 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
 
     def _scores(self) -> SupportScores:
         check_is_fitted(self, "support_")
-        return SupportScores(self._layout(), self.kernel_, self.support_vectors_, self._vector_rows)
+        return SupportScores(self._layout(), self.kernel_, self.support_vectors_)
 
     def _rows(self, X: Any) -> Any:
         rows = check_rows(self, X)
