@@ -32,7 +32,8 @@ template <class S>
 ChosenRows<S> chosen(const Rows<S>& table, const std::optional<Indices>& index,
                      const std::optional<Vector>& centre) {
   const Index rows = static_cast<Index>(table.shape(0)), columns = static_cast<Index>(table.shape(1));
-  expect(!centre || static_cast<Index>(centre->shape(0)) == columns, "the centre must have an entry a column");
+  expect(!centre || static_cast<Index>(centre->shape(0)) == columns,
+         "the centre must have an entry a column");
   const double* middle = centre ? centre->data() : nullptr;
   if (!index) return {table.data(), rows, columns, nullptr, middle};
   const Index count = static_cast<Index>(index->shape(0));
@@ -44,7 +45,8 @@ ChosenRows<S> chosen(const Rows<S>& table, const std::optional<Indices>& index,
 template <class S, class T>
 bool block(std::string_view kind, double gamma, double coef0, int degree, const Rows<S>& A,
            const std::optional<Indices>& a_index, const Rows<S>& B, const std::optional<Indices>& b_index,
-           const std::optional<Vector>& centre, bool same, OutStrided<T> out, double seconds_left, Flag flag) {
+           const std::optional<Vector>& centre, bool same, OutStrided<T> out, double seconds_left,
+           Flag flag) {
   const KernelForm form = form_of(kind, gamma, coef0, degree);
   const ChosenRows<S> a = chosen(A, a_index, centre), b = same ? a : chosen(B, b_index, centre);
   expect(a.columns == b.columns, "both sets of rows must have the same columns");
@@ -92,10 +94,11 @@ void apply(std::string_view kind, double gamma, double coef0, int degree, OutRow
 
 void bind_kernels(nb::module_& m) {
   const auto bind_block = [&]<class S, class T>(S, T) {
-    m.def("kernel_block", &block<S, T>, nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("degree"),
-          nb::arg("A").noconvert(), nb::arg("a_index").noconvert().none(), nb::arg("B").noconvert(),
-          nb::arg("b_index").noconvert().none(), nb::arg("centre").noconvert().none(), nb::arg("same"),
-          nb::arg("out").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+    m.def("kernel_block", &block<S, T>, nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"),
+          nb::arg("degree"), nb::arg("A").noconvert(), nb::arg("a_index").noconvert().none(),
+          nb::arg("B").noconvert(), nb::arg("b_index").noconvert().none(),
+          nb::arg("centre").noconvert().none(), nb::arg("same"), nb::arg("out").noconvert(),
+          nb::arg("seconds_left"), nb::arg("flag").noconvert());
   };
   bind_block(double(), double());
   bind_block(double(), float());

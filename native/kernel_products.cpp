@@ -11,10 +11,10 @@
 namespace sixfold {
 namespace {
 
-constexpr Index kChunkBytes = 640 << 10;   // of packed rows of A: half an L2 cache of 1.25 MiB
-constexpr Index kPanelBytes = 32 << 20;    // of packed rows of B in scores, which may be all rows there are
-constexpr Index kMostPanels = 8;           // in a chunk
-constexpr Index kParallelWork = 1 << 20;   // multiply-adds (about 20 us) that are worth waking threads for
+constexpr Index kChunkBytes = 640 << 10;  // of packed rows of A: half an L2 cache of 1.25 MiB
+constexpr Index kPanelBytes = 32 << 20;   // of packed rows of B in scores, which may be all rows there are
+constexpr Index kMostPanels = 8;          // in a chunk
+constexpr Index kParallelWork = 1 << 20;  // multiply-adds (about 20 us) that are worth waking threads for
 
 // Packed rows and their squared lengths, in pieces of kPiece rows.
 template <class T>
@@ -122,7 +122,8 @@ void add_scores(const Workspace<T>& work, const double* coefficients, Index widt
     for (Index c = 0; c < width; ++c) {
       double* sums = work.sums.data() + (i * width + c) * kLanes;
       Lanes sum = load(sums);
-      for (Index j = 0; j < kAcross; j += kLanes) sum += load(entries + j) * load(coefficients + c * kAcross + j);
+      for (Index j = 0; j < kAcross; j += kLanes)
+        sum += load(entries + j) * load(coefficients + c * kAcross + j);
       store(sums, sum);
     }
   }
@@ -163,7 +164,8 @@ bool kernel_scores(const KernelForm& form, const ChosenRows<S>& A, const ChosenR
     std::fill_n(turned.data(), pieces(count, kAcross) * kAcross * width, 0.0);
     for (Index j = 0; j < count; ++j)
       for (Index c = 0; c < width; ++c)
-        turned.data()[(j / kAcross * width + c) * kAcross + j % kAcross] = coefficients[(begin + j) * width + c];
+        turned.data()[(j / kAcross * width + c) * kAcross + j % kAcross] =
+            coefficients[(begin + j) * width + c];
     const auto add = [&](const Workspace<T>& work, Index, Index column) {
       add_scores(work, turned.data() + column * width, width);
     };
@@ -199,8 +201,8 @@ void kernel_apply(const KernelForm& form, T* products, Index rows, Index columns
   });
 }
 
-template bool kernel_block(const KernelForm&, const ChosenRows<float>&, const ChosenRows<float>&, bool, float*,
-                           Index, Stop&);
+template bool kernel_block(const KernelForm&, const ChosenRows<float>&, const ChosenRows<float>&, bool,
+                           float*, Index, Stop&);
 template bool kernel_block(const KernelForm&, const ChosenRows<float>&, const ChosenRows<float>&, bool,
                            double*, Index, Stop&);
 template bool kernel_block(const KernelForm&, const ChosenRows<double>&, const ChosenRows<double>&, bool,

@@ -1,9 +1,9 @@
 // Kernels of all pairs of two sets of rows, as a matrix or multiplied by coefficients at once.
 //
-// Rows B are packed once into panels (row_panels.hpp). Threads share the rows A in chunks that stay, packed, in
-// the L2 cache; for each panel a chunk makes one tile of products, the kernel is applied to it while it is in
-// the cache, and then it is copied out, mirrored, or multiplied by the coefficients. Every entry and every sum
-// is the same for any number of threads.
+// Rows B are packed once into panels (row_panels.hpp). Threads share the rows A in chunks that stay, packed,
+// in the L2 cache; for each panel a chunk makes one tile of products, the kernel is applied to it while it is
+// in the cache, and then it is copied out, mirrored, or multiplied by the coefficients. Every entry and every
+// sum is the same for any number of threads.
 #pragma once
 
 #include "kernel_function.hpp"

@@ -80,7 +80,8 @@ inline T multiply_add(T a, T b, T sum) {
 // Rows [first, last) as pieces of kPiece rows, and their squared lengths; what is missing of the last piece
 // is filled with zeros.
 template <Index kPiece, class S, class T>
-void pack_pieces(const ChosenRows<S>& rows, Index first, Index last, T* __restrict out, T* __restrict lengths) {
+void pack_pieces(const ChosenRows<S>& rows, Index first, Index last, T* __restrict out,
+                 T* __restrict lengths) {
   constexpr Index kRun = 64;  // coordinates of a row read at a time: what is written stays in the L1 cache
   const Index depth = rows.columns;
   for (Index from = first; from < last; from += kPiece, out += kPiece * depth, lengths += kPiece) {
