@@ -38,7 +38,6 @@ from sixfold.learners.machine_calibration import calibrate
 from sixfold.learners.precomputed_kernel import require_gram
 from sixfold.learners.support_layout import arrange
 from sixfold.learners.support_model import SupportModel
-from sixfold.solvers.base import thread_limit
 from sixfold.solvers.kernel_rows import KernelRows
 from sixfold.solvers.machine_certificate import certify_all
 from sixfold.solvers.machines import Machine, train
@@ -221,7 +220,7 @@ class SVC(SupportModel):
         with (
             self._told(data.X, y, None) as told,
             Budget(self.tol, None, self.time_limit, [*self._own_callbacks(), *told]) as budget,
-            thread_limit(self.n_jobs),
+            self._threads(data.X.shape[0] ** 2 * data.X.shape[1]),
         ):
             machines = self._train(rows, data, upper, budget)
             self._require_separable(machines, data)
