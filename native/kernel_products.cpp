@@ -54,45 +54,70 @@ Index chunk_rows(Index rows, Index columns, Index row_bytes, int team) {
   return kPiece * std::clamp<Index>(std::min(fitting, shared), 1, kMostPanels);
 }
 
-// What one thread works with: a packed chunk of A and the tile of it and one panel.
+// What one thread works with: a packed chunk of A, and the tile of it and one panel.
 template <class T>
 struct Workspace {
   PackedRows<T> chunk;
-  AlignedArray<T> tile;  // [row of the chunk][row of the panel]
-  AlignedArray<double> sums;
+  AlignedArray<T> tile;       // [row of the chunk][row of the panel]
+  AlignedArray<double> sums;  // [row of the chunk][column of the coefficients][lane]
+  Index first = 0;            // row of the chunk
 
   Workspace(Index rows, Index columns, Index width)
       : chunk(rows, columns), tile(rows * kPanelWidth<T>), sums(rows * width * kLanes) {}
 
   template <class S>
-  void take(const ChosenRows<S>& A, Index first, Index last) {
-    pack_pieces<kStripRows>(A, first, last, chunk.values.data(), chunk.lengths.data());
-    chunk.count = last - first;
+  void take(const ChosenRows<S>& A, Index begin, Index end) {
+    pack_pieces<kStripRows>(A, begin, end, chunk.values.data(), chunk.lengths.data());
+    first = begin;
+    chunk.count = end - begin;
   }
 };
 
-// The kernel of every row of the chunk with every row of a panel.
+// The kernel in place of the products of a strip and a panel.
 template <class T, class Kernel>
-void fill_tile(const Workspace<T>& work, const T* panel, const T* lengths, const Kernel& kernel) {
-  constexpr Index kAcross = kPanelWidth<T>;
-  const Index depth = work.chunk.columns;
-  for (Index row = 0; row < work.chunk.count; row += kStripRows) {
-    const T* strip = work.chunk.values.data() + row * depth;
-    T* tile = work.tile.data() + row * kAcross;
-    add_products<true>(strip, panel, depth, tile);
-    for (Index i = 0; i < kStripRows; ++i)
-      for (Index j = 0; j < kAcross; j += kWidth<T>)
-        store_pack(tile + i * kAcross + j,
-                   kernel(load_pack(tile + i * kAcross + j), work.chunk.lengths.data()[row + i],
-                          load_pack(lengths + j)));
-  }
+void apply_kernel(const Kernel& kernel, const T* strip_lengths, const T* panel_lengths, T* tile) {
+  for (Index i = 0; i < kStripRows; ++i)
+    for (Index v = 0; v < 3; ++v, tile += kWidth<T>)
+      store_pack(tile, kernel(load_pack(tile), strip_lengths[i], load_pack(panel_lengths + v * kWidth<T>)));
 }
 
-// Makes the tiles of all chunks of A with panels of B, from the chunk's own first row where `same`, and calls
-// use(work, first row, panel) for each; finish(work, first row) after each chunk.
-template <class T, class S, class Use, class Finish>
+// The kernel of every row of the chunk with every row of the panel that begins at `column`: kDepth
+// coordinates at a time, so that this part of the panel stays in the L1 cache while the chunk goes by. Each
+// strip is handed to the sink while it is in the cache.
+template <class T, class Kernel, class Sink>
+void fill_tile(Workspace<T>& work, const PackedRows<T>& B, Index column, const Kernel& kernel,
+               const Sink& sink) {
+  constexpr Index kAcross = kPanelWidth<T>;
+  const Index depth = B.columns, strips = pieces(work.chunk.count, kStripRows);
+  for (Index from = 0; from == 0 || from < depth; from += kDepth) {
+    const Index here = std::min(kDepth, depth - from), end = from + here;
+    const T* panel = B.values.data() + (column * depth + from * kAcross);
+    const Index step = pieces(kAcross * sizeof(T), strips);
+    for (Index s = 0; s < strips; ++s) {
+      const Index row = s * kStripRows;
+      const T* strip = work.chunk.values.data() + row * depth + from * kStripRows;
+      const T* next_strip = s + 1 < strips ? strip + kStripRows * depth
+                                           : work.chunk.values.data() + (end < depth ? end : 0) * kStripRows;
+      // What follows the panel in memory is what is read next; after the last one it is fetched for nothing.
+      const Ahead ahead{next_strip, reinterpret_cast<const char*>(panel + here * kAcross) + s * step * here,
+                        step};
+      T* tile = work.tile.data() + row * kAcross;
+      if (from == 0)
+        add_products<true>(strip, panel, here, tile, ahead);
+      else
+        add_products<false>(strip, panel, here, tile, ahead);
+      if (end < depth) continue;
+      apply_kernel(kernel, work.chunk.lengths.data() + row, B.lengths.data() + column, tile);
+      sink.take_strip(work, row, column);
+    }
+  }
+  sink.take_tile(work, column);
+}
+
+// Makes the tiles of all chunks of A with panels of B, from the chunk's own first row on where `same`.
+template <class T, class S, class Sink>
 bool for_tiles(const KernelForm& form, const ChosenRows<S>& A, const PackedRows<T>& B, bool same, Index width,
-               int team, Stop& stop, const Use& use, const Finish& finish) {
+               int team, Stop& stop, const Sink& sink) {
   const Index rows = chunk_rows<T>(A.count, A.columns, width * kLanes * sizeof(double), team);
   std::vector<Workspace<T>> workspaces;
   workspaces.reserve(static_cast<std::size_t>(team));
@@ -100,33 +125,101 @@ bool for_tiles(const KernelForm& form, const ChosenRows<S>& A, const PackedRows<
   return with_kernel<T>(form, [&](const auto& kernel) {
     return run_tasks(pieces(A.count, rows), team, &stop, [&](Index task, Watch& watch) {
       Workspace<T>& work = workspaces[static_cast<std::size_t>(omp_get_thread_num())];
-      const Index first = task * rows;
-      work.take(A, first, std::min(first + rows, A.count));
-      std::fill_n(work.sums.data(), rows * width * kLanes, 0.0);
-      for (Index column = same ? first : 0; column < B.count; column += kPanelWidth<T>) {
+      work.take(A, task * rows, std::min((task + 1) * rows, A.count));
+      sink.begin(work);
+      for (Index column = same ? work.first : 0; column < B.count; column += kPanelWidth<T>) {
         if (watch.over()) return;
-        fill_tile(work, B.values.data() + column * B.columns, B.lengths.data() + column, kernel);
-        use(work, first, column);
+        fill_tile(work, B, column, kernel, sink);
       }
-      finish(work, first);
+      sink.end(work);
     });
   });
 }
 
-// sums[i][c] += the tile's row i times column c of the panel's coefficients, lane by lane.
+// -- what becomes of the tiles -----------------------------------------------------------------------------
+
+// They are copied to a matrix, and mirrored where only half of it is computed.
 template <class T>
-void add_scores(const Workspace<T>& work, const double* coefficients, Index width) {
-  constexpr Index kAcross = kPanelWidth<T>;
-  for (Index i = 0; i < work.chunk.count; ++i) {
-    const T* entries = work.tile.data() + i * kAcross;
-    for (Index c = 0; c < width; ++c) {
-      double* sums = work.sums.data() + (i * width + c) * kLanes;
-      Lanes sum = load(sums);
-      for (Index j = 0; j < kAcross; j += kLanes)
-        sum += load(entries + j) * load(coefficients + c * kAcross + j);
-      store(sums, sum);
+struct MatrixSink {
+  static constexpr Index kAcross = kPanelWidth<T>;
+  T* out;
+  Index columns, stride;
+  bool same;
+
+  void begin(Workspace<T>&) const {}
+  void end(Workspace<T>&) const {}
+
+  void take_strip(const Workspace<T>& work, Index row, Index column) const {
+    const Index last = std::min(row + kStripRows, work.chunk.count),
+                across = std::min(kAcross, columns - column);
+    const T* from = work.tile.data() + row * kAcross;
+    T* to = out + (work.first + row) * stride + column;
+    for (; row < last; ++row, from += kAcross, to += stride) {
+      if (across == kAcross)  // a size the compiler knows
+        std::copy_n(from, kAcross, to);
+      else
+        std::copy_n(from, across, to);
     }
   }
+
+  void take_tile(const Workspace<T>& work, Index column) const {
+    constexpr Index kRun = 16;  // rows at a time, so that what is read stays in the L1 cache
+    const Index rows = work.chunk.count, across = std::min(kAcross, columns - column);
+    if (!same || column < work.first + rows) return;  // squares on the diagonal are computed whole
+    for (Index begin = 0; begin < rows; begin += kRun)
+      for (Index j = 0; j < across; ++j) {
+        const T* from = work.tile.data() + begin * kAcross + j;
+        T* to = out + (column + j) * stride + work.first + begin;
+        for (Index i = 0; i < std::min(kRun, rows - begin); ++i) to[i] = from[i * kAcross];
+      }
+  }
+};
+
+// They are multiplied by coefficients: [panel][column][row of the panel], and what is missing is 0.
+template <class T>
+struct ScoreSink {
+  static constexpr Index kAcross = kPanelWidth<T>;
+  const double* coefficients;
+  Index width;
+  double* out;
+
+  void begin(Workspace<T>& work) const {
+    std::fill_n(work.sums.data(), work.chunk.count * width * kLanes, 0.0);
+  }
+
+  void take_strip(const Workspace<T>& work, Index row, Index column) const {
+    const Index last = std::min(row + kStripRows, work.chunk.count);
+    for (; row < last; ++row) {
+      Lanes entries[kAcross / kLanes];
+      for (Index v = 0; v < kAcross / kLanes; ++v)
+        entries[v] = load(work.tile.data() + row * kAcross + v * kLanes);
+      const double* factors = coefficients + column * width;
+      double* sums = work.sums.data() + row * width * kLanes;
+      for (Index c = 0; c < width; ++c, factors += kAcross, sums += kLanes) {
+        Lanes sum = load(sums);
+        for (Index v = 0; v < kAcross / kLanes; ++v) sum += entries[v] * load(factors + v * kLanes);
+        store(sums, sum);
+      }
+    }
+  }
+
+  void take_tile(const Workspace<T>&, Index) const {}
+
+  void end(const Workspace<T>& work) const {
+    for (Index entry = 0; entry < work.chunk.count * width; ++entry)
+      out[work.first * width + entry] += sum(load(work.sums.data() + entry * kLanes));
+  }
+};
+
+// Coefficients (rows x width) as a ScoreSink reads them.
+AlignedArray<double> by_panel(const double* coefficients, Index rows, Index width, Index panel) {
+  const Index size = pieces(rows, panel) * panel * width;
+  AlignedArray<double> turned(size);
+  std::fill_n(turned.data(), size, 0.0);
+  for (Index j = 0; j < rows; ++j)
+    for (Index c = 0; c < width; ++c)
+      turned.data()[(j / panel * width + c) * panel + j % panel] = coefficients[j * width + c];
+  return turned;
 }
 
 }  // namespace
@@ -134,19 +227,9 @@ void add_scores(const Workspace<T>& work, const double* coefficients, Index widt
 template <class S, class T>
 bool kernel_block(const KernelForm& form, const ChosenRows<S>& A, const ChosenRows<S>& B, bool same, T* out,
                   Index stride, Stop& stop) {
-  constexpr Index kAcross = kPanelWidth<T>;
   const int team = team_for(A.count, B.count, A.columns);
   const PackedRows<T> packed = panels_of<T>(B, team);
-  const auto copy = [&](const Workspace<T>& work, Index first, Index column) {
-    const Index last = first + work.chunk.count, across = std::min(kAcross, B.count - column);
-    for (Index i = first; i < last; ++i)
-      std::copy_n(work.tile.data() + (i - first) * kAcross, across, out + i * stride + column);
-    if (!same || column < last) return;  // what is on the diagonal was computed whole
-    for (Index j = 0; j < across; ++j)
-      for (Index i = first; i < last; ++i)
-        out[(column + j) * stride + i] = work.tile.data()[(i - first) * kAcross + j];
-  };
-  return for_tiles<T>(form, A, packed, same, 0, team, stop, copy, [](const Workspace<T>&, Index) {});
+  return for_tiles<T>(form, A, packed, same, 0, team, stop, MatrixSink<T>{out, B.count, stride, same});
 }
 
 template <class T, class S>
@@ -154,26 +237,15 @@ bool kernel_scores(const KernelForm& form, const ChosenRows<S>& A, const ChosenR
                    const double* coefficients, Index width, double* out, Stop& stop) {
   constexpr Index kAcross = kPanelWidth<T>;
   const int team = team_for(A.count, B.count, A.columns + width);
+  const Index panels = kPanelBytes / (std::max<Index>(A.columns, 1) * kAcross * sizeof(T));
+  const Index most = std::max<Index>(panels, 1) * kAcross;
   std::fill_n(out, A.count * width, 0.0);
-  const Index most =
-      std::max<Index>(kPanelBytes / std::max<Index>(A.columns * sizeof(T), 1) / kAcross, 1) * kAcross;
   for (Index begin = 0; begin < B.count; begin += most) {
     const Index count = std::min(most, B.count - begin);
     const PackedRows<T> packed = panels_of<T>(B.part(begin, count), team);
-    AlignedArray<double> turned(pieces(count, kAcross) * kAcross * width);  // [panel][column][row]
-    std::fill_n(turned.data(), pieces(count, kAcross) * kAcross * width, 0.0);
-    for (Index j = 0; j < count; ++j)
-      for (Index c = 0; c < width; ++c)
-        turned.data()[(j / kAcross * width + c) * kAcross + j % kAcross] =
-            coefficients[(begin + j) * width + c];
-    const auto add = [&](const Workspace<T>& work, Index, Index column) {
-      add_scores(work, turned.data() + column * width, width);
-    };
-    const auto finish = [&](const Workspace<T>& work, Index first) {
-      for (Index entry = 0; entry < work.chunk.count * width; ++entry)
-        out[first * width + entry] += sum(load(work.sums.data() + entry * kLanes));
-    };
-    if (!for_tiles<T>(form, A, packed, false, width, team, stop, add, finish)) return false;
+    const AlignedArray<double> turned = by_panel(coefficients + begin * width, count, width, kAcross);
+    const ScoreSink<T> sink{turned.data(), width, out};
+    if (!for_tiles<T>(form, A, packed, false, width, team, stop, sink)) return false;
   }
   return true;
 }
