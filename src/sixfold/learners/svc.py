@@ -301,7 +301,7 @@ class SVC(SupportModel):
             positive = labels[machine.positive]
             negative = f"not {positive!r}" if machine.negative is None else labels[machine.negative]
             y = np.where(data.index == machine.positive, 1.0, -1.0)
-            text = describe_overlap(proof, y, [negative, positive])
+            text = describe_overlap(proof, y, [negative, positive], "in the space of the kernel")
             text += " C=inf asks for a plane that does; use a finite C, or a kernel with more room."
             raise NotSeparable(text, proof.rows, proof.weights)
 
