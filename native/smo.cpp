@@ -32,8 +32,7 @@ namespace {
 constexpr double kRounding = 1e-6;  // a curvature below -kRounding (K_ii + K_jj) is no rounding of floats
 constexpr Index kPoll = 256;        // iterations between two looks at the clock
 constexpr Index kPeriod = 1000;  // iterations between two looks at which rows can be left out, as in LIBSVM
-constexpr double kWorthwhile = 0.7;  // of the rows: with more left, a copy does not pay
-constexpr double kEnough = 0.1;      // of the violation: then the rows left out are looked at again
+constexpr double kEnough = 0.1;  // of the violation: then the rows left out are looked at again
 
 // What one call has used and found.
 struct Run {
@@ -71,6 +70,7 @@ bool iterate(DualRows<T>& rows, Ends& ends, SmoResult& result) {
   if (moved_i == 0.0 && moved_j == 0.0) return false;  // smaller than rounding
   rows.recent[0] = i;
   rows.recent[1] = j;
+  rows.centre = ends.highest;
   ends = advance(rows, i, j, moved_i, moved_j);
   ++result.iterations;
   return true;
@@ -88,7 +88,7 @@ template <class T>
 std::vector<Index> movable(const DualRows<T>& rows, const Ends& ends) {
   std::vector<Index> kept;
   for (Index k = 0; k < rows.count; ++k) {
-    const bool rises = rows.rise[k] > 0.0, falls = rows.fall[k] < 0.0;
+    const bool rises = rows.may_rise(k), falls = rows.may_fall(k);
     if ((rises && (falls || rows.slope[k] >= ends.lowest)) || (falls && rows.slope[k] <= ends.highest))
       kept.push_back(k);
   }
@@ -116,10 +116,11 @@ void pack(const DualRows<T>& from, const std::vector<Index>& kept, Lines<T>& ent
   }
   if (&from != &to) to.resize(count);
   for (auto each : {&DualRows<T>::y, &DualRows<T>::upper, &DualRows<T>::alpha, &DualRows<T>::slope,
-                    &DualRows<T>::rise, &DualRows<T>::fall, &DualRows<T>::diagonal})
+                    &DualRows<T>::diagonal})
     for (Index r = 0; r < count; ++r) (to.*each)[r] = (from.*each)[kept[r]];
   to.resize(count);
-  to.recent[0] = to.recent[1] = 0;
+  to.start();
+  to.centre = from.centre;
   to.gram = {entries.data(), count, stride, stride, 1};
 }
 
@@ -147,10 +148,13 @@ void narrow(Part<T>& part, std::vector<Index>&& kept, DualRows<T>& whole) {
   part.origin = std::move(kept);
 }
 
-// Whether leaving out all other rows pays.
+// Whether leaving out all other rows pays, if a copied entry costs what two rows do in an iteration and there
+// are as many iterations to come as there have been. (4,000 rows that converge after 8,503 iterations: 41 ms;
+// 54 ms where an entry counts as one row.)
 template <class T>
-bool worthwhile(const std::vector<Index>& kept, const DualRows<T>& rows) {
-  return static_cast<double>(kept.size()) <= kWorthwhile * static_cast<double>(rows.count);
+bool worthwhile(const std::vector<Index>& kept, const DualRows<T>& rows, Index iterations) {
+  const Index count = static_cast<Index>(kept.size());
+  return 2 * count * count <= (rows.count - count) * iterations;
 }
 
 // Iterates on a part, with ever fewer rows, until its violation is at most `tolerance`; false if nothing
@@ -166,7 +170,7 @@ bool descend_part(Part<T>& part, DualRows<T>& whole, double tolerance, Run& run)
     if (run.result.iterations < next) continue;
     next += kPeriod;
     std::vector<Index> kept = movable(rows, ends);
-    if (!worthwhile(kept, rows)) continue;
+    if (!worthwhile(kept, rows, run.result.iterations)) continue;
     narrow(part, std::move(kept), whole);
     ends = ends_now(rows);
   }
@@ -198,10 +202,12 @@ void descend(DualRows<T>& rows, double tolerance, Run& run) {
       continue;
     }
     std::vector<Index> kept = movable(rows, ends);
-    if (worthwhile(kept, rows)) {
+    if (worthwhile(kept, rows, run.result.iterations)) {
       const Lines<double> before = rows.alpha;
       Part<T> part = part_of(rows, std::move(kept));
-      moves = descend_part(part, rows, std::max(tolerance, kEnough * run.result.violation), run);
+      // Where nothing moves in the part, the whole has the last word.
+      if (!descend_part(part, rows, std::max(tolerance, kEnough * run.result.violation), run))
+        next = run.result.iterations + kPeriod;
       catch_up(rows, before);
       ends = ends_now(rows);
     } else {
@@ -225,8 +231,8 @@ SmoResult minimise_pairs(const Table<T>& gram, const DualPoint& point, double to
     rows.alpha[k] = point.alpha[k];
     rows.slope[k] = -point.y[k] * point.gradient[k];
     rows.diagonal[k] = static_cast<double>(gram.row(k)[k]);
-    rows.note_bounds(k);
   }
+  rows.start();
   Run run{most_iterations, stop};
   descend(rows, tolerance, run);
   for (Index k = 0; k < gram.rows; ++k) {
