@@ -126,6 +126,15 @@ def test_a_hard_margin_is_confirmed_and_a_changed_one_is_not():
         other.certificate_.verify(X, y)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_hard_margin_that_was_stopped_promises_nothing_and_that_is_confirmed(classes):
+    X, y, _ = table(classes)
+    with pytest.warns(StoppedEarly, match="no bound known"):
+        model = SVC(C=np.inf, gamma=1.0, max_iter=2).fit(X, y)
+    assert model.certificate_.gap == np.inf
+    assert model.certificate_.verify(X, y).gap == np.inf
+
+
 # -- against an oracle -----------------------------------------------------------------------------------
 
 
