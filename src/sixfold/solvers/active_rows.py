@@ -166,7 +166,7 @@ class Rounds:
         new = active.size - int(np.count_nonzero(self.active[active]))
         self.active[:] = False
         self.active[active] = True
-        objective = -dual_objective(self.y, self.point.alpha, self.point.scores)
+        objective = dual_objective(self.y, self.point.alpha, self.point.scores) + self.state.gap  # which is P
         self.budget.record(objective, self.state.gap, self.state.scale)
         self._tighten(before, drift, new / active.size)
 
