@@ -9,15 +9,18 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.datasets import make_moons
 from sklearn.model_selection import train_test_split
 
 from sixfold import (
+    SVC,
     DecisionTreeClassifier,
     ERMClassifier,
     KNeighborsClassifier,
     LinearSVC,
     LogisticRegression,
     Perceptron,
+    kernels,
 )
 from sixfold.data.examples import load_example
 from sixfold.errors import StoppedEarly
@@ -130,6 +133,66 @@ def support_vectors() -> None:
     save(figure, "linear-svm")
 
 
+def two_rings(seed: int = 0) -> tuple[Any, Any]:
+    """Return points about a ring and inside it, labels 0 and 1."""
+    random = np.random.default_rng(seed)
+    angle = random.uniform(0.0, 2.0 * np.pi, 120)
+    y = np.repeat([0, 1], 60)
+    radius = np.where(y == 0, random.normal(2.0, 0.18, 120), random.uniform(0.0, 1.3, 120))
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
+
+
+def machine(axes: Any, model: Any, X: Any, y: Any, title: str) -> None:
+    """Draw the two sides of a machine, its margin (dashed) and its support vectors (circles)."""
+    (left, low), (right, high) = X.min(axis=0) - 0.35, X.max(axis=0) + 0.35
+    columns, rows = np.meshgrid(np.linspace(left, right, 300), np.linspace(low, high, 300))
+    decision = model.decision_function(np.column_stack([columns.ravel(), rows.ravel()])).reshape(300, 300)
+    colours = [mpl.colors.to_rgb(colour) for colour in (BLUE, ORANGE)]
+    axes.contourf(
+        columns, rows, decision, levels=[-np.inf, 0.0, np.inf], colors=1.0 - 0.25 * (1.0 - np.array(colours))
+    )
+    styles = ["dashed", "solid", "dashed"]
+    axes.contour(
+        columns, rows, decision, levels=[-1, 0, 1], colors="black", linestyles=styles, linewidths=0.9
+    )
+    scatter(axes, X, y)
+    axes.scatter(*X[model.support_].T, s=60, facecolor="none", edgecolor="black", linewidth=0.7, zorder=4)
+    axes.set(xlim=(left, right), ylim=(low, high), title=title)
+
+
+def kernel_trick() -> None:
+    """Draw rings that no line separates, a conic that does, and the line it is in the kernel's space."""
+    X, y = two_rings()
+    figure, axes = plt.subplots(1, 3)
+    for ax, kernel in zip(axes, ("linear", "quadratic"), strict=False):
+        model = SVC(kernel=kernel, C=10.0).fit(X, y)
+        machine(ax, model, X, y, f"{kernel}: {model.score(X, y):.0%} right")
+        ax.set_aspect("equal")
+    image = kernels.quadratic.feature_map(X)[
+        :, [0, 2]
+    ]  # without the product of both, which plays no part here
+    scatter(axes[2], image, y)
+    axes[2].scatter(
+        *image[model.support_].T, s=60, facecolor="none", edgecolor="black", linewidth=0.7, zorder=4
+    )
+    w = (model.dual_coef_ @ kernels.quadratic.feature_map(model.support_vectors_))[0]
+    axes[2].set(xlim=(-0.2, 6.2), ylim=(-0.2, 6.2), aspect="equal", title="the same in the kernel's space")
+    for level, style in ((-1.0, "--"), (0.0, "-"), (1.0, "--")):
+        line(axes[2], w[[0, 2]], model.intercept_[0], level, color="black", linestyle=style, linewidth=0.9)
+    axes[2].set(xlabel="square of the first column", ylabel="square of the second")
+    save(figure, "kernel-trick")
+
+
+def kernel_width() -> None:
+    """Draw what the width of the RBF kernel does."""
+    X, y = make_moons(160, noise=0.2, random_state=0)
+    figure, axes = plt.subplots(1, 3, sharey=True)
+    for ax, sigma in zip(axes, (0.1, 0.5, 3.0), strict=True):
+        model = SVC(sigma=sigma).fit(X, y)
+        machine(ax, model, X, y, f"sigma = {sigma:g}: {model.support_.size} support vectors")
+    save(figure, "kernel-width")
+
+
 def regions(axes: Any, model: Any, X: Any, y: Any) -> None:
     """Draw what a model makes of the plane of petals, and three classes of points in it."""
     low, high = (0.7, 0.0), (7.2, 2.7)
@@ -227,6 +290,8 @@ if __name__ == "__main__":
             logistic_regression,
             perceptron,
             support_vectors,
+            kernel_trick,
+            kernel_width,
             nearest_neighbours,
             decision_trees,
             losses,
