@@ -22,6 +22,7 @@ NB_MODULE(core, m) {
   bind_scan_search(m);
   bind_kd_tree(m);
   bind_projected(m);
+  bind_smo(m);
   bind_smooth(m);
   bind_sparse_search(m);
   bind_sparse_tree(m);

@@ -19,7 +19,9 @@ _HOME = {
     "LinearSVC": "sixfold.learners.svm",
     "LogisticRegression": "sixfold.learners.logistic_regression",
     "Perceptron": "sixfold.learners.perceptron",
+    "SVC": "sixfold.learners.svc",
     "distances": "sixfold.geometry.distances",
+    "kernels": "sixfold.geometry.kernels",
 }
 
 __all__ = [
@@ -33,8 +35,10 @@ __all__ = [
     "LinearSVC",
     "LogisticRegression",
     "Perceptron",
+    "SVC",
     "__version__",
     "distances",
+    "kernels",
 ]
 
 

@@ -1,0 +1,125 @@
+"""Decisions for new rows: f(z) = sum_v dual_coef_v K(z, x_v) + b for every machine, and who wins by them.
+
+K is computed in blocks by GEMM over the support vectors, class by class, and never stored. With the linear
+kernel the sum over support vectors is made once, w = sum_v dual_coef_v x_v.
+
+*Single precision that is never wrong.* Values of the RBF kernel in float32 are off by about 1e-7, so a decision is
+off by no more than that times sum_v |dual_coef_v|. Where no vote within that distance can change the winner,
+which is nearly everywhere, the winner is known; the other rows are scored again in float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget
+from sixfold.geometry.kernels import Kernel, Linear, Precomputed
+from sixfold.learners.pair_votes import count_pair_votes, settled
+from sixfold.learners.support_layout import SupportLayout
+from sixfold.solvers.kernel_rows import KernelRows
+
+Array = NDArray[Any]
+
+FEW = 1 << 24  # products of numbers: below, float32 saves less than it costs to look for doubtful rows
+CERTAIN = 4.0  # times the measured error of a kernel value: its largest is not in every sample of pairs
+
+
+class VectorRows:
+    """The support vectors as the kernel reads them, made when they are first asked for.
+
+    They are no part of a pickle or a copy: whoever needs them makes them again.
+    """
+
+    def __init__(self) -> None:
+        self._made: tuple[Any, Kernel, KernelRows] | None = None
+
+    def of(self, vectors: Any, kernel: Kernel) -> KernelRows:
+        """Return the rows of these vectors, the same as before if the vectors are."""
+        if self._made is None or self._made[0] is not vectors or self._made[1] is not kernel:
+            self._made = (vectors, kernel, KernelRows(vectors, kernel))
+        return self._made[2]
+
+    def __reduce__(self) -> Any:
+        return VectorRows, ()
+
+
+class SupportScores:
+    """The decisions of machines for new rows.
+
+    Parameters
+    ----------
+    layout : SupportLayout
+    kernel : Kernel
+    vectors : ndarray or CSR array
+        The support vectors; not looked at where the kernel is precomputed.
+    rows : VectorRows
+        Where to find them as the kernel reads them.
+    """
+
+    def __init__(self, layout: SupportLayout, kernel: Kernel, vectors: Any, rows: VectorRows) -> None:
+        self.layout, self.kernel, self.vectors, self._rows = layout, kernel, vectors, rows
+
+    def decisions(self, Z: Any, budget: Budget, dtype: Any = np.float64) -> Array:
+        """Return f of every machine, of shape (rows, machines), from kernel values of that type."""
+        layout, count = self.layout, Z.shape[0]
+        if isinstance(self.kernel, Linear):
+            products = Z @ plane_normals(layout, self.vectors).T
+            return np.asarray(products + layout.intercept, dtype=np.float64)
+        if isinstance(self.kernel, Precomputed):
+            return layout.decisions(count, lambda some, factors: Z[:, layout.support[some]] @ factors)
+        cross = self._rows.of(self.vectors, self.kernel).against(Z)
+        places = np.arange(layout.support.size)
+        return layout.decisions(
+            count, lambda some, factors: cross.scores(places[some], factors, dtype, budget)
+        )
+
+    def winners(self, Z: Any, budget: Budget) -> Array:
+        """Return the class number of each row, which is that of the decisions in float64."""
+        n_classes = self.layout.n_support.size
+        form = self.kernel.form
+        work = Z.shape[0] * self.layout.support.size * Z.shape[1]
+        if form is None or form.kind != "rbf" or sp.issparse(Z) or work < FEW:
+            return winning(self.decisions(Z, budget), n_classes, self.layout.pairwise)
+        rows = self._rows.of(self.vectors, self.kernel)
+        decisions = self.decisions(Z, budget, np.float32)
+        error = CERTAIN * rows.entry_error(np.float32) * self.layout.coefficient_sums()
+        doubtful = np.flatnonzero(~_known(decisions, error, n_classes, self.layout.pairwise))
+        if doubtful.size:
+            decisions[doubtful] = self.decisions(Z[doubtful], budget)
+        return winning(decisions, n_classes, self.layout.pairwise)
+
+
+def plane_normals(layout: SupportLayout, vectors: Any) -> Array:
+    """Return w = sum_v dual_coef_v x_v of every machine, of shape (machines, columns)."""
+    normals = np.zeros((layout.intercept.size, vectors.shape[1]))
+    for some, machines in layout.blocks():
+        normals[machines] += layout.dual_coef[:, some] @ vectors[some]
+    return normals
+
+
+def winning(decisions: Array, n_classes: int, pairwise: bool) -> Array:
+    """Return the class number that the decisions of each row stand for."""
+    if n_classes == 2:
+        return (decisions[:, 0] > 0).astype(np.intp)
+    votes = count_pair_votes(decisions, n_classes) if pairwise else decisions
+    result: Array = votes.argmax(axis=1)
+    return result
+
+
+def _known(decisions: Array, error: Array, n_classes: int, pairwise: bool) -> Array:
+    """Return whether the winner of each row is the same for all decisions that are this near."""
+    if n_classes == 2:
+        sure: Array = np.abs(decisions[:, 0]) > error[0]
+        return sure
+    if pairwise:
+        return settled(decisions, error, n_classes)
+    low, high = decisions - error, decisions + error
+    winner, rows = decisions.argmax(axis=1), np.arange(decisions.shape[0])
+    own = low[rows, winner]
+    high[rows, winner] = -np.inf
+    ahead: Array = own > high.max(axis=1)
+    return ahead

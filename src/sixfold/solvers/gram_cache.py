@@ -1,0 +1,162 @@
+"""The Gram matrix of a changing set of rows, in a fixed amount of memory.
+
+    K_ij = K(x_i, x_j)      for the rows i, j that are held
+
+The rows an active-set method works on change little from one round to the next, so what is held is kept: new
+rows are appended (their block with the old rows, and with each other), rows no longer wanted stay while there is
+room, and are squeezed out when there is not, or when they have become many. The same cache serves other values
+of C, since the matrix does not depend on it.
+
+One-vs-one machines share the blocks of a class with itself (:class:`ClassBlocks`): each is wanted by all pairs
+of that class.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget
+from sixfold.solvers.kernel_rows import KernelRows
+
+Array = NDArray[Any]
+
+WORTH_KEEPING = (
+    0.6  # squeeze when less than this share of the held rows is wanted: SMO goes through all of them
+)
+
+
+class GramCache:
+    """Kernel values between the wanted ones of some rows.
+
+    Parameters
+    ----------
+    rows : KernelRows
+    index : ndarray of int
+        The rows of a problem; the methods speak of positions in it.
+    memory : int
+        Most bytes for the matrix.
+    blocks : ClassBlocks, optional
+        Where the classes' own blocks are, if ``index`` is the rows of one class and then those of another.
+    pair : tuple of int, optional
+        These two classes.
+    """
+
+    def __init__(
+        self,
+        rows: KernelRows,
+        index: Array,
+        memory: int,
+        blocks: ClassBlocks | None = None,
+        pair: tuple[int, int] | None = None,
+    ) -> None:
+        self.rows = rows
+        self.index = index
+        self.memory = memory
+        self._shared = (blocks, *pair) if blocks is not None and pair is not None else None
+        self._reset(np.dtype(np.float64))
+
+    def capacity(self, dtype: Any) -> int:
+        """How many rows fit."""
+        return min(self.index.size, max(int((self.memory / np.dtype(dtype).itemsize) ** 0.5), 2))
+
+    def hold(self, wanted: Array, dtype: Any, budget: Budget) -> tuple[Array, Array]:
+        """Return positions, the wanted ones (no more than fit) and perhaps others, and their Gram matrix.
+
+        The matrix is a view that the next call may change.
+        """
+        if np.dtype(dtype) != self._dtype:
+            self._reset(np.dtype(dtype))
+        new = wanted[~self._holds[wanted]]
+        stay = wanted.size - new.size
+        size = self._held.size
+        if size and (size + new.size > self._room() or stay < WORTH_KEEPING * size):
+            self._squeeze(wanted)
+        if new.size:
+            self._append(new, budget)
+        size = self._held.size
+        return self._held, self._gram[:size, :size]
+
+    def _reset(self, dtype: np.dtype[Any]) -> None:
+        self._dtype = dtype
+        self._gram: Array = np.empty((0, 0), dtype=dtype)
+        self._held = np.zeros(0, dtype=np.int64)
+        self._holds = np.zeros(self.index.size, dtype=bool)
+
+    def _room(self) -> int:
+        return self._gram.shape[0] or self.capacity(self._dtype)
+
+    def _squeeze(self, wanted: Array) -> None:
+        """Let go of rows that are not wanted, in place: row k only moves to the place of one before it."""
+        want = np.zeros(self.index.size, dtype=bool)
+        want[wanted] = True
+        keep = np.flatnonzero(want[self._held])
+        for row, old in enumerate(keep):
+            self._gram[row, : keep.size] = self._gram[old].take(keep)
+        self._held = self._held[keep]
+        self._holds[:] = False
+        self._holds[self._held] = True
+
+    def _append(self, new: Array, budget: Budget) -> None:
+        old, size = self._held.size, self._held.size + new.size
+        if not self._gram.size:
+            # Pages that are never written to take no memory.
+            self._gram = np.empty(2 * (self.capacity(self._dtype),), dtype=self._dtype)
+        corner = self._gram[old:size, old:size]
+        if old == 0 and self._shared and new.size == self.index.size:
+            self._assemble(corner, new, budget)
+        else:
+            self.rows.gram(self.index[new], self._dtype, budget, out=corner)
+        if old:
+            beside = self._gram[old:size, :old]
+            self.rows.block(self.index[new], self.index[self._held], self._dtype, budget, out=beside)
+            self._gram[:old, old:size] = beside.T
+        self._held = np.concatenate([self._held, new])
+        self._holds[new] = True
+
+    def _assemble(self, out: Array, new: Array, budget: Budget) -> None:
+        """Put the whole matrix of a pair together."""
+        assert self._shared is not None
+        blocks, one, other = self._shared
+        split = blocks.classes[one].size
+        blocks.fill(one, out[:split, :split], budget)
+        blocks.fill(other, out[split:, split:], budget)
+        across = out[:split, split:]
+        self.rows.block(self.index[new[:split]], self.index[new[split:]], self._dtype, budget, out=across)
+        out[split:, :split] = across.T
+
+
+class ClassBlocks:
+    """The Gram matrix of each class with itself, computed by whoever asks first.
+
+    Parameters
+    ----------
+    rows : KernelRows
+    classes : sequence of ndarray of int
+        The rows of each class.
+    memory : int
+        Most bytes; blocks that do not fit are computed again each time.
+    """
+
+    def __init__(self, rows: KernelRows, classes: Sequence[Array], memory: int) -> None:
+        self.rows = rows
+        self.classes = classes
+        self._left = memory
+        self._blocks: dict[tuple[int, np.dtype[Any]], Array] = {}
+        self._locks = [threading.Lock() for _ in classes]
+
+    def fill(self, number: int, out: Array, budget: Budget) -> None:
+        """Write the block of a class with itself."""
+        key = (number, out.dtype)
+        with self._locks[number]:
+            if key not in self._blocks:
+                self.rows.gram(self.classes[number], out.dtype, budget, out=out)
+                if self._left >= out.nbytes:
+                    self._left -= out.nbytes
+                    self._blocks[key] = out.copy()
+                return
+        out[...] = self._blocks[key]

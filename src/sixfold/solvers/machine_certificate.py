@@ -1,0 +1,85 @@
+"""How far a kernel machine is from the best one at most.
+
+With finite C the certificate is the duality gap P - D of :mod:`sixfold.solvers.dual_point`, judged against the
+best constant model, 2 min(sum_{y=+1} U, sum_{y=-1} U). Where the kernel turned out not to be positive
+semi-definite the same sum says how far the point is from stationary ("kkt"), and bounds nothing.
+
+The hard margin (U infinite) is judged against P itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sixfold.certificate import Certificate
+from sixfold.solvers.dual_point import (
+    DualProblem,
+    DualSolution,
+    constant_objective,
+    dual_objective,
+    examine,
+    hard_gap,
+)
+
+if TYPE_CHECKING:
+    from sixfold.solvers.machines import Machine
+
+
+def certify(problem: DualProblem, solution: DualSolution, tol: float) -> Certificate:
+    """Return what is known of one machine."""
+    hard = bool(np.isinf(problem.upper).any())
+    objective, gap, scale, rounding = (_hard if hard else _soft)(problem, solution)
+    details: dict[str, Any] = {
+        "violation": solution.violation,
+        "dual_objective": dual_objective(problem.y, solution.alpha, solution.scores),
+        "rounding": solution.rounding,
+        "objective_rounding": rounding,
+        "machines": 1,
+    }
+    kind = "kkt" if solution.indefinite else "duality gap"
+    return Certificate(kind, objective, gap, scale, tol, details)
+
+
+def certify_all(machines: Iterable[Machine], tol: float) -> Certificate:
+    """Return what is known of all machines together: their objectives, gaps and scales add up."""
+    parts = [certify(machine.problem, machine.solution, tol) for machine in machines]
+    if len(parts) == 1:
+        return parts[0]
+    details: dict[str, Any] = {
+        "violation": max(part.details["violation"] for part in parts),
+        "dual_objective": sum(part.details["dual_objective"] for part in parts),
+        "rounding": max(part.details["rounding"] for part in parts),
+        "objective_rounding": sum(part.details["objective_rounding"] for part in parts),
+        "machines": len(parts),
+    }
+    kind = "kkt" if any(part.kind == "kkt" for part in parts) else "duality gap"
+    objective, gap, scale = (
+        sum(getattr(part, name) for part in parts) for name in ("objective", "gap", "scale")
+    )
+    return Certificate(kind, objective, gap, scale, tol, details)
+
+
+def _soft(problem: DualProblem, solution: DualSolution) -> tuple[float, float, float, float]:
+    """Return objective, gap, scale, and how far rounding may have moved the objective."""
+    y, upper, alpha, scores = problem.y, problem.upper, solution.alpha, solution.scores
+    inside = np.maximum(1.0 - y * (scores + solution.intercept), 0.0)
+    objective = 0.5 * float((alpha * y) @ scores) + float(upper @ inside)
+    gap = examine(y, upper, alpha, scores).gap
+    # A row outside the margin by less than the rounding may be inside.
+    touched = upper * (inside > 0.0) + 0.5 * alpha
+    error = solution.rounding * float(touched.sum())
+    return objective, gap, constant_objective(y, upper), error + 1e-13 * abs(objective)
+
+
+def _hard(problem: DualProblem, solution: DualSolution) -> tuple[float, float, float, float]:
+    y, alpha, scores = problem.y, solution.alpha, solution.scores
+    gap, objective = hard_gap(y, alpha, scores, solution.intercept)
+    if math.isinf(gap):
+        return objective, gap, 1.0, 0.0
+    least = float(np.min(y * (scores + solution.intercept)))
+    relative = solution.rounding * (2.0 / least + float(alpha.sum() / ((alpha * y) @ scores)))
+    return objective, gap, objective, (relative + 1e-13) * objective

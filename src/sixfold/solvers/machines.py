@@ -1,0 +1,190 @@
+"""Machines for several classes: one for every pair, or one for every class against the rest.
+
+    one-vs-one    y = +1 for class i, -1 for class j, i < j, rows of other classes left out; (0, 1), (0, 2), ...
+    one-vs-rest   y = +1 for class i, -1 for all others
+
+Two classes are one machine, with y = +1 for class 1. Rows of weight 0 (U = 0) are left out. The machines do not
+depend on each other: each is solved by one thread, whoever is free takes the next, and the result does not depend
+on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold._native import core
+from sixfold.budget import Budget
+from sixfold.solvers.gram_cache import ClassBlocks, GramCache
+from sixfold.solvers.kernel_rows import KernelRows
+from sixfold.solvers.machine_certificate import certify
+from sixfold.solvers.smo import DualProblem, DualSolution, solve_dual
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One solved machine.
+
+    Attributes
+    ----------
+    positive : int
+        The class of y = +1.
+    negative : int or None
+        The class of y = -1; None for all others.
+    problem : DualProblem
+    solution : DualSolution
+    """
+
+    positive: int
+    negative: int | None
+    problem: DualProblem
+    solution: DualSolution
+
+
+def train(
+    rows: KernelRows,
+    labels: Array,
+    n_classes: int,
+    upper: Array,
+    strategy: Literal["ovo", "ovr"],
+    tol: float,
+    cache_size_mb: float,
+    budget: Budget,
+    most_iterations: int | None = None,
+    starts: Sequence[Array | None] | None = None,
+) -> list[Machine]:
+    """Solve all machines.
+
+    Parameters
+    ----------
+    rows : KernelRows
+    labels : ndarray of int
+        0, ..., n_classes - 1.
+    upper : ndarray of float
+        C times the weight of each row.
+    strategy : {"ovo", "ovr"}
+    cache_size_mb : float
+        Most megabytes for kernel values.
+    budget : Budget
+        One record a machine; with a single machine, one a round.
+    most_iterations : int, optional
+        Of each machine.
+    starts : sequence of ndarray or None, optional
+        First guesses of alpha, aligned with the rows of each machine (``problem.index``).
+
+    Returns
+    -------
+    list of Machine
+    """
+    members = [np.flatnonzero((labels == number) & (upper > 0.0)) for number in range(n_classes)]
+    sides = list(_sides(n_classes, strategy))
+    problems = [_problem(rows, members, side, upper) for side in sides]
+    guesses = [None] * len(sides) if starts is None else list(starts)
+    memory = int(cache_size_mb * (1 << 20))
+    if len(problems) == 1:
+        solutions = [solve_dual(problems[0], tol, memory, budget, most_iterations, guesses[0])]
+    else:
+        solutions = _solve_all(problems, sides, members, tol, memory, budget, most_iterations, guesses)
+    return [
+        Machine(*side, problem, solution)
+        for side, problem, solution in zip(sides, problems, solutions, strict=True)
+    ]
+
+
+def _sides(n_classes: int, strategy: str) -> Iterator[tuple[int, int | None]]:
+    if n_classes == 2:
+        yield 1, 0
+    elif strategy == "ovo":
+        yield from combinations(range(n_classes), 2)
+    else:
+        yield from ((number, None) for number in range(n_classes))
+
+
+def _problem(
+    rows: KernelRows, members: list[Array], side: tuple[int, int | None], upper: Array
+) -> DualProblem:
+    """Return one machine's rows, the positive ones first (LIBSVM's order)."""
+    positive, negative = side
+    if negative is None:
+        others = np.sort(np.concatenate([m for number, m in enumerate(members) if number != positive]))
+    else:
+        others = members[negative]
+    index = np.concatenate([members[positive], others])
+    y = np.repeat([1.0, -1.0], [members[positive].size, others.size])
+    return DualProblem(rows, index, y, np.asarray(upper[index], dtype=np.float64))
+
+
+class _Shared(Budget):
+    """A budget for one of several threads: it keeps to the limits of the whole, and records nothing."""
+
+    def __init__(self, whole: Budget) -> None:
+        super().__init__(whole.tol)
+        self.whole = whole
+        self.flag = whole.flag
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time limit of the whole."""
+        return self.whole.seconds_left
+
+    def exhausted(self) -> bool:
+        """Whether this machine, or all of them, have to end now."""
+        return self.whole.stopped_by is not None or super().exhausted()
+
+    def record(self, objective: float, gap: float, scale: float) -> bool:
+        """Note nothing: callbacks are called by the main thread."""
+        return self.exhausted()
+
+
+def _solve_all(
+    problems: list[DualProblem],
+    sides: list[tuple[int, int | None]],
+    members: list[Array],
+    tol: float,
+    memory: int,
+    budget: Budget,
+    most_iterations: int | None,
+    starts: Sequence[Array | None],
+) -> list[DualSolution]:
+    workers = min(core.threads(), len(problems))
+    blocks = ClassBlocks(problems[0].rows, members, memory // 2)
+    share = memory // 2 // workers
+
+    def solve(number: int) -> tuple[DualSolution, str | None]:
+        before = core.limit_threads(1)
+        try:
+            problem, own = problems[number], _Shared(budget)
+            one, other = sides[number]
+            pair = None if other is None else (one, other)
+            cache = GramCache(problem.rows, problem.index, share, blocks, pair)
+            solution = solve_dual(problem, tol, share, own, most_iterations, starts[number], cache)
+            return solution, own.stopped_by
+        finally:
+            core.limit_threads(before)
+
+    solutions: list[DualSolution | None] = [None] * len(problems)
+    threads = core.limit_blas_threads(1)
+    try:
+        with ThreadPoolExecutor(workers) as pool:
+            futures = {pool.submit(solve, number): number for number in range(len(problems))}
+            totals, reason = np.zeros(3), None
+            for future in as_completed(futures):
+                number = futures[future]
+                solution, stopped_by = future.result()
+                solutions[number] = solution
+                part = certify(problems[number], solution, tol)
+                totals += part.objective, part.gap, part.scale
+                reason = reason or stopped_by
+                budget.record(*totals)
+    finally:
+        core.limit_blas_threads(threads)
+    budget.stopped_by = budget.stopped_by or reason  # not earlier: it ends the other machines
+    return [solution for solution in solutions if solution is not None]

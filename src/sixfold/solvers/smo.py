@@ -1,0 +1,103 @@
+"""The dual of the kernel machine by sequential minimal optimisation.
+
+    maximise   D(a) = sum_i a_i - 1/2 sum_ij a_i a_j y_i y_j K_ij      0 <= a_i <= U_i,  sum_i a_i y_i = 0
+
+The work is done in rounds on active rows (:mod:`sixfold.solvers.active_rows`). The hard margin has U infinite. It is
+solved with a finite bound, which is raised as long as a row reaches it: each such problem has a solution, and its
+multipliers tend to a proof that the classes overlap if they do (:mod:`sixfold.solvers.kernel_separation`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget
+from sixfold.solvers.active_rows import Rounds
+from sixfold.solvers.dual_point import DualProblem, DualSolution, examine
+from sixfold.solvers.gram_cache import GramCache
+from sixfold.solvers.kernel_separation import overlap
+
+__all__ = ["DualProblem", "DualSolution", "GramCache", "solve_dual"]
+
+Array = NDArray[Any]
+
+FIRST_BOUND = 1e3  # in units of 1 / K(x, x): the first bound for the hard margin
+RAISE = 1e3  # what it is multiplied with
+LAST_BOUND = 1e15  # beyond it rounding decides
+
+
+def solve_dual(
+    problem: DualProblem,
+    tol: float,
+    memory: int,
+    budget: Budget,
+    most_iterations: int | None = None,
+    start: Array | None = None,
+    cache: GramCache | None = None,
+) -> DualSolution:
+    """Maximise D.
+
+    Parameters
+    ----------
+    problem : DualProblem
+    tol : float
+        The largest violation allowed, and the gap relative to the objective of the best constant model.
+    memory : int
+        Most bytes for kernel values.
+    budget : Budget
+        One record a round.
+    most_iterations : int, optional
+        Without it, the larger of ten million and a hundred a row.
+    start : ndarray, optional
+        A first guess of alpha; it need not be feasible.
+    cache : GramCache, optional
+        One that was used for the same rows before, with another C for instance.
+
+    Returns
+    -------
+    DualSolution
+        The best point found, feasible also where the budget ended the work.
+    """
+    cache = GramCache(problem.rows, problem.index, memory) if cache is None else cache
+    if not np.array_equal(cache.index, problem.index):
+        raise ValueError("The cache is one of other rows than the problem's.")
+    if np.isinf(problem.upper).any():
+        return _solve_hard(problem, tol, budget, most_iterations, start, cache)
+    return Rounds(problem, tol, budget, most_iterations, cache).run(start)
+
+
+def _solve_hard(
+    problem: DualProblem,
+    tol: float,
+    budget: Budget,
+    most_iterations: int | None,
+    start: Array | None,
+    cache: GramCache,
+) -> DualSolution:
+    """Raise a bound until no row reaches it, or until the rows that do prove that the classes overlap."""
+    unit = 1.0 / max(float(np.mean(problem.rows.diagonal()[problem.index])), 1e-300)
+    bound = FIRST_BOUND * unit
+    iterations = 0
+    while True:
+        left = None if most_iterations is None else most_iterations - iterations
+        rounds = Rounds(problem, tol, budget, left, cache, bound)
+        solution = rounds.run(start)
+        iterations += solution.iterations
+        solution = replace(_unbounded(problem, solution), iterations=iterations)
+        start = solution.alpha
+        if not (start >= bound).any() or budget.exhausted():
+            return solution
+        proof = overlap(problem, start, budget)
+        if proof is not None or bound >= LAST_BOUND * unit:
+            return replace(solution, overlap=proof)
+        bound *= RAISE
+
+
+def _unbounded(problem: DualProblem, solution: DualSolution) -> DualSolution:
+    """Return the solution as one of the problem without bounds."""
+    state = examine(problem.y, problem.upper, solution.alpha, solution.scores)
+    return replace(solution, intercept=state.intercept, violation=state.violation)
