@@ -21,6 +21,7 @@ NB_MODULE(core, m) {
   bind_interior_point(m);
   bind_scan_search(m);
   bind_kd_tree(m);
+  bind_kernels(m);
   bind_projected(m);
   bind_smo(m);
   bind_smooth(m);

@@ -67,6 +67,7 @@ void bind_exact_distance(nb::module_& m);
 void bind_interior_point(nb::module_& m);
 void bind_scan_search(nb::module_& m);
 void bind_kd_tree(nb::module_& m);
+void bind_kernels(nb::module_& m);
 void bind_projected(nb::module_& m);
 void bind_smo(nb::module_& m);
 void bind_smooth(nb::module_& m);

@@ -1,0 +1,104 @@
+// Kernels of rows x, z as functions of their product x.z, on whole vectors of doubles or floats:
+//
+//     linear      x.z
+//     polynomial  (gamma x.z + coef0)^degree
+//     rbf         exp(-gamma |x - z|^2),  |x - z|^2 = |x|^2 + |z|^2 - 2 x.z, never below 0
+//     sigmoid     tanh(gamma x.z + coef0)
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "float_math.hpp"
+#include "vector_math.hpp"
+
+namespace sixfold {
+
+// As many numbers as a register holds.
+template <class T>
+using Pack = std::conditional_t<std::is_same_v<T, float>, FloatLanes, Lanes>;
+template <class T>
+inline constexpr Index kWidth = std::is_same_v<T, float> ? kFloatLanes : kLanes;
+
+inline Lanes load_pack(const double* from) { return load(from); }
+inline FloatLanes load_pack(const float* from) { return load_floats(from); }
+inline void store_pack(double* to, Lanes value) { store(to, value); }
+inline void store_pack(float* to, FloatLanes value) { store_floats(to, value); }
+template <class T>
+inline Pack<T> pack_of(T value) {
+  return value - Pack<T>{};
+}
+
+enum class KernelKind { linear, polynomial, rbf, sigmoid };
+
+struct KernelForm {
+  KernelKind kind;
+  double gamma, coef0;
+  int degree;
+};
+
+// Each takes the products of one row x with some rows z, and their squared lengths.
+template <class T>
+struct LinearKernel {
+  Pack<T> operator()(Pack<T> product, T, Pack<T>) const { return product; }
+};
+
+template <class T>
+struct PolynomialKernel {
+  T gamma, coef0;
+  int degree;
+
+  Pack<T> operator()(Pack<T> product, T, Pack<T>) const {
+    Pack<T> base = gamma * product + coef0, power = pack_of<T>(1);
+    for (int left = degree; left > 0; left /= 2) {
+      if (left % 2 == 1) power *= base;
+      if (left > 1) base *= base;
+    }
+    return power;
+  }
+};
+
+template <class T>
+struct RbfKernel {
+  T gamma;
+
+  Pack<T> operator()(Pack<T> product, T length, Pack<T> lengths) const {
+    const Pack<T> distance = (length + lengths) - 2 * product;
+    return exponential(-gamma * larger(distance, Pack<T>{}));
+  }
+};
+
+// tanh(u) = (1 - e) / (1 + e) with e = exp(-2 |u|), and the sign of u: right to the last places of 1, not of
+// a small result.
+template <class T>
+struct SigmoidKernel {
+  T gamma, coef0;
+
+  Pack<T> operator()(Pack<T> product, T, Pack<T>) const {
+    const Pack<T> u = gamma * product + coef0, e = exponential(-2 * larger(u, -u));
+    const Pack<T> size = (1 - e) / (1 + e);
+    return u < 0 ? -size : size;
+  }
+};
+
+// Calls use(kernel) with the kernel of this form.
+template <class T, class Use>
+decltype(auto) with_kernel(const KernelForm& form, const Use& use) {
+  // A factor beyond the largest float would make NaN of a distance of 0.
+  constexpr double kLargest = std::numeric_limits<T>::max();
+  const T gamma = static_cast<T>(std::clamp(form.gamma, -kLargest, kLargest));
+  const T coef0 = static_cast<T>(std::clamp(form.coef0, -kLargest, kLargest));
+  switch (form.kind) {
+    case KernelKind::polynomial:
+      return use(PolynomialKernel<T>{gamma, coef0, form.degree});
+    case KernelKind::rbf:
+      return use(RbfKernel<T>{gamma});
+    case KernelKind::sigmoid:
+      return use(SigmoidKernel<T>{gamma, coef0});
+    default:
+      return use(LinearKernel<T>{});
+  }
+}
+
+}  // namespace sixfold
