@@ -28,25 +28,6 @@ FEW = 1 << 24  # products of numbers: below, float32 saves less than it costs to
 CERTAIN = 4.0  # times the measured error of a kernel value: its largest is not in every sample of pairs
 
 
-class VectorRows:
-    """The support vectors as the kernel reads them, made when they are first asked for.
-
-    They are no part of a pickle or a copy: whoever needs them makes them again.
-    """
-
-    def __init__(self) -> None:
-        self._made: tuple[Any, Kernel, KernelRows] | None = None
-
-    def of(self, vectors: Any, kernel: Kernel) -> KernelRows:
-        """Return the rows of these vectors, the same as before if the vectors are."""
-        if self._made is None or self._made[0] is not vectors or self._made[1] is not kernel:
-            self._made = (vectors, kernel, KernelRows(vectors, kernel))
-        return self._made[2]
-
-    def __reduce__(self) -> Any:
-        return VectorRows, ()
-
-
 class SupportScores:
     """The decisions of machines for new rows.
 
@@ -56,12 +37,10 @@ class SupportScores:
     kernel : Kernel
     vectors : ndarray or CSR array
         The support vectors; not looked at where the kernel is precomputed.
-    rows : VectorRows
-        Where to find them as the kernel reads them.
     """
 
-    def __init__(self, layout: SupportLayout, kernel: Kernel, vectors: Any, rows: VectorRows) -> None:
-        self.layout, self.kernel, self.vectors, self._rows = layout, kernel, vectors, rows
+    def __init__(self, layout: SupportLayout, kernel: Kernel, vectors: Any) -> None:
+        self.layout, self.kernel, self.vectors = layout, kernel, vectors
 
     def decisions(self, Z: Any, budget: Budget, dtype: Any = np.float64) -> Array:
         """Return f of every machine, of shape (rows, machines), from kernel values of that type."""
@@ -71,7 +50,7 @@ class SupportScores:
             return np.asarray(products + layout.intercept, dtype=np.float64)
         if isinstance(self.kernel, Precomputed):
             return layout.decisions(count, lambda some, factors: Z[:, layout.support[some]] @ factors)
-        cross = self._rows.of(self.vectors, self.kernel).against(Z)
+        cross = KernelRows(self.vectors, self.kernel).against(Z)
         places = np.arange(layout.support.size)
         return layout.decisions(
             count, lambda some, factors: cross.scores(places[some], factors, dtype, budget)
@@ -84,7 +63,7 @@ class SupportScores:
         work = Z.shape[0] * self.layout.support.size * Z.shape[1]
         if form is None or form.kind != "rbf" or sp.issparse(Z) or work < FEW:
             return winning(self.decisions(Z, budget), n_classes, self.layout.pairwise)
-        rows = self._rows.of(self.vectors, self.kernel)
+        rows = KernelRows(self.vectors, self.kernel)
         decisions = self.decisions(Z, budget, np.float32)
         error = CERTAIN * rows.entry_error(np.float32) * self.layout.coefficient_sums()
         doubtful = np.flatnonzero(~_known(decisions, error, n_classes, self.layout.pairwise))

@@ -38,8 +38,6 @@ from sixfold.learners.machine_calibration import calibrate
 from sixfold.learners.precomputed_kernel import require_gram
 from sixfold.learners.support_layout import arrange
 from sixfold.learners.support_model import SupportModel
-from sixfold.learners.support_scores import VectorRows
-from sixfold.solvers.base import thread_limit
 from sixfold.solvers.kernel_rows import KernelRows
 from sixfold.solvers.machine_certificate import certify_all
 from sixfold.solvers.machines import Machine, train
@@ -222,7 +220,7 @@ class SVC(SupportModel):
         with (
             self._told(data.X, y, None) as told,
             Budget(self.tol, None, self.time_limit, [*self._own_callbacks(), *told]) as budget,
-            thread_limit(self.n_jobs),
+            self._threads(data.X.shape[0] ** 2 * data.X.shape[1]),
         ):
             machines = self._train(rows, data, upper, budget)
             self._require_separable(machines, data)
@@ -314,7 +312,7 @@ class SVC(SupportModel):
         self.dual_coef_ = sp.csr_matrix(layout.dual_coef) if sparse else layout.dual_coef
         given = isinstance(kernel, Precomputed)
         self.support_vectors_ = np.empty((0, 0)) if given else data.X[layout.support]
-        self.kernel_, self.shape_fit_, self._vector_rows = kernel, data.X.shape, VectorRows()
+        self.kernel_, self.shape_fit_ = kernel, data.X.shape
         self.n_iter_ = np.array([machine.solution.iterations for machine in machines], dtype=np.int32)
         squares = [
             (machine.problem.y * machine.solution.alpha) @ machine.solution.scores for machine in machines

@@ -42,7 +42,6 @@ from sixfold.solvers.dual_point import (
     feasible,
     snap,
 )
-from sixfold.solvers.free_step import free_step
 from sixfold.solvers.gram_cache import GramCache
 
 Array = NDArray[Any]
@@ -204,7 +203,7 @@ class Rounds:
         gradient = y * self.scores[active] - 1.0
         while True:
             stretch = min(self.limit - self.iterations, max(STRETCH, 10 * active.size))
-            made, violation, completed = core.smo(
+            made, violation, completed, indefinite = core.smo(
                 gram,
                 y,
                 upper,
@@ -216,9 +215,9 @@ class Rounds:
                 self.budget.flag,
             )
             self.iterations += made
+            self.indefinite |= indefinite
             if violation <= self.inner or not completed or made < stretch or self.iterations >= self.limit:
                 break
-            free_step(gram, y, upper, part, gradient)
         alpha = self.alpha.copy()
         alpha[active] = snap(y, upper, part)
         return alpha, gradient, completed
