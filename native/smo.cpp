@@ -12,161 +12,44 @@
 // (second-order working sets, Fan, Chen and Lin 2005), the last of equal rows as in LIBSVM. It ends when the
 // violation F_i - min over I_low of F is at most the tolerance.
 //
+// Rows that cannot be chosen now, at a bound and beyond the slopes of the other set, are left out for a while
+// (shrinking, Joachims 1998): the others go on with a packed copy of their part of the Gram, whose rows are
+// shorter and nearer to the processor. When the violation has fallen to a tenth, the slopes of all rows are
+// made up for and everything begins again.
+//
 // Compiled without fused multiply-add, so that every instruction set takes the same path: equal rows stay
 // equal wherever they stand, and the result is that of the plain formula.
 #include "smo.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
-#include <vector>
+#include <utility>
 
-#include "lane_mask.hpp"
-#include "vector_math.hpp"
+#include "smo_rows.hpp"
 
 namespace sixfold {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNoCurvature = 1e-12;  // LIBSVM's curvature of pairs that have none
-constexpr double kRounding = 1e-6;      // a curvature below -kRounding (K_ii + K_jj) is no rounding of floats
-constexpr Index kVectors = 8;
-constexpr Index kBlock = kVectors * kLanes;  // rows between two looks at which block has the steepest slope
-constexpr Index kPoll = 256;                 // iterations between two looks at the clock
+constexpr double kRounding = 1e-6;  // a curvature below -kRounding (K_ii + K_jj) is no rounding of floats
+constexpr Index kPoll = 256;        // iterations between two looks at the clock
+constexpr Index kPeriod = 1000;  // iterations between two looks at which rows can be left out, as in LIBSVM
+constexpr double kWorthwhile = 0.7;  // of the rows: with more left, a copy does not pay
+constexpr double kEnough = 0.1;      // of the violation: then the rows left out are looked at again
 
-// The rows of a problem, padded to whole blocks. `rise` is +infinity for rows of I_up and -infinity for
-// others, `fall` is -infinity for rows of I_low and +infinity for others, so that min(slope, rise) and
-// max(slope, fall) leave the rest out without a branch.
-template <class T>
-struct Rows {
-  Index count, padded;
-  Table<T> gram;
-  std::vector<double> y, upper, alpha, slope, rise, fall, diagonal;
-  std::vector<T> tails = std::vector<T>(2 * kBlock, T{0});  // of two rows of the Gram, padded
+// What one call has used and found.
+struct Run {
+  Index most_iterations;
+  Stop& stop;
+  SmoResult result{0, 0.0, true, false};
 
-  explicit Rows(const Table<T>& table)
-      : count(table.rows), padded((count + kBlock - 1) / kBlock * kBlock), gram(table) {
-    for (auto* each : {&y, &upper, &alpha, &slope, &diagonal}) each->assign(padded, 0.0);
-    rise.assign(padded, -kInfinity);
-    fall.assign(padded, kInfinity);
-    for (Index k = 0; k < count; ++k) diagonal[k] = static_cast<double>(gram.row(k)[k]);
-  }
-
-  void note_bounds(Index k) {
-    const bool grows = alpha[k] < upper[k], shrinks = alpha[k] > 0.0;
-    rise[k] = (y[k] > 0.0 ? grows : shrinks) ? kInfinity : -kInfinity;
-    fall[k] = (y[k] > 0.0 ? shrinks : grows) ? -kInfinity : kInfinity;
-  }
-
-  // Entries of row i of the Gram for the block that begins at `first`; the last one ends in `tail`.
-  const T* entries(Index i, Index first, const T* tail) const {
-    return first + kBlock <= count ? gram.row(i) + first : tail;
-  }
-
-  const T* tail(Index i, Index which) {
-    T* to = tails.data() + which * kBlock;
-    const Index first = padded - kBlock;
-    std::copy(gram.row(i) + first, gram.row(i) + count, to);
-    return to;
+  bool over() {
+    if (result.completed && result.iterations % kPoll == 0 && stop.now()) result.completed = false;
+    return !result.completed || result.iterations >= most_iterations;
   }
 };
 
-struct Ends {
-  Index i;
-  double highest, lowest;  // of the slopes over I_up and I_low
-};
-
-// The last row of I_up whose slope is `highest`, in the last block that has one.
+// Moves y_k a_k by `step`, exactly to the bound if asked. Returns by how much it moved.
 template <class T>
-Index last_highest(const Rows<T>& rows, Lanes highest, LanesBits block, double value) {
-  Index found = 0;
-  for (Index l = 0; l < kLanes; ++l)
-    if (highest[l] == value) found = std::max<Index>(found, block[l]);
-  Index k = found + kBlock - 1;
-  while (k > found && std::min(rows.slope[k], rows.rise[k]) != value) --k;
-  return k;
-}
-
-// Moves the slopes by -(K_i step_i + K_j step_j) and finds the ends of the new ones.
-template <class T>
-Ends advance(Rows<T>& rows, Index i, Index j, double step_i, double step_j) {
-  const T *tail_i = rows.tail(i, 0), *tail_j = rows.tail(j, 1);
-  Lanes highest = broadcast(-kInfinity), lowest = broadcast(kInfinity);
-  LanesBits where{};
-  for (Index first = 0; first < rows.padded; first += kBlock) {
-    const T *of_i = rows.entries(i, first, tail_i), *of_j = rows.entries(j, first, tail_j);
-    double* slope = rows.slope.data() + first;
-    const double *rise = rows.rise.data() + first, *fall = rows.fall.data() + first;
-    Lanes top = broadcast(-kInfinity);
-#pragma GCC unroll 8
-    for (Index k = 0; k < kBlock; k += kLanes) {
-      const Lanes moved = load(slope + k) - (load(of_i + k) * step_i + load(of_j + k) * step_j);
-      store(slope + k, moved);
-      top = larger(top, smaller(moved, load(rise + k)));
-      lowest = smaller(lowest, larger(moved, load(fall + k)));
-    }
-    const auto later = top >= highest;
-    highest = later ? top : highest;
-    where = later ? LanesBits{} + first : where;
-  }
-  Ends ends{0, -kInfinity, kInfinity};
-  for (Index l = 0; l < kLanes; ++l) {
-    ends.highest = std::max(ends.highest, highest[l]);
-    ends.lowest = std::min(ends.lowest, lowest[l]);
-  }
-  ends.i = last_highest(rows, highest, where, ends.highest);
-  return ends;
-}
-
-struct Partner {
-  Index j = -1;
-  double promise = 0.0, threshold = std::numeric_limits<double>::min();
-};
-
-// Looks exactly at the rows first + l of the lanes that passed the test of `partner`.
-template <class T>
-void consider(const Rows<T>& rows, Index i, double slope_i, Index first, unsigned lanes, const T* of_i,
-              Partner& best) {
-  for (; lanes != 0; lanes &= lanes - 1) {
-    const Index lane = __builtin_ctz(lanes), k = first + lane;
-    const double difference = slope_i - std::max(rows.slope[k], rows.fall[k]);
-    if (!(difference > 0.0)) continue;
-    const double curvature = rows.diagonal[i] + rows.diagonal[k] - 2.0 * static_cast<double>(of_i[lane]);
-    const double promise = difference * difference / (curvature > 0.0 ? curvature : kNoCurvature);
-    if (promise >= best.promise) best = {k, promise, promise * (1.0 - 1e-15)};
-  }
-}
-
-// The row of I_low that promises the most together with row i. Divisions are slow: a vector of rows is looked
-// at in full only if difference^2 reaches the best promise so far times the curvature, give or take rounding.
-template <class T>
-Partner partner(Rows<T>& rows, Index i) {
-  const T* tail = rows.tail(i, 0);
-  const double slope_i = rows.slope[i], diagonal_i = rows.diagonal[i];
-  Partner best;
-  for (Index first = 0; first < rows.padded; first += kBlock) {
-    const T* of_i = rows.entries(i, first, tail);
-    for (Index k = 0; k < kBlock; k += kLanes) {
-      const Index at = first + k;
-      const Lanes difference = slope_i - larger(load(rows.slope.data() + at), load(rows.fall.data() + at));
-      const Lanes curvature = (diagonal_i + load(rows.diagonal.data() + at)) - 2.0 * load(of_i + k);
-      const unsigned lanes = at_most(best.threshold * curvature, difference * magnitude(difference));
-      if (lanes != 0) consider(rows, i, slope_i, at, lanes, of_i + k, best);
-    }
-  }
-  return best;
-}
-
-// How far y_k a_k may move up (+1) or down (-1).
-template <class T>
-double room(const Rows<T>& rows, Index k, double direction) {
-  return rows.y[k] * direction > 0.0 ? rows.upper[k] - rows.alpha[k] : rows.alpha[k];
-}
-
-// Moves y_k a_k by `step`; a row that has no more room than that ends exactly at its bound. Returns the
-// change.
-template <class T>
-double move(Rows<T>& rows, Index k, double step, bool to_bound) {
+double move(DualRows<T>& rows, Index k, double step, bool to_bound) {
   const double old = rows.alpha[k], change = rows.y[k] * step;
   const double bound = change > 0.0 ? rows.upper[k] : 0.0;
   rows.alpha[k] = to_bound ? bound : std::clamp(old + change, 0.0, rows.upper[k]);
@@ -174,30 +57,156 @@ double move(Rows<T>& rows, Index k, double step, bool to_bound) {
   return rows.y[k] * (rows.alpha[k] - old);
 }
 
+// One iteration; false if nothing moved.
 template <class T>
-SmoResult descend(Rows<T>& rows, double tolerance, Index most_iterations, Stop& stop) {
-  SmoResult result{0, 0.0, true, false};
-  Ends ends = advance(rows, 0, 0, 0.0, 0.0);
-  for (;;) {
-    result.violation = ends.highest - ends.lowest;
-    if (!(result.violation > tolerance) || result.iterations >= most_iterations) return result;
-    if (result.iterations % kPoll == 0 && stop.now()) {
-      result.completed = false;
-      return result;
+bool iterate(DualRows<T>& rows, Ends& ends, SmoResult& result) {
+  const Index i = ends.i, j = partner(rows, i);
+  if (j < 0) return false;  // entries that are not numbers
+  const double curvature = rows.curvature(i, j);
+  if (curvature < -kRounding * std::abs(rows.diagonal[i] + rows.diagonal[j])) result.indefinite = true;
+  const double best = (rows.slope[i] - rows.slope[j]) / (curvature > 0.0 ? curvature : kNoCurvature);
+  const double room_i = rows.room(i, 1.0), room_j = rows.room(j, -1.0);
+  const double step = std::min({best, room_i, room_j});
+  const double moved_i = move(rows, i, step, step == room_i), moved_j = move(rows, j, -step, step == room_j);
+  if (moved_i == 0.0 && moved_j == 0.0) return false;  // smaller than rounding
+  rows.recent[0] = i;
+  rows.recent[1] = j;
+  ends = advance(rows, i, j, moved_i, moved_j);
+  ++result.iterations;
+  return true;
+}
+
+template <class T>
+Ends ends_now(DualRows<T>& rows) {
+  return advance(rows, 0, 0, 0.0, 0.0);
+}
+
+// -- rows left out -----------------------------------------------------------------------------------------
+
+// The rows that may be chosen: all but those at a bound, beyond the slopes of the other set.
+template <class T>
+std::vector<Index> movable(const DualRows<T>& rows, const Ends& ends) {
+  std::vector<Index> kept;
+  for (Index k = 0; k < rows.count; ++k) {
+    const bool rises = rows.rise[k] > 0.0, falls = rows.fall[k] < 0.0;
+    if ((rises && (falls || rows.slope[k] >= ends.lowest)) || (falls && rows.slope[k] <= ends.highest))
+      kept.push_back(k);
+  }
+  return kept;
+}
+
+// Some rows of a problem with their own Gram, padded; `origin` says which rows of the whole they are.
+template <class T>
+struct Part {
+  DualRows<T> rows;
+  Lines<T> entries;
+  std::vector<Index> origin;
+};
+
+// Copies the kept rows of `from` to the front of `to`; they may be the same, for entries only move forward.
+template <class T>
+void pack(const DualRows<T>& from, const std::vector<Index>& kept, Lines<T>& entries, DualRows<T>& to) {
+  const Index count = static_cast<Index>(kept.size()), stride = whole_blocks(count);
+  const Table<T> gram = from.gram;
+  for (Index r = 0; r < count; ++r) {
+    const T* row = gram.row(kept[r]);
+    T* packed = entries.data() + r * stride;
+    for (Index c = 0; c < count; ++c) packed[c] = row[kept[c]];
+    std::fill(packed + count, packed + stride, T{0});
+  }
+  if (&from != &to) to.resize(count);
+  for (auto each : {&DualRows<T>::y, &DualRows<T>::upper, &DualRows<T>::alpha, &DualRows<T>::slope,
+                    &DualRows<T>::rise, &DualRows<T>::fall, &DualRows<T>::diagonal})
+    for (Index r = 0; r < count; ++r) (to.*each)[r] = (from.*each)[kept[r]];
+  to.resize(count);
+  to.recent[0] = to.recent[1] = 0;
+  to.gram = {entries.data(), count, stride, stride, 1};
+}
+
+template <class T>
+Part<T> part_of(const DualRows<T>& rows, std::vector<Index>&& kept) {
+  Part<T> part;
+  part.entries.resize(kept.size() * whole_blocks(kept.size()));
+  pack(rows, kept, part.entries, part.rows);
+  part.origin = std::move(kept);
+  return part;
+}
+
+// Hands the multipliers of a part over to the whole.
+template <class T>
+void put_back(const Part<T>& part, DualRows<T>& whole) {
+  for (Index k = 0; k < part.rows.count; ++k) whole.alpha[part.origin[k]] = part.rows.alpha[k];
+}
+
+// Leaves out more rows of a part.
+template <class T>
+void narrow(Part<T>& part, std::vector<Index>&& kept, DualRows<T>& whole) {
+  put_back(part, whole);
+  pack(part.rows, kept, part.entries, part.rows);
+  for (Index& k : kept) k = part.origin[k];
+  part.origin = std::move(kept);
+}
+
+// Whether leaving out all other rows pays.
+template <class T>
+bool worthwhile(const std::vector<Index>& kept, const DualRows<T>& rows) {
+  return static_cast<double>(kept.size()) <= kWorthwhile * static_cast<double>(rows.count);
+}
+
+// Iterates on a part, with ever fewer rows, until its violation is at most `tolerance`; false if nothing
+// moves.
+template <class T>
+bool descend_part(Part<T>& part, DualRows<T>& whole, double tolerance, Run& run) {
+  DualRows<T>& rows = part.rows;
+  Ends ends = ends_now(rows);
+  Index next = run.result.iterations + kPeriod;
+  bool moves = true;
+  while (moves && ends.highest - ends.lowest > tolerance && !run.over()) {
+    moves = iterate(rows, ends, run.result);
+    if (run.result.iterations < next) continue;
+    next += kPeriod;
+    std::vector<Index> kept = movable(rows, ends);
+    if (!worthwhile(kept, rows)) continue;
+    narrow(part, std::move(kept), whole);
+    ends = ends_now(rows);
+  }
+  put_back(part, whole);
+  return moves;
+}
+
+// Makes up for what happened to multipliers since `before`: slopes of all rows, and where they may move.
+template <class T>
+void catch_up(DualRows<T>& rows, const Lines<double>& before) {
+  for (Index i = 0; i < rows.count; ++i) {
+    const double change = rows.alpha[i] - before[i];
+    if (change == 0.0) continue;
+    const double step = rows.y[i] * change;
+    const T* row = rows.gram.row(i);
+    for (Index k = 0; k < rows.count; ++k) rows.slope[k] -= static_cast<double>(row[k]) * step;
+    rows.note_bounds(i);
+  }
+}
+
+template <class T>
+void descend(DualRows<T>& rows, double tolerance, Run& run) {
+  Ends ends = ends_now(rows);
+  Index next = kPeriod;
+  bool moves = true;
+  while (moves && (run.result.violation = ends.highest - ends.lowest) > tolerance && !run.over()) {
+    if (run.result.iterations < next) {
+      moves = iterate(rows, ends, run.result);
+      continue;
     }
-    const Index i = ends.i, j = partner(rows, i).j;
-    if (j < 0) return result;  // entries that are not numbers
-    const double both = rows.diagonal[i] + rows.diagonal[j];
-    const double curvature = both - 2.0 * static_cast<double>(rows.gram.row(i)[j]);
-    if (curvature < -kRounding * std::abs(both)) result.indefinite = true;
-    const double best = (rows.slope[i] - rows.slope[j]) / (curvature > 0.0 ? curvature : kNoCurvature);
-    const double room_i = room(rows, i, 1.0), room_j = room(rows, j, -1.0);
-    const double step = std::min({best, room_i, room_j});
-    const double moved_i = move(rows, i, step, step == room_i),
-                 moved_j = move(rows, j, -step, step == room_j);
-    if (moved_i == 0.0 && moved_j == 0.0) return result;  // smaller than rounding
-    ends = advance(rows, i, j, moved_i, moved_j);
-    ++result.iterations;
+    std::vector<Index> kept = movable(rows, ends);
+    if (worthwhile(kept, rows)) {
+      const Lines<double> before = rows.alpha;
+      Part<T> part = part_of(rows, std::move(kept));
+      moves = descend_part(part, rows, std::max(tolerance, kEnough * run.result.violation), run);
+      catch_up(rows, before);
+      ends = ends_now(rows);
+    } else {
+      next = run.result.iterations + kPeriod;
+    }
   }
 }
 
@@ -207,20 +216,24 @@ template <class T>
 SmoResult minimise_pairs(const Table<T>& gram, const DualPoint& point, double tolerance,
                          Index most_iterations, Stop& stop) {
   if (gram.rows == 0) return {0, -kInfinity, true, false};
-  Rows<T> rows(gram);
+  DualRows<T> rows;
+  rows.gram = gram;
+  rows.resize(gram.rows);
   for (Index k = 0; k < gram.rows; ++k) {
     rows.y[k] = point.y[k];
     rows.upper[k] = point.upper[k];
     rows.alpha[k] = point.alpha[k];
     rows.slope[k] = -point.y[k] * point.gradient[k];
+    rows.diagonal[k] = static_cast<double>(gram.row(k)[k]);
     rows.note_bounds(k);
   }
-  const SmoResult result = descend(rows, tolerance, most_iterations, stop);
+  Run run{most_iterations, stop};
+  descend(rows, tolerance, run);
   for (Index k = 0; k < gram.rows; ++k) {
     point.alpha[k] = rows.alpha[k];
     point.gradient[k] = -point.y[k] * rows.slope[k];
   }
-  return result;
+  return run.result;
 }
 
 template SmoResult minimise_pairs(const Table<float>&, const DualPoint&, double, Index, Stop&);
