@@ -411,9 +411,7 @@ def with_class_weight(
     return product
 
 
-def class_factors(
-    class_weight: Any, classes: Array, index: NDArray[np.intp], weight: Array | None
-) -> Array:
+def class_factors(class_weight: Any, classes: Array, index: NDArray[np.intp], weight: Array | None) -> Array:
     """Return the weight of each class."""
     if class_weight is None:
         return np.ones(classes.size)

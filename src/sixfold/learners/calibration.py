@@ -113,7 +113,9 @@ def _slope(f: Array, target: Array, weight: Array) -> float | None:
         first, second = slope(a)
         low, high = (a, high) if first < 0 else (low, a)
         step = a - first / second if second > 0 else low
-        nearer = step if low < step < high else 0.5 * (low + high)  # bisection where Newton leaves the bracket
+        nearer = (
+            step if low < step < high else 0.5 * (low + high)
+        )  # bisection where Newton leaves the bracket
         if abs(nearer - a) <= 1e-12 * a:
             break
         a = nearer
