@@ -37,7 +37,7 @@ CACHE = 1000  # megabytes
 # small data by up to 1e-5.
 ACCURACY = 1e-4
 ROUNDING = 1e-9  # of two objectives that are the same
-# Where all do what LIBSVM does, the last steps before the tolerance are a matter of the last bits of the kernel.
+# Where all do what LIBSVM does, the last steps before the tolerance depend on the last bits of the kernel.
 LAST_STEPS = 1e-6
 NEAR_ZERO = 1e-3  # the share of labels that single precision may turn
 IMAGE_BYTES = 60_000 * 784 * 4

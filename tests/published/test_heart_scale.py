@@ -1,7 +1,7 @@
 """LIBSVM's example, if it lies beside the project: what LIBSVM 3.24 prints for it, to six digits.
 
-Its tolerance leaves the third digit of rho open, so this is also about its path: the same pairs in the same order.
-(It keeps kernel values in single precision, which moves the objective it prints by 2e-7.)
+Its tolerance leaves the third digit of rho open, so this is also about its path: the same pairs in the same
+order. (It keeps kernel values in single precision, which moves the objective it prints by 2e-7.)
 """
 
 from pathlib import Path
