@@ -1,132 +1,96 @@
 #include "kernel_products.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
-#include <vector>
 
-#include "blas.hpp"
-#include "tasks.hpp"
+#include "kernel_tiles.hpp"
 
 namespace sixfold {
 namespace {
 
-constexpr Index kChunkBytes = 640 << 10;  // of packed rows of A: half an L2 cache of 1.25 MiB
-constexpr Index kPanelBytes = 32 << 20;   // of packed rows of B in scores, which may be all rows there are
-constexpr Index kMostPanels = 8;          // in a chunk
-constexpr Index kParallelWork = 1 << 20;  // multiply-adds (about 20 us) that are worth waking threads for
+constexpr Index kPackedBytes = 32 << 20;  // of rows of B in scores, which may be all rows there are
 
-// Packed rows and their squared lengths, in pieces of kPiece rows.
+// Copies tiles to a matrix, and mirrors them where only half of it is computed.
 template <class T>
-struct PackedRows {
-  AlignedArray<T> values, lengths;
-  Index count = 0, columns = 0;
+struct MatrixSink {
+  // Runs of four panels a row are written at 1.0 ns a number, of one panel (192 bytes here, then the next
+  // row) at 1.9 to 2.5 ns: the processor does not foresee so many short runs.
+  static constexpr Index kPanels = 4, kAcross = kPanelWidth<T>;
+  T* out;
+  Index columns, stride;
+  bool same;
 
-  PackedRows() = default;
-  PackedRows(Index rows, Index width) : values(rows * width), lengths(rows), columns(width) {}
-};
+  void begin(Workspace<T>&) const {}
+  void end(Workspace<T>&) const {}
 
-int team_for(Index rows, Index columns, Index depth) {
-  return rows * columns * (depth + 16) < kParallelWork ? 1 : threads();
-}
-
-template <class T, class S>
-PackedRows<T> panels_of(const ChosenRows<S>& rows, int team) {
-  constexpr Index kPiece = kPanelWidth<T>;
-  const Index panels = pieces(rows.count, kPiece);
-  PackedRows<T> packed(panels * kPiece, rows.columns);
-  packed.count = rows.count;
-  run_tasks(panels, team, [&](Index panel) {
-    pack_pieces<kPiece>(rows, panel * kPiece, std::min((panel + 1) * kPiece, rows.count),
-                        packed.values.data() + panel * kPiece * rows.columns,
-                        packed.lengths.data() + panel * kPiece);
-  });
-  return packed;
-}
-
-// Rows of A that are worked on at a time, a multiple of those of a panel: few enough for the cache, and for
-// every thread to have some.
-template <class T>
-Index chunk_rows(Index rows, Index columns, Index row_bytes, int team) {
-  constexpr Index kPiece = kPanelWidth<T>;
-  const Index fitting = kChunkBytes / std::max<Index>(columns * sizeof(T) + row_bytes, 1) / kPiece;
-  const Index shared = team > 1 ? pieces(rows, kPiece) / (4 * team) : kMostPanels;
-  return kPiece * std::clamp<Index>(std::min(fitting, shared), 1, kMostPanels);
-}
-
-// What one thread works with: a packed chunk of A and the tile of it and one panel.
-template <class T>
-struct Workspace {
-  PackedRows<T> chunk;
-  AlignedArray<T> tile;  // [row of the chunk][row of the panel]
-  AlignedArray<double> sums;
-
-  Workspace(Index rows, Index columns, Index width)
-      : chunk(rows, columns), tile(rows * kPanelWidth<T>), sums(rows * width * kLanes) {}
-
-  template <class S>
-  void take(const ChosenRows<S>& A, Index first, Index last) {
-    pack_pieces<kStripRows>(A, first, last, chunk.values.data(), chunk.lengths.data());
-    chunk.count = last - first;
+  void take(const Workspace<T>& work, Index column, Index panels) const {
+    const Index whole = std::min(panels, (columns - column) / kAcross),
+                rest = columns - column - whole * kAcross;
+    for (Index i = 0; i < work.chunk.count; ++i) {
+      T* to = out + (work.first + i) * stride + column;
+      for (Index p = 0; p < whole; ++p) std::copy_n(work.tile(p) + i * kAcross, kAcross, to + p * kAcross);
+      if (whole < panels) std::copy_n(work.tile(whole) + i * kAcross, rest, to + whole * kAcross);
+    }
+    if (!same) return;
+    for (Index p = 0; p < panels; ++p)
+      if (column + p * kAcross >= work.first + work.chunk.count)  // what is before it was computed as it is
+        mirror(work, work.tile(p), column + p * kAcross);
   }
-};
 
-// The kernel of every row of the chunk with every row of a panel.
-template <class T, class Kernel>
-void fill_tile(const Workspace<T>& work, const T* panel, const T* lengths, const Kernel& kernel) {
-  constexpr Index kAcross = kPanelWidth<T>;
-  const Index depth = work.chunk.columns;
-  for (Index row = 0; row < work.chunk.count; row += kStripRows) {
-    const T* strip = work.chunk.values.data() + row * depth;
-    T* tile = work.tile.data() + row * kAcross;
-    add_products<true>(strip, panel, depth, tile);
-    for (Index i = 0; i < kStripRows; ++i)
-      for (Index j = 0; j < kAcross; j += kWidth<T>)
-        store_pack(tile + i * kAcross + j,
-                   kernel(load_pack(tile + i * kAcross + j), work.chunk.lengths.data()[row + i],
-                          load_pack(lengths + j)));
-  }
-}
-
-// Makes the tiles of all chunks of A with panels of B, from the chunk's own first row where `same`, and calls
-// use(work, first row, panel) for each; finish(work, first row) after each chunk.
-template <class T, class S, class Use, class Finish>
-bool for_tiles(const KernelForm& form, const ChosenRows<S>& A, const PackedRows<T>& B, bool same, Index width,
-               int team, Stop& stop, const Use& use, const Finish& finish) {
-  const Index rows = chunk_rows<T>(A.count, A.columns, width * kLanes * sizeof(double), team);
-  std::vector<Workspace<T>> workspaces;
-  workspaces.reserve(static_cast<std::size_t>(team));
-  for (int i = 0; i < team; ++i) workspaces.emplace_back(rows, A.columns, width);
-  return with_kernel<T>(form, [&](const auto& kernel) {
-    return run_tasks(pieces(A.count, rows), team, &stop, [&](Index task, Watch& watch) {
-      Workspace<T>& work = workspaces[static_cast<std::size_t>(omp_get_thread_num())];
-      const Index first = task * rows;
-      work.take(A, first, std::min(first + rows, A.count));
-      std::fill_n(work.sums.data(), rows * width * kLanes, 0.0);
-      for (Index column = same ? first : 0; column < B.count; column += kPanelWidth<T>) {
-        if (watch.over()) return;
-        fill_tile(work, B.values.data() + column * B.columns, B.lengths.data() + column, kernel);
-        use(work, first, column);
+  void mirror(const Workspace<T>& work, const T* tile, Index column) const {
+    constexpr Index kRun = 16;  // rows at a time, so that what is read stays in the L1 cache
+    const Index rows = work.chunk.count, across = std::min(kAcross, columns - column);
+    for (Index begin = 0; begin < rows; begin += kRun)
+      for (Index j = 0; j < across; ++j) {
+        const T* from = tile + begin * kAcross + j;
+        T* to = out + (column + j) * stride + work.first + begin;
+        for (Index i = 0; i < std::min(kRun, rows - begin); ++i) to[i] = from[i * kAcross];
       }
-      finish(work, first);
-    });
-  });
-}
+  }
+};
 
-// sums[i][c] += the tile's row i times column c of the panel's coefficients, lane by lane.
+// Multiplies tiles by coefficients: [panel][column][row of the panel], 0 for rows that are not there. The
+// sums of a row are kept lane by lane, and added to `out` in the end.
 template <class T>
-void add_scores(const Workspace<T>& work, const double* coefficients, Index width) {
-  constexpr Index kAcross = kPanelWidth<T>;
-  for (Index i = 0; i < work.chunk.count; ++i) {
-    const T* entries = work.tile.data() + i * kAcross;
-    for (Index c = 0; c < width; ++c) {
-      double* sums = work.sums.data() + (i * width + c) * kLanes;
-      Lanes sum = load(sums);
-      for (Index j = 0; j < kAcross; j += kLanes)
-        sum += load(entries + j) * load(coefficients + c * kAcross + j);
-      store(sums, sum);
+struct ScoreSink {
+  static constexpr Index kPanels = 1, kAcross = kPanelWidth<T>, kVectors = kAcross / kLanes;
+  const double* coefficients;
+  Index width;
+  double* out;
+
+  void begin(Workspace<T>& work) const {
+    std::fill_n(work.sums.data(), work.chunk.count * width * kLanes, 0.0);
+  }
+
+  void take(const Workspace<T>& work, Index column, Index) const {
+    const T* tile = work.tile(0);
+    double* sums = work.sums.data();
+    for (Index i = 0; i < work.chunk.count; ++i, tile += kAcross) {
+      Lanes entries[kVectors];
+      for (Index v = 0; v < kVectors; ++v) entries[v] = load(tile + v * kLanes);
+      const double* factors = coefficients + column * width;
+      for (Index c = 0; c < width; ++c, factors += kAcross, sums += kLanes) {
+        Lanes sum = load(sums);
+        for (Index v = 0; v < kVectors; ++v) sum += entries[v] * load(factors + v * kLanes);
+        store(sums, sum);
+      }
     }
   }
+
+  void end(const Workspace<T>& work) const {
+    for (Index entry = 0; entry < work.chunk.count * width; ++entry)
+      out[work.first * width + entry] += sum(load(work.sums.data() + entry * kLanes));
+  }
+};
+
+// Coefficients (rows x width) as a ScoreSink reads them.
+AlignedArray<double> by_panel(const double* coefficients, Index rows, Index width, Index panel) {
+  const Index size = pieces(rows, panel) * panel * width;
+  AlignedArray<double> turned(size);
+  std::fill_n(turned.data(), size, 0.0);
+  for (Index j = 0; j < rows; ++j)
+    for (Index c = 0; c < width; ++c)
+      turned.data()[(j / panel * width + c) * panel + j % panel] = coefficients[j * width + c];
+  return turned;
 }
 
 }  // namespace
@@ -134,19 +98,9 @@ void add_scores(const Workspace<T>& work, const double* coefficients, Index widt
 template <class S, class T>
 bool kernel_block(const KernelForm& form, const ChosenRows<S>& A, const ChosenRows<S>& B, bool same, T* out,
                   Index stride, Stop& stop) {
-  constexpr Index kAcross = kPanelWidth<T>;
   const int team = team_for(A.count, B.count, A.columns);
   const PackedRows<T> packed = panels_of<T>(B, team);
-  const auto copy = [&](const Workspace<T>& work, Index first, Index column) {
-    const Index last = first + work.chunk.count, across = std::min(kAcross, B.count - column);
-    for (Index i = first; i < last; ++i)
-      std::copy_n(work.tile.data() + (i - first) * kAcross, across, out + i * stride + column);
-    if (!same || column < last) return;  // what is on the diagonal was computed whole
-    for (Index j = 0; j < across; ++j)
-      for (Index i = first; i < last; ++i)
-        out[(column + j) * stride + i] = work.tile.data()[(i - first) * kAcross + j];
-  };
-  return for_tiles<T>(form, A, packed, same, 0, team, stop, copy, [](const Workspace<T>&, Index) {});
+  return for_tiles<T>(form, A, packed, same, 0, team, stop, MatrixSink<T>{out, B.count, stride, same});
 }
 
 template <class T, class S>
@@ -154,26 +108,15 @@ bool kernel_scores(const KernelForm& form, const ChosenRows<S>& A, const ChosenR
                    const double* coefficients, Index width, double* out, Stop& stop) {
   constexpr Index kAcross = kPanelWidth<T>;
   const int team = team_for(A.count, B.count, A.columns + width);
+  const Index panels = kPackedBytes / (std::max<Index>(A.columns, 1) * kAcross * sizeof(T));
+  const Index most = std::max<Index>(panels, 1) * kAcross;
   std::fill_n(out, A.count * width, 0.0);
-  const Index most =
-      std::max<Index>(kPanelBytes / std::max<Index>(A.columns * sizeof(T), 1) / kAcross, 1) * kAcross;
   for (Index begin = 0; begin < B.count; begin += most) {
     const Index count = std::min(most, B.count - begin);
     const PackedRows<T> packed = panels_of<T>(B.part(begin, count), team);
-    AlignedArray<double> turned(pieces(count, kAcross) * kAcross * width);  // [panel][column][row]
-    std::fill_n(turned.data(), pieces(count, kAcross) * kAcross * width, 0.0);
-    for (Index j = 0; j < count; ++j)
-      for (Index c = 0; c < width; ++c)
-        turned.data()[(j / kAcross * width + c) * kAcross + j % kAcross] =
-            coefficients[(begin + j) * width + c];
-    const auto add = [&](const Workspace<T>& work, Index, Index column) {
-      add_scores(work, turned.data() + column * width, width);
-    };
-    const auto finish = [&](const Workspace<T>& work, Index first) {
-      for (Index entry = 0; entry < work.chunk.count * width; ++entry)
-        out[first * width + entry] += sum(load(work.sums.data() + entry * kLanes));
-    };
-    if (!for_tiles<T>(form, A, packed, false, width, team, stop, add, finish)) return false;
+    const AlignedArray<double> turned = by_panel(coefficients + begin * width, count, width, kAcross);
+    const ScoreSink<T> sink{turned.data(), width, out};
+    if (!for_tiles<T>(form, A, packed, false, width * kLanes, team, stop, sink)) return false;
   }
   return true;
 }

@@ -28,8 +28,8 @@ inline constexpr Index kStripRows = 8;
 inline constexpr Index kStripRows = 4;  // 16 registers
 #endif
 
-// Coordinates that are multiplied at a time: a panel of them stays in the L1 cache.
-inline constexpr Index kDepth = 192;
+// Coordinates that are multiplied at a time: a panel of them, 24 KB, stays in the L1 cache.
+inline constexpr Index kDepth = 128;
 
 inline constexpr Index pieces(Index size, Index piece) { return (size + piece - 1) / piece; }
 
@@ -107,10 +107,21 @@ void pack_pieces(const ChosenRows<S>& rows, Index first, Index last, T* __restri
   }
 }
 
+// What the product after this one reads: it is fetched on the way. The processor finds the next lines of a
+// stream by itself, but not the next stream: without this, 784 doubles a row ran at 61% of the peak, and with
+// it at 86% (floats 75% and 92%).
+struct Ahead {
+  const void* strip;
+  const void* panel;  // of which this product fetches panel_step bytes per coordinate, others the rest
+  Index panel_step;
+};
+
 // tile[i][j] = sum_k strip[k][i] panel[k][j], added to what is there unless kFresh.
 template <bool kFresh, class T>
 [[gnu::noinline]] void add_products(const T* __restrict strip, const T* __restrict panel, Index depth,
-                                    T* __restrict tile) {
+                                    T* __restrict tile, const Ahead& ahead) {
+  const char* next_strip = static_cast<const char*>(ahead.strip);
+  const char* next_panel = static_cast<const char*>(ahead.panel);
   Pack<T> sum[kStripRows][3] = {};
   if constexpr (!kFresh) {
 #pragma GCC unroll 8
@@ -119,6 +130,10 @@ template <bool kFresh, class T>
       for (Index v = 0; v < 3; ++v) sum[i][v] = load_pack(tile + i * kPanelWidth<T> + v * kWidth<T>);
   }
   for (Index k = 0; k < depth; ++k, strip += kStripRows, panel += kPanelWidth<T>) {
+    __builtin_prefetch(next_strip);
+    __builtin_prefetch(next_panel);
+    next_strip += kStripRows * sizeof(T);
+    next_panel += ahead.panel_step;
     Pack<T> across[3];
 #pragma GCC unroll 3
     for (Index v = 0; v < 3; ++v) across[v] = load_pack(panel + v * kWidth<T>);

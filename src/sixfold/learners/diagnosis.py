@@ -75,7 +75,7 @@ def describe_separation(found: Any, alone: list[Any], names: list[str], classes:
     )
 
 
-def describe_overlap(proof: Any, y: Any, classes: Any) -> str:
+def describe_overlap(proof: Any, y: Any, classes: Any, space: str = "") -> str:
     """Return a sentence that says why no plane separates two classes.
 
     Parameters
@@ -85,13 +85,15 @@ def describe_overlap(proof: Any, y: Any, classes: Any) -> str:
         -1 and +1.
     classes : sequence
         The labels as the user wrote them: [negative, positive].
+    space : str, default=""
+        Where the planes are, such as "in the space of the kernel"; where the rows are, if empty.
     """
     sides = [_mixture(proof, y[proof.rows] == side) for side in (-1, 1)]
     if not all(sides):
         return "No plane through 0 has all rows on the right side: " + (sides[0] or sides[1]) + " mix to 0."
     (minus, plus), (no, yes) = sides, classes
     both = f"{minus} of {no!r} mix to the same point as {plus} of {yes!r}"
-    return f"No plane separates {no!r} from {yes!r}: {both}."
+    return f"No plane{space and ' '}{space} separates {no!r} from {yes!r}: {both}."
 
 
 def _mixture(proof: Any, there: Any) -> str:

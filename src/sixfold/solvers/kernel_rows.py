@@ -56,6 +56,11 @@ class KernelRows:
         self._centre = self._X.mean(axis=0, dtype=np.float64) if centred else None
         self._pairs: Pairs = make_pairs(self._X, self._X, kernel, self._centre)
 
+    @property
+    def table(self) -> Any:
+        """The table, as it was given."""
+        return self._X
+
     def gram(self, rows: Any, dtype: DTypeLike, budget: Budget, out: Array | None = None) -> Array:
         """Return K between the rows, exactly symmetric; ``out`` may be a corner of a larger matrix."""
         index = np.ascontiguousarray(np.arange(self.n_rows) if rows is None else rows, dtype=np.int64)
