@@ -142,21 +142,17 @@ def two_rings(seed: int = 0) -> tuple[Any, Any]:
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
 
 
-def machine(axes: Any, model: Any, X: Any, y: Any, title: str) -> None:
-    """Draw the two sides of a machine, its margin (dashed) and its support vectors (circles)."""
+def machine(axes: Any, decision: Any, X: Any, y: Any, support: Any, title: str) -> None:
+    """Draw the two sides of a decision in the plane, its margin (dashed), its support vectors (circles)."""
     (left, low), (right, high) = X.min(axis=0) - 0.35, X.max(axis=0) + 0.35
     columns, rows = np.meshgrid(np.linspace(left, right, 300), np.linspace(low, high, 300))
-    decision = model.decision_function(np.column_stack([columns.ravel(), rows.ravel()])).reshape(300, 300)
-    colours = [mpl.colors.to_rgb(colour) for colour in (BLUE, ORANGE)]
-    axes.contourf(
-        columns, rows, decision, levels=[-np.inf, 0.0, np.inf], colors=1.0 - 0.25 * (1.0 - np.array(colours))
-    )
+    values = decision(np.column_stack([columns.ravel(), rows.ravel()])).reshape(300, 300)
+    sides = 1.0 - 0.25 * (1.0 - np.array([mpl.colors.to_rgb(colour) for colour in (BLUE, ORANGE)]))
+    axes.contourf(columns, rows, values, levels=[-np.inf, 0.0, np.inf], colors=sides)
     styles = ["dashed", "solid", "dashed"]
-    axes.contour(
-        columns, rows, decision, levels=[-1, 0, 1], colors="black", linestyles=styles, linewidths=0.9
-    )
+    axes.contour(columns, rows, values, levels=[-1, 0, 1], colors="black", linestyles=styles, linewidths=0.9)
     scatter(axes, X, y)
-    axes.scatter(*X[model.support_].T, s=60, facecolor="none", edgecolor="black", linewidth=0.7, zorder=4)
+    axes.scatter(*X[support].T, s=60, facecolor="none", edgecolor="black", linewidth=0.7, zorder=4)
     axes.set(xlim=(left, right), ylim=(low, high), title=title)
 
 
@@ -166,19 +162,18 @@ def kernel_trick() -> None:
     figure, axes = plt.subplots(1, 3)
     for ax, kernel in zip(axes, ("linear", "quadratic"), strict=False):
         model = SVC(kernel=kernel, C=10.0).fit(X, y)
-        machine(ax, model, X, y, f"{kernel}: {model.score(X, y):.0%} right")
-        ax.set_aspect("equal")
-    image = kernels.quadratic.feature_map(X)[
-        :, [0, 2]
-    ]  # without the product of both, which plays no part here
-    scatter(axes[2], image, y)
-    axes[2].scatter(
-        *image[model.support_].T, s=60, facecolor="none", edgecolor="black", linewidth=0.7, zorder=4
-    )
+        title = f"{kernel}: {model.score(X, y):.0%} right"
+        machine(ax, model.decision_function, X, y, model.support_, title)
     w = (model.dual_coef_ @ kernels.quadratic.feature_map(model.support_vectors_))[0]
-    axes[2].set(xlim=(-0.2, 6.2), ylim=(-0.2, 6.2), aspect="equal", title="the same in the kernel's space")
-    for level, style in ((-1.0, "--"), (0.0, "-"), (1.0, "--")):
-        line(axes[2], w[[0, 2]], model.intercept_[0], level, color="black", linestyle=style, linewidth=0.9)
+    squares = [0, 2]  # the third column, the product of both, plays no part here
+
+    def plane(image: Any) -> Any:
+        return image @ w[squares] + model.intercept_[0]
+
+    image = kernels.quadratic.feature_map(X)[:, squares]
+    machine(axes[2], plane, image, y, model.support_, "the same in the kernel's space")
+    for ax in axes:
+        ax.set_aspect("equal")
     axes[2].set(xlabel="square of the first column", ylabel="square of the second")
     save(figure, "kernel-trick")
 
@@ -189,7 +184,8 @@ def kernel_width() -> None:
     figure, axes = plt.subplots(1, 3, sharey=True)
     for ax, sigma in zip(axes, (0.1, 0.5, 3.0), strict=True):
         model = SVC(sigma=sigma).fit(X, y)
-        machine(ax, model, X, y, f"sigma = {sigma:g}: {model.support_.size} support vectors")
+        title = f"sigma = {sigma:g}: {model.support_.size} support vectors"
+        machine(ax, model.decision_function, X, y, model.support_, title)
     save(figure, "kernel-width")
 
 
