@@ -82,20 +82,19 @@ def test_a_whole_run_is_that_of_libsvm_bit_by_bit(rows, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("rows", "bound"), [(300, 1e4), (500, 3.0)])
-def test_rows_left_out_on_the_way_are_caught_up_with(rows, bound, dtype):
-    # Rows are left out after 1,000 iterations: few of these are at a bound in the end, or many.
-    gram, y = made_up(rows, seed=6, kernel="linear", columns=6, noise=1.0)
-    gram, upper = gram.astype(dtype), np.full(rows, bound)
-    expected = oracle.smo(gram, y, upper, 1e-4, most_iterations=12_000)
-    alpha, gradient, (iterations, violation, _, _) = solve(gram, y, upper, 1e-4, most_iterations=12_000)
-    assert iterations > 2000
+@pytest.mark.parametrize(("kernel", "bound"), [("linear", 1.0), ("rbf", 100.0)])
+def test_rows_left_out_on_the_way_are_caught_up_with(kernel, bound, dtype):
+    # Rows are left out from 1,000 iterations on.
+    gram, y = made_up(500, seed=6, kernel=kernel, columns=6, noise=1.0)
+    gram, upper = gram.astype(dtype), np.full(500, bound)
+    expected = oracle.smo(gram, y, upper, 1e-4)
+    alpha, gradient, (iterations, violation, _, _) = solve(gram, y, upper, 1e-4)
+    assert iterations > 1500
+    assert violation <= 1e-4
     assert violation == pytest.approx(oracle.violation(y, upper, alpha, gradient), abs=1e-12)
-    assert violation <= max(1e-4, 2.0 * expected.violation)
-    exact = oracle.dual_gradient(gram, y, alpha)
-    np.testing.assert_allclose(gradient, exact, atol=1e-11 * np.abs(exact).max() + 1e-13 * alpha.sum())
+    np.testing.assert_allclose(gradient, oracle.dual_gradient(gram, y, alpha), atol=1e-11 * alpha.sum())
     best = oracle.dual_value(gram, y, expected.alpha)
-    assert oracle.dual_value(gram, y, alpha) == pytest.approx(best, rel=1e-4)
+    assert oracle.dual_value(gram, y, alpha) == pytest.approx(best, rel=1e-6)
 
 
 def test_equal_rows_are_taken_from_the_last():
