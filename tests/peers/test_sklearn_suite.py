@@ -112,6 +112,12 @@ TREE_DIFFERENCES = {
 }
 
 
+MACHINE_DIFFERENCES = {
+}
+SPARSE_MACHINE_DIFFERENCES = {
+}
+
+
 def listed(module, differences):
     """Return the reason for each test of a module, from the tests by reason."""
     return {f"{module}::{name}": reason for reason, names in differences.items() for name in names}
@@ -166,6 +172,14 @@ SUITES = {
             "test_svm.py::test_crammer_singer_binary": "the loss of Crammer and Singer is not there",
             "test_svm.py::test_linear_svm_convergence_warnings": "it converges within two iterations",
         },
+    ),
+    "SVC": Suite(
+        ours="sixfold.SVC",
+        theirs="sklearn.svm.SVC",
+        modules=("svm/tests/test_svm.py", "svm/tests/test_sparse.py"),
+        fewest=40,
+        differences=listed("test_svm.py", MACHINE_DIFFERENCES)
+        | listed("test_sparse.py", SPARSE_MACHINE_DIFFERENCES),
     ),
     "KNeighborsClassifier": Suite(
         ours="sixfold.KNeighborsClassifier",

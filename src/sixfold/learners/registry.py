@@ -92,8 +92,7 @@ LEARNERS: tuple[Learner, ...] = (
         "classification",
         (
             Demonstration("RBF", "iris"),
-            Demonstration("quadratic", "iris", {"kernel": "quadratic"}),
-            Demonstration("hard margin", "setosa", {"C": float("inf"), "kernel": "linear"}),
+            Demonstration("polynomial", "breast cancer", {"kernel": "poly", "degree": 2, "coef0": 1.0}),
         ),
         "kernel",
     ),
