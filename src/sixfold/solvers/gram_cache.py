@@ -95,8 +95,10 @@ class GramCache:
         want = np.zeros(self.index.size, dtype=bool)
         want[wanted] = True
         keep = np.flatnonzero(want[self._held])
+        moved = np.empty(keep.size, dtype=self._dtype)
         for row, old in enumerate(keep):
-            self._gram[row, : keep.size] = self._gram[old].take(keep)
+            np.take(self._gram[old], keep, out=moved, mode="clip")  # "raise" would buffer
+            self._gram[row, : keep.size] = moved
         self._held = self._held[keep]
         self._holds[:] = False
         self._holds[self._held] = True

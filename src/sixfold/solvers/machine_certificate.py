@@ -20,6 +20,7 @@ from sixfold.solvers.dual_point import (
     DualProblem,
     DualSolution,
     constant_objective,
+    dot,
     dual_objective,
     examine,
     hard_gap,
@@ -67,7 +68,7 @@ def _soft(problem: DualProblem, solution: DualSolution) -> tuple[float, float, f
     """Return objective, gap, scale, and how far rounding may have moved the objective."""
     y, upper, alpha, scores = problem.y, problem.upper, solution.alpha, solution.scores
     inside = np.maximum(1.0 - y * (scores + solution.intercept), 0.0)
-    objective = 0.5 * float((alpha * y) @ scores) + float(upper @ inside)
+    objective = 0.5 * dot(alpha * y, scores) + dot(upper, inside)
     gap = examine(y, upper, alpha, scores).gap
     # A row outside the margin by less than the rounding may be inside.
     touched = upper * (inside > 0.0) + 0.5 * alpha
@@ -81,5 +82,5 @@ def _hard(problem: DualProblem, solution: DualSolution) -> tuple[float, float, f
     if math.isinf(gap):
         return objective, gap, 1.0, 0.0
     least = float(np.min(y * (scores + solution.intercept)))
-    relative = solution.rounding * (2.0 / least + float(alpha.sum() / ((alpha * y) @ scores)))
+    relative = solution.rounding * (2.0 / least + float(alpha.sum()) / dot(alpha * y, scores))
     return objective, gap, objective, (relative + 1e-13) * objective

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.solvers.active_rows import Rounds
 from sixfold.solvers.dual_point import DualProblem, DualSolution, examine
@@ -64,9 +65,14 @@ def solve_dual(
     cache = GramCache(problem.rows, problem.index, memory) if cache is None else cache
     if not np.array_equal(cache.index, problem.index):
         raise ValueError("The cache is one of other rows than the problem's.")
-    if np.isinf(problem.upper).any():
-        return _solve_hard(problem, tol, budget, most_iterations, start, cache)
-    return Rounds(problem, tol, budget, most_iterations, cache).run(start)
+    # Products of vectors as long as these are not worth a second thread, which OpenBLAS would wait for.
+    threads = core.limit_blas_threads(1)
+    try:
+        if np.isinf(problem.upper).any():
+            return _solve_hard(problem, tol, budget, most_iterations, start, cache)
+        return Rounds(problem, tol, budget, most_iterations, cache).run(start)
+    finally:
+        core.limit_blas_threads(threads)
 
 
 def _solve_hard(
