@@ -33,20 +33,19 @@ class Called(Kernel):
     def values(self, X: Any, Z: Any) -> Array:
         """Return what the function does, after a look at its shape."""
         found = self.function(X, Z)
-        try:
-            values = np.asarray(found.toarray() if sp.issparse(found) else found).astype(np.float64)
-        except (TypeError, ValueError) as error:
+        values = np.asarray(found.toarray() if sp.issparse(found) else found)
+        if values.dtype.kind not in "biuf":
             raise InputError(
-                f"kernel={self._name} returned {found!r:.50} of type {type(found).__name__}, not numbers. "
-                "Return an array with a number for each row of the first table and each row of the second."
-            ) from error
+                f"kernel={self._name} returned {found!r:.50} of type {type(found).__name__}, not real "
+                "numbers. Return an array with one for each row of the first table and each row of the second."
+            )
         wanted = (X.shape[0], Z.shape[0])
         if values.shape != wanted:
             raise InputError(
                 f"kernel={self._name} returned an array of shape {values.shape} for tables of shapes "
                 f"{X.shape} and {Z.shape}. Return one of shape {wanted}: a number for each pair of rows."
             )
-        return values
+        return values.astype(np.float64)  # a copy: the function may keep its array
 
     @property
     def _name(self) -> str:

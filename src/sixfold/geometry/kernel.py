@@ -182,7 +182,7 @@ class Scaled(Kernel):
     kernel: Kernel
 
     def __post_init__(self) -> None:
-        check_number("The factor of a kernel", self.factor, finite=True)
+        check_number("factor", self.factor, finite=True)
         object.__setattr__(self, "factor", float(self.factor))
 
     @property

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -326,10 +327,10 @@ def make_kernel(
     """
     if not isinstance(kernel, Kernel) and not callable(kernel):
         check_option("kernel", kernel, KERNELS, "a kernel of sixfold.kernels or a function of two tables")
-    if isinstance(gamma, str):
-        check_option("gamma", gamma, ["scale", "auto"], "a number above 0")
-    else:
+    if isinstance(gamma, Real):
         check_number("gamma", gamma, above=0, finite=True)
+    else:
+        check_option("gamma", gamma, ["scale", "auto"], "a number above 0")
     check_number("degree", degree, at_least=0, whole=True)
     _check_constant(coef0)
     if sigma is not None:

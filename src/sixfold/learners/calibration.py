@@ -25,8 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from sixfold.errors import InputError
-
 Array = NDArray[Any]
 
 FOLDS = 5
@@ -166,32 +164,24 @@ def _coupled(pairs: Array, n_classes: int) -> Array:
     return result
 
 
-def stratified_folds(index: Array, classes: Array, random: np.random.RandomState) -> Array:
+def stratified_folds(index: Array, n_classes: int, random: np.random.RandomState) -> Array:
     """Return the fold of each row: every class is spread over all folds, at random.
 
     Parameters
     ----------
     index : ndarray of shape (rows,)
         The class number of each row.
-    classes : ndarray of shape (classes,)
-        The labels, to name one in a message.
+    n_classes : int
     random : RandomState
         Where the order of rows comes from.
 
     Returns
     -------
     ndarray of int of shape (rows,)
-        0 to 4, or fewer where a class has fewer rows.
+        0 to 4, or fewer where a class has fewer rows; a class with one row has it in one of two.
     """
-    counts = np.bincount(index, minlength=classes.size)
-    rarest = int(counts.argmin())
-    if counts[rarest] < 2:
-        raise InputError(
-            f"probability=True learns from rows that are held out, but there is one row of class "
-            f"{classes.tolist()[rarest]!r} only that counts. Pass two or more of each, or use "
-            "probability=False."
-        )
-    n_folds = min(FOLDS, int(counts[rarest]))
+    counts = np.bincount(index, minlength=n_classes)
+    n_folds = max(min(FOLDS, int(counts.min())), 2)
     folds, first = np.empty(index.size, dtype=np.intp), 0
     for label, count in enumerate(counts):
         rows = np.flatnonzero(index == label)[random.permutation(count)]

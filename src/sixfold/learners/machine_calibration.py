@@ -1,4 +1,8 @@
-"""Calibration of machines by cross-validation: each row's decision comes from machines that have not seen it."""
+"""Calibration of machines by cross-validation: each row's decision comes from machines that have not seen it.
+
+Where the only row of a class is held out, the machine of what is left has rows of one class alone and says so
+with f = 1 or -1.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,7 @@ def calibrate(
     """
     there = np.flatnonzero(upper > 0)
     random = check_random_state(0 if seed is None else seed)
-    folds = stratified_folds(data.index[there], data.classes, random)
+    folds = stratified_folds(data.index[there], data.classes.size, random)
     sides = machine_classes(data.classes.size, pairwise)
     decisions, known = np.zeros((upper.size, len(sides))), np.zeros(upper.size, dtype=bool)
     try:

@@ -24,8 +24,14 @@ from sixfold.solvers.kernel_rows import KernelRows
 
 Array = NDArray[Any]
 
+SMALL = 1 << 22  # numbers: a sparse table that is no larger is faster dense, and does not differ from a dense one
 FEW = 1 << 24  # products of numbers: below, float32 saves less than it costs to look for doubtful rows
 CERTAIN = 4.0  # times the measured error of a kernel value: its largest is not in every sample of pairs
+
+
+def as_kernel_reads(X: Any) -> Any:
+    """Return a sparse table that is small as a dense one, every other as it is."""
+    return X.toarray() if sp.issparse(X) and X.shape[0] * X.shape[1] <= SMALL else X
 
 
 class SupportScores:
@@ -40,11 +46,11 @@ class SupportScores:
     """
 
     def __init__(self, layout: SupportLayout, kernel: Kernel, vectors: Any) -> None:
-        self.layout, self.kernel, self.vectors = layout, kernel, vectors
+        self.layout, self.kernel, self.vectors = layout, kernel, as_kernel_reads(vectors)
 
     def decisions(self, Z: Any, budget: Budget, dtype: Any = np.float64) -> Array:
         """Return f of every machine, of shape (rows, machines), from kernel values of that type."""
-        layout, count = self.layout, Z.shape[0]
+        Z, layout, count = as_kernel_reads(Z), self.layout, Z.shape[0]
         if isinstance(self.kernel, Linear):
             products = Z @ plane_normals(layout, self.vectors).T
             return np.asarray(products + layout.intercept, dtype=np.float64)
@@ -61,7 +67,7 @@ class SupportScores:
         n_classes = self.layout.n_support.size
         form = self.kernel.form
         work = Z.shape[0] * self.layout.support.size * Z.shape[1]
-        if form is None or form.kind != "rbf" or sp.issparse(Z) or work < FEW:
+        if form is None or form.kind != "rbf" or sp.issparse(Z) or sp.issparse(self.vectors) or work < FEW:
             return winning(self.decisions(Z, budget), n_classes, self.layout.pairwise)
         rows = KernelRows(self.vectors, self.kernel)
         decisions = self.decisions(Z, budget, np.float32)

@@ -38,6 +38,7 @@ from sixfold.learners.machine_calibration import calibrate
 from sixfold.learners.precomputed_kernel import require_gram
 from sixfold.learners.support_layout import arrange
 from sixfold.learners.support_model import SupportModel
+from sixfold.learners.support_scores import as_kernel_reads
 from sixfold.solvers.kernel_rows import KernelRows
 from sixfold.solvers.machine_certificate import certify_all
 from sixfold.solvers.machines import Machine, train
@@ -215,7 +216,7 @@ class SVC(SupportModel):
         kernel = make_kernel(
             self.kernel, data.X, gamma=self.gamma, sigma=self.sigma, degree=self.degree, coef0=self.coef0
         )
-        rows, upper = KernelRows(data.X, kernel), self._upper(data)
+        rows, upper = KernelRows(as_kernel_reads(data.X), kernel), self._upper(data)
         calibration, complete = None, True
         with (
             self._told(data.X, y, None) as told,
@@ -238,7 +239,9 @@ class SVC(SupportModel):
         self._calibration = calibration
         if not (complete or budget.interrupted):
             warnings.warn(StoppedEarly(SHORT_CALIBRATION, self.certificate_), stacklevel=2)
-        budget.conclude(self.certificate_, stacklevel=3, advice=ADVICE)
+        made = int(self.n_iter_.sum())
+        reached = f"{made} iteration{'s' * (made != 1)}"
+        budget.conclude(self.certificate_, stacklevel=3, reached=reached, advice=ADVICE)
         return self
 
     def _check_parameters(self) -> None:
@@ -298,7 +301,7 @@ class SVC(SupportModel):
             positive = labels[machine.positive]
             negative = f"not {positive!r}" if machine.negative is None else labels[machine.negative]
             y = np.where(data.index == machine.positive, 1.0, -1.0)
-            text = describe_overlap(proof, y, [negative, positive])
+            text = describe_overlap(proof, y, [negative, positive], "in the space of the kernel")
             text += " C=inf asks for a plane that does; use a finite C, or a kernel with more room."
             raise NotSeparable(text, proof.rows, proof.weights)
 

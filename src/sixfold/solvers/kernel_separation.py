@@ -51,7 +51,7 @@ from sixfold.solvers.shortest_point import Corral, shorten
 from sixfold.solvers.signed_points import SignedPoints
 
 if TYPE_CHECKING:  # the solver that asks imports this file
-    from sixfold.solvers.dual_point import DualProblem
+    from sixfold.solvers.smo import DualProblem
 
 Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
