@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sixfold.budget import Budget
 from sixfold.learners.diagnosis import describe_overlap, describe_separation
 from sixfold.solvers.separating_columns import separating_columns
-from sixfold.solvers.separation import separate
+from sixfold.solvers.separation import Proof, separate
 from solvers.problems import blocks, problem
 
 
@@ -69,4 +69,19 @@ def test_an_overlap_names_the_rows_that_mix():
     assert describe_overlap(found.proof, y, ["even", "odd"]) == (
         "No plane separates 'even' from 'odd': 2 rows (0.5 of row 0, 0.5 of row 1) of 'even' mix to the "
         "same point as 2 rows (0.5 of row 2, 0.5 of row 3) of 'odd'."
+    )
+
+
+def test_an_overlap_in_another_space_says_where():
+    y = np.array([-1.0, -1.0, 1.0, 1.0])
+    space = "in the space of the kernel"
+    equal = Proof(np.array([0, 2]), None, np.array([0.5, 0.5]), 0.0)
+    assert describe_overlap(equal, y, ["even", "odd"], space) == (
+        "No plane in the space of the kernel separates 'even' from 'odd': row 0 of 'even' and row 2 of 'odd' "
+        "are the same point."
+    )
+    inside = Proof(np.array([1, 2, 3]), None, np.array([0.5, 0.125, 0.375]), 0.0)
+    assert describe_overlap(inside, y, ["even", "odd"], space) == (
+        "No plane in the space of the kernel separates 'even' from 'odd': 1 row (1 of row 1) of 'even' mixes "
+        "to the same point as 2 rows (0.75 of row 3, 0.25 of row 2) of 'odd'."
     )

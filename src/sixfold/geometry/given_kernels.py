@@ -37,7 +37,7 @@ class Called(Kernel):
         if values.dtype.kind not in "biuf":
             raise InputError(
                 f"kernel={self._name} returned {found!r:.50} of type {type(found).__name__}, not real "
-                "numbers. Return an array with one for each row of the first table and each row of the second."
+                "numbers. Return one for each row of the first table and each row of the second."
             )
         wanted = (X.shape[0], Z.shape[0])
         if values.shape != wanted:

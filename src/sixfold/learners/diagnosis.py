@@ -92,7 +92,12 @@ def describe_overlap(proof: Any, y: Any, classes: Any, space: str = "") -> str:
     if not all(sides):
         return "No plane through 0 has all rows on the right side: " + (sides[0] or sides[1]) + " mix to 0."
     (minus, plus), (no, yes) = sides, classes
-    both = f"{minus} of {no!r} mix to the same point as {plus} of {yes!r}"
+    one, other = (proof.rows[y[proof.rows] == side] for side in (-1, 1))
+    if one.size == other.size == 1:
+        both = f"row {one[0]} of {no!r} and row {other[0]} of {yes!r} are the same point"
+    else:
+        mix = "mixes" if one.size == 1 else "mix"
+        both = f"{minus} of {no!r} {mix} to the same point as {plus} of {yes!r}"
     return f"No plane{space and ' '}{space} separates {no!r} from {yes!r}: {both}."
 
 

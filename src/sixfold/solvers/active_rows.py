@@ -43,6 +43,7 @@ from sixfold.solvers.dual_point import (
     snap,
 )
 from sixfold.solvers.dual_scores import DualScores
+from sixfold.solvers.free_step import free_step
 from sixfold.solvers.gram_cache import GramCache
 
 Array = NDArray[Any]
@@ -50,11 +51,13 @@ Array = NDArray[Any]
 DOUBLE_ROWS = 1500  # up to here a Gram matrix in float64 costs nothing worth saving
 DIRECT_ROWS = 3000  # up to here all rows are active at once
 SAMPLE_ROWS = 2000  # active in the first round otherwise, at most
-LOOSE = 30.0  # times the tolerance: what the first rounds are solved to
-INNER = 0.7  # of the tolerance on active rows leaves the others some room
-GROWTH = 2.0
-BAND = 0.1  # of the margin: how close to violating optimality other rows are active
-STRETCH = 100_000  # iterations without convergence after which the free rows are solved for at once
+LOOSE = 100.0  # times the tolerance: what the first rounds are solved to
+INNER = 0.95  # of the tolerance on active rows leaves the others some room
+GROWTH = 2.5
+BAND = 0.05  # of the margin: how close to violating optimality other rows are active
+STRETCH = (
+    20_000  # iterations without convergence, or 10 a row, after which the free rows are solved for at once
+)
 MOST_ITERATIONS = 10_000_000  # or 100 a row: where a fit without max_iter gives up
 OVERTIME = 2e7  # kernel values (at most some 0.2 s) that are still computed when time is up
 
@@ -196,19 +199,18 @@ class Rounds:
         )
 
     def _most_violating(self, most: int, excess: Array) -> Array:
-        """Return as many rows that can go up as can go down, those that violate optimality most."""
+        """Return free rows and those that violate optimality most, some of them on either side."""
+        alpha = self.point.alpha
+        above, below = alpha > 0.0, alpha < self.upper
+        positive = self.y > 0.0
         v = self.y - self.point.scores
-        above, below = self.point.alpha > 0.0, self.point.alpha < self.upper
-        up = np.where(np.where(self.y > 0.0, below, above), v, -math.inf)
-        down = np.where(np.where(self.y > 0.0, above, below), -v, -math.inf)
-        half = most // 2
-        chosen = np.zeros(self.y.size, dtype=bool)
-        for side in (up, down):
-            chosen[np.argpartition(-side, half - 1)[:half]] = True
-        rest = np.where(chosen, -math.inf, excess)
-        spare = most - int(np.count_nonzero(chosen))
-        if spare:
-            chosen[np.argpartition(-rest, spare - 1)[:spare]] = True
+        chosen = np.zeros(alpha.size, dtype=bool)
+        free = above & below
+        if np.count_nonzero(free) <= most // 2:
+            chosen |= free
+        _add_largest(chosen, np.where(np.where(positive, below, above), v, -math.inf), most // 8)
+        _add_largest(chosen, np.where(np.where(positive, above, below), -v, -math.inf), most // 8)
+        _add_largest(chosen, excess, most - int(np.count_nonzero(chosen)))
         return np.flatnonzero(chosen)
 
     def _optimise(self, active: Array, gram: Array) -> tuple[Array, Array, bool]:
@@ -216,8 +218,9 @@ class Rounds:
         y, upper = self.y[active], self.upper[active]
         part = self.point.alpha[active]
         gradient = y * self.point.scores[active] - 1.0
+        stretch = max(STRETCH, 10 * active.size)
         while True:
-            stretch = min(self.limit - self.iterations, max(STRETCH, 10 * active.size))
+            allowed = min(self.limit - self.iterations, stretch)
             made, violation, completed, indefinite = core.smo(
                 gram,
                 y,
@@ -225,14 +228,16 @@ class Rounds:
                 part,
                 gradient,
                 self.inner,
-                stretch,
+                allowed,
                 self.budget.seconds_left,
                 self.budget.flag,
             )
             self.iterations += made
             self.indefinite |= indefinite
-            if violation <= self.inner or not completed or made < stretch or self.iterations >= self.limit:
+            if violation <= self.inner or not completed or made < stretch:
                 break
+            if self.indefinite or not free_step(gram, y, upper, part, gradient):
+                stretch *= 2
         alpha = self.point.alpha.copy()
         alpha[active] = snap(y, upper, part)
         return alpha, gradient, completed
@@ -278,3 +283,11 @@ class Rounds:
         else:
             self.point.go_back(self.settled)
         self.state = self._examine()
+
+
+def _add_largest(chosen: Array, value: Array, count: int) -> None:
+    """Choose so many more rows, those with the largest values."""
+    rest = np.flatnonzero(~chosen)
+    count = min(count, rest.size)
+    if count > 0:
+        chosen[rest[np.argpartition(-value[rest], count - 1)[:count]]] = True

@@ -41,8 +41,7 @@ def certify(problem: DualProblem, solution: DualSolution, tol: float) -> Certifi
         "objective_rounding": rounding,
         "machines": 1,
     }
-    kind = "kkt" if solution.indefinite else "duality gap"
-    return Certificate(kind, objective, gap, scale, tol, details)
+    return _certificate(solution.indefinite, objective, gap, scale, tol, details)
 
 
 def certify_all(machines: Iterable[Machine], tol: float) -> Certificate:
@@ -57,11 +56,19 @@ def certify_all(machines: Iterable[Machine], tol: float) -> Certificate:
         "objective_rounding": sum(part.details["objective_rounding"] for part in parts),
         "machines": len(parts),
     }
-    kind = "kkt" if any(part.kind == "kkt" for part in parts) else "duality gap"
     objective, gap, scale = (
         sum(getattr(part, name) for part in parts) for name in ("objective", "gap", "scale")
     )
-    return Certificate(kind, objective, gap, scale, tol, details)
+    return _certificate(any(part.kind == "kkt" for part in parts), objective, gap, scale, tol, details)
+
+
+def _certificate(
+    indefinite: bool, objective: float, gap: float, scale: float, tol: float, details: dict[str, Any]
+) -> Certificate:
+    if indefinite:
+        relative = gap / scale if scale > 0 else gap
+        details["claim"] = f"stationary within {relative:.1g}; the kernel is not positive semi-definite"
+    return Certificate("kkt" if indefinite else "duality gap", objective, gap, scale, tol, details)
 
 
 def _soft(problem: DualProblem, solution: DualSolution) -> tuple[float, float, float, float]:

@@ -20,6 +20,7 @@ from sixfold.budget import Budget
 from sixfold.solvers.active_rows import Rounds
 from sixfold.solvers.dual_point import DualProblem, DualSolution, examine
 from sixfold.solvers.gram_cache import GramCache
+from sixfold.solvers.kernel_separation import overlap
 
 __all__ = ["DualProblem", "DualSolution", "GramCache", "solve_dual"]
 
@@ -84,8 +85,6 @@ def _solve_hard(
     cache: GramCache,
 ) -> DualSolution:
     """Raise a bound until no row reaches it, or until the rows that do prove that the classes overlap."""
-    from sixfold.solvers.kernel_separation import overlap
-
     unit = 1.0 / max(float(np.mean(problem.rows.diagonal()[problem.index])), 1e-300)
     bound = FIRST_BOUND * unit
     iterations = 0
