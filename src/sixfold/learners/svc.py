@@ -213,10 +213,13 @@ class SVC(SupportModel):
         """
         self._check_parameters()
         data = self._check(X, y, sample_weight)
+        read = as_kernel_reads(data.X)
         kernel = make_kernel(
-            self.kernel, data.X, gamma=self.gamma, sigma=self.sigma, degree=self.degree, coef0=self.coef0
+            self.kernel, read, gamma=self.gamma, sigma=self.sigma, degree=self.degree, coef0=self.coef0
         )
-        rows, upper = KernelRows(as_kernel_reads(data.X), kernel), self._upper(data)
+        if kernel.form is not None:
+            kernel.diagonal(read)  # refuses values beyond float64, which native loops would go on with
+        rows, upper = KernelRows(read, kernel), self._upper(data)
         calibration, complete = None, True
         with (
             self._told(data.X, y, None) as told,
