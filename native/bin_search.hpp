@@ -7,10 +7,8 @@
 
 #include <algorithm>
 #include <cstdint>
-
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
+#include <cstring>
+#include <type_traits>
 
 #include "table.hpp"
 
@@ -28,55 +26,31 @@ inline std::uint8_t find_bin(const T* tops, T value, Index at) {
 // tops has 256 entries, infinity at the end; an unknown value (NaN) has the code 255.
 template <class T>
 inline void find_bins(const T* tops, const T* values, Index count, std::uint8_t* codes) {
-  for (Index i = 0; i < count; ++i) codes[i] = find_bin<128>(tops, values[i], 0);
-}
-
+  Index i = 0;
 #if defined(__AVX512F__)
-
-template <>
-inline void find_bins(const double* tops, const double* values, Index count, std::uint8_t* codes) {
-  double coarse[16];
-  for (Index k = 0; k < 16; ++k) coarse[k] = tops[16 * k + 15];
-  const __m512d low = _mm512_loadu_pd(coarse), high = _mm512_loadu_pd(coarse + 8);
-  Index i = 0;
-  for (; i + 8 <= count; i += 8) {
-    const __m512d value = _mm512_loadu_pd(values + i);
-    __m512i at = _mm512_setzero_si512();
-#pragma GCC unroll 4
-    for (int step = 8; step > 0; step /= 2) {
-      const __m512i asked = _mm512_add_epi64(at, _mm512_set1_epi64(step - 1));
-      const __m512d top = _mm512_permutex2var_pd(low, asked, high);
-      at = _mm512_mask_add_epi64(at, _mm512_cmp_pd_mask(top, value, _CMP_LT_OQ), at, _mm512_set1_epi64(step));
-    }
-    alignas(64) std::int64_t first[8];
-    _mm512_store_si512(first, at);
-    for (Index k = 0; k < 8; ++k) codes[i + k] = find_bin<8>(tops, values[i + k], 16 * first[k]);
-  }
-  for (; i < count; ++i) codes[i] = find_bin<128>(tops, values[i], 0);
-}
-
-template <>
-inline void find_bins(const float* tops, const float* values, Index count, std::uint8_t* codes) {
-  float coarse[32];
-  for (Index k = 0; k < 32; ++k) coarse[k] = tops[8 * k + 7];
-  const __m512 low = _mm512_loadu_ps(coarse), high = _mm512_loadu_ps(coarse + 16);
-  Index i = 0;
-  for (; i + 16 <= count; i += 16) {
-    const __m512 value = _mm512_loadu_ps(values + i);
-    __m512i at = _mm512_setzero_si512();
+  using Count = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+  typedef T Values __attribute__((vector_size(64)));  // `using` loses the size of a type yet to be known
+  typedef Count Counts __attribute__((vector_size(64)));
+  const auto load = [](const T* from) {
+    Values all;
+    std::memcpy(&all, from, sizeof(all));
+    return all;
+  };
+  constexpr int kValues = 64 / sizeof(T),
+                kFine = 256 / (2 * kValues);  // two registers hold every kFine-th top
+  T coarse[2 * kValues];
+  for (int k = 0; k < 2 * kValues; ++k) coarse[k] = tops[kFine * k + kFine - 1];
+  const Values low = load(coarse), high = load(coarse + kValues);
+  for (; i + kValues <= count; i += kValues) {
+    const Values value = load(values + i);
+    Counts at = {};
 #pragma GCC unroll 5
-    for (int step = 16; step > 0; step /= 2) {
-      const __m512i asked = _mm512_add_epi32(at, _mm512_set1_epi32(step - 1));
-      const __m512 top = _mm512_permutex2var_ps(low, asked, high);
-      at = _mm512_mask_add_epi32(at, _mm512_cmp_ps_mask(top, value, _CMP_LT_OQ), at, _mm512_set1_epi32(step));
-    }
-    alignas(64) std::int32_t first[16];
-    _mm512_store_si512(first, at);
-    for (Index k = 0; k < 16; ++k) codes[i + k] = find_bin<4>(tops, values[i + k], 8 * first[k]);
+    for (Count step = kValues; step > 0; step /= 2)
+      at += (__builtin_shuffle(low, high, at + (step - 1)) < value) & step;
+    for (int k = 0; k < kValues; ++k) codes[i + k] = find_bin<kFine / 2>(tops, values[i + k], kFine * at[k]);
   }
+#endif
   for (; i < count; ++i) codes[i] = find_bin<128>(tops, values[i], 0);
 }
-
-#endif
 
 }  // namespace sixfold

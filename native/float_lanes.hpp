@@ -26,21 +26,22 @@ using LooseFloatLanes =
 inline FloatLanes load_floats(const float* from) { return *reinterpret_cast<const LooseFloatLanes*>(from); }
 inline void store_floats(float* to, FloatLanes value) { *reinterpret_cast<LooseFloatLanes*>(to) = value; }
 
-// Bit l is set where lane l is at least `least`. The compiler has no operator that makes bits of lanes.
-inline std::uint32_t at_least(FloatLanes value, float least) {
+// Bit l is set where lane l of `value` is at least that of `least`. The compiler has no operator that makes
+// bits of lanes.
+inline std::uint32_t at_least(FloatLanes value, FloatLanes least) {
 #if defined(__AVX512F__)
-  return _mm512_cmp_ps_mask(value, _mm512_set1_ps(least), _CMP_GE_OQ);
+  return _mm512_cmp_ps_mask(value, least, _CMP_GE_OQ);
 #elif defined(__AVX__)
-  return static_cast<std::uint32_t>(
-      _mm256_movemask_ps(_mm256_cmp_ps(value, _mm256_set1_ps(least), _CMP_GE_OQ)));
+  return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(value, least, _CMP_GE_OQ)));
 #elif defined(__SSE2__)
-  return static_cast<std::uint32_t>(_mm_movemask_ps(_mm_cmpge_ps(value, _mm_set1_ps(least))));
+  return static_cast<std::uint32_t>(_mm_movemask_ps(_mm_cmpge_ps(value, least)));
 #else
   std::uint32_t bits = 0;
-  for (Index l = 0; l < kFloatLanes; ++l) bits |= static_cast<std::uint32_t>(value[l] >= least) << l;
+  for (Index l = 0; l < kFloatLanes; ++l) bits |= static_cast<std::uint32_t>(value[l] >= least[l]) << l;
   return bits;
 #endif
 }
+inline std::uint32_t at_least(FloatLanes value, float least) { return at_least(value, least - FloatLanes{}); }
 
 inline float sum_of_lanes(FloatLanes value) {
   float halves[kFloatLanes];

@@ -1,9 +1,12 @@
-// Which lanes of a vector pass a test, as bits: the one thing the compiler's vector types do not offer.
+// Which lanes of a vector pass a test, as bits, and lanes chosen by bits: the one thing the compiler's vector
+// types do not offer.
 #pragma once
 
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
+
+#include <cstdint>
 
 #include "simd.hpp"
 
@@ -23,6 +26,19 @@ inline unsigned at_most(Lanes a, Lanes b) {
   unsigned bits = 0;
   for (Index k = 0; k < kLanes; ++k) bits |= static_cast<unsigned>(a[k] <= b[k]) << k;
   return bits;
+#endif
+}
+
+// Lane k of a where bit k is set, else of b.
+inline Lanes chosen(unsigned bits, Lanes a, Lanes b) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Lanes>(_mm512_mask_blend_pd(
+      static_cast<__mmask8>(bits), reinterpret_cast<__m512d>(b), reinterpret_cast<__m512d>(a)));
+#else
+  using Bits [[gnu::vector_size(kLanes * sizeof(std::int64_t))]] = std::int64_t;
+  Bits each;
+  for (Index k = 0; k < kLanes; ++k) each[k] = std::int64_t{1} << k;
+  return ((Bits{} + static_cast<std::int64_t>(bits)) & each) != 0 ? a : b;
 #endif
 }
 

@@ -71,6 +71,7 @@ bool iterate(DualRows<T>& rows, Ends& ends, SmoResult& result) {
   if (moved_i == 0.0 && moved_j == 0.0) return false;  // smaller than rounding
   rows.recent[0] = i;
   rows.recent[1] = j;
+  rows.centre = ends.highest;
   ends = advance(rows, i, j, moved_i, moved_j);
   ++result.iterations;
   return true;
@@ -88,7 +89,7 @@ template <class T>
 std::vector<Index> movable(const DualRows<T>& rows, const Ends& ends) {
   std::vector<Index> kept;
   for (Index k = 0; k < rows.count; ++k) {
-    const bool rises = rows.rise[k] > 0.0, falls = rows.fall[k] < 0.0;
+    const bool rises = rows.may_rise(k), falls = rows.may_fall(k);
     if ((rises && (falls || rows.slope[k] >= ends.lowest)) || (falls && rows.slope[k] <= ends.highest))
       kept.push_back(k);
   }
@@ -116,10 +117,11 @@ void pack(const DualRows<T>& from, const std::vector<Index>& kept, Lines<T>& ent
   }
   if (&from != &to) to.resize(count);
   for (auto each : {&DualRows<T>::y, &DualRows<T>::upper, &DualRows<T>::alpha, &DualRows<T>::slope,
-                    &DualRows<T>::rise, &DualRows<T>::fall, &DualRows<T>::diagonal})
+                    &DualRows<T>::diagonal})
     for (Index r = 0; r < count; ++r) (to.*each)[r] = (from.*each)[kept[r]];
   to.resize(count);
-  to.recent[0] = to.recent[1] = 0;
+  to.start();
+  to.centre = from.centre;
   to.gram = {entries.data(), count, stride, stride, 1};
 }
 
@@ -201,7 +203,9 @@ void descend(DualRows<T>& rows, double tolerance, Run& run) {
     if (worthwhile(kept, rows)) {
       const Lines<double> before = rows.alpha;
       Part<T> part = part_of(rows, std::move(kept));
-      moves = descend_part(part, rows, std::max(tolerance, kEnough * run.result.violation), run);
+      // Where nothing moves in the part, the whole has the last word.
+      if (!descend_part(part, rows, std::max(tolerance, kEnough * run.result.violation), run))
+        next = run.result.iterations + kPeriod;
       catch_up(rows, before);
       ends = ends_now(rows);
     } else {
@@ -225,8 +229,8 @@ SmoResult minimise_pairs(const Table<T>& gram, const DualPoint& point, double to
     rows.alpha[k] = point.alpha[k];
     rows.slope[k] = -point.y[k] * point.gradient[k];
     rows.diagonal[k] = static_cast<double>(gram.row(k)[k]);
-    rows.note_bounds(k);
   }
+  rows.start();
   Run run{most_iterations, stop};
   descend(rows, tolerance, run);
   for (Index k = 0; k < gram.rows; ++k) {

@@ -6,11 +6,14 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <new>
 #include <vector>
 
+#include "float_lanes.hpp"
 #include "lane_mask.hpp"
 #include "vector_math.hpp"
 
@@ -37,32 +40,68 @@ using Lines = std::vector<T, LineAllocator<T>>;
 
 inline Index whole_blocks(Index rows) { return (rows + kBlock - 1) / kBlock * kBlock; }
 
-// `slope` is F = -y G. `rise` is +infinity for rows of I_up and -infinity for others, `fall` is -infinity for
-// rows of I_low and +infinity for others, so that min(slope, rise) and max(slope, fall) leave the rest out
-// without a branch.
+// Vectors of the Gram's own type.
+template <class T>
+inline constexpr Index kWidth = sizeof(T) == sizeof(float) ? kFloatLanes : kLanes;
+inline Lanes load_same(const double* from) { return load(from); }
+inline FloatLanes load_same(const float* from) { return load_floats(from); }
+inline unsigned reaches(Lanes a, Lanes b) { return at_most(b, a); }
+inline unsigned reaches(FloatLanes a, FloatLanes b) { return at_least(a, b); }
+
+inline void store_as(double* to, Lanes value) { store(to, value); }
+inline void store_as(float* to, Lanes value) {
+  using Half [[gnu::vector_size(kLanes * sizeof(float))]] = float;
+  using LooseHalf [[gnu::vector_size(kLanes * sizeof(float)), gnu::aligned(sizeof(float)), gnu::may_alias]] =
+      float;
+  *reinterpret_cast<LooseHalf*>(to) = __builtin_convertvector(value, Half);
+}
+
+// `slope` is F = -y G; `rise` and `fall` say which rows are in I_up and I_low, a bit a row and a byte a
+// vector. `low` is what the search for partners reads: slope - centre in the Gram's type, infinite outside
+// I_low.
 template <class T>
 struct DualRows {
   Index count = 0, padded = 0;
   Table<T> gram{};  // of `count` rows; as many columns as may be read, `count` or `padded`
-  Lines<double> y, upper, alpha, slope, rise, fall, diagonal;
-  Index recent[2] = {0, 0};                     // the rows that moved last
+  Lines<double> y, upper, alpha, slope, diagonal;
+  std::vector<std::uint8_t> rise, fall;
+  Lines<T> low, diagonal_as;
+  double centre = 0.0;       // near the slopes of free rows, so that floats tell small differences
+  double widest = 0.0;       // of the diagonal's sizes
+  Index recent[2] = {0, 0};  // the rows that moved last
   Lines<T> tails = Lines<T>(2 * kBlock, T{0});  // the last blocks of two rows of a Gram that is not padded
 
+  // Room for so many rows, whose arrays are then filled, and start() called.
   void resize(Index rows) {
     count = rows;
     padded = whole_blocks(rows);
     for (auto* each : {&y, &upper, &alpha, &slope, &diagonal}) each->resize(padded, 0.0);
-    rise.resize(padded);
-    fall.resize(padded);
-    std::fill(rise.begin() + count, rise.end(), -kInfinity);
-    std::fill(fall.begin() + count, fall.end(), kInfinity);
+  }
+
+  void start() {
+    rise.assign(padded / kLanes, 0);
+    fall.assign(padded / kLanes, 0);
+    low.assign(padded, static_cast<T>(kInfinity));
+    diagonal_as.assign(diagonal.begin(), diagonal.end());
+    recent[0] = recent[1] = 0;
+    widest = 0.0;
+    for (Index k = 0; k < count; ++k) {
+      note_bounds(k);
+      widest = std::max(widest, std::abs(diagonal[k]));
+    }
   }
 
   void note_bounds(Index k) {
     const bool grows = alpha[k] < upper[k], shrinks = alpha[k] > 0.0;
-    rise[k] = (y[k] > 0.0 ? grows : shrinks) ? kInfinity : -kInfinity;
-    fall[k] = (y[k] > 0.0 ? shrinks : grows) ? -kInfinity : kInfinity;
+    note(rise, k, y[k] > 0.0 ? grows : shrinks);
+    note(fall, k, y[k] > 0.0 ? shrinks : grows);
   }
+  static void note(std::vector<std::uint8_t>& bits, Index k, bool value) {
+    const unsigned bit = 1u << (k % kLanes);
+    bits[k / kLanes] = static_cast<std::uint8_t>(value ? bits[k / kLanes] | bit : bits[k / kLanes] & ~bit);
+  }
+  bool may_rise(Index k) const { return (rise[k / kLanes] >> (k % kLanes) & 1) != 0; }
+  bool may_fall(Index k) const { return (fall[k / kLanes] >> (k % kLanes) & 1) != 0; }
 
   // How far y_k a_k may move up (+1) or down (-1).
   double room(Index k, double direction) const {
@@ -108,8 +147,8 @@ Ends ends_of_lanes(const DualRows<T>& rows, Lanes highest, Lanes lowest, LanesBi
   for (Index l = 0; l < kLanes; ++l)
     if (highest[l] == ends.highest) first = std::max<Index>(first, block[l]);
   for (Index k = first + kBlock - kLanes; k >= first; k -= kLanes) {
-    const Lanes slope = smaller(load(rows.slope.data() + k), load(rows.rise.data() + k));
-    const unsigned lanes = at_most(broadcast(ends.highest), slope);
+    const unsigned lanes =
+        at_most(broadcast(ends.highest), load(rows.slope.data() + k)) & rows.rise[k / kLanes];
     if (lanes == 0) continue;
     ends.i = k + 31 - __builtin_clz(lanes);
     break;
@@ -122,20 +161,23 @@ template <class T>
 Ends advance(DualRows<T>& rows, Index i, Index j, double step_i, double step_j) {
   const GramRow<T> row_i(rows, i, 0), row_j(rows, j, 1);
   double* const slopes = rows.slope.data();
-  const double *const rises = rows.rise.data(), *const falls = rows.fall.data();
+  T* const lows = rows.low.data();
+  const std::uint8_t *const rises = rows.rise.data(), *const falls = rows.fall.data();
+  const double centre = rows.centre;
   Lanes highest = broadcast(-kInfinity), lowest = broadcast(kInfinity);
   LanesBits where{};
   for (Index first = 0; first < rows.padded; first += kBlock) {
     const T *of_i = row_i.block(first), *of_j = row_j.block(first);
-    double* slope = slopes + first;
-    const double *rise = rises + first, *fall = falls + first;
     Lanes top = broadcast(-kInfinity);
 #pragma GCC unroll 8
     for (Index k = 0; k < kBlock; k += kLanes) {
-      const Lanes moved = load(slope + k) - (load(of_i + k) * step_i + load(of_j + k) * step_j);
-      store(slope + k, moved);
-      top = larger(top, smaller(moved, load(rise + k)));
-      lowest = smaller(lowest, larger(moved, load(fall + k)));
+      const Index at = first + k;
+      const Lanes moved = load(slopes + at) - (load(of_i + k) * step_i + load(of_j + k) * step_j);
+      store(slopes + at, moved);
+      top = larger(top, chosen(rises[at / kLanes], moved, broadcast(-kInfinity)));
+      const Lanes low = chosen(falls[at / kLanes], moved, broadcast(kInfinity));
+      lowest = smaller(lowest, low);
+      store_as(lows + at, low - centre);
     }
     const auto later = top >= highest;
     highest = later ? top : highest;
@@ -152,13 +194,11 @@ struct Partner {
 // How much of the objective the pair would gain, twice over, were there no bounds; 0 where j cannot follow.
 template <class T>
 double promise(const DualRows<T>& rows, Index i, Index j, double entry) {
-  const double difference = rows.slope[i] - std::max(rows.slope[j], rows.fall[j]);
-  if (!(difference > 0.0)) return 0.0;
+  const double difference = rows.slope[i] - rows.slope[j];
+  if (!(difference > 0.0) || !rows.may_fall(j)) return 0.0;
   const double curvature = rows.diagonal[i] + rows.diagonal[j] - 2.0 * entry;
   return difference * difference / (curvature > 0.0 ? curvature : kNoCurvature);
 }
-
-constexpr double kAlmost = 1.0 - 1e-15;  // rounding of the products that are compared instead of quotients
 
 // Looks exactly at the rows first + l of the lanes that passed the test of `partner`.
 template <class T>
@@ -167,40 +207,40 @@ template <class T>
   for (; lanes != 0; lanes &= lanes - 1) {
     const Index lane = __builtin_ctz(lanes);
     const double value = promise(rows, i, first + lane, static_cast<double>(of_i[lane]));
-    if (value > 0.0 && value >= best.promise)
-      best = {first + lane, value, std::max(best.threshold, value * kAlmost)};
+    if (value > 0.0 && value >= best.promise) best = {first + lane, value, std::max(best.threshold, value)};
   }
   return best;
 }
 
-// The row of I_low that promises the most together with row i. Divisions are slow: rows are looked at in full
-// only if difference^2 reaches a promise that was seen times the curvature, give or take rounding; those of
-// the rows that moved last are a good beginning.
+// The row of I_low that promises the most together with row i. Divisions are slow, and so are doubles: rows
+// are looked at exactly only if, in the Gram's type, difference^2 reaches a promise that was seen times the
+// curvature; all three are rounded so that no row is missed. The promises of the rows that moved last are a
+// good beginning.
 template <class T>
 Index partner(DualRows<T>& rows, Index i) {
-  constexpr Index kTogether = 2;
+  constexpr double kUnit = std::numeric_limits<T>::epsilon();
+  constexpr double kAlmost = 1.0 - 16.0 * kUnit;
   const GramRow<T> row_i(rows, i, 0);
-  const double slope_i = rows.slope[i], diagonal_i = rows.diagonal[i];
-  const double *const slopes = rows.slope.data(), *const falls = rows.fall.data();
-  const double* const diagonals = rows.diagonal.data();
+  const double from_centre = rows.slope[i] - rows.centre;
+  const T slope_i = static_cast<T>(from_centre + 4.0 * kUnit * std::abs(from_centre));
+  const T diagonal_i = static_cast<T>(rows.diagonal[i] - 4.0 * kUnit * rows.widest);
+  const T *const lows = rows.low.data(), *const diagonals = rows.diagonal_as.data();
   Partner best;
   for (const Index j : rows.recent)
-    best.threshold =
-        std::max(best.threshold, kAlmost * promise(rows, i, j, static_cast<double>(rows.gram.row(i)[j])));
+    best.threshold = std::max(best.threshold, promise(rows, i, j, static_cast<double>(rows.gram.row(i)[j])));
+  T threshold = static_cast<T>(kAlmost * best.threshold);
   for (Index first = 0; first < rows.padded; first += kBlock) {
     const T* of_i = row_i.block(first);
-#pragma GCC unroll 4
-    for (Index k = 0; k < kBlock; k += kTogether * kLanes) {
-      unsigned lanes = 0;
-#pragma GCC unroll 4
-      for (Index part = 0; part < kTogether; ++part) {
-        const Index at = k + part * kLanes;
-        const Lanes difference = slope_i - larger(load(slopes + first + at), load(falls + first + at));
-        const Lanes curvature = (diagonal_i + load(diagonals + first + at)) - 2.0 * load(of_i + at);
-        lanes |= at_most(best.threshold * curvature, difference * magnitude(difference)) << (part * kLanes);
-      }
-      if (lanes != 0) [[unlikely]]
+#pragma GCC unroll 8
+    for (Index k = 0; k < kBlock; k += kWidth<T>) {
+      const auto difference = slope_i - load_same(lows + first + k);
+      const auto curvature = (diagonal_i + load_same(diagonals + first + k)) - T{2} * load_same(of_i + k);
+      const auto size = difference > -difference ? difference : -difference;
+      const unsigned lanes = reaches(difference * size, threshold * curvature);
+      if (lanes != 0) [[unlikely]] {
         best = consider(rows, i, first + k, lanes, of_i + k, best);
+        threshold = static_cast<T>(kAlmost * best.threshold);
+      }
     }
   }
   return best.j;
