@@ -17,7 +17,7 @@
 namespace sixfold {
 
 inline constexpr Index kChunkBytes = 640 << 10;  // of packed rows of A: half an L2 cache of 1.25 MiB
-inline constexpr Index kMostRows = 192;          // of a chunk, so that tiles are in the cache as well
+inline constexpr Index kMostRows = 96;           // of a chunk, so that tiles are in the cache as well
 
 // Multiply-adds (about 20 us) that are worth waking threads for, the kernel itself counted as 16.
 inline constexpr Index kParallelWork = 1 << 20;
@@ -62,14 +62,17 @@ Index chunk_rows(Index rows, Index columns, Index more, int team) {
 // What one thread works with: a packed chunk of A, its tiles with some panels, and what a sink sums up.
 template <class T>
 struct Workspace {
-  Index rows;  // there is room for
+  Index rows;  // there is room for: whole strips
   PackedRows<T> chunk;
   AlignedArray<T> tiles;  // [panel][row of the chunk][row of the panel]
   AlignedArray<double> sums;
   Index first = 0;  // row of the chunk
 
   Workspace(Index room, Index columns, Index panels, Index width)
-      : rows(room), chunk(room, columns), tiles(panels * room * kPanelWidth<T>), sums(room * width) {}
+      : rows(pieces(room, kStripRows) * kStripRows),
+        chunk(rows, columns),
+        tiles(panels * rows * kPanelWidth<T>),
+        sums(rows * width) {}
 
   template <class S>
   void take(const ChosenRows<S>& A, Index begin, Index end) {

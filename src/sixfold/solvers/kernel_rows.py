@@ -96,14 +96,12 @@ class KernelRows:
         sample = np.unique(np.linspace(0, self.n_rows - 1, SAMPLE_ROWS).astype(np.int64))
         exact = self.gram(sample, np.float64, Budget())
         largest = float(np.abs(exact).max(initial=0.0))
-        with np.errstate(over="ignore", invalid="ignore"):
-            apart = float(np.abs(self.gram(sample, np.float32, Budget()) - exact).max(initial=0.0))
-        if np.dtype(dtype) == np.float32 and not self._fits_single(largest):
-            return math.inf
-        # The sample may happen to be exact, or not to fit; a rounded entry is not better than this.
-        least = 0.5 * float(np.finfo(np.float32).eps) * largest
-        error = max(apart, least) if math.isfinite(apart) else least
-        return error * float(np.finfo(dtype).eps / np.finfo(np.float32).eps)
+        # The sample may happen to be exact; a rounded entry is not better than this.
+        least = 0.5 * float(np.finfo(dtype).eps) * largest
+        if not self._fits_single(largest):
+            return math.inf if np.dtype(dtype) == np.float32 else least
+        apart = float(np.abs(self.gram(sample, np.float32, Budget()) - exact).max(initial=0.0))
+        return max(apart * float(np.finfo(dtype).eps / np.finfo(np.float32).eps), least)
 
     def _fits_single(self, largest: float) -> bool:
         """Return whether neither entries nor squared lengths of rows overflow in single precision."""
