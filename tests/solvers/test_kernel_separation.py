@@ -85,6 +85,18 @@ def test_precomputed_values_are_rows_of_a_space_too():
     assert proof_of(quadratic(XOR), XOR_LABELS, Precomputed()) is None
 
 
+def test_values_in_single_precision_are_known_to_single_precision():
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(60, 2)), np.sign(rng.normal(size=60))
+    problem = problem_of(linear(X).astype(np.float32), y, Precomputed())
+    assert overlap(problem, np.zeros(60), Budget()) is not None
+
+
+def test_squares_that_cancel_are_no_proof_where_the_kernel_is_not_definite():
+    values = np.array([[3.0, 2.0], [2.0, 1.0]])  # f = K(., x_0) is 3 for one row and 2 for the other
+    assert proof_of(values, np.array([1.0, -1.0]), Precomputed()) is None
+
+
 def test_equal_rows_are_a_proof_for_a_kernel_that_is_not_definite_too():
     X = np.array([[1.0], [2.0], [2.0], [3.0]])
     proof = proof_of(X, np.array([-1.0, -1.0, 1.0, 1.0]), Sigmoid(0.1, 0.0))
