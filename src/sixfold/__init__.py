@@ -25,6 +25,7 @@ _HOME = {
 }
 
 __all__ = [
+    "SVC",
     "Certificate",
     "DecisionTreeClassifier",
     "ERMClassifier",
@@ -35,7 +36,6 @@ __all__ = [
     "LinearSVC",
     "LogisticRegression",
     "Perceptron",
-    "SVC",
     "__version__",
     "distances",
     "kernels",

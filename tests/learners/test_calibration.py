@@ -64,9 +64,7 @@ def test_a_side_without_rows_takes_what_is_known(decisions, expected):
     assert (above == 1.0) == (expected == "one")
 
 
-@given(
-    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20), st.floats(0, 1e9), st.floats(0, 1e9)
-)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20), st.floats(0, 1e9), st.floats(0, 1e9))
 def test_the_more_probable_class_is_the_one_the_decision_stands_for(decisions, below, above):
     f = np.array(decisions)[:, None]
     p = Calibration(np.array([below]), np.array([above])).probabilities(f)[:, 0]

@@ -1,4 +1,4 @@
-"""Support vector machines with kernels: the model is scikit-learn's, whatever the kernel, weights or table."""
+"""Support vector machines with kernels: the model is scikit-learn's for any kernel, weights and table."""
 
 import pickle
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris, make_classification
-from sklearn.svm import SVC as Peer
+from sklearn.svm import SVC as Peer  # noqa: N811
 
 from sixfold import SVC, kernels
 from sixfold.errors import NotSeparable

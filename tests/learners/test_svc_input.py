@@ -1,4 +1,4 @@
-"""What a support vector machine cannot use is refused with a sentence, and limits leave a model with a warning."""
+"""What a support vector machine cannot use is refused with a sentence; limits leave a model and a warning."""
 
 import re
 import signal
@@ -45,7 +45,10 @@ def refuses(sentence):
         ({"probability": "yes"}, "probability='yes' is of type str: True or False is needed."),
         ({"shrinking": 1}, "shrinking=1 is of type int: True or False is needed."),
         ({"break_ties": None}, "break_ties=None is of type NoneType: True or False is needed."),
-        ({"max_iter": -2}, "max_iter=-2 is out of range: a whole number that is at least 1 or None is needed."),
+        (
+            {"max_iter": -2},
+            "max_iter=-2 is out of range: a whole number that is at least 1 or None is needed.",
+        ),
     ],
     ids=str,
 )

@@ -8,8 +8,8 @@ minimises the cross-entropy to the targets of Platt (1999), (n+ + 1) / (n+ + 2) 
 and 1 / (n- + 2) for the others, on decisions for rows that the machine was not fitted on
 (:func:`stratified_folds` says which).
 
-The probabilities r_ij of class i against class j are joined into one of each class by the second method of Wu,
-Lin and Weng (2004): minimise sum_i sum_{j != i} (r_ji p_i - r_ij p_j)^2 over sum_i p_i = 1, which is one
+The probabilities r_ij of class i against class j are joined into one of each class by the second method of
+Wu, Lin and Weng (2004): minimise sum_i sum_{j != i} (r_ji p_i - r_ij p_j)^2 over sum_i p_i = 1, which is one
 linear system a row.
 
 Sources: Platt (1999), Probabilistic outputs for support vector machines; Wu, Lin and Weng (2004), Probability
@@ -111,9 +111,8 @@ def _slope(f: Array, target: Array, weight: Array) -> float | None:
         first, second = slope(a)
         low, high = (a, high) if first < 0 else (low, a)
         step = a - first / second if second > 0 else low
-        nearer = (
-            step if low < step < high else 0.5 * (low + high)
-        )  # bisection where Newton leaves the bracket
+        # Bisection where Newton's step leaves the bracket.
+        nearer = step if low < step < high else 0.5 * (low + high)
         if abs(nearer - a) <= 1e-12 * a:
             break
         a = nearer

@@ -22,8 +22,8 @@ def require_gram(K: Any) -> None:
     >>> require_gram(np.array([[1.0, 0.2], [0.1, 1.0]]))
     Traceback (most recent call last):
         ...
-    sixfold.errors.InputError: kernel='precomputed' needs a symmetric matrix, but X[0, 1] = 0.2 and X[1, 0] = \
-0.1. Pass K(x_i, x_j) for all rows, for instance (X + X.T) / 2 if both are meant to be the same.
+    sixfold.errors.InputError: kernel='precomputed' needs a symmetric matrix, but X[0, 1] = 0.2 and \
+X[1, 0] = 0.1. Pass K(x_i, x_j) for all rows, for instance (X + X.T) / 2 if both are meant to be the same.
     """
     if sp.issparse(K):
         raise InputError(
@@ -31,15 +31,15 @@ def require_gram(K: Any) -> None:
         )
     if K.shape[0] != K.shape[1]:
         raise InputError(
-            f"Precomputed matrix must be a square matrix. Input is a {K.shape[0]}x{K.shape[1]} matrix. Pass the "
-            "kernel values of all rows with each other."
+            f"Precomputed matrix must be a square matrix. Input is a {K.shape[0]}x{K.shape[1]} matrix. Pass "
+            "the kernel values of all rows with each other."
         )
     worst, row, column = max(_differences(K), key=lambda found: found[0])
     if worst > ROUNDING[K.dtype] * float(np.abs(K).max()):
         row, column = min(row, column), max(row, column)
         raise InputError(
-            f"kernel='precomputed' needs a symmetric matrix, but X[{row}, {column}] = {K[row, column]:.6g} and "
-            f"X[{column}, {row}] = {K[column, row]:.6g}. Pass K(x_i, x_j) for all rows, for instance "
+            f"kernel='precomputed' needs a symmetric matrix, but X[{row}, {column}] = {K[row, column]:.6g} "
+            f"and X[{column}, {row}] = {K[column, row]:.6g}. Pass K(x_i, x_j) for all rows, for instance "
             "(X + X.T) / 2 if both are meant to be the same."
         )
 

@@ -97,10 +97,8 @@ class SupportExplanation:
             f"row {row}: {label}" for row, label in zip(self.rows[:shown], self.labels[:shown], strict=True)
         ]
         if len(self.rows) > shown:
-            parts, names = (
-                [*parts, sum(self.contributions[shown:])],
-                [*names, f"{len(self.rows) - shown} more"],
-            )
+            parts = [*parts, sum(self.contributions[shown:])]
+            names = [*names, f"{len(self.rows) - shown} more"]
         parts, names = [*parts, self.intercept], [*names, "intercept"]
         axes = axes_or_new(axes, 6.0, 0.3 * len(parts) + 1.2)
         axes.barh(range(len(parts)), parts, color=["C0" if part >= 0 else "C1" for part in parts])

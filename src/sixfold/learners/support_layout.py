@@ -7,8 +7,8 @@
 
 Support vectors are those of any machine, sorted by class, then by row. ``dual_coef[m, v]`` is y_v a_v of
 support vector v in its m-th machine. One against one, a support vector of class c is in the machines of c and
-each other class j, and row m speaks of j = m for m < c and of j = m + 1 from there on; so there are as many rows
-as other classes. Otherwise, row m speaks of machine m.
+each other class j, and row m speaks of j = m for m < c and of j = m + 1 from there on; so there are as many
+rows as other classes. Otherwise, row m speaks of machine m.
 """
 
 from __future__ import annotations
@@ -28,14 +28,6 @@ class Scorer(Protocol):
 
     def __call__(self, vectors: slice, coefficients: Array) -> Array:
         """Return K(rows, support vectors) @ coefficients, of shape (rows, columns of coefficients)."""
-
-
-class Trained(Protocol):
-    """A machine that was trained, as :mod:`sixfold.solvers.machines` returns it."""
-
-    positive: int
-    problem: Any
-    solution: Any
 
 
 @dataclass(frozen=True)
@@ -124,7 +116,7 @@ def machines_of(label: int, n_classes: int) -> Array:
     return result
 
 
-def arrange(machines: Sequence[Trained], labels: Array, n_classes: int, pairwise: bool) -> SupportLayout:
+def arrange(machines: Sequence[Any], labels: Array, n_classes: int, pairwise: bool) -> SupportLayout:
     """Return machines in the layout of scikit-learn.
 
     Parameters

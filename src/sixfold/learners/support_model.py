@@ -1,13 +1,13 @@
 """What a fitted machine with a kernel answers: decisions, classes, probabilities, reasons, its certificate.
 
-Everything comes from the public attributes (``support_vectors_``, ``dual_coef_``, ``intercept_``, ``kernel_``),
-so a model whose attributes are changed answers by the changed ones, and its certificate tells.
+Everything comes from the public attributes (``support_vectors_``, ``dual_coef_``, ``intercept_``,
+``kernel_``), so a model whose attributes are changed answers by the changed ones, and its certificate tells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -81,14 +81,15 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
         Parameters
         ----------
         X : array, table or sparse matrix of shape (n_samples, n_features)
-            With kernel="precomputed", the kernel values with the training rows, of shape (n_samples, n_train).
+            With kernel="precomputed", the kernel values with the training rows, of shape (n_samples,
+            n_train).
 
         Returns
         -------
         ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
-            Two classes: f, positive for ``classes_[1]``. More: a score for each class, votes of the pairs with
-            equal ones told apart by their decisions; with ``decision_function_shape="ovo"`` f of each pair,
-            positive for its first class.
+            Two classes: f, positive for ``classes_[1]``. More: a score for each class, votes of the pairs
+            with equal ones told apart by their decisions; with ``decision_function_shape="ovo"`` f of each
+            pair, positive for its first class.
         """
         scores, rows = self._scores(), self._rows(X)
         with self._asking(rows) as budget:
@@ -117,8 +118,8 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
         scores = self._scores()
         if self.break_ties and self.decision_function_shape == "ovo":
             raise InputError(
-                "break_ties must be False when decision_function_shape is 'ovo': ties are broken by the scores "
-                "of classes. Use decision_function_shape='ovr'."
+                "break_ties must be False when decision_function_shape is 'ovo': ties are broken by the "
+                "scores of classes. Use decision_function_shape='ovr'."
             )
         if self.break_ties and self._pairwise:
             index = self.decision_function(X).argmax(axis=1)
@@ -244,8 +245,8 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
     def _threads(self, work: float) -> Iterator[None]:
         """Let native loops use the threads that are asked for, but one where there is little work.
 
-        Beside other busy processes, a fit of 270 rows took 28 ms with two threads, which wait for each other, and
-        1.6 ms with one.
+        Beside other busy processes, a fit of 270 rows took 28 ms with two threads, which wait for each other,
+        and 1.6 ms with one.
         """
         with thread_limit(self.n_jobs), thread_limit(1) if work < LITTLE_WORK else nullcontext():
             yield
@@ -253,22 +254,20 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
     @contextmanager
     def _asking(self, rows: Any) -> Iterator[Budget]:
         """Give a budget without limits; Ctrl-C, which native loops notice, is raised when they are done."""
-        with Budget() as budget, self._threads(rows.shape[0] * rows.shape[1] * self.support_.size):
-            try:
-                yield budget
-            except OutOfTimeError:
-                pass
+        work = rows.shape[0] * rows.shape[1] * self.support_.size
+        with Budget() as budget, self._threads(work), suppress(OutOfTimeError):
+            yield budget
         if budget.interrupted:
             raise KeyboardInterrupt
 
     @property
     def coef_(self) -> Any:
-        """w of each machine, for the linear kernel."""
+        """W of each machine, for the linear kernel."""
         check_is_fitted(self, "support_")
         if not isinstance(self.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
         normals = plane_normals(self._layout(), self.support_vectors_)
-        coef = sp.csr_matrix(normals) if sp.issparse(self.support_vectors_) else normals
+        coef: Any = sp.csr_matrix(normals) if sp.issparse(self.support_vectors_) else normals
         # It is made of the dual coefficients: to change it would change nothing.
         (coef.data if sp.issparse(coef) else coef).flags.writeable = False
         return coef
@@ -299,8 +298,8 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
         data = self._check(X, y, sample_weight, reset=False)
         if data.X.shape[0] != self.shape_fit_[0]:
             raise CertificateError(
-                f"The model was fitted on {self.shape_fit_[0]} rows, not on {data.X.shape[0]}: the data are not "
-                "those of the fit."
+                f"The model was fitted on {self.shape_fit_[0]} rows, not on {data.X.shape[0]}: the data are "
+                "not those of the fit."
             )
         claims = Claims(
             self._layout(), self.kernel_, self.support_vectors_, data.X, data.index, self._upper(data)

@@ -3,9 +3,9 @@
 K is computed in blocks by GEMM over the support vectors, class by class, and never stored. With the linear
 kernel the sum over support vectors is made once, w = sum_v dual_coef_v x_v.
 
-*Single precision that is never wrong.* Values of the RBF kernel in float32 are off by about 1e-7, so a decision is
-off by no more than that times sum_v |dual_coef_v|. Where no vote within that distance can change the winner,
-which is nearly everywhere, the winner is known; the other rows are scored again in float64.
+*Single precision that is never wrong.* Values of the RBF kernel in float32 are off by about 1e-7, so a
+decision is off by no more than that times sum_v |dual_coef_v|. Where no vote within that distance can change
+the winner, which is nearly everywhere, the winner is known; the other rows are scored again in float64.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from sixfold.solvers.kernel_rows import KernelRows
 
 Array = NDArray[Any]
 
-SMALL = 1 << 22  # numbers: a sparse table that is no larger is faster dense, and does not differ from a dense one
+SMALL = 1 << 22  # numbers: a sparse table that is no larger is faster dense, and gives the very same model
 FEW = 1 << 24  # products of numbers: below, float32 saves less than it costs to look for doubtful rows
 CERTAIN = 4.0  # times the measured error of a kernel value: its largest is not in every sample of pairs
 
 
-def as_kernel_reads(X: Any) -> Any:
+def as_loops_read(X: Any) -> Any:
     """Return a sparse table that is small as a dense one, every other as it is."""
     return X.toarray() if sp.issparse(X) and X.shape[0] * X.shape[1] <= SMALL else X
 
@@ -46,11 +46,13 @@ class SupportScores:
     """
 
     def __init__(self, layout: SupportLayout, kernel: Kernel, vectors: Any) -> None:
-        self.layout, self.kernel, self.vectors = layout, kernel, as_kernel_reads(vectors)
+        self.layout, self.kernel = layout, kernel
+        self.vectors = vectors if kernel.form is None else as_loops_read(vectors)
 
     def decisions(self, Z: Any, budget: Budget, dtype: Any = np.float64) -> Array:
         """Return f of every machine, of shape (rows, machines), from kernel values of that type."""
-        Z, layout, count = as_kernel_reads(Z), self.layout, Z.shape[0]
+        layout, count = self.layout, Z.shape[0]
+        Z = Z if self.kernel.form is None else as_loops_read(Z)
         if isinstance(self.kernel, Linear):
             products = Z @ plane_normals(layout, self.vectors).T
             return np.asarray(products + layout.intercept, dtype=np.float64)

@@ -6,8 +6,8 @@ over w in the kernel's space, by its dual: w = sum_i a_i y_i phi(x_i) for the a 
 
     maximise    sum_i a_i - 1/2 sum_ij a_i a_j y_i y_j K(x_i, x_j),     0 <= a_i <= C,   sum_i a_i y_i = 0
 
-Rows with a_i > 0 are the support vectors; the model depends on no others. C = inf is the hard margin. The width
-of the margin in the kernel's space is 1 / |w|.
+Rows with a_i > 0 are the support vectors; the model depends on no others. C = inf is the hard margin. The
+width of the margin in the kernel's space is 1 / |w|.
 
 Source: Cortes and Vapnik (1995), Support-vector networks.
 """
@@ -38,7 +38,7 @@ from sixfold.learners.machine_calibration import calibrate
 from sixfold.learners.precomputed_kernel import require_gram
 from sixfold.learners.support_layout import arrange
 from sixfold.learners.support_model import SupportModel
-from sixfold.learners.support_scores import as_kernel_reads
+from sixfold.learners.support_scores import as_loops_read
 from sixfold.solvers.kernel_rows import KernelRows
 from sixfold.solvers.machine_certificate import certify_all
 from sixfold.solvers.machines import Machine, train
@@ -46,30 +46,31 @@ from sixfold.solvers.machines import Machine, train
 Array = NDArray[Any]
 
 ADVICE = (
-    "Scale the columns to a similar spread, for instance with StandardScaler, or use a smaller C: either makes "
-    "the problem easier. Or allow more, or a larger tol."
+    "Scale the columns to a similar spread, for instance with StandardScaler, or use a smaller C: either "
+    "makes the problem easier. Or allow more, or a larger tol."
 )
 SHORT_CALIBRATION = (
-    "The budget ended before the cross-validation of probability=True did: probabilities come from part of the "
-    "rows. Allow more time."
+    "The budget ended before the cross-validation of probability=True did: probabilities come from part of "
+    "the rows. Allow more time."
 )
 
 
 class SVC(SupportModel):
     """Separate classes by the widest margin in the space of a kernel.
 
-    Same parameters and attributes as scikit-learn's class. Every fit has a certificate: the duality gap says how
-    far from the least possible objective it is at most. Where the kernel turns out not to be positive
-    semi-definite (a sigmoid, a matrix or a function that is none), there is no such bound; the fit is a stationary
-    point, and the certificate is of kind "kkt": its gap is 0 where all conditions of optimality hold.
+    Same parameters and attributes as scikit-learn's class. Every fit has a certificate: the duality gap says
+    how far from the least possible objective it is at most. Where the kernel turns out not to be positive
+    semi-definite (a sigmoid, a matrix or a function that is none), there is no such bound; the fit is a
+    stationary point, and the certificate is of kind "kkt": its gap is 0 where all conditions of optimality
+    hold.
 
     Parameters
     ----------
     C : float, default=1.0
         What a row inside the margin costs; infinity is the hard margin.
     kernel : str, callable or Kernel, default="rbf"
-        "linear", "poly" or "polynomial", "quadratic" ((x.z)^2), "rbf", "sigmoid", "precomputed" (X is the matrix of
-        kernel values), a function of two tables, or one of :mod:`sixfold.kernels`.
+        "linear", "poly" or "polynomial", "quadratic" ((x.z)^2), "rbf", "sigmoid", "precomputed" (X is the
+        matrix of kernel values), a function of two tables, or one of :mod:`sixfold.geometry.kernels`.
     degree : int, default=3
         Of "poly".
     gamma : {"scale", "auto"} or float, default="scale"
@@ -79,11 +80,11 @@ class SVC(SupportModel):
     shrinking : bool, default=True
         Accepted for scikit-learn's sake, without effect: the solver works on the rows that matter anyway.
     probability : bool, default=False
-        Whether to learn probabilities, by cross-validation in five parts. For two classes the more probable one
-        is always the predicted one.
+        Whether to learn probabilities, by cross-validation in five parts. For two classes the more probable
+        one is always the predicted one.
     tol : float, default=0.001
-        Stop when no pair of rows violates optimality by more than this, and the certified gap is below ``tol``
-        times the objective of the best constant model.
+        Stop when no pair of rows violates optimality by more than this, and the certified gap is below
+        ``tol`` times the objective of the best constant model.
     cache_size : float, default=200
         Most megabytes for kernel values.
     class_weight : dict, "balanced" or None, default=None
@@ -95,7 +96,8 @@ class SVC(SupportModel):
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether :meth:`decision_function` has a column for each class or for each pair.
     break_ties : bool, default=False
-        Whether equal votes of more than two classes are told apart by the decisions, not by the order of classes.
+        Whether equal votes of more than two classes are told apart by the decisions, not by the order of
+        classes.
     random_state : int, RandomState or None, default=None
         The seed of the parts that ``probability=True`` learns from; None is 0.
     sigma : float, default=None
@@ -107,8 +109,8 @@ class SVC(SupportModel):
     time_limit : float, default=None
         Most seconds; the best model so far is kept, with a :class:`StoppedEarly` warning.
     callbacks : sequence of callables, default=None
-        Called with a record (iteration, seconds, objective, gap) after every round, or every machine where there
-        are several; True stops the fit.
+        Called with a record (iteration, seconds, objective, gap) after every round, or every machine where
+        there are several; True stops the fit.
 
     Attributes
     ----------
@@ -130,7 +132,8 @@ class SVC(SupportModel):
     kernel_ : Kernel
         The kernel with the gamma that was used.
     certificate_ : Certificate
-        How far from the least possible objective the fit is at most; ``certificate_.verify(X, y)`` recomputes it.
+        How far from the least possible objective the fit is at most; ``certificate_.verify(X, y)`` recomputes
+        it.
     fit_status_ : int
         0 if the tolerance was reached, else 1.
     n_iter_ : ndarray of shape (n_machines,)
@@ -200,7 +203,8 @@ class SVC(SupportModel):
         Parameters
         ----------
         X : array, table or sparse matrix of shape (n_samples, n_features)
-            The columns to predict from; for kernel="precomputed" the kernel values of all rows with each other.
+            The columns to predict from; for kernel="precomputed" the kernel values of all rows with each
+            other.
         y : array of shape (n_samples,)
             The label of each row: text, whole numbers or booleans.
         sample_weight : array of shape (n_samples,), default=None
@@ -213,13 +217,8 @@ class SVC(SupportModel):
         """
         self._check_parameters()
         data = self._check(X, y, sample_weight)
-        read = as_kernel_reads(data.X)
-        kernel = make_kernel(
-            self.kernel, read, gamma=self.gamma, sigma=self.sigma, degree=self.degree, coef0=self.coef0
-        )
-        if kernel.form is not None:
-            kernel.diagonal(read)  # refuses values beyond float64, which native loops would go on with
-        rows, upper = KernelRows(read, kernel), self._upper(data)
+        kernel, rows = self._seen_through_kernel(data.X)
+        upper = self._upper(data)
         calibration, complete = None, True
         with (
             self._told(data.X, y, None) as told,
@@ -281,6 +280,17 @@ class SVC(SupportModel):
             require_computable(data.X, "X", lambda: column_names(self, data.X.shape[1]))
         return data
 
+    def _seen_through_kernel(self, X: Any) -> tuple[Kernel, KernelRows]:
+        """Return the kernel that the parameters state for a table, and its rows as solvers read them."""
+        read = as_loops_read(X)
+        kernel = make_kernel(
+            self.kernel, read, gamma=self.gamma, sigma=self.sigma, degree=self.degree, coef0=self.coef0
+        )
+        if kernel.form is None:
+            return kernel, KernelRows(X, kernel)
+        kernel.diagonal(read)  # refuses values beyond float64, which native loops would go on with
+        return kernel, KernelRows(read, kernel)
+
     def _train(self, rows: KernelRows, data: LabelledData, upper: Array, budget: Budget) -> list[Machine]:
         return train(
             rows,
@@ -295,7 +305,7 @@ class SVC(SupportModel):
         )
 
     def _require_separable(self, machines: list[Machine], data: LabelledData) -> None:
-        """Raise a :class:`NotSeparable` with the proof, if the hard margin was asked for and there is none."""
+        """Raise a :class:`NotSeparable` with the proof, if a hard margin was asked for and there is none."""
         for machine in machines:
             proof = machine.solution.overlap
             if proof is None:

@@ -1,13 +1,14 @@
 """What a support vector machine's certificate says, recomputed from its public attributes and the data.
 
-For every machine, with a_i = y_i dual_coef_i >= 0, s_i = sum_j a_j y_j K_ij, f_i = s_i + b and U_i = C weight_i,
+For every machine, with a_i = y_i dual_coef_i >= 0, s_i = sum_j a_j y_j K_ij, f_i = s_i + b and U_i = C
+weight_i,
 
     P = 1/2 sum_i a_i y_i s_i + sum_i U_i max(0, 1 - y_i f_i)
     D = sum_i a_i - 1/2 sum_i a_i y_i s_i                       0 <= a_i <= U_i,   sum_i a_i y_i = 0
 
-and no machine has an objective below D, where the kernel is positive semi-definite. The hard margin (U infinite)
-has P = |w|^2 / (2 t^2), t = min y_i f_i, and the largest D along the ray of a, (sum a)^2 / (2 |w|^2), with |w|^2
-= sum_i a_i y_i s_i. Objectives, bounds and scales of all machines are added up.
+and no machine has an objective below D, where the kernel is positive semi-definite. The hard margin (U
+infinite) has P = |w|^2 / (2 t^2), t = min y_i f_i, and the largest D along the ray of a, (sum a)^2 / (2
+|w|^2), with |w|^2 = sum_i a_i y_i s_i. Objectives, bounds and scales of all machines are added up.
 
 Plain NumPy in float64, some rows at a time; nothing here is shared with the solver.
 """
@@ -203,7 +204,7 @@ def _decisions(claims: Claims) -> tuple[Array, Array]:
     layout, kernel, count = claims.layout, claims.kernel, claims.X.shape[0]
     f = np.tile(np.asarray(layout.intercept, dtype=np.float64), (count, 1))
     given = isinstance(kernel, Precomputed)
-    vectors = None if given else claims.vectors.astype(np.float64)
+    vectors: Any = None if given else claims.vectors.astype(np.float64)
     lengths = np.sqrt(np.abs(kernel.diagonal(claims.X)))
     sums = np.zeros(f.shape[1])
     for part, rows in _row_blocks(claims.X, max(layout.support.size, claims.X.shape[1])):
