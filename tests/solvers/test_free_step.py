@@ -105,7 +105,8 @@ def test_it_stops_holding_rows_at_the_limit(monkeypatch):
     gram, y, upper = x @ x.T, np.repeat([1.0, -1.0], 30), np.ones(60)
     counts = []
     for most in (5, 100):
-        monkeypatch.setattr(module, "MOST_HELD", most)
+        monkeypatch.setattr(module, "FEWEST_HELD", most)
+        monkeypatch.setattr(module, "HOLDING", 0.0)
         alpha = np.full(60, 0.5)
         assert free_step(gram, y, upper, alpha, oracle.dual_gradient(gram, y, alpha))
         counts.append(int(((alpha <= 0) | (alpha >= 1)).sum()))

@@ -22,13 +22,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from sixfold.solvers.cholesky import scaled_cholesky
 
 Array = NDArray[Any]
 
 MOST_FREE = 4000  # a factorisation takes 21 Gflop and 128 MB
-MOST_HELD = 100  # then pairs go on: with 12, unscaled columns did not converge; 200 took four times as long
+# Rows that may be held: with 12, unscaled columns did not converge; beyond a few, each costs a tenth of the
+# factorisation of 700 rows, and pairs of rows do better; few rows can all be held.
+FEWEST_HELD = 50
+HOLDING = 5e7  # divided by the square of the number of rows
 REFINED = 3  # minima in a row: the ridge leaves a little to do, with a Gram of floats more
 EVEN = 1e-14  # of the slopes: what differs by less is rounding
 BALANCED = 1e-9  # of sum |d|: a direction whose sum is further from 0 is rounding
@@ -77,10 +81,11 @@ def product(gram: Array, rows: Array, change: Array) -> Array:
 def lowest_on_face(part: Array, y: Array, upper: Array, alpha: Array, slope: Array) -> Array:
     """Return the multipliers at the minimum, those that met a bound on the way held there."""
     K = np.asarray(part, dtype=np.float64)
-    border = Border(K, y.size * float(np.finfo(part.dtype).eps), slope)
+    most_held = min(y.size - 1, max(FEWEST_HELD, int(HOLDING / y.size**2)))
+    border = Border(K, y.size * float(np.finfo(part.dtype).eps), slope, most_held)
     low, high = np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0)
     b, slope, minima = y * alpha, slope.copy(), 0
-    while minima < REFINED and len(border.held) < min(MOST_HELD, y.size - 1):
+    while minima < REFINED and len(border.held) < most_held:
         d, uneven = border.direction(), slope - np.delete(slope, border.held).mean()
         downhill, away = float(d @ uneven), K @ d
         if not downhill > 0 or np.abs(uneven[d != 0]).max() <= EVEN * np.abs(slope).max():
@@ -120,10 +125,10 @@ def balance(b: Array, excess: float, low: Array, high: Array) -> None:
 class Border:
     """Directions d = A^-1 (F - E c) that keep sum d = 0 and d_k = 0 for the rows held."""
 
-    def __init__(self, K: Array, ridge: float, slope: Array) -> None:
+    def __init__(self, K: Array, ridge: float, slope: Array, most_held: int) -> None:
         self.solve = scaled_cholesky(K + ridge * np.diag(np.diag(K)))
         self.held: list[int] = []
-        self.solved = np.empty((MOST_HELD + 1, slope.size))  # E'A^-1
+        self.solved = np.empty((most_held + 1, slope.size))  # E'A^-1
         self.solved[0] = self.solve(np.ones(slope.size))
         self.restart(slope)
 
@@ -143,10 +148,10 @@ class Border:
         """Return the step to the minimum of what is left; zeros if there is none."""
         solved, d = self.solved[: len(self.held) + 1], self.newton
         across = np.column_stack([solved.sum(axis=1), solved[:, self.held]])
+        factor, pivots, singular = lapack.dgetrf(across)
+        if singular:  # rounding has left no direction
+            return np.zeros_like(d)
         for _ in range(2):  # once more for the digits: steps along which the objective is straight are long
-            try:
-                d = d - np.linalg.solve(across, np.append(d.sum(), d[self.held])) @ solved
-            except np.linalg.LinAlgError:  # rounding has left no direction
-                return np.zeros_like(d)
+            d = d - lapack.dgetrs(factor, pivots, np.append(d.sum(), d[self.held]))[0] @ solved
         d[self.held] = 0.0
         return d if abs(d.sum()) <= BALANCED * np.abs(d).sum() else np.zeros_like(d)
