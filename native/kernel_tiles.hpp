@@ -19,8 +19,9 @@ namespace sixfold {
 inline constexpr Index kChunkBytes = 640 << 10;  // of packed rows of A: half an L2 cache of 1.25 MiB
 inline constexpr Index kMostRows = 96;           // of a chunk, so that tiles are in the cache as well
 
-// Multiply-adds (about 20 us) that are worth waking threads for, the kernel itself counted as 16.
-inline constexpr Index kParallelWork = 1 << 20;
+// Multiply-adds (about 0.2 ms) that are worth waking threads for, the kernel itself counted as 16. On a busy
+// machine a team waits for its slowest thread: a Gram matrix of 270 rows took 26 ms instead of 0.1.
+inline constexpr Index kParallelWork = 1 << 23;
 
 inline int team_for(Index rows, Index columns, Index depth) {
   return rows * columns * (depth + 16) < kParallelWork ? 1 : threads();
