@@ -137,6 +137,7 @@ def test_columns_of_very_different_sizes_cost_no_digits(kernel):
     X[:, 1] += np.sign(X[:, 1]) * 0.1
     X[:, 0] += np.sign(X[:, 0]) * 0.1
     assert proof_of(X * units, y, kernel) is None
+    assert proof_of(sp.csr_array(X * units), y, kernel) is None
     assert proof_of(X * units, np.sign(separable + 0.5 * rng.normal(size=400)), kernel) is not None
 
 

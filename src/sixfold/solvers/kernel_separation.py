@@ -160,11 +160,11 @@ def _written_out(problem: DualProblem, budget: Budget) -> SignedPoints | None:
         return None
     rows = X if np.array_equal(problem.index, np.arange(X.shape[0])) else X[problem.index]
     if form.kind == "polynomial" and form.degree > 1:
-        if sp.issparse(rows) or _count(rows.shape[1], form.degree, form.coef0) > min(
-            MOST_MONOMIALS, MOST_NUMBERS // rows.shape[0]
-        ):
+        count = _count(rows.shape[1], form.degree, form.coef0)
+        if count > min(MOST_MONOMIALS, MOST_NUMBERS // rows.shape[0]):
             return None
-        rows = monomials(rows, form.degree, form.coef0 > 0.0)
+        dense = rows.toarray() if sp.issparse(rows) else rows
+        rows = monomials(dense, form.degree, form.coef0 > 0.0)
     blocks = MemoryBlocks(rows, problem.y[:, None])
     return SignedPoints(Problem(LOSSES["hinge"], make_penalty(None)), blocks, budget)
 
