@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils.multiclass import _ovr_decision_function
 
+from sixfold.learners import support_layout
 from sixfold.learners.pair_votes import class_scores, count_pair_votes, settled
 from sixfold.learners.support_layout import arrange, machine_classes, machines_of
 
@@ -26,8 +27,12 @@ def machine(labels, positive, negative, alpha, intercept):
     )
 
 
+@pytest.mark.parametrize("together", [0, 64])
 @pytest.mark.parametrize(("n_classes", "pairwise"), [(2, False), (3, True), (5, True), (4, False)])
-def test_decisions_and_coefficients_of_the_layout_are_those_of_the_machines(n_classes, pairwise):
+def test_decisions_and_coefficients_of_the_layout_are_those_of_the_machines(
+    n_classes, pairwise, together, monkeypatch
+):
+    monkeypatch.setattr(support_layout, "TOGETHER", together)
     labels = RNG.integers(0, n_classes, size=40)
     labels[:n_classes] = np.arange(n_classes)
     sides = machine_classes(n_classes, pairwise)
@@ -43,7 +48,7 @@ def test_decisions_and_coefficients_of_the_layout_are_those_of_the_machines(n_cl
         signed[one.problem.index] = one.problem.y * one.solution.alpha
         np.testing.assert_allclose(found[:, number], K @ signed + one.solution.intercept, rtol=1e-12)
         np.testing.assert_array_equal(layout.coefficients(number), signed[layout.support])
-        assert layout.coefficient_sums()[number] == pytest.approx(np.abs(signed).sum())
+        assert layout.coefficient_lengths()[number] == pytest.approx(np.linalg.norm(signed))
     assert layout.machines == sides
     np.testing.assert_array_equal(labels[layout.support], np.sort(labels[layout.support]))
     assert layout.dual_coef.shape[0] == (n_classes - 1 if pairwise or n_classes == 2 else n_classes)
@@ -103,3 +108,4 @@ def test_no_decisions_within_the_error_change_a_winner_that_is_settled(n_classes
 def test_a_clear_winner_is_settled():
     assert settled(np.array([[1.0, 1.0, 0.01]]), np.full(3, 0.1), 3).tolist() == [True]
     assert settled(np.array([[1.0, 0.05, 0.01]]), np.full(3, 0.1), 3).tolist() == [False]
+    assert settled(np.array([[1.0, -1.0, 1.0]]), np.full(3, 0.1), 3).tolist() == [True]  # a tie is one

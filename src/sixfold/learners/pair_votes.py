@@ -38,7 +38,7 @@ def settled(decisions: Array, error: Array, n_classes: int) -> Array:
     """Return whether the winner of each row is the same for all decisions that are this near.
 
     A machine whose decision may be of either sign may vote for either class: the winner has to be ahead of
-    every other class also without its doubtful votes, and with theirs.
+    every other class also without its doubtful votes, and with theirs. A class after it may have as many.
 
     Parameters
     ----------
@@ -53,6 +53,7 @@ def settled(decisions: Array, error: Array, n_classes: int) -> Array:
     rows = np.arange(winner.size)
     own = least[rows, winner]
     most[rows, winner] = -1.0
+    most -= 0.5 * (np.arange(n_classes) > winner[:, None])
     result: Array = own > most.max(axis=1)
     return result
 

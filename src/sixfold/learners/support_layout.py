@@ -23,6 +23,11 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
+# Machines: up to so many, most of them with coefficient 0, cost less than reading the rows once a class. Ten
+# classes of 4,000 images: 0.13 s of processor time at once and 0.21 s class by class.
+TOGETHER = 64
+
+
 class Scorer(Protocol):
     """Scores rows by coefficients on some of the support vectors."""
 
@@ -69,8 +74,14 @@ class SupportLayout:
                 yield slice(int(end - count), int(end)), machines_of(label, self.n_support.size)
 
     def decisions(self, rows: int, score: Scorer) -> Array:
-        """Return f of every machine for so many rows; ``score`` is asked class by class."""
+        """Return f of every machine for so many rows; ``score`` is asked at once, or class by class."""
         result = np.tile(self.intercept, (rows, 1))
+        if self.pairwise and self.intercept.size <= TOGETHER and self.support.size:
+            factors = np.zeros((self.support.size, self.intercept.size))
+            for vectors, machines in self.blocks():
+                factors[vectors, machines] = self.dual_coef[:, vectors].T
+            result += score(slice(0, self.support.size), factors)
+            return result
         for vectors, machines in self.blocks():
             result[:, machines] += score(vectors, np.ascontiguousarray(self.dual_coef[:, vectors].T))
         return result
@@ -83,12 +94,12 @@ class SupportLayout:
                 result[vectors] = self.dual_coef[row, vectors]
         return result
 
-    def coefficient_sums(self) -> Array:
-        """Return sum_v |y_v a_v| of every machine."""
-        result = np.zeros(self.intercept.size)
+    def coefficient_lengths(self) -> Array:
+        """Return sqrt(sum_v a_v^2) of every machine."""
+        squares = np.zeros(self.intercept.size)
         for vectors, machines in self.blocks():
-            result[machines] += np.abs(self.dual_coef[:, vectors]).sum(axis=1)
-        return result
+            squares[machines] += np.square(self.dual_coef[:, vectors]).sum(axis=1)
+        return np.sqrt(squares)
 
 
 def machine_classes(n_classes: int, pairwise: bool) -> list[tuple[int, int | None]]:
