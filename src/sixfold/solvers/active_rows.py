@@ -1,6 +1,6 @@
 """Rounds of sequential minimal optimisation on active rows.
 
-One round (the formulas of what it looks at are in :mod:`sixfold.solvers.dual_point`):
+One round (the formulas of what it looks at are in :mod:`sixfold.solvers.machine_dual`):
 
 1. choose active rows W: the free ones, those that violate optimality, and those closest to doing so, as
    many as fit in memory. Few rows are all active, and one round is enough;
@@ -33,7 +33,10 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.solvers.descent import OutOfTimeError
-from sixfold.solvers.dual_point import (
+from sixfold.solvers.dual_scores import DualScores
+from sixfold.solvers.free_step import free_step
+from sixfold.solvers.gram_cache import GramCache
+from sixfold.solvers.machine_dual import (
     DualProblem,
     DualSolution,
     Optimality,
@@ -42,9 +45,6 @@ from sixfold.solvers.dual_point import (
     feasible,
     snap,
 )
-from sixfold.solvers.dual_scores import DualScores
-from sixfold.solvers.free_step import free_step
-from sixfold.solvers.gram_cache import GramCache
 
 Array = NDArray[Any]
 
@@ -53,12 +53,13 @@ DIRECT_ROWS = 3000  # up to here all rows are active at once
 SAMPLE_ROWS = 2000  # active in the first round otherwise, at most
 LOOSE = 100.0  # times the tolerance: what the first rounds are solved to
 INNER = 0.95  # of the tolerance on active rows leaves the others some room
-GROWTH = 2.5
+GROWTH = 2.5  # times as many active rows as in the round before, at most: not all that violate will matter
 BAND = 0.05  # of the margin: how close to violating optimality other rows are active
 STRETCH = (
     20_000  # iterations without convergence, or 10 a row, after which the free rows are solved for at once
 )
 MOST_ITERATIONS = 10_000_000  # or 100 a row: where a fit without max_iter gives up
+STALLED = 4  # rounds without a step, with ever smaller tolerances, after which rounding is to blame
 OVERTIME = 2e7  # kernel values (at most some 0.2 s) that are still computed when time is up
 
 
@@ -94,11 +95,12 @@ class Rounds:
         self.limit = max(MOST_ITERATIONS, 100 * n) if most_iterations is None else most_iterations
         self.iterations = 0
         self.indefinite = False
-        self.point = DualScores(problem, tol)
         self.single = n > DOUBLE_ROWS or cache.capacity(np.float64) < n
+        self.point = DualScores(problem, tol, self.single)
         self.direct = n <= DIRECT_ROWS and cache.capacity(self._gram_dtype) >= n
         self.inner = tol if self.direct else LOOSE * tol
         self.active = np.zeros(n, dtype=bool)
+        self.unmoved = 0  # rounds
         self.settled: tuple[Array, Array, float] | None = None  # a point that nobody was behind of
         self.state = self._examine()
 
@@ -139,6 +141,8 @@ class Rounds:
             self._catch_up()
         if self._optimal():
             return True
+        if self.unmoved >= STALLED:
+            self.budget.stopped_by = self.budget.stopped_by or "rounding: no step makes it better"
         if self.iterations >= self.limit:
             limit = f"max_iter={self.limit}" if self.given_limit else f"the limit of {self.limit} iterations"
             self.budget.stopped_by = self.budget.stopped_by or limit
@@ -153,6 +157,7 @@ class Rounds:
         wanted = self._choose()
         active, gram = self.cache.hold(wanted, self._gram_dtype, self.budget)
         alpha, gradient, completed = self._optimise(active, gram)
+        self.unmoved = 0 if (alpha != self.point.alpha).any() else self.unmoved + 1
         before = self.state
         drift = self._move(alpha, active, gram, gradient, completed)
         self.state = self._examine()
@@ -170,15 +175,17 @@ class Rounds:
             return np.arange(n)
         most = self.cache.capacity(self._gram_dtype)
         if not self.point.alpha.any():
-            return self._sample(min(most, SAMPLE_ROWS, n))
+            held = self.cache.held  # by a problem with another C: rows that mattered there
+            both = np.unique(self.y[held]).size == 2
+            return held if both and held.size <= most else self._sample(min(most, SAMPLE_ROWS, n))
         excess = self._excess()
         close = excess > -BAND
         if (close & self.point.behind).any():
             self._catch_up()
             excess = self._excess()
             close = excess > -BAND
-        held = int(np.count_nonzero(self.active))
-        most = min(most, max(int(GROWTH * held), SAMPLE_ROWS)) if held else most
+        before = int(np.count_nonzero(self.active))
+        most = min(most, max(int(GROWTH * before), SAMPLE_ROWS)) if before else most
         wanted = np.flatnonzero(close)
         return wanted if wanted.size <= most else self._most_violating(most, excess)
 
@@ -205,11 +212,12 @@ class Rounds:
         positive = self.y > 0.0
         v = self.y - self.point.scores
         chosen = np.zeros(alpha.size, dtype=bool)
+        some = max(most // 8, 1)
+        _add_largest(chosen, np.where(np.where(positive, below, above), v, -math.inf), some)
+        _add_largest(chosen, np.where(np.where(positive, above, below), -v, -math.inf), some)
         free = above & below
-        if np.count_nonzero(free) <= most // 2:
+        if np.count_nonzero(free | chosen) <= most:
             chosen |= free
-        _add_largest(chosen, np.where(np.where(positive, below, above), v, -math.inf), most // 8)
-        _add_largest(chosen, np.where(np.where(positive, above, below), -v, -math.inf), most // 8)
         _add_largest(chosen, excess, most - int(np.count_nonzero(chosen)))
         return np.flatnonzero(chosen)
 
@@ -244,9 +252,12 @@ class Rounds:
 
     def _tighten(self, before: Optimality, drift: float, new: float) -> None:
         """Choose the tolerance and the precision of the next round; ``new`` is the share of new rows."""
-        if drift > 0.3 * max(before.violation, self.tol):
-            self.single = False  # exact scores are nowhere near those that the Gram matrix led to
-        if self.state.violation <= self.tol or self.direct:
+        if drift > 0.3 * max(before.violation, self.tol) or (self.single and self.unmoved):
+            # Exact scores are nowhere near those that the Gram matrix led to, or it sees nothing to improve.
+            self.single = self.point.single = False
+        if self.unmoved:
+            self.inner *= 0.1
+        elif self.state.violation <= self.tol or self.direct:
             self.inner *= 0.5  # rounding, or the gap is not small enough yet
         elif new < 0.05:
             self.inner = min(self.inner, INNER * self.tol)

@@ -2,13 +2,14 @@
 
     s_i = sum_j a_j y_j K_ij      moves by      sum_j y_j change_j K_ij
 
-Only rows j that changed cost anything, and K is never stored. A row so far from the margin that a move cannot
-bring it there need not follow: it falls behind, and catches up with all moves at once when it matters.
+Only rows j that changed cost anything, and K is never stored. A row so far from the margin that a move
+cannot bring it there need not follow: it falls behind, and catches up with all moves at once when it
+matters.
 
-*Precision.* An entry of K computed in float32 is off by e, as measured on a sample of them, so a change brings an
-error of about e |change| to a score: errors of different entries have different signs. While that is a small part
-of the tolerance, scores move in float32, and where the Gram matrix of the active rows gives their new scores, those
-are taken. Otherwise they move in float64.
+*Precision.* An entry of K computed in float32 is off by e, as measured on a sample of them, so a change
+brings an error of about e |change| to a score: errors of different entries have different signs. While that
+is a small part of the tolerance, scores move in float32, and where the Gram matrix of the active rows gives
+their new scores, those are taken. Otherwise they move in float64.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.solvers.dual_point import DualProblem, dot
 from sixfold.solvers.kernel_rows import KernelRows
+from sixfold.solvers.machine_dual import DualProblem, dot
 
 Array = NDArray[Any]
 
@@ -41,11 +42,14 @@ class DualScores:
     problem : DualProblem
     tol : float
         The violation that scores must be able to tell from 0.
+    single : bool
+        Whether float32 is good enough where its errors are small.
     """
 
-    def __init__(self, problem: DualProblem, tol: float) -> None:
+    def __init__(self, problem: DualProblem, tol: float, single: bool) -> None:
         self.problem = problem
         self.tol = tol
+        self.single = single
         n = problem.y.size
         self.alpha: Array = np.zeros(n)
         self.scores: Array = np.zeros(n)
@@ -60,7 +64,7 @@ class DualScores:
 
     def fine_in_single(self, alpha: Array) -> bool:
         """Return whether scores in float32 are good enough."""
-        return math.sqrt(self._error(np.float32, alpha)) <= FINE * self.tol
+        return self.single and math.sqrt(self._error(np.float32, alpha)) <= FINE * self.tol
 
     def begin(self, alpha: Array, budget: Budget) -> None:
         """Start at another point than 0."""

@@ -2,13 +2,13 @@
 
     K_ij = K(x_i, x_j)      for the rows i, j that are held
 
-The rows an active-set method works on change little from one round to the next, so what is held is kept: new
-rows are appended (their block with the old rows, and with each other), rows no longer wanted stay while there is
-room, and are squeezed out when there is not, or when they have become many. The same cache serves other values
-of C, since the matrix does not depend on it.
+The rows an active-set method works on change little from one round to the next, so what is held is kept:
+new rows are appended (their block with the old rows, and with each other), rows no longer wanted stay while
+there is room, and are squeezed out when there is not, or when they have become many. The same cache serves
+other values of C, since the matrix does not depend on it.
 
-One-vs-one machines share the blocks of a class with itself (:class:`ClassBlocks`): each is wanted by all pairs
-of that class.
+One-vs-one machines share the blocks of a class with itself (:class:`ClassBlocks`): each is wanted by all
+pairs of that class.
 """
 
 from __future__ import annotations
@@ -59,6 +59,11 @@ class GramCache:
         self.memory = memory
         self._shared = (blocks, *pair) if blocks is not None and pair is not None else None
         self._reset(np.dtype(np.float64))
+
+    @property
+    def held(self) -> Array:
+        """The positions that are held, in the order of the matrix."""
+        return self._held
 
     def capacity(self, dtype: Any) -> int:
         """How many rows fit."""

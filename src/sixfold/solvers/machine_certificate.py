@@ -1,7 +1,7 @@
 """How far a kernel machine is from the best one at most.
 
-With finite C the certificate is the duality gap P - D of :mod:`sixfold.solvers.dual_point`, judged against the
-best constant model, 2 min(sum_{y=+1} U, sum_{y=-1} U). Where the kernel turned out not to be positive
+With finite C the certificate is the duality gap P - D of :mod:`sixfold.solvers.machine_dual`, judged against
+the best constant model, 2 min(sum_{y=+1} U, sum_{y=-1} U). Where the kernel turned out not to be positive
 semi-definite the same sum says how far the point is from stationary ("kkt"), and bounds nothing.
 
 The hard margin (U infinite) is judged against P itself.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sixfold.certificate import Certificate
-from sixfold.solvers.dual_point import (
+from sixfold.solvers.machine_dual import (
     DualProblem,
     DualSolution,
     constant_objective,

@@ -1,11 +1,11 @@
 """Machines for several classes: one for every pair, or one for every class against the rest.
 
-    one-vs-one    y = +1 for class i, -1 for class j, i < j, rows of other classes left out; (0, 1), (0, 2), ...
+    one-vs-one    y = +1 for class i, -1 for class j, i < j, no rows of other classes; (0, 1), (0, 2), ...
     one-vs-rest   y = +1 for class i, -1 for all others
 
-Two classes are one machine, with y = +1 for class 1. Rows of weight 0 (U = 0) are left out. The machines do not
-depend on each other: each is solved by one thread, whoever is free takes the next, and the result does not depend
-on the number of threads.
+Two classes are one machine, with y = +1 for class 1. Rows of weight 0 (U = 0) are left out. The machines do
+not depend on each other: each is solved by one thread, whoever is free takes the next, and the result does
+not depend on the number of threads.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     maximise   D(a) = sum_i a_i - 1/2 sum_ij a_i a_j y_i y_j K_ij      0 <= a_i <= U_i,  sum_i a_i y_i = 0
 
-The work is done in rounds on active rows (:mod:`sixfold.solvers.active_rows`). The hard margin has U infinite. It is
-solved with a finite bound, which is raised as long as a row reaches it: each such problem has a solution, and its
-multipliers tend to a proof that the classes overlap if they do (:mod:`sixfold.solvers.kernel_separation`).
+The work is done in rounds on active rows (:mod:`sixfold.solvers.active_rows`). The hard margin has U
+infinite. It is solved with a finite bound, which is raised as long as a row reaches it: each such problem
+has a solution, and its multipliers tend to a proof that the classes overlap if they do
+(:mod:`sixfold.solvers.kernel_separation`).
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.solvers.active_rows import Rounds
-from sixfold.solvers.dual_point import DualProblem, DualSolution, examine
 from sixfold.solvers.gram_cache import GramCache
 from sixfold.solvers.kernel_separation import overlap
+from sixfold.solvers.machine_dual import DualProblem, DualSolution, examine
 
 __all__ = ["DualProblem", "DualSolution", "GramCache", "solve_dual"]
 

@@ -1,0 +1,205 @@
+"""The dual of the support vector machine, and what can be said of a point of it from its scores.
+
+    maximise   D(a) = sum_i a_i - 1/2 sum_ij a_i a_j y_i y_j K_ij      0 <= a_i <= U_i,  sum_i a_i y_i = 0
+    score      s_i = sum_j a_j y_j K_ij,      v_i = y_i - s_i          (LIBSVM's -y_i G_i)
+
+A row can go up if a_i y_i can grow (y = +1 and a < U, or y = -1 and a > 0) and down if it can shrink. The
+point is optimal where an intercept b has v_i <= b for all rows that can go up and v_i >= b for all that can
+go down:
+
+    violation  m - M = max_{up} v_i - min_{down} v_i  <=  0
+    gap        P - D = sum_i a_i max(0, y_i f_i - 1) + (U_i - a_i) max(0, 1 - y_i f_i),      f_i = s_i + b
+
+where P = 1/2 sum_i a_i y_i s_i + sum_i U_i max(0, 1 - y_i f_i) is the primal objective. The sum has no
+negative terms, so nothing cancels. It is P - D for every a with sum_i a_i y_i = 0, whether or not K is
+positive semi-definite; if not, D is not concave, and the sum bounds nothing but is still 0 at a stationary
+point.
+
+The hard margin has U infinite. Its P is |w|^2 / 2 once w and b are stretched so that no row is inside the
+margin,
+
+    P = sum_i a_i y_i s_i / (2 min_i (y_i f_i)^2)  >=  (sum_i a_i)^2 / (2 sum_i a_i y_i s_i)
+
+where the right side is D of a scaled as well as can be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from sixfold.solvers.kernel_rows import KernelRows
+    from sixfold.solvers.separation import Proof
+
+Array = NDArray[Any]
+
+SNAP = 1e-12  # of its upper bound: a multiplier closer to a bound is on it but for rounding
+
+
+@dataclass(frozen=True)
+class DualProblem:
+    """One machine: two classes of rows.
+
+    Attributes
+    ----------
+    rows : KernelRows
+    index : ndarray of int64
+        Which of the rows.
+    y : ndarray of float64
+        -1 or +1.
+    upper : ndarray of float64
+        U > 0; infinite for the hard margin. Rows of weight 0 are left out.
+    """
+
+    rows: KernelRows
+    index: Array
+    y: Array
+    upper: Array
+
+
+@dataclass(frozen=True)
+class DualSolution:
+    """What was found.
+
+    Attributes
+    ----------
+    alpha : ndarray of float64
+        Feasible whatever happened.
+    scores : ndarray of float64
+        s_i = sum_j a_j y_j K_ij of the rows, without the intercept.
+    intercept : float
+    violation : float
+        Over all rows.
+    iterations : int
+        Pairs that were optimised.
+    indefinite : bool
+        Whether a direction was met along which D curves upwards: the kernel is not positive semi-definite.
+    rounding : float
+        How far a score may be off.
+    overlap : Proof or None
+        For the hard margin: why no surface separates the classes.
+    """
+
+    alpha: Array
+    scores: Array
+    intercept: float
+    violation: float
+    iterations: int
+    indefinite: bool
+    rounding: float
+    overlap: Proof | None = None
+
+
+class Optimality(NamedTuple):
+    """How far a point is from being optimal.
+
+    Attributes
+    ----------
+    highest, lowest : float
+        m, the largest v_i of a row that can go up, and M, the smallest of one that can go down.
+    intercept : float
+        The mean of v_i over the free rows; without any the middle of m and M.
+    gap : float
+        P - D.
+    scale : float
+        P of the best constant model, against which the gap is judged; for the hard margin P itself.
+    """
+
+    highest: float
+    lowest: float
+    intercept: float
+    gap: float
+    scale: float
+
+    @property
+    def violation(self) -> float:
+        """LIBSVM's m - M; nothing can be improved where no row can go up, or none down."""
+        return max(self.highest - self.lowest, 0.0)
+
+
+def examine(y: Array, upper: Array, alpha: Array, scores: Array) -> Optimality:
+    """Return how far the point is from being optimal."""
+    above, below = alpha > 0.0, alpha < upper
+    positive = y > 0.0
+    v = y - scores
+    highest = float(np.max(v, where=np.where(positive, below, above), initial=-math.inf))
+    lowest = float(np.min(v, where=np.where(positive, above, below), initial=math.inf))
+    intercept = _intercept(v[above & below], highest, lowest)
+    if np.isinf(upper).any():
+        gap, scale = hard_gap(y, alpha, scores, intercept)
+    else:
+        gap, scale = _soft_gap(y * (v - intercept), upper, alpha), constant_objective(y, upper)
+    return Optimality(highest, lowest, intercept, gap, scale)
+
+
+def _intercept(free: Array, highest: float, lowest: float) -> float:
+    if free.size:
+        return float(free.mean())
+    if math.isinf(highest) or math.isinf(lowest):  # one class only: its rows end on the margin
+        return highest if math.isfinite(highest) else lowest if math.isfinite(lowest) else 0.0
+    return 0.5 * (highest + lowest)
+
+
+def _soft_gap(slack: Array, upper: Array, alpha: Array) -> float:
+    """Return the complementarity sum; slack is 1 - y f."""
+    inside = np.maximum(slack, 0.0)
+    return dot(alpha, inside - slack) + dot(upper - alpha, inside)
+
+
+def hard_gap(y: Array, alpha: Array, scores: Array, intercept: float) -> tuple[float, float]:
+    """Return P - D and P; both infinite while a row is on the wrong side."""
+    least = float(np.min(y * (scores + intercept), initial=math.inf))
+    square, total = dot(alpha * y, scores), float(alpha.sum())
+    if not (square > 0.0 and least > 0.0):
+        return math.inf, math.inf
+    primal = 0.5 * square / least**2
+    return max(primal - 0.5 * total**2 / square, 0.0), primal
+
+
+def constant_objective(y: Array, upper: Array) -> float:
+    """Return the primal objective of the best constant model: every row of the lighter class costs 2 U."""
+    positive = y > 0.0
+    return 2.0 * min(float(upper[positive].sum()), float(upper[~positive].sum()))
+
+
+def dot(one: Array, other: Array) -> float:
+    """Return one.other without BLAS, whose second thread takes longer to wake than vectors like these."""
+    return float(np.einsum("i,i->", one, other))
+
+
+def dual_objective(y: Array, alpha: Array, scores: Array) -> float:
+    """Return D(a)."""
+    return float(alpha.sum()) - 0.5 * dot(alpha * y, scores)
+
+
+def feasible(y: Array, upper: Array, start: Array) -> Array:
+    """Return the start within its bounds, the heavier class scaled down so that sum_i a_i y_i = 0."""
+    alpha = np.clip(start, 0.0, upper)
+    positive = y > 0.0
+    up, down = float(alpha[positive].sum()), float(alpha[~positive].sum())
+    if abs(up - down) > SNAP * up:  # less is rounding, and rows at their bound had better stay there
+        alpha[positive == (up > down)] *= min(up, down) / max(up, down)
+    return alpha
+
+
+def snap(y: Array, upper: Array, alpha: Array) -> Array:
+    """Return alpha with values beside a bound put on it; the free row with most room makes up for it."""
+    bounded = np.isfinite(upper)
+    size = np.where(bounded, upper, max(float(alpha.max(initial=0.0)), 1e-300))
+    low = (alpha > 0.0) & (alpha <= SNAP * size)
+    high = bounded & (alpha < upper) & (upper - alpha <= SNAP * size)
+    if not (low.any() or high.any()):
+        return alpha
+    snapped = np.where(low, 0.0, np.where(high, upper, alpha))
+    room = np.minimum(snapped, upper - snapped)
+    row = int(room.argmax())
+    moved = -y[row] * dot(y, snapped - alpha)
+    if abs(moved) >= room[row]:
+        return alpha  # nobody can make up for it
+    snapped[row] += moved
+    return snapped

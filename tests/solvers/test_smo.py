@@ -1,0 +1,355 @@
+"""The dual of kernel machines: against quadratic programming, and one way of solving against another."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernel_oracle import dual_gradient, dual_value, intercept, quadratic_program, violation
+from sixfold.budget import Budget
+from sixfold.geometry.kernels import RBF, Polynomial, Precomputed, Sigmoid, linear
+from sixfold.solvers import active_rows, dual_scores
+from sixfold.solvers.gram_cache import GramCache
+from sixfold.solvers.kernel_rows import KernelRows
+from sixfold.solvers.machine_certificate import certify
+from sixfold.solvers.smo import DualProblem, solve_dual
+
+PLENTY = 1 << 27
+
+
+def make_problem(n=60, d=3, C=1.0, seed=0, kernel=None, dtype=np.float64, flip=0.1):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d)).astype(dtype)
+    y = np.where(X[:, 0] + 0.3 * random.normal(size=n) > 0, 1.0, -1.0)
+    y[random.random(n) < flip] *= -1.0
+    y[:2] = 1.0, -1.0
+    kernel = RBF(0.5) if kernel is None else kernel
+    return DualProblem(KernelRows(X, kernel), np.arange(n), y, np.broadcast_to(C, n).astype(float)), kernel(X)
+
+
+def check(problem, gram, solution, tol=1e-3):
+    """Assert that all that is said of the solution is so."""
+    y, upper, alpha = problem.y, problem.upper, solution.alpha
+    assert (alpha >= 0).all()
+    assert (alpha <= upper).all()
+    assert abs(alpha @ y) <= 1e-12 * max(alpha.sum(), 1e-300)
+    gradient = dual_gradient(gram, y, alpha)
+    size = np.abs(gram).max() * max(alpha.sum(), 1.0)
+    np.testing.assert_allclose(
+        solution.scores, y * (gradient + 1.0), rtol=0, atol=solution.rounding + 1e-13 * size
+    )
+    slip = 2.0 * solution.rounding + 1e-12 * size
+    assert solution.violation == pytest.approx(max(violation(y, upper, alpha, gradient), 0.0), abs=slip)
+    assert solution.intercept == pytest.approx(intercept(y, upper, alpha, gradient), abs=slip)
+    assert solution.violation <= tol
+
+
+# -- against the oracle ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(2, 25),
+    d=st.integers(1, 4),
+    seed=st.integers(0, 10**6),
+    exponent=st.floats(-6, 6),
+    spread=st.sampled_from([0.0, 1.0, 3.0]),
+    ties=st.booleans(),
+    direct=st.booleans(),
+)
+def test_dual_objective_is_that_of_quadratic_programming(n, d, seed, exponent, spread, ties, direct):
+    random = np.random.default_rng(seed)
+    upper = 10.0 ** (exponent + spread * random.uniform(-1, 1, n))
+    X = random.normal(size=(n, d))
+    if ties:
+        X = np.round(X)
+    y = np.where(random.random(n) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    rows = KernelRows(X, RBF(0.7))
+    problem = DualProblem(rows, np.arange(n), y, upper)
+    with pytest.MonkeyPatch.context() as patch:
+        if not direct:
+            patch.setattr(active_rows, "DIRECT_ROWS", 1)
+            patch.setattr(active_rows, "SAMPLE_ROWS", 4)
+        solution = solve_dual(problem, 1e-6, PLENTY, Budget())
+    gram = RBF(0.7)(X)
+    check(problem, gram, solution, tol=1e-6)
+    best = dual_value(gram, y, quadratic_program(gram, y, upper))
+    certificate = certify(problem, solution, 1e-6)
+    found = dual_value(gram, y, solution.alpha)
+    assert certificate.converged
+    rounding = certificate.details["objective_rounding"]
+    assert certificate.details["dual_objective"] == pytest.approx(found, rel=1e-12, abs=rounding)
+    assert best - found <= certificate.gap + 1e-7 * abs(best)
+    assert found <= best * (1 + 1e-7)
+
+
+def test_rows_of_weight_between_one_millionth_and_a_million():
+    weights = 10.0 ** np.random.default_rng(1).uniform(-6, 6, 60)
+    problem, gram = make_problem(C=weights)
+    solution = solve_dual(problem, 1e-5, PLENTY, Budget())
+    check(problem, gram, solution, tol=1e-5)
+    best = dual_value(gram, problem.y, quadratic_program(gram, problem.y, problem.upper))
+    assert dual_value(gram, problem.y, solution.alpha) == pytest.approx(best, rel=1e-5)
+
+
+def test_one_row_a_class_meets_in_the_middle():
+    rows = KernelRows(np.array([[0.0], [2.0]]), linear)
+    solution = solve_dual(
+        DualProblem(rows, np.arange(2), np.array([1.0, -1.0]), np.full(2, 10.0)), 1e-9, PLENTY, Budget()
+    )
+    # w = -1, b = 1 by hand: a = |w| / 2.
+    np.testing.assert_allclose(solution.alpha, 0.5)
+    assert solution.intercept == pytest.approx(1.0)
+
+
+def test_equal_rows_with_different_labels_are_bounded():
+    X = np.zeros((4, 1))
+    y = np.array([1.0, 1.0, -1.0, 1.0])
+    problem = DualProblem(KernelRows(X, RBF(1.0)), np.arange(4), y, np.full(4, 2.0))
+    solution = solve_dual(problem, 1e-6, PLENTY, Budget())
+    check(problem, np.ones((4, 4)), solution, tol=1e-6)
+    assert solution.alpha[2] == 2.0
+
+
+def test_one_class_has_nothing_to_optimise():
+    problem = DualProblem(KernelRows(np.eye(3), linear), np.arange(3), np.ones(3), np.ones(3))
+    solution = solve_dual(problem, 1e-3, PLENTY, Budget())
+    assert not solution.alpha.any()
+    assert solution.intercept == 1.0
+    assert solution.violation == 0.0
+
+
+def test_all_rows_at_their_bound():
+    problem, gram = make_problem(C=1e-4, flip=0.0)
+    half = min(int((problem.y > 0).sum()), int((problem.y < 0).sum()))
+    solution = solve_dual(problem, 1e-3, PLENTY, Budget())
+    check(problem, gram, solution)
+    assert solution.alpha.sum() == pytest.approx(2e-4 * half)
+
+
+# -- other ways to the same point --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def in_rounds(monkeypatch):
+    """Active rows in float32, few at first."""
+    monkeypatch.setattr(active_rows, "DOUBLE_ROWS", 10)
+    monkeypatch.setattr(active_rows, "DIRECT_ROWS", 10)
+    monkeypatch.setattr(active_rows, "SAMPLE_ROWS", 40)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_rounds_on_active_rows_end_where_all_rows_at_once_do(in_rounds, monkeypatch, C, tol):
+    problem, gram = make_problem(400, C=C)
+    budget = Budget()
+    solution = solve_dual(problem, tol, PLENTY, budget)
+    assert len(budget.history) > 2
+    check(problem, gram, solution, tol)
+    monkeypatch.undo()
+    direct = solve_dual(problem, tol, PLENTY, Budget())
+    assert dual_value(gram, problem.y, solution.alpha) == pytest.approx(
+        dual_value(gram, problem.y, direct.alpha), rel=10 * tol
+    )
+    assert solution.intercept == pytest.approx(direct.intercept, abs=10 * tol)
+
+
+def test_rows_far_from_the_margin_catch_up(in_rounds, monkeypatch):
+    monkeypatch.setattr(dual_scores, "FAR", 0.0)  # everybody falls behind at once
+    problem, gram = make_problem(400, flip=0.0)
+    check(problem, gram, solve_dual(problem, 1e-3, PLENTY, Budget()))
+
+
+@pytest.mark.parametrize("memory", [4 * 30**2, 4 * 8**2, 4 * 2**2])
+def test_support_vectors_need_not_fit_in_memory(in_rounds, memory):
+    problem, gram = make_problem(150, C=1.0)
+    solution = solve_dual(problem, 1e-3, memory, Budget())
+    assert np.count_nonzero(solution.alpha) > 30
+    check(problem, gram, solution)
+
+
+def test_start_from_another_c_takes_fewer_iterations():
+    problem, gram = make_problem(300, C=10.0)
+    cold = solve_dual(problem, 1e-3, PLENTY, Budget())
+    other = DualProblem(problem.rows, problem.index, problem.y, np.full(300, 11.0))
+    warm = solve_dual(other, 1e-3, PLENTY, Budget(), start=cold.alpha)
+    check(other, gram, warm)
+    again = solve_dual(other, 1e-3, PLENTY, Budget())
+    assert warm.iterations < 0.5 * again.iterations
+
+
+@pytest.mark.parametrize("rounds", [False, True])
+def test_start_that_is_not_feasible_is_made_so(request, rounds):
+    if rounds:
+        request.getfixturevalue("in_rounds")
+    problem, gram = make_problem(100, C=1.0)
+    start = np.random.default_rng(0).uniform(-1.0, 3.0, 100)
+    check(problem, gram, solve_dual(problem, 1e-3, PLENTY, Budget(), start=start))
+
+
+def test_start_at_the_solution_takes_no_iterations():
+    problem, gram = make_problem(100)
+    cold = solve_dual(problem, 1e-3, PLENTY, Budget())
+    warm = solve_dual(problem, 1e-3, PLENTY, Budget(), start=cold.alpha)
+    assert warm.iterations == 0
+    check(problem, gram, warm)
+
+
+@pytest.mark.parametrize("rounds", [False, True])
+def test_cache_serves_another_c(request, monkeypatch, rounds):
+    if rounds:
+        request.getfixturevalue("in_rounds")
+    problem, gram = make_problem(300, C=1.0)
+    cache = GramCache(problem.rows, problem.index, PLENTY)
+    solve_dual(problem, 1e-3, PLENTY, Budget(), cache=cache)
+    made = []
+    original = KernelRows.gram
+    monkeypatch.setattr(KernelRows, "gram", lambda *a, **k: (made.append(len(a[1])), original(*a, **k))[1])
+    other = DualProblem(problem.rows, problem.index, problem.y, np.full(300, 1.2))
+    start = solve_dual(other, 1e-3, PLENTY, Budget(), cache=cache)
+    check(other, gram, start)
+    assert sum(size for size in made if size != 64) < 300  # 64 rows tell the rounding
+
+
+def test_cache_of_other_rows_is_refused():
+    problem, _ = make_problem()
+    with pytest.raises(ValueError, match="other rows"):
+        solve_dual(problem, 1e-3, PLENTY, Budget(), cache=GramCache(problem.rows, problem.index[1:], PLENTY))
+
+
+@pytest.mark.parametrize("rounds", [False, True])
+@pytest.mark.parametrize("kind", ["float32", "sparse", "precomputed", "callable"])
+def test_tables_of_other_kinds(request, rounds, kind):
+    if rounds:
+        request.getfixturevalue("in_rounds")
+    problem, gram = make_problem(200, dtype=np.float32 if kind == "float32" else np.float64)
+    X = np.random.default_rng(0).normal(size=(200, 3)).astype(problem.rows.dtype)
+    table = {
+        "float32": lambda: KernelRows(X, RBF(0.5)),
+        "sparse": lambda: KernelRows(sp.csr_array(X), RBF(0.5)),
+        "precomputed": lambda: KernelRows(gram, Precomputed()),
+        "callable": lambda: KernelRows(X, RBF(0.25) * RBF(0.25)),
+    }[kind]()
+    other = DualProblem(table, problem.index, problem.y, problem.upper)
+    solution = solve_dual(other, 1e-3, PLENTY, Budget())
+    check(other, gram, solution)
+    expected = solve_dual(problem, 1e-3, PLENTY, Budget())
+    assert dual_value(gram, other.y, solution.alpha) == pytest.approx(
+        dual_value(gram, other.y, expected.alpha), rel=1e-4
+    )
+
+
+def test_some_rows_of_a_table_in_any_order():
+    problem, gram = make_problem(80)
+    index = np.random.default_rng(0).permutation(80)[:50]
+    part = DualProblem(problem.rows, index, problem.y[index], problem.upper[index])
+    check(part, gram[np.ix_(index, index)], solve_dual(part, 1e-3, PLENTY, Budget()))
+
+
+def test_unscaled_columns_and_a_large_c_come_to_an_end():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 5)) * 10.0 ** np.arange(-1, 4)
+    y = np.where(X @ random.normal(size=5) + 100 * random.normal(size=200) > 0, 1.0, -1.0)
+    problem = DualProblem(KernelRows(X, linear), np.arange(200), y, np.full(200, 1e6))
+    solution = solve_dual(problem, 1e-3, PLENTY, Budget())
+    assert solution.violation <= 1e-3
+    assert certify(problem, solution, 1e-3).converged
+
+
+# -- kernels that are not positive semi-definite, and hard margins -----------------------------------------
+
+
+def test_indefinite_kernel_is_noticed_and_ends_at_a_stationary_point():
+    problem, gram = make_problem(60, C=10.0, kernel=Sigmoid(2.0, -1.0))
+    solution = solve_dual(problem, 1e-3, PLENTY, Budget())
+    assert solution.indefinite
+    check(problem, gram, solution)
+    certificate = certify(problem, solution, 1e-3)
+    assert certificate.kind == "kkt"
+    assert "not positive semi-definite" in str(certificate)
+
+
+def test_definite_kernels_are_not_called_indefinite():
+    for kernel in (linear, RBF(1.0), Polynomial(3, 1.0, 1.0)):
+        problem, _ = make_problem(60, kernel=kernel)
+        assert not solve_dual(problem, 1e-3, PLENTY, Budget()).indefinite
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(2, 20), seed=st.integers(0, 10**6), apart=st.sampled_from([0.3, 3.0, 100.0]))
+def test_hard_margin_is_the_widest(n, seed, apart):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 2))
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    X[:, 0] = np.abs(X[:, 0]) * y + apart * y
+    problem = DualProblem(KernelRows(X, linear), np.arange(n), y, np.full(n, np.inf))
+    solution = solve_dual(problem, 1e-6, PLENTY, Budget())
+    gram = X @ X.T
+    best = dual_value(gram, y, quadratic_program(gram, y, problem.upper))  # |w|^2 / 2
+    certificate = certify(problem, solution, 1e-6)
+    assert solution.overlap is None
+    assert certificate.converged
+    assert certificate.objective == pytest.approx(best, rel=1e-5)
+    assert certificate.lower_bound <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kernel", [linear, RBF(0.5)])
+def test_hard_margin_of_classes_that_overlap_has_a_proof(kernel):
+    X = np.array([[0.0], [1.0], [2.0], [1.0], [4.0]])
+    y = np.array([1.0, -1.0, 1.0, 1.0, -1.0])
+    problem = DualProblem(KernelRows(X, kernel), np.arange(5), y, np.full(5, np.inf))
+    solution = solve_dual(problem, 1e-3, PLENTY, Budget())
+    assert solution.overlap is not None
+    weights = np.zeros(5)
+    weights[solution.overlap.rows] = solution.overlap.weights
+    signed = weights * y
+    assert signed.sum() == pytest.approx(0.0, abs=1e-12)
+    assert signed @ kernel(X) @ signed == pytest.approx(0.0, abs=1e-12)
+
+
+# -- limits --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rounds", [False, True])
+@pytest.mark.parametrize("most", [1, 7, 60])
+def test_most_iterations_end_at_a_feasible_point(request, rounds, most):
+    if rounds:
+        request.getfixturevalue("in_rounds")
+    problem, gram = make_problem(300, C=10.0)
+    budget = Budget()
+    solution = solve_dual(problem, 1e-3, PLENTY, budget, most_iterations=most)
+    assert solution.iterations <= most
+    assert solution.violation > 1e-3
+    assert budget.stopped_by == f"max_iter={most}"
+    check(problem, gram, solution, tol=np.inf)
+    assert not certify(problem, solution, 1e-9).converged
+
+
+def test_interrupt_keeps_what_there_is(in_rounds):
+    problem, gram = make_problem(300, C=100.0)
+    budget = Budget(callbacks=[lambda record: budget._note_interrupt(2, None)])
+    solution = solve_dual(problem, 1e-9, PLENTY, budget)
+    assert budget.stopped_by == "Ctrl-C"
+    assert len(budget.history) == 1
+    check(problem, gram, solution, tol=np.inf)
+
+
+def test_no_time_at_all_leaves_the_start():
+    problem, gram = make_problem(100)
+    budget = Budget(time_limit=0.0)
+    solution = solve_dual(problem, 1e-3, PLENTY, budget)
+    assert not solution.alpha.any()
+    assert solution.violation == 2.0
+    check(problem, gram, solution, tol=np.inf)
+    assert "time_limit" in budget.stopped_by
+
+
+def test_callback_that_returns_true_ends_the_rounds(in_rounds):
+    problem, gram = make_problem(400)
+    budget = Budget(callbacks=[lambda record: record.iteration == 2])
+    solution = solve_dual(problem, 1e-9, PLENTY, budget)
+    assert budget.stopped_by == "a callback"
+    assert len(budget.history) == 2
+    check(problem, gram, solution, tol=np.inf)
