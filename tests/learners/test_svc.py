@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.svm import SVC as Peer  # noqa: N811
 
 from sixfold import SVC, kernels
-from sixfold.errors import NotSeparable
+from sixfold.errors import CertificateError, NotSeparable
 from sixfold.learners import support_scores
 
 RNG = np.random.default_rng(0)
@@ -163,6 +163,28 @@ def test_one_kernel_in_many_guises_is_one_model(kernel):
         given.decision_function(called(X[:9], X)), named.decision_function(X[:9]), atol=1e-5
     )
     assert given.support_vectors_.shape == (0, 0)
+
+
+def common_letters(A, B):
+    return np.array([[len(set(a) & set(b)) for b in B] for a in A], dtype=float)
+
+
+def test_a_function_may_compare_what_is_no_number():
+    words = ["tree", "three", "reed", "moon", "soon", "noon", "teeth", "spoon"]
+    sound = np.array(["e", "e", "e", "o", "o", "o", "e", "o"])
+    model = SVC(kernel=common_letters, probability=True).fit(words, sound)
+    given = SVC(kernel="precomputed").fit(common_letters(words, words), sound)
+    np.testing.assert_array_equal(
+        model.decision_function(["week", "loon"]),
+        given.decision_function(common_letters(["week", "loon"], words)),
+    )
+    assert model.predict(np.array(["week", "loon"])).tolist() == ["e", "o"]
+    assert model.predict_proba(words).shape == (8, 2)
+    model.certificate_.verify(words, sound)
+    with pytest.raises(CertificateError):
+        model.certificate_.verify(["stone", *words[1:]], sound)
+    model.set_params(kernel=called).fit(np.eye(8), sound)  # and numbers are numbers again
+    assert model.support_vectors_.shape[1] == 8
 
 
 def test_a_quadratic_kernel_is_a_plane_among_products_of_columns():

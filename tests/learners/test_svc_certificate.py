@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import make_classification
 
 import kernel_oracle as oracle
 from sixfold import SVC
@@ -95,6 +96,23 @@ def test_no_changed_attribute_passes(parameters, classes):
         other.certificate_.verify(X, y, weight)
 
 
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_single_precision_does_not_hide_a_changed_model(C):
+    X, y = make_classification(n_samples=5000, n_features=20, n_informative=10, random_state=0)
+    model = SVC(C=C).fit(X, y)
+    assert model.certificate_.details["rounding"] > 1e-9  # scores in float32
+    model.certificate_.verify(X, y)
+    for factor in (0.999, 1.001):
+        other = copy.copy(model)
+        other.dual_coef_ = factor * model.dual_coef_
+        with pytest.raises(CertificateError, match=OTHER_DATA):
+            other.certificate_.verify(X, y)
+    one_label = y.copy()
+    one_label[np.setdiff1d(np.arange(5000), model.support_)[0]] ^= 1
+    with pytest.raises(CertificateError, match=OTHER_DATA):
+        model.certificate_.verify(X, one_label)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_other_data_do_not_pass(classes):
     X, y, weight = table(classes)
@@ -124,6 +142,15 @@ def test_a_hard_margin_is_confirmed_and_a_changed_one_is_not():
     other.intercept_ = model.intercept_ + 1e3
     with pytest.raises(CertificateError, match="Rows are on the wrong side of the hard margin"):
         other.certificate_.verify(X, y)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_hard_margin_that_was_stopped_promises_nothing_and_that_is_confirmed(classes):
+    X, y, _ = table(classes)
+    with pytest.warns(StoppedEarly, match="no bound known"):
+        model = SVC(C=np.inf, gamma=1.0, max_iter=2).fit(X, y)
+    assert model.certificate_.gap == np.inf
+    assert model.certificate_.verify(X, y).gap == np.inf
 
 
 # -- against an oracle -----------------------------------------------------------------------------------

@@ -127,9 +127,6 @@ MACHINE_DIFFERENCES = {
     "decision_function votes as predict does, also where a decision is exactly 0": (
         "test_svc_ovr_tie_breaking",
     ),
-    "rows are tables of numbers; what else there is to compare is for kernel='precomputed'": (
-        "test_custom_kernel_not_array_input",
-    ),
     "it asks for what is private there": (
         "test_tweak_params",
         "test_gamma_scale",

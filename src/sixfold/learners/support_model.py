@@ -27,6 +27,7 @@ from sixfold.errors import CertificateError, InputError
 from sixfold.geometry.kernels import Kernel, Linear, Precomputed
 from sixfold.learners.calibration import Calibration, couple
 from sixfold.learners.callbacks import CallbackSupport
+from sixfold.learners.compared_things import kernel_values
 from sixfold.learners.pair_votes import class_scores, count_pair_votes
 from sixfold.learners.support_explanation import SupportExplanation, explain_decision
 from sixfold.learners.support_layout import SupportLayout
@@ -68,6 +69,7 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
     n_features_in_: int
     _certificate: Certificate
     _calibration: Calibration | None
+    _things: Array | None  # the training rows, where only a function can compare them
     _pairwise: bool  # whether there is a machine for each pair of three classes or more
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> LabelledData:
@@ -238,6 +240,8 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
         return SupportScores(self._layout(), self.kernel_, self.support_vectors_)
 
     def _rows(self, X: Any) -> Any:
+        if self._things is not None:
+            X = kernel_values(self.kernel, X, self._things)
         rows = check_rows(self, X)
         return rows.toarray() if isinstance(self.kernel_, Precomputed) and sp.issparse(rows) else rows
 
@@ -308,11 +312,13 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        given = isinstance(self.kernel, Precomputed) or (
-            isinstance(self.kernel, str) and self.kernel == "precomputed"
-        )
-        tags.input_tags.pairwise, tags.input_tags.sparse = given, not given
+        tags.input_tags.pairwise, tags.input_tags.sparse = self._gives_values(), not self._gives_values()
         return tags
+
+    def _gives_values(self) -> bool:
+        """Return whether X holds kernel values in place of rows."""
+        named = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return named or isinstance(self.kernel, Precomputed)
 
 
 def _without(values: Array, place: int) -> Array:

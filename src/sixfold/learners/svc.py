@@ -33,6 +33,7 @@ from sixfold.errors import (
     check_option,
 )
 from sixfold.geometry.kernels import Kernel, Precomputed, make_kernel
+from sixfold.learners.compared_things import are_things, as_things, kernel_values
 from sixfold.learners.diagnosis import describe_overlap
 from sixfold.learners.machine_calibration import calibrate
 from sixfold.learners.precomputed_kernel import require_gram
@@ -130,7 +131,7 @@ class SVC(SupportModel):
     margin_ : float or ndarray of shape (n_machines,)
         1 / |w|.
     kernel_ : Kernel
-        The kernel with the gamma that was used.
+        The kernel with the gamma that was used; ``Precomputed()`` for rows that only a function can compare.
     certificate_ : Certificate
         How far from the least possible objective the fit is at most; ``certificate_.verify(X, y)`` recomputes
         it.
@@ -204,7 +205,7 @@ class SVC(SupportModel):
         ----------
         X : array, table or sparse matrix of shape (n_samples, n_features)
             The columns to predict from; for kernel="precomputed" the kernel values of all rows with each
-            other.
+            other; for a function any list of things that it can compare.
         y : array of shape (n_samples,)
             The label of each row: text, whole numbers or booleans.
         sample_weight : array of shape (n_samples,), default=None
@@ -267,13 +268,14 @@ class SVC(SupportModel):
             )
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> LabelledData:
+        things = as_things(X) if are_things(self.kernel, X) else None
+        X = X if things is None else kernel_values(self.kernel, things, things)
         data = check_labelled(
             self, X, y, sample_weight, classes=None if reset else self.classes_, reset=reset, stacklevel=4
         )
-        given = isinstance(self.kernel, Precomputed) or (
-            isinstance(self.kernel, str) and self.kernel == "precomputed"
-        )
-        if given:
+        if reset:
+            self._things = things
+        if self._gives_values():
             require_finite(data.X, "X", lambda: column_names(self, data.X.shape[1]))
             require_gram(data.X)
         else:
@@ -283,8 +285,9 @@ class SVC(SupportModel):
     def _seen_through_kernel(self, X: Any) -> tuple[Kernel, KernelRows]:
         """Return the kernel that the parameters state for a table, and its rows as solvers read them."""
         read = as_loops_read(X)
+        chosen = self.kernel if self._things is None else "precomputed"
         kernel = make_kernel(
-            self.kernel, read, gamma=self.gamma, sigma=self.sigma, degree=self.degree, coef0=self.coef0
+            chosen, read, gamma=self.gamma, sigma=self.sigma, degree=self.degree, coef0=self.coef0
         )
         if kernel.form is None:
             return kernel, KernelRows(X, kernel)

@@ -108,6 +108,8 @@ def recompute(claims: Claims, claimed: Certificate) -> Certificate:
         f, size, b = decisions[there, machine], sizes[there, machine], float(claims.layout.intercept[machine])
         figures = _hard if np.isinf(upper).any() else _soft
         total += figures(y, alpha, upper, f, b, _entry_rounding(claims) * size)
+    if math.isinf(total.primal) and math.isfinite(claimed.objective):
+        raise CertificateError(f"Rows are on the wrong side of the hard margin. {OTHER_DATA}")
     details = {
         "violation": total.violation,
         "dual_objective": total.dual,
@@ -137,7 +139,7 @@ def _hard(y: Array, alpha: Array, upper: Array, f: Array, b: float, error: Array
     s, total = f - b, float(alpha.sum())
     square, least = float(alpha @ (y * s)), float((y * f).min())
     if not (least > 0 and square > 0):
-        raise CertificateError(f"Rows are on the wrong side of the hard margin. {OTHER_DATA}")
+        return Figures(math.inf, 0.0, 1.0, _violation(y, alpha, upper, s), 0.0)
     primal = 0.5 * square / least**2
     relative = float(alpha @ error) / square + 2.0 * float(error.max()) / least
     rounding = (relative + 1e-13) * primal
