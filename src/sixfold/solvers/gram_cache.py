@@ -28,6 +28,7 @@ Array = NDArray[Any]
 WORTH_KEEPING = (
     0.6  # squeeze when less than this share of the held rows is wanted: SMO goes through all of them
 )
+TILE = 256
 
 
 class GramCache:
@@ -121,7 +122,7 @@ class GramCache:
         if old:
             beside = self._gram[old:size, :old]
             self.rows.block(self.index[new], self.index[self._held], self._dtype, budget, out=beside)
-            self._gram[:old, old:size] = beside.T
+            _mirror(beside, self._gram[:old, old:size])
         self._held = np.concatenate([self._held, new])
         self._holds[new] = True
 
@@ -134,7 +135,14 @@ class GramCache:
         blocks.fill(other, out[split:, split:], budget)
         across = out[:split, split:]
         self.rows.block(self.index[new[:split]], self.index[new[split:]], self._dtype, budget, out=across)
-        out[split:, :split] = across.T
+        _mirror(across, out[split:, :split])
+
+
+def _mirror(block: Array, out: Array) -> None:
+    """Write the block transposed, by tiles: 40 million numbers at once took 280 ms, so 37."""
+    for i in range(0, block.shape[0], TILE):
+        for j in range(0, block.shape[1], TILE):
+            out[j : j + TILE, i : i + TILE] = block[i : i + TILE, j : j + TILE].T
 
 
 class ClassBlocks:
