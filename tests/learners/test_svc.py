@@ -253,6 +253,25 @@ def test_single_precision_never_changes_an_answer(classes, multi_class, monkeypa
     assert 0 < again < Z.shape[0]
 
 
+@pytest.mark.parametrize("classes", [2, 4])
+def test_rows_in_portions_have_the_same_answers(classes, monkeypatch):
+    X, y = table(classes=classes)
+    model = SVC(probability=True).fit(X, y)
+    whole = [answer(X) for answer in (model.predict, model.decision_function, model.predict_proba)]
+    monkeypatch.setattr(support_scores, "HELD", 20)
+    for answer, before in zip(
+        (model.predict, model.decision_function, model.predict_proba), whole, strict=True
+    ):
+        np.testing.assert_array_equal(np.asarray(answer(X)), before)
+
+
+def test_a_small_cache_gives_the_same_model():
+    X, y = table(rows=400)
+    plenty, little = (SVC(cache_size=size, tol=1e-6).fit(X, y) for size in (200, 0.01))
+    np.testing.assert_allclose(little.decision_function(X), plenty.decision_function(X), atol=1e-4)
+    little.certificate_.verify(X, y)
+
+
 def test_ties_are_broken_by_decisions_where_asked():
     X, y = table(rows=300, classes=4)
     Z = 3 * RNG.normal(size=(4000, X.shape[1]))

@@ -24,12 +24,12 @@ def count_pair_votes(decisions: Array, n_classes: int) -> Array:
     >>> count_pair_votes(np.array([[0.5, -1.0, -2.0]]), 3)
     array([[1., 0., 2.]])
     """
-    return (decisions > 0).astype(np.float64) @ _first(n_classes) + (decisions <= 0) @ _second(n_classes)
+    return _by_class(decisions > 0, decisions <= 0, n_classes)
 
 
 def class_scores(decisions: Array, n_classes: int) -> Array:
     """Return the score of each class, of shape (rows, n_classes)."""
-    sums = decisions @ (_first(n_classes) - _second(n_classes))
+    sums = _by_class(decisions, -decisions, n_classes)
     result: Array = count_pair_votes(decisions, n_classes) + sums / (3.0 * (np.abs(sums) + 1.0))
     return result
 
@@ -46,9 +46,8 @@ def settled(decisions: Array, error: Array, n_classes: int) -> Array:
     error : ndarray of shape (pairs,)
         How far each may be off.
     """
-    first, second = _first(n_classes), _second(n_classes)
-    least = (decisions > error).astype(np.float64) @ first + (decisions < -error) @ second
-    most = (decisions >= -error).astype(np.float64) @ first + (decisions <= error) @ second
+    least = _by_class(decisions > error, decisions < -error, n_classes)
+    most = _by_class(decisions >= -error, decisions <= error, n_classes)
     winner = count_pair_votes(decisions, n_classes).argmax(axis=1)
     rows = np.arange(winner.size)
     own = least[rows, winner]
@@ -58,10 +57,13 @@ def settled(decisions: Array, error: Array, n_classes: int) -> Array:
     return result
 
 
-def _first(n_classes: int) -> Array:
-    """Return which class comes first in each pair: 1 there, of shape (pairs, n_classes)."""
-    return np.eye(n_classes)[np.triu_indices(n_classes, 1)[0]]
-
-
-def _second(n_classes: int) -> Array:
-    return np.eye(n_classes)[np.triu_indices(n_classes, 1)[1]]
+def _by_class(first: Array, second: Array, n_classes: int) -> Array:
+    """Return what pairs have for their first class and for their second, added up for each class."""
+    result = np.zeros((first.shape[0], n_classes))
+    start = 0
+    for label in range(n_classes - 1):
+        pairs = slice(start, start + n_classes - 1 - label)  # of this class with each one after it
+        result[:, label] += first[:, pairs].sum(axis=1)
+        result[:, label + 1 :] += second[:, pairs]
+        start = pairs.stop
+    return result

@@ -6,7 +6,7 @@ Everything comes from the public attributes (``support_vectors_``, ``dual_coef_`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
@@ -93,10 +93,14 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
             with equal ones told apart by their decisions; with ``decision_function_shape="ovo"`` f of each
             pair, positive for its first class.
         """
+        return self._answers(X, self._shaped)
+
+    def _answers(self, X: Any, make: Callable[[Array], Array]) -> Array:
+        """Return what ``make`` makes of the decisions of some rows at a time: of all those of X."""
         scores, rows = self._scores(), self._rows(X)
         with self._asking(rows) as budget:
-            decisions = scores.decisions(rows, budget)
-        return self._shaped(decisions)
+            parts = [make(scores.decisions(rows[part], budget)) for part in scores.portions(rows.shape[0])]
+        return np.concatenate(parts)
 
     def _shaped(self, decisions: Array) -> Array:
         if decisions.shape[1] == 1:
@@ -148,17 +152,19 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        scores, rows = self._scores(), self._rows(X)
-        if self._calibration is None:
+        check_is_fitted(self, "support_")
+        calibration = self._calibration
+        if calibration is None:
             raise NotFittedError("predict_proba is not available when fitted with probability=False")
-        with self._asking(rows) as budget:
-            decisions = scores.decisions(rows, budget)
-        pairs = self._calibration.probabilities(decisions)
-        if decisions.shape[1] == 1:
-            return np.column_stack([1.0 - pairs, pairs])
+        return self._answers(X, lambda decisions: self._joined(calibration.probabilities(decisions)))
+
+    def _joined(self, positive: Array) -> Array:
+        """Return the probability of each class from those of the positive class of each machine."""
+        if positive.shape[1] == 1:
+            return np.column_stack([1.0 - positive, positive])
         if self._pairwise:
-            return couple(pairs, self.classes_.size)
-        result: Array = pairs / pairs.sum(axis=1, keepdims=True)
+            return couple(positive, self.classes_.size)
+        result: Array = positive / positive.sum(axis=1, keepdims=True)
         return result
 
     @available_if(_has_probabilities)

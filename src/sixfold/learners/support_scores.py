@@ -26,6 +26,7 @@ from sixfold.solvers.kernel_rows import KernelRows
 Array = NDArray[Any]
 
 SMALL = 1 << 22  # numbers: a sparse table that is no larger is faster dense, and gives the very same model
+HELD = 1 << 22  # decisions
 FEW = 1 << 24  # products of numbers: below, float32 saves less than it costs to look for doubtful rows
 CERTAIN = 8.0  # of 90,000 decisions on images the one furthest off was so by 0.73 errors times sqrt(sum a^2)
 
@@ -71,8 +72,16 @@ class SupportScores:
             self._made = KernelRows(self.vectors, self.kernel)
         return self._made
 
+    def portions(self, count: int) -> list[slice]:
+        """Return runs of so many rows whose decisions are held at a time."""
+        step = max(HELD // self.layout.intercept.size, 1)
+        return [slice(start, start + step) for start in range(0, count, step)]
+
     def winners(self, Z: Any, budget: Budget) -> Array:
         """Return the class number of each row, which is that of the decisions in float64."""
+        return np.concatenate([self._winners(Z[part], budget) for part in self.portions(Z.shape[0])])
+
+    def _winners(self, Z: Any, budget: Budget) -> Array:
         n_classes = self.layout.n_support.size
         form = self.kernel.form
         work = Z.shape[0] * self.layout.support.size * Z.shape[1]
