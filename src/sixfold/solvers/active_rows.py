@@ -53,7 +53,7 @@ DIRECT_ROWS = 3000  # up to here all rows are active at once
 SAMPLE_ROWS = 2000  # active in the first round otherwise, at most
 LOOSE = 100.0  # times the tolerance: what the first rounds are solved to
 INNER = 0.7  # of the tolerance: LIBSVM's path in other precision would end with a dual objective 1e-8 lower
-GROWTH = 2.5  # times as many active rows as in the round before, at most: not all that violate will matter
+GROWTH = 3.0  # times as many active rows as in the round before, at most: not all that violate will matter
 BAND = 0.05  # of the margin: how close to violating optimality other rows are active
 STRETCH = (
     20_000  # iterations without convergence, or 10 a row, after which the free rows are solved for at once
