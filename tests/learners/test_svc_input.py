@@ -173,8 +173,10 @@ def hard_table(rows=400):
     return table, rng.integers(0, 2, size=rows)
 
 
-def test_time_ends_a_fit_that_would_go_on():
+@pytest.mark.parametrize("classes", [2, 3])
+def test_time_ends_a_fit_that_would_go_on(classes):
     table, labels = hard_table()
+    labels = np.arange(labels.size) % classes
     with pytest.warns(StoppedEarly, match=re.escape("Stopped by time_limit=0.05 s")):
         model = SVC(kernel="linear", C=1e6, tol=1e-12, time_limit=0.05).fit(table, labels)
     model.certificate_.verify(table, labels)

@@ -126,7 +126,7 @@ class _Shared(Budget):
     """A budget for one of several threads: it keeps to the limits of the whole, and records nothing."""
 
     def __init__(self, whole: Budget) -> None:
-        super().__init__(whole.tol)
+        super().__init__(whole.tol, time_limit=whole.time_limit)
         self.whole = whole
         self.flag = whole.flag
 
