@@ -113,7 +113,7 @@ def test_kernel_values_for_other_rows_are_refused():
 @pytest.mark.parametrize(
     ("function", "sentence"),
     [
-        (lambda A, B: A, "returned an array of shape (30, 3)"),
+        (lambda A, B: A, "returned an array of shape (8, 3) for tables of shapes (8, 3) and (8, 3)"),
         (lambda A, B: 1.0, "returned an array of shape ()"),
         (lambda A, B: "similar", "returned 'similar' of type str, not real numbers."),
         (lambda A, B: np.full((A.shape[0], B.shape[0]), np.nan), "is nan for row 0 and row 0"),
@@ -217,3 +217,15 @@ def test_calibration_that_time_ends_says_so(monkeypatch):
         model = SVC(probability=True).fit(X, Y)
     assert caught[0].filename == __file__
     np.testing.assert_array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
+
+
+def test_a_function_whose_values_depend_on_the_order_of_rows_is_refused() -> None:
+    with pytest.raises(
+        InputError, match=r"kernel=Called\(<lambda>\) is .* for rows 0 and .* K\(x, z\) = K\(z, x\)"
+    ):
+        SVC(kernel=lambda a, b: a @ b.T + np.arange(len(a))[:, None]).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_a_kind_of_kernel_is_not_a_kernel() -> None:
+    with pytest.raises(InputError, match="kernel=RBF is a kind of kernel"):
+        SVC(kernel=kernels.RBF).fit(np.eye(4), [0, 1, 0, 1])
