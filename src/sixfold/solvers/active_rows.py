@@ -53,7 +53,9 @@ DIRECT_ROWS = 3000  # up to here all rows are active at once
 SAMPLE_ROWS = 2000  # active in the first round otherwise, at most
 LOOSE = 100.0  # times the tolerance: what the first rounds are solved to
 INNER = 0.7  # of the tolerance: LIBSVM's path in other precision would end with a dual objective 1e-8 lower
-GROWTH = 2.5  # times as many active rows as in the round before, at most: not all that violate will matter
+GROWTH = 3.0  # times as many active rows as in the round before, at most: not all that violate will matter
+AT_ONCE = 6000  # active rows, unless more are free: bounded ones that violate optimality take turns
+PER_FREE = 3.0  # times the free rows is allowed in any case
 BAND = 0.05  # of the margin: how close to violating optimality other rows are active
 STRETCH = (
     20_000  # iterations without convergence, or 10 a row, after which the free rows are solved for at once
@@ -186,6 +188,8 @@ class Rounds:
             close = excess > -BAND
         before = int(np.count_nonzero(self.active))
         most = min(most, max(int(GROWTH * before), SAMPLE_ROWS)) if before else most
+        free = int(np.count_nonzero((self.point.alpha > 0.0) & (self.point.alpha < self.upper)))
+        most = min(most, max(AT_ONCE, int(PER_FREE * free)))
         wanted = np.flatnonzero(close)
         return wanted if wanted.size <= most else self._most_violating(most, excess)
 

@@ -28,6 +28,7 @@ Array = NDArray[Any]
 WORTH_KEEPING = (
     0.6  # squeeze when less than this share of the held rows is wanted: SMO goes through all of them
 )
+SPARE = 1.2  # times the rows there are: room for more
 TILE = 256
 
 
@@ -78,9 +79,8 @@ class GramCache:
         if np.dtype(dtype) != self._dtype:
             self._reset(np.dtype(dtype))
         new = wanted[~self._holds[wanted]]
-        stay = wanted.size - new.size
-        size = self._held.size
-        if size and (size + new.size > self._room() or stay < WORTH_KEEPING * size):
+        stay, size = wanted.size - new.size, self._held.size
+        if size and (size + new.size > self.capacity(dtype) or stay < WORTH_KEEPING * size):
             self._squeeze(wanted)
         if new.size:
             self._append(new, budget)
@@ -89,15 +89,13 @@ class GramCache:
 
     def _reset(self, dtype: np.dtype[Any]) -> None:
         self._dtype = dtype
+        self._room: Array = np.empty(0, dtype=dtype)  # where the matrix is, all that memory allows for
         self._gram: Array = np.empty((0, 0), dtype=dtype)
         self._held = np.zeros(0, dtype=np.int64)
         self._holds = np.zeros(self.index.size, dtype=bool)
 
-    def _room(self) -> int:
-        return self._gram.shape[0] or self.capacity(self._dtype)
-
     def _squeeze(self, wanted: Array) -> None:
-        """Let go of rows that are not wanted, in place: row k only moves to the place of one before it."""
+        """Let go of rows that are not wanted, in place: a row only moves to the place of one before it."""
         want = np.zeros(self.index.size, dtype=bool)
         want[wanted] = True
         keep = np.flatnonzero(want[self._held])
@@ -109,11 +107,26 @@ class GramCache:
         self._holds[:] = False
         self._holds[self._held] = True
 
+    def _widen(self, size: int) -> None:
+        """Make rows long enough for so many, in place: a row only moves to the place of one after it.
+
+        Rows as long as memory allows from the start would lie on pages of their own, and 2,000 of them would
+        touch as much memory as 10,000 do.
+        """
+        most = self.capacity(self._dtype)
+        if not self._room.size:
+            self._room = np.empty(most * most, dtype=self._dtype)  # pages take no memory until written to
+        side = size if size == self.index.size else min(most, int(SPARE * size))
+        gram = self._room[: side * side].reshape(side, side)
+        held = self._held.size
+        for row in range(held - 1, 0, -1):
+            gram[row, :held] = self._gram[row, :held].copy()
+        self._gram = gram
+
     def _append(self, new: Array, budget: Budget) -> None:
         old, size = self._held.size, self._held.size + new.size
-        if not self._gram.size:
-            # Pages that are never written to take no memory.
-            self._gram = np.empty(2 * (self.capacity(self._dtype),), dtype=self._dtype)
+        if size > self._gram.shape[0]:
+            self._widen(size)
         corner = self._gram[old:size, old:size]
         if old == 0 and self._shared and new.size == self.index.size:
             self._assemble(corner, new, budget)

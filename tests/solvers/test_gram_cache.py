@@ -1,0 +1,70 @@
+"""What the cache of Gram matrices holds is the Gram matrix, whatever was asked for before."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sixfold.budget import Budget
+from sixfold.geometry.kernels import RBF
+from sixfold.solvers.gram_cache import ClassBlocks, GramCache
+from sixfold.solvers.kernel_rows import KernelRows
+
+KERNEL = RBF(0.3)
+X = np.random.default_rng(0).normal(size=(40, 3))
+K = KERNEL(X)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    sets=st.lists(
+        st.tuples(st.sets(st.integers(0, 29), min_size=1, max_size=12), st.booleans()), min_size=1, max_size=8
+    ),
+    room=st.integers(12, 30),
+)
+def test_wanted_rows_are_held(sets, room):
+    index = np.random.default_rng(1).permutation(40)[:30]
+    cache = GramCache(KernelRows(X, KERNEL), index, 8 * room**2)
+    for wanted, single in sets:
+        dtype = np.float32 if single else np.float64
+        held, gram = cache.hold(np.array(sorted(wanted)), dtype, Budget())
+        assert set(held) >= wanted
+        assert len(set(held)) == held.size <= cache.capacity(dtype)
+        assert gram.dtype == dtype
+        exact = K[np.ix_(index[held], index[held])]
+        np.testing.assert_allclose(gram, exact, rtol=0, atol=1e-6 if single else 1e-14)
+
+
+def test_held_rows_are_not_computed_again(monkeypatch):
+    cache = GramCache(KernelRows(X, KERNEL), np.arange(40), 1 << 20)
+    cache.hold(np.arange(20), np.float64, Budget())
+    asked = []
+    for name in ("gram", "block"):
+        original = getattr(KernelRows, name)
+        monkeypatch.setattr(
+            KernelRows, name, lambda *a, original=original, **k: (asked.append(a[1]), original(*a, **k))[1]
+        )
+    cache.hold(np.arange(2, 22), np.float64, Budget())
+    assert [list(rows) for rows in asked] == [[20, 21], [20, 21]]
+
+
+def test_rows_not_wanted_go_when_they_are_many():
+    cache = GramCache(KernelRows(X, KERNEL), np.arange(40), 1 << 20)
+    cache.hold(np.arange(20), np.float64, Budget())
+    assert cache.hold(np.arange(15), np.float64, Budget())[0].size == 20
+    held, gram = cache.hold(np.arange(4, 14), np.float64, Budget())
+    assert held.tolist() == list(range(4, 14))
+    np.testing.assert_allclose(gram, K[4:14, 4:14], atol=1e-14)
+
+
+@pytest.mark.parametrize("memory", [0, 8 * 15**2, 1 << 20])
+def test_pairs_of_classes_share_their_blocks(memory):
+    rows = KernelRows(X, KERNEL)
+    classes = [np.arange(0, 10), np.arange(10, 25), np.arange(25, 40)]
+    blocks = ClassBlocks(rows, classes, memory)
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        index = np.concatenate([classes[one], classes[other]])
+        cache = GramCache(rows, index, 1 << 20, blocks, (one, other))
+        held, gram = cache.hold(np.arange(index.size), np.float64, Budget())
+        assert held.tolist() == list(range(index.size))
+        np.testing.assert_allclose(gram, K[np.ix_(index, index)], atol=1e-14)
