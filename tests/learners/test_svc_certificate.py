@@ -96,6 +96,34 @@ def test_no_changed_attribute_passes(parameters, classes):
         other.certificate_.verify(X, y, weight)
 
 
+def test_coefficients_of_no_dual_point_are_told():
+    X, y, weight = table()
+    model = SVC().fit(X, y, weight)
+    upper = weight[model.support_]
+    size = np.abs(model.dual_coef_[0])
+    free = np.flatnonzero((size > 1e-3 * upper) & (size < 0.9 * upper))[0]
+    inside, beyond, other_side = (model.dual_coef_.copy() for _ in range(3))
+    inside[0, free] *= 0.99
+    beyond *= 1.5
+    other_side[0, free] *= -1.0
+    for coefficients, sentence in (
+        (inside, "The dual coefficients add up to"),
+        (beyond, "A dual coefficient is beyond its bounds by"),
+        (other_side, "A dual coefficient is beyond its bounds by"),
+    ):
+        other = copy.copy(model)
+        other.dual_coef_ = coefficients
+        with pytest.raises(CertificateError, match=sentence):
+            other.certificate_.verify(X, y, weight)
+    changed, silent = y.copy(), weight.copy()
+    changed[model.support_[0]] = next(label for label in model.classes_ if label != y[model.support_[0]])
+    silent[model.support_[0]] = 0.0
+    with pytest.raises(CertificateError, match="The support vectors have other labels"):
+        model.certificate_.verify(X, changed, weight)
+    with pytest.raises(CertificateError, match="A support vector has weight 0"):
+        model.certificate_.verify(X, y, silent)
+
+
 @pytest.mark.parametrize("C", [1.0, 100.0])
 def test_single_precision_does_not_hide_a_changed_model(C):
     X, y = make_classification(n_samples=5000, n_features=20, n_informative=10, random_state=0)

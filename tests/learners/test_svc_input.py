@@ -65,6 +65,7 @@ def test_ties_of_pairs_cannot_be_broken():
 
 def test_what_scikit_learn_has_for_not_given_is_no_probability():
     assert not hasattr(SVC(probability="deprecated").fit(X, Y), "predict_proba")
+    assert SVC(probability=np.True_).fit(X, Y).predict_proba(X).shape == (30, 2)
 
 
 # -- kernel values -------------------------------------------------------------------------------------------

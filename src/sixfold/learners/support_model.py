@@ -41,8 +41,9 @@ Array = NDArray[Any]
 LITTLE_WORK = 1 << 24  # products of two numbers: some milliseconds
 
 
-def _has_probabilities(model: SupportModel) -> bool:
-    if model.probability is True:
+def has_probabilities(model: SupportModel) -> bool:
+    """Return True if the model is to have probabilities; raise the AttributeError of scikit-learn if not."""
+    if model.probability and not isinstance(model.probability, str):  # "deprecated", from scikit-learn 1.9
         return True
     raise AttributeError("predict_proba is not available when probability=False")
 
@@ -136,7 +137,7 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
         labels: Array = self.classes_[index]
         return labels
 
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class.
 
@@ -167,7 +168,7 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
         result: Array = positive / positive.sum(axis=1, keepdims=True)
         return result
 
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities)
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of :meth:`predict_proba`.
 

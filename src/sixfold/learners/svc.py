@@ -136,7 +136,7 @@ class SVC(SupportModel):
         How far from the least possible objective the fit is at most; ``certificate_.verify(X, y)`` recomputes
         it.
     fit_status_ : int
-        0 if the tolerance was reached, else 1.
+        0 if the certified gap is within the tolerance, else 1.
     n_iter_ : ndarray of shape (n_machines,)
     shape_fit_ : tuple
         The shape of X.
@@ -228,7 +228,7 @@ class SVC(SupportModel):
         ):
             machines = self._train(rows, data, upper, budget)
             self._require_separable(machines, data)
-            if self.probability is True:
+            if hasattr(self, "predict_proba"):
                 calibration, complete = calibrate(
                     lambda bounds: self._train(rows, data, bounds, _quiet(budget)),
                     rows,
