@@ -154,6 +154,13 @@ def test_interrupt_ends_all_machines():
     assert not certify_all(machines, TOL).converged
 
 
+def test_time_limit_is_that_of_all_machines():
+    budget = Budget(tol=TOL, time_limit=0.0)
+    machines = trained(budget=budget)
+    assert budget.stopped_by == "time_limit=0 s"
+    assert not any(machine.solution.alpha.any() for machine in machines)
+
+
 def test_most_iterations_are_those_of_each_machine():
     budget = Budget(tol=TOL)
     machines = trained(budget=budget, most_iterations=3)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_oracle import dual_gradient, dual_value, intercept, quadratic_program, violation
+from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.geometry.kernels import RBF, Polynomial, Precomputed, Sigmoid, linear
 from sixfold.solvers import active_rows, dual_scores
@@ -129,6 +130,18 @@ def test_all_rows_at_their_bound():
     assert solution.alpha.sum() == pytest.approx(2e-4 * half)
 
 
+def test_gap_is_small_where_one_class_counts_for_little():
+    weights = np.where(make_problem()[0].y > 0, 1e-2, 1e2)
+    problem, gram = make_problem(C=weights)
+    solution = solve_dual(problem, 0.1, PLENTY, Budget())
+    check(problem, gram, solution, tol=0.1)
+    first, *_ = core.smo(
+        gram, problem.y, weights, np.zeros(60), -np.ones(60), 0.1, 10**6, np.inf, Budget().flag
+    )
+    assert solution.iterations > first  # a violation of 0.1 was not enough
+    assert certify(problem, solution, 0.1).converged
+
+
 # -- other ways to the same point --------------------------------------------------------------------------
 
 
@@ -138,6 +151,7 @@ def in_rounds(monkeypatch):
     monkeypatch.setattr(active_rows, "DOUBLE_ROWS", 10)
     monkeypatch.setattr(active_rows, "DIRECT_ROWS", 10)
     monkeypatch.setattr(active_rows, "SAMPLE_ROWS", 40)
+    monkeypatch.setattr(dual_scores, "TYPICAL_ROWS", 4)
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
@@ -258,6 +272,17 @@ def test_unscaled_columns_and_a_large_c_come_to_an_end():
     assert certify(problem, solution, 1e-3).converged
 
 
+def test_numbers_too_large_for_single_precision(in_rounds):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(100, 2))
+    y = np.where(X[:, 0] + 0.5 * random.normal(size=100) > 0, 1.0, -1.0)
+    problem = DualProblem(KernelRows(X * 1e25, linear), np.arange(100), y, np.full(100, 1e-50))
+    small = DualProblem(KernelRows(X, linear), np.arange(100), y, np.ones(100))
+    solution, expected = (solve_dual(each, 1e-3, PLENTY, Budget()) for each in (problem, small))
+    assert solution.violation <= 1e-3
+    assert solution.intercept == pytest.approx(expected.intercept, abs=0.01)
+
+
 # -- kernels that are not positive semi-definite, and hard margins -----------------------------------------
 
 
@@ -334,6 +359,18 @@ def test_interrupt_keeps_what_there_is(in_rounds):
     assert budget.stopped_by == "Ctrl-C"
     assert len(budget.history) == 1
     check(problem, gram, solution, tol=np.inf)
+
+
+def test_most_iterations_of_a_hard_margin_are_those_of_all_bounds():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 2)) * 1e-3
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    problem = DualProblem(KernelRows(X, RBF(1.0)), np.arange(60), y, np.full(60, np.inf))
+    budget = Budget()
+    solution = solve_dual(problem, 1e-3, PLENTY, budget, most_iterations=150)
+    assert solution.iterations <= 150
+    assert budget.stopped_by == "max_iter=150"
+    assert not certify(problem, solution, 1e-3).converged
 
 
 def test_no_time_at_all_leaves_the_start():

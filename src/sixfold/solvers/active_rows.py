@@ -62,6 +62,7 @@ STRETCH = (
 )
 MOST_ITERATIONS = 10_000_000  # or 100 a row: where a fit without max_iter gives up
 STALLED = 4  # rounds without a step, with ever smaller tolerances, after which rounding is to blame
+IDLE = 40  # rounds that leave the violation as it is, likewise
 OVERTIME = 2e7  # kernel values (at most some 0.2 s) that are still computed when time is up
 
 
@@ -78,6 +79,8 @@ class Rounds:
         Of the problem's rows.
     bound : float
         A finite upper bound for the hard margin.
+    made : int
+        Iterations that were made before.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class Rounds:
         most_iterations: int | None,
         cache: GramCache,
         bound: float = math.inf,
+        made: int = 0,
     ) -> None:
         n = problem.y.size
         self.problem, self.tol, self.budget, self.cache = problem, tol, budget, cache
@@ -95,14 +99,16 @@ class Rounds:
         self.hard = math.isfinite(bound)
         self.given_limit = most_iterations is not None
         self.limit = max(MOST_ITERATIONS, 100 * n) if most_iterations is None else most_iterations
-        self.iterations = 0
+        self.iterations = made
         self.indefinite = False
-        self.single = n > DOUBLE_ROWS or cache.capacity(np.float64) < n
-        self.point = DualScores(problem, tol, self.single)
+        self.point = DualScores(problem, tol, n > DOUBLE_ROWS or cache.capacity(np.float64) < n)
+        self.single = self.point.single
         self.direct = n <= DIRECT_ROWS and cache.capacity(self._gram_dtype) >= n
         self.inner = (INNER * tol if self.single else tol) if self.direct else LOOSE * tol
         self.active = np.zeros(n, dtype=bool)
-        self.unmoved = 0  # rounds
+        self.short = False  # whether there was no room for all rows that should be active
+        self.unmoved = self.idle = 0  # rounds without any step, and without a smaller violation
+        self.least = math.inf  # violation so far
         self.settled: tuple[Array, Array, float] | None = None  # a point that nobody was behind of
         self.state = self._examine()
 
@@ -143,7 +149,7 @@ class Rounds:
             self._catch_up()
         if self._optimal():
             return True
-        if self.unmoved >= STALLED:
+        if self.unmoved >= STALLED or self.idle >= IDLE:
             self.budget.stopped_by = self.budget.stopped_by or "rounding: no step makes it better"
         if self.iterations >= self.limit:
             limit = f"max_iter={self.limit}" if self.given_limit else f"the limit of {self.limit} iterations"
@@ -166,7 +172,7 @@ class Rounds:
         new = active.size - int(np.count_nonzero(self.active[active]))
         self.active[:] = False
         self.active[active] = True
-        objective = dual_objective(self.y, self.point.alpha, self.point.scores) + self.state.gap  # which is P
+        objective = dual_objective(self.y, self.point.alpha, self.point.scores) + self.state.gap
         self.budget.record(objective, self.state.gap, self.state.scale)
         self._tighten(before, drift, new / active.size)
 
@@ -191,7 +197,8 @@ class Rounds:
         free = int(np.count_nonzero((self.point.alpha > 0.0) & (self.point.alpha < self.upper)))
         most = min(most, max(AT_ONCE, int(PER_FREE * free)))
         wanted = np.flatnonzero(close)
-        return wanted if wanted.size <= most else self._most_violating(most, excess)
+        self.short = wanted.size > most
+        return self._most_violating(most, excess) if self.short else wanted
 
     def _excess(self) -> Array:
         """Return how far rows violate optimality, negative if they do not: 1 - y f or y f - 1 at a bound."""
@@ -256,7 +263,11 @@ class Rounds:
 
     def _tighten(self, before: Optimality, drift: float, new: float) -> None:
         """Choose the tolerance and the precision of the next round; ``new`` is the share of new rows."""
-        if drift > 0.3 * max(before.violation, self.tol) or (self.single and self.unmoved):
+        self.idle = 0 if self.state.violation < 0.99 * self.least or self.short else self.idle + 1
+        self.least = min(self.least, self.state.violation)
+        if self.single and (
+            drift > 0.3 * max(before.violation, self.tol) or self.unmoved or 2 * self.idle >= IDLE
+        ):
             # Exact scores are nowhere near those that the Gram matrix led to, or it sees nothing to improve.
             self.single = self.point.single = False
         if self.unmoved:

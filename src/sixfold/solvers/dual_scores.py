@@ -43,13 +43,13 @@ class DualScores:
     tol : float
         The violation that scores must be able to tell from 0.
     single : bool
-        Whether float32 is good enough where its errors are small.
+        Whether float32 is good enough where its errors are small. It is not where numbers overflow.
     """
 
     def __init__(self, problem: DualProblem, tol: float, single: bool) -> None:
         self.problem = problem
         self.tol = tol
-        self.single = single
+        self.single = single and math.isfinite(self._entry_error(np.float32))
         n = problem.y.size
         self.alpha: Array = np.zeros(n)
         self.scores: Array = np.zeros(n)
@@ -107,8 +107,10 @@ class DualScores:
         follow = ~self.behind
         follow[active] = False
         others = np.flatnonzero(follow)
-        near = distance[others] < FAR * self._typical(others, change, dtype, budget)
-        others, away = others[near], others[~near]
+        away = others[:0]
+        if others.size > 10 * TYPICAL_ROWS:
+            near = distance[others] < FAR * self._typical(others, change, dtype, budget)
+            others, away = others[near], others[~near]
         scores[others] += self._change(others, change, dtype, budget)
         if single:
             scores[active] = expected

@@ -11,7 +11,7 @@ not depend on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from sixfold.solvers.machine_certificate import certify
 from sixfold.solvers.smo import DualProblem, DualSolution, solve_dual
 
 Array = NDArray[Any]
+Outcome = tuple[DualSolution, str | None]  # and why it was stopped
 
 
 @dataclass(frozen=True)
@@ -154,11 +155,12 @@ def _solve_all(
     most_iterations: int | None,
     starts: Sequence[Array | None],
 ) -> list[DualSolution]:
+    """Solve several machines, each on a thread of its own."""
     workers = min(core.threads(), len(problems))
     blocks = ClassBlocks(problems[0].rows, members, memory // 2)
     share = memory // 2 // workers
 
-    def solve(number: int) -> tuple[DualSolution, str | None]:
+    def solve(number: int) -> Outcome:
         before = core.limit_threads(1)
         try:
             problem, own = problems[number], _Shared(budget)
@@ -170,21 +172,34 @@ def _solve_all(
         finally:
             core.limit_threads(before)
 
-    solutions: list[DualSolution | None] = [None] * len(problems)
     threads = core.limit_blas_threads(1)
     try:
         with ThreadPoolExecutor(workers) as pool:
             futures = {pool.submit(solve, number): number for number in range(len(problems))}
-            totals, reason = np.zeros(3), None
-            for future in as_completed(futures):
-                number = futures[future]
-                solution, stopped_by = future.result()
-                solutions[number] = solution
-                part = certify(problems[number], solution, tol)
-                totals += part.objective, part.gap, part.scale
-                reason = reason or stopped_by
-                budget.record(*totals)
+            try:
+                found = _collect(futures, problems, tol, budget)
+            except BaseException:
+                budget.flag[0] = 1  # the other machines need not go on
+                pool.shutdown(cancel_futures=True)
+                raise
     finally:
         core.limit_blas_threads(threads)
-    budget.stopped_by = budget.stopped_by or reason  # not earlier: it ends the other machines
-    return [solution for solution in solutions if solution is not None]
+    # Not earlier: it would have ended the other machines.
+    reasons = (reason for _, reason in found if reason is not None)
+    budget.stopped_by = budget.stopped_by or next(reasons, None)
+    return [solution for solution, _ in found]
+
+
+def _collect(
+    futures: dict[Future[Outcome], int], problems: list[DualProblem], tol: float, budget: Budget
+) -> list[Outcome]:
+    """Wait for all machines, and record what is known of those that are solved."""
+    found: dict[int, Outcome] = {}
+    totals = np.zeros(3)
+    for future in as_completed(futures):
+        number = futures[future]
+        found[number] = future.result()
+        part = certify(problems[number], found[number][0], tol)
+        totals += part.objective, part.gap, part.scale
+        budget.record(*totals)
+    return [found[number] for number in range(len(problems))]

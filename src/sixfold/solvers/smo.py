@@ -88,14 +88,11 @@ def _solve_hard(
     """Raise a bound until no row reaches it, or until the rows that do prove that the classes overlap."""
     unit = 1.0 / max(float(np.mean(problem.rows.diagonal()[problem.index])), 1e-300)
     bound = FIRST_BOUND * unit
-    iterations = 0
+    made = 0
     while True:
-        left = None if most_iterations is None else most_iterations - iterations
-        rounds = Rounds(problem, tol, budget, left, cache, bound)
-        solution = rounds.run(start)
-        iterations += solution.iterations
-        solution = replace(_unbounded(problem, solution), iterations=iterations)
-        start = solution.alpha
+        rounds = Rounds(problem, tol, budget, most_iterations, cache, bound, made)
+        solution = _unbounded(problem, rounds.run(start))
+        start, made = solution.alpha, solution.iterations
         if not (start >= bound).any() or budget.exhausted():
             return solution
         proof = overlap(problem, start, budget)
