@@ -95,8 +95,8 @@ def require_symmetric(kernel: Kernel, X: Any) -> None:
     >>> require_symmetric(Called(lambda X, Z: X @ Z.T + X[:, :1]), np.array([[1.0], [2.0]]))
     Traceback (most recent call last):
         ...
-    sixfold.errors.InputError: kernel=Called(<lambda>) is 3 for rows 0 and 1, but 4 for rows 1 and 0. A kernel \
-has K(x, z) = K(z, x): let the function return values that do not depend on which table a row is in.
+    sixfold.errors.InputError: kernel=Called(<lambda>) is 3 for rows 0 and 1, but 4 for rows 1 and 0. A \
+kernel has K(x, z) = K(z, x): let the function return values that do not depend on which table a row is in.
     """
     if kernel.definite or kernel.form is not None or kernel.takes_values:
         return
@@ -109,6 +109,6 @@ has K(x, z) = K(z, x): let the function return values that do not depend on whic
         i, j = min(i, j), max(i, j)
         raise InputError(
             f"kernel={kernel!r} is {values[i, j]:.6g} for rows {rows[i]} and {rows[j]}, but "
-            f"{values[j, i]:.6g} for rows {rows[j]} and {rows[i]}. A kernel has K(x, z) = K(z, x): let the function return "
-            "values that do not depend on which table a row is in."
+            f"{values[j, i]:.6g} for rows {rows[j]} and {rows[i]}. A kernel has K(x, z) = K(z, x): let the "
+            "function return values that do not depend on which table a row is in."
         )
