@@ -14,7 +14,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-FILES = ("linear_regression", "linear_classifiers", "nearest_neighbours", "decision_trees")
+FILES = (
+    "linear_regression",
+    "linear_classifiers",
+    "nearest_neighbours",
+    "decision_trees",
+    "support_vectors",
+)
 RESULTS = Path(__file__).parent / "results"
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",

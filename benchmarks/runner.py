@@ -11,7 +11,8 @@ The method, for each case:
 3.  The ratio of a peer is the median over its rounds of (its time / sixfold's time in the same
     round), the spread is given by the quartiles.
 4.  The answers of the last timed runs are judged on the data. One whose error is above what the
-    case demands is marked: its ratio compares unequal work.
+    case demands is marked: its ratio compares unequal work. Where the exact answer is not known,
+    errors count from the best answer of the run, and sixfold's has to be as good as each peer's.
 5.  The peak of memory is taken in a child process, see :mod:`benchmarks.memory`.
 """
 
@@ -98,6 +99,10 @@ class Case:
         What sixfold's extra memory must stay below, as a fraction of ``X``.
     with_memory : bool
         Whether memory is measured.
+    slack : float, optional
+        Given where the exact answer is not known: ``error`` is then a number that is smaller for a
+        better answer, counted from the smallest of the run, and a bar is met only if sixfold's is
+        above the peer's by no more than this.
     """
 
     name: str
@@ -109,6 +114,7 @@ class Case:
     bars: Mapping[str, float] = field(default_factory=dict)
     memory_bar: float | None = None
     with_memory: bool = True
+    slack: float | None = None
 
     def __post_init__(self) -> None:
         unknown = set(self.bars) - {peer.name for peer in self.contenders[1:]}
@@ -170,14 +176,14 @@ def run_case(case: Case, quick: bool = False, clock: Clock = time.perf_counter) 
             if turn < entry.rounds:
                 entry.result = None
                 entry.times.append(_seconds(entry, data, clock))
-    return _judge_bars(
-        [
-            _row(case, entry, ours, data, quick)
-            if isinstance(entry, _Entry)
-            else _absent(case, contender.name, f"not installed ({entry})")
-            for contender, entry in zip(case.contenders, entries, strict=True)
-        ]
-    )
+    errors = _errors(case, present, data)
+    rows = [
+        _row(case, entry, ours, errors[contender.name], data, quick)
+        if isinstance(entry, _Entry)
+        else _absent(case, contender.name, f"not installed ({entry})")
+        for contender, entry in zip(case.contenders, entries, strict=True)
+    ]
+    return _judge_bars(rows, case.slack)
 
 
 def _prepare(peer: Contender, data: Any) -> _Entry | ImportError:
@@ -210,12 +216,22 @@ def _seconds(entry: _Entry, data: Any, clock: Clock) -> float:
     return (clock() - start) / entry.loops
 
 
-def _row(case: Case, entry: _Entry, ours: _Entry, data: Any, quick: bool) -> Row:
+def _errors(case: Case, entries: list[_Entry], data: Any) -> dict[str, float]:
+    """Return the error of each contender's last answer."""
+    errors = {
+        entry.contender.name: case.error(data, entry.contender.answer(entry.result)) for entry in entries
+    }
+    if case.slack is None:
+        return errors
+    best = min(errors.values())
+    return {name: error - best for name, error in errors.items()}
+
+
+def _row(case: Case, entry: _Entry, ours: _Entry, error: float, data: Any, quick: bool) -> Row:
     """Return what was found out about a contender that took part."""
     name, run = entry.contender.name, entry.contender.run
     # The peer may have taken part in fewer rounds than sixfold; it is paired with those.
     ratios = [theirs / own for theirs, own in zip(entry.times, ours.times, strict=False)]
-    error = case.error(data, entry.contender.answer(entry.result))
     memory = None
     if case.with_memory:
         memory = extra_memory(case.data, run, entry.job, quick) / data.X.nbytes
@@ -245,7 +261,7 @@ def _quartiles(values: list[float]) -> tuple[float, float] | None:
     return low, high
 
 
-def _judge_bars(rows: list[Row]) -> list[Row]:
+def _judge_bars(rows: list[Row], slack: float | None) -> list[Row]:
     """Fill in ``met``. Nothing is met by an answer of ours that is less accurate than demanded."""
     ours = rows[0]
 
@@ -253,6 +269,7 @@ def _judge_bars(rows: list[Row]) -> list[Row]:
         if row.bar is None or not row.installed:
             return None
         reached = row.memory < row.bar if row is ours else row.ratio >= row.bar
-        return ours.accurate and reached
+        as_good = slack is None or ours.error <= row.error + slack
+        return ours.accurate and as_good and reached
 
     return [replace(row, met=met(row)) for row in rows]

@@ -9,15 +9,18 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.datasets import make_moons
 from sklearn.model_selection import train_test_split
 
 from sixfold import (
+    SVC,
     DecisionTreeClassifier,
     ERMClassifier,
     KNeighborsClassifier,
     LinearSVC,
     LogisticRegression,
     Perceptron,
+    kernels,
 )
 from sixfold.data.examples import load_example
 from sixfold.errors import StoppedEarly
@@ -130,6 +133,62 @@ def support_vectors() -> None:
     save(figure, "linear-svm")
 
 
+def two_rings(seed: int = 0) -> tuple[Any, Any]:
+    """Return points about a ring and inside it, labels 0 and 1."""
+    random = np.random.default_rng(seed)
+    angle = random.uniform(0.0, 2.0 * np.pi, 120)
+    y = np.repeat([0, 1], 60)
+    radius = np.where(y == 0, random.normal(2.0, 0.18, 120), random.uniform(0.0, 1.3, 120))
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
+
+
+def machine(axes: Any, decision: Any, X: Any, y: Any, support: Any, title: str) -> None:
+    """Draw the two sides of a decision in the plane, its margin (dashed), its support vectors (circles)."""
+    (left, low), (right, high) = X.min(axis=0) - 0.35, X.max(axis=0) + 0.35
+    columns, rows = np.meshgrid(np.linspace(left, right, 300), np.linspace(low, high, 300))
+    values = decision(np.column_stack([columns.ravel(), rows.ravel()])).reshape(300, 300)
+    sides = 1.0 - 0.25 * (1.0 - np.array([mpl.colors.to_rgb(colour) for colour in (BLUE, ORANGE)]))
+    axes.contourf(columns, rows, values, levels=[-np.inf, 0.0, np.inf], colors=sides)
+    styles = ["dashed", "solid", "dashed"]
+    axes.contour(columns, rows, values, levels=[-1, 0, 1], colors="black", linestyles=styles, linewidths=0.9)
+    scatter(axes, X, y)
+    axes.scatter(*X[support].T, s=60, facecolor="none", edgecolor="black", linewidth=0.7, zorder=4)
+    axes.set(xlim=(left, right), ylim=(low, high), title=title)
+
+
+def kernel_trick() -> None:
+    """Draw rings that no line separates, a conic that does, and the line it is in the kernel's space."""
+    X, y = two_rings()
+    figure, axes = plt.subplots(1, 3)
+    for ax, kernel in zip(axes, ("linear", "quadratic"), strict=False):
+        model = SVC(kernel=kernel, C=10.0).fit(X, y)
+        title = f"{kernel}: {model.score(X, y):.0%} right"
+        machine(ax, model.decision_function, X, y, model.support_, title)
+    w = (model.dual_coef_ @ kernels.quadratic.feature_map(model.support_vectors_))[0]
+    squares = [0, 2]  # the third column, the product of both, plays no part here
+
+    def plane(image: Any) -> Any:
+        return image @ w[squares] + model.intercept_[0]
+
+    image = kernels.quadratic.feature_map(X)[:, squares]
+    machine(axes[2], plane, image, y, model.support_, "the same in the kernel's space")
+    for ax in axes:
+        ax.set_aspect("equal")
+    axes[2].set(xlabel="square of the first column", ylabel="square of the second")
+    save(figure, "kernel-trick")
+
+
+def kernel_width() -> None:
+    """Draw what the width of the RBF kernel does."""
+    X, y = make_moons(160, noise=0.2, random_state=0)
+    figure, axes = plt.subplots(1, 3, sharey=True)
+    for ax, sigma in zip(axes, (0.1, 0.5, 3.0), strict=True):
+        model = SVC(sigma=sigma).fit(X, y)
+        title = f"sigma = {sigma:g}: {model.support_.size} support vectors"
+        machine(ax, model.decision_function, X, y, model.support_, title)
+    save(figure, "kernel-width")
+
+
 def regions(axes: Any, model: Any, X: Any, y: Any) -> None:
     """Draw what a model makes of the plane of petals, and three classes of points in it."""
     low, high = (0.7, 0.0), (7.2, 2.7)
@@ -227,6 +286,8 @@ if __name__ == "__main__":
             logistic_regression,
             perceptron,
             support_vectors,
+            kernel_trick,
+            kernel_width,
             nearest_neighbours,
             decision_trees,
             losses,

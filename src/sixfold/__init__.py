@@ -19,11 +19,13 @@ _HOME = {
     "LinearSVC": "sixfold.learners.svm",
     "LogisticRegression": "sixfold.learners.logistic_regression",
     "Perceptron": "sixfold.learners.perceptron",
+    "SVC": "sixfold.learners.svc",
     "distances": "sixfold.geometry.distances",
     "kernels": "sixfold.geometry.kernels",
 }
 
 __all__ = [
+    "SVC",
     "Certificate",
     "DecisionTreeClassifier",
     "ERMClassifier",

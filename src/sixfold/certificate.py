@@ -111,7 +111,9 @@ class Certificate:
         # the rows says itself how much it may be off.
         allowance = found.details["objective_rounding"] + self.details.get("objective_rounding", 0.0)
         reasons = " ".join([_REASONS, found.details["hint"]] if "hint" in found.details else [_REASONS])
-        if not abs(found.objective - self.objective) <= allowance:
+        # Both may be infinite: a hard margin that was stopped before any plane separated the classes.
+        same = found.objective == self.objective
+        if not (same or abs(found.objective - self.objective) <= allowance):
             raise CertificateError(
                 f"The certificate says the objective is {self.objective!r}, but on these data the "
                 f"model has {found.objective!r}. {reasons}"

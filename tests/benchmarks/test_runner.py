@@ -129,6 +129,21 @@ def test_bars_are_met_by_fast_and_accurate_answers_only(clock, answer, expected)
     assert [row.met for row in rows] == [None, *expected]
 
 
+@pytest.mark.parametrize(
+    ("slack", "met"), [(None, [True, True]), (1e-7, [True, False]), (1e-6, [True, True])]
+)
+def test_where_answers_are_compared_ours_has_to_be_as_good_as_the_peers(clock, slack, met):
+    ours, worse, better = (clock.toy(*toy) for toy in (("sixfold", 1.0, 6e-7), ("b", 3.0, 8e-7), ("c", 3.0)))
+    case = toy_case(ours, worse, better, bars={"b": 3.0, "c": 3.0}, slack=slack)
+    assert [row.met for row in run_case(case, clock=clock)] == [None, *met]
+
+
+def test_errors_without_an_exact_answer_count_from_the_best(clock):
+    toys = [clock.toy("sixfold", 1.0, 7.5), clock.toy("b", 3.0, 7.0), clock.toy("c", 3.0, 8.0)]
+    rows = run_case(toy_case(*toys, slack=1.0), clock=clock)
+    assert [row.error for row in rows] == [0.5, 0.0, 1.0]
+
+
 def test_a_missing_peer_is_listed_and_its_bar_is_not_counted_as_met(clock):
     absent = Contender("absent", missing, None, None)
     case = toy_case(clock.toy("sixfold", 1.0), absent, clock.toy("b", 9.0), bars={"absent": 2.0, "b": 2.0})

@@ -32,6 +32,8 @@ def learnt(model, X):
         return [model.coef_, np.asarray(model.intercept_)]
     if hasattr(model, "tree_"):
         return [model.predict_proba(X), model.apply(X)]
+    if hasattr(model, "dual_coef_"):
+        return [model.dual_coef_, model.intercept_, model.decision_function(X)]
     shares = [model.predict_proba(X)] if is_classifier(model) else []
     return [*model.kneighbors(X), model.predict(X), *shares]
 
@@ -42,6 +44,8 @@ def tamper(model, data):
         model.coef_ = model.coef_ * 1.001
     elif hasattr(model, "tree_"):
         model.tree_ = replace(model.tree_, totals=model.tree_.totals * 1.001)
+    elif hasattr(model, "dual_coef_"):
+        model.dual_coef_ = model.dual_coef_ * 1.001
     else:
         X, y = data
         other = X.copy()

@@ -42,9 +42,9 @@ def test_a_learner_is_at_home_where_the_registry_says_and_knows_its_task(learner
     assert learner.demonstrations
 
 
-def test_all_is_complete_and_sorted():
-    assert sixfold.__all__ == sorted(sixfold.__all__)
-    assert dir(sixfold) == sixfold.__all__
+def test_all_is_complete():  # and in the order that ruff asks for
+    assert dir(sixfold) == sorted(set(sixfold.__all__))
+    assert len(dir(sixfold)) == len(sixfold.__all__)
     assert set(sixfold._HOME) == set(sixfold.__all__) - {"__version__"}
     for name, home in sixfold._HOME.items():
         value = getattr(sixfold, name)

@@ -244,7 +244,8 @@ def test_names_stand_for_kernels():
     assert found == [linear, both, both, quadratic, RBF(0.5), Sigmoid(0.5, 1.0), Precomputed()]
     assert make_kernel("rbf", X, sigma=2.0) == RBF(sigma=2.0)
     assert make_kernel(RBF(3.0), X, gamma=0.5) == RBF(3.0)
-    assert make_kernel(max, X) == Called(max)
+    assert make_kernel(linear, X) is linear
+    assert make_kernel(pairwise.linear_kernel, X) == Called(pairwise.linear_kernel)
 
 
 @pytest.mark.parametrize("gamma", ["scale", "auto"])

@@ -112,6 +112,36 @@ TREE_DIFFERENCES = {
 }
 
 
+MACHINE_DIFFERENCES = {
+    "weights below 0 are refused, and the sentences about weights are others": (
+        "test_negative_sample_weights_mask_all_samples",
+        "test_negative_weights_svc_leave_just_one_label",
+        "test_negative_weights_svc_leave_two_labels[partial-mask-label-1-SVC]",
+        "test_negative_weight_equal_coeffs[partial-mask-label-1-SVC]",
+    ),
+    "values that differ in the last digit lead to another point within tol": ("test_precomputed",),
+    "sparse rows are answered whatever the fit was on": ("test_bad_input",),
+    "values that overflow are refused before the fit, with what to do": ("test_svc_nonfinite_params",),
+    "sparse kernel values are refused by an InputError, which is no TypeError": ("test_sparse_precomputed",),
+    "the warning of a limit has words of its own, and the certificate": ("test_libsvm_convergence_warnings",),
+    "decision_function votes as predict does, also where a decision is exactly 0": (
+        "test_svc_ovr_tie_breaking",
+    ),
+    "it asks for what is private there": (
+        "test_tweak_params",
+        "test_gamma_scale",
+        "test_svc_raises_error_internal_representation",
+    ),
+    "probability=True is here to stay, and its slopes are not those of probA_ and probB_": (
+        "test_probability_raises_futurewarning",
+        "test_svc_nusvc_probA_probB_deprecated",
+    ),
+}
+SPARSE_MACHINE_DIFFERENCES = {
+    "the warning of a limit has words of its own, and the certificate": ("test_timeout",),
+}
+
+
 def listed(module, differences):
     """Return the reason for each test of a module, from the tests by reason."""
     return {f"{module}::{name}": reason for reason, names in differences.items() for name in names}
@@ -166,6 +196,14 @@ SUITES = {
             "test_svm.py::test_crammer_singer_binary": "the loss of Crammer and Singer is not there",
             "test_svm.py::test_linear_svm_convergence_warnings": "it converges within two iterations",
         },
+    ),
+    "SVC": Suite(
+        ours="sixfold.SVC",
+        theirs="sklearn.svm.SVC",
+        modules=("svm/tests/test_svm.py", "svm/tests/test_sparse.py"),
+        fewest=120,
+        differences=listed("test_svm.py", MACHINE_DIFFERENCES)
+        | listed("test_sparse.py", SPARSE_MACHINE_DIFFERENCES),
     ),
     "KNeighborsClassifier": Suite(
         ours="sixfold.KNeighborsClassifier",

@@ -198,7 +198,7 @@ def class_weighted(class_weight: Any, labels: LabelColumns, weight: Array | None
         )
     product = with_class_weight(class_weight, labels.classes[0], labels.index[:, 0], weight)
     if len(labels.classes) == 1:
-        _require_weight(labels.classes[0], labels.index[:, 0], product)
+        require_weight(labels.classes[0], labels.index[:, 0], product)
     return product
 
 
@@ -384,10 +384,10 @@ def _require_two(classes: Array, index: NDArray[np.intp], weight: Array | None) 
             f"y has {classes.size} class{only}, but a classifier needs rows of at least two classes to tell "
             "them apart."
         )
-    _require_weight(classes, index, weight)
+    require_weight(classes, index, weight)
 
 
-def _require_weight(classes: Array, index: NDArray[np.intp], weight: Array | None) -> None:
+def require_weight(classes: Array, index: NDArray[np.intp], weight: Array | None) -> None:
     """Raise an :class:`InputError` if there are rows of a class, and all have weight 0."""
     if weight is None:
         return
@@ -406,18 +406,25 @@ def with_class_weight(
     """Return the weights of rows, each multiplied by that of its class."""
     if class_weight is None:
         return weight
+    factor = class_factors(class_weight, classes, index, weight)
+    product: Array = factor[index] if weight is None else factor[index] * weight
+    return product
+
+
+def class_factors(class_weight: Any, classes: Array, index: NDArray[np.intp], weight: Array | None) -> Array:
+    """Return the weight of each class."""
+    if class_weight is None:
+        return np.ones(classes.size)
     if isinstance(class_weight, str) and class_weight == "balanced":
         totals = np.bincount(index, weights=weight, minlength=classes.size)
         # A batch need not have rows of every class.
-        factor = totals.sum() / (np.count_nonzero(totals) * np.where(totals > 0, totals, 1.0))
-    elif isinstance(class_weight, dict):
-        factor = _named_weights(class_weight, classes)
-    else:
-        raise InputError(
-            f"class_weight={class_weight!r} is neither None, 'balanced' nor a dictionary of a weight a label."
-        )
-    product: Array = factor[index] if weight is None else factor[index] * weight
-    return product
+        result: Array = totals.sum() / (np.count_nonzero(totals) * np.where(totals > 0, totals, 1.0))
+        return result
+    if isinstance(class_weight, dict):
+        return _named_weights(class_weight, classes)
+    raise InputError(
+        f"class_weight={class_weight!r} is neither None, 'balanced' nor a dictionary of a weight a label."
+    )
 
 
 def _named_weights(class_weight: dict[Any, Any], classes: Array) -> Array:

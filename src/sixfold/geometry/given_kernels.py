@@ -15,10 +15,12 @@ from sixfold.geometry.kernel import Kernel, as_rows
 
 Array = NDArray[Any]
 
+ASKED_BOTH_WAYS = 8  # rows whose values are compared with those the other way round
+ROUGHLY = 1e-5  # of the largest value: a function may compute in single precision
 CALLED_TOGETHER = 64  # rows a call of a function whose diagonal is wanted: it computes their pairs as well
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Called(Kernel):
     """function(X, Z): any callable that takes two tables and returns a number for each pair of rows."""
 
@@ -36,20 +38,24 @@ class Called(Kernel):
         values = np.asarray(found.toarray() if sp.issparse(found) else found)
         if values.dtype.kind not in "biuf":
             raise InputError(
-                f"kernel={self._name} returned {found!r:.50} of type {type(found).__name__}, not real "
+                f"kernel={self.name} returned {found!r:.50} of type {type(found).__name__}, not real "
                 "numbers. Return one for each row of the first table and each row of the second."
             )
         wanted = (X.shape[0], Z.shape[0])
         if values.shape != wanted:
             raise InputError(
-                f"kernel={self._name} returned an array of shape {values.shape} for tables of shapes "
+                f"kernel={self.name} returned an array of shape {values.shape} for tables of shapes "
                 f"{X.shape} and {Z.shape}. Return one of shape {wanted}: a number for each pair of rows."
             )
         return values.astype(np.float64)  # a copy: the function may keep its array
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """What the function calls itself."""
         return getattr(self.function, "__name__", repr(self.function))
+
+    def __repr__(self) -> str:
+        return f"Called({self.name})"
 
     def diagonal(self, X: Any) -> Array:
         """Return K(x, x), the diagonal of small tables."""
@@ -81,3 +87,28 @@ class Precomputed(Kernel):
         X = as_rows(X, "X")
         self.require_columns(X, X)
         return np.array(X.diagonal())
+
+
+def require_symmetric(kernel: Kernel, X: Any) -> None:
+    """Raise an :class:`InputError` if K(x, z) is not K(z, x) for some of the rows.
+
+    >>> require_symmetric(Called(lambda X, Z: X @ Z.T + X[:, :1]), np.array([[1.0], [2.0]]))
+    Traceback (most recent call last):
+        ...
+    sixfold.errors.InputError: kernel=Called(<lambda>) is 3 for rows 0 and 1, but 4 for rows 1 and 0. A \
+kernel has K(x, z) = K(z, x): let the function return values that do not depend on which table a row is in.
+    """
+    if kernel.definite or kernel.form is not None or kernel.takes_values:
+        return
+    rows = np.unique(np.linspace(0, X.shape[0] - 1, ASKED_BOTH_WAYS).astype(int))
+    some = X[rows]
+    values = kernel(some, some)
+    apart = np.abs(values - values.T)
+    i, j = np.unravel_index(int(apart.argmax()), apart.shape)
+    if apart[i, j] > ROUGHLY * np.abs(values).max():
+        i, j = min(i, j), max(i, j)
+        raise InputError(
+            f"kernel={kernel!r} is {values[i, j]:.6g} for rows {rows[i]} and {rows[j]}, but "
+            f"{values[j, i]:.6g} for rows {rows[j]} and {rows[i]}. A kernel has K(x, z) = K(z, x): let the "
+            "function return values that do not depend on which table a row is in."
+        )

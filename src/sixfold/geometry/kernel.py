@@ -47,6 +47,7 @@ class Kernel:
     """
 
     __array_ufunc__: ClassVar[None] = None  # NumPy's numbers leave it to __rmul__ to multiply a kernel
+    takes_values: ClassVar[bool] = False  # its own values in place of rows
 
     @property
     def form(self) -> Form | None:
@@ -211,7 +212,7 @@ def _factor(kernel: Kernel) -> str:
 def require_rows_of_numbers(*kernels: Kernel) -> None:
     """Raise an :class:`InputError` where a kernel takes its own values in place of rows."""
     for kernel in kernels:
-        if getattr(kernel, "takes_values", False):
+        if kernel.takes_values:
             raise InputError(
                 f"{kernel!r} takes kernel values in place of rows, which no other kernel can read. Add or "
                 "multiply the matrices instead, and pass the result as X."

@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold.errors import InputError, check_number, check_option
-from sixfold.geometry.given_kernels import Called, Precomputed
+from sixfold.geometry.given_kernels import Called, Precomputed, require_symmetric
 from sixfold.geometry.kernel import (
     Form,
     Kernel,
@@ -325,6 +325,11 @@ def make_kernel(
     >>> make_kernel("rbf", np.array([[0.0, 1.0]]), sigma=0.5)
     RBF(sigma=0.5)
     """
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise InputError(
+            f"kernel={kernel.__name__} is a kind of kernel, not one of them. Call it with its parameters, "
+            "for instance kernel=RBF(sigma=1.0), or pass a name."
+        )
     if not isinstance(kernel, Kernel) and not callable(kernel):
         check_option("kernel", kernel, KERNELS, "a kernel of sixfold.kernels or a function of two tables")
     if isinstance(gamma, Real):
@@ -335,10 +340,10 @@ def make_kernel(
     _check_constant(coef0)
     if sigma is not None:
         return _of_width(kernel, gamma, sigma)
-    if isinstance(kernel, Kernel):
-        return kernel
-    if callable(kernel):
-        return Called(kernel)
+    if isinstance(kernel, Kernel) or callable(kernel):
+        found = kernel if isinstance(kernel, Kernel) else Called(kernel)
+        require_symmetric(found, X)
+        return found
     simple = {"linear": linear, "quadratic": quadratic, "precomputed": Precomputed()}
     if kernel in simple:
         return simple[kernel]

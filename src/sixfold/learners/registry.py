@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Task = Literal["regression", "classification"]
-Hypothesis = Literal["linear", "neighbours", "tree"]
+Hypothesis = Literal["linear", "kernel", "neighbours", "tree"]
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,16 @@ LEARNERS: tuple[Learner, ...] = (
             Demonstration("squared hinge", "breast cancer"),
             Demonstration("hinge", "breast cancer", {"loss": "hinge"}),
         ),
+    ),
+    Learner(
+        "SVC",
+        "sixfold.learners.svc",
+        "classification",
+        (
+            Demonstration("RBF", "iris"),
+            Demonstration("polynomial", "breast cancer", {"kernel": "poly", "degree": 2, "coef0": 1.0}),
+        ),
+        "kernel",
     ),
     Learner(
         "ERMClassifier",
