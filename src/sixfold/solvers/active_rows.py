@@ -52,12 +52,12 @@ Array = NDArray[Any]
 DOUBLE_ROWS = 1500  # up to here a Gram matrix in float64 costs nothing worth saving
 DIRECT_ROWS = 3000  # up to here all rows are active at once
 SAMPLE_ROWS = 2000  # active in the first round otherwise, at most
-LOOSE = 100.0  # times the tolerance: what the first rounds are solved to
+LOOSE = 300.0  # times the tolerance: what the first rounds are solved to
 INNER = 0.7  # of the tolerance: LIBSVM's path in other precision would end with a dual objective 1e-8 lower
 GROWTH = 3.0  # times as many active rows as in the round before, at most: not all that violate will matter
-AT_ONCE = 6000  # active rows, unless more are free: bounded ones that violate optimality take turns
+AT_ONCE = 4500  # active rows, unless more are free: bounded ones that violate optimality take turns
 PER_FREE = 3.0  # times the free rows is allowed in any case
-BAND = 0.05  # of the margin: how close to violating optimality other rows are active
+BAND = 0.03  # of the margin: how close to violating optimality other rows are active
 STRETCH = (
     20_000  # iterations without convergence, or 10 a row, after which the free rows are solved for at once
 )
@@ -275,10 +275,10 @@ class Rounds:
             self.inner *= 0.1
         elif self.state.violation <= self.tol or self.direct:
             self.inner *= 0.5  # rounding, or the gap is not small enough yet
-        elif new < 0.05:
+        elif new < 0.05 or self.state.violation < 20.0 * self.tol:
             self.inner = min(self.inner, INNER * self.tol)
         else:
-            self.inner = max(INNER * self.tol, min(self.inner, 0.1 * self.state.violation))
+            self.inner = min(self.inner, 0.1 * self.state.violation)
 
     # -- scores --------------------------------------------------------------------------------------------
 
