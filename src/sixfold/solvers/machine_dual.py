@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-SNAP = 1e-12  # of its upper bound: a multiplier closer to a bound is on it but for rounding
+SNAP = 1e-12  # of its bound or the largest of all: a multiplier closer to a bound is on it but for rounding
 
 
 @dataclass(frozen=True)
@@ -201,10 +201,9 @@ def feasible(y: Array, upper: Array, start: Array) -> Array:
 
 def snap(y: Array, upper: Array, alpha: Array) -> Array:
     """Return alpha with values beside a bound put on it; the free row with most room makes up for it."""
-    bounded = np.isfinite(upper)
-    size = np.where(bounded, upper, max(float(alpha.max(initial=0.0)), 1e-300))
+    size = np.minimum(upper, alpha.max(initial=0.0))
     low = (alpha > 0.0) & (alpha <= SNAP * size)
-    high = bounded & (alpha < upper) & (upper - alpha <= SNAP * size)
+    high = (alpha < upper) & (upper - alpha <= SNAP * size)
     if not (low.any() or high.any()):
         return alpha
     snapped = np.where(low, 0.0, np.where(high, upper, alpha))
