@@ -57,10 +57,8 @@ INNER = 0.7  # of the tolerance: LIBSVM's path in other precision would end with
 GROWTH = 3.0  # times as many active rows as in the round before, at most: not all that violate will matter
 AT_ONCE = 4500  # active rows, unless more are free: bounded ones that violate optimality take turns
 PER_FREE = 3.0  # times the free rows is allowed in any case
-BAND = 0.03  # of the margin: how close to violating optimality other rows are active
-STRETCH = (
-    20_000  # iterations without convergence, or 10 a row, after which the free rows are solved for at once
-)
+BAND = 0.01  # of the margin: how close to violating optimality other rows are active
+STRETCH = 20_000  # iterations, or 10 a row, without convergence: then the free rows are solved for at once
 MOST_ITERATIONS = 10_000_000  # or 100 a row: where a fit without max_iter gives up
 STALLED = 4  # rounds without a step, with ever smaller tolerances, after which rounding is to blame
 IDLE = 40  # rounds that leave the violation as it is, likewise
