@@ -87,7 +87,7 @@ class SVC(SupportModel):
         Stop when no pair of rows violates optimality by more than this, and the certified gap is below
         ``tol`` times the objective of the best constant model.
     cache_size : float, default=200
-        Most megabytes for kernel values.
+        Most megabytes for kernel values; 8 are taken in any case.
     class_weight : dict, "balanced" or None, default=None
         How much the rows of each class count; "balanced" gives all classes the same total.
     verbose : bool, default=False

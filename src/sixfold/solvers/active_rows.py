@@ -40,6 +40,7 @@ from sixfold.solvers.machine_dual import (
     DualProblem,
     DualSolution,
     Optimality,
+    cheapest_intercept,
     dual_objective,
     examine,
     examine_zero,
@@ -122,6 +123,8 @@ class Rounds:
         except OutOfTimeError:
             self.budget.exhausted()
         self._settle()
+        if not self._optimal():
+            self._make_the_best_of_it()
         point, state = self.point, self.state
         return DualSolution(
             point.alpha,
@@ -158,11 +161,25 @@ class Rounds:
     def _optimal(self) -> bool:
         return self.state.violation <= self.tol and self.state.gap <= self.tol * self.state.scale
 
+    def _make_the_best_of_it(self) -> None:
+        """Give an unfinished point the intercept that suits it, and do not keep one worse than a constant."""
+        if np.isinf(self.problem.upper).any():
+            return
+        point = self.point
+        for _ in range(2):
+            intercept = cheapest_intercept(self.y, self.upper, point.scores)
+            self.state = examine(self.y, self.upper, point.alpha, point.scores, intercept)
+            if dual_objective(self.y, point.alpha, point.scores) + self.state.gap <= self.state.scale:
+                return
+            point.alpha, point.scores, point.variance = 0.0 * self.y, 0.0 * self.y, 0.0
+
     # -- one round ---------------------------------------------------------------------------------------
 
     def _round(self) -> None:
         wanted = self._choose()
         active, gram = self.cache.hold(wanted, self._gram_dtype, self.budget)
+        if self.point.behind[active].any():
+            self._catch_up()
         alpha, gradient, completed = self._optimise(active, gram)
         self.unmoved = 0 if (alpha != self.point.alpha).any() else self.unmoved + 1
         before = self.state
@@ -272,6 +289,7 @@ class Rounds:
         ):
             # Exact scores are nowhere near those that the Gram matrix led to, or it sees nothing to improve.
             self.single = self.point.single = False
+            self.direct = self.direct and self.cache.capacity(np.float64) >= self.y.size
         if self.unmoved:
             self.inner *= 0.1
         elif self.state.violation <= self.tol or self.direct:
