@@ -199,6 +199,27 @@ def test_support_vectors_need_not_fit_in_memory(in_rounds, memory):
     check(problem, gram, solution)
 
 
+@pytest.mark.parametrize("forced", [False, True])
+def test_rows_that_join_while_they_are_behind_catch_up_first(in_rounds, monkeypatch, forced):
+    # Four rows can go up, so rows far from the margin fill the places of those that violate optimality most.
+    monkeypatch.setattr(dual_scores, "FAR", 1.0)
+    random = np.random.default_rng(0)
+    X = random.normal(size=(1500, 5))
+    X[:, 0] = -1.0 + 0.01 * X[:, 0]
+    X[:750, 0] -= 10.0 * random.uniform(0.2, 1.0, 750)
+    X[-4:, 0] = 1.0 + 0.5 * random.normal(size=4)
+    y = np.where(np.arange(1500) >= 1496, 1.0, -1.0)
+    if forced:
+        choose = active_rows.Rounds._choose
+        monkeypatch.setattr(
+            active_rows.Rounds,
+            "_choose",
+            lambda self: np.union1d(choose(self), np.flatnonzero(self.point.behind)[:5]),
+        )
+    problem = DualProblem(KernelRows(X, RBF(0.1)), np.arange(1500), y, np.full(1500, 100.0))
+    check(problem, RBF(0.1)(X), solve_dual(problem, 1e-3, PLENTY if forced else 4 * 80**2, Budget()))
+
+
 def test_start_from_another_c_takes_fewer_iterations():
     problem, gram = make_problem(300, C=10.0)
     cold = solve_dual(problem, 1e-3, PLENTY, Budget())
