@@ -11,6 +11,7 @@ scored again in float64.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -96,11 +97,30 @@ class SupportScores:
 
 
 def plane_normals(layout: SupportLayout, vectors: Any) -> Array:
-    """Return w = sum_v dual_coef_v x_v of every machine, of shape (machines, columns)."""
+    """Return w = sum_v dual_coef_v x_v of every machine, of shape (machines, columns).
+
+    Dense vectors are centred first, and sum_v dual_coef_v, which is 0 but for rounding, multiplies their
+    mean: a far-away mean takes no digits.
+    """
     normals = np.zeros((layout.intercept.size, vectors.shape[1]))
+    mean = None
+    if layout.support.size and not sp.issparse(vectors):
+        mean = vectors.mean(axis=0, dtype=np.float64)
+        vectors = vectors - mean
+    sums = np.zeros(layout.intercept.size)
     for some, machines in layout.blocks():
         normals[machines] += layout.dual_coef[:, some] @ vectors[some]
-    return normals
+        sums[machines] += layout.dual_coef[:, some].sum(axis=1)
+    return normals if mean is None else normals + np.outer(sums, mean)
+
+
+def from_origin(layout: SupportLayout, vectors: Any, origin: Array) -> SupportLayout:
+    """Return machines of the linear kernel for rows as they are, from those for rows minus an origin.
+
+    w.(x - origin) + b = w.x + (b - w.origin), with the w that decisions are made of.
+    """
+    normals = plane_normals(layout, as_loops_read(vectors))
+    return replace(layout, intercept=layout.intercept - normals @ origin)
 
 
 def winning(decisions: Array, n_classes: int, pairwise: bool) -> Array:
