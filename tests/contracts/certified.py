@@ -5,6 +5,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 from sixfold.errors import CertificateError, RankWarning, StoppedEarly
@@ -33,7 +34,8 @@ def learnt(model, X):
     if hasattr(model, "tree_"):
         return [model.predict_proba(X), model.apply(X)]
     if hasattr(model, "dual_coef_"):
-        return [model.dual_coef_, model.intercept_, model.decision_function(X)]
+        dual = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
+        return [dual, model.intercept_, model.decision_function(X)]
     shares = [model.predict_proba(X)] if is_classifier(model) else []
     return [*model.kneighbors(X), model.predict(X), *shares]
 

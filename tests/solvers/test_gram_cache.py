@@ -68,3 +68,18 @@ def test_pairs_of_classes_share_their_blocks(memory):
         held, gram = cache.hold(np.arange(index.size), np.float64, Budget())
         assert held.tolist() == list(range(index.size))
         np.testing.assert_allclose(gram, K[np.ix_(index, index)], atol=1e-14)
+
+
+def test_each_value_of_shared_blocks_is_computed_once(monkeypatch):
+    rows, asked = KernelRows(X, KERNEL), []
+    original = KernelRows.gram
+    monkeypatch.setattr(
+        KernelRows, "gram", lambda *a, **k: (asked.append(a[1].tolist()), original(*a, **k))[1]
+    )
+    classes = [np.arange(0, 10), np.arange(10, 25), np.arange(25, 40)]
+    blocks = ClassBlocks(rows, classes, 1 << 20)
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        index = np.concatenate([classes[one], classes[other]])
+        cache = GramCache(rows, index, 1 << 20, blocks, (one, other))
+        cache.hold(np.arange(index.size), np.float64, Budget())
+    assert sorted(asked) == [part.tolist() for part in classes]

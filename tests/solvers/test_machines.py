@@ -9,12 +9,20 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.geometry.kernels import RBF
 from sixfold.solvers import active_rows
+from sixfold.solvers import machines as machines_module
 from sixfold.solvers.kernel_rows import KernelRows
 from sixfold.solvers.machine_certificate import certify, certify_all
 from sixfold.solvers.machines import train
 from sixfold.solvers.smo import DualProblem, solve_dual
 
 TOL = 1e-3
+
+
+@pytest.fixture(autouse=True, params=["in turn", "on threads"])
+def way(request, monkeypatch):
+    """Small machines are solved in turn, so threads have to be asked for."""
+    if request.param == "on threads":
+        monkeypatch.setattr(machines_module, "SMALL", 0)
 
 
 def blobs(n=120, classes=4, seed=0):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-SNAP = 1e-12  # of its upper bound: a multiplier closer to a bound is on it but for rounding
+SNAP = 1e-12  # of its bound or the largest of all: a multiplier closer to a bound is on it but for rounding
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,20 @@ def examine(y: Array, upper: Array, alpha: Array, scores: Array) -> Optimality:
     if np.isinf(upper).any():
         gap, scale = hard_gap(y, alpha, scores, intercept)
     else:
-        gap, scale = _soft_gap(y * (v - intercept), upper, alpha), constant_objective(y, upper)
+        gap, scale = soft_gap(y * (v - intercept), upper, alpha), constant_objective(y, upper)
     return Optimality(highest, lowest, intercept, gap, scale)
+
+
+def examine_zero(y: Array, upper: Array) -> Optimality:
+    """Return how far from being optimal a = 0 is: what ``examine`` says, which takes longer."""
+    positive = y > 0.0
+    highest = 1.0 if positive.any() else -math.inf
+    lowest = math.inf if positive.all() else -1.0
+    intercept = _intercept(y[:0], highest, lowest)
+    if np.isinf(upper).any():
+        return Optimality(highest, lowest, intercept, *hard_gap(y, 0.0 * y, 0.0 * y, intercept))
+    gap = dot(upper, 1.0 - y * intercept)
+    return Optimality(highest, lowest, intercept, gap, constant_objective(y, upper))
 
 
 def _intercept(free: Array, highest: float, lowest: float) -> float:
@@ -145,7 +157,7 @@ def _intercept(free: Array, highest: float, lowest: float) -> float:
     return 0.5 * (highest + lowest)
 
 
-def _soft_gap(slack: Array, upper: Array, alpha: Array) -> float:
+def soft_gap(slack: Array, upper: Array, alpha: Array) -> float:
     """Return the complementarity sum; slack is 1 - y f."""
     inside = np.maximum(slack, 0.0)
     return dot(alpha, inside - slack) + dot(upper - alpha, inside)
@@ -168,8 +180,8 @@ def constant_objective(y: Array, upper: Array) -> float:
 
 
 def dot(one: Array, other: Array) -> float:
-    """Return one.other without BLAS, whose second thread takes longer to wake than vectors like these."""
-    return float(np.einsum("i,i->", one, other))
+    """Return one.other; long vectors without BLAS, whose second thread takes longer to wake than they do."""
+    return float(one.dot(other) if one.size < 10_000 else np.einsum("i,i->", one, other))
 
 
 def dual_objective(y: Array, alpha: Array, scores: Array) -> float:
@@ -189,10 +201,9 @@ def feasible(y: Array, upper: Array, start: Array) -> Array:
 
 def snap(y: Array, upper: Array, alpha: Array) -> Array:
     """Return alpha with values beside a bound put on it; the free row with most room makes up for it."""
-    bounded = np.isfinite(upper)
-    size = np.where(bounded, upper, max(float(alpha.max(initial=0.0)), 1e-300))
+    size = np.minimum(upper, alpha.max(initial=0.0))
     low = (alpha > 0.0) & (alpha <= SNAP * size)
-    high = bounded & (alpha < upper) & (upper - alpha <= SNAP * size)
+    high = (alpha < upper) & (upper - alpha <= SNAP * size)
     if not (low.any() or high.any()):
         return alpha
     snapped = np.where(low, 0.0, np.where(high, upper, alpha))

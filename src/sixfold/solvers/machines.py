@@ -10,8 +10,8 @@ not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from sixfold.solvers.machine_certificate import certify
 from sixfold.solvers.smo import DualProblem, DualSolution, solve_dual
 
 Array = NDArray[Any]
+SMALL = 1e7  # entries of all Gram matrices: below, threads would wait for the interpreter most of the time
 Outcome = tuple[DualSolution, str | None]  # and why it was stopped
 
 
@@ -155,7 +156,7 @@ def _solve_all(
     most_iterations: int | None,
     starts: Sequence[Array | None],
 ) -> list[DualSolution]:
-    """Solve several machines, each on a thread of its own."""
+    """Solve several machines, each on one thread."""
     workers = min(core.threads(), len(problems))
     blocks = ClassBlocks(problems[0].rows, members, memory // 2)
     share = memory // 2 // workers
@@ -172,34 +173,45 @@ def _solve_all(
         finally:
             core.limit_threads(before)
 
-    threads = core.limit_blas_threads(1)
-    try:
-        with ThreadPoolExecutor(workers) as pool:
-            futures = {pool.submit(solve, number): number for number in range(len(problems))}
-            try:
-                found = _collect(futures, problems, tol, budget)
-            except BaseException:
-                budget.flag[0] = 1  # the other machines need not go on
-                pool.shutdown(cancel_futures=True)
-                raise
-    finally:
-        core.limit_blas_threads(threads)
+    numbers = range(len(problems))
+    if sum(problem.y.size**2 for problem in problems) <= SMALL:
+        found = _collect(((number, solve(number)) for number in numbers), problems, tol, budget)
+    else:
+        found = _on_threads(solve, workers, problems, tol, budget)
     # Not earlier: it would have ended the other machines.
     reasons = (reason for _, reason in found if reason is not None)
     budget.stopped_by = budget.stopped_by or next(reasons, None)
     return [solution for solution, _ in found]
 
 
-def _collect(
-    futures: dict[Future[Outcome], int], problems: list[DualProblem], tol: float, budget: Budget
+def _on_threads(
+    solve: Callable[[int], Outcome], workers: int, problems: list[DualProblem], tol: float, budget: Budget
 ) -> list[Outcome]:
-    """Wait for all machines, and record what is known of those that are solved."""
+    """Solve all machines on a pool of threads."""
+    threads = core.limit_blas_threads(1)
+    try:
+        with ThreadPoolExecutor(workers) as pool:
+            futures = {pool.submit(solve, number): number for number in range(len(problems))}
+            try:
+                done = ((futures[future], future.result()) for future in as_completed(futures))
+                return _collect(done, problems, tol, budget)
+            except BaseException:
+                budget.flag[0] = 1  # the other machines need not go on
+                pool.shutdown(cancel_futures=True)
+                raise
+    finally:
+        core.limit_blas_threads(threads)
+
+
+def _collect(
+    done: Iterable[tuple[int, Outcome]], problems: list[DualProblem], tol: float, budget: Budget
+) -> list[Outcome]:
+    """Return what was found for all machines in their order; record each when it is there."""
     found: dict[int, Outcome] = {}
     totals = np.zeros(3)
-    for future in as_completed(futures):
-        number = futures[future]
-        found[number] = future.result()
-        part = certify(problems[number], found[number][0], tol)
+    for number, outcome in done:
+        found[number] = outcome
+        part = certify(problems[number], outcome[0], tol)
         totals += part.objective, part.gap, part.scale
         budget.record(*totals)
     return [found[number] for number in range(len(problems))]
