@@ -339,8 +339,9 @@ def test_a_far_away_zero_of_the_columns_costs_a_plane_no_digits(options, store):
     far.certificate_.verify(store(X + 1e8), y)
 
 
-def test_planes_are_made_of_the_dual_coefficients_whatever_they_sum_to():
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+def test_planes_are_made_of_the_dual_coefficients_whatever_they_sum_to(shift):
     X, y = load_iris(return_X_y=True)
-    model = SVC(kernel="linear").fit(X[:100], y[:100])
+    model = SVC(kernel="linear").fit(X[:100] + shift, y[:100])
     model.dual_coef_ = model.dual_coef_ + 0.1
     np.testing.assert_allclose(model.coef_, model.dual_coef_ @ model.support_vectors_)

@@ -76,7 +76,7 @@ class KernelRows:
         self._is_rbf = kind == "rbf"
         moved = False
         if self.n_rows and not sp.issparse(X):
-            moved = self._is_rbf or (kind == "linear" and centred and _far_away(self._X))
+            moved = self._is_rbf or (kind == "linear" and centred and far_away(self._X))
         self._centre: Array | None = self._X.mean(axis=0, dtype=np.float64) if moved else None
         self.origin = None if self._is_rbf else self._centre
         self._pairs: Pairs = make_pairs(self._X, self._X, kernel, self._centre)
@@ -181,7 +181,7 @@ class CrossRows:
         return self._pairs.scores(None, _index(others), coefficients, dtype, budget)
 
 
-def _far_away(X: Array) -> bool:
+def far_away(X: Array) -> bool:
     """Return whether the spread of rows about their mean is little beside the mean, in squared length."""
     mean = X.mean(axis=0, dtype=np.float64)
     with np.errstate(over="ignore"):
