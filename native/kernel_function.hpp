@@ -69,8 +69,9 @@ struct RbfKernel {
   }
 };
 
-// tanh(u) to three units in the last place: for |u| > 0.55 it is (1 - e) / (1 + e) with e = exp(-2 |u|) < 1/3,
-// and the sign of u. Below, 1 - e would lose the digits of a small result, so there it is sinh(u) / cosh(u),
+// tanh(u) to three units in the last place: for |u| > 0.55 it is (1 - e) / (1 + e) with e = exp(-2 |u|) <
+// 1/3, and the sign of u. Below, 1 - e would lose the digits of a small result, so there it is sinh(u) /
+// cosh(u),
 //
 //     sinh(u) = u (1 + u^2 / (2 * 3) (1 + u^2 / (4 * 5) (1 + ...))),   cosh(u) = 1 + u^2 / (1 * 2) (1 + ...)
 //
