@@ -1,5 +1,7 @@
 """The dual of kernel machines: against quadratic programming, and one way of solving against another."""
 
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -488,3 +490,32 @@ def test_callback_that_returns_true_ends_the_rounds(in_rounds):
     assert budget.stopped_by == "a callback"
     assert len(budget.history) == 2
     check(problem, gram, solution, tol=np.inf)
+
+
+@pytest.mark.skipif(core.limit_blas_threads(0) == 0, reason="BLAS does not let its threads be limited")
+def test_fits_that_overlap_leave_the_threads_of_blas_as_they_were():
+    problem, _ = make_problem()
+    before = core.limit_blas_threads(2)
+    try:
+        entered, leave = threading.Event(), threading.Event()
+
+        def wait(record):
+            entered.set()
+            leave.wait(10.0)
+
+        slow = threading.Thread(
+            target=solve_dual, args=(problem, 1e-3, PLENTY, Budget(callbacks=[wait])), daemon=True
+        )
+
+        def begin(record):  # the other fit begins inside this one, and ends after it
+            slow.start()
+            entered.wait(10.0)
+            assert core.limit_blas_threads(0) == 1
+
+        solve_dual(problem, 1e-3, PLENTY, Budget(callbacks=[begin]))
+        assert core.limit_blas_threads(0) == 1
+        leave.set()
+        slow.join()
+        assert core.limit_blas_threads(0) == 2
+    finally:
+        core.limit_blas_threads(before)

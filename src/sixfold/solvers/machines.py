@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget
+from sixfold.solvers.base import one_blas_thread
 from sixfold.solvers.gram_cache import ClassBlocks, GramCache
 from sixfold.solvers.kernel_rows import KernelRows
 from sixfold.solvers.machine_certificate import certify
@@ -190,19 +191,15 @@ def _on_threads(
     solve: Callable[[int], Outcome], workers: int, problems: list[DualProblem], tol: float, budget: Budget
 ) -> list[Outcome]:
     """Solve all machines on a pool of threads."""
-    threads = core.limit_blas_threads(1)
-    try:
-        with ThreadPoolExecutor(workers) as pool:
-            futures = {pool.submit(solve, number): number for number in range(len(problems))}
-            try:
-                done = ((futures[future], future.result()) for future in as_completed(futures))
-                return _collect(done, problems, tol, budget)
-            except BaseException:
-                budget.flag[0] = 1  # the other machines need not go on
-                pool.shutdown(cancel_futures=True)
-                raise
-    finally:
-        core.limit_blas_threads(threads)
+    with one_blas_thread, ThreadPoolExecutor(workers) as pool:
+        futures = {pool.submit(solve, number): number for number in range(len(problems))}
+        try:
+            done = ((futures[future], future.result()) for future in as_completed(futures))
+            return _collect(done, problems, tol, budget)
+        except BaseException:
+            budget.flag[0] = 1  # the other machines need not go on
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _collect(
