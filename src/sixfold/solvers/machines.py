@@ -161,8 +161,10 @@ def _solve_all(
 ) -> list[DualSolution]:
     """Solve several machines, each on one thread."""
     workers = min(core.threads(), len(problems))
-    blocks = ClassBlocks(problems[0].rows, members, memory // 2)
-    share = memory // 2 // workers
+    pairs = sides[0][1] is not None  # only these have blocks in common
+    common = min(memory // 2, sum(8 * part.size**2 for part in members)) if pairs else 0
+    blocks = ClassBlocks(problems[0].rows, members, common)
+    share = (memory - common) // workers
 
     def solve(number: int) -> Outcome:
         before = core.limit_threads(1)
