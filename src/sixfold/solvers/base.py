@@ -158,9 +158,8 @@ class _BlasThreads:
                 core.limit_blas_threads(self._before)
 
 
-one_blas_thread = (
-    _BlasThreads()
-)  # ``with one_blas_thread:``; the last one out restores what the first one found
+# ``with one_blas_thread:``, also inside each other; the last one out restores what the first one found.
+one_blas_thread = _BlasThreads()
 
 
 @contextmanager
