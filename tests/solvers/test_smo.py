@@ -321,6 +321,18 @@ def test_numbers_too_large_for_single_precision(in_rounds):
     assert solution.intercept == pytest.approx(expected.intercept, abs=0.01)
 
 
+def test_violation_that_is_lost_in_the_rounding_of_scores_is_not_pursued():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(100, 5)) * 10.0 ** np.array([3.0, -1.0, 2.0, 0.0, 1.0])  # K of some 1e18
+    y = np.where(random.random(100) < 0.5, 1.0, -1.0)
+    problem = DualProblem(KernelRows(X, Polynomial(3, 1.0, 1.0)), np.arange(100), y, np.full(100, 10.0))
+    budget = Budget()
+    solution = solve_dual(problem, 1e-3, PLENTY, budget)
+    assert budget.stopped_by.startswith("rounding")
+    assert solution.iterations < 2_000_000
+    assert not certify(problem, solution, 1e-3).converged
+
+
 # -- kernels that are not positive semi-definite, and hard margins -----------------------------------------
 
 

@@ -63,6 +63,8 @@ STRETCH = 20_000  # iterations, or 10 a row, without convergence: then solving f
 MOST_ITERATIONS = 10_000_000  # or 100 a row: where a fit without max_iter gives up
 STALLED = 4  # rounds without a step, with ever smaller tolerances, after which rounding is to blame
 IDLE = 40  # rounds that leave the violation as it is, likewise
+LOST = 2  # such rounds, or stretches, where the violation is lost in the rounding of scores
+NEAR = 10.0  # times the tolerance: below, luck may still bring a violation that is lost in rounding there
 OVERTIME = 2e7  # kernel values (at most some 0.2 s) that are still computed when time is up
 
 
@@ -153,7 +155,8 @@ class Rounds:
             self._catch_up()
         if self._optimal():
             return True
-        if self.unmoved >= STALLED or self.idle >= IDLE:
+        lost = self.idle >= LOST and self._lost(self.state.violation, self.point.alpha)
+        if self.unmoved >= STALLED or self.idle >= IDLE or lost:
             self.budget.stopped_by = self.budget.stopped_by or "rounding: no step makes it better"
         if self.iterations >= self.limit:
             limit = f"max_iter={self.limit}" if self.given_limit else f"the limit of {self.limit} iterations"
@@ -162,6 +165,10 @@ class Rounds:
 
     def _optimal(self) -> bool:
         return self.state.violation <= self.tol and self.state.gap <= self.tol * self.state.scale
+
+    def _lost(self, violation: float, alpha: Array) -> bool:
+        """Return whether the violation is far from the tolerance, and no more than rounding may make it."""
+        return NEAR * self.tol < violation <= self.point.unseen(alpha)
 
     def _make_the_best_of_it(self) -> None:
         """Give an unfinished point the intercept that suits it, and do not keep one worse than a constant."""
@@ -258,6 +265,7 @@ class Rounds:
         stretch = max(STRETCH, 10 * active.size)
         values = gram if part.any() or not self.direct else _in_single_precision(gram)
         self.free_steps.begin(part, gradient)
+        least, idle = math.inf, 0
         while True:
             allowed = min(self.limit - self.iterations, stretch)
             made, violation, completed, indefinite = core.smo(
@@ -273,7 +281,11 @@ class Rounds:
             )
             self.iterations += made
             self.indefinite |= indefinite
+            idle = 0 if violation < 0.5 * least else idle + 1
+            least = min(least, violation)
             if violation <= self.inner or not completed or made < stretch:
+                break
+            if idle >= LOST and self._lost(violation, part):
                 break
             if values is not gram:
                 values, gradient = gram, y * (gram @ (y * part)) - 1.0

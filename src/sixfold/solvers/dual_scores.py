@@ -58,6 +58,10 @@ class DualScores:
         """How far a score may be off."""
         return math.sqrt(self.variance)
 
+    def unseen(self, alpha: Array) -> float:
+        """Return what scores of this alpha are rounded by at best: nobody can see a violation below that."""
+        return math.sqrt(self._error(np.float64, alpha))
+
     def fine_in_single(self, alpha: Array) -> bool:
         """Return whether scores in float32 are good enough."""
         return self.single and math.sqrt(self._error(np.float32, alpha)) <= FINE * self.tol
