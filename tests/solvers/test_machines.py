@@ -1,6 +1,7 @@
 """Machines for several classes: which there are, and that each is what it would be alone."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -205,3 +206,24 @@ def test_failure_in_a_thread_reaches_the_caller(monkeypatch):
     monkeypatch.setattr(KernelRows, "gram", broken)
     with pytest.raises(MemoryError, match="no room"):
         trained()
+
+
+def test_failure_of_one_machine_ends_the_others(monkeypatch):
+    monkeypatch.setattr(machines_module, "SMALL", 0)
+    monkeypatch.setattr(core, "threads", lambda: 2)
+    waiting, told = threading.Event(), []
+
+    def solve(problem, tol, memory, budget, *rest):
+        if {0, 1} <= set(problem.index):  # the machine of classes 0 and 1 goes on until it is told
+            waiting.set()
+            end = time.monotonic() + 10.0
+            while not budget.exhausted() and time.monotonic() < end:
+                time.sleep(0.001)
+            told.append(budget.stopped_by)
+        waiting.wait(10.0)
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(machines_module, "solve_dual", solve)
+    with pytest.raises(MemoryError, match="no room"):
+        trained(classes=3)
+    assert told == ["Ctrl-C"]

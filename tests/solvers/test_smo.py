@@ -321,6 +321,17 @@ def test_numbers_too_large_for_single_precision(in_rounds):
     assert solution.intercept == pytest.approx(expected.intercept, abs=0.01)
 
 
+def test_single_precision_that_leads_astray_is_given_up(in_rounds):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 3))
+    y = np.where(X[:, 0] + 0.3 * random.normal(size=300) > 0, 1.0, -1.0)
+    rows = KernelRows(X + 100.0, Polynomial(3, 1.0, 1.0))  # K of some 1e13, which differ by 1e-4 of that
+    budget = Budget()
+    solution = solve_dual(DualProblem(rows, np.arange(300), y, np.full(300, 1e-4)), 1e-3, PLENTY, budget)
+    assert solution.violation <= 1e-3
+    assert len(budget.history) < 30  # 87 with the Gram matrix in float32 until no round makes a step
+
+
 def test_violation_that_is_lost_in_the_rounding_of_scores_is_not_pursued():
     random = np.random.default_rng(0)
     X = random.normal(size=(100, 5)) * 10.0 ** np.array([3.0, -1.0, 2.0, 0.0, 1.0])  # K of some 1e18
@@ -471,6 +482,26 @@ def test_interrupt_keeps_what_there_is(in_rounds):
     assert budget.stopped_by == "Ctrl-C"
     assert len(budget.history) == 1
     check(problem, gram, solution, tol=np.inf)
+
+
+def test_rows_that_are_behind_when_time_is_up_are_not_waited_for(in_rounds, monkeypatch):
+    monkeypatch.setattr(dual_scores, "FAR", 0.0)  # everybody falls behind at once
+    monkeypatch.setattr(active_rows, "OVERTIME", 0)
+    problem, gram = make_problem(400, C=10.0)
+    objectives, computed = [], []
+
+    def record(entry):
+        objectives.append(entry.objective)
+        if len(objectives) == 2:
+            original = KernelRows.scores
+            monkeypatch.setattr(
+                KernelRows, "scores", lambda *a: (computed.append(len(a[1])), original(*a))[1]
+            )
+        return len(objectives) == 2
+
+    solution = solve_dual(problem, 1e-9, PLENTY, Budget(callbacks=[record]))
+    assert not computed
+    check(problem, gram, solution, tol=np.inf)  # a point that nobody was behind of
 
 
 def test_most_iterations_of_a_hard_margin_are_those_of_all_bounds():
