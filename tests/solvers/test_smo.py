@@ -1,60 +1,22 @@
 """The dual of kernel machines: against quadratic programming, and one way of solving against another."""
 
-import threading
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernel_oracle import dual_gradient, dual_value, intercept, quadratic_program, violation
+from kernel_oracle import dual_value, quadratic_program
 from sixfold._native import core
 from sixfold.budget import Budget
-from sixfold.geometry.kernels import RBF, Polynomial, Precomputed, Sigmoid, linear
-from sixfold.solvers import active_rows, dual_scores, smo
+from sixfold.geometry.kernels import RBF, Polynomial, Precomputed, linear
+from sixfold.solvers import active_rows, dual_scores
 from sixfold.solvers.gram_cache import GramCache
 from sixfold.solvers.kernel_rows import KernelRows
 from sixfold.solvers.machine_certificate import certify
 from sixfold.solvers.machine_dual import examine, examine_zero
 from sixfold.solvers.smo import DualProblem, solve_dual
-
-PLENTY = 1 << 27
-
-
-def make_problem(n=60, d=3, C=1.0, seed=0, kernel=None, dtype=np.float64, flip=0.1):
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(n, d)).astype(dtype)
-    y = np.where(X[:, 0] + 0.3 * random.normal(size=n) > 0, 1.0, -1.0)
-    y[random.random(n) < flip] *= -1.0
-    y[:2] = 1.0, -1.0
-    kernel = RBF(0.5) if kernel is None else kernel
-    return DualProblem(KernelRows(X, kernel), np.arange(n), y, np.broadcast_to(C, n).astype(float)), kernel(X)
-
-
-def check(problem, gram, solution, tol=1e-3):
-    """Assert that all that is said of the solution is so."""
-    y, upper, alpha = problem.y, problem.upper, solution.alpha
-    assert (alpha >= 0).all()
-    assert (alpha <= upper).all()
-    assert abs(alpha @ y) <= 1e-12 * max(alpha.sum(), 1e-300)
-    gradient = dual_gradient(gram, y, alpha)
-    size = np.abs(gram).max() * max(alpha.sum(), 1.0)
-    np.testing.assert_allclose(
-        solution.scores, y * (gradient + 1.0), rtol=0, atol=solution.rounding + 1e-13 * size
-    )
-    slip = 2.0 * solution.rounding + 1e-12 * size
-    assert solution.violation == pytest.approx(max(violation(y, upper, alpha, gradient), 0.0), abs=slip)
-    assert solution.violation <= tol
-    if np.isfinite(tol):
-        assert solution.intercept == pytest.approx(intercept(y, upper, alpha, gradient), abs=slip)
-    else:  # unfinished: no intercept is cheaper, and no constant model
-        scores = y * (gradient + 1.0)
-        cost = [upper @ np.maximum(1.0 - y * (scores + b), 0.0) for b in [solution.intercept, *(y - scores)]]
-        assert cost[0] <= min(cost) + slip * upper.sum()
-        constant = 2.0 * min(upper[y > 0].sum(), upper[y < 0].sum())
-        assert 0.5 * (alpha * y) @ scores + cost[0] <= constant * (1.0 + 1e-9)
-
+from solvers.dual_problems import PLENTY, check, make_problem
 
 # -- against the oracle ----------------------------------------------------------------------------------
 
@@ -160,15 +122,6 @@ def test_gap_is_small_where_one_class_counts_for_little():
 
 
 # -- other ways to the same point --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def in_rounds(monkeypatch):
-    """Active rows in float32, few at first."""
-    monkeypatch.setattr(active_rows, "DOUBLE_ROWS", 10)
-    monkeypatch.setattr(active_rows, "DIRECT_ROWS", 10)
-    monkeypatch.setattr(active_rows, "SAMPLE_ROWS", 40)
-    monkeypatch.setattr(dual_scores, "TYPICAL_ROWS", 4)
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
@@ -342,223 +295,3 @@ def test_violation_that_is_lost_in_the_rounding_of_scores_is_not_pursued():
     assert budget.stopped_by.startswith("rounding")
     assert solution.iterations < 2_000_000
     assert not certify(problem, solution, 1e-3).converged
-
-
-# -- kernels that are not positive semi-definite, and hard margins -----------------------------------------
-
-
-def test_indefinite_kernel_is_noticed_and_ends_at_a_stationary_point():
-    problem, gram = make_problem(60, C=10.0, kernel=Sigmoid(2.0, -1.0))
-    solution = solve_dual(problem, 1e-3, PLENTY, Budget())
-    assert solution.definite is False
-    check(problem, gram, solution)
-    certificate = certify(problem, solution, 1e-3)
-    assert certificate.kind == "kkt"
-    assert "is not positive semi-definite" in str(certificate)
-
-
-def precomputed(gram, C=10.0):
-    n = gram.shape[0]
-    y = np.where(np.arange(n) % 2, 1.0, -1.0)
-    return DualProblem(KernelRows(gram, Precomputed()), np.arange(n), y, np.full(n, C))
-
-
-@pytest.mark.parametrize("hard", [False, True])
-def test_matrix_whose_pairs_all_curve_downwards_is_no_bound_if_other_directions_do_not(hard):
-    # A unit diagonal beside values below 1/2: no pair is told, yet the least eigenvalue is about -1.
-    random = np.random.default_rng(0)
-    part = random.uniform(-0.45, 0.45, (30, 30))
-    gram = (part + part.T) / 2
-    np.fill_diagonal(gram, 1.0)
-    centring = np.eye(30) - 1 / 30
-    assert np.linalg.eigvalsh(centring @ gram @ centring)[0] < -0.3
-    problem = precomputed(gram, np.inf if hard else 10.0)
-    certificate = certify(problem, solve_dual(problem, 1e-3, PLENTY, Budget()), 1e-3)
-    assert certificate.kind == "kkt"
-    assert "is not positive semi-definite" in str(certificate)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    n=st.integers(2, 60),
-    rank=st.integers(1, 8),
-    seed=st.integers(0, 10**6),
-    size=st.sampled_from([1e-100, 1.0, 1e8, 1e100]),
-    constant=st.sampled_from([0.0, -3.0, 1e3]),
-)
-def test_matrix_of_dot_products_bounds_the_optimum_whatever_constant_is_added(n, rank, seed, size, constant):
-    Z = np.random.default_rng(seed).normal(size=(n, rank))
-    gram = size * (Z @ Z.T + constant)
-    problem = precomputed(gram, 1.0 / size)
-    solution = solve_dual(problem, 1e-3, PLENTY, Budget())
-    assert solution.definite is True
-    assert certify(problem, solution, 1e-3).kind == "duality gap"
-
-
-def test_one_negative_direction_among_many_is_found():
-    random = np.random.default_rng(0)
-    columns = random.normal(size=(50, 49))
-    vectors, _ = np.linalg.qr(columns - columns.mean(axis=0))
-    for least, definite in ((-1e-3, False), (0.0, True)):
-        gram = (vectors * np.append(least, np.ones(48))) @ vectors.T
-        solution = solve_dual(precomputed((gram + gram.T) / 2, 1e-3), 1e-3, PLENTY, Budget())
-        assert solution.definite is definite
-
-
-def test_what_is_not_looked_at_is_not_known(in_rounds):
-    problem, gram = make_problem(200)
-    problem = DualProblem(KernelRows(gram, Precomputed()), problem.index, problem.y, problem.upper)
-    solution = solve_dual(problem, 1e-3, PLENTY, Budget())
-    assert solution.definite is None
-    certificate = certify(problem, solution, 1e-3)
-    assert certificate.kind == "kkt"
-    assert certificate.converged
-    assert "is not known to be positive semi-definite" in str(certificate)
-
-
-def test_kernels_that_are_dot_products_by_construction_are_not_looked_at(monkeypatch):
-    monkeypatch.setattr(smo, "definite_when_balanced", lambda gram: pytest.fail("looked at"))
-    for kernel in (linear, RBF(1.0), Polynomial(3, 1.0, 1.0)):
-        problem, _ = make_problem(60, kernel=kernel)
-        solution = solve_dual(problem, 1e-3, PLENTY, Budget())
-        assert solution.definite is True
-        assert certify(problem, solution, 1e-3).kind == "duality gap"
-
-
-@settings(max_examples=25, deadline=None)
-@given(n=st.integers(2, 20), seed=st.integers(0, 10**6), apart=st.sampled_from([0.3, 3.0, 100.0]))
-def test_hard_margin_is_the_widest(n, seed, apart):
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(n, 2))
-    y = np.where(np.arange(n) % 2, 1.0, -1.0)
-    X[:, 0] = np.abs(X[:, 0]) * y + apart * y
-    problem = DualProblem(KernelRows(X, linear), np.arange(n), y, np.full(n, np.inf))
-    solution = solve_dual(problem, 1e-6, PLENTY, Budget())
-    gram = X @ X.T
-    best = dual_value(gram, y, quadratic_program(gram, y, problem.upper))  # |w|^2 / 2
-    certificate = certify(problem, solution, 1e-6)
-    assert solution.overlap is None
-    assert certificate.converged
-    assert certificate.objective == pytest.approx(best, rel=1e-5)
-    assert certificate.lower_bound <= best * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("kernel", [linear, RBF(0.5)])
-def test_hard_margin_of_classes_that_overlap_has_a_proof(kernel):
-    X = np.array([[0.0], [1.0], [2.0], [1.0], [4.0]])
-    y = np.array([1.0, -1.0, 1.0, 1.0, -1.0])
-    problem = DualProblem(KernelRows(X, kernel), np.arange(5), y, np.full(5, np.inf))
-    solution = solve_dual(problem, 1e-3, PLENTY, Budget())
-    assert solution.overlap is not None
-    weights = np.zeros(5)
-    weights[solution.overlap.rows] = solution.overlap.weights
-    signed = weights * y
-    assert signed.sum() == pytest.approx(0.0, abs=1e-12)
-    assert signed @ kernel(X) @ signed == pytest.approx(0.0, abs=1e-12)
-
-
-# -- limits --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rounds", [False, True])
-@pytest.mark.parametrize("most", [1, 7, 60])
-def test_most_iterations_end_at_a_feasible_point(request, rounds, most):
-    if rounds:
-        request.getfixturevalue("in_rounds")
-    problem, gram = make_problem(300, C=10.0)
-    budget = Budget()
-    solution = solve_dual(problem, 1e-3, PLENTY, budget, most_iterations=most)
-    assert solution.iterations <= most
-    assert solution.violation > 1e-3
-    assert budget.stopped_by == f"max_iter={most}"
-    check(problem, gram, solution, tol=np.inf)
-    assert not certify(problem, solution, 1e-9).converged
-
-
-def test_interrupt_keeps_what_there_is(in_rounds):
-    problem, gram = make_problem(300, C=100.0)
-    budget = Budget(callbacks=[lambda record: budget._note_interrupt(2, None)])
-    solution = solve_dual(problem, 1e-9, PLENTY, budget)
-    assert budget.stopped_by == "Ctrl-C"
-    assert len(budget.history) == 1
-    check(problem, gram, solution, tol=np.inf)
-
-
-def test_rows_that_are_behind_when_time_is_up_are_not_waited_for(in_rounds, monkeypatch):
-    monkeypatch.setattr(dual_scores, "FAR", 0.0)  # everybody falls behind at once
-    monkeypatch.setattr(active_rows, "OVERTIME", 0)
-    problem, gram = make_problem(400, C=10.0)
-    objectives, computed = [], []
-
-    def record(entry):
-        objectives.append(entry.objective)
-        if len(objectives) == 2:
-            original = KernelRows.scores
-            monkeypatch.setattr(
-                KernelRows, "scores", lambda *a: (computed.append(len(a[1])), original(*a))[1]
-            )
-        return len(objectives) == 2
-
-    solution = solve_dual(problem, 1e-9, PLENTY, Budget(callbacks=[record]))
-    assert not computed
-    check(problem, gram, solution, tol=np.inf)  # a point that nobody was behind of
-
-
-def test_most_iterations_of_a_hard_margin_are_those_of_all_bounds():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(60, 2)) * 1e-3
-    y = np.where(X[:, 0] > 0, 1.0, -1.0)
-    problem = DualProblem(KernelRows(X, RBF(1.0)), np.arange(60), y, np.full(60, np.inf))
-    budget = Budget()
-    solution = solve_dual(problem, 1e-3, PLENTY, budget, most_iterations=150)
-    assert solution.iterations <= 150
-    assert budget.stopped_by == "max_iter=150"
-    assert not certify(problem, solution, 1e-3).converged
-
-
-def test_no_time_at_all_leaves_the_start():
-    problem, gram = make_problem(100)
-    budget = Budget(time_limit=0.0)
-    solution = solve_dual(problem, 1e-3, PLENTY, budget)
-    assert not solution.alpha.any()
-    assert solution.violation == 2.0
-    check(problem, gram, solution, tol=np.inf)
-    assert "time_limit" in budget.stopped_by
-
-
-def test_callback_that_returns_true_ends_the_rounds(in_rounds):
-    problem, gram = make_problem(400)
-    budget = Budget(callbacks=[lambda record: record.iteration == 2])
-    solution = solve_dual(problem, 1e-9, PLENTY, budget)
-    assert budget.stopped_by == "a callback"
-    assert len(budget.history) == 2
-    check(problem, gram, solution, tol=np.inf)
-
-
-@pytest.mark.skipif(core.limit_blas_threads(0) == 0, reason="BLAS does not let its threads be limited")
-def test_fits_that_overlap_leave_the_threads_of_blas_as_they_were():
-    problem, _ = make_problem()
-    before = core.limit_blas_threads(2)
-    try:
-        entered, leave = threading.Event(), threading.Event()
-
-        def wait(record):
-            entered.set()
-            leave.wait(10.0)
-
-        slow = threading.Thread(
-            target=solve_dual, args=(problem, 1e-3, PLENTY, Budget(callbacks=[wait])), daemon=True
-        )
-
-        def begin(record):  # the other fit begins inside this one, and ends after it
-            slow.start()
-            entered.wait(10.0)
-            assert core.limit_blas_threads(0) == 1
-
-        solve_dual(problem, 1e-3, PLENTY, Budget(callbacks=[begin]))
-        assert core.limit_blas_threads(0) == 1
-        leave.set()
-        slow.join()
-        assert core.limit_blas_threads(0) == 2
-    finally:
-        core.limit_blas_threads(before)
