@@ -1,6 +1,7 @@
 """Certificates of support vector machines: confirmed from the data and by an oracle, told from others."""
 
 import copy
+import dataclasses
 import warnings
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 
 import kernel_oracle as oracle
 from sixfold import SVC
@@ -94,6 +95,33 @@ def test_no_changed_attribute_passes(parameters, classes):
     other.support_ = np.roll(model.support_, 1)
     with pytest.raises(CertificateError, match=OTHER_DATA):
         other.certificate_.verify(X, y, weight)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"C": np.inf, "gamma": 1.0}], ids=["soft", "hard"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_violation_that_is_larger_than_claimed_is_told(parameters, classes):
+    X, y, _ = table(classes)
+    model = SVC(**parameters).fit(X, y)
+    found = model.certificate_.verify(X, y)
+    violation = model.certificate_.details["violation"]
+    assert violation > 1e-5
+    assert found.details["violation"] == pytest.approx(violation, rel=1e-6)
+    details = {**model.certificate_.details, "violation": 0.99 * violation}
+    model._certificate = dataclasses.replace(model.certificate_, details=details)
+    with pytest.raises(CertificateError, match="no two rows violate optimality by more than"):
+        model.certificate_.verify(X, y)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_a_model_changed_on_rows_far_from_zero_is_told(offset):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:] + offset, y[50:]
+    model = SVC(gamma=0.5).fit(X, y)
+    model.certificate_.verify(X, y)
+    other = copy.copy(model)
+    other.dual_coef_ = 0.999 * model.dual_coef_
+    with pytest.raises(CertificateError, match=OTHER_DATA):
+        other.certificate_.verify(X, y)
 
 
 def test_coefficients_of_no_dual_point_are_told():

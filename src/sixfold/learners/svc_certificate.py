@@ -73,6 +73,7 @@ class Figures:
     scale: float = 0.0
     violation: float = 0.0
     rounding: float = 0.0
+    score_rounding: float = 0.0
 
     def __add__(self, other: Figures) -> Figures:
         return Figures(
@@ -81,6 +82,7 @@ class Figures:
             self.scale + other.scale,
             max(self.violation, other.violation),
             self.rounding + other.rounding,
+            max(self.score_rounding, other.score_rounding),
         )
 
 
@@ -90,7 +92,8 @@ def recompute(claims: Claims, claimed: Certificate) -> Certificate:
     Raises
     ------
     CertificateError
-        If the coefficients are none of a dual point of these rows.
+        If the coefficients are none of a dual point of these rows, or violate its conditions by more than
+        was claimed.
     """
     _require_support(claims)
     decisions, sizes = _decisions(claims)
@@ -110,6 +113,7 @@ def recompute(claims: Claims, claimed: Certificate) -> Certificate:
         total += figures(y, alpha, upper, f, b, _entry_rounding(claims) * size)
     if math.isinf(total.primal) and math.isfinite(claimed.objective):
         raise CertificateError(f"Rows are on the wrong side of the hard margin. {OTHER_DATA}")
+    _require_violation(total, claimed)
     details = {
         "violation": total.violation,
         "dual_objective": total.dual,
@@ -132,18 +136,20 @@ def _soft(y: Array, alpha: Array, upper: Array, f: Array, b: float, error: Array
     # A row that is outside the margin by no more than rounding may be inside.
     touched = np.where(1.0 - y * f > -error, upper, 0.0) + alpha
     rounding = float(touched @ error) + 1e-13 * (abs(primal) + float(alpha.sum()))
-    return Figures(primal, float(alpha.sum()) - half, scale, _violation(y, alpha, upper, s), rounding)
+    violation, most = _violation(y, alpha, upper, s), float(error.max())
+    return Figures(primal, float(alpha.sum()) - half, scale, violation, rounding, most)
 
 
 def _hard(y: Array, alpha: Array, upper: Array, f: Array, b: float, error: Array) -> Figures:
     s, total = f - b, float(alpha.sum())
     square, least = float(alpha @ (y * s)), float((y * f).min())
+    violation, most = _violation(y, alpha, upper, s), float(error.max())
     if not (least > 0 and square > 0):
-        return Figures(math.inf, 0.0, 1.0, _violation(y, alpha, upper, s), 0.0)
+        return Figures(math.inf, 0.0, 1.0, violation, 0.0, most)
     primal = 0.5 * square / least**2
-    relative = float(alpha @ error) / square + 2.0 * float(error.max()) / least
+    relative = float(alpha @ error) / square + 2.0 * most / least
     rounding = (relative + 1e-13) * primal
-    return Figures(primal, 0.5 * total**2 / square, primal, _violation(y, alpha, upper, s), rounding)
+    return Figures(primal, 0.5 * total**2 / square, primal, violation, rounding, most)
 
 
 def _violation(y: Array, alpha: Array, upper: Array, s: Array) -> float:
@@ -154,6 +160,19 @@ def _violation(y: Array, alpha: Array, upper: Array, s: Array) -> float:
     most = float(np.max(v, where=grows, initial=-math.inf))
     least = float(np.min(v, where=shrinks, initial=math.inf))
     return max(most - least, 0.0)
+
+
+def _require_violation(found: Figures, claimed: Certificate) -> None:
+    """Raise a CertificateError if the conditions of optimality are violated by more than was claimed."""
+    limit = claimed.details["violation"]
+    # A violation is a difference of two scores, and either side has rounded both.
+    limit += 2.0 * (claimed.details.get("rounding", 0.0) + found.score_rounding)
+    if not found.violation <= limit:
+        raise CertificateError(
+            f"The certificate says that no two rows violate optimality by more than "
+            f"{claimed.details['violation']:.3g}, but on these data some do by {found.violation:.3g}. "
+            f"{OTHER_DATA}"
+        )
 
 
 def _require_support(claims: Claims) -> None:
@@ -183,14 +202,22 @@ def _entry_rounding(claims: Claims) -> float:
     form = claims.kernel.form
     # An error of the exponent is one of the value, relatively: gamma |x - z|^2 e^-(gamma |x - z|^2) < 1, but
     # |x - z|^2 comes from lengths.
-    stretch = 1.0 if form is None or form.kind != "rbf" else 1.0 + form.gamma * _largest_length(claims.X)
+    stretch = 1.0 if form is None or form.kind != "rbf" else 1.0 + form.gamma * _largest_length(claims)
     degree = 1 if form is None else max(form.degree, 1)
     return EPS * (claims.X.shape[1] + 16) * stretch * degree
 
 
-def _largest_length(X: Any) -> float:
-    squares = [float(np.einsum("ij,ij->i", part, part).max()) for _, part in _row_blocks(X, X.shape[1], True)]
-    return max(squares)
+def _largest_length(claims: Claims) -> float:
+    """Return the largest squared length of a row, as the kernel takes it: of dense rows, about a mean."""
+    X, centre, factor = claims.X, 0.0, 1.0
+    if not hasattr(X, "toarray") and len(claims.vectors):
+        # About the mean of the vectors it is given, a class at a time; any two means are within the diameter.
+        centre, factor = claims.vectors.mean(axis=0, dtype=np.float64), 4.0
+    longest = 0.0
+    for _, part in _row_blocks(X, X.shape[1], True):
+        about = part - centre
+        longest = max(longest, float(np.einsum("ij,ij->i", about, about).max()))
+    return factor * longest
 
 
 def _row_blocks(X: Any, width: int, dense: bool = False) -> Iterator[tuple[slice, Any]]:
