@@ -6,7 +6,9 @@ weight_i,
     P = 1/2 sum_i a_i y_i s_i + sum_i U_i max(0, 1 - y_i f_i)
     D = sum_i a_i - 1/2 sum_i a_i y_i s_i                       0 <= a_i <= U_i,   sum_i a_i y_i = 0
 
-and no machine has an objective below D, where the kernel is positive semi-definite. The hard margin (U
+and no machine has an objective below D, where the kernel is positive semi-definite: if b'K b >= 0 for all b
+with sum b = 0, of which b_i = a_i y_i is one. A kernel that is not so by construction is looked at on the
+rows of every machine: the least eigenvalue of K, centred. The hard margin (U
 infinite) has P = |w|^2 / (2 t^2), t = min y_i f_i, and the largest D along the ray of a, (sum a)^2 / (2
 |w|^2), with |w|^2 = sum_i a_i y_i s_i. Objectives, bounds and scales of all machines are added up.
 
@@ -31,6 +33,7 @@ from sixfold.learners.support_layout import SupportLayout
 Array = NDArray[Any]
 
 ENTRIES = 1 << 22  # kernel values that are held at a time
+CHECKED = 3000  # rows of a machine whose eigenvalues are computed: 3 s
 EPS = float(np.finfo(np.float64).eps)
 OTHER_DATA = (
     "Either the data are not those of the fit, or the model was changed. If there were weights, pass the "
@@ -93,15 +96,14 @@ def recompute(claims: Claims, claimed: Certificate) -> Certificate:
     ------
     CertificateError
         If the coefficients are none of a dual point of these rows, or violate its conditions by more than
-        was claimed.
+        was claimed, or if the kernel is not such that there is a bound.
     """
     _require_support(claims)
+    kind = _confirmed_kind(claims, claimed)
     decisions, sizes = _decisions(claims)
     total = Figures()
     for machine, (positive, negative) in enumerate(claims.layout.machines):
-        there = claims.upper > 0
-        if negative is not None:
-            there &= (claims.labels == positive) | (claims.labels == negative)
+        there = _members(claims, positive, negative)
         y = np.where(claims.labels[there] == positive, 1.0, -1.0)
         alpha = np.zeros(claims.labels.size)
         alpha[claims.layout.support] = claims.layout.coefficients(machine)
@@ -123,7 +125,47 @@ def recompute(claims: Claims, claimed: Certificate) -> Certificate:
         "gap_is_linear": True,
     }
     gap = max(total.primal - total.dual, 0.0)
-    return Certificate(claimed.kind, total.primal, gap, total.scale, claimed.tolerance, details)
+    return Certificate(kind, total.primal, gap, total.scale, claimed.tolerance, details)
+
+
+def _members(claims: Claims, positive: int, negative: int | None) -> Array:
+    """Return whether each row is one of a machine's."""
+    there: Array = claims.upper > 0
+    if negative is not None:
+        there &= (claims.labels == positive) | (claims.labels == negative)
+    return there
+
+
+def _confirmed_kind(claims: Claims, claimed: Certificate) -> str:
+    """Return the kind that was claimed; "kkt" for a bound on rows too many to look at."""
+    if claimed.kind != "duality gap" or claims.kernel.definite:
+        return claimed.kind
+    sides = claims.layout.machines
+    # Machines of one class against the rest have the same rows.
+    groups = [_members(claims, *side) for side in (sides if claims.layout.pairwise else sides[:1])]
+    if max(np.count_nonzero(there) for there in groups) > CHECKED:
+        return "kkt"
+    for there in groups:
+        _require_definite(claims, there)
+    return claimed.kind
+
+
+def _require_definite(claims: Claims, there: Array) -> None:
+    """Raise a CertificateError if a b with sum b = 0 has b'K b < 0 on these rows, beyond rounding."""
+    X = claims.X[there].astype(np.float64)
+    gram = X[:, there] if isinstance(claims.kernel, Precomputed) else claims.kernel(X)
+    gram = 0.5 * (gram + gram.T)
+    rounding = _entry_rounding(claims) * float(np.abs(np.diagonal(gram)).sum())
+    rounding += 64.0 * EPS * gram.shape[0] * float(np.abs(gram).max())
+    means = gram.mean(axis=0)
+    centred = gram - means - (means - means.mean())[:, None]
+    least = float(np.linalg.eigvalsh(centred)[0])
+    if least < -rounding:
+        raise CertificateError(
+            "The certificate claims a duality gap, but on these rows the kernel is not positive "
+            f"semi-definite (an eigenvalue of its centred matrix is {least:.3g}): there is no such bound. "
+            f"{OTHER_DATA}"
+        )
 
 
 def _soft(y: Array, alpha: Array, upper: Array, f: Array, b: float, error: Array) -> Figures:
