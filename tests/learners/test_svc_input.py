@@ -126,9 +126,11 @@ def test_a_function_that_is_no_kernel_is_refused(function, sentence):
         SVC(kernel=function).fit(X, Y)
 
 
-def test_values_whose_kernel_overflows_are_refused():
+def test_values_whose_kernel_overflows_or_vanishes_are_refused():
     with refuses("so large that their squares"):
         SVC().fit(1e200 * X, Y)
+    with refuses("The variance of X is 0.0 in float64, so gamma='scale' is inf"):
+        SVC().fit(1e-200 * X, Y)
     with refuses("Divide the columns by their spread"):
         SVC(kernel="poly", degree=9, gamma=1.0).fit(1e20 * X, Y)
 
