@@ -65,7 +65,8 @@ struct RbfKernel {
 
   Pack<T> operator()(Pack<T> product, T length, Pack<T> lengths) const {
     const Pack<T> distance = (length + lengths) - 2 * product;
-    return exponential(-gamma * larger(distance, Pack<T>{}));
+    // A distance that overflows is no number, and not 0.
+    return exponential(-gamma * (distance < 0 ? Pack<T>{} : distance));
   }
 };
 

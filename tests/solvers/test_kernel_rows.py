@@ -182,3 +182,22 @@ def test_rows_in_columns_order_are_taken_too(X):
 
 def test_the_table_is_not_copied(X):
     assert np.shares_memory(KernelRows(X, RBF(0.3))._X, X)
+
+
+def test_rows_far_from_the_others_are_not_rounded_away():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3000, 20))
+    X[[101, 1502]] = 0.0
+    X[[101, 1502], 0] = 3e4, 3e4 + 1.0  # |x|^2 is known to about 50 in float32, and |x - z|^2 is 1
+    rows = KernelRows(X, RBF(0.5))
+    found = rows.block([101], [1502], np.float32, Budget())[0, 0]
+    assert abs(found - np.exp(-0.5)) <= rows.entry_error(np.float32)
+    assert rows.entry_error(np.float64) < 1e-6
+
+
+def test_new_rows_whose_squares_overflow_in_single_precision_are_compared_in_double():
+    X = np.array([[0.0, 1.0], [1e25, 0.0]])
+    rows = KernelRows(X, RBF(1e-50))
+    Z = np.array([[1e25, 1e24], [3.0, 4.0]])
+    one = rows.against(Z).scores([0, 1], np.eye(2), np.float32, Budget())
+    np.testing.assert_allclose(one, RBF(1e-50)(Z, X), rtol=1e-12)

@@ -32,6 +32,7 @@ LONGEST_ROWS = 24
 UNSEEN = 2.0
 NEAR = 1e-4  # a spread of 1/100 of the mean: products of rows have four digits in common, all of no account
 DIAGONAL_ROWS = 4096  # that are centred at a time
+LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 
 class KernelRows:
@@ -113,18 +114,24 @@ class KernelRows:
         """Return K of each row with itself, in float64."""
         if self.origin is None:
             return self.kernel.diagonal(self._X)
+        return self._squared_lengths()
+
+    def _squared_lengths(self) -> Array:
+        """Return those of the rows about their centre."""
+        if self._centre is None:
+            return squared_lengths(self._X)
         parts = range(0, self.n_rows, DIAGONAL_ROWS)
         return np.concatenate(
-            [squared_lengths(self._X[start : start + DIAGONAL_ROWS] - self.origin) for start in parts]
+            [squared_lengths(self._X[start : start + DIAGONAL_ROWS] - self._centre) for start in parts]
         )
 
     def entry_error(self, dtype: DTypeLike) -> float:
         """Return about how far an entry computed in that precision is off; infinite where it overflows.
 
         Twice the largest difference between single and double precision on a fixed sample of pairs; that of
-        double precision is as many times smaller as its unit is. Values of the rbf kernel are 1 at most, and
-        long rows have next to none: there it is the largest difference of typical rows, which is several
-        times what the errors in a sum of many amount to.
+        double precision is as many times smaller as its unit is. For the rbf kernel the largest difference
+        alone is several times what the errors in a sum of many amount to; but rows so close that K is nearly
+        1 may be missing in the sample: |x - z|^2 of the longest is off by a unit of their squared length.
         """
         if self._measured is None:
             self._measured = self._measure()
@@ -142,9 +149,18 @@ class KernelRows:
         sample = self._sample()
         exact = self.gram(sample, np.float64, Budget())
         largest = float(np.abs(exact).max(initial=0.0))
-        if not self._fits_single(largest):
+        if not (largest < LARGEST_SINGLE and _fits_single(self._X)):
             return largest, math.inf
-        return largest, float(np.abs(self.gram(sample, np.float32, Budget()) - exact).max(initial=0.0))
+        apart = float(np.abs(self.gram(sample, np.float32, Budget()) - exact).max(initial=0.0))
+        return largest, max(apart, self._error_of_close_rows())
+
+    def _error_of_close_rows(self) -> float:
+        """Return how far the rbf kernel of the longest rows is off where they are next to each other."""
+        form = self.kernel.form
+        if form is None or form.kind != "rbf":
+            return 0.0
+        longest = float(self._squared_lengths().max(initial=0.0))
+        return 0.5 * float(np.finfo(np.float32).eps) * form.gamma * longest
 
     def _sample(self) -> Array:
         """Return rows from all over the table, and the longest ones: products of these are rounded most."""
@@ -157,28 +173,33 @@ class KernelRows:
             lengths = np.abs(self.diagonal()) if own_values else squared_lengths(self._X)
         return np.union1d(spread, np.argpartition(lengths, -longest)[-longest:])
 
-    def _fits_single(self, largest: float) -> bool:
-        """Return whether neither entries nor squared lengths of rows overflow in single precision."""
-        values = self._X.data if sp.issparse(self._X) else self._X
-        size = float(np.abs(values).max(initial=0.0)) if values.size else 0.0
-        limit = float(np.finfo(np.float32).max)
-        return largest < limit and 4.0 * self._X.shape[1] * size * size < limit
-
     def against(self, Z: Any) -> CrossRows:
         """Return new rows Z, to be scored against these; for precomputed values, K of Z with all of these."""
         new = _table(Z).astype(self.dtype, copy=False)
-        return CrossRows(make_pairs(new, self._X, self.kernel, self._centre))
+        return CrossRows(make_pairs(new, self._X, self.kernel, self._centre), _fits_single(new))
 
 
 class CrossRows:
     """New rows that are compared with training rows; see :meth:`KernelRows.against`."""
 
-    def __init__(self, pairs: Pairs) -> None:
+    def __init__(self, pairs: Pairs, fits_single: bool) -> None:
         self._pairs = pairs
+        self._fits_single = fits_single
 
     def scores(self, others: Any, coefficients: Array, dtype: DTypeLike, budget: Budget) -> Array:
-        """Return sum_j K(z, x_j) coefficients_j for each new row z; the others are training rows x_j."""
+        """Return sum_j K(z, x_j) coefficients_j for each new row z; the others are training rows x_j.
+
+        In float64 whatever ``dtype`` says, where the squares of a new row would overflow in float32.
+        """
+        dtype = dtype if self._fits_single else np.float64
         return self._pairs.scores(None, _index(others), coefficients, dtype, budget)
+
+
+def _fits_single(X: Any) -> bool:
+    """Return whether squared lengths of rows do not overflow in single precision."""
+    values = X.data if sp.issparse(X) else X
+    size = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    return 4.0 * X.shape[1] * size * size < LARGEST_SINGLE
 
 
 def far_away(X: Array) -> bool:
