@@ -33,7 +33,7 @@ from sixfold.learners.support_layout import SupportLayout
 Array = NDArray[Any]
 
 ENTRIES = 1 << 22  # kernel values that are held at a time
-CHECKED = 3000  # rows of a machine whose eigenvalues are computed: 3 s
+CHECKED = 3000  # rows of a machine whose eigenvalues are computed: some seconds
 EPS = float(np.finfo(np.float64).eps)
 OTHER_DATA = (
     "Either the data are not those of the fit, or the model was changed. If there were weights, pass the "
