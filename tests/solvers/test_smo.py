@@ -10,7 +10,7 @@ from kernel_oracle import dual_gradient, dual_value, intercept, quadratic_progra
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.geometry.kernels import RBF, Polynomial, Precomputed, Sigmoid, linear
-from sixfold.solvers import active_rows, dual_scores
+from sixfold.solvers import active_rows, dual_scores, smo
 from sixfold.solvers.gram_cache import GramCache
 from sixfold.solvers.kernel_rows import KernelRows
 from sixfold.solvers.machine_certificate import certify
@@ -304,17 +304,79 @@ def test_numbers_too_large_for_single_precision(in_rounds):
 def test_indefinite_kernel_is_noticed_and_ends_at_a_stationary_point():
     problem, gram = make_problem(60, C=10.0, kernel=Sigmoid(2.0, -1.0))
     solution = solve_dual(problem, 1e-3, PLENTY, Budget())
-    assert solution.indefinite
+    assert solution.definite is False
     check(problem, gram, solution)
     certificate = certify(problem, solution, 1e-3)
     assert certificate.kind == "kkt"
-    assert "not positive semi-definite" in str(certificate)
+    assert "is not positive semi-definite" in str(certificate)
 
 
-def test_definite_kernels_are_not_called_indefinite():
+def precomputed(gram, C=10.0):
+    n = gram.shape[0]
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    return DualProblem(KernelRows(gram, Precomputed()), np.arange(n), y, np.full(n, C))
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_matrix_whose_pairs_all_curve_downwards_is_no_bound_if_other_directions_do_not(hard):
+    # A unit diagonal beside values below 1/2: no pair is told, yet the least eigenvalue is about -1.
+    random = np.random.default_rng(0)
+    part = random.uniform(-0.45, 0.45, (30, 30))
+    gram = (part + part.T) / 2
+    np.fill_diagonal(gram, 1.0)
+    centring = np.eye(30) - 1 / 30
+    assert np.linalg.eigvalsh(centring @ gram @ centring)[0] < -0.3
+    problem = precomputed(gram, np.inf if hard else 10.0)
+    certificate = certify(problem, solve_dual(problem, 1e-3, PLENTY, Budget()), 1e-3)
+    assert certificate.kind == "kkt"
+    assert "is not positive semi-definite" in str(certificate)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n=st.integers(2, 60),
+    rank=st.integers(1, 8),
+    seed=st.integers(0, 10**6),
+    size=st.sampled_from([1e-100, 1.0, 1e8, 1e100]),
+    constant=st.sampled_from([0.0, -3.0, 1e3]),
+)
+def test_matrix_of_dot_products_bounds_the_optimum_whatever_constant_is_added(n, rank, seed, size, constant):
+    Z = np.random.default_rng(seed).normal(size=(n, rank))
+    gram = size * (Z @ Z.T + constant)
+    problem = precomputed(gram, 1.0 / size)
+    solution = solve_dual(problem, 1e-3, PLENTY, Budget())
+    assert solution.definite is True
+    assert certify(problem, solution, 1e-3).kind == "duality gap"
+
+
+def test_one_negative_direction_among_many_is_found():
+    random = np.random.default_rng(0)
+    columns = random.normal(size=(50, 49))
+    vectors, _ = np.linalg.qr(columns - columns.mean(axis=0))
+    for least, definite in ((-1e-3, False), (0.0, True)):
+        gram = (vectors * np.append(least, np.ones(48))) @ vectors.T
+        solution = solve_dual(precomputed((gram + gram.T) / 2, 1e-3), 1e-3, PLENTY, Budget())
+        assert solution.definite is definite
+
+
+def test_what_is_not_looked_at_is_not_known(in_rounds):
+    problem, gram = make_problem(200)
+    problem = DualProblem(KernelRows(gram, Precomputed()), problem.index, problem.y, problem.upper)
+    solution = solve_dual(problem, 1e-3, PLENTY, Budget())
+    assert solution.definite is None
+    certificate = certify(problem, solution, 1e-3)
+    assert certificate.kind == "kkt"
+    assert certificate.converged
+    assert "is not known to be positive semi-definite" in str(certificate)
+
+
+def test_kernels_that_are_dot_products_by_construction_are_not_looked_at(monkeypatch):
+    monkeypatch.setattr(smo, "definite_when_balanced", lambda gram: pytest.fail("looked at"))
     for kernel in (linear, RBF(1.0), Polynomial(3, 1.0, 1.0)):
         problem, _ = make_problem(60, kernel=kernel)
-        assert not solve_dual(problem, 1e-3, PLENTY, Budget()).indefinite
+        solution = solve_dual(problem, 1e-3, PLENTY, Budget())
+        assert solution.definite is True
+        assert certify(problem, solution, 1e-3).kind == "duality gap"
 
 
 @settings(max_examples=25, deadline=None)

@@ -100,7 +100,7 @@ class Rounds:
         self.given_limit = most_iterations is not None
         self.limit = max(MOST_ITERATIONS, 100 * n) if most_iterations is None else most_iterations
         self.iterations = made
-        self.indefinite = False
+        self.indefinite = False  # whether a pair was met along which D curves upwards
         self.point = DualScores(problem, tol, n > DOUBLE_ROWS or cache.capacity(np.float64) < n)
         self.single = self.point.single
         self.direct = n <= DIRECT_ROWS and cache.capacity(self._gram_dtype) >= n
@@ -126,13 +126,14 @@ class Rounds:
         if not self._optimal():
             self._make_the_best_of_it()
         point, state = self.point, self.state
+        known = True if self.problem.rows.kernel.definite else False if self.indefinite else None
         return DualSolution(
             point.alpha,
             point.scores,
             state.intercept,
             state.violation,
             self.iterations,
-            self.indefinite,
+            known,
             point.rounding,
         )
 

@@ -65,6 +65,12 @@ class GramCache:
         """The positions that are held, in the order of the matrix."""
         return self._held
 
+    @property
+    def whole(self) -> Array | None:
+        """The Gram matrix of all rows in float64, if that is what is held; in the order of ``held``."""
+        n = self.index.size
+        return self._gram[:n, :n] if self._dtype == np.float64 and self._held.size == n else None
+
     def capacity(self, dtype: Any) -> int:
         """How many rows fit."""
         return min(self.index.size, max(int((self.memory / np.dtype(dtype).itemsize) ** 0.5), 2))

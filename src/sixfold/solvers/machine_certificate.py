@@ -1,7 +1,7 @@
 """How far a kernel machine is from the best one at most.
 
 With finite C the certificate is the duality gap P - D of :mod:`sixfold.solvers.machine_dual`, judged against
-the best constant model, 2 min(sum_{y=+1} U, sum_{y=-1} U). Where the kernel turned out not to be positive
+the best constant model, 2 min(sum_{y=+1} U, sum_{y=-1} U). Where the kernel is not known to be positive
 semi-definite the same sum says how far the point is from stationary ("kkt"), and bounds nothing.
 
 The hard margin (U infinite) is judged against P itself. What rounding may have done to the objective is part
@@ -42,11 +42,12 @@ def certify(problem: DualProblem, solution: DualSolution, tol: float) -> Certifi
         "objective_rounding": rounding,
         "machines": 1,
     }
-    return _certificate(solution.indefinite, objective, gap, scale, tol, details)
+    return _certificate([solution], objective, gap, scale, tol, details)
 
 
 def certify_all(machines: Iterable[Machine], tol: float) -> Certificate:
     """Return what is known of all machines together: their objectives, gaps and scales add up."""
+    machines = list(machines)
     parts = [certify(machine.problem, machine.solution, tol) for machine in machines]
     if len(parts) == 1:
         return parts[0]
@@ -60,16 +61,25 @@ def certify_all(machines: Iterable[Machine], tol: float) -> Certificate:
     objective, gap, scale = (
         sum(getattr(part, name) for part in parts) for name in ("objective", "gap", "scale")
     )
-    return _certificate(any(part.kind == "kkt" for part in parts), objective, gap, scale, tol, details)
+    solutions = [machine.solution for machine in machines]
+    return _certificate(solutions, objective, gap, scale, tol, details)
 
 
 def _certificate(
-    indefinite: bool, objective: float, gap: float, scale: float, tol: float, details: dict[str, Any]
+    solutions: list[DualSolution],
+    objective: float,
+    gap: float,
+    scale: float,
+    tol: float,
+    details: dict[str, Any],
 ) -> Certificate:
-    if indefinite:
-        relative = gap / scale if scale > 0 else gap
-        details["claim"] = f"stationary within {relative:.1g}; the kernel is not positive semi-definite"
-    return Certificate("kkt" if indefinite else "duality gap", objective, gap, scale, tol, details)
+    known = {solution.definite for solution in solutions}
+    if known == {True}:
+        return Certificate("duality gap", objective, gap, scale, tol, details)
+    relative = gap / scale if scale > 0 else gap
+    kernel = "is not" if False in known else "is not known to be"
+    details["claim"] = f"stationary within {relative:.1g}; the kernel {kernel} positive semi-definite"
+    return Certificate("kkt", objective, gap, scale, tol, details)
 
 
 def _soft(problem: DualProblem, solution: DualSolution) -> tuple[float, float, float, float]:

@@ -77,8 +77,9 @@ class DualSolution:
         Over all rows.
     iterations : int
         Pairs that were optimised.
-    indefinite : bool
-        Whether a direction was met along which D curves upwards: the kernel is not positive semi-definite.
+    definite : bool or None
+        Whether the kernel is positive semi-definite, so that P - D bounds anything; False where a direction
+        was met along which D curves upwards, None where it is not known.
     rounding : float
         How far a score may be off.
     overlap : Proof or None
@@ -90,7 +91,7 @@ class DualSolution:
     intercept: float
     violation: float
     iterations: int
-    indefinite: bool
+    definite: bool | None
     rounding: float
     overlap: Proof | None = None
 

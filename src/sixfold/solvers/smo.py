@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.solvers.active_rows import Rounds
+from sixfold.solvers.definiteness import definite_when_balanced
 from sixfold.solvers.gram_cache import GramCache
 from sixfold.solvers.kernel_separation import overlap
 from sixfold.solvers.machine_dual import DualProblem, DualSolution, examine
@@ -71,8 +72,12 @@ def solve_dual(
     threads = core.limit_blas_threads(1)
     try:
         if np.isinf(problem.upper).any():
-            return _solve_hard(problem, tol, budget, most_iterations, start, cache)
-        return Rounds(problem, tol, budget, most_iterations, cache).run(start)
+            solution = _solve_hard(problem, tol, budget, most_iterations, start, cache)
+        else:
+            solution = Rounds(problem, tol, budget, most_iterations, cache).run(start)
+        if solution.definite is None and cache.whole is not None and budget.seconds_left > 0.0:
+            return replace(solution, definite=definite_when_balanced(cache.whole))
+        return solution
     finally:
         core.limit_blas_threads(threads)
 
