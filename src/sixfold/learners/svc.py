@@ -51,8 +51,8 @@ ADVICE = (
     "makes the problem easier. Or allow more, or a larger tol."
 )
 SHORT_CALIBRATION = (
-    "The budget ended before the cross-validation of probability=True did: probabilities come from part of "
-    "the rows. Allow more time."
+    "The fit was ended before the cross-validation of probability=True: probabilities come from part of the "
+    "rows, or from none. Allow more time, or let callbacks return False."
 )
 
 
@@ -60,10 +60,10 @@ class SVC(SupportModel):
     """Separate classes by the widest margin in the space of a kernel.
 
     Same parameters and attributes as scikit-learn's class. Every fit has a certificate: the duality gap says
-    how far from the least possible objective it is at most. Where the kernel turns out not to be positive
-    semi-definite (a sigmoid, a matrix or a function that is none), there is no such bound; the fit is a
-    stationary point, and the certificate is of kind "kkt": its gap is 0 where all conditions of optimality
-    hold.
+    how far from the least possible objective it is at most. That takes a kernel that is positive
+    semi-definite, by construction or, as a factorisation showed, on these rows (up to 1,500). Otherwise (a
+    sigmoid, a matrix, a function) the fit is a stationary point, and the certificate is of kind "kkt": its
+    gap is 0 where all conditions of optimality hold, and bounds nothing.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class SVC(SupportModel):
         Most seconds; the best model so far is kept, with a :class:`StoppedEarly` warning.
     callbacks : sequence of callables, default=None
         Called with a record (iteration, seconds, objective, gap) after every round, or every machine where
-        there are several; True stops the fit.
+        there are several; True stops the fit, and the cross-validation of ``probability=True``.
 
     Attributes
     ----------
