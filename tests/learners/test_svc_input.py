@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from sixfold import SVC, kernels
@@ -169,6 +170,31 @@ def test_a_limit_keeps_the_best_model_and_says_what_to_do():
     assert not model.certificate_.converged
     model.certificate_.verify(X, Y)
     assert caught[0].message.certificate == model.certificate_
+
+
+@pytest.mark.parametrize("kernel", ["poly", "precomputed"])
+def test_kernel_values_that_leave_no_digits_are_named(kernel):
+    table, labels = load_breast_cancer(return_X_y=True)
+    if kernel == "precomputed":
+        table = kernels.Polynomial(5, 1.0)(table)
+        remedy = "choose a smaller C, or a larger tol"
+    else:
+        remedy = "scale the columns, for instance with StandardScaler, or choose a smaller degree"
+    sentence = f"Kernel values up to 9e+36 leave no digits for tol=0.001: {remedy}."
+    with pytest.warns(StoppedEarly, match=re.escape(sentence)):
+        SVC(kernel=kernel, degree=5, gamma=1.0).fit(table, labels)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "remedy"),
+    [
+        ("linear", "scale the columns, for instance with StandardScaler, or choose a smaller C"),
+        ("rbf", "choose a smaller C, or a larger tol"),
+    ],
+)
+def test_no_digits_are_left_for_a_tolerance_of_0(kernel, remedy):
+    with pytest.warns(StoppedEarly, match=f"leave no digits for tol=0: {remedy}"):
+        SVC(kernel=kernel, tol=0.0, max_iter=100).fit(X, Y)
 
 
 def hard_table(rows=400):

@@ -244,7 +244,7 @@ class SVC(SupportModel):
             warnings.warn(StoppedEarly(SHORT_CALIBRATION, self.certificate_), stacklevel=2)
         made = int(self.n_iter_.sum())
         reached = f"{made} iteration{'s' * (made != 1)}"
-        budget.conclude(self.certificate_, stacklevel=3, reached=reached, advice=ADVICE)
+        budget.conclude(self.certificate_, stacklevel=3, reached=reached, advice=self._advice(data.X))
         return self
 
     def _check_parameters(self) -> None:
@@ -306,6 +306,20 @@ class SVC(SupportModel):
             budget,
             None if self.max_iter == -1 else self.max_iter,
         )
+
+    def _advice(self, X: Any) -> str:
+        """Return what to do about a fit that ended short of its tolerance."""
+        certificate, kernel = self._certificate, self.kernel_
+        if not certificate.details["objective_rounding"] > certificate.tolerance * certificate.scale:
+            return ADVICE
+        largest = float(np.abs(kernel.diagonal(X)).max())
+        if kernel.form is not None and kernel.form.kind in ("linear", "polynomial"):
+            remedy = "scale the columns, for instance with StandardScaler, or choose a smaller " + (
+                "degree" if kernel.form.degree > 1 else "C"
+            )
+        else:
+            remedy = "choose a smaller C, or a larger tol"
+        return f"Kernel values up to {largest:.1g} leave no digits for tol={self.tol:g}: {remedy}."
 
     def _require_separable(self, machines: list[Machine], data: LabelledData) -> None:
         """Raise a :class:`NotSeparable` with the proof, if a hard margin was asked for and there is none."""
