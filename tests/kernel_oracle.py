@@ -150,7 +150,7 @@ def quadratic_program(gram, y, upper):
         gap = gap_of(gram, y, upper, a, b, boxed)
         if gap <= 1e-11 * max(a.sum(), 1e-300) and abs(y @ a) <= 1e-12 * a.sum():
             break
-        if not np.isfinite(gap):
+        if not np.isfinite(a).all():
             break
         try:
             step = newton_step(Q, y, a, left, b, z, w, 0.0, None, boxed)
@@ -168,10 +168,17 @@ def quadratic_program(gram, y, upper):
 
 
 def gap_of(gram, y, upper, a, b, boxed):
-    """Return P - D at the scores' intercept b; without bounds, what is missing in complementarity."""
+    """Return P - D.
+
+    Without bounds P is |w|^2 / 2 once w and the intercept midway between the classes are stretched until no
+    row is inside the margin; infinite while a row is on the wrong side.
+    """
     scores = gram @ (a * y)
-    short = 1.0 - y * (scores + b)
-    return float(a @ -short + (upper @ np.maximum(short, 0.0) if boxed else a.sum() * max(short.max(), 0.0)))
+    if boxed:
+        short = 1.0 - y * (scores + b)
+        return float(a @ -short + upper @ np.maximum(short, 0.0))
+    square, margin = (a * y) @ scores, 0.5 * (scores[y > 0].min() - scores[y < 0].max())
+    return float(0.5 * square / margin**2 + 0.5 * square - a.sum()) if margin > 0 else np.inf
 
 
 def newton_step(Q, y, a, left, b, z, w, target, first, boxed):

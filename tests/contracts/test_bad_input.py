@@ -243,12 +243,12 @@ def test_text_for_a_target_is_refused():
 def test_values_whose_squares_overflow_are_refused(solver, kind, factors):
     learner = learner_for(solver)
     y = LABELS if is_classifier(learner) else factors[1] * Y
-    with refuses("so large that their squares (or cubes, with the cubed loss) overflow. Divide the columns"):
+    with refuses("squares, or whatever is computed from them, overflow. Divide the columns"):
         learner.fit(kind(max(factors) * X if is_classifier(learner) else factors[0] * X), y)
 
 
 def test_values_that_overflow_are_refused_wide_cubed_and_in_batches_too():
-    sentence = "so large that their squares (or cubes, with the cubed loss) overflow"
+    sentence = "so large that their squares, or whatever is computed from them, overflow"
     with refuses(sentence):
         LinearRegression().fit(1e200 * X.T, Y[:3])
     with refuses(sentence):

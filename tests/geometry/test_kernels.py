@@ -303,10 +303,11 @@ def test_parameters_that_cannot_be_are_refused(parameters, message):
         make_kernel(kernel, ROWS, **parameters)
 
 
-@pytest.mark.parametrize("size", [1e-155, 1e200])
-def test_a_scale_beyond_float64_is_refused(size):
+@pytest.mark.parametrize("size", [1e-200, 1e-170, 1e-155, 1e200])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_scale_beyond_float64_is_refused(size, kind):
     with pytest.raises(InputError, match=r"gamma='scale' is .*Divide the columns"):
-        make_kernel("rbf", ROWS * size)
+        make_kernel("rbf", kind(ROWS * size))
 
 
 @pytest.mark.parametrize(

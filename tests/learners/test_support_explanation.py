@@ -97,7 +97,7 @@ def test_an_explanation_is_data_text_and_a_drawing():
     assert text.startswith("answer: virginica, ahead of versicolor by ")
     assert f"row {found.rows[0]} " in text
     assert f"{len(found.rows) - 10} more support vectors add" in text
-    assert "2 votes: virginica" in text
+    assert text.endswith("votes: 2 for class virginica, 1 for class versicolor")
     axes = found.plot()
     assert [bar.get_width() for bar in axes.patches][:10] == found.contributions[:10]
     assert axes.get_yticklabels()[-1].get_text() == "intercept"

@@ -322,3 +322,26 @@ def test_rows_that_no_surface_separates_are_named(multi_class):
     assert caught.value.rows.tolist() == [1, 4]
     np.testing.assert_allclose(caught.value.weights, [0.5, 0.5])
     assert "use a finite C, or a kernel with more room" in str(caught.value)
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("options", [{}, {"multi_class": "ovr"}, {"probability": True}], ids=str)
+def test_a_far_away_zero_of_the_columns_costs_a_plane_no_digits(options, store):
+    X, y = load_iris(return_X_y=True)
+    near = SVC(kernel="linear", tol=1e-6, **options).fit(store(X), y)
+    far = SVC(kernel="linear", tol=1e-6, max_iter=10_000, **options).fit(store(X + 1e8), y)
+    np.testing.assert_allclose(
+        far.decision_function(store(X + 1e8)), near.decision_function(store(X)), atol=1e-4
+    )
+    np.testing.assert_array_equal(far.predict(store(X + 1e8)), near.predict(store(X)))
+    if options.get("probability"):
+        np.testing.assert_allclose(far.predict_proba(store(X + 1e8)), near.predict_proba(store(X)), atol=1e-4)
+    far.certificate_.verify(store(X + 1e8), y)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+def test_planes_are_made_of_the_dual_coefficients_whatever_they_sum_to(shift):
+    X, y = load_iris(return_X_y=True)
+    model = SVC(kernel="linear").fit(X[:100] + shift, y[:100])
+    model.dual_coef_ = model.dual_coef_ + 0.1
+    np.testing.assert_allclose(model.coef_, model.dual_coef_ @ model.support_vectors_)

@@ -126,9 +126,11 @@ def test_a_function_that_is_no_kernel_is_refused(function, sentence):
         SVC(kernel=function).fit(X, Y)
 
 
-def test_values_whose_kernel_overflows_are_refused():
+def test_values_whose_kernel_overflows_or_vanishes_are_refused():
     with refuses("so large that their squares"):
         SVC().fit(1e200 * X, Y)
+    with refuses("The variance of X is 0.0 in float64, so gamma='scale' is inf"):
+        SVC().fit(1e-200 * X, Y)
     with refuses("Divide the columns by their spread"):
         SVC(kernel="poly", degree=9, gamma=1.0).fit(1e20 * X, Y)
 
@@ -201,7 +203,7 @@ def test_callbacks_hear_of_the_fit_and_may_end_it(labels):
     model = SVC(callbacks=[heard.append]).fit(X, labels)
     assert heard == model.history_
     assert heard[-1].objective == pytest.approx(model.certificate_.objective, rel=1e-9)
-    assert heard[-1].gap == pytest.approx(model.certificate_.gap, abs=1e-12)
+    assert heard[-1].gap == pytest.approx(model.certificate_.gap, abs=1e-9)
     with pytest.warns(StoppedEarly, match="Stopped by a callback"):
         SVC(callbacks=[lambda record: True], tol=1e-9, C=100.0).fit(*hard_table(2000))
 

@@ -211,6 +211,16 @@ def test_the_hyperbolic_tangent_has_its_limits_and_its_sign(dtype):
     np.testing.assert_array_equal(found[:, 1], -found[:, 0])
 
 
+@every_type
+def test_the_hyperbolic_tangent_keeps_the_digits_of_small_results(dtype):
+    smallest = np.finfo(dtype).tiny
+    near = np.linspace(0.0, 2.0, 20_001)[1:]
+    A = np.concatenate([np.geomspace(smallest, 20.0, 20_000), near, -near])[:, None].astype(dtype)
+    found = block(("sigmoid", 1.0, 0.0, 1), A, np.ones((1, 1), dtype), dtype)
+    exact = np.tanh(A.astype(np.longdouble))
+    np.testing.assert_array_less(np.abs(found - exact), 4 * np.spacing(np.abs(exact).astype(dtype)))
+
+
 @pytest.mark.parametrize("stored", [np.float32, np.float64])
 @every_type
 def test_a_centre_is_subtracted_before_rounding(stored, dtype):

@@ -103,6 +103,19 @@ def test_equal_rows_are_taken_from_the_last():
     np.testing.assert_array_equal(np.flatnonzero(alpha), [99, 199])
 
 
+@pytest.mark.parametrize("distance", [1e-3, 0.3, 2.0, 1e3])
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_the_oracle_knows_the_hard_margin_of_two_rows_and_that_of_rows_in_line(distance, size):
+    # |w| is 2 / distance, so that D = 2 / distance^2; rows further out change nothing.
+    for x in ([0.0, 1.0], [-3.0, 0.0, 1.0, 2.0, 7.0]):
+        X, y = size * distance * np.array(x), np.where(np.array(x) > 0, 1.0, -1.0)
+        gram, upper = np.outer(X, X), np.full(y.size, np.inf)
+        alpha = oracle.quadratic_program(gram, y, upper)
+        assert oracle.dual_value(gram, y, alpha) == pytest.approx(2.0 / (size * distance) ** 2, rel=1e-9)
+    with pytest.raises(AssertionError, match="the oracle ended with a gap"):
+        oracle.quadratic_program(gram, -y * np.array([1, -1, 1, -1, 1]), upper)
+
+
 @given(problems(most=20), st.sampled_from([1e-6, 1e-10]))
 @settings(max_examples=60, deadline=None)
 def test_the_objective_is_that_of_an_interior_point_method(problem, tolerance):

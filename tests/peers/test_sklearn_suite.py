@@ -119,7 +119,6 @@ MACHINE_DIFFERENCES = {
         "test_negative_weights_svc_leave_two_labels[partial-mask-label-1-SVC]",
         "test_negative_weight_equal_coeffs[partial-mask-label-1-SVC]",
     ),
-    "values that differ in the last digit lead to another point within tol": ("test_precomputed",),
     "sparse rows are answered whatever the fit was on": ("test_bad_input",),
     "values that overflow are refused before the fit, with what to do": ("test_svc_nonfinite_params",),
     "sparse kernel values are refused by an InputError, which is no TypeError": ("test_sparse_precomputed",),

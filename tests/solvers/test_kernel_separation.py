@@ -15,12 +15,11 @@ from sixfold.geometry.kernels import (
     Precomputed,
     Sigmoid,
     linear,
-    make_kernel,
     quadratic,
 )
 from sixfold.solvers import kernel_separation
 from sixfold.solvers.kernel_rows import KernelRows
-from sixfold.solvers.kernel_separation import monomials, overlap, suspect
+from sixfold.solvers.kernel_separation import monomials, overlap
 from sixfold.solvers.smo import DualProblem
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
@@ -213,41 +212,3 @@ def test_small_whole_numbers_agree_with_a_linear_program(seed, n, d, name):
     expected = separates(explicit, y)
     for same in (kernel, 1.0 * kernel):  # coordinates, and the Gram matrix
         assert (proof_of(X, y, same) is None) == expected
-
-
-# -- suspicion -------------------------------------------------------------------------------------------
-
-
-def test_a_distance_that_vanishes_beside_the_points_is_suspected():
-    problem = problem_of(XOR, XOR_LABELS, linear)
-    K = linear(XOR)
-    for alpha, answer in [
-        (np.ones(4), True),
-        (np.array([1.0, 0.0, 1.0, 0.0]), False),
-        (np.zeros(4), False),
-        (np.full(4, np.inf), True),
-    ]:
-        scores = K @ (np.where(np.isinf(alpha), 0.0, alpha) * XOR_LABELS)
-        assert suspect(problem, alpha, scores) is answer
-
-
-def test_less_is_suspected_when_one_asks_for_less():
-    X, y = np.array([[1.0], [1.0 + 1e-4]]), np.array([-1.0, 1.0])
-    problem, alpha = problem_of(X, y, linear), np.ones(2)
-    scores = linear(X) @ (alpha * y)
-    assert suspect(problem, alpha, scores)
-    assert not suspect(problem, alpha, scores, narrow=1e-10)
-
-
-def test_scale_of_the_kernel_and_of_alpha_do_not_matter():
-    rng = np.random.default_rng(7)
-    X, y = rng.normal(size=(20, 2)), np.sign(rng.normal(size=20))
-    kernel = make_kernel("rbf", X)
-    alpha = np.where(y > 0, 1.0 / (y > 0).sum(), 1.0 / (y < 0).sum())
-    scores = kernel(X) @ (alpha * y)
-    answers = {
-        suspect(problem_of(X, y, c * kernel), t * alpha, c * t * scores, narrow=1e-2)
-        for c in (1e-9, 1.0, 1e9)
-        for t in (1e-9, 1.0, 1e9)
-    }
-    assert len(answers) == 1

@@ -24,8 +24,8 @@ from sixfold.errors import InputError
 Array = NDArray[Any]
 
 OVERFLOW = (
-    "The values are so large that their squares (or cubes, with the cubed loss) overflow. Divide the "
-    "columns, or y, by a power of ten first."
+    "The values are so large that their squares, or whatever is computed from them, overflow. Divide the "
+    "columns, or a numeric y, by a power of ten first."
 )
 
 

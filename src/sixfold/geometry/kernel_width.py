@@ -26,15 +26,20 @@ def gamma_of(sigma: float) -> float:
 
 
 def gamma_for(gamma: float | str, X: Any) -> float:
-    """Return the number that gamma stands for: 1 / (columns variance) is "scale", 1 / columns is "auto"."""
+    """Return the number that gamma stands for: 1 / (columns variance) is "scale", 1 / columns is "auto".
+
+    Equal numbers, which have no variance, have gamma 1.
+    """
     if not isinstance(gamma, str):
         return float(gamma)
     spread = variance(X) if gamma == "scale" else 1.0
-    number = 1.0 / (X.shape[1] * spread) if spread > 0.0 else 1.0
+    vanished = spread == 0.0 and X.min() < X.max()  # squares of numbers below 1e-162 are 0
+    without = np.inf if vanished else 1.0
+    number = 1.0 / (X.shape[1] * spread) if spread > 0.0 else without
     if not 0.0 < number < np.inf:
         raise InputError(
-            f"The variance of X is {spread!r}, so gamma='scale' is {number!r}, beyond what float64 holds. "
-            "Divide the columns by their spread."
+            f"The variance of X is {spread!r} in float64, so gamma='scale' is {number!r}, beyond what it "
+            "holds. Divide the columns by their spread."
         )
     return number
 

@@ -76,7 +76,9 @@ class SupportExplanation:
             share = sum(self.shares[MOST_SHOWN:])
             lines.append(f"  {len(self.rows) - MOST_SHOWN} more support vectors add {rest:+.4g}  {share:.1%}")
         lines.append(f"  the intercept adds {self.intercept:+.4g}")
-        lines += [f"  {count} votes: {label}" for label, count in self.votes.items() if count]
+        most_first = sorted(self.votes.items(), key=lambda pair: -pair[1])
+        votes = ", ".join(f"{count} for class {label}" for label, count in most_first if count)
+        lines += [f"  votes: {votes}"] if votes else []
         return "\n".join(lines)
 
     def plot(self, axes: Any = None) -> Any:

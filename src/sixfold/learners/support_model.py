@@ -31,7 +31,7 @@ from sixfold.learners.compared_things import kernel_values
 from sixfold.learners.pair_votes import class_scores, count_pair_votes
 from sixfold.learners.support_explanation import SupportExplanation, explain_decision
 from sixfold.learners.support_layout import SupportLayout
-from sixfold.learners.support_scores import SupportScores, plane_normals, winning
+from sixfold.learners.support_scores import SupportScores, as_loops_read, plane_normals, winning
 from sixfold.learners.svc_certificate import Claims, recompute
 from sixfold.solvers.base import thread_limit
 from sixfold.solvers.descent import OutOfTimeError
@@ -277,7 +277,7 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
         check_is_fitted(self, "support_")
         if not isinstance(self.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        normals = plane_normals(self._layout(), self.support_vectors_)
+        normals = plane_normals(self._layout(), as_loops_read(self.support_vectors_))
         coef: Any = sp.csr_matrix(normals) if sp.issparse(self.support_vectors_) else normals
         # It is made of the dual coefficients: to change it would change nothing.
         (coef.data if sp.issparse(coef) else coef).flags.writeable = False

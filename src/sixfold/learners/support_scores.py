@@ -11,6 +11,7 @@ scored again in float64.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,14 @@ from sixfold.budget import Budget
 from sixfold.geometry.kernels import Kernel, Linear, Precomputed
 from sixfold.learners.pair_votes import count_pair_votes, settled
 from sixfold.learners.support_layout import SupportLayout
-from sixfold.solvers.kernel_rows import KernelRows
+from sixfold.solvers.kernel_rows import KernelRows, far_away
 
 Array = NDArray[Any]
 
 SMALL = 1 << 22  # numbers: a sparse table that is no larger is faster dense, and gives the very same model
 HELD = 1 << 22  # decisions
 FEW = 1 << 24  # products of numbers: below, float32 saves less than it costs to look for doubtful rows
+FEW_VECTORS = 64  # tell whether all are far from zero
 CERTAIN = 8.0  # of 90,000 decisions on images the one furthest off was so by 0.73 errors times sqrt(sum a^2)
 
 
@@ -96,11 +98,30 @@ class SupportScores:
 
 
 def plane_normals(layout: SupportLayout, vectors: Any) -> Array:
-    """Return w = sum_v dual_coef_v x_v of every machine, of shape (machines, columns)."""
+    """Return w = sum_v dual_coef_v x_v of every machine, of shape (machines, columns).
+
+    Dense vectors far from zero are centred first, and sum_v dual_coef_v, which is 0 but for rounding,
+    multiplies their mean, which then takes no digits.
+    """
     normals = np.zeros((layout.intercept.size, vectors.shape[1]))
+    few = slice(None, None, max(layout.support.size // FEW_VECTORS, 1))
+    if layout.support.size and not sp.issparse(vectors) and far_away(vectors[few]):
+        mean = vectors.mean(axis=0, dtype=np.float64)
+        vectors = vectors - mean
+        for some, machines in layout.blocks():
+            normals[machines] += np.outer(layout.dual_coef[:, some].sum(axis=1), mean)
     for some, machines in layout.blocks():
         normals[machines] += layout.dual_coef[:, some] @ vectors[some]
     return normals
+
+
+def from_origin(layout: SupportLayout, vectors: Any, origin: Array) -> SupportLayout:
+    """Return machines of the linear kernel for rows as they are, from those for rows minus an origin.
+
+    w.(x - origin) + b = w.x + (b - w.origin), with the w that decisions are made of.
+    """
+    normals = plane_normals(layout, as_loops_read(vectors))
+    return replace(layout, intercept=layout.intercept - normals @ origin)
 
 
 def winning(decisions: Array, n_classes: int, pairwise: bool) -> Array:

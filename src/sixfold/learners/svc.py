@@ -32,14 +32,14 @@ from sixfold.errors import (
     check_number,
     check_option,
 )
-from sixfold.geometry.kernels import Kernel, Precomputed, make_kernel
+from sixfold.geometry.kernels import Precomputed, make_kernel
 from sixfold.learners.compared_things import are_things, as_things, kernel_values
 from sixfold.learners.diagnosis import describe_overlap
 from sixfold.learners.machine_calibration import calibrate
 from sixfold.learners.precomputed_kernel import require_gram
 from sixfold.learners.support_layout import arrange
 from sixfold.learners.support_model import SupportModel
-from sixfold.learners.support_scores import as_loops_read
+from sixfold.learners.support_scores import as_loops_read, from_origin
 from sixfold.solvers.kernel_rows import KernelRows
 from sixfold.solvers.machine_certificate import certify_all
 from sixfold.solvers.machines import Machine, train
@@ -87,7 +87,7 @@ class SVC(SupportModel):
         Stop when no pair of rows violates optimality by more than this, and the certified gap is below
         ``tol`` times the objective of the best constant model.
     cache_size : float, default=200
-        Most megabytes for kernel values.
+        Most megabytes for kernel values; 8 are taken in any case.
     class_weight : dict, "balanced" or None, default=None
         How much the rows of each class count; "balanced" gives all classes the same total.
     verbose : bool, default=False
@@ -218,7 +218,7 @@ class SVC(SupportModel):
         """
         self._check_parameters()
         data = self._check(X, y, sample_weight)
-        kernel, rows = self._seen_through_kernel(data.X)
+        rows = self._seen_through_kernel(data.X)
         upper = self._upper(data)
         calibration, complete = None, True
         with (
@@ -238,7 +238,7 @@ class SVC(SupportModel):
                     self.random_state,
                     budget,
                 )
-        self._keep(machines, data, kernel, budget)
+        self._keep(machines, data, rows, budget)
         self._calibration = calibration
         if not (complete or budget.interrupted):
             warnings.warn(StoppedEarly(SHORT_CALIBRATION, self.certificate_), stacklevel=2)
@@ -282,17 +282,17 @@ class SVC(SupportModel):
             require_computable(data.X, "X", lambda: column_names(self, data.X.shape[1]))
         return data
 
-    def _seen_through_kernel(self, X: Any) -> tuple[Kernel, KernelRows]:
-        """Return the kernel that the parameters state for a table, and its rows as solvers read them."""
+    def _seen_through_kernel(self, X: Any) -> KernelRows:
+        """Return the rows of a table as solvers read them, with the kernel that the parameters state."""
         read = as_loops_read(X)
         chosen = self.kernel if self._things is None else "precomputed"
         kernel = make_kernel(
             chosen, read, gamma=self.gamma, sigma=self.sigma, degree=self.degree, coef0=self.coef0
         )
         if kernel.form is None:
-            return kernel, KernelRows(X, kernel)
+            return KernelRows(X, kernel)
         kernel.diagonal(read)  # refuses values beyond float64, which native loops would go on with
-        return kernel, KernelRows(read, kernel)
+        return KernelRows(read, kernel, centred=True)
 
     def _train(self, rows: KernelRows, data: LabelledData, upper: Array, budget: Budget) -> list[Machine]:
         return train(
@@ -321,10 +321,13 @@ class SVC(SupportModel):
             text += " C=inf asks for a plane that does; use a finite C, or a kernel with more room."
             raise NotSeparable(text, proof.rows, proof.weights)
 
-    def _keep(self, machines: list[Machine], data: LabelledData, kernel: Kernel, budget: Budget) -> None:
+    def _keep(self, machines: list[Machine], data: LabelledData, rows: KernelRows, budget: Budget) -> None:
         """Set the fitted attributes."""
+        kernel = rows.kernel
         self._pairwise = data.classes.size > 2 and self.multi_class == "ovo"
         layout = arrange(machines, data.index, data.classes.size, self._pairwise)
+        if rows.origin is not None:
+            layout = from_origin(layout, data.X[layout.support], rows.origin)
         self.classes_, self.class_weight_ = data.classes, self._class_factors(data)
         self.support_, self.n_support_, self.intercept_ = layout.support, layout.n_support, layout.intercept
         sparse = sp.issparse(data.X)

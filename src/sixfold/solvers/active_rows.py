@@ -40,6 +40,7 @@ from sixfold.solvers.machine_dual import (
     DualProblem,
     DualSolution,
     Optimality,
+    cheapest_intercept,
     dual_objective,
     examine,
     examine_zero,
@@ -57,10 +58,8 @@ INNER = 0.7  # of the tolerance: LIBSVM's path in other precision would end with
 GROWTH = 3.0  # times as many active rows as in the round before, at most: not all that violate will matter
 AT_ONCE = 4500  # active rows, unless more are free: bounded ones that violate optimality take turns
 PER_FREE = 3.0  # times the free rows is allowed in any case
-BAND = 0.03  # of the margin: how close to violating optimality other rows are active
-STRETCH = (
-    20_000  # iterations without convergence, or 10 a row, after which the free rows are solved for at once
-)
+BAND = 0.01  # of the margin: how close to violating optimality other rows are active
+STRETCH = 20_000  # iterations, or 10 a row, without convergence: then the free rows are solved for at once
 MOST_ITERATIONS = 10_000_000  # or 100 a row: where a fit without max_iter gives up
 STALLED = 4  # rounds without a step, with ever smaller tolerances, after which rounding is to blame
 IDLE = 40  # rounds that leave the violation as it is, likewise
@@ -124,6 +123,8 @@ class Rounds:
         except OutOfTimeError:
             self.budget.exhausted()
         self._settle()
+        if not self._optimal():
+            self._make_the_best_of_it()
         point, state = self.point, self.state
         return DualSolution(
             point.alpha,
@@ -160,11 +161,25 @@ class Rounds:
     def _optimal(self) -> bool:
         return self.state.violation <= self.tol and self.state.gap <= self.tol * self.state.scale
 
+    def _make_the_best_of_it(self) -> None:
+        """Give an unfinished point the intercept that suits it, and do not keep one worse than a constant."""
+        if np.isinf(self.problem.upper).any():
+            return
+        point = self.point
+        for _ in range(2):
+            intercept = cheapest_intercept(self.y, self.upper, point.scores)
+            self.state = examine(self.y, self.upper, point.alpha, point.scores, intercept)
+            if dual_objective(self.y, point.alpha, point.scores) + self.state.gap <= self.state.scale:
+                return
+            point.alpha, point.scores, point.variance = 0.0 * self.y, 0.0 * self.y, 0.0
+
     # -- one round ---------------------------------------------------------------------------------------
 
     def _round(self) -> None:
         wanted = self._choose()
         active, gram = self.cache.hold(wanted, self._gram_dtype, self.budget)
+        if self.point.behind[active].any():
+            self._catch_up()
         alpha, gradient, completed = self._optimise(active, gram)
         self.unmoved = 0 if (alpha != self.point.alpha).any() else self.unmoved + 1
         before = self.state
@@ -274,6 +289,7 @@ class Rounds:
         ):
             # Exact scores are nowhere near those that the Gram matrix led to, or it sees nothing to improve.
             self.single = self.point.single = False
+            self.direct = self.direct and self.cache.capacity(np.float64) >= self.y.size
         if self.unmoved:
             self.inner *= 0.1
         elif self.state.violation <= self.tol or self.direct:

@@ -25,9 +25,7 @@ from sixfold.solvers.kernel_rows import KernelRows
 
 Array = NDArray[Any]
 
-WORTH_KEEPING = (
-    0.6  # squeeze when less than this share of the held rows is wanted: SMO goes through all of them
-)
+WORTH_KEEPING = 0.9  # squeeze when a smaller share of the held rows is wanted: SMO goes through all of them
 SPARE = 1.2  # times the rows there are: room for more
 TILE = 256
 

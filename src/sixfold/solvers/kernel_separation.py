@@ -58,28 +58,11 @@ EPS = float(np.finfo(np.float64).eps)
 
 ZERO = 64.0  # roundings of the size of its terms: what a sum of squares that is 0 may come to
 CUT_OFF = 32.0  # roundings: a pivot of the Gram matrix below is none
-NARROW = 1e-6  # a squared distance of the hulls, relative to the size of their points, that looks like 0
 MOST_MONOMIALS = 1000  # coordinates of a polynomial kernel that are written out
 FIRST_ROWS = 1000  # with the largest dual variables, whose Gram matrix is looked at first
 MOST_ROWS = 6000  # a Gram matrix of 288 MB; beyond, the answer stays open
 MOST_DIMENSIONS = 500  # of dependent points, for which the shortest takes 10 s; beyond, the answer stays open
 HALF_WAY = 0.5  # of the margin of the shortest point so far: rows nearer than that join in
-
-
-def suspect(problem: DualProblem, alpha: Array, scores: Array, narrow: float = NARROW) -> bool:
-    """Return whether a hard margin looks like one that does not exist, at the cost of a pass over alpha.
-
-    Scaled to sum 1, any feasible alpha is a pair of hull points, and sum_i alpha_i y_i s_i their squared
-    distance. No margin is wider than half of it. Without a margin, ascent makes that distance as small as one
-    likes: suspicion begins at ``narrow`` of the squared size of the points. Where :func:`overlap` finds it
-    unfounded, ask again with less.
-    """
-    total = float(alpha.sum())
-    if not np.isfinite(total):
-        return True
-    sizes = np.sqrt(np.maximum(problem.rows.diagonal()[problem.index], 0.0))
-    squared_distance = float(alpha @ (problem.y * scores))
-    return total > 0.0 and squared_distance <= narrow * float(alpha @ sizes) ** 2
 
 
 def overlap(problem: DualProblem, alpha: Array, budget: Budget) -> Proof | None:

@@ -122,14 +122,17 @@ class Optimality(NamedTuple):
         return max(self.highest - self.lowest, 0.0)
 
 
-def examine(y: Array, upper: Array, alpha: Array, scores: Array) -> Optimality:
-    """Return how far the point is from being optimal."""
+def examine(
+    y: Array, upper: Array, alpha: Array, scores: Array, intercept: float | None = None
+) -> Optimality:
+    """Return how far the point is from being optimal, with LIBSVM's intercept if no other is given."""
     above, below = alpha > 0.0, alpha < upper
     positive = y > 0.0
     v = y - scores
     highest = float(np.max(v, where=np.where(positive, below, above), initial=-math.inf))
     lowest = float(np.min(v, where=np.where(positive, above, below), initial=math.inf))
-    intercept = _intercept(v[above & below], highest, lowest)
+    if intercept is None:
+        intercept = _intercept(v[above & below], highest, lowest)
     if np.isinf(upper).any():
         gap, scale = hard_gap(y, alpha, scores, intercept)
     else:
@@ -147,6 +150,18 @@ def examine_zero(y: Array, upper: Array) -> Optimality:
         return Optimality(highest, lowest, intercept, *hard_gap(y, 0.0 * y, 0.0 * y, intercept))
     gap = dot(upper, 1.0 - y * intercept)
     return Optimality(highest, lowest, intercept, gap, constant_objective(y, upper))
+
+
+def cheapest_intercept(y: Array, upper: Array, scores: Array) -> float:
+    """Return the b with which sum_i U_i max(0, 1 - y_i f_i) is least.
+
+    Rows of y = +1 cost less and less until b = v_i, those of y = -1 more and more from there: the slope is
+    -sum_{y=+1} U, plus the U of all rows with v_i < b.
+    """
+    v = y - scores
+    order = np.argsort(v, kind="stable")
+    slope = np.cumsum(upper[order]) - upper[y > 0.0].sum()
+    return float(v[order[np.searchsorted(slope, 0.0)]])
 
 
 def _intercept(free: Array, highest: float, lowest: float) -> float:

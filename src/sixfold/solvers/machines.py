@@ -27,6 +27,8 @@ from sixfold.solvers.machine_certificate import certify
 from sixfold.solvers.smo import DualProblem, DualSolution, solve_dual
 
 Array = NDArray[Any]
+
+LEAST_MEMORY = 8 << 20  # with less, a thousand rows would take turns for ever
 SMALL = 1e7  # entries of all Gram matrices: below, threads would wait for the interpreter most of the time
 Outcome = tuple[DualSolution, str | None]  # and why it was stopped
 
@@ -74,7 +76,7 @@ def train(
         C times the weight of each row.
     strategy : {"ovo", "ovr"}
     cache_size_mb : float
-        Most megabytes for kernel values.
+        Most megabytes for kernel values; 8 are taken in any case.
     budget : Budget
         One record a machine; with a single machine, one a round.
     most_iterations : int, optional
@@ -90,7 +92,7 @@ def train(
     sides = list(_sides(n_classes, strategy))
     problems = [_problem(rows, members, side, upper) for side in sides]
     guesses = [None] * len(sides) if starts is None else list(starts)
-    memory = int(cache_size_mb * (1 << 20))
+    memory = max(int(cache_size_mb * (1 << 20)), LEAST_MEMORY)
     if len(problems) == 1:
         solutions = [solve_dual(problems[0], tol, memory, budget, most_iterations, guesses[0])]
     else:

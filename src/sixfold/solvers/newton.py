@@ -32,10 +32,10 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.balanced_slopes import balanced_slopes
 from sixfold.solvers.base import Solution, single_threaded_blas
 from sixfold.solvers.cholesky_factor import Factor
 from sixfold.solvers.descent import CERTIFY_WORK, OutOfTimeError
+from sixfold.solvers.dual_point import balanced_slopes
 from sixfold.solvers.smooth_objective import (
     LinearObjective,
     Point,
