@@ -40,6 +40,7 @@ class Record(NamedTuple):
 
 
 Callback = Callable[[Record], Any]
+CALLBACK = "a callback"  # what ``stopped_by`` says then
 
 
 class Budget:
@@ -145,9 +146,14 @@ class Budget:
         # Every callback hears of every iteration, also when an earlier one has asked to stop.
         answers = [callback(record) for callback in self.callbacks]
         if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
-            self.stopped_by = self.stopped_by or "a callback"
+            self.stopped_by = self.stopped_by or CALLBACK
             return True
         return gap <= self.tol * scale or self.exhausted()
+
+    @property
+    def stopped_by_callback(self) -> bool:
+        """Whether a callback asked for the end, rather than a limit."""
+        return self.stopped_by == CALLBACK
 
     def conclude(
         self,

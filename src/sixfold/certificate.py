@@ -55,8 +55,8 @@ class Certificate:
 
     @property
     def lower_bound(self) -> float:
-        """No model has an objective below this."""
-        return self.objective - self.gap
+        """No model has an objective below this; minus infinity where no bound is known."""
+        return self.objective - self.gap if math.isfinite(self.gap) else -math.inf
 
     @property
     def relative_gap(self) -> float:

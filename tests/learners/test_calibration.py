@@ -17,7 +17,7 @@ def cross_entropy(slope, f, target, weight):
 
 
 def platt_targets(positive, weight):
-    yes, no = weight[positive].sum(), weight[~positive].sum()
+    yes, no = (weight[side].sum() ** 2 / (weight[side] ** 2).sum() for side in (positive, ~positive))
     return np.where(positive, (yes + 1) / (yes + 2), 1 / (no + 2))
 
 
@@ -40,12 +40,25 @@ def test_each_slope_minimises_the_cross_entropy_of_its_side(size, weighted):
         assert size * slope == pytest.approx(best.x, rel=1e-5)
 
 
-def test_weights_are_repetitions():
-    f, times = RNG.normal(size=50), RNG.integers(0, 3, size=50)
+def test_equal_weights_are_none_in_whatever_unit():
+    f = RNG.normal(size=50)
     positive = RNG.random(50) < expit(2 * f)
-    assert fit_slopes(f, positive, times.astype(float)) == pytest.approx(
-        fit_slopes(np.repeat(f, times), np.repeat(positive, times)), rel=1e-9
-    )
+    plain = fit_slopes(f, positive)
+    for unit in (1e-200, 1e-6, 1.0, 1e6, 1e200):
+        assert fit_slopes(f, positive, np.full(50, unit)) == pytest.approx(plain, rel=1e-9)
+        # A row of weight 0 is not there.
+        more = np.append(np.full(50, unit), 0.0)
+        assert fit_slopes(np.append(f, -9.0), np.append(positive, True), more) == pytest.approx(
+            plain, rel=1e-9
+        )
+
+
+def test_one_heavy_row_says_as_much_as_one_row():
+    # Of 50 rows on either side all the weight is in one: nothing is surer than 2/3, the target of one row.
+    f, positive = np.repeat([-1.0, 1.0], 50), np.repeat([False, True], 50)
+    weight = np.full(100, 1e-12)
+    weight[[0, 99]] = 1.0
+    assert fit_slopes(f, positive, weight) == pytest.approx((np.log(2.0), np.log(2.0)), rel=1e-6)
 
 
 def test_decisions_that_tell_nothing_have_slope_0_and_still_agree_with_their_sign():

@@ -69,6 +69,55 @@ def test_one_against_the_rest_is_explained_by_the_difference_of_scores():
         assert sorted(scores, key=scores.get)[-2] == found.runner_up
 
 
+def noise(rows, seed):
+    """Return rows whose classes cannot be told: votes are often equal, or against the pair's own decision."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(rows, 3)), rng.integers(0, 5, size=rows)
+
+
+def test_explanations_break_ties_as_predictions_do():
+    model = SVC().fit(*noise(300, 0))
+    Z, _ = noise(200, 1)
+    plain = model.predict(Z)
+    model.break_ties = True
+    answers = model.predict(Z)
+    assert np.any(answers != plain)
+    assert [model.explain(z).answer for z in Z] == answers.tolist()
+    model.decision_function_shape = "ovo"
+    with pytest.raises(InputError, match="break_ties must be False when"):
+        model.explain(Z[0])
+
+
+def test_an_answer_that_wins_by_votes_alone_is_not_said_to_be_ahead_in_its_pair():
+    model = SVC().fit(*noise(300, 0))
+    found = [model.explain(z) for z in noise(200, 1)[0]]
+    behind = [one for one in found if one.decision < 0]
+    assert behind
+    for one in behind:
+        first = str(one).splitlines()[0]
+        assert first == (
+            f"answer: {one.answer}, ahead of {one.runner_up} by votes, behind in their own comparison by "
+            f"{-one.decision:.4g}"
+        )
+        assert one.votes[one.answer] >= one.votes[one.runner_up]
+
+
+def test_things_that_only_a_function_compares_are_explained_as_they_are_predicted():
+    def overlap(A, B):
+        return np.array([[len(set(a) & set(b)) / len(set(a) | set(b)) for b in B] for a in A])
+
+    texts = ["apple", "apply", "ape", "zebra", "zoo", "zero"]
+    model = SVC(kernel=overlap).fit(texts, ["a", "a", "a", "z", "z", "z"])
+    for thing in ("apples", ["apples"], ("apples",), np.array(["apples"]), np.array("apples")):
+        found = model.explain(thing)
+        assert found.answer == model.predict(["apples"])[0] == "a"
+        assert found.decision == pytest.approx(-model.decision_function(["apples"])[0])
+        expected = [overlap(["apples"], [texts[row]])[0, 0] for row in found.rows]
+        np.testing.assert_allclose(found.kernel, expected)
+    with pytest.raises(InputError, match="explain takes one row, and x has 2"):
+        model.explain(["apples", "zeros"])
+
+
 def test_a_row_may_be_given_in_any_way():
     table = pd.DataFrame(X, columns=list("abcd"))
     model = SVC().fit(table, NAMES)

@@ -1,6 +1,7 @@
 """Certificates of support vector machines: confirmed from the data and by an oracle, told from others."""
 
 import copy
+import dataclasses
 import warnings
 
 import numpy as np
@@ -8,12 +9,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 
 import kernel_oracle as oracle
 from sixfold import SVC
 from sixfold.errors import CertificateError, NotSeparable, StoppedEarly
 from sixfold.geometry.kernels import RBF
+from sixfold.learners import svc_certificate
 
 OTHER_DATA = "the data are not those of the fit"
 
@@ -94,6 +96,33 @@ def test_no_changed_attribute_passes(parameters, classes):
     other.support_ = np.roll(model.support_, 1)
     with pytest.raises(CertificateError, match=OTHER_DATA):
         other.certificate_.verify(X, y, weight)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"C": np.inf, "gamma": 1.0}], ids=["soft", "hard"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_violation_that_is_larger_than_claimed_is_told(parameters, classes):
+    X, y, _ = table(classes)
+    model = SVC(**parameters).fit(X, y)
+    found = model.certificate_.verify(X, y)
+    violation = model.certificate_.details["violation"]
+    assert violation > 1e-5
+    assert found.details["violation"] == pytest.approx(violation, rel=1e-6)
+    details = {**model.certificate_.details, "violation": 0.99 * violation}
+    model._certificate = dataclasses.replace(model.certificate_, details=details)
+    with pytest.raises(CertificateError, match="no two rows violate optimality by more than"):
+        model.certificate_.verify(X, y)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_a_model_changed_on_rows_far_from_zero_is_told(offset):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:] + offset, y[50:]
+    model = SVC(gamma=0.5).fit(X, y)
+    model.certificate_.verify(X, y)
+    other = copy.copy(model)
+    other.dual_coef_ = 0.999 * model.dual_coef_
+    with pytest.raises(CertificateError, match=OTHER_DATA):
+        other.certificate_.verify(X, y)
 
 
 def test_coefficients_of_no_dual_point_are_told():
@@ -177,8 +206,9 @@ def test_a_hard_margin_that_was_stopped_promises_nothing_and_that_is_confirmed(c
     X, y, _ = table(classes)
     with pytest.warns(StoppedEarly, match="no bound known"):
         model = SVC(C=np.inf, gamma=1.0, max_iter=2).fit(X, y)
-    assert model.certificate_.gap == np.inf
-    assert model.certificate_.verify(X, y).gap == np.inf
+    for certificate in (model.certificate_, model.certificate_.verify(X, y)):
+        assert certificate.gap == np.inf
+        assert certificate.lower_bound == -np.inf
 
 
 # -- against an oracle -----------------------------------------------------------------------------------
@@ -268,3 +298,44 @@ def test_a_kernel_that_is_none_ends_at_a_stationary_point_and_says_so(seed, C):
     gradient = oracle.dual_gradient(gram, signs, alpha)
     assert oracle.violation(signs, np.full(12, C), alpha, gradient) <= 1e-6 + 1e-9 * np.abs(gradient).max()
     assert found.gap <= 1e-6 * found.scale + found.details["gap_rounding"]
+
+
+def fitted_as_if_definite(K, y, **parameters):
+    """Return a model of kernel values whose certificate claims a bound, whatever the solver found."""
+    model = SVC(kernel="precomputed", **parameters).fit(K, y)
+    details = {name: part for name, part in model.certificate_.details.items() if name != "claim"}
+    model._certificate = dataclasses.replace(model._certificate, kind="duality gap", details=details)
+    return model
+
+
+@pytest.mark.parametrize("parameters", [{}, {"multi_class": "ovr"}], ids=["pairs", "rest"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_no_bound_is_confirmed_where_a_matrix_is_indefinite(parameters, classes):
+    # All pairs of rows have positive curvature, 2 - 2 K_ij > 0; only eigenvalues tell.
+    rng = np.random.default_rng(0)
+    K = rng.uniform(-0.45, 0.45, size=(30, 30))
+    K = K + K.T
+    np.fill_diagonal(K, 1.0)
+    y = np.arange(30) % classes
+    model = fitted_as_if_definite(K, y, C=10.0, **parameters)
+    with pytest.raises(CertificateError, match="the kernel is not positive semi-definite"):
+        model.certificate_.verify(K, y)
+
+
+def test_a_bound_needs_only_differences_to_be_definite():
+    # -|x - z|^2 is indefinite, but b'K b = 2 |sum b x|^2 where sum b = 0: the linear kernel's machine.
+    X, y, _ = table()
+    K = -np.square(X[:, None] - X).sum(axis=2)
+    assert np.linalg.eigvalsh(K)[0] < -1.0
+    model = fitted_as_if_definite(K, y, tol=1e-6)
+    assert model.certificate_.verify(K, y).kind == "duality gap"
+    linear = SVC(C=2.0, kernel="linear", tol=1e-6).fit(X, y).certificate_
+    assert 2.0 * model.certificate_.objective == pytest.approx(linear.objective, rel=1e-5)
+
+
+def test_a_bound_on_more_rows_than_are_looked_at_is_not_confirmed(monkeypatch):
+    X, y, _ = table()
+    model = fitted_as_if_definite(X @ X.T, y)
+    assert model.certificate_.verify(X @ X.T, y).kind == "duality gap"
+    monkeypatch.setattr(svc_certificate, "CHECKED", y.size - 1)
+    assert model.certificate_.verify(X @ X.T, y).kind == "kkt"

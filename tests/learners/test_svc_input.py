@@ -7,10 +7,13 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from sixfold import SVC, kernels
 from sixfold.errors import InputError, StoppedEarly
+from sixfold.learners import svc
+from sixfold.learners.support_scores import SupportScores
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -169,6 +172,31 @@ def test_a_limit_keeps_the_best_model_and_says_what_to_do():
     assert caught[0].message.certificate == model.certificate_
 
 
+@pytest.mark.parametrize("kernel", ["poly", "precomputed"])
+def test_kernel_values_that_leave_no_digits_are_named(kernel):
+    table, labels = load_breast_cancer(return_X_y=True)
+    if kernel == "precomputed":
+        table = kernels.Polynomial(5, 1.0)(table)
+        remedy = "choose a smaller C, or a larger tol"
+    else:
+        remedy = "scale the columns, for instance with StandardScaler, or choose a smaller degree"
+    sentence = f"Kernel values up to 9e+36 leave no digits for tol=0.001: {remedy}."
+    with pytest.warns(StoppedEarly, match=re.escape(sentence)):
+        SVC(kernel=kernel, degree=5, gamma=1.0).fit(table, labels)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "remedy"),
+    [
+        ("linear", "scale the columns, for instance with StandardScaler, or choose a smaller C"),
+        ("rbf", "choose a smaller C, or a larger tol"),
+    ],
+)
+def test_no_digits_are_left_for_a_tolerance_of_0(kernel, remedy):
+    with pytest.warns(StoppedEarly, match=f"leave no digits for tol=0: {remedy}"):
+        SVC(kernel=kernel, tol=0.0, max_iter=100).fit(X, Y)
+
+
 def hard_table(rows=400):
     """Return rows that take many iterations: columns of different sizes, classes that overlap."""
     rng = np.random.default_rng(1)
@@ -208,6 +236,71 @@ def test_callbacks_hear_of_the_fit_and_may_end_it(labels):
         SVC(callbacks=[lambda record: True], tol=1e-9, C=100.0).fit(*hard_table(2000))
 
 
+def count_trainings(monkeypatch):
+    """Return a list that grows by the budget of every training of machines."""
+    made, train = [], svc.train
+
+    def counted(*arguments):
+        made.append(arguments[7])
+        return train(*arguments)
+
+    monkeypatch.setattr(svc, "train", counted)
+    return made
+
+
+@pytest.mark.parametrize("labels", [Y, np.arange(30) % 3], ids=["two", "three"])
+def test_a_callback_that_ends_the_fit_ends_calibration_too(labels, monkeypatch):
+    made = count_trainings(monkeypatch)
+    with pytest.warns(StoppedEarly) as caught:
+        model = SVC(probability=True, tol=1e-12, callbacks=[lambda record: True]).fit(X, labels)
+    assert len(made) == 1
+    assert any("before the cross-validation of probability=True" in str(one.message) for one in caught)
+    assert np.isfinite(model.predict_proba(X)).all()
+    # One that only listens does not.
+    SVC(probability=True, callbacks=[lambda record: None]).fit(X, labels)
+    assert len(made) == 7
+
+
+def test_a_limit_of_iterations_leaves_calibration_alone(monkeypatch):
+    made = count_trainings(monkeypatch)
+    with pytest.warns(StoppedEarly, match="Stopped by max_iter=3") as caught:
+        SVC(probability=True, max_iter=3).fit(X, Y)
+    assert len(made) == 6
+    assert len(caught) == 1
+
+
+def test_ctrl_c_in_calibration_ends_the_training_that_is_under_way(monkeypatch):
+    heard, train = [], svc.train
+
+    def interrupted(*arguments):
+        if heard:
+            signal.raise_signal(signal.SIGINT)
+        machines = train(*arguments)
+        heard.append(arguments[7].interrupted)
+        return machines
+
+    monkeypatch.setattr(svc, "train", interrupted)
+    model = SVC(probability=True)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert heard == [False, True]
+    assert model.predict_proba(X).shape == (30, 2)
+
+
+@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba", "explain"])
+def test_ctrl_c_ends_an_answer(method, monkeypatch):
+    model = SVC(probability=True).fit(X, Y)
+    decisions = SupportScores.decisions
+
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return decisions(*arguments)
+
+    monkeypatch.setattr(SupportScores, "decisions", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        getattr(model, method)(X[0] if method == "explain" else X)
+
+
 def test_calibration_that_time_ends_says_so(monkeypatch):
     from sixfold.learners import machine_calibration
     from sixfold.solvers.descent import OutOfTimeError
@@ -216,7 +309,7 @@ def test_calibration_that_time_ends_says_so(monkeypatch):
         raise OutOfTimeError
 
     monkeypatch.setattr(machine_calibration, "_decisions", too_late)
-    with pytest.warns(StoppedEarly, match="probabilities come from part of the rows") as caught:
+    with pytest.warns(StoppedEarly, match="probabilities come from part of the rows, or from none") as caught:
         model = SVC(probability=True).fit(X, Y)
     assert caught[0].filename == __file__
     np.testing.assert_array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))

@@ -67,6 +67,14 @@ def test_weights_of_rows_count_and_those_of_weight_0_do_not():
     np.testing.assert_allclose(some, left, atol=1e-3)
 
 
+def test_the_unit_of_weights_does_not_change_probabilities():
+    X, y = make_classification(n_samples=120, flip_y=0.2, random_state=0)
+    plain = SVC(C=1.0, probability=True).fit(X, y).predict_proba(X)
+    unit = 2.0**-20
+    other = SVC(C=1.0 / unit, probability=True).fit(X, y, np.full(120, unit)).predict_proba(X)
+    np.testing.assert_allclose(other, plain, rtol=1e-9)
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
 def test_a_class_with_one_row_is_no_hindrance(kernel):
     X = np.vstack([RNG.normal(size=(9, 2)), [[5.0, 5.0]]])

@@ -325,19 +325,7 @@ def make_kernel(
     >>> make_kernel("rbf", np.array([[0.0, 1.0]]), sigma=0.5)
     RBF(sigma=0.5)
     """
-    if isinstance(kernel, type) and issubclass(kernel, Kernel):
-        raise InputError(
-            f"kernel={kernel.__name__} is a kind of kernel, not one of them. Call it with its parameters, "
-            "for instance kernel=RBF(sigma=1.0), or pass a name."
-        )
-    if not isinstance(kernel, Kernel) and not callable(kernel):
-        check_option("kernel", kernel, KERNELS, "a kernel of sixfold.kernels or a function of two tables")
-    if isinstance(gamma, Real):
-        check_number("gamma", gamma, above=0, finite=True)
-    else:
-        check_option("gamma", gamma, ["scale", "auto"], "a number above 0")
-    check_number("degree", degree, at_least=0, whole=True)
-    _check_constant(coef0)
+    _check_named(kernel, gamma, degree, coef0)
     if sigma is not None:
         return _of_width(kernel, gamma, sigma)
     if isinstance(kernel, Kernel) or callable(kernel):
@@ -355,6 +343,23 @@ def make_kernel(
         if kernel == "sigmoid"
         else Polynomial(int(degree), number, float(coef0))
     )
+
+
+def _check_named(kernel: Any, gamma: Any, degree: Any, coef0: Any) -> None:
+    """Raise an :class:`InputError` unless the parameters of :func:`make_kernel` are what it says."""
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise InputError(
+            f"kernel={kernel.__name__} is a kind of kernel, not one of them. Call it with its parameters, "
+            "for instance kernel=RBF(sigma=1.0), or pass a name."
+        )
+    if not isinstance(kernel, Kernel) and not callable(kernel):
+        check_option("kernel", kernel, KERNELS, "a kernel of sixfold.kernels or a function of two tables")
+    if isinstance(gamma, Real):
+        check_number("gamma", gamma, above=0, finite=True)
+    else:
+        check_option("gamma", gamma, ["scale", "auto"], "a number above 0")
+    check_number("degree", degree, at_least=0, whole=True)
+    _check_constant(coef0)
 
 
 def _of_width(kernel: Any, gamma: float | str, sigma: float) -> Kernel:

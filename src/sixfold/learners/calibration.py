@@ -6,14 +6,16 @@ p grows with f and p(0) = 1/2, so that the more probable class is the one that t
 slope of its own on either side makes up for decisions that are surer on one than on the other. Each slope
 minimises the cross-entropy to the targets of Platt (1999), (n+ + 1) / (n+ + 2) for rows of the positive class
 and 1 / (n- + 2) for the others, on decisions for rows that the machine was not fitted on
-(:func:`stratified_folds` says which).
+(:func:`stratified_folds` says which). Where rows have weights, n+ and n- are how many equal ones would say as
+much, (sum w)^2 / sum w^2 (Kish, 1965): weights in other units are the same weights.
 
 The probabilities r_ij of class i against class j are joined into one of each class by the second method of
 Wu, Lin and Weng (2004): minimise sum_i sum_{j != i} (r_ji p_i - r_ij p_j)^2 over sum_i p_i = 1, which is one
 linear system a row.
 
 Sources: Platt (1999), Probabilistic outputs for support vector machines; Wu, Lin and Weng (2004), Probability
-estimates for multi-class classification by pairwise coupling, equations 18 to 21.
+estimates for multi-class classification by pairwise coupling, equations 18 to 21; Kish (1965), Survey
+sampling.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ def fit_slopes(decisions: Array, positive: Array, weight: Array | None = None) -
     positive : ndarray of bool of shape (rows,)
         Whether a row is of the machine's positive class.
     weight : ndarray of shape (rows,), default=None
-        How much each row counts; None for 1 each.
+        How much each row counts beside the others; None for the same each.
 
     Examples
     --------
@@ -80,14 +82,19 @@ def fit_slopes(decisions: Array, positive: Array, weight: Array | None = None) -
     >>> round(below, 6) == round(above, 6)
     True
     """
-    weight = np.ones(decisions.size) if weight is None else weight
-    yes, no = weight[positive].sum(), weight[~positive].sum()
+    weight = np.ones(decisions.size) if weight is None else weight / weight.max(initial=0.0)
+    yes, no = _effective_count(weight[positive]), _effective_count(weight[~positive])
     target = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
     sides = [_slope(decisions[side], target[side], weight[side]) for side in (decisions < 0, decisions > 0)]
     # No row was on that side: it gets the slope of the other, and 1 where all decisions were 0.
     known = [slope for slope in sides if slope is not None]
     below, above = (slope if slope is not None else known[0] if known else 1.0 for slope in sides)
     return below, above
+
+
+def _effective_count(weight: Array) -> float:
+    total, squares = float(weight.sum()), float(weight @ weight)
+    return total**2 / squares if squares > 0 else 0.0
 
 
 def _slope(f: Array, target: Array, weight: Array) -> float | None:

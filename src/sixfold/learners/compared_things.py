@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sixfold.errors import InputError
 from sixfold.geometry.kernels import Called, Kernel
 
 Array = NDArray[Any]
@@ -36,6 +37,20 @@ def kernel_values(kernel: Any, X: Any, Z: Any) -> Array:
     """Return what the function makes of two lists of things, checked for its shape and for numbers."""
     called = Called(kernel)
     return called.require_values(called.values(as_things(X), as_things(Z)))
+
+
+def one_thing(x: Any) -> Any:
+    """Return a thing, given as itself or in a list of its own, as a list of one; refuse several.
+
+    >>> one_thing("a text"), one_thing(["a text"])
+    (['a text'], ['a text'])
+    """
+    if not isinstance(x, list | tuple | np.ndarray):
+        return [x]
+    things = as_things(np.atleast_1d(x) if isinstance(x, np.ndarray) else x)
+    if things.size != 1:
+        raise InputError(f"explain takes one row, and x has {things.size}. Pass them one by one.")
+    return things.tolist()
 
 
 def as_things(X: Any) -> Array:

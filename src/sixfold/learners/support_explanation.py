@@ -31,7 +31,8 @@ class SupportExplanation:
     answer, runner_up : object
         What the model predicts, and the class that comes next.
     decision : float
-        How far the answer is ahead of the runner-up: ``intercept + sum(contributions)``.
+        How far the answer is ahead of the runner-up: ``intercept + sum(contributions)``. Below 0 where the
+        machine of these two alone says the other one, and the answer has more votes of all machines.
     intercept : float
     rows : list of int
         The training rows that are support vectors, those that contribute most first.
@@ -64,7 +65,12 @@ class SupportExplanation:
 
     def __str__(self) -> str:
         """Say what was found in a few lines."""
-        lines = [f"answer: {self.answer}, ahead of {self.runner_up} by {self.decision:.4g}"]
+        ahead = (
+            f"by {self.decision:.4g}"
+            if self.decision >= 0
+            else f"by votes, behind in their own comparison by {-self.decision:.4g}"
+        )
+        lines = [f"answer: {self.answer}, ahead of {self.runner_up} {ahead}"]
         lines += [
             f"  row {row:<8} {label!s:<12} kernel {value:<10.4g} adds {part:<+11.4g} {share:.1%}"
             for row, label, value, part, share in list(

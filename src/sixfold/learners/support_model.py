@@ -27,7 +27,7 @@ from sixfold.errors import CertificateError, InputError
 from sixfold.geometry.kernels import Kernel, Linear, Precomputed
 from sixfold.learners.calibration import Calibration, couple
 from sixfold.learners.callbacks import CallbackSupport
-from sixfold.learners.compared_things import kernel_values
+from sixfold.learners.compared_things import kernel_values, one_thing
 from sixfold.learners.pair_votes import class_scores, count_pair_votes
 from sixfold.learners.support_explanation import SupportExplanation, explain_decision
 from sixfold.learners.support_layout import SupportLayout
@@ -123,19 +123,28 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
         ndarray of shape (n_samples,)
         """
         scores = self._scores()
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise InputError(
-                "break_ties must be False when decision_function_shape is 'ovo': ties are broken by the "
-                "scores of classes. Use decision_function_shape='ovr'."
-            )
-        if self.break_ties and self._pairwise:
-            index = self.decision_function(X).argmax(axis=1)
+        if self._breaks_ties():
+            index = self._answers(X, self._tie_winners)
         else:
             rows = self._rows(X)
             with self._asking(rows) as budget:
                 index = scores.winners(rows, budget)
         labels: Array = self.classes_[index]
         return labels
+
+    def _breaks_ties(self) -> bool:
+        """Return whether equal votes are told apart by decisions."""
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise InputError(
+                "break_ties must be False when decision_function_shape is 'ovo': ties are broken by the "
+                "scores of classes. Use decision_function_shape='ovr'."
+            )
+        return self.break_ties and self._pairwise
+
+    def _tie_winners(self, decisions: Array) -> Array:
+        """Return the class number of each row where equal votes are told apart by decisions."""
+        winners: Array = class_scores(decisions, self.classes_.size).argmax(axis=1)
+        return winners
 
     @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> Array:
@@ -191,18 +200,24 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
         Parameters
         ----------
         x : array of shape (n_features,), or a table with one row
+            Of things that only a function can compare, the thing, or a list of it alone.
 
         Returns
         -------
         SupportExplanation
-            Of several classes, the decision of the answer against the runner-up.
+            Of several classes, the decision of the answer, which is that of :meth:`predict`, against the
+            runner-up.
         """
-        scores = self._scores()
-        row = self._rows(one_row(x, column_names(self, self.n_features_in_)))
+        scores, breaks_ties = self._scores(), self._breaks_ties()
+        given = self._things is not None
+        row = self._rows(one_thing(x) if given else one_row(x, column_names(self, self.n_features_in_)))
         with self._asking(row) as budget:
             decisions = scores.decisions(row, budget)
         layout, n_classes = scores.layout, self.classes_.size
-        answer = int(winning(decisions, n_classes, self._pairwise)[0])
+        winners = (
+            self._tie_winners(decisions) if breaks_ties else winning(decisions, n_classes, self._pairwise)
+        )
+        answer = int(winners[0])
         order = class_scores(decisions, n_classes) if self._pairwise else decisions
         second = 1 - answer if n_classes == 2 else int(_without(order[0], answer).argmax())
         if n_classes > 2 and not self._pairwise:

@@ -51,8 +51,8 @@ ADVICE = (
     "makes the problem easier. Or allow more, or a larger tol."
 )
 SHORT_CALIBRATION = (
-    "The budget ended before the cross-validation of probability=True did: probabilities come from part of "
-    "the rows. Allow more time."
+    "The fit was ended before the cross-validation of probability=True: probabilities come from part of the "
+    "rows, or from none. Allow more time, or let callbacks return False."
 )
 
 
@@ -60,10 +60,10 @@ class SVC(SupportModel):
     """Separate classes by the widest margin in the space of a kernel.
 
     Same parameters and attributes as scikit-learn's class. Every fit has a certificate: the duality gap says
-    how far from the least possible objective it is at most. Where the kernel turns out not to be positive
-    semi-definite (a sigmoid, a matrix or a function that is none), there is no such bound; the fit is a
-    stationary point, and the certificate is of kind "kkt": its gap is 0 where all conditions of optimality
-    hold.
+    how far from the least possible objective it is at most. That takes a kernel that is positive
+    semi-definite, by construction or, as a factorisation showed, on these rows (up to 1,500). Otherwise (a
+    sigmoid, a matrix, a function) the fit is a stationary point, and the certificate is of kind "kkt": its
+    gap is 0 where all conditions of optimality hold, and bounds nothing.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class SVC(SupportModel):
         Most seconds; the best model so far is kept, with a :class:`StoppedEarly` warning.
     callbacks : sequence of callables, default=None
         Called with a record (iteration, seconds, objective, gap) after every round, or every machine where
-        there are several; True stops the fit.
+        there are several; True stops the fit, and the cross-validation of ``probability=True``.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ class SVC(SupportModel):
             warnings.warn(StoppedEarly(SHORT_CALIBRATION, self.certificate_), stacklevel=2)
         made = int(self.n_iter_.sum())
         reached = f"{made} iteration{'s' * (made != 1)}"
-        budget.conclude(self.certificate_, stacklevel=3, reached=reached, advice=ADVICE)
+        budget.conclude(self.certificate_, stacklevel=3, reached=reached, advice=self._advice(data.X))
         return self
 
     def _check_parameters(self) -> None:
@@ -306,6 +306,20 @@ class SVC(SupportModel):
             budget,
             None if self.max_iter == -1 else self.max_iter,
         )
+
+    def _advice(self, X: Any) -> str:
+        """Return what to do about a fit that ended short of its tolerance."""
+        certificate, kernel = self._certificate, self.kernel_
+        if not certificate.details["objective_rounding"] > certificate.tolerance * certificate.scale:
+            return ADVICE
+        largest = float(np.abs(kernel.diagonal(X)).max())
+        if kernel.form is not None and kernel.form.kind in ("linear", "polynomial"):
+            remedy = "scale the columns, for instance with StandardScaler, or choose a smaller " + (
+                "degree" if kernel.form.degree > 1 else "C"
+            )
+        else:
+            remedy = "choose a smaller C, or a larger tol"
+        return f"Kernel values up to {largest:.1g} leave no digits for tol={self.tol:g}: {remedy}."
 
     def _require_separable(self, machines: list[Machine], data: LabelledData) -> None:
         """Raise a :class:`NotSeparable` with the proof, if a hard margin was asked for and there is none."""
