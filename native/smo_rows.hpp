@@ -14,15 +14,15 @@
 #include <utility>
 #include <vector>
 
-#include "float_lanes.hpp"
 #include "lane_mask.hpp"
+#include "packs.hpp"
 #include "vector_math.hpp"
 
 namespace sixfold {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-inline constexpr double kNoCurvature = 1e-12;  // LIBSVM's curvature of pairs that have none
-inline constexpr Index kBlock = 8 * kLanes;    // rows between two looks at which block is the steepest
+inline constexpr double kNoCurvature = 1e-12;     // LIBSVM's curvature of pairs that have none
+inline constexpr Index kRowsAtOnce = 8 * kLanes;  // rows between two looks at which block is the steepest
 inline constexpr std::align_val_t kCacheLine{64};
 
 template <class T>
@@ -46,13 +46,9 @@ struct LineAllocator {
 template <class T>
 using Lines = std::vector<T, LineAllocator<T>>;
 
-inline Index whole_blocks(Index rows) { return (rows + kBlock - 1) / kBlock * kBlock; }
+inline Index whole_blocks(Index rows) { return (rows + kRowsAtOnce - 1) / kRowsAtOnce * kRowsAtOnce; }
 
-// Vectors of the Gram's own type.
-template <class T>
-inline constexpr Index kWidth = sizeof(T) == sizeof(float) ? kFloatLanes : kLanes;
-inline Lanes load_same(const double* from) { return load(from); }
-inline FloatLanes load_same(const float* from) { return load_floats(from); }
+// Which lanes of a are at least those of b.
 inline unsigned reaches(Lanes a, Lanes b) { return at_most(b, a); }
 inline unsigned reaches(FloatLanes a, FloatLanes b) { return at_least(a, b); }
 
@@ -77,7 +73,8 @@ struct DualRows {
   double centre = 0.0;       // near the slopes of free rows, so that floats tell small differences
   double widest = 0.0;       // of the diagonal's sizes
   Index recent[2] = {0, 0};  // the rows that moved last
-  Lines<T> tails = Lines<T>(2 * kBlock, T{0});  // the last blocks of two rows of a Gram that is not padded
+  Lines<T> tails =
+      Lines<T>(2 * kRowsAtOnce, T{0});  // the last blocks of two rows of a Gram that is not padded
 
   // Room for so many rows, whose arrays are then filled, and start() called.
   void resize(Index rows) {
@@ -127,11 +124,11 @@ class GramRow {
  public:
   GramRow(DualRows<T>& rows, Index i, Index which) : row_(rows.gram.row(i)), columns_(rows.gram.columns) {
     if (rows.padded <= columns_) return;
-    T* tail = rows.tails.data() + which * kBlock;
-    std::copy(row_ + (rows.padded - kBlock), row_ + columns_, tail);
+    T* tail = rows.tails.data() + which * kRowsAtOnce;
+    std::copy(row_ + (rows.padded - kRowsAtOnce), row_ + columns_, tail);
     tail_ = tail;
   }
-  const T* block(Index first) const { return first + kBlock <= columns_ ? row_ + first : tail_; }
+  const T* block(Index first) const { return first + kRowsAtOnce <= columns_ ? row_ + first : tail_; }
 
  private:
   const T *row_, *tail_ = nullptr;
@@ -142,7 +139,7 @@ class GramRow {
 template <class T>
 inline void fetch_ahead(const T* block) {
   constexpr Index kLine = 64 / sizeof(T), kAhead = 4096 / sizeof(T);
-  for (Index k = 0; k < kBlock; k += kLine) __builtin_prefetch(block + kAhead + k);
+  for (Index k = 0; k < kRowsAtOnce; k += kLine) __builtin_prefetch(block + kAhead + k);
 }
 
 struct Ends {
@@ -161,7 +158,7 @@ Ends ends_of_lanes(const DualRows<T>& rows, Lanes highest, Lanes lowest, LanesBi
   Index first = 0;
   for (Index l = 0; l < kLanes; ++l)
     if (highest[l] == ends.highest) first = std::max<Index>(first, block[l]);
-  for (Index k = first + kBlock - kLanes; k >= first; k -= kLanes) {
+  for (Index k = first + kRowsAtOnce - kLanes; k >= first; k -= kLanes) {
     const unsigned lanes =
         at_most(broadcast(ends.highest), load(rows.slope.data() + k)) & rows.rise[k / kLanes];
     if (lanes == 0) continue;
@@ -181,12 +178,12 @@ Ends advance(DualRows<T>& rows, Index i, Index j, double step_i, double step_j) 
   const double centre = rows.centre;
   Lanes highest = broadcast(-kInfinity), lowest = broadcast(kInfinity);
   LanesBits where{};
-  for (Index first = 0; first < rows.padded; first += kBlock) {
+  for (Index first = 0; first < rows.padded; first += kRowsAtOnce) {
     const T *of_i = row_i.block(first), *of_j = row_j.block(first);
     fetch_ahead(of_j);
     Lanes top = broadcast(-kInfinity);
 #pragma GCC unroll 8
-    for (Index k = 0; k < kBlock; k += kLanes) {
+    for (Index k = 0; k < kRowsAtOnce; k += kLanes) {
       const Index at = first + k;
       const Lanes moved = load(slopes + at) - (load(of_i + k) * step_i + load(of_j + k) * step_j);
       store(slopes + at, moved);
@@ -245,13 +242,13 @@ Index partner(DualRows<T>& rows, Index i) {
   for (const Index j : rows.recent)
     best.threshold = std::max(best.threshold, promise(rows, i, j, static_cast<double>(rows.gram.row(i)[j])));
   T threshold = static_cast<T>(kAlmost * best.threshold);
-  for (Index first = 0; first < rows.padded; first += kBlock) {
+  for (Index first = 0; first < rows.padded; first += kRowsAtOnce) {
     const T* of_i = row_i.block(first);
     fetch_ahead(of_i);
 #pragma GCC unroll 8
-    for (Index k = 0; k < kBlock; k += kWidth<T>) {
-      const auto difference = slope_i - load_same(lows + first + k);
-      const auto curvature = (diagonal_i + load_same(diagonals + first + k)) - T{2} * load_same(of_i + k);
+    for (Index k = 0; k < kRowsAtOnce; k += kWidth<T>) {
+      const auto difference = slope_i - load_pack(lows + first + k);
+      const auto curvature = (diagonal_i + load_pack(diagonals + first + k)) - T{2} * load_pack(of_i + k);
       const auto size = difference > -difference ? difference : -difference;
       const unsigned lanes = reaches(difference * size, threshold * curvature);
       if (lanes != 0) [[unlikely]] {
