@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "float_lanes.hpp"
@@ -32,6 +33,13 @@ struct LineAllocator {
   explicit LineAllocator(const LineAllocator<Other>&) {}
   T* allocate(std::size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kCacheLine)); }
   void deallocate(T* from, std::size_t) { ::operator delete(from, kCacheLine); }
+  // resize(count) leaves new entries as they are: a large Gram that is about to be filled is not zeroed
+  // first.
+  void construct(T* at) { ::new (static_cast<void*>(at)) T; }
+  template <class... Values>
+  void construct(T* at, Values&&... values) {
+    ::new (static_cast<void*>(at)) T(std::forward<Values>(values)...);
+  }
   bool operator==(const LineAllocator&) const { return true; }
 };
 
@@ -130,6 +138,13 @@ class GramRow {
   Index columns_;
 };
 
+// Asks for the block 4 kB further on: the processor's own prefetching ends with each page.
+template <class T>
+inline void fetch_ahead(const T* block) {
+  constexpr Index kLine = 64 / sizeof(T), kAhead = 4096 / sizeof(T);
+  for (Index k = 0; k < kBlock; k += kLine) __builtin_prefetch(block + kAhead + k);
+}
+
 struct Ends {
   Index i;                 // the last row of I_up whose slope is `highest`
   double highest, lowest;  // of the slopes over I_up and I_low
@@ -168,6 +183,7 @@ Ends advance(DualRows<T>& rows, Index i, Index j, double step_i, double step_j) 
   LanesBits where{};
   for (Index first = 0; first < rows.padded; first += kBlock) {
     const T *of_i = row_i.block(first), *of_j = row_j.block(first);
+    fetch_ahead(of_j);
     Lanes top = broadcast(-kInfinity);
 #pragma GCC unroll 8
     for (Index k = 0; k < kBlock; k += kLanes) {
@@ -231,6 +247,7 @@ Index partner(DualRows<T>& rows, Index i) {
   T threshold = static_cast<T>(kAlmost * best.threshold);
   for (Index first = 0; first < rows.padded; first += kBlock) {
     const T* of_i = row_i.block(first);
+    fetch_ahead(of_i);
 #pragma GCC unroll 8
     for (Index k = 0; k < kBlock; k += kWidth<T>) {
       const auto difference = slope_i - load_same(lows + first + k);

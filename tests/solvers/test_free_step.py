@@ -1,5 +1,7 @@
 """Exact steps over the free multipliers, against the bordered system, and where pairs alone take for ever."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from sklearn.datasets import load_wine
 import kernel_oracle as oracle
 import sixfold.solvers.free_step as module
 from sixfold._native import core
-from sixfold.solvers.free_step import free_step
+from sixfold.solvers.free_step import FreeSteps, free_step, gain, most_to_hold, nanoseconds
 
 FLAG = np.zeros(1, dtype=np.int32)
 
@@ -169,3 +171,71 @@ def test_unscaled_columns_and_a_large_bound_converge_where_pairs_do_not(kernel):
 
     assert descended(5, with_steps=True) <= 1e-3
     assert descended(40, with_steps=False) > 1e-3
+
+
+# -- where they pay ------------------------------------------------------------------------------------------
+
+
+def start(n=40, seed=0):
+    """Return a Gram matrix and a point at which all rows are free."""
+    X = np.random.default_rng(seed).normal(size=(n, 2 * n))
+    gram, y, alpha = X @ X.T / n, np.repeat([1.0, -1.0], n // 2), np.full(n, 0.5)
+    return gram, y, np.full(n, 10.0), alpha, oracle.dual_gradient(gram, y, alpha)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_work_fits_in_as_many_matrices_as_are_counted(dtype):
+    gram, y, upper, alpha, gradient = start(600)
+    gram = gram.astype(dtype)
+    tracemalloc.start()
+    try:
+        assert free_step(gram, y, upper, alpha, gradient)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= 8 * module.WORK * 600**2
+
+
+def test_a_step_is_due_when_pairs_have_taken_as_long():
+    gram, y, upper, alpha, gradient = start()
+    steps = FreeSteps(1 << 30)
+    steps.begin(alpha, gradient)
+    half = int(0.5 * nanoseconds(40, most_to_hold(40)) / (module.PAIR * 40)) + 1
+    assert not steps.step(gram, y, upper, alpha, gradient, half)
+    assert steps.step(gram, y, upper, alpha, gradient, half)
+    assert not steps.step(gram, y, upper, alpha, gradient, half)  # that time is spent
+
+
+def test_a_step_that_does_not_fit_beside_the_gram_matrix_is_not_made():
+    gram, y, upper, alpha, gradient = start()
+    work = 8 * module.WORK * 40**2
+    for memory, made in ((gram.nbytes + work - 1, False), (gram.nbytes + work, True)):
+        steps = FreeSteps(memory)
+        steps.begin(alpha, gradient)
+        assert steps.step(gram, y, upper, alpha, gradient, 10**9) is made
+
+
+def test_the_next_step_waits_longer_after_one_that_gained_less_than_pairs():
+    gram, y, upper, alpha, gradient = start()
+    zero = np.zeros(40)
+    minimum = alpha.copy(), gradient.copy()
+    free_step(gram, y, upper, *minimum)
+    steps = FreeSteps(1 << 30)
+    for patience in (2.0, 4.0):
+        steps.begin(zero, -np.ones(40))  # from where pairs gained a lot, to where nothing is left to gain
+        steps.step(gram, y, upper, *minimum, 10**6)
+        assert steps.patience == patience
+    steps.begin(alpha, gradient)  # pairs gained nothing
+    assert steps.step(gram, y, upper, alpha, gradient, 10**9)
+    assert steps.patience == 1.0
+
+
+@given(points())
+@settings(max_examples=50, deadline=None)
+def test_gain_is_the_difference_of_objectives(point):
+    gram, y, _, alpha = point
+    gram, new = gram.astype(np.float64), 0.3 * alpha
+    found = gain(alpha, oracle.dual_gradient(gram, y, alpha), new, oracle.dual_gradient(gram, y, new))
+    values = [oracle.dual_value(gram, y, each) for each in (alpha, new)]
+    size = np.abs(gram).max() * alpha.sum() ** 2 + alpha.sum()
+    assert found == pytest.approx(values[1] - values[0], abs=1e-13 * size)

@@ -1,5 +1,8 @@
 """What the cache of Gram matrices holds is the Gram matrix, whatever was asked for before."""
 
+import contextlib
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,6 +34,7 @@ def test_wanted_rows_are_held(sets, room):
         assert set(held) >= wanted
         assert len(set(held)) == held.size <= cache.capacity(dtype)
         assert gram.dtype == dtype
+        assert cache._room.nbytes <= 8 * room**2
         exact = K[np.ix_(index[held], index[held])]
         np.testing.assert_allclose(gram, exact, rtol=0, atol=1e-6 if single else 1e-14)
 
@@ -68,6 +72,32 @@ def test_pairs_of_classes_share_their_blocks(memory):
         held, gram = cache.hold(np.arange(index.size), np.float64, Budget())
         assert held.tolist() == list(range(index.size))
         np.testing.assert_allclose(gram, K[np.ix_(index, index)], atol=1e-14)
+        assert sum(block.nbytes for block in blocks._blocks.values()) <= memory
+
+
+def test_two_classes_cannot_both_have_the_last_bytes():
+    classes = [np.arange(0, 10), np.arange(10, 20)]
+    blocks = ClassBlocks(KernelRows(X, KERNEL), classes, 800)
+    both = threading.Barrier(2)
+
+    class Left(int):
+        """What is left, looked at by both threads before either takes any of it, if they can."""
+
+        def __ge__(self, other):
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both.wait(0.2)
+            return int(self) >= other
+
+    blocks._left = Left(800)
+    threads = [
+        threading.Thread(target=blocks.fill, args=(number, np.empty((10, 10)), Budget())) for number in (0, 1)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(blocks._blocks) == 1
+    assert blocks._left == 0
 
 
 def test_each_value_of_shared_blocks_is_computed_once(monkeypatch):

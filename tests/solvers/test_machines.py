@@ -85,6 +85,27 @@ def test_each_machine_is_what_it_would_be_alone(monkeypatch, strategy, memory):
         assert solution.intercept == pytest.approx(alone.intercept, abs=5 * TOL)
 
 
+@pytest.mark.parametrize("strategy", ["ovo", "ovr"])
+@pytest.mark.parametrize("kilobytes", [20, 60, 80, 1000])
+def test_caches_of_all_machines_stay_within_their_size(monkeypatch, strategy, kilobytes):
+    caches, commons = [], []
+    monkeypatch.setattr(machines_module, "LEAST_MEMORY", 0)
+    for name, made in (("GramCache", caches), ("ClassBlocks", commons)):
+        kind = getattr(machines_module, name)
+        monkeypatch.setattr(
+            machines_module, name, lambda *a, kind=kind, made=made: (made.append(kind(*a)), made[-1])[1]
+        )
+    machines = trained(strategy=strategy, memory=kilobytes / 1024)
+    workers = min(core.threads(), len(machines))
+    largest = max(cache._room.nbytes for cache in caches)
+    common = sum(block.nbytes for blocks in commons for block in blocks._blocks.values())
+    assert workers * largest + common <= 1024 * kilobytes
+    if strategy == "ovr":  # these have no blocks in common, so all of it is theirs
+        assert all(cache.memory == 1024 * kilobytes // workers for cache in caches)
+    elif kilobytes == 1000:
+        assert common == 4 * 8 * 30**2
+
+
 def test_number_of_threads_does_not_change_the_result():
     several = trained()
     before = core.limit_threads(1)

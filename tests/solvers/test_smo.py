@@ -1,5 +1,7 @@
 """The dual of kernel machines: against quadratic programming, and one way of solving against another."""
 
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -199,6 +201,27 @@ def test_support_vectors_need_not_fit_in_memory(in_rounds, memory):
     check(problem, gram, solution)
 
 
+@pytest.mark.parametrize("forced", [False, True])
+def test_rows_that_join_while_they_are_behind_catch_up_first(in_rounds, monkeypatch, forced):
+    # Four rows can go up, so rows far from the margin fill the places of those that violate optimality most.
+    monkeypatch.setattr(dual_scores, "FAR", 1.0)
+    random = np.random.default_rng(0)
+    X = random.normal(size=(1500, 5))
+    X[:, 0] = -1.0 + 0.01 * X[:, 0]
+    X[:750, 0] -= 10.0 * random.uniform(0.2, 1.0, 750)
+    X[-4:, 0] = 1.0 + 0.5 * random.normal(size=4)
+    y = np.where(np.arange(1500) >= 1496, 1.0, -1.0)
+    if forced:
+        choose = active_rows.Rounds._choose
+        monkeypatch.setattr(
+            active_rows.Rounds,
+            "_choose",
+            lambda self: np.union1d(choose(self), np.flatnonzero(self.point.behind)[:5]),
+        )
+    problem = DualProblem(KernelRows(X, RBF(0.1)), np.arange(1500), y, np.full(1500, 100.0))
+    check(problem, RBF(0.1)(X), solve_dual(problem, 1e-3, PLENTY if forced else 4 * 80**2, Budget()))
+
+
 def test_start_from_another_c_takes_fewer_iterations():
     problem, gram = make_problem(300, C=10.0)
     cold = solve_dual(problem, 1e-3, PLENTY, Budget())
@@ -296,6 +319,18 @@ def test_numbers_too_large_for_single_precision(in_rounds):
     solution, expected = (solve_dual(each, 1e-3, PLENTY, Budget()) for each in (problem, small))
     assert solution.violation <= 1e-3
     assert solution.intercept == pytest.approx(expected.intercept, abs=0.01)
+
+
+def test_violation_that_is_lost_in_the_rounding_of_scores_is_not_pursued():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(100, 5)) * 10.0 ** np.array([3.0, -1.0, 2.0, 0.0, 1.0])  # K of some 1e18
+    y = np.where(random.random(100) < 0.5, 1.0, -1.0)
+    problem = DualProblem(KernelRows(X, Polynomial(3, 1.0, 1.0)), np.arange(100), y, np.full(100, 10.0))
+    budget = Budget()
+    solution = solve_dual(problem, 1e-3, PLENTY, budget)
+    assert budget.stopped_by.startswith("rounding")
+    assert solution.iterations < 2_000_000
+    assert not certify(problem, solution, 1e-3).converged
 
 
 # -- kernels that are not positive semi-definite, and hard margins -----------------------------------------
@@ -467,3 +502,32 @@ def test_callback_that_returns_true_ends_the_rounds(in_rounds):
     assert budget.stopped_by == "a callback"
     assert len(budget.history) == 2
     check(problem, gram, solution, tol=np.inf)
+
+
+@pytest.mark.skipif(core.limit_blas_threads(0) == 0, reason="BLAS does not let its threads be limited")
+def test_fits_that_overlap_leave_the_threads_of_blas_as_they_were():
+    problem, _ = make_problem()
+    before = core.limit_blas_threads(2)
+    try:
+        entered, leave = threading.Event(), threading.Event()
+
+        def wait(record):
+            entered.set()
+            leave.wait(10.0)
+
+        slow = threading.Thread(
+            target=solve_dual, args=(problem, 1e-3, PLENTY, Budget(callbacks=[wait])), daemon=True
+        )
+
+        def begin(record):  # the other fit begins inside this one, and ends after it
+            slow.start()
+            entered.wait(10.0)
+            assert core.limit_blas_threads(0) == 1
+
+        solve_dual(problem, 1e-3, PLENTY, Budget(callbacks=[begin]))
+        assert core.limit_blas_threads(0) == 1
+        leave.set()
+        slow.join()
+        assert core.limit_blas_threads(0) == 2
+    finally:
+        core.limit_blas_threads(before)

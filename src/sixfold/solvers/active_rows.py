@@ -34,7 +34,7 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.solvers.descent import OutOfTimeError
 from sixfold.solvers.dual_scores import DualScores
-from sixfold.solvers.free_step import free_step
+from sixfold.solvers.free_step import FreeSteps
 from sixfold.solvers.gram_cache import GramCache
 from sixfold.solvers.machine_dual import (
     DualProblem,
@@ -59,10 +59,12 @@ GROWTH = 3.0  # times as many active rows as in the round before, at most: not a
 AT_ONCE = 4500  # active rows, unless more are free: bounded ones that violate optimality take turns
 PER_FREE = 3.0  # times the free rows is allowed in any case
 BAND = 0.01  # of the margin: how close to violating optimality other rows are active
-STRETCH = 20_000  # iterations, or 10 a row, without convergence: then the free rows are solved for at once
+STRETCH = 20_000  # iterations, or 10 a row, without convergence: then solving for all free rows may pay
 MOST_ITERATIONS = 10_000_000  # or 100 a row: where a fit without max_iter gives up
 STALLED = 4  # rounds without a step, with ever smaller tolerances, after which rounding is to blame
 IDLE = 40  # rounds that leave the violation as it is, likewise
+LOST = 2  # such rounds, or stretches, where the violation is lost in the rounding of scores
+NEAR = 10.0  # times the tolerance: below, luck may still bring a violation that is lost in rounding there
 OVERTIME = 2e7  # kernel values (at most some 0.2 s) that are still computed when time is up
 
 
@@ -104,6 +106,7 @@ class Rounds:
         self.point = DualScores(problem, tol, n > DOUBLE_ROWS or cache.capacity(np.float64) < n)
         self.single = self.point.single
         self.direct = n <= DIRECT_ROWS and cache.capacity(self._gram_dtype) >= n
+        self.free_steps = FreeSteps(cache.memory)
         self.inner = (INNER * tol if self.single else tol) if self.direct else LOOSE * tol
         self.active = np.zeros(n, dtype=bool)
         self.short = False  # whether there was no room for all rows that should be active
@@ -152,7 +155,8 @@ class Rounds:
             self._catch_up()
         if self._optimal():
             return True
-        if self.unmoved >= STALLED or self.idle >= IDLE:
+        lost = self.idle >= LOST and self._lost(self.state.violation, self.point.alpha)
+        if self.unmoved >= STALLED or self.idle >= IDLE or lost:
             self.budget.stopped_by = self.budget.stopped_by or "rounding: no step makes it better"
         if self.iterations >= self.limit:
             limit = f"max_iter={self.limit}" if self.given_limit else f"the limit of {self.limit} iterations"
@@ -161,6 +165,10 @@ class Rounds:
 
     def _optimal(self) -> bool:
         return self.state.violation <= self.tol and self.state.gap <= self.tol * self.state.scale
+
+    def _lost(self, violation: float, alpha: Array) -> bool:
+        """Return whether the violation is far from the tolerance, and no more than rounding may make it."""
+        return NEAR * self.tol < violation <= self.point.unseen(alpha)
 
     def _make_the_best_of_it(self) -> None:
         """Give an unfinished point the intercept that suits it, and do not keep one worse than a constant."""
@@ -256,6 +264,8 @@ class Rounds:
         gradient = y * self.point.scores[active] - 1.0
         stretch = max(STRETCH, 10 * active.size)
         values = gram if part.any() or not self.direct else _in_single_precision(gram)
+        self.free_steps.begin(part, gradient)
+        least, idle = math.inf, 0
         while True:
             allowed = min(self.limit - self.iterations, stretch)
             made, violation, completed, indefinite = core.smo(
@@ -271,11 +281,15 @@ class Rounds:
             )
             self.iterations += made
             self.indefinite |= indefinite
+            idle = 0 if violation < 0.5 * least else idle + 1
+            least = min(least, violation)
             if violation <= self.inner or not completed or made < stretch:
+                break
+            if idle >= LOST and self._lost(violation, part):
                 break
             if values is not gram:
                 values, gradient = gram, y * (gram @ (y * part)) - 1.0
-            if self.indefinite or not free_step(gram, y, upper, part, gradient):
+            if self.indefinite or not self.free_steps.step(gram, y, upper, part, gradient, made):
                 stretch *= 2
         alpha = self.point.alpha.copy()
         alpha[active] = snap(y, upper, part)

@@ -15,8 +15,9 @@ first that has no objection to the problem and says it ``suits`` the data is tak
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -136,6 +137,31 @@ def thread_limit(n_jobs: int | None) -> Iterator[None]:
         core.limit_threads(before)
 
 
+class _BlasThreads:
+    """Who wants BLAS to use one thread: its limit is that of the process, whichever thread asked for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._before = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._before = core.limit_blas_threads(1)
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                core.limit_blas_threads(self._before)
+
+
+# ``with one_blas_thread:``, also inside each other; the last one out restores what the first one found.
+one_blas_thread = _BlasThreads()
+
+
 @contextmanager
 def single_threaded_blas(size: int) -> Iterator[None]:
     """Keep LAPACK to one thread for matrices of this size, if they are small.
@@ -143,8 +169,5 @@ def single_threaded_blas(size: int) -> Iterator[None]:
     Up to about a thousand columns its threads wait for each other longer than they work: next to another busy
     process, Cholesky of 200 columns took 270 ms with two threads and 0.4 ms with one.
     """
-    before = core.limit_blas_threads(1 if size <= 1024 else 0)
-    try:
+    with one_blas_thread if size <= 1024 else nullcontext():
         yield
-    finally:
-        core.limit_blas_threads(before)

@@ -16,21 +16,17 @@ from __future__ import annotations
 
 import math
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.solvers.kernel_rows import KernelRows
 from sixfold.solvers.machine_dual import DualProblem, dot
 
 Array = NDArray[Any]
 
 FINE = 0.3  # of the tolerance: what scores in float32 may be off by
 TYPICAL_ROWS = 200  # that tell by how much scores move
-# Measured once for all machines of some rows: with 45 pairs of 10,000 images it took half of the time.
-_ENTRY_ERRORS: WeakKeyDictionary[KernelRows, dict[type, float]] = WeakKeyDictionary()
 FAR = 4.0  # times that: rows this far away do not follow
 
 
@@ -49,7 +45,7 @@ class DualScores:
     def __init__(self, problem: DualProblem, tol: float, single: bool) -> None:
         self.problem = problem
         self.tol = tol
-        self.single = single and math.isfinite(self._entry_error(np.float32))
+        self.single = single and math.isfinite(self.problem.rows.entry_error(np.float32))
         n = problem.y.size
         self.alpha: Array = np.zeros(n)
         self.scores: Array = np.zeros(n)
@@ -62,6 +58,10 @@ class DualScores:
         """How far a score may be off."""
         return math.sqrt(self.variance)
 
+    def unseen(self, alpha: Array) -> float:
+        """Return what scores of this alpha are rounded by at best: nobody can see a violation below that."""
+        return math.sqrt(self._error(np.float64, alpha))
+
     def fine_in_single(self, alpha: Array) -> bool:
         """Return whether scores in float32 are good enough."""
         return self.single and math.sqrt(self._error(np.float32, alpha)) <= FINE * self.tol
@@ -70,10 +70,6 @@ class DualScores:
         """Start at another point than 0."""
         dtype = np.float32 if self.fine_in_single(alpha) else np.float64
         self._compute(alpha, dtype, budget)
-
-    def refresh(self, budget: Budget) -> None:
-        """Compute all scores again, in float64."""
-        self._compute(self.alpha, np.float64, budget)
 
     def move_all(self, alpha: Array, active: Array, gram: Array) -> None:
         """Go to another alpha where the Gram matrix of all rows is known in float64."""
@@ -166,12 +162,6 @@ class DualScores:
 
     def _error(self, dtype: type, change: Array) -> float:
         """Return the variance of the error that such a change brings to a score."""
-        entry = self._entry_error(dtype) * math.sqrt(dot(change, change))
-        addition = self._entry_error(np.float64) * float(np.abs(change).sum())
+        entry = self.problem.rows.entry_error(dtype) * math.sqrt(dot(change, change))
+        addition = self.problem.rows.entry_error(np.float64) * float(np.abs(change).sum())
         return entry**2 + addition**2
-
-    def _entry_error(self, dtype: type) -> float:
-        known = _ENTRY_ERRORS.setdefault(self.problem.rows, {})
-        if dtype not in known:
-            known[dtype] = self.problem.rows.entry_error(dtype)
-        return known[dtype]

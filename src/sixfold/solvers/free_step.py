@@ -14,6 +14,9 @@ and of the rows held, d = A^-1 (F - E c), where E'A^-1 E c = E'A^-1 F (a Schur-c
 Murray, Saunders and Wright 1990). Where K is singular the small ridge makes d long where the objective is
 straight, and the step ends at a bound. Every step is downhill by an exact line search, so that the objective
 cannot get worse.
+
+A step takes a factorisation of the Gram matrix of the free rows: :class:`FreeSteps` makes one only where it
+fits in memory, and where it pays.
 """
 
 from __future__ import annotations
@@ -28,7 +31,14 @@ from sixfold.solvers.cholesky import scaled_cholesky
 
 Array = NDArray[Any]
 
-MOST_FREE = 4000  # a factorisation takes 21 Gflop and 128 MB
+MOST_FREE = 4000  # a factorisation takes 21 Gflop
+WORK = 3  # matrices of the free rows: the Gram, its factor, and what the rows held bring with them
+# Nanoseconds, measured on one core. Clocks would not give the same result twice.
+PAIR = 1.0  # of a pair, each row
+FACTOR = 1.0 / 60.0  # of a factorisation, each cubed free row
+HOLD = 2.4  # of a row that is held, each squared free row
+CALL = 5e4  # of a row that is held, whatever the size
+PATIENCE = 2.0  # times as many pairs before the next step if one did not pay
 # Rows that may be held: with 12, unscaled columns did not converge; beyond a few, each costs a tenth of the
 # factorisation of 700 rows, and pairs of rows do better; few rows can all be held.
 FEWEST_HELD = 50
@@ -59,7 +69,11 @@ def free_step(gram: Array, y: Array, upper: Array, alpha: Array, gradient: Array
     if not 2 <= free.size <= MOST_FREE or gram[free, free].min() < 0:  # not even the diagonal is definite
         return False
     slope = -(y * gradient)[free]
-    new = lowest_on_face(gram[np.ix_(free, free)], y[free], upper[free], alpha[free], slope)
+    K = np.empty((free.size, free.size))
+    for k in range(0, free.size, BLOCK):
+        K[k : k + BLOCK] = gram[free[k : k + BLOCK, None], free]
+    ridge = free.size * float(np.finfo(gram.dtype).eps)
+    new = lowest_on_face(K, ridge, y[free], upper[free], alpha[free], slope)
     change = y[free] * (new - alpha[free])
     away = product(gram, free, change)
     if not change @ (2.0 * slope - away[free]) > 0:  # twice what the objective gains
@@ -67,6 +81,54 @@ def free_step(gram: Array, y: Array, upper: Array, alpha: Array, gradient: Array
     alpha[free] = new
     gradient += y * away
     return True
+
+
+class FreeSteps:
+    """Free steps between stretches of pairs, where they fit in memory and pay.
+
+    A step is due when pairs have taken as long as it will take, so that steps that gain nothing cost half of
+    the time at most. After one that gained less in its time than the pairs did, the next has to wait longer.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes, for the Gram matrix of the active rows and for the work of a step.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self.memory = memory
+        self.patience = 1.0
+
+    def begin(self, alpha: Array, gradient: Array) -> None:
+        """Note where pairs start from."""
+        self._start = alpha.copy(), gradient.copy()
+        self._spent = 0.0
+
+    def step(self, gram: Array, y: Array, upper: Array, alpha: Array, gradient: Array, pairs: int) -> bool:
+        """Make a step after so many more pairs if it is due, and return whether anything moved."""
+        self._spent += PAIR * y.size * pairs
+        free = int(np.count_nonzero((alpha > 0) & (alpha < upper)))
+        longest = nanoseconds(free, most_to_hold(free))
+        if self._spent < self.patience * longest or 8 * WORK * free**2 > self.memory - gram.nbytes:
+            return False
+        by_pairs = gain(*self._start, alpha, gradient) / self._spent
+        self.begin(alpha, gradient)
+        moved = free_step(gram, y, upper, alpha, gradient)
+        held = free - int(np.count_nonzero((alpha > 0) & (alpha < upper)))
+        pays = gain(*self._start, alpha, gradient) > by_pairs * nanoseconds(free, held + REFINED)
+        self.patience = 1.0 if pays else PATIENCE * self.patience
+        self.begin(alpha, gradient)
+        return moved
+
+
+def nanoseconds(free: int, held: int) -> float:
+    """Return how long a step takes, about, in which so many of the free rows meet a bound."""
+    return FACTOR * free**3 + held * (HOLD * free**2 + CALL)
+
+
+def gain(alpha: Array, gradient: Array, new: Array, new_gradient: Array) -> float:
+    """Return by how much D is larger at the new point: it is a parabola on the way."""
+    return -0.5 * float((new - alpha) @ (gradient + new_gradient))
 
 
 def product(gram: Array, rows: Array, change: Array) -> Array:
@@ -78,11 +140,15 @@ def product(gram: Array, rows: Array, change: Array) -> Array:
     return total
 
 
-def lowest_on_face(part: Array, y: Array, upper: Array, alpha: Array, slope: Array) -> Array:
+def most_to_hold(free: int) -> int:
+    """Return how many of the free rows may be held."""
+    return min(max(free - 1, 0), max(FEWEST_HELD, int(HOLDING / max(free, 1) ** 2)))
+
+
+def lowest_on_face(K: Array, ridge: float, y: Array, upper: Array, alpha: Array, slope: Array) -> Array:
     """Return the multipliers at the minimum, those that met a bound on the way held there."""
-    K = np.asarray(part, dtype=np.float64)
-    most_held = min(y.size - 1, max(FEWEST_HELD, int(HOLDING / y.size**2)))
-    border = Border(K, y.size * float(np.finfo(part.dtype).eps), slope, most_held)
+    most_held = most_to_hold(y.size)
+    border = Border(K, ridge, slope, most_held)
     low, high = np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0)
     b, slope, minima = y * alpha, slope.copy(), 0
     while minima < REFINED and len(border.held) < most_held:
@@ -126,7 +192,7 @@ class Border:
     """Directions d = A^-1 (F - E c) that keep sum d = 0 and d_k = 0 for the rows held."""
 
     def __init__(self, K: Array, ridge: float, slope: Array, most_held: int) -> None:
-        self.solve = scaled_cholesky(K + ridge * np.diag(np.diag(K)))
+        self.solve = scaled_cholesky(K, ridge)
         self.held: list[int] = []
         self.solved = np.empty((most_held + 1, slope.size))  # E'A^-1
         self.solved[0] = self.solve(np.ones(slope.size))

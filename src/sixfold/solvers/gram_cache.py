@@ -180,6 +180,7 @@ class ClassBlocks:
         self._left = memory
         self._blocks: dict[tuple[int, np.dtype[Any]], Array] = {}
         self._locks = [threading.Lock() for _ in classes]
+        self._account = threading.Lock()  # of what is left for all classes
 
     def fill(self, number: int, out: Array, budget: Budget) -> None:
         """Write the block of a class with itself."""
@@ -187,8 +188,15 @@ class ClassBlocks:
         with self._locks[number]:
             if key not in self._blocks:
                 self.rows.gram(self.classes[number], out.dtype, budget, out=out)
-                if self._left >= out.nbytes:
-                    self._left -= out.nbytes
+                if self._take(out.nbytes):
                     self._blocks[key] = out.copy()
                 return
         out[...] = self._blocks[key]
+
+    def _take(self, size: int) -> bool:
+        """Set so many bytes aside, if there are as many."""
+        with self._account:
+            enough = self._left >= size
+            if enough:
+                self._left -= size
+            return enough

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget
+from sixfold.solvers.base import one_blas_thread
 from sixfold.solvers.gram_cache import ClassBlocks, GramCache
 from sixfold.solvers.kernel_rows import KernelRows
 from sixfold.solvers.machine_certificate import certify
@@ -160,8 +161,10 @@ def _solve_all(
 ) -> list[DualSolution]:
     """Solve several machines, each on one thread."""
     workers = min(core.threads(), len(problems))
-    blocks = ClassBlocks(problems[0].rows, members, memory // 2)
-    share = memory // 2 // workers
+    pairs = sides[0][1] is not None  # only these have blocks in common
+    common = min(memory // 2, sum(8 * part.size**2 for part in members)) if pairs else 0
+    blocks = ClassBlocks(problems[0].rows, members, common)
+    share = (memory - common) // workers
 
     def solve(number: int) -> Outcome:
         before = core.limit_threads(1)
@@ -190,19 +193,15 @@ def _on_threads(
     solve: Callable[[int], Outcome], workers: int, problems: list[DualProblem], tol: float, budget: Budget
 ) -> list[Outcome]:
     """Solve all machines on a pool of threads."""
-    threads = core.limit_blas_threads(1)
-    try:
-        with ThreadPoolExecutor(workers) as pool:
-            futures = {pool.submit(solve, number): number for number in range(len(problems))}
-            try:
-                done = ((futures[future], future.result()) for future in as_completed(futures))
-                return _collect(done, problems, tol, budget)
-            except BaseException:
-                budget.flag[0] = 1  # the other machines need not go on
-                pool.shutdown(cancel_futures=True)
-                raise
-    finally:
-        core.limit_blas_threads(threads)
+    with one_blas_thread, ThreadPoolExecutor(workers) as pool:
+        futures = {pool.submit(solve, number): number for number in range(len(problems))}
+        try:
+            done = ((futures[future], future.result()) for future in as_completed(futures))
+            return _collect(done, problems, tol, budget)
+        except BaseException:
+            budget.flag[0] = 1  # the other machines need not go on
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _collect(

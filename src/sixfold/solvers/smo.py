@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.solvers.active_rows import Rounds
+from sixfold.solvers.base import one_blas_thread
 from sixfold.solvers.definiteness import definite_when_balanced
 from sixfold.solvers.gram_cache import GramCache
 from sixfold.solvers.kernel_separation import overlap
@@ -69,8 +69,7 @@ def solve_dual(
     if not np.array_equal(cache.index, problem.index):
         raise ValueError("The cache is one of other rows than the problem's.")
     # Products of vectors as long as these are not worth a second thread, which OpenBLAS would wait for.
-    threads = core.limit_blas_threads(1)
-    try:
+    with one_blas_thread:
         if np.isinf(problem.upper).any():
             solution = _solve_hard(problem, tol, budget, most_iterations, start, cache)
         else:
@@ -78,8 +77,6 @@ def solve_dual(
         if solution.definite is None and cache.whole is not None and budget.seconds_left > 0.0:
             return replace(solution, definite=definite_when_balanced(cache.whole))
         return solution
-    finally:
-        core.limit_blas_threads(threads)
 
 
 def _solve_hard(
