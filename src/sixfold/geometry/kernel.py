@@ -122,8 +122,8 @@ class Kernel:
 
 
 @dataclass(frozen=True, repr=False)
-class Sum(Kernel):
-    """K1(x, z) + K2(x, z): the two spaces side by side."""
+class Composed(Kernel):
+    """One of two kernels, which is positive semi-definite if both are."""
 
     first: Kernel
     second: Kernel
@@ -135,6 +135,11 @@ class Sum(Kernel):
     def definite(self) -> bool | None:
         """True if both parts are."""
         return True if self.first.definite and self.second.definite else None
+
+
+@dataclass(frozen=True, repr=False)
+class Sum(Composed):
+    """K1(x, z) + K2(x, z): the two spaces side by side."""
 
     def values(self, X: Any, Z: Any) -> Array:
         """Return the sums."""
@@ -149,19 +154,8 @@ class Sum(Kernel):
 
 
 @dataclass(frozen=True, repr=False)
-class Product(Kernel):
+class Product(Composed):
     """K1(x, z) K2(x, z): all products of a coordinate of one space with a coordinate of the other."""
-
-    first: Kernel
-    second: Kernel
-
-    def __post_init__(self) -> None:
-        require_rows_of_numbers(self.first, self.second)
-
-    @property
-    def definite(self) -> bool | None:
-        """True if both parts are."""
-        return True if self.first.definite and self.second.definite else None
 
     def values(self, X: Any, Z: Any) -> Array:
         """Return the products."""

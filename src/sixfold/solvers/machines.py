@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget
+from sixfold.certificate import Certificate
 from sixfold.solvers.base import one_blas_thread
 from sixfold.solvers.gram_cache import ClassBlocks, GramCache
 from sixfold.solvers.kernel_rows import KernelRows
@@ -31,7 +32,7 @@ Array = NDArray[Any]
 
 LEAST_MEMORY = 8 << 20  # with less, a thousand rows would take turns for ever
 SMALL = 1e7  # entries of all Gram matrices: below, threads would wait for the interpreter most of the time
-Outcome = tuple[DualSolution, str | None]  # and why it was stopped
+Outcome = tuple[DualSolution, Certificate, str | None]  # and why it was stopped
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,14 @@ class Machine:
         The class of y = -1; None for all others.
     problem : DualProblem
     solution : DualSolution
+    certificate : Certificate
     """
 
     positive: int
     negative: int | None
     problem: DualProblem
     solution: DualSolution
+    certificate: Certificate
 
 
 def train(
@@ -95,12 +98,12 @@ def train(
     guesses = [None] * len(sides) if starts is None else list(starts)
     memory = max(int(cache_size_mb * (1 << 20)), LEAST_MEMORY)
     if len(problems) == 1:
-        solutions = [solve_dual(problems[0], tol, memory, budget, most_iterations, guesses[0])]
-    else:
-        solutions = _solve_all(problems, sides, members, tol, memory, budget, most_iterations, guesses)
+        solution = solve_dual(problems[0], tol, memory, budget, most_iterations, guesses[0])
+        return [Machine(*sides[0], problems[0], solution, certify(problems[0], solution, tol))]
+    found = _solve_all(problems, sides, members, tol, memory, budget, most_iterations, guesses)
     return [
-        Machine(*side, problem, solution)
-        for side, problem, solution in zip(sides, problems, solutions, strict=True)
+        Machine(*side, problem, solution, certificate)
+        for side, problem, (solution, certificate, _) in zip(sides, problems, found, strict=True)
     ]
 
 
@@ -158,7 +161,7 @@ def _solve_all(
     budget: Budget,
     most_iterations: int | None,
     starts: Sequence[Array | None],
-) -> list[DualSolution]:
+) -> list[Outcome]:
     """Solve several machines, each on one thread."""
     workers = min(core.threads(), len(problems))
     pairs = sides[0][1] is not None  # only these have blocks in common
@@ -174,45 +177,41 @@ def _solve_all(
             pair = None if other is None else (one, other)
             cache = GramCache(problem.rows, problem.index, share, blocks, pair)
             solution = solve_dual(problem, tol, share, own, most_iterations, starts[number], cache)
-            return solution, own.stopped_by
+            return solution, certify(problem, solution, tol), own.stopped_by
         finally:
             core.limit_threads(before)
 
     numbers = range(len(problems))
     if sum(problem.y.size**2 for problem in problems) <= SMALL:
-        found = _collect(((number, solve(number)) for number in numbers), problems, tol, budget)
+        found = _collect(((number, solve(number)) for number in numbers), budget)
     else:
-        found = _on_threads(solve, workers, problems, tol, budget)
+        found = _on_threads(solve, workers, len(problems), budget)
     # Not earlier: it would have ended the other machines.
-    reasons = (reason for _, reason in found if reason is not None)
+    reasons = (reason for _, _, reason in found if reason is not None)
     budget.stopped_by = budget.stopped_by or next(reasons, None)
-    return [solution for solution, _ in found]
+    return found
 
 
-def _on_threads(
-    solve: Callable[[int], Outcome], workers: int, problems: list[DualProblem], tol: float, budget: Budget
-) -> list[Outcome]:
+def _on_threads(solve: Callable[[int], Outcome], workers: int, count: int, budget: Budget) -> list[Outcome]:
     """Solve all machines on a pool of threads."""
     with one_blas_thread, ThreadPoolExecutor(workers) as pool:
-        futures = {pool.submit(solve, number): number for number in range(len(problems))}
+        futures = {pool.submit(solve, number): number for number in range(count)}
         try:
             done = ((futures[future], future.result()) for future in as_completed(futures))
-            return _collect(done, problems, tol, budget)
+            return _collect(done, budget)
         except BaseException:
             budget.flag[0] = 1  # the other machines need not go on
             pool.shutdown(cancel_futures=True)
             raise
 
 
-def _collect(
-    done: Iterable[tuple[int, Outcome]], problems: list[DualProblem], tol: float, budget: Budget
-) -> list[Outcome]:
+def _collect(done: Iterable[tuple[int, Outcome]], budget: Budget) -> list[Outcome]:
     """Return what was found for all machines in their order; record each when it is there."""
     found: dict[int, Outcome] = {}
     totals = np.zeros(3)
     for number, outcome in done:
         found[number] = outcome
-        part = certify(problems[number], outcome[0], tol)
+        part = outcome[1]
         totals += part.objective, part.gap, part.scale
         budget.record(*totals)
-    return [found[number] for number in range(len(problems))]
+    return [found[number] for number in sorted(found)]
