@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from sixfold import SVC, kernels
@@ -180,9 +180,22 @@ def test_kernel_values_that_leave_no_digits_are_named(kernel):
         remedy = "choose a smaller C, or a larger tol"
     else:
         remedy = "scale the columns, for instance with StandardScaler, or choose a smaller degree"
-    sentence = f"Kernel values up to 9e+36 leave no digits for tol=0.001: {remedy}."
-    with pytest.warns(StoppedEarly, match=re.escape(sentence)):
+    sentence = rf"Kernel values up to 9e\+36, times dual coefficients up to .*, {no_digits(remedy)}"
+    with pytest.warns(StoppedEarly, match=sentence):
         SVC(kernel=kernel, degree=5, gamma=1.0).fit(table, labels)
+
+
+def no_digits(remedy, tol="0.001"):
+    return f"leave no digits for tol={tol}: {remedy}"
+
+
+def test_a_hard_margin_that_is_lost_in_rounding_says_so():
+    table, labels = load_iris(return_X_y=True)
+    table = table[50:] * [1.0, 1e3, 1.0, 1e-3]
+    with pytest.warns(StoppedEarly, match=no_digits("scale the columns")):
+        SVC(C=np.inf, kernel="quadratic").fit(table, labels[50:])
+    with pytest.warns(StoppedEarly, match="Scale the columns to a similar spread"):
+        SVC(C=np.inf, gamma=1.0, max_iter=2).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -193,8 +206,15 @@ def test_kernel_values_that_leave_no_digits_are_named(kernel):
     ],
 )
 def test_no_digits_are_left_for_a_tolerance_of_0(kernel, remedy):
-    with pytest.warns(StoppedEarly, match=f"leave no digits for tol=0: {remedy}"):
-        SVC(kernel=kernel, tol=0.0, max_iter=100).fit(X, Y)
+    for table in (X, sp.csr_array(X), 1e9 * X):
+        with pytest.warns(StoppedEarly, match=no_digits(remedy, "0")):
+            SVC(kernel=kernel, tol=0.0, max_iter=100).fit(table, Y)
+
+
+def test_no_digits_are_left_without_support_vectors():
+    with pytest.warns(StoppedEarly, match="dual coefficients up to 0, leave no digits for tol=0"):
+        model = SVC(tol=0.0, time_limit=1e-9).fit(X, Y)
+    assert model.support_.size == 0
 
 
 def hard_table(rows=400):

@@ -310,7 +310,11 @@ class SVC(SupportModel):
     def _advice(self, X: Any) -> str:
         """Return what to do about a fit that ended short of its tolerance."""
         certificate, kernel = self._certificate, self.kernel_
-        if not certificate.details["objective_rounding"] > certificate.tolerance * certificate.scale:
+        if np.isfinite(certificate.objective):
+            lost = certificate.details["objective_rounding"] > certificate.tolerance * certificate.scale
+        else:  # the hard margin of rows that are not apart yet: scores tell
+            lost = certificate.details["rounding"] > self.tol
+        if not lost:
             return ADVICE
         largest = float(np.abs(kernel.diagonal(X)).max())
         if kernel.form is not None and kernel.form.kind in ("linear", "polynomial"):
@@ -319,7 +323,11 @@ class SVC(SupportModel):
             )
         else:
             remedy = "choose a smaller C, or a larger tol"
-        return f"Kernel values up to {largest:.1g} leave no digits for tol={self.tol:g}: {remedy}."
+        factor = float(np.abs(self._layout().dual_coef).max(initial=0.0))
+        return (
+            f"Kernel values up to {largest:.1g}, times dual coefficients up to {factor:.1g}, leave no digits "
+            f"for tol={self.tol:g}: {remedy}."
+        )
 
     def _require_separable(self, machines: list[Machine], data: LabelledData) -> None:
         """Raise a :class:`NotSeparable` with the proof, if a hard margin was asked for and there is none."""
