@@ -41,6 +41,7 @@ from sixfold.solvers.machine_dual import (
     DualSolution,
     Optimality,
     cheapest_intercept,
+    dot,
     dual_objective,
     examine,
     examine_zero,
@@ -164,7 +165,8 @@ class Rounds:
         return self.budget.exhausted()
 
     def _optimal(self) -> bool:
-        return self.state.violation <= self.tol and self.state.gap <= self.tol * self.state.scale
+        # The certificate adds what rounding may be to the gap.
+        return self.state.violation <= self.tol and self.state.gap <= 0.9 * self.tol * self.state.scale
 
     def _lost(self, violation: float, alpha: Array) -> bool:
         """Return whether the violation is far from the tolerance, and no more than rounding may make it."""
@@ -292,7 +294,8 @@ class Rounds:
             if self.indefinite or not self.free_steps.step(gram, y, upper, part, gradient, made):
                 stretch *= 2
         alpha = self.point.alpha.copy()
-        alpha[active] = snap(y, upper, part)
+        alpha[active] = 0.0
+        alpha[active] = snap(y, upper, part, dot(self.y, alpha))
         return alpha, gradient, completed
 
     def _tighten(self, before: Optimality, drift: float, new: float) -> None:
