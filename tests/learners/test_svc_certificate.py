@@ -342,3 +342,11 @@ def test_a_bound_on_more_rows_than_are_looked_at_is_not_confirmed(monkeypatch):
     assert model.certificate_.verify(X @ X.T, y).kind == "duality gap"
     monkeypatch.setattr(svc_certificate, "CHECKED", y.size - 1)
     assert model.certificate_.verify(X @ X.T, y).kind == "kkt"
+
+
+def test_a_confirmed_stationary_point_is_not_called_an_optimum():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(40, 3)), np.arange(40) % 2
+    found = SVC(kernel="sigmoid").fit(X, y).certificate_.verify(X, y)
+    assert "stationary within" in str(found)
+    assert "optimum" not in str(found)

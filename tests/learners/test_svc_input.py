@@ -345,3 +345,13 @@ def test_a_function_whose_values_depend_on_the_order_of_rows_is_refused() -> Non
 def test_a_kind_of_kernel_is_not_a_kernel() -> None:
     with pytest.raises(InputError, match="kernel=RBF is a kind of kernel"):
         SVC(kernel=kernels.RBF).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_a_function_that_fails_is_told_what_it_was_called_with():
+    def of_two_rows(a, b):
+        return float(a @ b)
+
+    with refuses("kernel=of_two_rows failed for tables of shapes (8, 3) and (8, 3)"):
+        SVC(kernel=of_two_rows).fit(X, Y)
+    with refuses("has to return a number for each pair of their rows"):
+        SVC(kernel=lambda a: a @ a.T).fit(X, Y)

@@ -34,7 +34,14 @@ class Called(Kernel):
 
     def values(self, X: Any, Z: Any) -> Array:
         """Return what the function does, after a look at its shape."""
-        found = self.function(X, Z)
+        try:
+            found = self.function(X, Z)
+        except (TypeError, ValueError, IndexError) as error:
+            raise InputError(
+                f"kernel={self.name} failed for tables of shapes {X.shape} and {Z.shape}: {error}. It is "
+                "called with two tables (sparse ones where the data are) and has to return a number for each "
+                "pair of their rows."
+            ) from error
         values = np.asarray(found.toarray() if sp.issparse(found) else found)
         if values.dtype.kind not in "biuf":
             raise InputError(

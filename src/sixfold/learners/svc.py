@@ -32,7 +32,7 @@ from sixfold.errors import (
     check_number,
     check_option,
 )
-from sixfold.geometry.kernels import Precomputed, make_kernel
+from sixfold.geometry.kernels import Linear, Precomputed, make_kernel
 from sixfold.learners.compared_things import are_things, as_things, kernel_values
 from sixfold.learners.diagnosis import describe_overlap
 from sixfold.learners.machine_calibration import calibrate
@@ -341,6 +341,10 @@ class SVC(SupportModel):
             y = np.where(data.index == machine.positive, 1.0, -1.0)
             text = describe_overlap(proof, y, [negative, positive], "in the space of the kernel")
             text += " C=inf asks for a plane that does; use a finite C, or a kernel with more room."
+            if not isinstance(machine.problem.rows.kernel, Linear):
+                text += (
+                    " (All this as far as float64 can tell: scale the columns, or take a narrower kernel.)"
+                )
             raise NotSeparable(text, proof.rows, proof.weights)
 
     def _keep(self, machines: list[Machine], data: LabelledData, rows: KernelRows, budget: Budget) -> None:
