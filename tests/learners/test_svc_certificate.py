@@ -5,6 +5,7 @@ import dataclasses
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -350,3 +351,12 @@ def test_a_confirmed_stationary_point_is_not_called_an_optimum():
     found = SVC(kernel="sigmoid").fit(X, y).certificate_.verify(X, y)
     assert "stationary within" in str(found)
     assert "optimum" not in str(found)
+
+
+def test_a_column_that_drowns_the_others_is_named():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": random.normal(40, 10, 60), "income": random.normal(5e4, 2e4, 60)})
+    y = frame["age"] > 40
+    said = "column 'income' is spread 2e+03 times as wide as most"
+    assert said in str(SVC().fit(frame, y).certificate_)
+    assert said not in str(SVC().fit((frame - frame.mean()) / frame.std(), y).certificate_)

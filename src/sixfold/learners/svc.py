@@ -34,7 +34,7 @@ from sixfold.errors import (
 )
 from sixfold.geometry.kernels import Linear, Precomputed, make_kernel
 from sixfold.learners.compared_things import are_things, as_things, kernel_values
-from sixfold.learners.diagnosis import describe_overlap
+from sixfold.learners.diagnosis import describe_overlap, describe_spreads
 from sixfold.learners.machine_calibration import calibrate
 from sixfold.learners.precomputed_kernel import require_gram
 from sixfold.learners.support_layout import arrange
@@ -370,6 +370,9 @@ class SVC(SupportModel):
         self.margin_ = float(margin[0]) if margin.size == 1 else margin
         self.solver_, self.history_ = "smo", budget.history
         self._certificate = certify_all(machines, float(self.tol))
+        if kernel.form is not None and not sparse:
+            remark = describe_spreads(data.X, column_names(self, data.X.shape[1]))
+            self._certificate.details["notes"] = [remark] if remark else []
         self.fit_status_ = int(not self._certificate.converged)
         if not self._certificate.converged and budget.stopped_by is None:
             budget.stopped_by = "lack of progress"  # no fit ends short of its tolerance without a word
