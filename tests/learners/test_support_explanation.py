@@ -133,12 +133,7 @@ def test_a_row_may_be_given_in_any_way():
         model.explain(table[:3])
 
 
-def test_an_explanation_is_data_text_and_a_drawing():
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
+def test_an_explanation_is_data_and_text():
     model = SVC().fit(X, NAMES)
     found = model.explain(X[100])
     assert json.loads(json.dumps(found.to_dict()))["answer"] == "virginica"
@@ -147,6 +142,13 @@ def test_an_explanation_is_data_text_and_a_drawing():
     assert f"row {found.rows[0]} " in text
     assert f"{len(found.rows) - 10} more support vectors add" in text
     assert text.endswith("votes: 2 for class virginica, 1 for class versicolor")
+
+
+def test_an_explanation_is_a_drawing():
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    found = SVC().fit(X, NAMES).explain(X[100])
     axes = found.plot()
     assert [bar.get_width() for bar in axes.patches][:10] == found.contributions[:10]
     assert axes.get_yticklabels()[-1].get_text() == "intercept"
