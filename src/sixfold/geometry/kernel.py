@@ -7,6 +7,7 @@ coordinate of the other, and a positive multiple stretches the space, so all thr
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -40,7 +41,7 @@ class Form(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Kernel(ABC):
     """A similarity of two rows that is their dot product in some space.
 
     A subclass computes ``values`` and ``diagonal``, and has a ``form`` where native loops know it.
@@ -80,13 +81,13 @@ class Kernel:
             values = self.values(left, right)
         return self.require_values(values)
 
+    @abstractmethod
     def values(self, X: Any, Z: Any) -> Array:
         """Return K(x, z) for checked rows; Z is X for the rows of one table."""
-        raise NotImplementedError
 
+    @abstractmethod
     def diagonal(self, X: Any) -> Array:
         """Return K(x, x) for each row of X, in float64."""
-        raise NotImplementedError
 
     def require_columns(self, X: Any, Z: Any) -> None:
         """Raise an :class:`InputError` unless the two tables have the same columns."""

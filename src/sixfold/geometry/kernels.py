@@ -20,6 +20,7 @@ array([[126.5]])
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -69,9 +70,9 @@ Array = NDArray[Any]
 class OfProduct(Kernel):
     """A function of the dot product x.z alone."""
 
+    @abstractmethod
     def of_product(self, products: Array) -> Array:
         """Return K for dot products."""
-        raise NotImplementedError
 
     def values(self, X: Any, Z: Any) -> Array:
         """Return K(x, z)."""

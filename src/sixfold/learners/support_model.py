@@ -6,6 +6,7 @@ Everything comes from the public attributes (``support_vectors_``, ``dual_coef_`
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
@@ -48,7 +49,7 @@ def has_probabilities(model: SupportModel) -> bool:
     raise AttributeError("predict_proba is not available when probability=False")
 
 
-class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
+class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator, ABC):
     """A learner whose scores are sums of kernel values with support vectors."""
 
     C: float
@@ -73,8 +74,9 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator):
     _things: Array | None  # the training rows, where only a function can compare them
     _pairwise: bool  # whether there is a machine for each pair of three classes or more
 
+    @abstractmethod
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> LabelledData:
-        raise NotImplementedError
+        """Return the table as the solver reads it; compare with that of the fit unless ``reset``."""
 
     # -- answers -------------------------------------------------------------------------------------------
 
