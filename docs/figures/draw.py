@@ -145,8 +145,8 @@ def two_rings(seed: int = 0) -> tuple[Any, Any]:
 def machine(axes: Any, decision: Any, X: Any, y: Any, support: Any, title: str) -> None:
     """Draw the two sides of a decision in the plane, its margin (dashed), its support vectors (circles)."""
     (left, low), (right, high) = X.min(axis=0) - 0.35, X.max(axis=0) + 0.35
-    columns, rows = np.meshgrid(np.linspace(left, right, 300), np.linspace(low, high, 300))
-    values = decision(np.column_stack([columns.ravel(), rows.ravel()])).reshape(300, 300)
+    columns, rows = np.meshgrid(np.linspace(left, right, 120), np.linspace(low, high, 120))
+    values = decision(np.column_stack([columns.ravel(), rows.ravel()])).reshape(120, 120)
     sides = 1.0 - 0.25 * (1.0 - np.array([mpl.colors.to_rgb(colour) for colour in (BLUE, ORANGE)]))
     axes.contourf(columns, rows, values, levels=[-np.inf, 0.0, np.inf], colors=sides)
     styles = ["dashed", "solid", "dashed"]

@@ -279,3 +279,9 @@ def test_sizes_that_do_not_match_are_refused():
         block(("cosine", 1.0, 0.0, 1), X, X, np.float64)
     with pytest.raises(ValueError, match="squared lengths"):
         core.kernel_apply(*form, np.ones((2, 2)), None, None)
+
+
+def test_distances_that_overflow_are_not_taken_for_zero():
+    far = np.full((3, 5), 1e25)  # whose squares are beyond float32
+    found = block(("rbf", 0.5, 0.0, 1), far, -far, np.float32)
+    assert (found < 1e-30).all()
