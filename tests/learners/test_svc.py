@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.svm import SVC as Peer  # noqa: N811
 
 from sixfold import SVC, kernels
@@ -345,3 +345,11 @@ def test_planes_are_made_of_the_dual_coefficients_whatever_they_sum_to(shift):
     model = SVC(kernel="linear").fit(X[:100] + shift, y[:100])
     model.dual_coef_ = model.dual_coef_ + 0.1
     np.testing.assert_allclose(model.coef_, model.dual_coef_ @ model.support_vectors_)
+
+
+def test_small_multipliers_beside_a_large_cost_are_kept():
+    X, y = load_digits(return_X_y=True)
+    some = np.isin(y, (3, 9))
+    model = SVC(kernel="quadratic", C=1e6).fit(X[some], y[some])  # multipliers are about 1e-7
+    assert model.certificate_.converged
+    assert model.score(X[some], y[some]) == 1.0

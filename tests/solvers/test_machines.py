@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -158,6 +159,17 @@ def test_certificate_of_one_machine_is_its_primal_minus_its_dual():
     assert certificate.objective == pytest.approx(primal, rel=1e-12)
     assert certificate.gap == pytest.approx(primal - dual, abs=1e-12 * primal)
     assert certificate.scale == 120.0  # the 60 rows of either class cost 2 each
+
+
+@pytest.mark.parametrize("C", [1.0, np.inf])
+def test_rounding_is_part_of_the_gap(C):
+    (machine,) = trained(classes=2, upper=np.full(120, C))
+    found, rough = (
+        certify(machine.problem, replace(machine.solution, rounding=rounding), TOL) for rounding in (0.0, 0.1)
+    )
+    more = rough.details["objective_rounding"] - found.details["objective_rounding"]
+    assert more > 0.1
+    assert rough.gap - found.gap == pytest.approx(more)
 
 
 def test_callbacks_are_called_once_a_machine_by_the_main_thread():
