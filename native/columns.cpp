@@ -127,7 +127,7 @@ bool correlations(const Table<T>& X, const Index* chosen, Index columns, const d
   const Index chunks = std::clamp<Index>(n / kChunkRows, 1, kMostChunks);
   const Index tiles = std::max<Index>((d + kTileColumns - 1) / kTileColumns, 1);
   std::vector<double> partial(static_cast<std::size_t>(chunks - 1) * count * d);
-  std::atomic<bool> stopped{false};
+  std::atomic<bool> stopped{stop.now()};
 #pragma omp parallel for collapse(2) schedule(dynamic) num_threads(team_size(chunks* tiles, n* d > kStreamed))
   for (Index chunk = 0; chunk < chunks; ++chunk) {
     for (Index tile = 0; tile < tiles; ++tile) {
@@ -153,7 +153,7 @@ template <class T>
 bool combination(const Table<T>& X, const Index* chosen, Index count, const double* shift, const double* w,
                  double* out, Stop& stop) {
   const Index n = X.rows, parts = (n + kPackedRows - 1) / kPackedRows;
-  std::atomic<bool> stopped{false};
+  std::atomic<bool> stopped{stop.now()};
 #pragma omp parallel for schedule(static) num_threads(team_size(parts, n* count > kStreamed))
   for (Index part = 0; part < parts; ++part) {
     if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
@@ -190,7 +190,7 @@ bool gram_rows(const Table<T>& X, const RowRoots& roots, const Index* chosen, In
   std::vector<double> partial(static_cast<std::size_t>((chunks - 1) * entries), 0.0);
   std::vector<double> buffers(static_cast<std::size_t>(team * kPackedRows * count));
   std::fill_n(gram, entries, 0.0);
-  std::atomic<bool> stopped{false};
+  std::atomic<bool> stopped{stop.now()};
   blas::SingleThreaded single;
   const bool by_rows = X.column_stride == 1;
   char left_form = by_rows ? 'N' : 'T', right_form = by_rows ? 'T' : 'N';

@@ -69,6 +69,7 @@ double LossSum<T>::total() const {
 template <class T>
 bool empirical_loss(const Table<T>& X, const double* y, Index targets, const double* weight, LossCode loss,
                     const double* w, const double* b, Index scores, double* total, Stop& stop) {
+  if (stop.now()) return false;
   LossSum<T> sum(X, y, targets, weight, loss, w, b, scores);
 #pragma omp parallel num_threads(static_cast<int>(std::min<Index>(threads(), sum.chunks())))
   sum.work(omp_get_thread_num() == 0 ? &stop : nullptr);

@@ -191,7 +191,7 @@ bool sweep(const Rows& X, const double* w, double b, const Act& act, double* tot
   const int team = static_cast<int>(std::min<Index>(threads(), chunks));
   std::vector<double> sums(static_cast<std::size_t>((chunks - 1) * (d + 2)));  // the first chunk's is total
   std::vector<double> buffer(static_cast<std::size_t>(2 * team * step));
-  std::atomic<bool> stopped{false};
+  std::atomic<bool> stopped{stop.now()};
   const auto partial = [&](Index chunk) { return chunk == 0 ? total : sums.data() + (chunk - 1) * (d + 2); };
 
 #pragma omp parallel num_threads(team)

@@ -45,7 +45,7 @@ bool moments(const Table<T>& X, const Table<T>& Y, const double* weight, const d
   const Buffer sums = zeros(chunks * stride * stride);
   const Index buffer = group * kBlockRows * kPanel;
   const Buffer buffers = zeros(team * 2 * buffer);
-  std::atomic<bool> stopped{false};
+  std::atomic<bool> stopped{stop.now()};
 
 #pragma omp parallel num_threads(team)
   {

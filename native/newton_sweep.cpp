@@ -75,7 +75,7 @@ bool newton_sweep(const Table<T>& X, LossCode loss, const double* theta, const d
   const Buffer buffers = zeros(team * panels * kBlockRows * kPanel), padded = zeros(stride);
   std::copy_n(theta, width, padded.get());
   std::vector<double> values(static_cast<std::size_t>(chunks), 0.0);
-  std::atomic<bool> stopped{false};
+  std::atomic<bool> stopped{stop.now()};
 
   with_smooth_loss(loss, [&]<class Loss>(Loss) {
 #pragma omp parallel num_threads(team)

@@ -27,7 +27,7 @@ bool residual_slope(const Table<T>& X, const T* y, Index y_stride, const double*
   const Index n = X.rows, d = X.columns, width = d + 2;
   const Index chunks = std::clamp<Index>(n / kChunkRows, 1, kMostChunks);
   std::vector<DoubleDouble> sums(static_cast<std::size_t>(chunks * width));
-  std::atomic<bool> stopped{false};
+  std::atomic<bool> stopped{stop.now()};
 
 #pragma omp parallel for schedule(dynamic) num_threads(static_cast<int>(std::min<Index>(threads(), chunks)))
   for (Index chunk = 0; chunk < chunks; ++chunk) {

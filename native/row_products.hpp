@@ -209,7 +209,7 @@ inline Index pieces(Index rows) { return std::clamp<Index>(rows / 2048, 1, 16); 
 template <class Work>
 bool for_few_rows(const AnyRows& table, Stop& stop, Work&& work) {
   const Index rows = rows_of(table), parts = pieces(rows);
-  std::atomic<bool> stopped{false};
+  std::atomic<bool> stopped{stop.now()};
   std::visit(
       [&](const auto& X) {
 #pragma omp parallel for schedule(dynamic) num_threads(static_cast<int>(std::min<Index>(threads(), parts)))

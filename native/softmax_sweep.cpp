@@ -261,7 +261,7 @@ bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index c
   for (Index j = 0; j < d; ++j) std::copy_n(w + j * classes, classes, padded.get() + j * stride);
   std::copy_n(b, classes, padded.get() + d * stride);
   std::vector<double> values(static_cast<std::size_t>(chunks), 0.0);
-  std::atomic<bool> stopped{false};
+  std::atomic<bool> stopped{stop.now()};
 
 #pragma omp parallel num_threads(team)
   {

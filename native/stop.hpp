@@ -2,7 +2,8 @@
 //
 // Python's signal handlers run only when the interpreter is asked to, so a loop that has released the GIL
 // takes it for a moment every 20 ms and lets them. sixfold.budget installs a handler that writes 1 into
-// `flag`; no exception ever crosses a native loop. Only the thread that called the loop may poll.
+// `flag`; no exception ever crosses a native loop. Only the thread that called the loop may poll; it does so
+// before any other begins, for the others may do all the work before it gets a share.
 #pragma once
 
 #include <Python.h>
@@ -22,7 +23,7 @@ class Stop {
   bool now() {
     if (stopped_) return true;
     const auto time = Clock::now();
-    if (seconds(time - start_) > seconds_left_) return stopped_ = true;
+    if (seconds(time - start_) >= seconds_left_) return stopped_ = true;
     if (seconds(time - last_) > 0.02) {
       last_ = time;
       const PyGILState_STATE gil = PyGILState_Ensure();
