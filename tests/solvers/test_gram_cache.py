@@ -64,14 +64,12 @@ def test_rows_begin_with_a_line_of_the_cache_where_memory_allows(dtype, size, fi
 
 def test_many_new_rows_begin_with_a_line(monkeypatch):
     monkeypatch.setattr(gram_cache, "WORTH_LINES", 20)
-    cache, first = GramCache(KernelRows(X, KERNEL), np.arange(40), 1 << 20), []
-    original = KernelRows.block
-    monkeypatch.setattr(
-        KernelRows, "block", lambda *a, **k: (first.append(k["mirrored"].ctypes.data), original(*a, **k))[1]
-    )
+    cache = GramCache(KernelRows(X, KERNEL), np.arange(40), 1 << 20)
     cache.hold(np.arange(13), np.float64, Budget())
-    cache.hold(np.arange(40), np.float64, Budget())
-    assert [address % 64 for address in first] == [13 * 8 % 64, 0]
+    with mock.patch.object(KernelRows, "block", autospec=True, side_effect=KernelRows.block) as block:
+        cache.hold(np.arange(40), np.float64, Budget())
+    starts = [call.kwargs["out"].ctypes.data % 64 for call in block.mock_calls]
+    assert starts == [13 * 8 % 64, 0]
 
 
 def test_positions_that_were_returned_stay_as_they_were():
@@ -81,17 +79,18 @@ def test_positions_that_were_returned_stay_as_they_were():
     assert held.tolist() == list(range(20))
 
 
-def test_held_rows_are_not_computed_again(monkeypatch):
+def test_held_rows_are_not_computed_again():
     cache = GramCache(KernelRows(X, KERNEL), np.arange(40), 1 << 20)
     cache.hold(np.arange(20), np.float64, Budget())
-    asked = []
-    for name in ("gram", "block"):
-        original = getattr(KernelRows, name)
-        monkeypatch.setattr(
-            KernelRows, name, lambda *a, original=original, **k: (asked.append(a[1]), original(*a, **k))[1]
-        )
-    cache.hold(np.arange(2, 22), np.float64, Budget())
-    assert [list(rows) for rows in asked] == [[20, 21], [20, 21]]
+    with (
+        mock.patch.object(KernelRows, "gram", autospec=True, side_effect=KernelRows.gram) as gram,
+        mock.patch.object(KernelRows, "block", autospec=True, side_effect=KernelRows.block) as block,
+    ):
+        cache.hold(np.arange(2, 22), np.float64, Budget())
+    assert [call.args[1].tolist() for call in gram.mock_calls] == [[20, 21]]
+    assert [[rows.tolist() for rows in call.args[1:3]] for call in block.mock_calls] == [
+        [list(range(20)), [20, 21]]
+    ]
 
 
 def test_rows_not_wanted_go_when_they_are_many():
