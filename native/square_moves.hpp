@@ -1,7 +1,7 @@
 // Symmetric matrices that lose and gain rows where they are: the moves that make room, without a second one.
 //
 // Rows i of a square of `size` are at square + i * stride. All of them are independent of each other, so that
-// threads share them; a gigabyte takes about 0.1 s, for which nobody asks the clock.
+// threads share them; a gigabyte takes two of them about 50 ms, during which nobody asks the clock.
 #pragma once
 
 #include "table.hpp"
