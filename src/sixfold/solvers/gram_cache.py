@@ -27,7 +27,7 @@ from sixfold.solvers.kernel_rows import KernelRows
 Array = NDArray[Any]
 
 WORTH_KEEPING = 0.9  # squeeze when a smaller share of the held rows is wanted: SMO goes through all of them
-SPARE = 1.1  # times the rows there are: room for more. It is on pages of the others: with 1.2, 9% more of them
+SPARE = 1.1  # times the rows there are: room for more. Its pages are touched at once: with 1.2, 9% more
 LINE_BYTES = 64  # of the caches: whole ones are written without being read (native/streaming.hpp)
 WORTH_LINES = 1024  # new rows for which that is worth calls of its own: 8,128 after 4,500 in 59 ms, not 79
 
