@@ -42,20 +42,31 @@ ChosenRows<S> chosen(const Rows<S>& table, const std::optional<Indices>& index,
   return {table.data(), count, columns, index->data(), middle};
 }
 
+// Checks the shape of a matrix that is written to.
+template <class T>
+StridedRows<T> strided(const OutStrided<T>& out, Index rows, Index columns) {
+  expect(static_cast<Index>(out.shape(0)) == rows && static_cast<Index>(out.shape(1)) == columns,
+         "out must have a row and a column for each row, mirrored likewise");
+  expect(out.size() == 0 || columns == 1 || out.stride(1) == 1, "the rows of out must be contiguous");
+  return {out.data(), out.stride(0)};
+}
+
 template <class S, class T>
 bool block(std::string_view kind, double gamma, double coef0, int degree, const Rows<S>& A,
            const std::optional<Indices>& a_index, const Rows<S>& B, const std::optional<Indices>& b_index,
-           const std::optional<Vector>& centre, bool same, OutStrided<T> out, double seconds_left,
-           Flag flag) {
+           const std::optional<Vector>& centre, bool same, const OutStrided<T>& out,
+           const std::optional<OutStrided<T>>& mirrored, double seconds_left, Flag flag) {
   const KernelForm form = form_of(kind, gamma, coef0, degree);
   const ChosenRows<S> a = chosen(A, a_index, centre), b = same ? a : chosen(B, b_index, centre);
   expect(a.columns == b.columns, "both sets of rows must have the same columns");
-  expect(static_cast<Index>(out.shape(0)) == a.count && static_cast<Index>(out.shape(1)) == b.count,
-         "out must have a row and a column for each row");
-  expect(out.size() == 0 || out.shape(1) == 1 || out.stride(1) == 1, "the rows of out must be contiguous");
+  expect(!same || !mirrored, "a matrix of rows with themselves is its own mirror");
+  const StridedRows<T> there = strided(out, a.count, b.count);
+  const StridedRows<T> opposite = same       ? there
+                                  : mirrored ? strided(*mirrored, b.count, a.count)
+                                             : StridedRows<T>{nullptr, 0};
   nb::gil_scoped_release release;
   Stop stop(seconds_left, flag.data());
-  return kernel_block(form, a, b, same, out.data(), out.stride(0), stop);
+  return kernel_block(form, a, b, same, there, opposite, stop);
 }
 
 template <class S>
@@ -98,7 +109,7 @@ void bind_kernels(nb::module_& m) {
           nb::arg("degree"), nb::arg("A").noconvert(), nb::arg("a_index").noconvert().none(),
           nb::arg("B").noconvert(), nb::arg("b_index").noconvert().none(),
           nb::arg("centre").noconvert().none(), nb::arg("same"), nb::arg("out").noconvert(),
-          nb::arg("seconds_left"), nb::arg("flag").noconvert());
+          nb::arg("mirrored").noconvert().none(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
   };
   bind_block(double(), double());
   bind_block(double(), float());

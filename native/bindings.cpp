@@ -27,5 +27,6 @@ NB_MODULE(core, m) {
   bind_smooth(m);
   bind_sparse_search(m);
   bind_sparse_tree(m);
+  bind_square_moves(m);
   bind_tree(m);
 }

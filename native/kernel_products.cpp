@@ -3,48 +3,54 @@
 #include <algorithm>
 
 #include "kernel_tiles.hpp"
+#include "streaming.hpp"
 
 namespace sixfold {
 namespace {
 
 constexpr Index kPackedBytes = 32 << 20;  // of rows of B in scores, which may be all rows there are
 
-// Copies tiles to a matrix, and mirrors them where only half of it is computed.
+// Copies tiles to a matrix, and mirrors them to another, or to the same where only half of it is computed.
 template <class T>
 struct MatrixSink {
-  // Runs of eight panels a row are written at 1.3 ns a number, of one panel (192 bytes, then the next row) at
-  // 1.9 to 2.5 ns: the processor does not foresee so many short runs.
+  // Runs of eight panels a row: where they do not begin with a line of the cache, a Gram matrix of 8,128 rows
+  // took 42 ms, in runs of one panel 57. Where they do, it takes 28.
   static constexpr Index kPanels = 8, kAcross = kPanelWidth<T>;
-  T* out;
-  Index columns, stride;
-  bool same;
+  StridedRows<T> out, mirrored;
+  Index columns;
+  bool same, streams;
 
   void begin(Workspace<T>&) const {}
-  void end(Workspace<T>&) const {}
+  void end(Workspace<T>&) const {
+    if (streams) end_stream();
+  }
 
   void take(const Workspace<T>& work, Index column, Index panels) const {
-    const Index whole = std::min(panels, (columns - column) / kAcross),
-                rest = columns - column - whole * kAcross;
+    alignas(kLineBytes) T run[kPanels * kAcross];
+    const Index count = std::min(panels * kAcross, columns - column);
     for (Index i = 0; i < work.chunk.count; ++i) {
-      T* to = out + (work.first + i) * stride + column;
-      for (Index p = 0; p < whole; ++p) std::copy_n(work.tile(p) + i * kAcross, kAcross, to + p * kAcross);
-      if (whole < panels) std::copy_n(work.tile(whole) + i * kAcross, rest, to + whole * kAcross);
+      for (Index p = 0; p < panels; ++p) std::copy_n(work.tile(p) + i * kAcross, kAcross, run + p * kAcross);
+      write(run, count, out.row(work.first + i) + column);
     }
-    if (!same) return;
+    if (mirrored.data == nullptr) return;
+    const Index computed = same ? work.first + work.chunk.count : 0;  // columns before it, as they are
     for (Index p = 0; p < panels; ++p)
-      if (column + p * kAcross >= work.first + work.chunk.count)  // what is before it was computed as it is
-        mirror(work, work.tile(p), column + p * kAcross);
+      if (column + p * kAcross >= computed) mirror(work, work.tile(p), column + p * kAcross);
   }
 
   void mirror(const Workspace<T>& work, const T* tile, Index column) const {
-    constexpr Index kRun = 16;  // rows at a time, so that what is read stays in the L1 cache
-    const Index rows = work.chunk.count, across = std::min(kAcross, columns - column);
-    for (Index begin = 0; begin < rows; begin += kRun)
-      for (Index j = 0; j < across; ++j) {
-        const T* from = tile + begin * kAcross + j;
-        T* to = out + (column + j) * stride + work.first + begin;
-        for (Index i = 0; i < std::min(kRun, rows - begin); ++i) to[i] = from[i * kAcross];
-      }
+    alignas(kLineBytes) T run[kMostRows];
+    for (Index j = 0; j < std::min(kAcross, columns - column); ++j) {
+      for (Index i = 0; i < work.chunk.count; ++i) run[i] = tile[i * kAcross + j];
+      write(run, work.chunk.count, mirrored.row(column + j) + work.first);
+    }
+  }
+
+  void write(const T* run, Index count, T* to) const {
+    if (streams)
+      stream(run, count, to);
+    else
+      std::copy_n(run, count, to);
   }
 };
 
@@ -96,11 +102,13 @@ AlignedArray<double> by_panel(const double* coefficients, Index rows, Index widt
 }  // namespace
 
 template <class S, class T>
-bool kernel_block(const KernelForm& form, const ChosenRows<S>& A, const ChosenRows<S>& B, bool same, T* out,
-                  Index stride, Stop& stop) {
+bool kernel_block(const KernelForm& form, const ChosenRows<S>& A, const ChosenRows<S>& B, bool same,
+                  StridedRows<T> out, StridedRows<T> mirrored, Stop& stop) {
   const int team = team_for(A.count, B.count, A.columns);
   const PackedRows<T> packed = panels_of<T>(B, team);
-  return for_tiles<T>(form, A, packed, same, 0, team, stop, MatrixSink<T>{out, B.count, stride, same});
+  const bool streams = A.count * B.count * static_cast<Index>(sizeof(T)) >= kStreamBytes;
+  const MatrixSink<T> sink{out, mirrored, B.count, same, streams};
+  return for_tiles<T>(form, A, packed, same, 0, team, stop, sink);
 }
 
 template <class T, class S>
@@ -145,13 +153,13 @@ void kernel_apply(const KernelForm& form, T* products, Index rows, Index columns
 }
 
 template bool kernel_block(const KernelForm&, const ChosenRows<float>&, const ChosenRows<float>&, bool,
-                           float*, Index, Stop&);
+                           StridedRows<float>, StridedRows<float>, Stop&);
 template bool kernel_block(const KernelForm&, const ChosenRows<float>&, const ChosenRows<float>&, bool,
-                           double*, Index, Stop&);
+                           StridedRows<double>, StridedRows<double>, Stop&);
 template bool kernel_block(const KernelForm&, const ChosenRows<double>&, const ChosenRows<double>&, bool,
-                           float*, Index, Stop&);
+                           StridedRows<float>, StridedRows<float>, Stop&);
 template bool kernel_block(const KernelForm&, const ChosenRows<double>&, const ChosenRows<double>&, bool,
-                           double*, Index, Stop&);
+                           StridedRows<double>, StridedRows<double>, Stop&);
 template bool kernel_scores<float>(const KernelForm&, const ChosenRows<float>&, const ChosenRows<float>&,
                                    const double*, Index, double*, Stop&);
 template bool kernel_scores<float>(const KernelForm&, const ChosenRows<double>&, const ChosenRows<double>&,

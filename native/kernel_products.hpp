@@ -12,11 +12,20 @@
 
 namespace sixfold {
 
-// out[i * stride + j] = K(A_i, B_j). With `same` A is B: half of it is computed and the rest mirrored.
-// All of these return whether they completed.
+// Where a matrix is: entry (i, j) at data[i * stride + j].
+template <class T>
+struct StridedRows {
+  T* data;  // or null
+  Index stride;
+
+  T* row(Index i) const { return data + i * stride; }
+};
+
+// out_ij = K(A_i, B_j), and the same in mirrored_ji unless that is null. With `same` A is B and `mirrored` is
+// `out`: half of it is computed. All of these return whether they completed.
 template <class S, class T>
-bool kernel_block(const KernelForm& form, const ChosenRows<S>& A, const ChosenRows<S>& B, bool same, T* out,
-                  Index stride, Stop& stop);
+bool kernel_block(const KernelForm& form, const ChosenRows<S>& A, const ChosenRows<S>& B, bool same,
+                  StridedRows<T> out, StridedRows<T> mirrored, Stop& stop);
 
 // out (rows of A x width) = K(A, B) coefficients (rows of B x width), computed in T and added in double.
 template <class T, class S>

@@ -27,12 +27,23 @@ def by_definition(kind, gamma, coef0, degree, A, B):
 
 
 def block(
-    form, A, B, dtype, *, a_index=None, b_index=None, centre=None, same=False, out=None, seconds=math.inf
+    form,
+    A,
+    B,
+    dtype,
+    *,
+    a_index=None,
+    b_index=None,
+    centre=None,
+    same=False,
+    out=None,
+    mirrored=None,
+    seconds=math.inf,
 ):
     rows, columns = (len(X) if index is None else len(index) for X, index in ((A, a_index), (B, b_index)))
     out = np.full((rows, columns), np.nan, dtype) if out is None else out
     flag = np.zeros(1, np.int32)
-    completed = core.kernel_block(*form, A, a_index, B, b_index, centre, same, out, seconds, flag)
+    completed = core.kernel_block(*form, A, a_index, B, b_index, centre, same, out, mirrored, seconds, flag)
     return out if math.isinf(seconds) else completed
 
 
@@ -156,6 +167,40 @@ def test_a_corner_of_a_larger_matrix_is_filled_and_nothing_else(dtype):
     assert (large == 7.0).all()
 
 
+@every_kind
+@every_type
+@given(rows=st.integers(0, 230), others=st.integers(0, 230), offset=st.integers(0, 17))
+def test_the_mirrored_block_is_the_block_transposed_and_nothing_else_is_written(
+    kind, dtype, rows, others, offset
+):
+    random, form = np.random.default_rng(rows), (kind, 0.4, 0.1, 3)
+    A, B = rows_of(random, rows, 3, dtype), rows_of(random, others, 3, dtype)
+    large = np.full((others + 2, offset + rows + 3), 7.0, dtype)
+    mirrored = large[1:-1, offset : offset + rows]
+    found = block(form, A, B, dtype, mirrored=mirrored)
+    np.testing.assert_array_equal(found, block(form, A, B, dtype))
+    np.testing.assert_array_equal(mirrored, found.T)
+    mirrored[:] = 7.0
+    assert (large == 7.0).all()
+
+
+@every_type
+@pytest.mark.parametrize("offset", [0, 5])
+def test_matrices_larger_than_the_caches_are_the_same(dtype, offset, two_threads):
+    random, form = np.random.default_rng(9), ("rbf", 0.1, 0.0, 1)
+    A, B = rows_of(random, 3001, 4, dtype), rows_of(random, 2903, 4, dtype)
+    large = np.full((2903, 3020), 7.0, dtype)
+    mirrored = large[:, offset : offset + 3001]
+    many = block(form, A, B, dtype, mirrored=mirrored)
+    np.testing.assert_array_equal(mirrored, many.T)
+    mirrored[:] = 7.0
+    assert (large == 7.0).all()
+    by_parts = [block(form, A[k : k + 500], B, dtype) for k in range(0, 3001, 500)]  # which stay in a cache
+    np.testing.assert_array_equal(many, np.concatenate(by_parts))
+    core.limit_threads(1)
+    np.testing.assert_array_equal(block(form, A, B, dtype), many)
+
+
 def test_no_others_make_an_empty_block_and_scores_of_zero():
     X, nobody = np.ones((5, 3)), np.zeros(0, np.int64)
     form = ("rbf", 1.0, 0.0, 1)
@@ -271,6 +316,12 @@ def test_sizes_that_do_not_match_are_refused():
         block(form, X, X, np.float64, out=np.empty((5, 4)))
     with pytest.raises(ValueError, match="contiguous"):
         block(form, X, X, np.float64, out=np.empty((5, 10))[:, ::2])
+    with pytest.raises(ValueError, match="mirrored likewise"):
+        block(form, X, np.ones((4, 3)), np.float64, mirrored=np.empty((5, 4)))
+    with pytest.raises(ValueError, match="contiguous"):
+        block(form, X, X, np.float64, mirrored=np.empty((5, 10))[:, ::2])
+    with pytest.raises(ValueError, match="its own mirror"):
+        block(form, X, X, np.float64, same=True, mirrored=np.empty((5, 5)))
     with pytest.raises(ValueError, match="entry a column"):
         block(form, X, X, np.float64, centre=np.ones(2))
     with pytest.raises(ValueError, match="a row of B"):

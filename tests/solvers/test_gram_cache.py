@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixfold.budget import Budget
-from sixfold.geometry.kernels import RBF
+from sixfold.geometry.kernels import RBF, Called
+from sixfold.solvers import gram_cache
 from sixfold.solvers.gram_cache import ClassBlocks, GramCache
 from sixfold.solvers.kernel_rows import KernelRows
 
@@ -24,32 +26,71 @@ K = KERNEL(X)
         st.tuples(st.sets(st.integers(0, 29), min_size=1, max_size=12), st.booleans()), min_size=1, max_size=8
     ),
     room=st.integers(12, 30),
+    worth_lines=st.sampled_from([1, 1024]),
 )
-def test_wanted_rows_are_held(sets, room):
+def test_wanted_rows_are_held(sets, room, worth_lines):
     index = np.random.default_rng(1).permutation(40)[:30]
     cache = GramCache(KernelRows(X, KERNEL), index, 8 * room**2)
     for wanted, single in sets:
         dtype = np.float32 if single else np.float64
-        held, gram = cache.hold(np.array(sorted(wanted)), dtype, Budget())
+        with mock.patch.object(gram_cache, "WORTH_LINES", worth_lines):
+            held, gram = cache.hold(np.array(sorted(wanted)), dtype, Budget())
         assert set(held) >= wanted
         assert len(set(held)) == held.size <= cache.capacity(dtype)
         assert gram.dtype == dtype
         assert cache._room.nbytes <= 8 * room**2
         exact = K[np.ix_(index[held], index[held])]
         np.testing.assert_allclose(gram, exact, rtol=0, atol=1e-6 if single else 1e-14)
+        np.testing.assert_array_equal(gram, gram.T)
 
 
-def test_held_rows_are_not_computed_again(monkeypatch):
+@pytest.mark.parametrize("kernel", [KERNEL, Called(lambda A, B: A @ B.T + 1e-3 * A[:, :1])])
+def test_what_is_appended_is_exactly_symmetric_whoever_computes_it(kernel):
+    cache = GramCache(KernelRows(X, kernel), np.arange(40), 1 << 20)
+    cache.hold(np.arange(21), np.float32, Budget())
+    _, gram = cache.hold(np.arange(35), np.float32, Budget())
+    np.testing.assert_array_equal(gram, gram.T)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("size", "first"), [(40, 40), (40, 9), (17, 5)])
+def test_rows_begin_with_a_line_of_the_cache_where_memory_allows(dtype, size, first):
+    cache = GramCache(KernelRows(X, KERNEL), np.arange(size), 1 << 20)
+    for wanted in (np.arange(first), np.arange(size)):
+        _, gram = cache.hold(wanted, dtype, Budget())
+        assert gram.ctypes.data % 64 == 0
+        assert gram.strides[0] % 64 == 0
+
+
+def test_many_new_rows_begin_with_a_line(monkeypatch):
+    monkeypatch.setattr(gram_cache, "WORTH_LINES", 20)
+    cache = GramCache(KernelRows(X, KERNEL), np.arange(40), 1 << 20)
+    cache.hold(np.arange(13), np.float64, Budget())
+    with mock.patch.object(KernelRows, "block", autospec=True, side_effect=KernelRows.block) as block:
+        cache.hold(np.arange(40), np.float64, Budget())
+    starts = [call.kwargs["out"].ctypes.data % 64 for call in block.mock_calls]
+    assert starts == [13 * 8 % 64, 0]
+
+
+def test_positions_that_were_returned_stay_as_they_were():
+    cache = GramCache(KernelRows(X, KERNEL), np.arange(40), 1 << 20)
+    held, _ = cache.hold(np.arange(20), np.float64, Budget())
+    cache.hold(np.arange(10, 20), np.float64, Budget())
+    assert held.tolist() == list(range(20))
+
+
+def test_held_rows_are_not_computed_again():
     cache = GramCache(KernelRows(X, KERNEL), np.arange(40), 1 << 20)
     cache.hold(np.arange(20), np.float64, Budget())
-    asked = []
-    for name in ("gram", "block"):
-        original = getattr(KernelRows, name)
-        monkeypatch.setattr(
-            KernelRows, name, lambda *a, original=original, **k: (asked.append(a[1]), original(*a, **k))[1]
-        )
-    cache.hold(np.arange(2, 22), np.float64, Budget())
-    assert [list(rows) for rows in asked] == [[20, 21], [20, 21]]
+    with (
+        mock.patch.object(KernelRows, "gram", autospec=True, side_effect=KernelRows.gram) as gram,
+        mock.patch.object(KernelRows, "block", autospec=True, side_effect=KernelRows.block) as block,
+    ):
+        cache.hold(np.arange(2, 22), np.float64, Budget())
+    assert [call.args[1].tolist() for call in gram.mock_calls] == [[20, 21]]
+    assert [[rows.tolist() for rows in call.args[1:3]] for call in block.mock_calls] == [
+        [list(range(20)), [20, 21]]
+    ]
 
 
 def test_rows_not_wanted_go_when_they_are_many():
@@ -57,8 +98,8 @@ def test_rows_not_wanted_go_when_they_are_many():
     cache.hold(np.arange(20), np.float64, Budget())
     assert cache.hold(np.arange(19), np.float64, Budget())[0].size == 20
     held, gram = cache.hold(np.arange(4, 14), np.float64, Budget())
-    assert held.tolist() == list(range(4, 14))
-    np.testing.assert_allclose(gram, K[4:14, 4:14], atol=1e-14)
+    assert held.tolist() == [10, 11, 12, 13, 4, 5, 6, 7, 8, 9]  # the last take the places of those that go
+    np.testing.assert_allclose(gram, K[np.ix_(held, held)], atol=1e-14)
 
 
 @pytest.mark.parametrize("memory", [0, 8 * 15**2, 1 << 20])

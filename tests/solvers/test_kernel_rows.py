@@ -96,6 +96,20 @@ def test_a_gram_matrix_may_be_the_corner_of_a_larger_one(X, store):
     assert not large[:, 30:].any()
 
 
+@every_kernel
+@every_storage
+@every_type
+@pytest.mark.usefixtures("tiles")
+def test_a_block_may_be_written_to_both_corners_of_a_larger_matrix(X, kernel, store, dtype):
+    seen, large = KernelRows(store(X), kernel), np.full((30, 40), 7.0, dtype)
+    rows, others = np.arange(10, 28), np.arange(9)
+    block = seen.block(rows, others, dtype, Budget(), out=large[9:27, :9], mirrored=large[:9, 9:27])
+    np.testing.assert_array_equal(block, seen.block(rows, others, dtype, Budget()))
+    np.testing.assert_array_equal(large[:9, 9:27], block.T)
+    large[9:27, :9], large[:9, 9:27] = 7.0, 7.0
+    assert (large == 7.0).all()
+
+
 def test_a_function_that_is_not_quite_symmetric_makes_a_symmetric_gram_matrix(X):
     seen = KernelRows(X, Called(lambda A, B: A @ B.T + 1e-3 * A[:, :1]))
     gram = seen.gram(None, np.float64, Budget())

@@ -25,6 +25,7 @@ Array = NDArray[Any]
 Tile = Callable[[Array], Array]  # the rows of A -> their kernel with the rows of B that were chosen
 
 TILE_BYTES = 1 << 26
+SQUARE = 256  # rows and columns that are transposed at a time
 
 
 class Pairs(Protocol):
@@ -36,8 +37,15 @@ class Pairs(Protocol):
     def gram(self, rows: Array, out: Array, budget: Budget) -> None:
         """Fill ``out`` with K between the rows, exactly symmetric; A is B."""
 
-    def block(self, rows: Array | None, others: Array | None, out: Array, budget: Budget) -> None:
-        """Fill ``out`` with K of each row with each other."""
+    def block(
+        self,
+        rows: Array | None,
+        others: Array | None,
+        out: Array,
+        budget: Budget,
+        mirrored: Array | None = None,
+    ) -> None:
+        """Fill ``out`` with K of each row with each other, and ``mirrored`` with the same transposed."""
 
     def scores(
         self, rows: Array | None, others: Array | None, coefficients: Array, dtype: DTypeLike, budget: Budget
@@ -73,14 +81,27 @@ class LoopPairs:
 
     def gram(self, rows: Array, out: Array, budget: Budget) -> None:
         """Fill ``out``; half of the entries are computed and the others mirrored."""
-        self._block(rows, rows, True, out, budget)
+        self._block(rows, rows, True, out, budget, None)
 
-    def block(self, rows: Array | None, others: Array | None, out: Array, budget: Budget) -> None:
-        """Fill ``out``."""
-        self._block(rows, others, False, out, budget)
+    def block(
+        self,
+        rows: Array | None,
+        others: Array | None,
+        out: Array,
+        budget: Budget,
+        mirrored: Array | None = None,
+    ) -> None:
+        """Fill ``out``, and ``mirrored`` from tiles that are still in the cache."""
+        self._block(rows, others, False, out, budget, mirrored)
 
     def _block(
-        self, rows: Array | None, others: Array | None, same: bool, out: Array, budget: Budget
+        self,
+        rows: Array | None,
+        others: Array | None,
+        same: bool,
+        out: Array,
+        budget: Budget,
+        mirrored: Array | None,
     ) -> None:
         if not core.kernel_block(
             *self._form,
@@ -91,6 +112,7 @@ class LoopPairs:
             centre=self._centre,
             same=same,
             out=out,
+            mirrored=mirrored,
             seconds_left=budget.seconds_left,
             flag=budget.flag,
         ):
@@ -131,12 +153,21 @@ class TiledPairs:
             size = upper.shape[0]
             upper[:, :size] = np.where(np.tri(size, dtype=bool), upper[:, :size].T, upper[:, :size])
             out[part, part.start :] = upper
-            out[part.stop :, part] = upper[:, size:].T
+            _mirror(out[part, part.stop :], out[part.stop :, part])
 
-    def block(self, rows: Array | None, others: Array | None, out: Array, budget: Budget) -> None:
-        """Fill ``out``."""
+    def block(
+        self,
+        rows: Array | None,
+        others: Array | None,
+        out: Array,
+        budget: Budget,
+        mirrored: Array | None = None,
+    ) -> None:
+        """Fill ``out`` and ``mirrored``."""
         for part, tile in self._tiles(rows, others, budget):
             out[part] = tile
+            if mirrored is not None:
+                _mirror(out[part], mirrored[:, part])
 
     def scores(
         self, rows: Array | None, others: Array | None, coefficients: Array, dtype: DTypeLike, budget: Budget
@@ -184,6 +215,13 @@ def _sparse_values(form: Form, A: Any, right: Any) -> Tile:
         return products
 
     return tile
+
+
+def _mirror(block: Array, out: Array) -> None:
+    """Write the block transposed, by squares: 40 million numbers at once took 280 ms, so 37."""
+    for i in range(0, block.shape[0], SQUARE):
+        for j in range(0, block.shape[1], SQUARE):
+            out[j : j + SQUARE, i : i + SQUARE] = block[i : i + SQUARE, j : j + SQUARE].T
 
 
 def _count(table: Any, rows: Array | None) -> int:

@@ -96,14 +96,23 @@ class KernelRows:
         return out
 
     def block(
-        self, rows: Any, others: Any, dtype: DTypeLike, budget: Budget, out: Array | None = None
+        self,
+        rows: Any,
+        others: Any,
+        dtype: DTypeLike,
+        budget: Budget,
+        out: Array | None = None,
+        mirrored: Array | None = None,
     ) -> Array:
-        """Return K of each of the rows with each of the others, in ``out`` where that is given."""
+        """Return K of each of the rows with each of the others, in ``out`` where that is given.
+
+        Where ``mirrored`` is given it gets the same transposed: the opposite corner of a Gram matrix.
+        """
         index, right = _index(rows), _index(others)
         if out is None:
             shape = tuple(self.n_rows if part is None else part.size for part in (index, right))
             out = np.empty(shape, dtype)
-        self._pairs.block(index, right, out, budget)
+        self._pairs.block(index, right, out, budget, mirrored)
         return out
 
     def scores(self, rows: Any, others: Any, coefficients: Array, dtype: DTypeLike, budget: Budget) -> Array:
