@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -251,10 +251,11 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator, ABC):
 
     def _layout(self) -> SupportLayout:
         coefficients = self.dual_coef_.toarray() if sp.issparse(self.dual_coef_) else self.dual_coef_
-        if self.n_support_.sum() != coefficients.shape[1] or self.support_.size != coefficients.shape[1]:
+        together = self.n_support_.sum()
+        if together != coefficients.shape[1] or self.support_.size != coefficients.shape[1]:
             raise InputError(
                 f"The internal representation of {type(self).__name__} was altered: there are "
-                f"{self.support_.size} support vectors, {self.n_support_.sum()} of the classes together and "
+                f"{self.support_.size} support vectors, {together} of the classes together and "
                 f"{coefficients.shape[1]} coefficients of each machine. Fit again."
             )
         return SupportLayout(self.support_, self.n_support_, coefficients, self.intercept_, self._pairwise)
@@ -269,15 +270,13 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator, ABC):
         rows = check_rows(self, X)
         return rows.toarray() if isinstance(self.kernel_, Precomputed) and sp.issparse(rows) else rows
 
-    @contextmanager
-    def _threads(self, work: float) -> Iterator[None]:
+    def _threads(self, work: float) -> AbstractContextManager[None]:
         """Let native loops use the threads that are asked for, but one where there is little work.
 
         Beside other busy processes, a fit of 270 rows took 28 ms with two threads, which wait for each other,
         and 1.6 ms with one.
         """
-        with thread_limit(self.n_jobs), thread_limit(1) if work < LITTLE_WORK else nullcontext():
-            yield
+        return thread_limit(self.n_jobs, alone=work < LITTLE_WORK)
 
     @contextmanager
     def _asking(self, rows: Any) -> Iterator[Budget]:
@@ -315,6 +314,8 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator, ABC):
 
     def _upper(self, data: LabelledData) -> Array:
         """Return C times the weight of each row; 0 for rows that do not count."""
+        if self.class_weight is None and data.weight is None:
+            return np.full(data.index.size, float(self.C))
         weight = self._class_factors(data)[data.index]
         weight = weight if data.weight is None else weight * data.weight
         require_weight(data.classes, data.index, weight)

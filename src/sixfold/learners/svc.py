@@ -242,9 +242,10 @@ class SVC(SupportModel):
         self._calibration = calibration
         if not (complete or budget.interrupted):
             warnings.warn(StoppedEarly(SHORT_CALIBRATION, self.certificate_), stacklevel=2)
-        made = int(self.n_iter_.sum())
-        reached = f"{made} iteration{'s' * (made != 1)}"
-        budget.conclude(self.certificate_, stacklevel=3, reached=reached, advice=self._advice(data.X))
+        if budget.stopped_by is not None or budget.interrupted:
+            made = int(self.n_iter_.sum())
+            reached = f"{made} iteration{'s' * (made != 1)}"
+            budget.conclude(self.certificate_, stacklevel=3, reached=reached, advice=self._advice(data.X))
         return self
 
     def _check_parameters(self) -> None:

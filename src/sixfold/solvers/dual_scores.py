@@ -54,6 +54,11 @@ class DualScores:
         self._groups: list[tuple[Array, Array]] = []  # rows that are behind, and the alpha of their scores
 
     @property
+    def complete(self) -> bool:
+        """Whether no row is behind."""
+        return not self._groups
+
+    @property
     def rounding(self) -> float:
         """How far a score may be off."""
         return math.sqrt(self.variance)

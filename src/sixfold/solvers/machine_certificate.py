@@ -20,7 +20,6 @@ from sixfold.certificate import Certificate
 from sixfold.solvers.machine_dual import (
     DualProblem,
     DualSolution,
-    constant_objective,
     dot,
     dual_objective,
     hard_gap,
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
 
 def certify(problem: DualProblem, solution: DualSolution, tol: float) -> Certificate:
     """Return what is known of one machine."""
-    hard = bool(np.isinf(problem.upper).any())
-    objective, gap, scale, rounding = (_hard if hard else _soft)(problem, solution)
+    objective, gap, scale, rounding = (_hard if problem.box.hard else _soft)(problem, solution)
     details: dict[str, Any] = {
         "violation": solution.violation,
         "dual_objective": dual_objective(problem.y, solution.alpha, solution.scores),
@@ -93,7 +91,7 @@ def _soft(problem: DualProblem, solution: DualSolution) -> tuple[float, float, f
     touched = upper * (short > -solution.rounding) + 0.5 * alpha
     error = 2.0 * solution.rounding * float(np.linalg.norm(touched))
     error += 1e-13 * abs(objective)
-    return objective, gap + error, constant_objective(y, upper), error
+    return objective, gap + error, problem.box.constant_objective, error
 
 
 def _hard(problem: DualProblem, solution: DualSolution) -> tuple[float, float, float, float]:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,34 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 SNAP = 1e-12  # of its bound or the largest of all: a multiplier closer to a bound is on it but for rounding
+
+
+class Box:
+    """The feasible box of a machine, 0 <= a <= U, and what follows from it whatever the point.
+
+    Parameters
+    ----------
+    y : ndarray of float64
+        -1 or +1.
+    upper : ndarray of float64
+        U > 0; infinite for the hard margin.
+
+    Attributes
+    ----------
+    positive : ndarray of bool
+        Where y = +1.
+    hard : bool
+        Whether a multiplier has no bound.
+    constant_objective : float
+        The primal objective of the best constant model: every row of the lighter class costs 2 U.
+    """
+
+    def __init__(self, y: Array, upper: Array) -> None:
+        self.y, self.upper = y, upper
+        self.positive: Array = y > 0.0
+        self.hard = bool(upper.max(initial=0.0) == math.inf)
+        weights = upper[self.positive], upper[~self.positive]
+        self.constant_objective = 2.0 * min(float(part.sum()) for part in weights)
 
 
 @dataclass(frozen=True)
@@ -60,6 +89,11 @@ class DualProblem:
     index: Array
     y: Array
     upper: Array
+
+    @cached_property
+    def box(self) -> Box:
+        """Labels and bounds."""
+        return Box(self.y, self.upper)
 
 
 @dataclass(frozen=True)
@@ -123,34 +157,33 @@ class Optimality(NamedTuple):
         return max(self.highest - self.lowest, 0.0)
 
 
-def examine(
-    y: Array, upper: Array, alpha: Array, scores: Array, intercept: float | None = None
-) -> Optimality:
+def examine(box: Box, alpha: Array, scores: Array, intercept: float | None = None) -> Optimality:
     """Return how far the point is from being optimal, with LIBSVM's intercept if no other is given."""
-    above, below = alpha > 0.0, alpha < upper
-    positive = y > 0.0
-    v = y - scores
-    highest = float(np.max(v, where=np.where(positive, below, above), initial=-math.inf))
-    lowest = float(np.min(v, where=np.where(positive, above, below), initial=math.inf))
+    above, below = alpha > 0.0, alpha < box.upper
+    v = box.y - scores
+    # Reductions of ufuncs: np.max and mean take twice as long on a hundred rows.
+    up, down = np.where(box.positive, below, above), np.where(box.positive, above, below)
+    highest = float(np.maximum.reduce(v, where=up, initial=-math.inf))
+    lowest = float(np.minimum.reduce(v, where=down, initial=math.inf))
     if intercept is None:
         intercept = _intercept(v[above & below], highest, lowest)
-    if np.isinf(upper).any():
-        gap, scale = hard_gap(y, alpha, scores, intercept)
+    if box.hard:
+        gap, scale = hard_gap(box.y, alpha, scores, intercept)
     else:
-        gap, scale = soft_gap(y * (v - intercept), upper, alpha), constant_objective(y, upper)
+        gap, scale = soft_gap(box.y * (v - intercept), box.upper, alpha), box.constant_objective
     return Optimality(highest, lowest, intercept, gap, scale)
 
 
-def examine_zero(y: Array, upper: Array) -> Optimality:
+def examine_zero(box: Box) -> Optimality:
     """Return how far from being optimal a = 0 is: what ``examine`` says, which takes longer."""
-    positive = y > 0.0
-    highest = 1.0 if positive.any() else -math.inf
-    lowest = math.inf if positive.all() else -1.0
+    y, count = box.y, np.count_nonzero(box.positive)
+    highest = 1.0 if count else -math.inf
+    lowest = math.inf if count == y.size else -1.0
     intercept = _intercept(y[:0], highest, lowest)
-    if np.isinf(upper).any():
+    if box.hard:
         return Optimality(highest, lowest, intercept, *hard_gap(y, 0.0 * y, 0.0 * y, intercept))
-    gap = dot(upper, 1.0 - y * intercept)
-    return Optimality(highest, lowest, intercept, gap, constant_objective(y, upper))
+    gap = dot(box.upper, 1.0 - y * intercept)
+    return Optimality(highest, lowest, intercept, gap, box.constant_objective)
 
 
 def cheapest_intercept(y: Array, upper: Array, scores: Array) -> float:
@@ -167,7 +200,7 @@ def cheapest_intercept(y: Array, upper: Array, scores: Array) -> float:
 
 def _intercept(free: Array, highest: float, lowest: float) -> float:
     if free.size:
-        return float(free.mean())
+        return float(np.add.reduce(free)) / free.size
     if math.isinf(highest) or math.isinf(lowest):  # one class only: its rows end on the margin
         return highest if math.isfinite(highest) else lowest if math.isfinite(lowest) else 0.0
     return 0.5 * (highest + lowest)
@@ -187,12 +220,6 @@ def hard_gap(y: Array, alpha: Array, scores: Array, intercept: float) -> tuple[f
         return math.inf, math.inf
     primal = 0.5 * square / least**2
     return max(primal - 0.5 * total**2 / square, 0.0), primal
-
-
-def constant_objective(y: Array, upper: Array) -> float:
-    """Return the primal objective of the best constant model: every row of the lighter class costs 2 U."""
-    positive = y > 0.0
-    return 2.0 * min(float(upper[positive].sum()), float(upper[~positive].sum()))
 
 
 def dot(one: Array, other: Array) -> float:
@@ -221,10 +248,8 @@ def snap(y: Array, upper: Array, alpha: Array, rest: float = 0.0) -> Array:
     Not only for what this moves: millions of steps leave a sum_i a_i y_i that is rounding, but not 0.
     ``rest`` is the sum over rows that are not here.
     """
-    size = np.minimum(upper, alpha.max(initial=0.0))
-    low = (alpha > 0.0) & (alpha <= SNAP * size)
-    high = (alpha < upper) & (upper - alpha <= SNAP * size)
-    snapped = np.where(low, 0.0, np.where(high, upper, alpha))
+    beside = SNAP * np.minimum(upper, alpha.max(initial=0.0))
+    snapped = np.where(alpha <= beside, 0.0, np.where(upper - alpha <= beside, upper, alpha))
     room = np.minimum(snapped, upper - snapped)
     row = int(room.argmax())
     moved = -y[row] * (dot(y, snapped) + rest)
