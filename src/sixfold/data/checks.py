@@ -27,9 +27,9 @@ OVERFLOW = (
     "The values are so large that their squares, or whatever is computed from them, overflow. Divide the "
     "columns, or a numeric y, by a power of ten first."
 )
-# Numbers: up to here BLAS, which takes two threads from 10,000 on, mostly waits for the second one. Beside
-# another busy process, 17,000 squares took 4.5 ms, and 6 microseconds on one thread.
-ALONE = 100_000
+# So many numbers BLAS shares between threads, though these wait for each other longer than they compute:
+# beside another busy process, 17,000 squares took it 4.5 ms, and one thread 12 microseconds.
+HASTY = range(10_000, 100_000)
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ def _sum_of_squares(values: Any) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         if stored.flags.forc:
             flat = stored.ravel(order="K")
-            total = float(np.dot(flat, flat) if flat.size > ALONE else np.einsum("i,i->", flat, flat))
+            total = float(np.einsum("i,i->", flat, flat) if flat.size in HASTY else np.dot(flat, flat))
         else:
             total = float(np.einsum("ij,ij->", stored, stored))
         # The squares of float32 may overflow there, but are far from the limits of float64.

@@ -296,8 +296,8 @@ def _count(numbers: Array) -> tuple[Array, NDArray[np.intp]]:
         return np.unique(numbers, return_inverse=True)
     offset = numbers.astype(np.int64) - int(low)
     there = np.bincount(offset) > 0
-    position = np.cumsum(there) - 1
-    return (np.flatnonzero(there) + int(low)).astype(numbers.dtype), position[offset]
+    position = there.cumsum() - 1
+    return (there.nonzero()[0] + int(low)).astype(numbers.dtype), position[offset]
 
 
 def _look_up(texts: Array) -> tuple[Array, NDArray[np.intp]]:

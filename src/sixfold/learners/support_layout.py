@@ -139,13 +139,13 @@ def arrange(machines: Sequence[Any], labels: Array, n_classes: int, pairwise: bo
     pairwise : bool
         Whether there is one machine for each pair of more than two classes.
     """
-    own = [np.flatnonzero(machine.solution.alpha) for machine in machines]
+    own = [machine.solution.alpha.nonzero()[0] for machine in machines]
     rows = [machine.problem.index[there] for machine, there in zip(machines, own, strict=True)]
     used = np.zeros(labels.size, dtype=bool)
     for some in rows:
         used[some] = True
-    support = np.flatnonzero(used)
-    support = support[np.argsort(labels[support], kind="stable")]
+    support = used.nonzero()[0]
+    support = support[labels[support].argsort(kind="stable")]
     place = np.empty(labels.size, dtype=np.intp)
     place[support] = np.arange(support.size)
     coefficients = np.zeros((n_classes - 1 if pairwise else len(machines), support.size))

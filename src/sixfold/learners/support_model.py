@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -261,7 +261,8 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator, ABC):
         return SupportLayout(self.support_, self.n_support_, coefficients, self.intercept_, self._pairwise)
 
     def _scores(self) -> SupportScores:
-        check_is_fitted(self, "support_")
+        if not hasattr(self, "support_"):
+            check_is_fitted(self, "support_")  # which asks for all tags first
         return SupportScores(self._layout(), self.kernel_, self.support_vectors_)
 
     def _rows(self, X: Any) -> Any:
@@ -282,7 +283,9 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator, ABC):
     def _asking(self, rows: Any) -> Iterator[Budget]:
         """Give a budget without limits; Ctrl-C, which native loops notice, is raised when they are done."""
         work = rows.shape[0] * rows.shape[1] * self.support_.size
-        with Budget() as budget, self._threads(work), suppress(OutOfTimeError):
+        budget = Budget()
+        # Loops of milliseconds need not notice: to take Ctrl-C over and hand it back costs them a tenth.
+        with budget if work >= LITTLE_WORK else nullcontext(), self._threads(work), suppress(OutOfTimeError):
             yield budget
         if budget.interrupted:
             raise KeyboardInterrupt

@@ -154,10 +154,12 @@ class Rounds:
         return examine(self.problem.box if as_asked else self.box, point.alpha, point.scores)
 
     def _finished(self) -> bool:
-        if self._optimal() and not self.point.complete:
-            self._catch_up()
         if self._optimal():
-            return True
+            if self.point.complete:
+                return True
+            self._catch_up()
+            if self._optimal():
+                return True
         lost = self.idle >= LOST and self._lost(self.state.violation, self.point.alpha)
         if self.unmoved >= STALLED or self.idle >= IDLE or lost:
             self.budget.stopped_by = self.budget.stopped_by or "rounding: no step makes it better"

@@ -168,5 +168,5 @@ class DualScores:
     def _error(self, dtype: type, change: Array) -> float:
         """Return the variance of the error that such a change brings to a score."""
         entry = self.problem.rows.entry_error(dtype) * math.sqrt(dot(change, change))
-        addition = self.problem.rows.entry_error(np.float64) * float(np.abs(change).sum())
+        addition = self.problem.rows.entry_error(np.float64) * float(np.add.reduce(np.abs(change)))
         return entry**2 + addition**2

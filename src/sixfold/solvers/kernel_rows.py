@@ -83,7 +83,6 @@ class KernelRows:
         self._centre: Array | None = self._X.mean(axis=0, dtype=np.float64) if moved else None
         self.origin = None if self._is_rbf else self._centre
         self._pairs: Pairs = make_pairs(self._X, self._X, kernel, self._centre)
-        self._measured: tuple[float, float] | None = None
 
     @property
     def table(self) -> Any:
@@ -135,17 +134,19 @@ class KernelRows:
         alone is several times what the errors in a sum of many amount to; but rows so close that K is nearly
         1 may be missing in the sample: |x - z|^2 of the longest is off by a unit of their squared length.
         """
-        if self._measured is None:
-            self._measured = self._measure()
-        largest, apart = self._measured
-        single = np.dtype(dtype) == np.float32
-        unit = SINGLE_UNIT if single else DOUBLE_UNIT
+        single, double = self._entry_errors
+        return single if np.dtype(dtype) == np.float32 else double
+
+    @cached_property
+    def _entry_errors(self) -> tuple[float, float]:
+        """How far an entry is off in float32, and in float64."""
+        largest, apart = self._measure()
         # The sample may happen to be exact; a rounded entry is not better than this.
-        least = 0.5 * unit * largest
+        least, least_double = 0.5 * SINGLE_UNIT * largest, 0.5 * DOUBLE_UNIT * largest
         if math.isinf(apart):
-            return math.inf if single else least
-        unseen = 1.0 if self._is_rbf else UNSEEN
-        return max(unseen * apart * unit / SINGLE_UNIT, least)
+            return math.inf, least_double
+        error = apart if self._is_rbf else UNSEEN * apart
+        return max(error, least), max(error * DOUBLE_UNIT / SINGLE_UNIT, least_double)
 
     def _measure(self) -> tuple[float, float]:
         """Return the largest entry of a sample, and the error of one in float32; inf where it overflows."""
@@ -170,7 +171,9 @@ class KernelRows:
         if self.n_rows <= SAMPLE_ROWS:
             return np.arange(self.n_rows)
         longest = 0 if self._is_rbf else LONGEST_ROWS
-        spread = np.linspace(0, self.n_rows - 1, SAMPLE_ROWS - longest).astype(np.int64)
+        count = SAMPLE_ROWS - longest
+        spread = (np.arange(count) * ((self.n_rows - 1) / (count - 1))).astype(np.int64)
+        spread[-1] = self.n_rows - 1
         if longest == 0:
             return spread
         own_values = self.kernel.form is None or self.origin is not None

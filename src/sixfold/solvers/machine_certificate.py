@@ -89,7 +89,7 @@ def _soft(problem: DualProblem, solution: DualSolution) -> tuple[float, float, f
     # A row outside the margin by less than the rounding may be inside. Errors of rows have different signs:
     # of 20,000 rows with C=100 the sum of their sizes is 28, and the objective is off by 0.004.
     touched = upper * (short > -solution.rounding) + 0.5 * alpha
-    error = 2.0 * solution.rounding * float(np.linalg.norm(touched))
+    error = 2.0 * solution.rounding * math.sqrt(touched.dot(touched))
     error += 1e-13 * abs(objective)
     return objective, gap + error, problem.box.constant_objective, error
 

@@ -65,9 +65,10 @@ class Box:
     def __init__(self, y: Array, upper: Array) -> None:
         self.y, self.upper = y, upper
         self.positive: Array = y > 0.0
-        self.hard = bool(upper.max(initial=0.0) == math.inf)
-        weights = upper[self.positive], upper[~self.positive]
-        self.constant_objective = 2.0 * min(float(part.sum()) for part in weights)
+        # Reductions of ufuncs, here and below: methods take twice as long on a hundred rows.
+        self.hard = bool(np.maximum.reduce(upper, initial=0.0) == math.inf)
+        one, other = np.add.reduce(upper[self.positive]), np.add.reduce(upper[~self.positive])
+        self.constant_objective = 2.0 * min(float(one), float(other))
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,6 @@ def examine(box: Box, alpha: Array, scores: Array, intercept: float | None = Non
     """Return how far the point is from being optimal, with LIBSVM's intercept if no other is given."""
     above, below = alpha > 0.0, alpha < box.upper
     v = box.y - scores
-    # Reductions of ufuncs: np.max and mean take twice as long on a hundred rows.
     up, down = np.where(box.positive, below, above), np.where(box.positive, above, below)
     highest = float(np.maximum.reduce(v, where=up, initial=-math.inf))
     lowest = float(np.minimum.reduce(v, where=down, initial=math.inf))
@@ -229,7 +229,7 @@ def dot(one: Array, other: Array) -> float:
 
 def dual_objective(y: Array, alpha: Array, scores: Array) -> float:
     """Return D(a)."""
-    return float(alpha.sum()) - 0.5 * dot(alpha * y, scores)
+    return float(np.add.reduce(alpha)) - 0.5 * dot(alpha * y, scores)
 
 
 def feasible(y: Array, upper: Array, start: Array) -> Array:
@@ -248,7 +248,7 @@ def snap(y: Array, upper: Array, alpha: Array, rest: float = 0.0) -> Array:
     Not only for what this moves: millions of steps leave a sum_i a_i y_i that is rounding, but not 0.
     ``rest`` is the sum over rows that are not here.
     """
-    beside = SNAP * np.minimum(upper, alpha.max(initial=0.0))
+    beside = SNAP * np.minimum(upper, np.maximum.reduce(alpha, initial=0.0))
     snapped = np.where(alpha <= beside, 0.0, np.where(upper - alpha <= beside, upper, alpha))
     room = np.minimum(snapped, upper - snapped)
     row = int(room.argmax())

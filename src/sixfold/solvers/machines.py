@@ -96,7 +96,7 @@ def train(
     list of Machine
     """
     counts = upper > 0.0
-    members = [np.flatnonzero((labels == number) & counts) for number in range(n_classes)]
+    members = [((labels == number) & counts).nonzero()[0] for number in range(n_classes)]
     sides = list(_sides(n_classes, strategy))
     problems = [_problem(rows, members, side, upper) for side in sides]
     guesses = [None] * len(sides) if starts is None else list(starts)
@@ -130,8 +130,9 @@ def _problem(
     else:
         others = members[negative]
     index = np.concatenate([members[positive], others])
-    y = np.repeat([1.0, -1.0], [members[positive].size, others.size])
-    return DualProblem(rows, index, y, np.asarray(upper[index], dtype=np.float64))
+    y = np.ones(index.size)
+    y[members[positive].size :] = -1.0
+    return DualProblem(rows, index, y, upper[index].astype(np.float64, copy=False))
 
 
 class _Shared(Budget):
