@@ -139,24 +139,26 @@ def arrange(machines: Sequence[Any], labels: Array, n_classes: int, pairwise: bo
     pairwise : bool
         Whether there is one machine for each pair of more than two classes.
     """
-    own = [machine.solution.alpha.nonzero()[0] for machine in machines]
-    rows = [machine.problem.index[there] for machine, there in zip(machines, own, strict=True)]
+    # Of every machine: its support vectors, y a of each, and the rows of the layout that these belong in.
+    rows, values, lines = [], [], []
+    sides = machine_classes(n_classes, pairwise)
+    for number, machine in enumerate(machines):
+        signed = machine.problem.y * machine.solution.alpha
+        there = signed.nonzero()[0]
+        rows.append(machine.problem.index[there])
+        values.append(signed[there])
+        positive, negative = sides[number]
+        up, down = ((negative or 0) - 1, positive) if pairwise else (number, number)
+        lines.append(np.where(values[-1] > 0, up, down))
+    own = np.concatenate(rows)
     used = np.zeros(labels.size, dtype=bool)
-    for some in rows:
-        used[some] = True
+    used[own] = True
     support = used.nonzero()[0]
     support = support[labels[support].argsort(kind="stable")]
     place = np.empty(labels.size, dtype=np.intp)
     place[support] = np.arange(support.size)
     coefficients = np.zeros((n_classes - 1 if pairwise else len(machines), support.size))
-    sides = machine_classes(n_classes, pairwise)
-    for number, (machine, there, some) in enumerate(zip(machines, own, rows, strict=True)):
-        y, alpha = machine.problem.y[there], machine.solution.alpha[there]
-        line: Any = number
-        if pairwise:
-            first, second = sides[number]
-            line = np.where(y > 0, (second or 0) - 1, first)
-        coefficients[line, place[some]] = y * alpha
+    coefficients[np.concatenate(lines), place[own]] = np.concatenate(values)
     return SupportLayout(
         support=support.astype(np.int32),
         n_support=np.bincount(labels[support], minlength=n_classes).astype(np.int32),

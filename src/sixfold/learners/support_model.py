@@ -42,9 +42,14 @@ Array = NDArray[Any]
 LITTLE_WORK = 1 << 24  # products of two numbers: some milliseconds
 
 
+def wants_probabilities(model: SupportModel) -> bool:
+    """Return whether the model is to have probabilities."""
+    return bool(model.probability) and not isinstance(model.probability, str)  # "deprecated" of 1.9 is none
+
+
 def has_probabilities(model: SupportModel) -> bool:
     """Return True if the model is to have probabilities; raise the AttributeError of scikit-learn if not."""
-    if model.probability and not isinstance(model.probability, str):  # "deprecated", from scikit-learn 1.9
+    if wants_probabilities(model):
         return True
     raise AttributeError("predict_proba is not available when probability=False")
 

@@ -43,7 +43,6 @@ from sixfold.solvers.machine_dual import (
     Optimality,
     cheapest_intercept,
     dot,
-    dual_objective,
     examine,
     examine_zero,
     feasible,
@@ -131,17 +130,9 @@ class Rounds:
         self._settle()
         if not self._optimal():
             self._make_the_best_of_it()
-        point, state = self.point, self.state
+        point = self.point
         known = True if self.problem.rows.kernel.definite else False if self.indefinite else None
-        return DualSolution(
-            point.alpha,
-            point.scores,
-            state.intercept,
-            state.violation,
-            self.iterations,
-            known,
-            point.rounding,
-        )
+        return DualSolution(point.alpha, point.scores, self.state, self.iterations, known, point.rounding)
 
     @property
     def _gram_dtype(self) -> type:
@@ -184,7 +175,7 @@ class Rounds:
         for _ in range(2):
             intercept = cheapest_intercept(self.y, self.upper, point.scores)
             self.state = examine(self.box, point.alpha, point.scores, intercept)
-            if dual_objective(self.y, point.alpha, point.scores) + self.state.gap <= self.state.scale:
+            if self.state.dual + self.state.gap <= self.state.scale:
                 return
             point.alpha, point.scores, point.variance = 0.0 * self.y, 0.0 * self.y, 0.0
 
@@ -203,8 +194,7 @@ class Rounds:
         new = active.size - int(np.count_nonzero(self.active[active]))
         self.active[:] = False
         self.active[active] = True
-        objective = dual_objective(self.y, self.point.alpha, self.point.scores) + self.state.gap
-        self.budget.record(objective, self.state.gap, self.state.scale)
+        self.budget.record(self.state.dual + self.state.gap, self.state.gap, self.state.scale)
         self._tighten(before, drift, new / active.size)
 
     def _choose(self) -> Array:

@@ -97,6 +97,40 @@ class DualProblem:
         return Box(self.y, self.upper)
 
 
+class Optimality(NamedTuple):
+    """What a point is worth, and how far from being optimal it is.
+
+    Attributes
+    ----------
+    highest, lowest : float
+        m, the largest v_i of a row that can go up, and M, the smallest of one that can go down.
+    intercept : float
+        The mean of v_i over the free rows; without any the middle of m and M.
+    gap : float
+        P - D.
+    scale : float
+        P of the best constant model, against which the gap is judged; for the hard margin P itself.
+    primal, dual : float
+        P and D.
+    square : float
+        |w|^2 = sum_i a_i y_i s_i.
+    """
+
+    highest: float
+    lowest: float
+    intercept: float
+    gap: float
+    scale: float
+    primal: float
+    dual: float
+    square: float
+
+    @property
+    def violation(self) -> float:
+        """LIBSVM's m - M; nothing can be improved where no row can go up, or none down."""
+        return max(self.highest - self.lowest, 0.0)
+
+
 @dataclass(frozen=True)
 class DualSolution:
     """What was found.
@@ -107,9 +141,8 @@ class DualSolution:
         Feasible whatever happened.
     scores : ndarray of float64
         s_i = sum_j a_j y_j K_ij of the rows, without the intercept.
-    intercept : float
-    violation : float
-        Over all rows.
+    state : Optimality
+        Of this point, over all rows.
     iterations : int
         Pairs that were optimised.
     definite : bool or None
@@ -123,55 +156,43 @@ class DualSolution:
 
     alpha: Array
     scores: Array
-    intercept: float
-    violation: float
+    state: Optimality
     iterations: int
     definite: bool | None
     rounding: float
     overlap: Proof | None = None
 
-
-class Optimality(NamedTuple):
-    """How far a point is from being optimal.
-
-    Attributes
-    ----------
-    highest, lowest : float
-        m, the largest v_i of a row that can go up, and M, the smallest of one that can go down.
-    intercept : float
-        The mean of v_i over the free rows; without any the middle of m and M.
-    gap : float
-        P - D.
-    scale : float
-        P of the best constant model, against which the gap is judged; for the hard margin P itself.
-    """
-
-    highest: float
-    lowest: float
-    intercept: float
-    gap: float
-    scale: float
+    @property
+    def intercept(self) -> float:
+        """What is added to scores."""
+        return self.state.intercept
 
     @property
     def violation(self) -> float:
-        """LIBSVM's m - M; nothing can be improved where no row can go up, or none down."""
-        return max(self.highest - self.lowest, 0.0)
+        """Of optimality."""
+        return self.state.violation
 
 
 def examine(box: Box, alpha: Array, scores: Array, intercept: float | None = None) -> Optimality:
     """Return how far the point is from being optimal, with LIBSVM's intercept if no other is given."""
+    y = box.y
     above, below = alpha > 0.0, alpha < box.upper
-    v = box.y - scores
+    v = y - scores
     up, down = np.where(box.positive, below, above), np.where(box.positive, above, below)
     highest = float(np.maximum.reduce(v, where=up, initial=-math.inf))
     lowest = float(np.minimum.reduce(v, where=down, initial=math.inf))
     if intercept is None:
         intercept = _intercept(v[above & below], highest, lowest)
+    square, total = dot(alpha * y, scores), float(np.add.reduce(alpha))
+    dual, margins = total - 0.5 * square, y * (scores + intercept)
     if box.hard:
-        gap, scale = hard_gap(box.y, alpha, scores, intercept)
-    else:
-        gap, scale = soft_gap(box.y * (v - intercept), box.upper, alpha), box.constant_objective
-    return Optimality(highest, lowest, intercept, gap, scale)
+        gap, primal = _hard_gap(margins, square, total)
+        return Optimality(highest, lowest, intercept, gap, primal, primal, dual, square)
+    slack = 1.0 - margins
+    inside = np.maximum(slack, 0.0)
+    gap = dot(alpha, inside - slack) + dot(box.upper - alpha, inside)
+    primal = 0.5 * square + dot(box.upper, inside)
+    return Optimality(highest, lowest, intercept, gap, box.constant_objective, primal, dual, square)
 
 
 def examine_zero(box: Box) -> Optimality:
@@ -181,9 +202,9 @@ def examine_zero(box: Box) -> Optimality:
     lowest = math.inf if count == y.size else -1.0
     intercept = _intercept(y[:0], highest, lowest)
     if box.hard:
-        return Optimality(highest, lowest, intercept, *hard_gap(y, 0.0 * y, 0.0 * y, intercept))
-    gap = dot(box.upper, 1.0 - y * intercept)
-    return Optimality(highest, lowest, intercept, gap, box.constant_objective)
+        return Optimality(highest, lowest, intercept, math.inf, math.inf, math.inf, 0.0, 0.0)
+    primal = dot(box.upper, 1.0 - y * intercept)
+    return Optimality(highest, lowest, intercept, primal, box.constant_objective, primal, 0.0, 0.0)
 
 
 def cheapest_intercept(y: Array, upper: Array, scores: Array) -> float:
@@ -206,16 +227,9 @@ def _intercept(free: Array, highest: float, lowest: float) -> float:
     return 0.5 * (highest + lowest)
 
 
-def soft_gap(slack: Array, upper: Array, alpha: Array) -> float:
-    """Return the complementarity sum; slack is 1 - y f."""
-    inside = np.maximum(slack, 0.0)
-    return dot(alpha, inside - slack) + dot(upper - alpha, inside)
-
-
-def hard_gap(y: Array, alpha: Array, scores: Array, intercept: float) -> tuple[float, float]:
-    """Return P - D and P; both infinite while a row is on the wrong side."""
-    least = float(np.min(y * (scores + intercept), initial=math.inf))
-    square, total = dot(alpha * y, scores), float(alpha.sum())
+def _hard_gap(margins: Array, square: float, total: float) -> tuple[float, float]:
+    """Return P - D and P from y f, |w|^2 and sum a; both infinite while a row is on the wrong side."""
+    least = float(np.min(margins, initial=math.inf))
     if not (square > 0.0 and least > 0.0):
         return math.inf, math.inf
     primal = 0.5 * square / least**2
@@ -225,11 +239,6 @@ def hard_gap(y: Array, alpha: Array, scores: Array, intercept: float) -> tuple[f
 def dot(one: Array, other: Array) -> float:
     """Return one.other; long vectors without BLAS, whose second thread takes longer to wake than they do."""
     return float(one.dot(other) if one.size < 10_000 else np.einsum("i,i->", one, other))
-
-
-def dual_objective(y: Array, alpha: Array, scores: Array) -> float:
-    """Return D(a)."""
-    return float(np.add.reduce(alpha)) - 0.5 * dot(alpha * y, scores)
 
 
 def feasible(y: Array, upper: Array, start: Array) -> Array:

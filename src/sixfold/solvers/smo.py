@@ -105,5 +105,4 @@ def _solve_hard(
 
 def _unbounded(problem: DualProblem, solution: DualSolution) -> DualSolution:
     """Return the solution as one of the problem without bounds."""
-    state = examine(problem.box, solution.alpha, solution.scores)
-    return replace(solution, intercept=state.intercept, violation=state.violation)
+    return replace(solution, state=examine(problem.box, solution.alpha, solution.scores))
