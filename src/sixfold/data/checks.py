@@ -27,9 +27,6 @@ OVERFLOW = (
     "The values are so large that their squares, or whatever is computed from them, overflow. Divide the "
     "columns, or a numeric y, by a power of ten first."
 )
-# So many numbers BLAS shares between threads, though these wait for each other longer than they compute:
-# beside another busy process, 17,000 squares took it 4.5 ms, and one thread 12 microseconds.
-HASTY = range(10_000, 100_000)
 
 
 @dataclass(frozen=True)
@@ -228,12 +225,10 @@ def require_computable(values: Any, name: str, columns: Callable[[], list[str]])
 def _sum_of_squares(values: Any) -> float:
     """Return a number that is finite only if every entry and its square are."""
     stored = values.data if sp.issparse(values) else values
+    axes = "ij"[: stored.ndim]
     with np.errstate(over="ignore", invalid="ignore"):
-        if stored.flags.forc:
-            flat = stored.ravel(order="K")
-            total = float(np.einsum("i,i->", flat, flat) if flat.size in HASTY else np.dot(flat, flat))
-        else:
-            total = float(np.einsum("ij,ij->", stored, stored))
+        # Without BLAS: its threads would keep a core busy for 25 ms more, while those of the fit want it.
+        total = float(np.einsum(f"{axes},{axes}->", stored, stored))
         # The squares of float32 may overflow there, but are far from the limits of float64.
         if stored.dtype != np.float64 and not np.isfinite(total):
             total = float(np.sum(stored, dtype=np.float64))
