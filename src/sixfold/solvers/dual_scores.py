@@ -76,10 +76,10 @@ class DualScores:
         dtype = np.float32 if self.fine_in_single(alpha) else np.float64
         self._compute(alpha, dtype, budget)
 
-    def move_all(self, alpha: Array, active: Array, gram: Array) -> None:
-        """Go to another alpha where the Gram matrix of all rows is known in float64."""
+    def move_all(self, alpha: Array, order: Array | slice, gram: Array) -> None:
+        """Go to another alpha where the Gram matrix of all rows, in that order, is known in float64."""
         self.scores = np.empty(alpha.size)
-        self.scores[active] = gram @ (alpha * self.problem.y)[active]
+        self.scores[order] = gram @ (alpha * self.problem.y)[order]
         self.alpha, self.variance = alpha, self._error(np.float64, alpha)
 
     def move(self, alpha: Array, active: Array, expected: Array, distance: Array, budget: Budget) -> float:
