@@ -150,12 +150,12 @@ class KernelRows:
 
     def _measure(self) -> tuple[float, float]:
         """Return the largest entry of a sample, and the error of one in float32; inf where it overflows."""
-        sample = self._sample()
-        exact = self.gram(sample, np.float64, Budget())
+        sample, budget = self._sample(), Budget()
+        exact = self.gram(sample, np.float64, budget)
         largest = _largest(exact)
         if not (largest < LARGEST_SINGLE and _fits_single(self._X)):
             return largest, math.inf
-        apart = _largest(self.gram(sample, np.float32, Budget()) - exact)
+        apart = _largest(self.gram(sample, np.float32, budget) - exact)
         return largest, max(apart, self._error_of_close_rows())
 
     def _error_of_close_rows(self) -> float:

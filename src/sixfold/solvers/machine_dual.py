@@ -58,6 +58,8 @@ class Box:
         Where y = +1.
     hard : bool
         Whether a multiplier has no bound.
+    weights : tuple of float
+        The sum of U over the rows of y = +1, and of y = -1.
     constant_objective : float
         The primal objective of the best constant model: every row of the lighter class costs 2 U.
     """
@@ -68,7 +70,8 @@ class Box:
         # Reductions of ufuncs, here and below: methods take twice as long on a hundred rows.
         self.hard = bool(np.maximum.reduce(upper, initial=0.0) == math.inf)
         one, other = np.add.reduce(upper[self.positive]), np.add.reduce(upper[~self.positive])
-        self.constant_objective = 2.0 * min(float(one), float(other))
+        self.weights = float(one), float(other)
+        self.constant_objective = 2.0 * min(self.weights)
 
 
 @dataclass(frozen=True)
@@ -197,13 +200,12 @@ def examine(box: Box, alpha: Array, scores: Array, intercept: float | None = Non
 
 def examine_zero(box: Box) -> Optimality:
     """Return how far from being optimal a = 0 is: what ``examine`` says, which takes longer."""
-    y, count = box.y, np.count_nonzero(box.positive)
-    highest = 1.0 if count else -math.inf
-    lowest = math.inf if count == y.size else -1.0
-    intercept = _intercept(y[:0], highest, lowest)
+    one, other = box.weights
+    highest, lowest = 1.0 if one else -math.inf, -1.0 if other else math.inf
+    intercept = _intercept(box.y[:0], highest, lowest)
     if box.hard:
         return Optimality(highest, lowest, intercept, math.inf, math.inf, math.inf, 0.0, 0.0)
-    primal = dot(box.upper, 1.0 - y * intercept)
+    primal = one * (1.0 - intercept) + other * (1.0 + intercept)
     return Optimality(highest, lowest, intercept, primal, box.constant_objective, primal, 0.0, 0.0)
 
 
