@@ -291,7 +291,7 @@ def _encode(labels: Array) -> tuple[Array, NDArray[np.intp]]:
 
 def _count(numbers: Array) -> tuple[Array, NDArray[np.intp]]:
     """Return classes and index of whole numbers; in a small range they are counted and not sorted."""
-    low, high = numbers.min(initial=0), numbers.max(initial=0)
+    low, high = np.minimum.reduce(numbers, initial=0), np.maximum.reduce(numbers, initial=0)
     if float(high) - float(low) > SMALL_RANGE:
         return np.unique(numbers, return_inverse=True)
     offset = numbers.astype(np.int64) - int(low)

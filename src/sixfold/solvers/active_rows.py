@@ -187,7 +187,7 @@ class Rounds:
         if not self.point.complete and self.point.behind[active].any():
             self._catch_up()
         alpha, gradient, completed = self._optimise(active, gram)
-        self.unmoved = 0 if (alpha != self.point.alpha).any() else self.unmoved + 1
+        self.unmoved = 0 if np.count_nonzero(alpha != self.point.alpha) else self.unmoved + 1
         before = self.state
         drift = self._move(alpha, active, gram, gradient, completed)
         self.state = self._examine()
@@ -260,7 +260,7 @@ class Rounds:
         part = self.point.alpha[active]
         gradient = y * self.point.scores[rows] - 1.0
         stretch = max(STRETCH, 10 * active.size)
-        values = gram if part.any() or not self.direct else _in_single_precision(gram)
+        values = gram if np.count_nonzero(part) or not self.direct else _in_single_precision(gram)
         self.free_steps.begin(part, gradient)
         least, idle = math.inf, 0
         while True:

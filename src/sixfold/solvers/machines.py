@@ -132,7 +132,7 @@ def _problem(
     index = np.concatenate([members[positive], others])
     y = np.ones(index.size)
     y[members[positive].size :] = -1.0
-    return DualProblem(rows, index, y, upper[index].astype(np.float64, copy=False))
+    return DualProblem(rows, index, y, upper[index])
 
 
 class _Shared(Budget):
@@ -172,7 +172,7 @@ def _solve_all(
     largest = max(part.size for part in members) ** 2 * problems[0].rows.table.shape[1]
     shared = sides[0][1] is not None and largest >= WORTH_SHARING  # only pairs have blocks in common
     common = min(memory // 2, sum(8 * part.size**2 for part in members)) if shared else 0
-    blocks = ClassBlocks(problems[0].rows, members, common)
+    blocks = ClassBlocks(problems[0].rows, members, common) if shared else None
     share = (memory - common) // workers
 
     def solve(number: int) -> Outcome:
