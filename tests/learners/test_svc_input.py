@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from sixfold import SVC, kernels
 from sixfold.errors import InputError, StoppedEarly
-from sixfold.learners import svc
+from sixfold.learners import support_model, svc
 from sixfold.learners.support_scores import SupportScores
 
 RNG = np.random.default_rng(0)
@@ -307,18 +307,23 @@ def test_ctrl_c_in_calibration_ends_the_training_that_is_under_way(monkeypatch):
     assert model.predict_proba(X).shape == (30, 2)
 
 
+@pytest.mark.parametrize("little", [0, 1 << 24])
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba", "explain"])
-def test_ctrl_c_ends_an_answer(method, monkeypatch):
+def test_ctrl_c_ends_an_answer(method, little, monkeypatch):
     model = SVC(probability=True).fit(X, Y)
-    decisions = SupportScores.decisions
+    decisions, heard = SupportScores.decisions, []
 
-    def interrupted(*arguments):
+    def interrupted(scores, rows, budget):
         signal.raise_signal(signal.SIGINT)
-        return decisions(*arguments)
+        heard.append(budget.interrupted)
+        return decisions(scores, rows, budget)
 
+    monkeypatch.setattr(support_model, "LITTLE_WORK", little)
     monkeypatch.setattr(SupportScores, "decisions", interrupted)
     with pytest.raises(KeyboardInterrupt):
         getattr(model, method)(X[0] if method == "explain" else X)
+    assert heard == ([] if little else [True])  # native loops hear of it only where they take long
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_calibration_that_time_ends_says_so(monkeypatch):

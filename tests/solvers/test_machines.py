@@ -22,7 +22,8 @@ TOL = 1e-3
 
 @pytest.fixture(autouse=True, params=["in turn", "on threads"])
 def way(request, monkeypatch):
-    """Small machines are solved in turn, so threads have to be asked for."""
+    """Small machines are solved in turn and share nothing, so threads and sharing have to be asked for."""
+    monkeypatch.setattr(machines_module, "WORTH_SHARING", 0)
     if request.param == "on threads":
         monkeypatch.setattr(machines_module, "SMALL", 0)
 
@@ -106,6 +107,14 @@ def test_caches_of_all_machines_stay_within_their_size(monkeypatch, strategy, ki
         assert all(cache.memory == 1024 * kilobytes // workers for cache in caches)
     elif kilobytes == 1000:
         assert common == 4 * 8 * 30**2
+
+
+def test_blocks_too_small_to_share_are_computed_for_each_pair(monkeypatch):
+    shared = trained()
+    monkeypatch.setattr(machines_module, "WORTH_SHARING", 30**2 * 3 + 1)
+    monkeypatch.setattr(machines_module.ClassBlocks, "fill", None)
+    for one, other in zip(trained(), shared, strict=True):
+        np.testing.assert_array_equal(one.solution.alpha, other.solution.alpha)
 
 
 def test_number_of_threads_does_not_change_the_result():

@@ -14,7 +14,7 @@ from sixfold.solvers import active_rows, dual_scores
 from sixfold.solvers.gram_cache import GramCache
 from sixfold.solvers.kernel_rows import KernelRows
 from sixfold.solvers.machine_certificate import certify
-from sixfold.solvers.machine_dual import examine, examine_zero
+from sixfold.solvers.machine_dual import Box, examine, examine_zero
 from sixfold.solvers.smo import DualProblem, solve_dual
 from solvers.dual_problems import PLENTY, check, make_problem
 
@@ -97,8 +97,8 @@ def test_one_class_has_nothing_to_optimise():
 @pytest.mark.parametrize("labels", [[1.0, -1.0, 1.0], [1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]])
 @pytest.mark.parametrize("C", [2.0, np.inf])
 def test_zero_is_examined_like_any_other_point(labels, C):
-    y, upper = np.array(labels), np.full(3, C)
-    assert examine_zero(y, upper) == examine(y, upper, np.zeros(3), np.zeros(3))
+    box = Box(np.array(labels), np.full(3, C))
+    assert examine_zero(box) == examine(box, np.zeros(3), np.zeros(3))
 
 
 def test_all_rows_at_their_bound():

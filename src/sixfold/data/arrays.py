@@ -30,15 +30,7 @@ def check_table(estimator: Any, X: Any, reset: bool, also: tuple[Any, ...] = ())
         # Looking for names takes as long as a small fit; arrays have none, and none were there before.
         if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
             _check_names(estimator, X, reset)
-        array = check_array(
-            _require_two_axes(to_array(X)),
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32, *also],
-            ensure_all_finite=False,
-            ensure_min_samples=1,
-            estimator=estimator,
-            input_name="X",
-        )
+        array = X if _is_ready(X) else _checked(estimator, X, also)
         _check_n_features(estimator, array, reset=reset)
     except InputError:
         raise
@@ -49,6 +41,24 @@ def check_table(estimator: Any, X: Any, reset: bool, also: tuple[Any, ...] = ())
             "X holds a whole number that is too large for float64. Divide its column."
         ) from error
     return array
+
+
+def _is_ready(X: Any) -> bool:
+    """Return whether X is what ``_checked`` would return as it is; asking that takes 90 microseconds."""
+    return type(X) is np.ndarray and X.dtype in (np.float64, np.float32) and X.ndim == 2 and X.size > 0
+
+
+def _checked(estimator: Any, X: Any, also: tuple[Any, ...]) -> Any:
+    """Return X as a float array or CSR array with a row and a column at least."""
+    return check_array(
+        _require_two_axes(to_array(X)),
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32, *also],
+        ensure_all_finite=False,
+        ensure_min_samples=1,
+        estimator=estimator,
+        input_name="X",
+    )
 
 
 def _check_names(estimator: Any, X: Any, reset: bool) -> None:

@@ -291,13 +291,13 @@ def _encode(labels: Array) -> tuple[Array, NDArray[np.intp]]:
 
 def _count(numbers: Array) -> tuple[Array, NDArray[np.intp]]:
     """Return classes and index of whole numbers; in a small range they are counted and not sorted."""
-    low, high = numbers.min(initial=0), numbers.max(initial=0)
+    low, high = np.minimum.reduce(numbers, initial=0), np.maximum.reduce(numbers, initial=0)
     if float(high) - float(low) > SMALL_RANGE:
         return np.unique(numbers, return_inverse=True)
     offset = numbers.astype(np.int64) - int(low)
     there = np.bincount(offset) > 0
-    position = np.cumsum(there) - 1
-    return (np.flatnonzero(there) + int(low)).astype(numbers.dtype), position[offset]
+    position = there.cumsum() - 1
+    return (there.nonzero()[0] + int(low)).astype(numbers.dtype), position[offset]
 
 
 def _look_up(texts: Array) -> tuple[Array, NDArray[np.intp]]:

@@ -58,11 +58,12 @@ def describe_spreads(X: Any, names: list[str]) -> str | None:
     "column 'income' is spread 2e+04 times as wide as most, so the kernel sees little else: scale the columns"
     """
     some = X[:: max(X.shape[0] // SPREAD_ROWS, 1)]
-    spread = np.std(some, axis=0, dtype=np.float64)
-    usual = np.sort(spread[spread > 0.0])
-    if usual.size < 2 or usual[-1] < MUCH_WIDER * usual[(usual.size - 1) // 2]:
+    about = some - some.mean(axis=0, dtype=np.float64)
+    spread = np.sqrt(np.einsum("ij,ij->j", about, about) / about.shape[0])
+    usual = sorted(width for width in spread.tolist() if width > 0.0)
+    if len(usual) < 2 or usual[-1] < MUCH_WIDER * usual[(len(usual) - 1) // 2]:
         return None
-    times = usual[-1] / usual[(usual.size - 1) // 2]
+    times = usual[-1] / usual[(len(usual) - 1) // 2]
     return (
         f"column {names[int(spread.argmax())]!r} is spread {times:.1g} times as wide as most, so the kernel "
         "sees little else: scale the columns"

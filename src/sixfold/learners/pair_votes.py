@@ -63,7 +63,7 @@ def _by_class(first: Array, second: Array, n_classes: int) -> Array:
     start = 0
     for label in range(n_classes - 1):
         pairs = slice(start, start + n_classes - 1 - label)  # of this class with each one after it
-        result[:, label] += first[:, pairs].sum(axis=1)
+        result[:, label] += np.add.reduce(first[:, pairs], axis=1)
         result[:, label + 1 :] += second[:, pairs]
         start = pairs.stop
     return result

@@ -68,20 +68,20 @@ class SupportLayout:
             if self.support.size:
                 yield slice(0, self.support.size), np.arange(self.intercept.size)
             return
-        ends = np.cumsum(self.n_support)
-        for label, (end, count) in enumerate(zip(ends, self.n_support, strict=True)):
+        end = 0
+        for label, count in enumerate(self.n_support.tolist()):
+            start, end = end, end + count
             if count:
-                yield slice(int(end - count), int(end)), machines_of(label, self.n_support.size)
+                yield slice(start, end), machines_of(label, self.n_support.size)
 
     def decisions(self, rows: int, score: Scorer) -> Array:
         """Return f of every machine for so many rows; ``score`` is asked at once, or class by class."""
-        result = np.tile(self.intercept, (rows, 1))
         if self.pairwise and self.intercept.size <= TOGETHER and self.support.size:
             factors = np.zeros((self.support.size, self.intercept.size))
             for vectors, machines in self.blocks():
                 factors[vectors, machines] = self.dual_coef[:, vectors].T
-            result += score(slice(0, self.support.size), factors)
-            return result
+            return score(slice(0, self.support.size), factors) + self.intercept
+        result = np.tile(self.intercept, (rows, 1))
         for vectors, machines in self.blocks():
             result[:, machines] += score(vectors, np.ascontiguousarray(self.dual_coef[:, vectors].T))
         return result
@@ -121,10 +121,10 @@ def machines_of(label: int, n_classes: int) -> Array:
     >>> machines_of(1, 3)
     array([0, 2])
     """
-    others = np.delete(np.arange(n_classes), label)
-    first, second = np.minimum(others, label), np.maximum(others, label)
-    result: Array = first * (2 * n_classes - first - 1) // 2 + second - first - 1
-    return result
+    first = np.arange(label)  # those before it, which are the first of their pair
+    before = first * (2 * n_classes - first - 1) // 2 + label - first - 1
+    start = label * (2 * n_classes - label - 1) // 2
+    return np.concatenate([before, np.arange(start, start + n_classes - label - 1)])
 
 
 def arrange(machines: Sequence[Any], labels: Array, n_classes: int, pairwise: bool) -> SupportLayout:
@@ -139,22 +139,26 @@ def arrange(machines: Sequence[Any], labels: Array, n_classes: int, pairwise: bo
     pairwise : bool
         Whether there is one machine for each pair of more than two classes.
     """
+    # Of every machine: its support vectors, y a of each, and the rows of the layout that these belong in.
+    rows, values, lines = [], [], []
+    sides = machine_classes(n_classes, pairwise)
+    for number, machine in enumerate(machines):
+        signed = machine.problem.y * machine.solution.alpha
+        there = signed.nonzero()[0]
+        rows.append(machine.problem.index[there])
+        values.append(signed[there])
+        positive, negative = sides[number]
+        up, down = ((negative or 0) - 1, positive) if pairwise else (number, number)
+        lines.append(np.where(values[-1] > 0, up, down))
+    own = np.concatenate(rows)
     used = np.zeros(labels.size, dtype=bool)
-    for machine in machines:
-        used[machine.problem.index[machine.solution.alpha > 0]] = True
-    support = np.flatnonzero(used)
-    support = support[np.argsort(labels[support], kind="stable")]
+    used[own] = True
+    support = used.nonzero()[0]
+    support = support[labels[support].argsort(kind="stable")]
     place = np.empty(labels.size, dtype=np.intp)
     place[support] = np.arange(support.size)
     coefficients = np.zeros((n_classes - 1 if pairwise else len(machines), support.size))
-    for number, machine in enumerate(machines):
-        there = machine.solution.alpha > 0
-        rows = machine.problem.index[there]
-        line: Any = number
-        if pairwise:
-            first, second = machine_classes(n_classes, True)[number]
-            line = np.where(labels[rows] == first, (second or 0) - 1, first)
-        coefficients[line, place[rows]] = machine.problem.y[there] * machine.solution.alpha[there]
+    coefficients[np.concatenate(lines), place[own]] = np.concatenate(values)
     return SupportLayout(
         support=support.astype(np.int32),
         n_support=np.bincount(labels[support], minlength=n_classes).astype(np.int32),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -42,9 +42,14 @@ Array = NDArray[Any]
 LITTLE_WORK = 1 << 24  # products of two numbers: some milliseconds
 
 
+def wants_probabilities(model: SupportModel) -> bool:
+    """Return whether the model is to have probabilities."""
+    return bool(model.probability) and not isinstance(model.probability, str)  # "deprecated" of 1.9 is none
+
+
 def has_probabilities(model: SupportModel) -> bool:
     """Return True if the model is to have probabilities; raise the AttributeError of scikit-learn if not."""
-    if model.probability and not isinstance(model.probability, str):  # "deprecated", from scikit-learn 1.9
+    if wants_probabilities(model):
         return True
     raise AttributeError("predict_proba is not available when probability=False")
 
@@ -251,16 +256,18 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator, ABC):
 
     def _layout(self) -> SupportLayout:
         coefficients = self.dual_coef_.toarray() if sp.issparse(self.dual_coef_) else self.dual_coef_
-        if self.n_support_.sum() != coefficients.shape[1] or self.support_.size != coefficients.shape[1]:
+        together = self.n_support_.sum()
+        if together != coefficients.shape[1] or self.support_.size != coefficients.shape[1]:
             raise InputError(
                 f"The internal representation of {type(self).__name__} was altered: there are "
-                f"{self.support_.size} support vectors, {self.n_support_.sum()} of the classes together and "
+                f"{self.support_.size} support vectors, {together} of the classes together and "
                 f"{coefficients.shape[1]} coefficients of each machine. Fit again."
             )
         return SupportLayout(self.support_, self.n_support_, coefficients, self.intercept_, self._pairwise)
 
     def _scores(self) -> SupportScores:
-        check_is_fitted(self, "support_")
+        if not hasattr(self, "support_"):
+            check_is_fitted(self, "support_")  # which asks for all tags first
         return SupportScores(self._layout(), self.kernel_, self.support_vectors_)
 
     def _rows(self, X: Any) -> Any:
@@ -269,21 +276,21 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator, ABC):
         rows = check_rows(self, X)
         return rows.toarray() if isinstance(self.kernel_, Precomputed) and sp.issparse(rows) else rows
 
-    @contextmanager
-    def _threads(self, work: float) -> Iterator[None]:
+    def _threads(self, work: float) -> AbstractContextManager[None]:
         """Let native loops use the threads that are asked for, but one where there is little work.
 
         Beside other busy processes, a fit of 270 rows took 28 ms with two threads, which wait for each other,
         and 1.6 ms with one.
         """
-        with thread_limit(self.n_jobs), thread_limit(1) if work < LITTLE_WORK else nullcontext():
-            yield
+        return thread_limit(self.n_jobs, alone=work < LITTLE_WORK)
 
     @contextmanager
     def _asking(self, rows: Any) -> Iterator[Budget]:
         """Give a budget without limits; Ctrl-C, which native loops notice, is raised when they are done."""
         work = rows.shape[0] * rows.shape[1] * self.support_.size
-        with Budget() as budget, self._threads(work), suppress(OutOfTimeError):
+        budget = Budget()
+        # Loops of milliseconds need not notice: to take Ctrl-C over and hand it back costs them a tenth.
+        with budget if work >= LITTLE_WORK else nullcontext(), self._threads(work), suppress(OutOfTimeError):
             yield budget
         if budget.interrupted:
             raise KeyboardInterrupt
@@ -315,6 +322,8 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator, ABC):
 
     def _upper(self, data: LabelledData) -> Array:
         """Return C times the weight of each row; 0 for rows that do not count."""
+        if self.class_weight is None and data.weight is None:
+            return np.full(data.index.size, float(self.C))
         weight = self._class_factors(data)[data.index]
         weight = weight if data.weight is None else weight * data.weight
         require_weight(data.classes, data.index, weight)

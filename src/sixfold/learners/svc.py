@@ -14,6 +14,7 @@ Source: Cortes and Vapnik (1995), Support-vector networks.
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, Self
 
@@ -38,7 +39,7 @@ from sixfold.learners.diagnosis import describe_overlap, describe_spreads
 from sixfold.learners.machine_calibration import calibrate
 from sixfold.learners.precomputed_kernel import require_gram
 from sixfold.learners.support_layout import arrange
-from sixfold.learners.support_model import SupportModel
+from sixfold.learners.support_model import SupportModel, wants_probabilities
 from sixfold.learners.support_scores import as_loops_read, from_origin
 from sixfold.solvers.kernel_rows import KernelRows
 from sixfold.solvers.machine_certificate import certify_all
@@ -228,7 +229,7 @@ class SVC(SupportModel):
         ):
             machines = self._train(rows, data, upper, budget)
             self._require_separable(machines, data)
-            if hasattr(self, "predict_proba"):
+            if wants_probabilities(self):
                 calibration, complete = calibrate(
                     lambda bounds: self._train(rows, data, bounds, _quiet(budget)),
                     rows,
@@ -242,9 +243,10 @@ class SVC(SupportModel):
         self._calibration = calibration
         if not (complete or budget.interrupted):
             warnings.warn(StoppedEarly(SHORT_CALIBRATION, self.certificate_), stacklevel=2)
-        made = int(self.n_iter_.sum())
-        reached = f"{made} iteration{'s' * (made != 1)}"
-        budget.conclude(self.certificate_, stacklevel=3, reached=reached, advice=self._advice(data.X))
+        if budget.stopped_by is not None or budget.interrupted:
+            made = int(self.n_iter_.sum())
+            reached = f"{made} iteration{'s' * (made != 1)}"
+            budget.conclude(self.certificate_, stacklevel=3, reached=reached, advice=self._advice(data.X))
         return self
 
     def _check_parameters(self) -> None:
@@ -362,12 +364,9 @@ class SVC(SupportModel):
         self.support_vectors_ = np.empty((0, 0)) if given else data.X[layout.support]
         self.kernel_, self.shape_fit_ = kernel, data.X.shape
         self.n_iter_ = np.array([machine.solution.iterations for machine in machines], dtype=np.int32)
-        squares = [
-            (machine.problem.y * machine.solution.alpha) @ machine.solution.scores for machine in machines
-        ]
-        with np.errstate(divide="ignore"):
-            margin = 1.0 / np.sqrt(np.maximum(squares, 0.0))
-        self.margin_ = float(margin[0]) if margin.size == 1 else margin
+        squares = [machine.solution.state.square for machine in machines]
+        margins = [1.0 / math.sqrt(square) if square > 0.0 else math.inf for square in squares]
+        self.margin_ = margins[0] if len(margins) == 1 else np.array(margins)
         self.solver_, self.history_ = "smo", budget.history
         self._certificate = certify_all(machines, float(self.tol))
         if kernel.form is not None and not sparse:

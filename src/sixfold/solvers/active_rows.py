@@ -37,12 +37,12 @@ from sixfold.solvers.dual_scores import DualScores
 from sixfold.solvers.free_step import FreeSteps
 from sixfold.solvers.gram_cache import GramCache
 from sixfold.solvers.machine_dual import (
+    Box,
     DualProblem,
     DualSolution,
     Optimality,
     cheapest_intercept,
     dot,
-    dual_objective,
     examine,
     examine_zero,
     feasible,
@@ -98,8 +98,9 @@ class Rounds:
     ) -> None:
         n = problem.y.size
         self.problem, self.tol, self.budget, self.cache = problem, tol, budget, cache
-        self.y, self.upper = problem.y, np.minimum(problem.upper, bound)
-        self.hard = math.isfinite(bound)
+        # The hard margin has a finite bound only to keep rounds from running away.
+        self.box = Box(problem.y, np.minimum(problem.upper, bound)) if problem.box.hard else problem.box
+        self.y, self.upper = self.box.y, self.box.upper
         self.given_limit = most_iterations is not None
         self.limit = max(MOST_ITERATIONS, 100 * n) if most_iterations is None else most_iterations
         self.iterations = made
@@ -114,7 +115,7 @@ class Rounds:
         self.unmoved = self.idle = 0  # rounds without any step, and without a smaller violation
         self.least = math.inf  # violation so far
         self.settled: tuple[Array, Array, float] | None = None  # a point that nobody was behind of
-        self.state = examine_zero(self.y, self.problem.upper)
+        self.state = examine_zero(problem.box)
 
     def run(self, start: Array | None = None) -> DualSolution:
         """Go through rounds until the point is optimal or the budget is used up."""
@@ -129,17 +130,9 @@ class Rounds:
         self._settle()
         if not self._optimal():
             self._make_the_best_of_it()
-        point, state = self.point, self.state
+        point = self.point
         known = True if self.problem.rows.kernel.definite else False if self.indefinite else None
-        return DualSolution(
-            point.alpha,
-            point.scores,
-            state.intercept,
-            state.violation,
-            self.iterations,
-            known,
-            point.rounding,
-        )
+        return DualSolution(point.alpha, point.scores, self.state, self.iterations, known, point.rounding)
 
     @property
     def _gram_dtype(self) -> type:
@@ -147,15 +140,17 @@ class Rounds:
 
     def _examine(self) -> Optimality:
         point = self.point
-        # The hard margin is judged as such: its finite bound only keeps rounds from running away.
-        upper = self.problem.upper if self.hard and not (point.alpha >= self.upper).any() else self.upper
-        return examine(self.y, upper, point.alpha, point.scores)
+        # The hard margin is judged as such, unless a row is at the bound.
+        as_asked = self.box is self.problem.box or not (point.alpha >= self.upper).any()
+        return examine(self.problem.box if as_asked else self.box, point.alpha, point.scores)
 
     def _finished(self) -> bool:
-        if self._optimal() and self.point.behind.any():
-            self._catch_up()
         if self._optimal():
-            return True
+            if self.point.complete:
+                return True
+            self._catch_up()
+            if self._optimal():
+                return True
         lost = self.idle >= LOST and self._lost(self.state.violation, self.point.alpha)
         if self.unmoved >= STALLED or self.idle >= IDLE or lost:
             self.budget.stopped_by = self.budget.stopped_by or "rounding: no step makes it better"
@@ -174,13 +169,13 @@ class Rounds:
 
     def _make_the_best_of_it(self) -> None:
         """Give an unfinished point the intercept that suits it, and do not keep one worse than a constant."""
-        if np.isinf(self.problem.upper).any():
+        if self.problem.box.hard:
             return
         point = self.point
         for _ in range(2):
             intercept = cheapest_intercept(self.y, self.upper, point.scores)
-            self.state = examine(self.y, self.upper, point.alpha, point.scores, intercept)
-            if dual_objective(self.y, point.alpha, point.scores) + self.state.gap <= self.state.scale:
+            self.state = examine(self.box, point.alpha, point.scores, intercept)
+            if self.state.dual + self.state.gap <= self.state.scale:
                 return
             point.alpha, point.scores, point.variance = 0.0 * self.y, 0.0 * self.y, 0.0
 
@@ -189,18 +184,17 @@ class Rounds:
     def _round(self) -> None:
         wanted = self._choose()
         active, gram = self.cache.hold(wanted, self._gram_dtype, self.budget)
-        if self.point.behind[active].any():
+        if not self.point.complete and self.point.behind[active].any():
             self._catch_up()
         alpha, gradient, completed = self._optimise(active, gram)
-        self.unmoved = 0 if (alpha != self.point.alpha).any() else self.unmoved + 1
+        self.unmoved = 0 if np.count_nonzero(alpha != self.point.alpha) else self.unmoved + 1
         before = self.state
         drift = self._move(alpha, active, gram, gradient, completed)
         self.state = self._examine()
         new = active.size - int(np.count_nonzero(self.active[active]))
         self.active[:] = False
         self.active[active] = True
-        objective = dual_objective(self.y, self.point.alpha, self.point.scores) + self.state.gap
-        self.budget.record(objective, self.state.gap, self.state.scale)
+        self.budget.record(self.state.dual + self.state.gap, self.state.gap, self.state.scale)
         self._tighten(before, drift, new / active.size)
 
     def _choose(self) -> Array:
@@ -215,7 +209,7 @@ class Rounds:
             return held if both and held.size <= most else self._sample(min(most, SAMPLE_ROWS, n))
         excess = self._excess()
         close = excess > -BAND
-        if (close & self.point.behind).any():
+        if not self.point.complete and (close & self.point.behind).any():
             self._catch_up()
             excess = self._excess()
             close = excess > -BAND
@@ -261,11 +255,12 @@ class Rounds:
 
     def _optimise(self, active: Array, gram: Array) -> tuple[Array, Array, bool]:
         """Return alpha with the active rows optimised, their gradient, and whether there was time for it."""
-        y, upper = self.y[active], self.upper[active]
+        rows: Any = slice(None) if self.direct else active  # all of them, in order
+        y, upper = self.y[rows], self.upper[rows]
         part = self.point.alpha[active]
-        gradient = y * self.point.scores[active] - 1.0
+        gradient = y * self.point.scores[rows] - 1.0
         stretch = max(STRETCH, 10 * active.size)
-        values = gram if part.any() or not self.direct else _in_single_precision(gram)
+        values = gram if np.count_nonzero(part) or not self.direct else _in_single_precision(gram)
         self.free_steps.begin(part, gradient)
         least, idle = math.inf, 0
         while True:
@@ -293,6 +288,8 @@ class Rounds:
                 values, gradient = gram, y * (gram @ (y * part)) - 1.0
             if self.indefinite or not self.free_steps.step(gram, y, upper, part, gradient, made):
                 stretch *= 2
+        if self.direct:
+            return snap(y, upper, part), gradient, completed
         alpha = self.point.alpha.copy()
         alpha[active] = 0.0
         alpha[active] = snap(y, upper, part, dot(self.y, alpha))
@@ -321,9 +318,9 @@ class Rounds:
 
     def _move(self, alpha: Array, active: Array, gram: Array, gradient: Array, completed: bool) -> float:
         if gram.dtype == np.float64 and active.size == alpha.size:
-            self.point.move_all(alpha, active, gram)
+            self.point.move_all(alpha, slice(None) if self.direct else active, gram)
             return 0.0
-        if not self.point.behind.any():
+        if self.point.complete:
             self.settled = self.point.alpha, self.point.scores, self.point.variance
         expected = self.y[active] * (gradient + 1.0)
         budget = self.budget
@@ -340,7 +337,7 @@ class Rounds:
 
     def _settle(self) -> None:
         """Bring all scores up to date when the rounds have ended, or go back to where they were."""
-        if not self.point.behind.any():
+        if self.point.complete:
             return
         if self.point.missing() <= OVERTIME or self.settled is None:
             self.point.catch_up(Budget())
@@ -355,9 +352,11 @@ def _in_single_precision(gram: Array) -> Array:
     The pairs it goes through depend on their last bits: for heart_scale and a linear kernel it ends with an
     intercept of 1.0507, and with 1.0490 where nothing is rounded. Rounds that follow are exact.
     """
-    with np.errstate(over="ignore"):
-        values = gram.astype(np.float32, copy=False)
-    return values if np.isfinite(values).all() else gram
+    try:
+        with np.errstate(over="raise"):
+            return gram.astype(np.float32, copy=False)
+    except FloatingPointError:
+        return gram
 
 
 def _add_largest(chosen: Array, value: Array, count: int) -> None:

@@ -124,13 +124,16 @@ def _objection(solver: Solver, problem: Problem, blocks: Blocks) -> str | None:
 
 
 @contextmanager
-def thread_limit(n_jobs: int | None) -> Iterator[None]:
-    """Let native loops use that many threads inside; None for as many as OpenMP would, -1 for all cores."""
+def thread_limit(n_jobs: int | None, alone: bool = False) -> Iterator[None]:
+    """Let native loops use that many threads inside; None for as many as OpenMP would, -1 for all cores.
+
+    ``alone`` is for work that is not worth a second one, whatever is asked for.
+    """
     check_number("n_jobs", n_jobs, optional=True, whole=True)
     if n_jobs == 0:
         raise InputError("n_jobs=0 is no number of threads. Use None or -1 for all of them.")
     limit = 0 if n_jobs is None else n_jobs if n_jobs > 0 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
-    before = core.limit_threads(limit)
+    before = core.limit_threads(1 if alone else limit)
     try:
         yield
     finally:

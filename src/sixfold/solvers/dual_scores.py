@@ -54,6 +54,11 @@ class DualScores:
         self._groups: list[tuple[Array, Array]] = []  # rows that are behind, and the alpha of their scores
 
     @property
+    def complete(self) -> bool:
+        """Whether no row is behind."""
+        return not self._groups
+
+    @property
     def rounding(self) -> float:
         """How far a score may be off."""
         return math.sqrt(self.variance)
@@ -71,10 +76,10 @@ class DualScores:
         dtype = np.float32 if self.fine_in_single(alpha) else np.float64
         self._compute(alpha, dtype, budget)
 
-    def move_all(self, alpha: Array, active: Array, gram: Array) -> None:
-        """Go to another alpha where the Gram matrix of all rows is known in float64."""
+    def move_all(self, alpha: Array, order: Array | slice, gram: Array) -> None:
+        """Go to another alpha where the Gram matrix of all rows, in that order, is known in float64."""
         self.scores = np.empty(alpha.size)
-        self.scores[active] = gram @ (alpha * self.problem.y)[active]
+        self.scores[order] = gram @ (alpha * self.problem.y)[order]
         self.alpha, self.variance = alpha, self._error(np.float64, alpha)
 
     def move(self, alpha: Array, active: Array, expected: Array, distance: Array, budget: Budget) -> float:
@@ -163,5 +168,5 @@ class DualScores:
     def _error(self, dtype: type, change: Array) -> float:
         """Return the variance of the error that such a change brings to a score."""
         entry = self.problem.rows.entry_error(dtype) * math.sqrt(dot(change, change))
-        addition = self.problem.rows.entry_error(np.float64) * float(np.abs(change).sum())
+        addition = self.problem.rows.entry_error(np.float64) * float(np.add.reduce(np.abs(change)))
         return entry**2 + addition**2

@@ -13,6 +13,7 @@ that it costs digits: small whole numbers have exact products, on whose ties the
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ UNSEEN = 2.0
 NEAR = 1e-4  # a spread of 1/100 of the mean: products of rows have four digits in common, all of no account
 DIAGONAL_ROWS = 4096  # that are centred at a time
 LARGEST_SINGLE = float(np.finfo(np.float32).max)
+SINGLE_UNIT, DOUBLE_UNIT = (float(np.finfo(dtype).eps) for dtype in (np.float32, np.float64))
 
 
 class KernelRows:
@@ -81,7 +83,6 @@ class KernelRows:
         self._centre: Array | None = self._X.mean(axis=0, dtype=np.float64) if moved else None
         self.origin = None if self._is_rbf else self._centre
         self._pairs: Pairs = make_pairs(self._X, self._X, kernel, self._centre)
-        self._measured: tuple[float, float] | None = None
 
     @property
     def table(self) -> Any:
@@ -142,41 +143,48 @@ class KernelRows:
         alone is several times what the errors in a sum of many amount to; but rows so close that K is nearly
         1 may be missing in the sample: |x - z|^2 of the longest is off by a unit of their squared length.
         """
-        if self._measured is None:
-            self._measured = self._measure()
-        largest, apart = self._measured
-        unit = float(np.finfo(dtype).eps)
+        single, double = self._entry_errors
+        return single if np.dtype(dtype) == np.float32 else double
+
+    @cached_property
+    def _entry_errors(self) -> tuple[float, float]:
+        """How far an entry is off in float32, and in float64."""
+        largest, apart = self._measure()
         # The sample may happen to be exact; a rounded entry is not better than this.
-        least = 0.5 * unit * largest
+        least, least_double = 0.5 * SINGLE_UNIT * largest, 0.5 * DOUBLE_UNIT * largest
         if math.isinf(apart):
-            return math.inf if np.dtype(dtype) == np.float32 else least
-        unseen = 1.0 if self._is_rbf else UNSEEN
-        return max(unseen * apart * unit / float(np.finfo(np.float32).eps), least)
+            return math.inf, least_double
+        error = apart if self._is_rbf else UNSEEN * apart
+        return max(error, least), max(error * DOUBLE_UNIT / SINGLE_UNIT, least_double)
 
     def _measure(self) -> tuple[float, float]:
         """Return the largest entry of a sample, and the error of one in float32; inf where it overflows."""
-        sample = self._sample()
-        exact = self.gram(sample, np.float64, Budget())
-        largest = float(np.abs(exact).max(initial=0.0))
+        sample, budget = self._sample(), Budget()
+        exact = self.gram(sample, np.float64, budget)
+        largest = _largest(exact)
         if not (largest < LARGEST_SINGLE and _fits_single(self._X)):
             return largest, math.inf
-        apart = float(np.abs(self.gram(sample, np.float32, Budget()) - exact).max(initial=0.0))
+        apart = _largest(self.gram(sample, np.float32, budget) - exact)
         return largest, max(apart, self._error_of_close_rows())
 
     def _error_of_close_rows(self) -> float:
         """Return how far the rbf kernel of the longest rows is off where they are next to each other."""
         form = self.kernel.form
-        if form is None or form.kind != "rbf":
+        if form is None or not self._is_rbf:
             return 0.0
         longest = float(self._squared_lengths().max(initial=0.0))
-        return 0.5 * float(np.finfo(np.float32).eps) * form.gamma * longest
+        return 0.5 * SINGLE_UNIT * form.gamma * longest
 
     def _sample(self) -> Array:
         """Return rows from all over the table, and the longest ones: products of these are rounded most."""
-        longest = 0 if self._is_rbf or self.n_rows <= SAMPLE_ROWS else LONGEST_ROWS
-        spread = np.linspace(0, self.n_rows - 1, SAMPLE_ROWS - longest).astype(np.int64)
+        if self.n_rows <= SAMPLE_ROWS:
+            return np.arange(self.n_rows)
+        longest = 0 if self._is_rbf else LONGEST_ROWS
+        count = SAMPLE_ROWS - longest
+        spread = (np.arange(count) * ((self.n_rows - 1) / (count - 1))).astype(np.int64)
+        spread[-1] = self.n_rows - 1
         if longest == 0:
-            return np.unique(spread)
+            return spread
         own_values = self.kernel.form is None or self.origin is not None
         with np.errstate(over="ignore"):
             lengths = np.abs(self.diagonal()) if own_values else squared_lengths(self._X)
@@ -185,30 +193,38 @@ class KernelRows:
     def against(self, Z: Any) -> CrossRows:
         """Return new rows Z, to be scored against these; for precomputed values, K of Z with all of these."""
         new = _table(Z).astype(self.dtype, copy=False)
-        return CrossRows(make_pairs(new, self._X, self.kernel, self._centre), _fits_single(new))
+        return CrossRows(new, make_pairs(new, self._X, self.kernel, self._centre))
 
 
 class CrossRows:
     """New rows that are compared with training rows; see :meth:`KernelRows.against`."""
 
-    def __init__(self, pairs: Pairs, fits_single: bool) -> None:
-        self._pairs = pairs
-        self._fits_single = fits_single
+    def __init__(self, new: Any, pairs: Pairs) -> None:
+        self._new, self._pairs = new, pairs
+
+    @cached_property
+    def _fits_single(self) -> bool:
+        return _fits_single(self._new)
 
     def scores(self, others: Any, coefficients: Array, dtype: DTypeLike, budget: Budget) -> Array:
         """Return sum_j K(z, x_j) coefficients_j for each new row z; the others are training rows x_j.
 
         In float64 whatever ``dtype`` says, where the squares of a new row would overflow in float32.
         """
-        dtype = dtype if self._fits_single else np.float64
+        if np.dtype(dtype) == np.float32 and not self._fits_single:
+            dtype = np.float64
         return self._pairs.scores(None, _index(others), coefficients, dtype, budget)
 
 
 def _fits_single(X: Any) -> bool:
     """Return whether squared lengths of rows do not overflow in single precision."""
-    values = X.data if sp.issparse(X) else X
-    size = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    size = _largest(X.data if sp.issparse(X) else X)
     return 4.0 * X.shape[1] * size * size < LARGEST_SINGLE
+
+
+def _largest(values: Array) -> float:
+    """Return the largest size of a value."""
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
 def far_away(X: Array) -> bool:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,38 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 SNAP = 1e-12  # of its bound or the largest of all: a multiplier closer to a bound is on it but for rounding
+
+
+class Box:
+    """The feasible box of a machine, 0 <= a <= U, and what follows from it whatever the point.
+
+    Parameters
+    ----------
+    y : ndarray of float64
+        -1 or +1.
+    upper : ndarray of float64
+        U > 0; infinite for the hard margin.
+
+    Attributes
+    ----------
+    positive : ndarray of bool
+        Where y = +1.
+    hard : bool
+        Whether a multiplier has no bound.
+    weights : tuple of float
+        The sum of U over the rows of y = +1, and of y = -1.
+    constant_objective : float
+        The primal objective of the best constant model: every row of the lighter class costs 2 U.
+    """
+
+    def __init__(self, y: Array, upper: Array) -> None:
+        self.y, self.upper = y, upper
+        self.positive: Array = y > 0.0
+        # Reductions of ufuncs, here and below: methods take twice as long on a hundred rows.
+        self.hard = bool(np.maximum.reduce(upper, initial=0.0) == math.inf)
+        one, other = np.add.reduce(upper[self.positive]), np.add.reduce(upper[~self.positive])
+        self.weights = float(one), float(other)
+        self.constant_objective = 2.0 * min(self.weights)
 
 
 @dataclass(frozen=True)
@@ -61,6 +94,45 @@ class DualProblem:
     y: Array
     upper: Array
 
+    @cached_property
+    def box(self) -> Box:
+        """Labels and bounds."""
+        return Box(self.y, self.upper)
+
+
+class Optimality(NamedTuple):
+    """What a point is worth, and how far from being optimal it is.
+
+    Attributes
+    ----------
+    highest, lowest : float
+        m, the largest v_i of a row that can go up, and M, the smallest of one that can go down.
+    intercept : float
+        The mean of v_i over the free rows; without any the middle of m and M.
+    gap : float
+        P - D.
+    scale : float
+        P of the best constant model, against which the gap is judged; for the hard margin P itself.
+    primal, dual : float
+        P and D.
+    square : float
+        |w|^2 = sum_i a_i y_i s_i.
+    """
+
+    highest: float
+    lowest: float
+    intercept: float
+    gap: float
+    scale: float
+    primal: float
+    dual: float
+    square: float
+
+    @property
+    def violation(self) -> float:
+        """LIBSVM's m - M; nothing can be improved where no row can go up, or none down."""
+        return max(self.highest - self.lowest, 0.0)
+
 
 @dataclass(frozen=True)
 class DualSolution:
@@ -72,9 +144,8 @@ class DualSolution:
         Feasible whatever happened.
     scores : ndarray of float64
         s_i = sum_j a_j y_j K_ij of the rows, without the intercept.
-    intercept : float
-    violation : float
-        Over all rows.
+    state : Optimality
+        Of this point, over all rows.
     iterations : int
         Pairs that were optimised.
     definite : bool or None
@@ -88,69 +159,54 @@ class DualSolution:
 
     alpha: Array
     scores: Array
-    intercept: float
-    violation: float
+    state: Optimality
     iterations: int
     definite: bool | None
     rounding: float
     overlap: Proof | None = None
 
-
-class Optimality(NamedTuple):
-    """How far a point is from being optimal.
-
-    Attributes
-    ----------
-    highest, lowest : float
-        m, the largest v_i of a row that can go up, and M, the smallest of one that can go down.
-    intercept : float
-        The mean of v_i over the free rows; without any the middle of m and M.
-    gap : float
-        P - D.
-    scale : float
-        P of the best constant model, against which the gap is judged; for the hard margin P itself.
-    """
-
-    highest: float
-    lowest: float
-    intercept: float
-    gap: float
-    scale: float
+    @property
+    def intercept(self) -> float:
+        """What is added to scores."""
+        return self.state.intercept
 
     @property
     def violation(self) -> float:
-        """LIBSVM's m - M; nothing can be improved where no row can go up, or none down."""
-        return max(self.highest - self.lowest, 0.0)
+        """Of optimality."""
+        return self.state.violation
 
 
-def examine(
-    y: Array, upper: Array, alpha: Array, scores: Array, intercept: float | None = None
-) -> Optimality:
+def examine(box: Box, alpha: Array, scores: Array, intercept: float | None = None) -> Optimality:
     """Return how far the point is from being optimal, with LIBSVM's intercept if no other is given."""
-    above, below = alpha > 0.0, alpha < upper
-    positive = y > 0.0
+    y = box.y
+    above, below = alpha > 0.0, alpha < box.upper
     v = y - scores
-    highest = float(np.max(v, where=np.where(positive, below, above), initial=-math.inf))
-    lowest = float(np.min(v, where=np.where(positive, above, below), initial=math.inf))
+    up, down = np.where(box.positive, below, above), np.where(box.positive, above, below)
+    highest = float(np.maximum.reduce(v, where=up, initial=-math.inf))
+    lowest = float(np.minimum.reduce(v, where=down, initial=math.inf))
     if intercept is None:
         intercept = _intercept(v[above & below], highest, lowest)
-    if np.isinf(upper).any():
-        gap, scale = hard_gap(y, alpha, scores, intercept)
-    else:
-        gap, scale = soft_gap(y * (v - intercept), upper, alpha), constant_objective(y, upper)
-    return Optimality(highest, lowest, intercept, gap, scale)
+    square, total = dot(alpha * y, scores), float(np.add.reduce(alpha))
+    dual, margins = total - 0.5 * square, y * (scores + intercept)
+    if box.hard:
+        gap, primal = _hard_gap(margins, square, total)
+        return Optimality(highest, lowest, intercept, gap, primal, primal, dual, square)
+    slack = 1.0 - margins
+    inside = np.maximum(slack, 0.0)
+    gap = dot(alpha, inside - slack) + dot(box.upper - alpha, inside)
+    primal = 0.5 * square + dot(box.upper, inside)
+    return Optimality(highest, lowest, intercept, gap, box.constant_objective, primal, dual, square)
 
 
-def examine_zero(y: Array, upper: Array) -> Optimality:
+def examine_zero(box: Box) -> Optimality:
     """Return how far from being optimal a = 0 is: what ``examine`` says, which takes longer."""
-    positive = y > 0.0
-    highest = 1.0 if positive.any() else -math.inf
-    lowest = math.inf if positive.all() else -1.0
-    intercept = _intercept(y[:0], highest, lowest)
-    if np.isinf(upper).any():
-        return Optimality(highest, lowest, intercept, *hard_gap(y, 0.0 * y, 0.0 * y, intercept))
-    gap = dot(upper, 1.0 - y * intercept)
-    return Optimality(highest, lowest, intercept, gap, constant_objective(y, upper))
+    one, other = box.weights
+    highest, lowest = 1.0 if one else -math.inf, -1.0 if other else math.inf
+    intercept = _intercept(box.y[:0], highest, lowest)
+    if box.hard:
+        return Optimality(highest, lowest, intercept, math.inf, math.inf, math.inf, 0.0, 0.0)
+    primal = one * (1.0 - intercept) + other * (1.0 + intercept)
+    return Optimality(highest, lowest, intercept, primal, box.constant_objective, primal, 0.0, 0.0)
 
 
 def cheapest_intercept(y: Array, upper: Array, scores: Array) -> float:
@@ -167,42 +223,24 @@ def cheapest_intercept(y: Array, upper: Array, scores: Array) -> float:
 
 def _intercept(free: Array, highest: float, lowest: float) -> float:
     if free.size:
-        return float(free.mean())
+        return float(np.add.reduce(free)) / free.size
     if math.isinf(highest) or math.isinf(lowest):  # one class only: its rows end on the margin
         return highest if math.isfinite(highest) else lowest if math.isfinite(lowest) else 0.0
     return 0.5 * (highest + lowest)
 
 
-def soft_gap(slack: Array, upper: Array, alpha: Array) -> float:
-    """Return the complementarity sum; slack is 1 - y f."""
-    inside = np.maximum(slack, 0.0)
-    return dot(alpha, inside - slack) + dot(upper - alpha, inside)
-
-
-def hard_gap(y: Array, alpha: Array, scores: Array, intercept: float) -> tuple[float, float]:
-    """Return P - D and P; both infinite while a row is on the wrong side."""
-    least = float(np.min(y * (scores + intercept), initial=math.inf))
-    square, total = dot(alpha * y, scores), float(alpha.sum())
+def _hard_gap(margins: Array, square: float, total: float) -> tuple[float, float]:
+    """Return P - D and P from y f, |w|^2 and sum a; both infinite while a row is on the wrong side."""
+    least = float(np.min(margins, initial=math.inf))
     if not (square > 0.0 and least > 0.0):
         return math.inf, math.inf
     primal = 0.5 * square / least**2
     return max(primal - 0.5 * total**2 / square, 0.0), primal
 
 
-def constant_objective(y: Array, upper: Array) -> float:
-    """Return the primal objective of the best constant model: every row of the lighter class costs 2 U."""
-    positive = y > 0.0
-    return 2.0 * min(float(upper[positive].sum()), float(upper[~positive].sum()))
-
-
 def dot(one: Array, other: Array) -> float:
     """Return one.other; long vectors without BLAS, whose second thread takes longer to wake than they do."""
     return float(one.dot(other) if one.size < 10_000 else np.einsum("i,i->", one, other))
-
-
-def dual_objective(y: Array, alpha: Array, scores: Array) -> float:
-    """Return D(a)."""
-    return float(alpha.sum()) - 0.5 * dot(alpha * y, scores)
 
 
 def feasible(y: Array, upper: Array, start: Array) -> Array:
@@ -221,10 +259,8 @@ def snap(y: Array, upper: Array, alpha: Array, rest: float = 0.0) -> Array:
     Not only for what this moves: millions of steps leave a sum_i a_i y_i that is rounding, but not 0.
     ``rest`` is the sum over rows that are not here.
     """
-    size = np.minimum(upper, alpha.max(initial=0.0))
-    low = (alpha > 0.0) & (alpha <= SNAP * size)
-    high = (alpha < upper) & (upper - alpha <= SNAP * size)
-    snapped = np.where(low, 0.0, np.where(high, upper, alpha))
+    beside = SNAP * np.minimum(upper, np.maximum.reduce(alpha, initial=0.0))
+    snapped = np.where(alpha <= beside, 0.0, np.where(upper - alpha <= beside, upper, alpha))
     room = np.minimum(snapped, upper - snapped)
     row = int(room.argmax())
     moved = -y[row] * (dot(y, snapped) + rest)

@@ -66,11 +66,11 @@ def solve_dual(
         The best point found, feasible also where the budget ended the work.
     """
     cache = GramCache(problem.rows, problem.index, memory) if cache is None else cache
-    if not np.array_equal(cache.index, problem.index):
+    if not (cache.index is problem.index or np.array_equal(cache.index, problem.index)):
         raise ValueError("The cache is one of other rows than the problem's.")
     # Products of vectors as long as these are not worth a second thread, which OpenBLAS would wait for.
     with one_blas_thread:
-        if np.isinf(problem.upper).any():
+        if problem.box.hard:
             solution = _solve_hard(problem, tol, budget, most_iterations, start, cache)
         else:
             solution = Rounds(problem, tol, budget, most_iterations, cache).run(start)
@@ -105,5 +105,4 @@ def _solve_hard(
 
 def _unbounded(problem: DualProblem, solution: DualSolution) -> DualSolution:
     """Return the solution as one of the problem without bounds."""
-    state = examine(problem.y, problem.upper, solution.alpha, solution.scores)
-    return replace(solution, intercept=state.intercept, violation=state.violation)
+    return replace(solution, state=examine(problem.box, solution.alpha, solution.scores))
