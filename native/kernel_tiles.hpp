@@ -56,7 +56,7 @@ template <class T>
 Index chunk_rows(Index rows, Index columns, Index more, int team) {
   constexpr Index kPiece = kPanelWidth<T>;
   const Index fitting = kChunkBytes / ((columns * static_cast<Index>(sizeof(T)) + more + 1) * kPiece);
-  const Index shared = team > 1 ? pieces(rows, kPiece) / (4 * team) : fitting;
+  const Index shared = pieces(rows, kPiece) / (4 * team);
   return kPiece * std::clamp<Index>(std::min(fitting, shared), 1, kMostRows / kPiece);
 }
 
