@@ -50,8 +50,8 @@ PackedRows<T> panels_of(const ChosenRows<S>& rows, int team) {
   return packed;
 }
 
-// Rows of a chunk, a multiple of those of a panel: few enough for the cache, for every thread to have some, and
-// for the half of a small Gram matrix that need not be computed. `more` bytes a row are kept beside it.
+// Rows of a chunk, a multiple of those of a panel: few enough for the cache, for every thread to have some,
+// and for the half of a small Gram matrix that need not be computed. `more` bytes a row are kept beside it.
 template <class T>
 Index chunk_rows(Index rows, Index columns, Index more, int team) {
   constexpr Index kPiece = kPanelWidth<T>;
