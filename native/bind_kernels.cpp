@@ -2,6 +2,7 @@
 #include <nanobind/stl/string_view.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <string_view>
 
@@ -48,6 +49,7 @@ StridedRows<T> strided(const OutStrided<T>& out, Index rows, Index columns) {
   expect(static_cast<Index>(out.shape(0)) == rows && static_cast<Index>(out.shape(1)) == columns,
          "out must have a row and a column for each row, mirrored likewise");
   expect(out.size() == 0 || columns == 1 || out.stride(1) == 1, "the rows of out must be contiguous");
+  expect(reinterpret_cast<std::uintptr_t>(out.data()) % sizeof(T) == 0, "the numbers of out must be aligned");
   return {out.data(), out.stride(0)};
 }
 

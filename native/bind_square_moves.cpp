@@ -1,4 +1,6 @@
 // Bindings of the moves of rows and columns inside a square matrix.
+#include <cstdint>
+
 #include "bindings.hpp"
 #include "square_moves.hpp"
 
@@ -31,6 +33,7 @@ void widen(const Room<T>& room, Index rows, Index stride, Index wider) {
   expect(0 <= rows && rows <= stride && stride <= wider, "rows must fit, and come to be further apart");
   expect(rows == 0 || (rows - 1) * wider + rows <= static_cast<Index>(room.shape(0)),
          "there must be room for all rows");
+  expect(reinterpret_cast<std::uintptr_t>(room.data()) % sizeof(T) == 0, "numbers must be aligned");
   nb::gil_scoped_release release;
   widen_rows(room.data(), rows, stride, wider);
 }

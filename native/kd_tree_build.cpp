@@ -241,7 +241,7 @@ class Builder {
   Stop& stop_;
   std::vector<Item<T>> items_;
   std::vector<Desk> desks_;  // one a thread
-  std::atomic<bool> stopped_ = false;
+  std::atomic<bool> stopped_ = stop_.now();
 };
 
 }  // namespace

@@ -140,7 +140,7 @@ bool for_tiles(const KernelForm& form, const ChosenRows<S>& A, const PackedRows<
       work.take(A, task * rows, std::min((task + 1) * rows, A.count));
       sink.begin(work);
       for (Index column = same ? work.first : 0; column < B.count; column += Sink::kPanels * kAcross) {
-        if (watch.over()) return;
+        if (watch.over()) break;
         const Index panels = std::min(Sink::kPanels, pieces(B.count - column, kAcross));
         for (Index p = 0; p < panels; ++p)
           fill_tile(work.chunk, B, column + p * kAcross, kernel, work.tile(p));

@@ -2,8 +2,8 @@
 //
 // Python's signal handlers run only when the interpreter is asked to, so a loop that has released the GIL
 // takes it for a moment every 20 ms and lets them. sixfold.budget installs a handler that writes 1 into
-// `flag`; no exception ever crosses a native loop. Only the thread that called the loop may poll; it does so
-// before any other begins, for the others may do all the work before it gets a share.
+// `flag`; no exception ever crosses a native loop. Only the thread that called the loop may poll, and does so
+// once in any case: the others may have done all the work before it gets a share.
 #pragma once
 
 #include <Python.h>

@@ -54,7 +54,8 @@ def test_what_is_appended_is_exactly_symmetric_whoever_computes_it(kernel):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("size", "first"), [(40, 40), (40, 9), (17, 5)])
-def test_rows_begin_with_a_line_of_the_cache_where_memory_allows(dtype, size, first):
+def test_rows_begin_with_a_line_of_the_cache_where_memory_allows(monkeypatch, dtype, size, first):
+    monkeypatch.setattr(gram_cache, "WORTH_LINES", 20)
     cache = GramCache(KernelRows(X, KERNEL), np.arange(size), 1 << 20)
     for wanted in (np.arange(first), np.arange(size)):
         _, gram = cache.hold(wanted, dtype, Budget())

@@ -218,6 +218,17 @@ def test_cache_serves_another_c(request, monkeypatch, rounds):
     assert sum(size**2 for size in made if size != 64) < 0.5 * 300**2  # 64 rows tell the rounding
 
 
+def test_cache_may_hold_rows_in_any_order():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(40, 3)), np.where(random.random(40) < 0.5, 1.0, -1.0)
+    rows = KernelRows(X, RBF(0.5))
+    problem = DualProblem(rows, np.arange(40), y, np.ones(40))
+    cache = GramCache(rows, problem.index, PLENTY)
+    cache.hold(np.array([7, 3, 20]), np.float64, Budget())
+    solution = solve_dual(problem, 1e-3, PLENTY, Budget(), cache=cache)
+    np.testing.assert_allclose(solution.scores, RBF(0.5)(X) @ (solution.alpha * y), atol=1e-12)
+
+
 def test_cache_of_other_rows_is_refused():
     problem, _ = make_problem()
     with pytest.raises(ValueError, match="other rows"):

@@ -365,7 +365,7 @@ class SVC(SupportModel):
         self.kernel_, self.shape_fit_ = kernel, data.X.shape
         self.n_iter_ = np.array([machine.solution.iterations for machine in machines], dtype=np.int32)
         squares = [machine.solution.state.square for machine in machines]
-        margins = [1.0 / math.sqrt(square) if square > 0.0 else math.inf for square in squares]
+        margins = [math.inf if square <= 0.0 else 1.0 / math.sqrt(square) for square in squares]
         self.margin_ = margins[0] if len(margins) == 1 else np.array(margins)
         self.solver_, self.history_ = "smo", budget.history
         self._certificate = certify_all(machines, float(self.tol))

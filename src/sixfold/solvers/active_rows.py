@@ -255,10 +255,9 @@ class Rounds:
 
     def _optimise(self, active: Array, gram: Array) -> tuple[Array, Array, bool]:
         """Return alpha with the active rows optimised, their gradient, and whether there was time for it."""
-        rows: Any = slice(None) if self.direct else active  # all of them, in order
-        y, upper = self.y[rows], self.upper[rows]
+        y, upper = self.y[active], self.upper[active]
         part = self.point.alpha[active]
-        gradient = y * self.point.scores[rows] - 1.0
+        gradient = y * self.point.scores[active] - 1.0
         stretch = max(STRETCH, 10 * active.size)
         values = gram if np.count_nonzero(part) or not self.direct else _in_single_precision(gram)
         self.free_steps.begin(part, gradient)
@@ -288,8 +287,6 @@ class Rounds:
                 values, gradient = gram, y * (gram @ (y * part)) - 1.0
             if self.indefinite or not self.free_steps.step(gram, y, upper, part, gradient, made):
                 stretch *= 2
-        if self.direct:
-            return snap(y, upper, part), gradient, completed
         alpha = self.point.alpha.copy()
         alpha[active] = 0.0
         alpha[active] = snap(y, upper, part, dot(self.y, alpha))
@@ -318,7 +315,7 @@ class Rounds:
 
     def _move(self, alpha: Array, active: Array, gram: Array, gradient: Array, completed: bool) -> float:
         if gram.dtype == np.float64 and active.size == alpha.size:
-            self.point.move_all(alpha, slice(None) if self.direct else active, gram)
+            self.point.move_all(alpha, active, gram)
             return 0.0
         if self.point.complete:
             self.settled = self.point.alpha, self.point.scores, self.point.variance

@@ -76,7 +76,7 @@ class DualScores:
         dtype = np.float32 if self.fine_in_single(alpha) else np.float64
         self._compute(alpha, dtype, budget)
 
-    def move_all(self, alpha: Array, order: Array | slice, gram: Array) -> None:
+    def move_all(self, alpha: Array, order: Array, gram: Array) -> None:
         """Go to another alpha where the Gram matrix of all rows, in that order, is known in float64."""
         self.scores = np.empty(alpha.size)
         self.scores[order] = gram @ (alpha * self.problem.y)[order]

@@ -127,7 +127,8 @@ class GramCache:
         """
         if not self._room.size:
             self._room = self._make_room()
-        side = self._to_lines(min(self.capacity(self._dtype), int(SPARE * size)), size)
+        side = size if size == self.index.size else min(self.capacity(self._dtype), int(SPARE * size))
+        side = self._to_lines(side, size)
         core.widen_rows(self._room, rows=self._held.size, stride=self._gram.shape[0], wider=side)
         self._gram = self._room[: side * side].reshape(side, side)
 
@@ -147,8 +148,8 @@ class GramCache:
     def _grow(self, new: Array, budget: Budget) -> None:
         """Append rows; where they are many, a few of them first, so that the others begin with a line."""
         size = self._held.size + new.size
-        if new.size == self.index.size:  # none will follow
-            self._gram = np.empty((size, size), dtype=self._dtype)
+        if new.size == self.index.size < WORTH_LINES:  # none will follow
+            self._room, self._gram = np.empty(0), np.empty((size, size), dtype=self._dtype)
         elif size > self._gram.shape[0]:
             self._widen(size)
         first = -self._held.size % self._line if new.size >= WORTH_LINES else 0
