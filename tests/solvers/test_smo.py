@@ -218,6 +218,15 @@ def test_cache_serves_another_c(request, monkeypatch, rounds):
     assert sum(size**2 for size in made if size != 64) < 0.5 * 300**2  # 64 rows tell the rounding
 
 
+@pytest.mark.parametrize(("share", "enough"), [(0.89, True), (0.95, False)])
+def test_rounds_leave_room_in_the_gap_for_rounding(share, enough):
+    problem, _ = make_problem(n=20)
+    rounds = active_rows.Rounds(problem, 1e-3, Budget(), None, GramCache(problem.rows, problem.index, PLENTY))
+    state = rounds.state
+    rounds.state = state._replace(highest=0.0, lowest=0.0, gap=share * 1e-3 * state.scale)
+    assert rounds._optimal() is enough
+
+
 def test_cache_may_hold_rows_in_any_order():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(40, 3)), np.where(random.random(40) < 0.5, 1.0, -1.0)

@@ -66,6 +66,7 @@ STALLED = 4  # rounds without a step, with ever smaller tolerances, after which 
 IDLE = 40  # rounds that leave the violation as it is, likewise
 LOST = 2  # such rounds, or stretches, where the violation is lost in the rounding of scores
 NEAR = 10.0  # times the tolerance: below, luck may still bring a violation that is lost in rounding there
+BEFORE_ROUNDING = 0.9  # of the gap allowed: the certificate adds to it what rounding may be
 OVERTIME = 2e7  # kernel values (at most some 0.2 s) that are still computed when time is up
 
 
@@ -160,8 +161,8 @@ class Rounds:
         return self.budget.exhausted()
 
     def _optimal(self) -> bool:
-        # The certificate adds what rounding may be to the gap.
-        return self.state.violation <= self.tol and self.state.gap <= 0.9 * self.tol * self.state.scale
+        enough = BEFORE_ROUNDING * self.tol * self.state.scale
+        return self.state.violation <= self.tol and self.state.gap <= enough
 
     def _lost(self, violation: float, alpha: Array) -> bool:
         """Return whether the violation is far from the tolerance, and no more than rounding may make it."""
