@@ -320,8 +320,8 @@ def test_sizes_that_do_not_match_are_refused():
         block(form, X, np.ones((4, 3)), np.float64, mirrored=np.empty((5, 4)))
     with pytest.raises(ValueError, match="contiguous"):
         block(form, X, X, np.float64, mirrored=np.empty((5, 10))[:, ::2])
+    unaligned = np.zeros(8 * 25 + 1, np.uint8)[1:].view(np.float64).reshape(5, 5)
     with pytest.raises(ValueError, match="aligned"):
-        unaligned = np.zeros(8 * 25 + 1, np.uint8)[1:].view(np.float64).reshape(5, 5)
         block(form, X, X, np.float64, out=unaligned)
     with pytest.raises(ValueError, match="its own mirror"):
         block(form, X, X, np.float64, same=True, mirrored=np.empty((5, 5)))
