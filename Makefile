@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 STAMPS := $(VENV)/stamps
-NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*)
+NATIVE_CODE := $(shell find native -name '*.?pp')
+NATIVE := CMakeLists.txt pyproject.toml $(NATIVE_CODE)
 LEVELS := $(if $(filter x86_64,$(shell uname -m)),v2 v3,)
 NATIVE_TESTS := tests/native tests/solvers
 # Tests run side by side: threads of BLAS would only wait for each other. Those of our own loops stay, to be tested.
@@ -31,12 +32,12 @@ lint: $(STAMPS)/lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
-	$(BIN)/clang-format --dry-run --Werror native/*.cpp native/*.hpp
+	$(BIN)/clang-format --dry-run --Werror $(NATIVE_CODE)
 
 format: $(STAMPS)/lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i native/*.cpp native/*.hpp
+	$(BIN)/clang-format -i $(NATIVE_CODE)
 
 # Compiled first, as an installed package is: a fresh process is one of the cases.
 bench: $(STAMPS)/bench
@@ -81,7 +82,7 @@ $(STAMPS)/bench: $(STAMPS)/build
 	  --editable ".[test]" "scikit-learn==1.6.*"
 	touch $@
 
-.venv-sanitize/stamp: $(NATIVE) $(wildcard src/sixfold/*.py src/sixfold/*/*.py)
+.venv-sanitize/stamp: $(NATIVE) $(shell find src -name '*.py')
 	$(PYTHON) -m venv .venv-sanitize
 	.venv-sanitize/bin/python -m pip install --quiet --disable-pip-version-check --config-settings=build-dir=build/sanitize \
 	  --config-settings=cmake.define.SIXFOLD_SANITIZE=ON ".[test]"

@@ -1,6 +1,6 @@
 """``python -m benchmarks [name ...] [--quick] [--threads 2]``: measure, print and keep the table.
 
-A name is that of a file (``linear_regression``: all its cases) or of a case (``lasso``). The table
+A name is that of a file (``linear.regression``: all its cases) or of a case (``lasso``). The table
 goes to ``benchmarks/results/``. The exit code says whether the measuring worked, not whether
 sixfold was fast enough: the last lines of the table do.
 """
@@ -14,13 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-FILES = (
-    "linear_regression",
-    "linear_classifiers",
-    "nearest_neighbours",
-    "decision_trees",
-    "support_vectors",
-)
+FILES = ("linear.regression", "linear.classifiers", "neighbors.cases", "trees.cases", "kernel.cases")
 RESULTS = Path(__file__).parent / "results"
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",

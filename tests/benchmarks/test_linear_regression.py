@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.linear_regression import CASES, fallback, loosest
-from benchmarks.linear_tasks import (
+from benchmarks.linear.regression import CASES, fallback, loosest
+from benchmarks.linear.regression_tasks import (
     Task,
     ill_conditioned,
     lasso_gap,

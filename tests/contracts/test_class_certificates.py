@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from contracts.certified import fit, fits, unnoticed
 from sixfold.errors import CertificateError
-from sixfold.learners.erm import CLASS_LOSSES
+from sixfold.learners.linear.erm import CLASS_LOSSES
 from sixfold.learners.registry import LEARNERS
 from sixfold.solvers.registry import all_solvers
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 import sixfold
 from sixfold.app import cli
-from sixfold.learners.logistic_regression import THEIR_SOFTMAX_SOLVERS, THEIR_SOLVERS
+from sixfold.learners.linear.logistic_regression import THEIR_SOFTMAX_SOLVERS, THEIR_SOLVERS
 from sixfold.learners.registry import LEARNERS
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import PENALTIES, make_penalty

@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.preprocessing import OneHotEncoder
 
 import pmlb
-from sixfold.learners.decision_tree import DecisionTreeClassifier
+from sixfold.learners.trees.decision_tree import DecisionTreeClassifier
 
 SETS = ["monk1", "monk2", "monk3", "car", "nursery", "mushroom", "house_votes_84", "soybean"]
 # A branch for each category leaves few rows to every branch; these concepts do not mind. monk2, how many

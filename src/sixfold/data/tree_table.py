@@ -20,7 +20,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from sixfold.data.arrays import check_table, collected, in_narwhals
 from sixfold.data.checks import column_names, require_finite
-from sixfold.data.table import Column, ColumnKinds, Reading, check_mixed, columns_of
+from sixfold.data.mixed_table import Column, ColumnKinds, Reading, check_mixed, columns_of
 from sixfold.errors import InputError, MemorisedColumn
 
 Array = NDArray[Any]

@@ -41,7 +41,7 @@ class Learner:
 LEARNERS: tuple[Learner, ...] = (
     Learner(
         "LinearRegression",
-        "sixfold.learners.linear_regression",
+        "sixfold.learners.linear.linear_regression",
         "regression",
         (
             Demonstration("least squares", "diabetes"),
@@ -51,7 +51,7 @@ LEARNERS: tuple[Learner, ...] = (
     ),
     Learner(
         "ERMRegressor",
-        "sixfold.learners.erm",
+        "sixfold.learners.linear.erm",
         "regression",
         (
             Demonstration("absolute loss", "diabetes", {"loss": "absolute"}),
@@ -60,7 +60,7 @@ LEARNERS: tuple[Learner, ...] = (
     ),
     Learner(
         "LogisticRegression",
-        "sixfold.learners.logistic_regression",
+        "sixfold.learners.linear.logistic_regression",
         "classification",
         (
             Demonstration("two classes", "breast cancer"),
@@ -70,7 +70,7 @@ LEARNERS: tuple[Learner, ...] = (
     ),
     Learner(
         "Perceptron",
-        "sixfold.learners.perceptron",
+        "sixfold.learners.linear.perceptron",
         "classification",
         (
             Demonstration("signed labels", "setosa"),
@@ -79,7 +79,7 @@ LEARNERS: tuple[Learner, ...] = (
     ),
     Learner(
         "LinearSVC",
-        "sixfold.learners.svm",
+        "sixfold.learners.svm.linear_svc",
         "classification",
         (
             Demonstration("squared hinge", "breast cancer"),
@@ -88,7 +88,7 @@ LEARNERS: tuple[Learner, ...] = (
     ),
     Learner(
         "SVC",
-        "sixfold.learners.svc",
+        "sixfold.learners.svm.svc",
         "classification",
         (
             Demonstration("RBF", "iris"),
@@ -98,7 +98,7 @@ LEARNERS: tuple[Learner, ...] = (
     ),
     Learner(
         "ERMClassifier",
-        "sixfold.learners.erm",
+        "sixfold.learners.linear.erm",
         "classification",
         (
             Demonstration("straw man", "iris", {"loss": "squared"}),
@@ -107,7 +107,7 @@ LEARNERS: tuple[Learner, ...] = (
     ),
     Learner(
         "KNeighborsClassifier",
-        "sixfold.learners.k_neighbors",
+        "sixfold.learners.neighbors.k_neighbors",
         "classification",
         (
             Demonstration("5 neighbours", "iris"),
@@ -117,14 +117,14 @@ LEARNERS: tuple[Learner, ...] = (
     ),
     Learner(
         "KNeighborsRegressor",
-        "sixfold.learners.k_neighbors",
+        "sixfold.learners.neighbors.k_neighbors",
         "regression",
         (Demonstration("standardised", "diabetes", {"n_neighbors": 8, "metric": "seuclidean"}),),
         "neighbours",
     ),
     Learner(
         "DecisionTreeClassifier",
-        "sixfold.learners.decision_tree",
+        "sixfold.learners.trees.decision_tree",
         "classification",
         (
             Demonstration("ID3", "iris"),

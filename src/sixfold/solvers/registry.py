@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from sixfold.solvers.base import Solver
-from sixfold.solvers.conjugate_gradient import ConjugateGradient
-from sixfold.solvers.coordinate import CoordinateDescent
-from sixfold.solvers.descent import FirstOrderOptions
-from sixfold.solvers.dual_coordinate import DualCoordinate
-from sixfold.solvers.first_order import GradientDescent, MiniBatch, StochasticGradient
-from sixfold.solvers.interior_point import InteriorPoint
-from sixfold.solvers.lbfgs import LBFGS
-from sixfold.solvers.least_squares import LeastSquares
-from sixfold.solvers.newton import Model, Newton
-from sixfold.solvers.newton_cg import NewtonCG
+from sixfold.solvers.first_order.stochastic import GradientDescent, MiniBatch, StochasticGradient
+from sixfold.solvers.first_order.stopping import FirstOrderOptions
+from sixfold.solvers.l1.coordinate import CoordinateDescent
+from sixfold.solvers.least_squares.conjugate_gradient import ConjugateGradient
+from sixfold.solvers.least_squares.direct import LeastSquares
+from sixfold.solvers.margin.dual_coordinate import DualCoordinate
+from sixfold.solvers.margin.interior_point import InteriorPoint
+from sixfold.solvers.smooth.lbfgs import LBFGS
+from sixfold.solvers.smooth.newton import Model, Newton
+from sixfold.solvers.smooth.newton_cg import NewtonCG
 
 
 def all_solvers(start: Model | None = None, **options: Any) -> list[Solver]:

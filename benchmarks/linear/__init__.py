@@ -1,0 +1,1 @@
+"""Linear regression and linear classifiers beside their peers."""

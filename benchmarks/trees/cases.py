@@ -1,0 +1,221 @@
+"""Decision trees against scikit-learn and LightGBM.
+
+scikit-learn grows the same tree: by entropy, over all thresholds. It uses one thread, for which no option is
+better; it gets float32, its own type. LightGBM uses both threads and chooses among at most 255 thresholds a
+column; several classes are one tree each to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.runner import Case, Contender
+from benchmarks.trees.tasks import (
+    Array,
+    Grown,
+    Splits,
+    fashion,
+    informative,
+    iris,
+    share_strayed,
+    share_worse,
+    unseen,
+    weighted,
+)
+
+
+class Job(NamedTuple):
+    """A tree with scikit-learn's ``fit``, and the data as it likes them."""
+
+    tree: Any
+    task: Grown
+
+
+def grow(job: Job, task: Grown) -> Any:
+    return job.tree.fit(job.task.X, job.task.y, job.task.weight)
+
+
+def sixfold(task: Grown) -> Job:
+    from sixfold import DecisionTreeClassifier
+
+    return Job(DecisionTreeClassifier(max_depth=task.depth), task)
+
+
+def sklearn(task: Grown) -> Job:
+    from sklearn.tree import DecisionTreeClassifier
+
+    tree = DecisionTreeClassifier(criterion="entropy", max_depth=task.depth, random_state=0)
+    return Job(tree, task.in_single_precision())
+
+
+def lightgbm(task: Grown) -> Job:
+    from lightgbm import LGBMClassifier
+
+    depth = -1 if task.depth is None else task.depth
+    tree = LGBMClassifier(
+        n_estimators=1,
+        max_depth=depth,
+        num_leaves=2 ** min(task.depth or 15, 15),
+        min_child_samples=1,
+        min_child_weight=0.0,
+        max_bin=255,
+        n_jobs=2,
+        verbose=-1,
+    )
+    return Job(tree, task)
+
+
+def flat(model: Any) -> Splits:
+    """Return the splits of a tree with scikit-learn's arrays."""
+    tree = model.tree_
+    return Splits(
+        np.where(tree.children_left < 0, -1, tree.feature),
+        tree.threshold,
+        tree.children_left,
+        tree.children_right,
+    )
+
+
+def flat_lightgbm(model: Any) -> Splits:
+    """Return the splits of LightGBM's (first) tree."""
+    nodes: list[tuple[int, float, int, int]] = []
+
+    def visit(node: dict[str, Any]) -> int:
+        number = len(nodes)
+        nodes.append((-1, np.nan, -1, -1))
+        if "split_feature" in node:
+            left, right = visit(node["left_child"]), visit(node["right_child"])
+            nodes[number] = (node["split_feature"], node["threshold"], left, right)
+        return number
+
+    visit(model.booster_.dump_model()["tree_info"][0]["tree_structure"])
+    column, threshold, left, right = (np.array(part) for part in zip(*nodes, strict=True))
+    return Splits(column, threshold, left, right)
+
+
+def size(model: Any) -> str:
+    return f"depth {model.get_depth()}, {model.get_n_leaves()} leaves"
+
+
+def bins(model: Any) -> str:
+    trees = model.booster_.num_trees()
+    return f"255 bins{f', {trees} trees' * (trees > 1)}"
+
+
+def already_grown(prepare: Callable[[Grown], Job], task: Grown) -> Any:
+    tenth = max(len(task.X) // 10, 100)
+    job = prepare(task._replace(X=task.X[:tenth], y=task.y[:tenth]))
+    return grow(job, task)
+
+
+class Predicted(NamedTuple):
+    """The labels, and who said them."""
+
+    model: Any
+    labels: Array
+
+
+def predict(model: Any, task: Grown) -> Predicted:
+    return Predicted(model, model.predict(task.X))
+
+
+def itself(predicted: Predicted) -> Predicted:
+    return predicted
+
+
+def share_of_strayed(task: Grown, predicted: Predicted) -> float:
+    return share_strayed(task, flat(predicted.model), predicted.model.apply(task.X))
+
+
+OURS = Contender("sixfold", sixfold, grow, flat, size)
+SKLEARN = Contender("scikit-learn", sklearn, grow, flat, size)
+LIGHTGBM = Contender("LightGBM", lightgbm, grow, flat_lightgbm, bins)
+
+
+def case(
+    name: str,
+    title: str,
+    data: Callable[[bool], Grown],
+    *peers: Contender,
+    bars: dict[str, float],
+    memory: float | None = None,
+) -> Case:
+    contenders = (OURS, *peers)
+    return Case(name, title, data, contenders, share_worse, 0.0, bars, memory, with_memory=memory is not None)
+
+
+CASES = (
+    case(
+        "tree_depth_10",
+        "tree of depth 10, 200,000 x 100, 2 classes",
+        partial(informative, 200_000, 100, 30, 2, 10),
+        SKLEARN,
+        LIGHTGBM,
+        bars={"scikit-learn": 60, "LightGBM": 4},
+        memory=0.5,
+    ),
+    case(
+        "tree_unlimited",
+        "tree of any depth, 200,000 x 100, 2 classes",
+        partial(informative, 200_000, 100, 30, 2, None),
+        SKLEARN,
+        bars={"scikit-learn": 60},
+    ),
+    case(
+        "tree_classes",
+        "tree of depth 10, 200,000 x 100, 10 classes",
+        partial(informative, 200_000, 100, 30, 10, 10),
+        SKLEARN,
+        LIGHTGBM,
+        bars={"scikit-learn": 60, "LightGBM": 4},
+    ),
+    case(
+        "tree_classes_unlimited",
+        "tree of any depth, 200,000 x 100, 10 classes",
+        partial(informative, 200_000, 100, 30, 10, None),
+        SKLEARN,
+        bars={"scikit-learn": 60},
+    ),
+    case(
+        "tree_weighted",
+        "tree of depth 10, 200,000 x 100, 2 classes, sample weights",
+        partial(weighted, 200_000, 100, 30, 10),
+        SKLEARN,
+        bars={"scikit-learn": 30},
+    ),
+    case(
+        "tree_million",
+        "tree of depth 10, 1,000,000 x 20, 2 classes",
+        partial(informative, 1_000_000, 20, 10, 2, 10),
+        SKLEARN,
+        LIGHTGBM,
+        bars={"scikit-learn": 60, "LightGBM": 4},
+    ),
+    case(
+        "tree_images",
+        "tree of depth 10, Fashion-MNIST uint8 (scikit-learn float32)",
+        partial(fashion, 10),
+        SKLEARN,
+        LIGHTGBM,
+        bars={"scikit-learn": 20},
+        memory=1.5,
+    ),
+    case("tree_small", "tree of any depth, iris", iris, SKLEARN, bars={"scikit-learn": 1}),
+    Case(
+        name="tree_predict",
+        title="labels of 200,000 x 100 float32 from a tree grown on 20,000 of them",
+        data=unseen,
+        contenders=(
+            Contender("sixfold", partial(already_grown, sixfold), predict, itself),
+            Contender("scikit-learn", partial(already_grown, sklearn), predict, itself),
+        ),
+        error=share_of_strayed,
+        accuracy=0.0,
+        bars={"scikit-learn": 1.5},
+        with_memory=False,
+    ),
+)

@@ -1,0 +1,194 @@
+// Bindings of the loops behind coordinate descent.
+#include "bindings/bindings.hpp"
+#include "linear/l1/columns.hpp"
+#include "linear/l1/coordinate_descent.hpp"
+
+namespace sixfold {
+namespace {
+
+// The column loops walk along rows or along columns, never with a stride in both.
+template <class T>
+Table<T> streamed(const Matrix<T>& m) {
+  const Table<T> t = table(m);
+  expect(t.column_stride == 1 || t.row_stride == 1 || t.rows <= 1, "X must be contiguous along an axis");
+  return t;
+}
+
+const Index* columns_of(const Indices& chosen, Index columns, Index least = 0) {
+  for (std::size_t k = 0; k < chosen.shape(0); ++k)
+    expect(chosen.data()[k] >= least && chosen.data()[k] < columns, "a chosen column does not exist");
+  return chosen.data();
+}
+
+template <class T>
+void bind_columns(nb::module_& m) {
+  m.def(
+      "correlations",
+      [](const Matrix<T>& X, const std::optional<Indices>& chosen, const Vector& shift, const InMatrix& v,
+         OutMatrix out, double seconds_left, const Flag& flag) {
+        const Table<T> x = streamed(X);
+        const Index* ids = chosen ? columns_of(*chosen, x.columns) : nullptr;
+        const Index columns = chosen ? static_cast<Index>(chosen->shape(0)) : x.columns;
+        expect(!chosen || x.row_stride == 1 || x.rows <= 1, "chosen columns must be contiguous");
+        expect(static_cast<Index>(v.shape(1)) == x.rows, "v must have one entry a row");
+        expect(static_cast<Index>(shift.shape(0)) == columns, "shift must have one entry a column");
+        expect(out.shape(0) == v.shape(0) && static_cast<Index>(out.shape(1)) == columns,
+               "out must have one entry for every pair of a row of v and a column");
+        const double *s = shift.data(), *vectors = v.data();
+        const Index count = static_cast<Index>(v.shape(0));
+        double* sums = out.data();
+        Stop stop(seconds_left, flag.data());
+        nb::gil_scoped_release release;
+        return correlations(x, ids, columns, s, vectors, count, sums, stop);
+      },
+      nb::arg("X").noconvert(), nb::arg("chosen").none(), nb::arg("shift"), nb::arg("v"),
+      nb::arg("out").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+  m.def(
+      "combination",
+      [](const Matrix<T>& X, const Indices& chosen, const Vector& shift, const Vector& w, OutVector out,
+         double seconds_left, const Flag& flag) {
+        const Table<T> x = streamed(X);
+        const Index* columns = columns_of(chosen, x.columns);
+        const Index count = static_cast<Index>(chosen.shape(0));
+        expect(shift.shape(0) == chosen.shape(0) && w.shape(0) == chosen.shape(0),
+               "shift and w must have one entry a chosen column");
+        expect(static_cast<Index>(out.shape(0)) == x.rows, "out must have one entry a row");
+        const double *s = shift.data(), *coefficients = w.data();
+        double* sums = out.data();
+        Stop stop(seconds_left, flag.data());
+        nb::gil_scoped_release release;
+        return combination(x, columns, count, s, coefficients, sums, stop);
+      },
+      nb::arg("X").noconvert(), nb::arg("chosen"), nb::arg("shift"), nb::arg("w"), nb::arg("out").noconvert(),
+      nb::arg("seconds_left"), nb::arg("flag").noconvert());
+  m.def(
+      "gram_rows",
+      [](const Matrix<T>& X, const InMatrix& root, const Indices& group, const Indices& chosen, Index old,
+         const Vector& shift, OutMatrix gram, double seconds_left, const Flag& flag) {
+        const Table<T> x = streamed(X);
+        const Index* columns = columns_of(chosen, x.columns, -1);
+        const Index count = static_cast<Index>(chosen.shape(0));
+        expect(static_cast<Index>(root.shape(0)) == x.rows, "root must have one row a row");
+        expect(group.shape(0) == chosen.shape(0), "group must have one entry a chosen column");
+        const RowRoots roots{root.data(), static_cast<Index>(root.shape(1)), group.data()};
+        for (Index k = 0; k < count; ++k)
+          expect(roots.group[k] >= 0 && roots.group[k] < roots.groups, "a group does not exist");
+        const double* s = shift.data();
+        expect(old >= 0 && old <= count, "old must not exceed the chosen columns");
+        expect(static_cast<Index>(shift.shape(0)) == count, "shift must have one entry a chosen column");
+        expect(static_cast<Index>(gram.shape(0)) == count - old && static_cast<Index>(gram.shape(1)) == count,
+               "gram must have a row for each new and a column for each chosen column");
+        double* sums = gram.data();
+        Stop stop(seconds_left, flag.data());
+        nb::gil_scoped_release release;
+        return gram_rows(x, roots, columns, old, count, s, sums, stop);
+      },
+      nb::arg("X").noconvert(), nb::arg("root"), nb::arg("group"), nb::arg("chosen"), nb::arg("old"),
+      nb::arg("shift"), nb::arg("gram").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+}
+
+void bind_descend_gram(nb::module_& m) {
+  m.def(
+      "descend_gram",
+      [](const InMatrix& gram, OutVector slope, OutVector w, double l1, double l2, bool positive,
+         Index most_epochs, double goal, double seconds_left, const Flag& flag) {
+        const std::size_t count = gram.shape(0);
+        expect(gram.shape(1) == count, "gram must be square");
+        expect(slope.shape(0) == count && w.shape(0) == count, "slope and w must fit gram");
+        const double* g = gram.data();
+        double *slopes = slope.data(), *coefficients = w.data();
+        const Descent descent{l1, l2, positive, most_epochs, goal};
+        Stop stop(seconds_left, flag.data());
+        Progress progress{};
+        {
+          nb::gil_scoped_release release;
+          progress = descend_gram(g, static_cast<Index>(count), slopes, coefficients, descent, stop);
+        }
+        return nb::make_tuple(progress.finished, progress.epochs);
+      },
+      nb::arg("gram").noconvert(), nb::arg("slope").noconvert(), nb::arg("w").noconvert(), nb::arg("l1"),
+      nb::arg("l2"), nb::arg("positive"), nb::arg("most_epochs"), nb::arg("goal"), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
+}
+
+template <class T>
+void bind_descend_columns(nb::module_& m) {
+  m.def(
+      "descend_columns",
+      [](const Matrix<T>& X, const Vector& share, const Vector& mean, const Vector& curvature, OutVector v,
+         OutVector w, double l1, double l2, bool positive, Index most_epochs, double goal,
+         double seconds_left, const Flag& flag) {
+        const Table<T> x = table(X);
+        expect(x.row_stride == 1 || x.rows <= 1, "X must be contiguous along columns");
+        const double *q = each_row(share, x.rows), *centre = mean.data(), *h = curvature.data();
+        expect(static_cast<Index>(mean.shape(0)) == x.columns && curvature.shape(0) == mean.shape(0) &&
+                   w.shape(0) == mean.shape(0),
+               "mean, curvature and w must have one entry a column");
+        expect(static_cast<Index>(v.shape(0)) == x.rows, "v must have one entry a row");
+        double *residual = v.data(), *coefficients = w.data();
+        const Descent descent{l1, l2, positive, most_epochs, goal};
+        Stop stop(seconds_left, flag.data());
+        Progress progress{};
+        {
+          nb::gil_scoped_release release;
+          progress = descend_columns(x, q, centre, h, residual, coefficients, descent, stop);
+        }
+        return nb::make_tuple(progress.finished, progress.epochs);
+      },
+      nb::arg("X").noconvert(), nb::arg("share"), nb::arg("mean"), nb::arg("curvature"),
+      nb::arg("v").noconvert(), nb::arg("w").noconvert(), nb::arg("l1"), nb::arg("l2"), nb::arg("positive"),
+      nb::arg("most_epochs"), nb::arg("goal"), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+}
+
+template <class T, class I>
+void bind_descend_sparse_columns(nb::module_& m) {
+  using Values = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  using Places = nb::ndarray<const I, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  m.def(
+      "descend_sparse_columns",
+      [](const Values& data, const Places& row, const Places& start, const Vector& share, const Vector& mean,
+         const Vector& curvature, OutVector v, double lift, OutVector w, double l1, double l2, bool positive,
+         Index most_epochs, double goal, double seconds_left, const Flag& flag) {
+        const Index rows = static_cast<Index>(v.shape(0)), columns = static_cast<Index>(w.shape(0));
+        expect(static_cast<Index>(start.shape(0)) == columns + 1, "start must have columns + 1 entries");
+        expect(data.shape(0) == row.shape(0), "data and row must have the same entries");
+        const SparseColumns<T, I> x{data.data(), row.data(), start.data(), rows, columns};
+        expect(x.start[0] == 0 && static_cast<std::size_t>(x.start[columns]) == data.shape(0),
+               "start must end with the number of entries");
+        for (Index j = 0; j < columns; ++j) expect(x.start[j] <= x.start[j + 1], "start must not fall");
+        for (std::size_t k = 0; k < row.shape(0); ++k)
+          expect(x.row[k] >= 0 && x.row[k] < rows, "an entry lies outside the rows");
+        const double *q = each_row(share, rows), *centre = mean.data(), *h = curvature.data();
+        expect(mean.shape(0) == w.shape(0) && curvature.shape(0) == w.shape(0),
+               "mean, curvature and w must have one entry a column");
+        double *residual = v.data(), *coefficients = w.data();
+        const Descent descent{l1, l2, positive, most_epochs, goal};
+        Stop stop(seconds_left, flag.data());
+        Progress progress{};
+        {
+          nb::gil_scoped_release release;
+          progress = descend_sparse_columns(x, q, centre, h, residual, &lift, coefficients, descent, stop);
+        }
+        return nb::make_tuple(progress.finished, progress.epochs, lift);
+      },
+      nb::arg("data").noconvert(), nb::arg("row").noconvert(), nb::arg("start").noconvert(), nb::arg("share"),
+      nb::arg("mean"), nb::arg("curvature"), nb::arg("v").noconvert(), nb::arg("lift"),
+      nb::arg("w").noconvert(), nb::arg("l1"), nb::arg("l2"), nb::arg("positive"), nb::arg("most_epochs"),
+      nb::arg("goal"), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+}
+
+}  // namespace
+
+void bind_coordinates(nb::module_& m) {
+  bind_columns<double>(m);
+  bind_columns<float>(m);
+  bind_descend_gram(m);
+  bind_descend_columns<double>(m);
+  bind_descend_columns<float>(m);
+  bind_descend_sparse_columns<double, std::int32_t>(m);
+  bind_descend_sparse_columns<double, std::int64_t>(m);
+  bind_descend_sparse_columns<float, std::int32_t>(m);
+  bind_descend_sparse_columns<float, std::int64_t>(m);
+}
+
+}  // namespace sixfold

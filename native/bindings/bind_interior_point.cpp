@@ -1,0 +1,149 @@
+// Bindings of the sweeps behind the interior-point method, and of tables as rows.
+#include "bindings/bindings.hpp"
+#include "linear/margin/interior_point.hpp"
+
+namespace sixfold {
+namespace {
+
+template <class T>
+void bind_dense_rows(nb::module_& m) {
+  m.def(
+      "dense_rows",
+      [](const Matrix<T>& X, const Vector& shift, double constant) {
+        expect(shift.shape(0) == X.shape(1), "shift must have one entry a column");
+        return AnyRows(DenseRows<T>{table(X), shift.data(), constant});
+      },
+      nb::arg("X").noconvert(), nb::arg("shift").noconvert(), nb::arg("constant"), nb::keep_alive<0, 1>(),
+      nb::keep_alive<0, 2>());
+}
+
+template <class T, class I>
+void bind_sparse_rows(nb::module_& m) {
+  using Values = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  using Places = nb::ndarray<const I, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  m.def(
+      "sparse_rows",
+      [](const Values& values, const Places& columns, const Places& starts, Index width, double constant) {
+        expect(starts.shape(0) >= 1, "starts must have one entry more than there are rows");
+        const Index n = static_cast<Index>(starts.shape(0)) - 1;
+        bool inside = starts.data()[0] >= 0 && values.shape(0) == columns.shape(0) &&
+                      static_cast<std::size_t>(starts.data()[n]) <= values.shape(0);
+        for (Index i = 0; i < n; ++i) inside &= starts.data()[i] <= starts.data()[i + 1];
+        for (std::size_t at = 0; at < columns.shape(0); ++at)
+          inside &= columns.data()[at] >= 0 && static_cast<Index>(columns.data()[at]) < width;
+        expect(inside, "columns must hold column numbers, starts must not fall");
+        return AnyRows(SparseRows<T, I>{{values.data(), columns.data(), starts.data(), n, width}, constant});
+      },
+      nb::arg("values").noconvert(), nb::arg("columns").noconvert(), nb::arg("starts").noconvert(),
+      nb::arg("width"), nb::arg("constant"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(),
+      nb::keep_alive<0, 3>());
+}
+
+// vectors: p, m, a, low, high, weight, dp, dm, da, one row each; of their entries those of one block.
+InteriorRows interior_rows(OutMatrix& vectors, Index start, Index count) {
+  expect(vectors.shape(0) == 9 && start >= 0 && start + count <= static_cast<Index>(vectors.shape(1)),
+         "vectors must have nine rows and one entry a row of the table");
+  const auto at = [&](std::size_t which) { return vectors.data() + which * vectors.shape(1) + start; };
+  return {at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8)};
+}
+
+const double* direction(const Vector& v, const AnyRows& rows) {
+  expect(static_cast<Index>(v.shape(0)) == columns_of(rows) + 1, "a step has columns + 1 entries");
+  return v.data();
+}
+
+void bind_steps(nb::module_& m) {
+  m.def(
+      "predict_step",
+      [](const AnyRows& X, const Vector& v, OutMatrix vectors, Index start, OutMatrix sums,
+         double seconds_left, const Flag& flag) {
+        const double* step = direction(v, X);
+        const InteriorRows rows = interior_rows(vectors, start, rows_of(X));
+        expect(sums.shape(0) == 4 && sums.shape(1) == v.shape(0), "sums must be four steps");
+        Prediction found{};
+        Stop stop(seconds_left, flag.data());
+        bool finished = false;
+        {
+          nb::gil_scoped_release release;
+          finished = predict_step(X, step, rows, sums.data(), &found, stop);
+        }
+        return nb::make_tuple(finished, found.largest_primal, found.largest_dual, found.primal, found.dual,
+                              found.both);
+      },
+      nb::arg("X"), nb::arg("v"), nb::arg("vectors").noconvert(), nb::arg("start"),
+      nb::arg("sums").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+  m.def(
+      "correct_step",
+      [](const AnyRows& X, const Vector& v, double aim, OutMatrix vectors, Index start, double seconds_left,
+         const Flag& flag) {
+        const double* step = direction(v, X);
+        const InteriorRows rows = interior_rows(vectors, start, rows_of(X));
+        Lengths largest{};
+        Stop stop(seconds_left, flag.data());
+        bool finished = false;
+        {
+          nb::gil_scoped_release release;
+          finished = correct_step(X, step, aim, rows, &largest, stop);
+        }
+        return nb::make_tuple(finished, largest.primal, largest.dual);
+      },
+      nb::arg("X"), nb::arg("v"), nb::arg("aim"), nb::arg("vectors").noconvert(), nb::arg("start"),
+      nb::arg("seconds_left"), nb::arg("flag").noconvert());
+  m.def(
+      "take_step",
+      [](double primal, double dual, OutMatrix vectors) {
+        const Index count = static_cast<Index>(vectors.shape(1));
+        const InteriorRows rows = interior_rows(vectors, 0, count);
+        State state{};
+        {
+          nb::gil_scoped_release release;
+          state = take_step(primal, dual, rows, count);
+        }
+        return nb::make_tuple(state.loss, state.slack, state.products);
+      },
+      nb::arg("primal"), nb::arg("dual"), nb::arg("vectors").noconvert());
+}
+
+void bind_row_products(nb::module_& m) {
+  m.def(
+      "row_scores",
+      [](const AnyRows& X, const Vector& v, OutVector out, double seconds_left, const Flag& flag) {
+        const double* step = direction(v, X);
+        expect(static_cast<Index>(out.shape(0)) == rows_of(X), "out must have one entry a row");
+        double* to = out.data();
+        Stop stop(seconds_left, flag.data());
+        nb::gil_scoped_release release;
+        return row_scores(X, step, to, stop);
+      },
+      nb::arg("X"), nb::arg("v"), nb::arg("out").noconvert(), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
+  m.def(
+      "row_slope",
+      [](const AnyRows& X, const Vector& g, OutVector out, double seconds_left, const Flag& flag) {
+        expect(static_cast<Index>(g.shape(0)) == rows_of(X), "g must have one entry a row");
+        expect(static_cast<Index>(out.shape(0)) == columns_of(X) + 1, "out must have columns + 1 entries");
+        const double* factors = g.data();
+        double* to = out.data();
+        Stop stop(seconds_left, flag.data());
+        nb::gil_scoped_release release;
+        return row_slope(X, factors, to, stop);
+      },
+      nb::arg("X"), nb::arg("g"), nb::arg("out").noconvert(), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
+}
+
+}  // namespace
+
+void bind_interior_point(nb::module_& m) {
+  nb::class_<AnyRows>(m, "Rows");
+  bind_dense_rows<double>(m);
+  bind_dense_rows<float>(m);
+  bind_sparse_rows<double, std::int32_t>(m);
+  bind_sparse_rows<float, std::int32_t>(m);
+  bind_sparse_rows<double, Index>(m);
+  bind_sparse_rows<float, Index>(m);
+  bind_steps(m);
+  bind_row_products(m);
+}
+
+}  // namespace sixfold

@@ -1,0 +1,70 @@
+// Bindings of the loops behind least squares.
+#include "bindings/bindings.hpp"
+#include "linear/least_squares/moments.hpp"
+#include "linear/least_squares/residuals.hpp"
+
+namespace sixfold {
+namespace {
+
+template <class T>
+void bind_moments(nb::module_& m) {
+  m.def(
+      "moments",
+      [](const Matrix<T>& X, const Matrix<T>& Y, const std::optional<Vector>& weight, const Vector& shift,
+         const std::optional<Vector>& row_shift, OutMatrix gram, double seconds_left, const Flag& flag) {
+        const Table<T> x = table(X), y = table(Y);
+        const std::size_t p = X.shape(1) + Y.shape(1) + 1;
+        expect(x.rows == y.rows, "X and Y must have the same rows");
+        expect(shift.shape(0) == p - 1, "shift must have one entry a column of X and Y");
+        expect(gram.shape(0) == p && gram.shape(1) == p, "gram must be square, columns + targets + 1");
+        const double* w = each_row(weight, x.rows);
+        const double* s = shift.data();
+        const double* r = each_row(row_shift, x.rows);
+        double* g = gram.data();
+        Stop stop(seconds_left, flag.data());
+        nb::gil_scoped_release release;
+        return moments(x, y, w, s, r, g, stop);
+      },
+      nb::arg("X").noconvert(), nb::arg("Y").noconvert(), nb::arg("weight").none(), nb::arg("shift"),
+      nb::arg("row_shift").none(), nb::arg("gram").noconvert(), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
+}
+
+template <class T>
+void bind_residual_slope(nb::module_& m) {
+  m.def(
+      "residual_slope",
+      [](const Matrix<T>& X, const Matrix<T>& Y, Index target, const std::optional<Vector>& weight,
+         const Vector& w, double b, OutVector slope, double seconds_left, const Flag& flag) {
+        const Table<T> x = table(X), y = table(Y);
+        expect(x.rows == y.rows && target >= 0 && target < y.columns, "X and Y must fit");
+        expect(static_cast<Index>(w.shape(0)) == x.columns, "w must have one entry a column");
+        expect(static_cast<Index>(slope.shape(0)) == x.columns + 1, "slope must have columns + 1 entries");
+        const double* row_weight = each_row(weight, x.rows);
+        const double* coefficients = w.data();
+        double* out = slope.data();
+        double square = 0.0;
+        Stop stop(seconds_left, flag.data());
+        bool finished = false;
+        {
+          nb::gil_scoped_release release;
+          finished = residual_slope(x, y.data + target * y.column_stride, y.row_stride, row_weight,
+                                    coefficients, b, out, &square, stop);
+        }
+        return nb::make_tuple(finished, square);
+      },
+      nb::arg("X").noconvert(), nb::arg("Y").noconvert(), nb::arg("target"), nb::arg("weight").none(),
+      nb::arg("w"), nb::arg("b"), nb::arg("slope").noconvert(), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
+}
+
+}  // namespace
+
+void bind_least_squares(nb::module_& m) {
+  bind_moments<double>(m);
+  bind_moments<float>(m);
+  bind_residual_slope<double>(m);
+  bind_residual_slope<float>(m);
+}
+
+}  // namespace sixfold

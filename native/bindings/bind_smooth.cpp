@@ -1,0 +1,284 @@
+// Bindings of the passes behind Newton's method and its relatives.
+#include "bindings/bindings.hpp"
+#include "linear/smooth/linear_sweeps.hpp"
+#include "linear/smooth/newton_sweep.hpp"
+#include "linear/smooth/softmax_sweep.hpp"
+
+namespace sixfold {
+namespace {
+
+using OptionalOut = std::optional<OutVector>;
+
+double* each_row_out(OptionalOut& values, Index rows) {
+  if (!values) return nullptr;
+  expect(static_cast<Index>(values->shape(0)) == rows, "scores and curvatures must have one entry a row");
+  return values->data();
+}
+
+LossCode smooth_loss(int loss) {
+  const LossCode code = static_cast<LossCode>(loss);
+  expect(code == LossCode::squared || code == LossCode::cubed || code == LossCode::logistic ||
+             code == LossCode::squared_hinge,
+         "the loss must have a curvature");
+  return code;
+}
+
+RowTerms row_terms(const Vector& y, const std::optional<Vector>& weight, OptionalOut& score,
+                   OptionalOut& curvature, Index rows) {
+  expect(static_cast<Index>(y.shape(0)) == rows, "y must have one entry a row");
+  return {y.data(), each_row(weight, rows), each_row_out(score, rows), each_row_out(curvature, rows)};
+}
+
+template <class T>
+using Values = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Sizes only: whether the places lie within the table is asked once a fit (`csr_is_sound`), not every pass.
+template <class T, class I>
+SparseTable<T, I> sparse_table(const Values<T>& values, const Values<I>& columns, const Values<I>& starts,
+                               Index width) {
+  expect(starts.shape(0) >= 1, "starts must have one entry more than there are rows");
+  const Index n = static_cast<Index>(starts.shape(0)) - 1;
+  expect(starts.data()[0] >= 0 && static_cast<std::size_t>(starts.data()[n]) <= values.shape(0) &&
+             values.shape(0) == columns.shape(0),
+         "values, columns and starts must fit");
+  return {values.data(), columns.data(), starts.data(), n, width};
+}
+
+template <class Rows>
+nb::tuple run_loss_sweep(const Rows& x, Index width, const Vector& y, const std::optional<Vector>& weight,
+                         int loss, const Vector& w, double b, OptionalOut& score, OptionalOut& curvature,
+                         OutVector& slope, double seconds_left, const Flag& flag) {
+  const LossCode code = smooth_loss(loss);
+  expect(static_cast<Index>(w.shape(0)) == width, "w must have one entry a column");
+  expect(static_cast<Index>(slope.shape(0)) == width + 1, "slope must have columns + 1 entries");
+  const RowTerms rows = row_terms(y, weight, score, curvature, x.rows);
+  double value = 0.0;
+  Stop stop(seconds_left, flag.data());
+  bool finished = false;
+  {
+    nb::gil_scoped_release release;
+    finished = loss_sweep(x, code, w.data(), b, rows, &value, slope.data(), stop);
+  }
+  return nb::make_tuple(finished, value);
+}
+
+template <class Rows>
+bool run_curvature_sweep(const Rows& x, Index width, const Vector& curvature, const Vector& v, double c,
+                         OutVector& product, double seconds_left, const Flag& flag) {
+  expect(static_cast<Index>(curvature.shape(0)) == x.rows, "curvature must have one entry a row");
+  expect(static_cast<Index>(v.shape(0)) == width, "v must have one entry a column");
+  expect(static_cast<Index>(product.shape(0)) == width + 1, "product must have columns + 1 entries");
+  Stop stop(seconds_left, flag.data());
+  nb::gil_scoped_release release;
+  return curvature_sweep(x, curvature.data(), v.data(), c, product.data(), stop);
+}
+
+template <class Rows>
+bool run_column_squares(const Rows& x, const std::optional<Vector>& weight, const Vector& shift,
+                        OutVector& squares, double seconds_left, const Flag& flag) {
+  expect(squares.shape(0) == shift.shape(0) + 1, "squares must have columns + 1 entries");
+  const double* row_weight = each_row(weight, x.rows);
+  Stop stop(seconds_left, flag.data());
+  nb::gil_scoped_release release;
+  return column_squares(x, row_weight, shift.data(), squares.data(), stop);
+}
+
+template <class Rows>
+nb::tuple run_softmax_sweep(const Rows& x, Index width, const Vector& y, const std::optional<Vector>& weight,
+                            const InMatrix& w, const Vector& b, OutMatrix& slope, double seconds_left,
+                            const Flag& flag, const std::optional<Vector>& kept,
+                            const std::optional<Vector>& share) {
+  const std::size_t classes = b.shape(0);
+  expect(classes >= 1 && static_cast<Index>(w.shape(0)) == width && w.shape(1) == classes,
+         "w must have one entry a column and class");
+  expect(static_cast<Index>(slope.shape(0)) == width + 1 && slope.shape(1) == classes,
+         "slope must have columns + 1 rows, one entry a class");
+  expect(static_cast<Index>(y.shape(0)) == x.rows, "y must have one entry a row");
+  bool known = true;
+  for (Index i = 0; i < x.rows; ++i)
+    known &= y.data()[i] >= 0.0 && y.data()[i] < static_cast<double>(classes);
+  expect(known, "y must hold class indices");
+  expect(kept.has_value() == share.has_value(), "kept and share come together");
+  expect(!kept || (kept->shape(0) == classes && share->shape(0) == classes),
+         "kept and share must have one entry a class");
+  const double* row_weight = each_row(weight, x.rows);
+  double value = 0.0;
+  Stop stop(seconds_left, flag.data());
+  bool finished = false;
+  {
+    nb::gil_scoped_release release;
+    finished = softmax_sweep(x, y.data(), row_weight, static_cast<Index>(classes), w.data(), b.data(),
+                             kept ? kept->data() : nullptr, share ? share->data() : nullptr, &value,
+                             slope.data(), stop);
+  }
+  return nb::make_tuple(finished, value);
+}
+
+template <class T>
+void bind_dense(nb::module_& m) {
+  m.def(
+      "loss_sweep",
+      [](const Matrix<T>& X, const Vector& y, const std::optional<Vector>& weight, int loss, const Vector& w,
+         double b, OptionalOut score, OptionalOut curvature, OutVector slope, double seconds_left,
+         const Flag& flag) {
+        const Table<T> x = table(X);
+        return run_loss_sweep(x, x.columns, y, weight, loss, w, b, score, curvature, slope, seconds_left,
+                              flag);
+      },
+      nb::arg("X").noconvert(), nb::arg("y"), nb::arg("weight").none(), nb::arg("loss"), nb::arg("w"),
+      nb::arg("b"), nb::arg("score").noconvert().none(), nb::arg("curvature").noconvert().none(),
+      nb::arg("slope").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+  m.def(
+      "curvature_sweep",
+      [](const Matrix<T>& X, const Vector& curvature, const Vector& v, double c, OutVector product,
+         double seconds_left, const Flag& flag) {
+        const Table<T> x = table(X);
+        return run_curvature_sweep(x, x.columns, curvature, v, c, product, seconds_left, flag);
+      },
+      nb::arg("X").noconvert(), nb::arg("curvature"), nb::arg("v"), nb::arg("c"),
+      nb::arg("product").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+  m.def(
+      "column_squares",
+      [](const Matrix<T>& X, const std::optional<Vector>& weight, const Vector& shift, OutVector squares,
+         double seconds_left, const Flag& flag) {
+        expect(shift.shape(0) == X.shape(1), "shift must have one entry a column");
+        return run_column_squares(table(X), weight, shift, squares, seconds_left, flag);
+      },
+      nb::arg("X").noconvert(), nb::arg("weight").none(), nb::arg("shift"), nb::arg("squares").noconvert(),
+      nb::arg("seconds_left"), nb::arg("flag").noconvert());
+  m.def(
+      "softmax_sweep",
+      [](const Matrix<T>& X, const Vector& y, const std::optional<Vector>& weight, const InMatrix& w,
+         const Vector& b, OutMatrix slope, double seconds_left, const Flag& flag,
+         const std::optional<Vector>& kept, const std::optional<Vector>& share) {
+        const Table<T> x = table(X);
+        return run_softmax_sweep(x, x.columns, y, weight, w, b, slope, seconds_left, flag, kept, share);
+      },
+      nb::arg("X").noconvert(), nb::arg("y"), nb::arg("weight").none(), nb::arg("w"), nb::arg("b"),
+      nb::arg("slope").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert(),
+      nb::arg("kept") = nb::none(), nb::arg("share") = nb::none());
+  m.def(
+      "newton_sweep",
+      [](const Matrix<T>& X, const Vector& y, const std::optional<Vector>& weight, int loss,
+         const Vector& theta, const Vector& shift, OptionalOut score, OutVector slope, OutMatrix gram,
+         double seconds_left, const Flag& flag) {
+        const Table<T> x = table(X);
+        const LossCode code = smooth_loss(loss);
+        const std::size_t width = X.shape(1) + 1;
+        expect(theta.shape(0) == width && shift.shape(0) == width - 1,
+               "theta and shift must fit the columns");
+        expect(slope.shape(0) == width && gram.shape(0) == width && gram.shape(1) == width,
+               "slope and gram must have columns + 1 entries a side");
+        OptionalOut nothing;
+        const RowTerms rows = row_terms(y, weight, score, nothing, x.rows);
+        double value = 0.0;
+        Stop stop(seconds_left, flag.data());
+        bool finished = false;
+        {
+          nb::gil_scoped_release release;
+          finished = newton_sweep(x, code, theta.data(), shift.data(), rows, &value, slope.data(),
+                                  gram.data(), stop);
+        }
+        return nb::make_tuple(finished, value);
+      },
+      nb::arg("X").noconvert(), nb::arg("y"), nb::arg("weight").none(), nb::arg("loss"), nb::arg("theta"),
+      nb::arg("shift"), nb::arg("score").noconvert().none(), nb::arg("slope").noconvert(),
+      nb::arg("gram").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+}
+
+template <class T, class I>
+void bind_sparse(nb::module_& m) {
+  m.def(
+      "loss_sweep",
+      [](const Values<T>& values, const Values<I>& columns, const Values<I>& starts, const Vector& y,
+         const std::optional<Vector>& weight, int loss, const Vector& w, double b, OptionalOut score,
+         OptionalOut curvature, OutVector slope, double seconds_left, const Flag& flag) {
+        const Index width = static_cast<Index>(w.shape(0));
+        return run_loss_sweep(sparse_table(values, columns, starts, width), width, y, weight, loss, w, b,
+                              score, curvature, slope, seconds_left, flag);
+      },
+      nb::arg("values").noconvert(), nb::arg("columns").noconvert(), nb::arg("starts").noconvert(),
+      nb::arg("y"), nb::arg("weight").none(), nb::arg("loss"), nb::arg("w"), nb::arg("b"),
+      nb::arg("score").noconvert().none(), nb::arg("curvature").noconvert().none(),
+      nb::arg("slope").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+  m.def(
+      "curvature_sweep",
+      [](const Values<T>& values, const Values<I>& columns, const Values<I>& starts, const Vector& curvature,
+         const Vector& v, double c, OutVector product, double seconds_left, const Flag& flag) {
+        const Index width = static_cast<Index>(v.shape(0));
+        return run_curvature_sweep(sparse_table(values, columns, starts, width), width, curvature, v, c,
+                                   product, seconds_left, flag);
+      },
+      nb::arg("values").noconvert(), nb::arg("columns").noconvert(), nb::arg("starts").noconvert(),
+      nb::arg("curvature"), nb::arg("v"), nb::arg("c"), nb::arg("product").noconvert(),
+      nb::arg("seconds_left"), nb::arg("flag").noconvert());
+  m.def(
+      "column_squares",
+      [](const Values<T>& values, const Values<I>& columns, const Values<I>& starts,
+         const std::optional<Vector>& weight, const Vector& shift, OutVector squares, double seconds_left,
+         const Flag& flag) {
+        const Index width = static_cast<Index>(shift.shape(0));
+        return run_column_squares(sparse_table(values, columns, starts, width), weight, shift, squares,
+                                  seconds_left, flag);
+      },
+      nb::arg("values").noconvert(), nb::arg("columns").noconvert(), nb::arg("starts").noconvert(),
+      nb::arg("weight").none(), nb::arg("shift"), nb::arg("squares").noconvert(), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
+  m.def(
+      "softmax_sweep",
+      [](const Values<T>& values, const Values<I>& columns, const Values<I>& starts, const Vector& y,
+         const std::optional<Vector>& weight, const InMatrix& w, const Vector& b, OutMatrix slope,
+         double seconds_left, const Flag& flag, const std::optional<Vector>& kept,
+         const std::optional<Vector>& share) {
+        const Index width = static_cast<Index>(w.shape(0));
+        return run_softmax_sweep(sparse_table(values, columns, starts, width), width, y, weight, w, b, slope,
+                                 seconds_left, flag, kept, share);
+      },
+      nb::arg("values").noconvert(), nb::arg("columns").noconvert(), nb::arg("starts").noconvert(),
+      nb::arg("y"), nb::arg("weight").none(), nb::arg("w"), nb::arg("b"), nb::arg("slope").noconvert(),
+      nb::arg("seconds_left"), nb::arg("flag").noconvert(), nb::arg("kept") = nb::none(),
+      nb::arg("share") = nb::none());
+  m.def(
+      "csr_is_sound",
+      [](const Values<I>& columns, const Values<I>& starts, Index width, const Values<T>& values) {
+        if (starts.shape(0) < 1 || values.shape(0) != columns.shape(0)) return false;
+        const std::size_t n = starts.shape(0) - 1;
+        bool sound = starts.data()[0] >= 0 && static_cast<std::size_t>(starts.data()[n]) <= columns.shape(0);
+        for (std::size_t i = 0; i < n; ++i) sound &= starts.data()[i] <= starts.data()[i + 1];
+        for (std::size_t at = 0; at < columns.shape(0); ++at)
+          sound &= columns.data()[at] >= 0 && static_cast<Index>(columns.data()[at]) < width;
+        return sound;
+      },
+      nb::arg("columns").noconvert(), nb::arg("starts").noconvert(), nb::arg("width"),
+      nb::arg("values").noconvert());
+}
+
+}  // namespace
+
+void bind_smooth(nb::module_& m) {
+  bind_dense<double>(m);
+  bind_dense<float>(m);
+  bind_sparse<double, std::int32_t>(m);
+  bind_sparse<float, std::int32_t>(m);
+  bind_sparse<double, Index>(m);
+  bind_sparse<float, Index>(m);
+  m.def(
+      "losses_along",
+      [](int loss, const Vector& from, const Vector& to, double step, const Vector& y,
+         const std::optional<Vector>& weight) {
+        const LossCode code = smooth_loss(loss);
+        const Index rows = static_cast<Index>(from.shape(0));
+        expect(to.shape(0) == from.shape(0) && y.shape(0) == from.shape(0), "rows must fit");
+        const double* row_weight = each_row(weight, rows);
+        double value = 0.0, slope = 0.0;
+        {
+          nb::gil_scoped_release release;
+          losses_along(code, from.data(), to.data(), step, y.data(), row_weight, rows, &value, &slope);
+        }
+        return nb::make_tuple(value, slope);
+      },
+      nb::arg("loss"), nb::arg("start"), nb::arg("end"), nb::arg("step"), nb::arg("y"),
+      nb::arg("weight").none());
+}
+
+}  // namespace sixfold

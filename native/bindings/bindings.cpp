@@ -1,0 +1,32 @@
+// The module that Python imports.
+#include "bindings/bindings.hpp"
+
+#include "core/blas.hpp"
+
+namespace nb = nanobind;
+using namespace sixfold;
+
+NB_MODULE(core, m) {
+  m.def("load_blas", [](const nb::capsule& dgemm, const std::string& library) {
+    blas::load(dgemm.data(), library.c_str());
+  });
+  m.def("threads", &sixfold::threads);
+  m.def("limit_blas_threads", &blas::limit_threads, nb::arg("most"));
+  m.def("limit_threads", &sixfold::limit_threads, nb::arg("most"));
+  bind_least_squares(m);
+  bind_gradients(m);
+  bind_coordinates(m);
+  bind_dual_coordinate(m);
+  bind_exact_distance(m);
+  bind_interior_point(m);
+  bind_scan_search(m);
+  bind_kd_tree(m);
+  bind_kernels(m);
+  bind_projected(m);
+  bind_smo(m);
+  bind_smooth(m);
+  bind_sparse_search(m);
+  bind_sparse_tree(m);
+  bind_square_moves(m);
+  bind_tree(m);
+}

@@ -1,0 +1,53 @@
+// The vector registers of the level this file is compiled for, as the compiler's own vector type: arithmetic
+// operators work on it, and it compiles on every processor (two doubles where nothing is known).
+#pragma once
+
+#include <utility>
+
+#include "core/table.hpp"
+
+namespace sixfold {
+
+#if defined(__AVX512F__)
+inline constexpr Index kLanes = 8;
+#elif defined(__AVX__)
+inline constexpr Index kLanes = 4;
+#else
+inline constexpr Index kLanes = 2;
+#endif
+
+using Lanes = double __attribute__((vector_size(kLanes * sizeof(double))));
+using LooseLanes =
+    double __attribute__((vector_size(kLanes * sizeof(double)), aligned(sizeof(double)), may_alias));
+
+inline Lanes load(const double* from) { return *reinterpret_cast<const LooseLanes*>(from); }
+// Converts on the way.
+inline Lanes load(const float* from) {
+  Lanes value;
+  for (Index k = 0; k < kLanes; ++k) value[k] = static_cast<double>(from[k]);
+  return value;
+}
+inline void store(double* to, Lanes value) { *reinterpret_cast<LooseLanes*>(to) = value; }
+
+// Swaps the off-diagonal quarters of every 2 kStep x 2 kStep square that rows a and b take part in.
+template <Index kStep, Index... k>
+inline void exchange(Lanes& a, Lanes& b, std::integer_sequence<Index, k...>) {
+  const Lanes upper = __builtin_shufflevector(a, b, (k / kStep % 2 == 0 ? k : kLanes + k - kStep)...);
+  const Lanes lower = __builtin_shufflevector(a, b, (k / kStep % 2 == 0 ? k + kStep : kLanes + k)...);
+  a = upper;
+  b = lower;
+}
+
+// Transposes a square of kLanes vectors (Eklundh 1972): squares of side 2, 4, ... in turn.
+template <Index kStep = 1>
+inline void transpose(Lanes (&rows)[kLanes]) {
+  if constexpr (kStep < kLanes) {
+#pragma GCC unroll 8
+    for (Index i = 0; i < kLanes; ++i)
+      if (i / kStep % 2 == 0)
+        exchange<kStep>(rows[i], rows[i + kStep], std::make_integer_sequence<Index, kLanes>());
+    transpose<2 * kStep>(rows);
+  }
+}
+
+}  // namespace sixfold

@@ -1,0 +1,79 @@
+// Rows of a table in the order in which updates visit them.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "linear/first_order/column_sums.hpp"
+#include "linear/first_order/stochastic_gradient.hpp"
+
+namespace sixfold {
+
+constexpr Index kPackedNumbers = 1 << 12;
+
+// A copy of numbers that begins with a cache line, so that eight at a time never touch two lines.
+class Aligned {
+ public:
+  Aligned(const double* from, Index count)
+      : numbers_(static_cast<std::size_t>(from == nullptr ? 0 : count + kLanes)) {
+    if (from != nullptr) std::copy(from, from + count, data());
+  }
+  double* data() {
+    const std::size_t past = reinterpret_cast<std::size_t>(numbers_.data()) % 64 / sizeof(double);
+    return numbers_.data() + (past == 0 ? 0 : static_cast<std::size_t>(kLanes) - past);
+  }
+
+ private:
+  std::vector<double> numbers_;
+};
+
+// Rows whose columns are next to each other are read where they are.
+template <class T>
+class RowsInPlace {
+ public:
+  RowsInPlace(const Table<T>& X, const Visits& visits) : X_(X), visits_(visits), ahead_(rows_ahead(X)) {}
+
+  const T* at(Index visit) const { return X_.row(visits_.order[visit]); }
+  const T* ahead_of(Index visit) const { return at(std::min(visit + ahead_, visits_.count - 1)); }
+
+ private:
+  const Table<T> X_;
+  const Visits visits_;
+  const Index ahead_;
+};
+
+// Rows of other tables are packed, some visits at a time, into one of two units by turns: a visit and the
+// next one are always there together.
+template <class T>
+class PackedRows {
+ public:
+  PackedRows(const Table<T>& X, const Visits& visits)
+      : X_(X),
+        visits_(visits),
+        rows_(std::clamp<Index>(kPackedNumbers / X.columns, 1, 256)),
+        units_(static_cast<std::size_t>(2 * rows_ * X.columns)) {}
+
+  const T* at(Index visit) {
+    const Index unit = visit / rows_, half = unit % 2;
+    if (held_[half] != unit) pack(unit);
+    return units_.data() + (half * rows_ + visit % rows_) * X_.columns;
+  }
+  const T* ahead_of(Index visit) { return at(visit); }
+
+ private:
+  void pack(Index unit) {
+    held_[unit % 2] = unit;
+    T* out = units_.data() + unit % 2 * rows_ * X_.columns;
+    const Index first = unit * rows_, end = std::min(first + rows_, visits_.count);
+    for (Index visit = first; visit < end; ++visit)
+      for (Index j = 0; j < X_.columns; ++j) *out++ = X_.row(visits_.order[visit])[j * X_.column_stride];
+  }
+
+  const Table<T>& X_;
+  const Visits& visits_;
+  Index rows_;
+  std::vector<T> units_;
+  Index held_[2] = {-1, -1};
+};
+
+}  // namespace sixfold

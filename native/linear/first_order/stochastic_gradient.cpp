@@ -1,0 +1,398 @@
+// Stochastic gradient descent, one row or one small batch B of rows an update:
+//
+//   g_i = weight_i loss'(w.x_i + b, y_i)                   at the w and b before the update
+//   u   = max(0, 1 - eta l2) w - eta mean_{i in B} g_i x_i
+//   w   = u - eta l1 sign(u), but never across zero        (positive: and never below zero)
+//   b   = b - eta mean_{i in B} g_i
+//
+// which is the textbook update except that no shrinkage changes a sign. With column factors f_j, eta stands
+// for eta f_j in column j and x_j for x_j - center_j: a diagonal change of metric, under which the penalties
+// stay those of the original w.
+//
+// The update of one row and the score of the next are one pass over w.
+#include "linear/first_order/stochastic_gradient.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/blas.hpp"
+#include "linear/first_order/empirical_loss.hpp"
+#include "linear/first_order/lazy_weights.hpp"
+#include "linear/first_order/row_access.hpp"
+
+namespace sixfold {
+namespace {
+
+constexpr Index kPollOperations = 1 << 18;  // multiplications between two looks at the clock
+
+double step_size(const DescentRule& rule, Index t) {
+  if (rule.schedule == Schedule::decay) return rule.eta0 / (1.0 + rule.rate * static_cast<double>(t));
+  if (rule.schedule == Schedule::invscaling)
+    return rule.eta0 * std::pow(static_cast<double>(t + 1), -rule.rate);
+  return rule.eta0;
+}
+
+double weight_of(const Visits& visits, Index i) { return visits.weight == nullptr ? 1.0 : visits.weight[i]; }
+
+void average(double* __restrict mean, const double* __restrict value, double share, Index count) {
+#pragma omp simd
+  for (Index j = 0; j < count; ++j) mean[j] += share * (value[j] - mean[j]);
+}
+
+// The derivatives of row i in its scores, and its mistakes; rows without weight make none.
+template <class Loss>
+void find_gradients(const double* score, const Visits& visits, Index i, Model& model, double* g) {
+  const double* y = visits.y + i * visits.targets;
+  gradients<Loss>(score, y, model.scores, g);
+  if (visits.weight == nullptr || visits.weight[i] > 0.0)
+    count_mistakes<Loss>(score, y, model.scores, model.mistakes);
+}
+
+using FindGradients = void (*)(const double*, const Visits&, Index, Model&, double*);
+
+FindGradients pick_gradients(LossCode loss) {
+  FindGradients found = nullptr;
+  with_loss(loss, [&]<class Loss>(Loss) {
+    found = find_gradients<Loss>;
+    return true;
+  });
+  return found;
+}
+
+// -- dense rows -------------------------------------------------------------------------------------------
+
+struct Step {
+  double gradient;  // eta times the derivative
+  double l1, l2;    // eta times the penalty factors
+};
+
+enum class Shrink { none, l2, all };
+
+// Column j counts as x_j - center_j, and its step as eta factor_j; both null for x_j and eta.
+struct Metric {
+  const double *center, *factor;
+};
+
+template <class T, bool scaled>
+double dot(const double* w, const T* x, const T* ahead, Metric metric, Index d) {
+  return sum_columns(d, ahead, [=](Index j) {
+    return w[j] * (static_cast<double>(x[j]) - (scaled ? metric.center[j] : 0.0));
+  });
+}
+
+// Updates w with row x and returns its product with the row to come.
+template <class T, bool scaled, Shrink shrink, bool positive>
+double update_and_dot(double* w, const T* x, const T* next, const T* ahead, Metric metric, Step step,
+                      Index d) {
+  return sum_columns(d, ahead, [=](Index j) {
+    const double f = scaled ? metric.factor[j] : 1.0, center = scaled ? metric.center[j] : 0.0;
+    double v = w[j];
+    if constexpr (shrink != Shrink::none) v *= std::max(0.0, 1.0 - step.l2 * f);
+    v -= step.gradient * f * (static_cast<double>(x[j]) - center);
+    if constexpr (shrink == Shrink::all) {
+      // max(v - t, 0) + min(v + t, 0) is the soft threshold without a branch.
+      const double t = step.l1 * f, above = std::max(v - t, 0.0), below = std::min(v + t, 0.0);
+      v = positive ? above : above + below;
+    }
+    w[j] = v;
+    return v * (static_cast<double>(next[j]) - center);
+  });
+}
+
+template <class T>
+using UpdateAndDot = double (*)(double*, const T*, const T*, const T*, Metric, Step, Index);
+
+template <class T, bool scaled>
+UpdateAndDot<T> pick_update(const DescentRule& rule) {
+  if (rule.positive) return update_and_dot<T, scaled, Shrink::all, true>;
+  if (rule.l1 > 0.0) return update_and_dot<T, scaled, Shrink::all, false>;
+  if (rule.l2 > 0.0) return update_and_dot<T, scaled, Shrink::l2, false>;
+  return update_and_dot<T, scaled, Shrink::none, false>;
+}
+
+template <class T, bool scaled>
+class DenseUpdates {
+ public:
+  DenseUpdates(const Visits& visits, Metric metric, const DescentRule& rule, Model& model, Index columns)
+      : visits_(visits),
+        metric_(metric),
+        rule_(rule),
+        model_(model),
+        d_(columns),
+        shrinks_(rule.positive || rule.l1 > 0.0 || rule.l2 > 0.0),
+        find_gradients_(pick_gradients(rule.loss)),
+        w_(static_cast<std::size_t>(model.scores)),
+        score_(static_cast<std::size_t>(model.scores)),
+        g_(static_cast<std::size_t>(model.scores)) {
+    aligned_.reserve(static_cast<std::size_t>(model.scores));
+    for (Index k = 0; k < model.scores; ++k) {
+      aligned_.emplace_back(model.w + k * d_, d_);
+      w_[k] = aligned_.back().data();
+    }
+  }
+
+  // Hands the weights back.
+  void finish() {
+    for (Index k = 0; k < model_.scores; ++k) std::copy(w_[k], w_[k] + d_, model_.w + k * d_);
+  }
+
+  // visit_singly for one score, whose loss is compiled in. A visit is few enough instructions for a core to
+  // be at the rows to come while it waits for one.
+  template <class Loss, class Rows>
+  bool visit_one_score(Rows& rows, Stop& stop) {
+    const auto update = pick_update<T, scaled>(rule_);
+    const Visits visits = visits_;
+    const DescentRule rule = rule_;
+    const Metric metric = metric_;
+    const Index d = d_, poll = kPollOperations / (d + 16) + 1;
+    const bool shrinks = shrinks_, constant = rule.schedule == Schedule::constant;
+    double *const w = w_[0], b = model_.b[0];
+    const T* x = rows.at(0);
+    double product = dot<T, scaled>(w, x, x, metric, d);
+    Index mistakes = 0, at = 0;
+    do {
+      for (const Index end = std::min(at + poll, visits.count); at < end; ++at) {
+        const Index i = visits.order[at], coming = std::min(at + 1, visits.count - 1);
+        const T *next = rows.at(coming), *ahead = rows.ahead_of(coming);
+        const double score = product + b, y = visits.y[i], weight = weight_of(visits, i);
+        double g;
+        gradients<Loss>(&score, &y, 1, &g);
+        if (weight > 0.0) count_mistakes<Loss>(&score, &y, 1, &mistakes);
+        const double eta = constant ? rule.eta0 : step_size(rule, model_.updates);
+        const double gradient = eta * weight * g;
+        if (gradient == 0.0 && !shrinks) {
+          product = dot<T, scaled>(w, next, ahead, metric, d);
+        } else {
+          product = update(w, x, next, ahead, metric, {gradient, eta * rule.l1, eta * rule.l2}, d);
+          if (rule.fit_intercept) b -= gradient;
+        }
+        x = next;
+        ++model_.updates;
+        if (rule.average_from >= 0) {
+          model_.b[0] = b;
+          take_average();
+        }
+      }
+    } while (at < visits.count && !stop.now());
+    model_.b[0] = b;
+    model_.mistakes[0] += mistakes;
+    return at == visits.count;
+  }
+
+  // One row an update; false once stopped. The update of one row and the score of the next are one loop.
+  template <class Rows>
+  bool visit_singly(Rows& rows, Stop& stop) {
+    const Index scores = model_.scores;
+    const auto update = pick_update<T, scaled>(rule_);
+    const T* x = rows.at(0);
+    for (Index k = 0; k < scores; ++k) score_[k] = dot<T, scaled>(w_[k], x, x, metric_, d_);
+    for (Index at = 0; at < visits_.count; ++at) {
+      const Index i = visits_.order[at];
+      const T* next = at + 1 < visits_.count ? rows.at(at + 1) : x;
+      const T* ahead = rows.ahead_of(at + 1 < visits_.count ? at + 1 : at);
+      add_intercepts_and_differentiate(i);
+      const double eta = step_size(rule_, model_.updates), weighted_eta = eta * weight_of(visits_, i);
+      for (Index k = 0; k < scores; ++k) {
+        const Step step{weighted_eta * g_[k], eta * rule_.l1, eta * rule_.l2};
+        score_[k] = step.gradient == 0.0 && !shrinks_ ? dot<T, scaled>(w_[k], next, ahead, metric_, d_)
+                                                      : update(w_[k], x, next, ahead, metric_, step, d_);
+        if (rule_.fit_intercept) model_.b[k] -= step.gradient;
+        ahead = next;  // asked for once
+      }
+      x = next;
+      if (ends(at, stop)) return false;
+    }
+    return true;
+  }
+
+  // Adds up g_i (x_i, 1) over the rows of a batch, then updates with their mean.
+  template <class Rows>
+  bool visit_in_batches(Rows& rows, Stop& stop) {
+    const Index scores = model_.scores, width = d_ + 1;
+    const auto update = pick_update<double, scaled>(rule_);
+    std::vector<double> sums(static_cast<std::size_t>(width * scores), 0.0);
+    const std::vector<double> centred(static_cast<std::size_t>(d_), 0.0);  // what the sums are made of is
+    const Metric metric{centred.data(), metric_.factor};
+    Index in_batch = 0;
+    for (Index at = 0; at < visits_.count; ++at) {
+      const Index i = visits_.order[at];
+      const T* x = rows.at(at);
+      for (Index k = 0; k < scores; ++k) score_[k] = dot<T, scaled>(w_[k], x, rows.ahead_of(at), metric_, d_);
+      add_intercepts_and_differentiate(i);
+      for (Index k = 0; k < scores; ++k) add(sums.data() + k * width, x, g_[k] * weight_of(visits_, i));
+      ++in_batch;
+      if (in_batch < rule_.batch_size && at + 1 < visits_.count) continue;
+      const double eta = step_size(rule_, model_.updates);
+      const Step step{eta / static_cast<double>(in_batch), eta * rule_.l1, eta * rule_.l2};
+      for (Index k = 0; k < scores; ++k) {
+        const double* sum = sums.data() + k * width;
+        update(w_[k], sum, sum, sum, metric, step, d_);
+        if (rule_.fit_intercept) model_.b[k] -= step.gradient * sum[d_];
+      }
+      std::fill(sums.begin(), sums.end(), 0.0);
+      in_batch = 0;
+      if (ends(at, stop)) return false;
+    }
+    return true;
+  }
+
+ private:
+  // From the products w.x of row i, which still lack the intercept.
+  void add_intercepts_and_differentiate(Index i) {
+    for (Index k = 0; k < model_.scores; ++k) score_[k] += model_.b[k];
+    find_gradients_(score_.data(), visits_, i, model_, g_.data());
+  }
+
+  void add(double* __restrict sum, const T* __restrict x, double g) const {
+    if (g == 0.0) return;
+#pragma omp simd
+    for (Index j = 0; j < d_; ++j)
+      sum[j] += g * (static_cast<double>(x[j]) - (scaled ? metric_.center[j] : 0.0));
+    sum[d_] += g;
+  }
+
+  void take_average() {
+    if (model_.updates <= rule_.average_from) return;
+    const double share = 1.0 / static_cast<double>(model_.updates - rule_.average_from);
+    for (Index k = 0; k < model_.scores; ++k) average(model_.mean_w + k * d_, w_[k], share, d_);
+    average(model_.mean_b, model_.b, share, model_.scores);
+  }
+
+  // Closes an update; true if it was not the last one and the work has to end.
+  bool ends(Index at, Stop& stop) {
+    ++model_.updates;
+    if (rule_.average_from >= 0) take_average();
+    operations_ += (d_ * model_.scores + 16) * rule_.batch_size;
+    if (operations_ < kPollOperations) return false;
+    operations_ = 0;
+    return stop.now() && at + 1 < visits_.count;
+  }
+
+  const Visits& visits_;
+  Metric metric_;
+  const DescentRule& rule_;
+  Model& model_;
+  Index d_;
+  bool shrinks_;
+  FindGradients find_gradients_;
+  Index operations_ = 0;
+  std::vector<Aligned> aligned_;
+  std::vector<double*> w_;
+  std::vector<double> score_, g_;
+};
+
+template <class T, bool scaled>
+bool dense_rows(const Table<T>& X, const Visits& visits, Metric metric, const DescentRule& rule, Model& model,
+                Stop& stop) {
+  Aligned center(metric.center, X.columns), factor(metric.factor, X.columns);
+  DenseUpdates<T, scaled> updates(visits, {center.data(), factor.data()}, rule, model, X.columns);
+  const auto visit = [&](auto rows) {
+    if (rule.batch_size > 1) return updates.visit_in_batches(rows, stop);
+    if (model.scores > 1) return updates.visit_singly(rows, stop);
+    return with_loss(rule.loss,
+                     [&]<class Loss>(Loss) { return updates.template visit_one_score<Loss>(rows, stop); });
+  };
+  const bool whole =
+      X.column_stride == 1 ? visit(RowsInPlace<T>(X, visits)) : visit(PackedRows<T>(X, visits));
+  updates.finish();
+  return whole;
+}
+
+// -- sparse rows ------------------------------------------------------------------------------------------
+
+template <class T, class I, class Loss>
+bool sparse_batches(const SparseTable<T, I>& X, const Visits& visits, const DescentRule& rule, Model& model,
+                    Stop& stop) {
+  const Index scores = model.scores;
+  LazyWeights weights(rule, model, X.width, visits.count / rule.batch_size + 1);
+  std::vector<double> score(static_cast<std::size_t>(scores));
+  std::vector<double> g(static_cast<std::size_t>(scores * std::min(rule.batch_size, visits.count)));
+  Index operations = 0, first = 0;
+  bool stopped = false;
+  for (; first < visits.count && !stopped; first += rule.batch_size) {
+    const Index size = std::min(rule.batch_size, visits.count - first);
+    const double eta = step_size(rule, model.updates), share = eta / static_cast<double>(size);
+    for (Index r = 0; r < size; ++r) {
+      const Index i = visits.order[first + r];
+      std::fill(score.begin(), score.end(), 0.0);
+      for (I at = X.starts[i]; at < X.starts[i + 1]; ++at) {
+        weights.catch_up(X.columns[at]);
+        const double* v = weights.column(X.columns[at]);
+        for (Index k = 0; k < scores; ++k) score[k] += v[k] * static_cast<double>(X.values[at]);
+      }
+      for (Index k = 0; k < scores; ++k) score[k] = score[k] * weights.scale() + model.b[k];
+      find_gradients<Loss>(score.data(), visits, i, model, g.data() + r * scores);
+      for (Index k = 0; k < scores; ++k) g[r * scores + k] *= share * weight_of(visits, i);
+      operations += (static_cast<Index>(X.starts[i + 1] - X.starts[i]) + 16) * scores;
+    }
+    ++model.updates;
+    const bool averaged = rule.average_from >= 0 && model.updates > rule.average_from;
+    weights.shrink(eta, averaged);
+    for (Index r = 0; r < size; ++r) {
+      const Index i = visits.order[first + r];
+      for (Index k = 0; k < scores && rule.fit_intercept; ++k) model.b[k] -= g[r * scores + k];
+      for (Index k = 0; k < scores; ++k) g[r * scores + k] /= weights.scale();
+      for (I at = X.starts[i]; at < X.starts[i + 1]; ++at) {
+        double* v = weights.column(X.columns[at]);
+        for (Index k = 0; k < scores; ++k) v[k] -= g[r * scores + k] * static_cast<double>(X.values[at]);
+      }
+    }
+    if (averaged)
+      average(model.mean_b, model.b, 1.0 / static_cast<double>(model.updates - rule.average_from), scores);
+    if (operations > kPollOperations) {
+      operations = 0;
+      stopped = stop.now();
+    }
+  }
+  weights.settle();
+  return first >= visits.count;
+}
+
+}  // namespace
+
+template <class T>
+bool descend_dense(const Table<T>& X, const Visits& visits, const double* center, const double* factor,
+                   const DescentRule& rule, Model& model, Watched& watched, Stop& stop) {
+  if (visits.count == 0) return true;
+  LossSum<T> watch(X, visits.y, visits.targets, visits.weight, rule.loss, watched.w, watched.b, model.scores);
+  const bool watching = watched.w != nullptr;
+  bool whole = true;  // written by the thread that updates
+  // Updates are a chain that one thread walks; the other adds up losses, until both do.
+#pragma omp parallel num_threads(watching ? std::min(threads(), 2) : 1)
+  {
+    if (omp_get_thread_num() == 0) {
+      whole = factor == nullptr ? dense_rows<T, false>(X, visits, {}, rule, model, stop)
+                                : dense_rows<T, true>(X, visits, {center, factor}, rule, model, stop);
+      if (!whole) watch.cancel();
+    }
+    if (watching) watch.work(omp_get_thread_num() == 0 ? &stop : nullptr);
+  }
+  whole = whole && !watch.cancelled();
+  if (watching && whole) watched.loss = watch.total();
+  return whole;
+}
+
+template <class T, class I>
+bool descend_sparse(const SparseTable<T, I>& X, const Visits& visits, const DescentRule& rule, Model& model,
+                    Stop& stop) {
+  return with_loss(
+      rule.loss, [&]<class Loss>(Loss) { return sparse_batches<T, I, Loss>(X, visits, rule, model, stop); });
+}
+
+template bool descend_dense(const Table<double>&, const Visits&, const double*, const double*,
+                            const DescentRule&, Model&, Watched&, Stop&);
+template bool descend_dense(const Table<float>&, const Visits&, const double*, const double*,
+                            const DescentRule&, Model&, Watched&, Stop&);
+template bool descend_sparse(const SparseTable<double, std::int32_t>&, const Visits&, const DescentRule&,
+                             Model&, Stop&);
+template bool descend_sparse(const SparseTable<float, std::int32_t>&, const Visits&, const DescentRule&,
+                             Model&, Stop&);
+template bool descend_sparse(const SparseTable<double, Index>&, const Visits&, const DescentRule&, Model&,
+                             Stop&);
+template bool descend_sparse(const SparseTable<float, Index>&, const Visits&, const DescentRule&, Model&,
+                             Stop&);
+
+}  // namespace sixfold

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/stop.hpp"
+#include "core/table.hpp"
+#include "linear/loss_functions.hpp"
+
+namespace sixfold {
+
+// How the step shrinks with the updates t = 0, 1, ... made before:
+// eta0, eta0 / (1 + rate t) or eta0 / (t + 1)^rate.
+enum class Schedule : int { constant, decay, invscaling };
+
+struct DescentRule {
+  LossCode loss;
+  Schedule schedule;
+  double eta0, rate;
+  double l1, l2;  // alpha times the factors of |w|_1 and |w|^2 / 2
+  bool positive, fit_intercept;
+  Index batch_size;
+  Index average_from;  // updates after which iterates are averaged; negative for never
+};
+
+// What is learnt. Dense rows keep w score by score (scores x columns), sparse rows column by column, so that
+// the innermost loop is always contiguous. The averages are null where nothing is averaged.
+struct Model {
+  double *w, *b, *mean_w, *mean_b;
+  Index* mistakes;  // one count a score, added to: visits with the score on the wrong side
+  Index scores;
+  Index updates;  // made so far, over all calls
+};
+
+// The rows to visit, in this order; y has `targets` entries a row; weight may be null.
+struct Visits {
+  const Index* order;
+  Index count;
+  const double* y;
+  Index targets;
+  const double* weight;
+};
+
+// Another model over the same centred rows, whose loss is added up along the way; w is null where there is
+// none.
+struct Watched {
+  const double *w, *b;
+  double loss;
+};
+
+template <class T, class I>
+struct SparseTable {
+  const T* values;
+  const I* columns;
+  const I* starts;  // rows + 1 entries
+  Index rows, width;
+};
+
+// One pass over the visits. center and factor (one entry a column) make column j count as x_j - center_j with
+// its own step eta factor_j; both null for the plain update. Returns false if stopped before the last row.
+template <class T>
+bool descend_dense(const Table<T>& X, const Visits& visits, const double* center, const double* factor,
+                   const DescentRule& rule, Model& model, Watched& watched, Stop& stop);
+
+// The same over sparse rows; an update costs the entries of its rows, whatever the number of columns.
+template <class T, class I>
+bool descend_sparse(const SparseTable<T, I>& X, const Visits& visits, const DescentRule& rule, Model& model,
+                    Stop& stop);
+
+}  // namespace sixfold

@@ -1,0 +1,376 @@
+#include "neighbors/projected/projected_search.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <type_traits>
+
+#include "core/blas.hpp"
+#include "core/tasks.hpp"
+#include "neighbors/projected/lower_bounds.hpp"
+#include "neighbors/projected/tile_products.hpp"
+
+namespace sixfold {
+namespace {
+
+// Features of a block of rows: a quarter of a usual second-level cache.
+constexpr Index kBlockBytes = 1 << 18;
+constexpr Index kMostBlockRows = 512;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The rows that give a query its first threshold: those of one panel in `every`, of which `tried` k are
+// computed. Products of whole rows cost too much for a large sample. Projected bounds are cheap, and so loose
+// that rows with the least of them are not the nearest: one panel in 4 left 15% fewer distances than one
+// in 32.
+struct Sample {
+  Index every, tried;
+
+  explicit Sample(bool projected) : every(projected ? 4 : 32), tried(projected ? 4 : 1) {}
+  bool serves(Index rows, Index k) const { return panels_of(rows) >= 2 * every && rows >= 2 * every * k; }
+};
+
+// -- sums of squares in the rows' own precision -------------------------------------------------------------
+
+// Floats where rows and query are floats, else doubles.
+template <class T, class Q>
+using Working = std::conditional_t<std::is_same_v<T, float> && std::is_same_v<Q, float>, float, double>;
+
+template <class T, class Q>
+Working<T, Q> plain_squares(const T* __restrict x, const Q* __restrict q, Index columns) {
+  using Real = Working<T, Q>;
+  constexpr Index kSums = 4 * kFloatLanes;
+  Real sums[kSums] = {};
+  Index j = 0;
+  for (; j + kSums <= columns; j += kSums) {
+#pragma GCC unroll 4
+    for (Index part = 0; part < kSums; part += kFloatLanes) {
+#pragma omp simd
+      for (Index l = part; l < part + kFloatLanes; ++l) {
+        const Real difference = static_cast<Real>(x[j + l]) - static_cast<Real>(q[j + l]);
+        sums[l] += difference * difference;
+      }
+    }
+  }
+  Real total = 0;
+  for (; j < columns; ++j) {
+    const Real difference = static_cast<Real>(x[j]) - static_cast<Real>(q[j]);
+    total += difference * difference;
+  }
+  for (Index half = kSums / 2; half > 0; half /= 2)
+    for (Index l = 0; l < half; ++l) sums[l] += sums[l + half];
+  return total + sums[0];
+}
+
+// Whether the row is farther than `limit`, an upper bound of the real sum of squares of rows that are not.
+//
+// Differences, squares and sums of d terms, none negative, are right to g = n u / (1 - n u), n = d + 4, so a
+// sum above limit (1 + 2 g) is of a farther row; each term may also lose the smallest normal number. A sum
+// that overflows says nothing.
+template <class T, class Q>
+bool surely_farther(const T* x, const Q* q, Index columns, double limit) {
+  using Real = Working<T, Q>;
+  constexpr double kUnit = std::numeric_limits<Real>::epsilon() / 2;
+  const double n = static_cast<double>(columns + 4);
+  if (n * kUnit > 0.125) return false;
+  const double sum = static_cast<double>(plain_squares(x, q, columns));
+  return sum < kInfinity && sum > limit * (1.0 + 3.0 * n * kUnit) + n * std::numeric_limits<Real>::min();
+}
+
+// -- one group of queries against one part of the rows --------------------------------------------------
+
+template <class T, class Q>
+class Sweep {
+ public:
+  Sweep(const SearchTables<T, Q>& tables, Index first, Index last)
+      : tables_(tables), sample_(tables.fine != nullptr), first_(first), count_(last - first) {
+    const Index strips = (count_ + kStripQueries - 1) / kStripQueries;
+    const Index width = tables.coarse_width;
+    strips_.assign(static_cast<std::size_t>(strips * width * kStripQueries), 0.0f);
+    least_.assign(static_cast<std::size_t>(strips * kStripQueries), std::numeric_limits<float>::infinity());
+    fine_least_.assign(static_cast<std::size_t>(count_), -std::numeric_limits<float>::infinity());
+    limits_.assign(static_cast<std::size_t>(count_), kInfinity);
+    for (Index i = 0; i < count_; ++i)
+      for (Index j = 0; j < width; ++j)
+        strips_[static_cast<std::size_t>((i / kStripQueries * width + j) * kStripQueries +
+                                         i % kStripQueries)] = tables.query_coarse[(first + i) * width + j];
+    if constexpr (!std::is_same_v<T, std::uint8_t> || !std::is_same_v<Q, std::uint8_t>) {
+      if constexpr (!std::is_same_v<Q, double>)
+        converted_.assign(tables.queries + first * tables.columns, tables.queries + last * tables.columns);
+    }
+  }
+
+  Index count() const { return count_; }
+  Index strips() const { return (count_ + kStripQueries - 1) / kStripQueries; }
+  const Passed& passed() const { return passed_; }
+
+  // Rules out, from now on, rows whose reported distance from query i of the group is above `distance`.
+  void limit(Index i, double distance) {
+    // The reported sum is the real one but for 8 roundings and what underflows.
+    const double real = raw_limit(tables_.measure, distance) * (1.0 + 0x1p-45) + DBL_MIN;
+    limits_[static_cast<std::size_t>(i)] = real;
+    const double scaled = 0.5 * (1.0 + kSpread) * (1.0 + 0x1p-40) * (real * tables_.scale) * tables_.scale;
+    least_[static_cast<std::size_t>(i)] = rounded_down(tables_.coarse_base[first_ + i] - scaled);
+    if (tables_.fine != nullptr)
+      fine_least_[static_cast<std::size_t>(i)] = rounded_down(tables_.fine_base[first_ + i] - scaled);
+  }
+
+  // Calls take(query of the group, distance, row) for all rows of the panels that no bound rules out.
+  template <class Take>
+  void visit(Index strip, Index first_panel, Index last_panel, Take&& take) {
+    std::uint32_t passed[kStripQueries];
+    for (Index panel = first_panel; panel < last_panel; ++panel) {
+      tile_products<false>(panel_at(panel), strip_at(strip), tables_.coarse_width, least_at(strip), passed,
+                           nullptr);
+      for (Index j = 0; j < kStripQueries; ++j) {
+        if (passed[j] != 0) check(strip * kStripQueries + j, panel, passed[j] & there(panel), take);
+      }
+    }
+  }
+
+  // worst[query]: the k-th nearest of the rows in the sample that have the least coarse bounds.
+  void sample_worst(Index strip, Index k, double* worst) {
+    const Index tried = sample_.tried * k;
+    std::vector<Near> room(static_cast<std::size_t>(kStripQueries * tried));
+    std::vector<Nearest> best;
+    for (Index j = 0; j < kStripQueries; ++j) best.emplace_back(room.data() + j * tried, tried);
+    float sums[kStripQueries * kPanelRows], least[kStripQueries];
+    std::uint32_t passed[kStripQueries];
+    std::fill_n(least, kStripQueries, -FLT_MAX);
+    for (Index panel = 0; panel < panels_of(tables_.rows); panel += sample_.every) {
+      tile_products<true>(panel_at(panel), strip_at(strip), tables_.coarse_width, least, passed, sums);
+      for (Index j = 0; j < kStripQueries; ++j) {
+        Nearest& of_query = best[static_cast<std::size_t>(j)];
+        for (std::uint32_t bits = passed[j] & there(panel); bits != 0; bits &= bits - 1) {
+          const Index i = std::countr_zero(bits);
+          of_query.offer(-double{sums[j * kPanelRows + i]}, panel * kPanelRows + i);
+        }
+        if (of_query.size() == tried) least[j] = static_cast<float>(-of_query.worst());
+      }
+    }
+    std::vector<double> distances(static_cast<std::size_t>(tried));
+    for (Index j = 0; j < kStripQueries && strip * kStripQueries + j < count_; ++j) {
+      const Index query = strip * kStripQueries + j, size = best[static_cast<std::size_t>(j)].size();
+      if (size < k) continue;
+      for (Index i = 0; i < size; ++i)
+        distances[static_cast<std::size_t>(i)] =
+            at_most(query, room[static_cast<std::size_t>(j * tried + i)].row);
+      std::nth_element(distances.begin(), distances.begin() + k - 1, distances.begin() + size);
+      worst[query] = distances[static_cast<std::size_t>(k - 1)];
+    }
+  }
+
+ private:
+  static float rounded_down(double value) {
+    if (!(value > -double{FLT_MAX})) return -std::numeric_limits<float>::infinity();
+    return std::nextafter(static_cast<float>(std::min(value, double{FLT_MAX})), -FLT_MAX);
+  }
+
+  const float* panel_at(Index panel) const {
+    return tables_.coarse + panel * tables_.coarse_width * kPanelRows;
+  }
+  const float* strip_at(Index strip) const {
+    return strips_.data() + strip * tables_.coarse_width * kStripQueries;
+  }
+  const float* least_at(Index strip) const { return least_.data() + strip * kStripQueries; }
+
+  // The rows that a panel has, as bits.
+  std::uint32_t there(Index panel) const {
+    const Index left = tables_.rows - panel * kPanelRows;
+    return left >= kPanelRows ? ~std::uint32_t{0} : (std::uint32_t{1} << left) - 1;
+  }
+
+  double distance(Index i, Index row) const {
+    const T* x = tables_.X + row * tables_.columns;
+    if constexpr (std::is_same_v<T, std::uint8_t> && std::is_same_v<Q, std::uint8_t>)
+      return exact_distance(tables_.measure, x, query(i), tables_.columns);
+    else if constexpr (std::is_same_v<Q, double>)
+      return exact_distance(tables_.measure, x, query(i), tables_.columns);
+    else
+      return exact_distance(tables_.measure, x, converted_.data() + i * tables_.columns, tables_.columns);
+  }
+
+  // A distance that is no less than the reported one (by the proof above): of rows in a sample nothing more
+  // has to be known, and the time of a query falls by a sixth.
+  double at_most(Index i, Index row) const {
+    if constexpr (std::is_same_v<T, std::uint8_t> && std::is_same_v<Q, std::uint8_t>) {
+      return distance(i, row);
+    } else {
+      using Real = Working<T, Q>;
+      const double n = static_cast<double>(tables_.columns + 4);
+      const double slack = 3.0 * n * std::numeric_limits<Real>::epsilon() / 2;
+      const double sum = double{plain_squares(tables_.X + row * tables_.columns, query(i), tables_.columns)};
+      if (slack > 0.25 || !(sum < kInfinity)) return distance(i, row);
+      const double raw = sum * (1.0 + slack) + n * std::numeric_limits<Real>::min();
+      return tables_.measure.root ? std::sqrt(raw) * (1.0 + 4 * DBL_EPSILON) : raw;
+    }
+  }
+
+  const Q* query(Index i) const { return tables_.queries + (first_ + i) * tables_.columns; }
+
+  bool fine_rules_out(Index i, Index row) const {
+    if (tables_.fine == nullptr) return false;
+    const float* f = tables_.fine + row * kFineWidth;
+    const float* g = tables_.query_fine + (first_ + i) * kFineWidth;
+    FloatLanes sum = {}, other = {};
+#pragma GCC unroll 20
+    for (Index j = 0; j < kFineWidth; j += kFloatLanes) {
+      FloatLanes& to = j / kFloatLanes % 2 == 0 ? sum : other;
+      to += load_floats(f + j) * load_floats(g + j);
+    }
+    return sum_of_lanes(sum + other) < fine_least_[static_cast<std::size_t>(i)];
+  }
+
+  template <class Take>
+  void check(Index i, Index panel, std::uint32_t bits, Take& take) {
+    for (; bits != 0; bits &= bits - 1) {
+      const Index row = panel * kPanelRows + std::countr_zero(bits);
+      ++passed_.coarse;
+      if (fine_rules_out(i, row)) continue;
+      ++passed_.fine;
+      if constexpr (!std::is_same_v<T, std::uint8_t> || !std::is_same_v<Q, std::uint8_t>) {
+        if (surely_farther(tables_.X + row * tables_.columns, query(i), tables_.columns,
+                           limits_[static_cast<std::size_t>(i)]))
+          continue;
+      }
+      take(i, distance(i, row), row);
+    }
+  }
+
+  SearchTables<T, Q> tables_;
+  Sample sample_;
+  Index first_, count_;
+  std::vector<float> strips_, least_, fine_least_;  // [strip][coordinate][query of the strip]; a query
+  std::vector<double> limits_, converted_;          // a query; queries as doubles
+  Passed passed_;
+};
+
+// -- groups of queries and parts of rows, dealt out to threads ------------------------------------------
+
+struct Plan {
+  Index group, groups, parts, block;  // queries a group; groups; parts the rows are cut into; panels a block
+
+  template <class T, class Q>
+  explicit Plan(const SearchTables<T, Q>& tables) {
+    const Index team = threads(), bytes = tables.coarse_width * static_cast<Index>(sizeof(float));
+    // Four groups a thread even out what they take; larger ones than 1 MB of features would not stay in
+    // cache.
+    const Index even = (tables.query_count + 4 * team - 1) / (4 * team);
+    const Index most = std::clamp<Index>((1 << 20) / bytes, 2 * kStripQueries, 100 * kStripQueries);
+    group = (std::clamp<Index>(even, 1, most) + kStripQueries - 1) / kStripQueries * kStripQueries;
+    groups = (tables.query_count + group - 1) / group;
+    parts = groups >= team ? 1 : std::min(team, panels_of(tables.rows));
+    block = std::clamp<Index>(kBlockBytes / (bytes * kPanelRows), 1, kMostBlockRows / kPanelRows);
+  }
+};
+
+// Runs work(sweep, first query, part, watch, visit) for every group and part; visit(take) goes through the
+// part's rows block by block, up to where the loop has to end.
+template <class T, class Q, class Work>
+bool deal_out(const SearchTables<T, Q>& tables, const Plan& plan, Passed& passed, Stop& stop, Work&& work) {
+  const Index panels = panels_of(tables.rows), tasks = plan.groups * plan.parts;
+  const int team = static_cast<int>(std::clamp<Index>(tasks, 1, threads()));
+  std::atomic<Index> coarse = 0, fine = 0;
+  const bool finished = run_tasks(tasks, team, &stop, [&](Index task, Watch& watch) {
+    const Index group = task / plan.parts, part = task % plan.parts;
+    const Index first = group * plan.group, last = std::min(tables.query_count, first + plan.group);
+    Sweep<T, Q> sweep(tables, first, last);
+    const auto visit = [&](auto&& take) {
+      const Index end = cut(panels, plan.parts, part + 1);
+      for (Index panel = cut(panels, plan.parts, part); panel < end; panel += plan.block)
+        for (Index strip = 0; strip < sweep.strips(); ++strip) {
+          if (watch.over()) return;
+          sweep.visit(strip, panel, std::min(end, panel + plan.block), take);
+        }
+    };
+    work(sweep, first, part, watch, visit);
+    coarse += sweep.passed().coarse;
+    fine += sweep.passed().fine;
+  });
+  passed = {coarse, fine};
+  return finished;
+}
+
+}  // namespace
+
+template <class T, class Q>
+bool nearest_by_bounds(const SearchTables<T, Q>& tables, Index k, double* distances, Index* rows,
+                       Passed& passed, Stop& stop) {
+  const Plan plan(tables);
+  const Index count = tables.query_count;
+  std::vector<Near> room(static_cast<std::size_t>(count * plan.parts * k));
+  std::vector<Nearest> heaps;
+  for (Index i = 0; i < count * plan.parts; ++i) heaps.emplace_back(room.data() + i * k, k);
+  const bool sampled = Sample(tables.fine != nullptr).serves(tables.rows, k);
+  const bool finished = deal_out(
+      tables, plan, passed, stop, [&](auto& sweep, Index first, Index part, Watch& watch, auto&& visit) {
+        std::vector<double> worst(static_cast<std::size_t>(sweep.count()), kInfinity);
+        for (Index strip = 0; sampled && strip < sweep.strips() && !watch.over(); ++strip)
+          sweep.sample_worst(strip, k, worst.data());
+        for (Index i = 0; i < sweep.count(); ++i) sweep.limit(i, worst[static_cast<std::size_t>(i)]);
+        visit([&](Index i, double distance, Index row) {
+          Nearest& heap = heaps[static_cast<std::size_t>((first + i) * plan.parts + part)];
+          heap.offer(distance, row);
+          if (heap.worst() < worst[static_cast<std::size_t>(i)])
+            sweep.limit(i, worst[static_cast<std::size_t>(i)] = heap.worst());
+        });
+      });
+  if (!finished) return false;
+  for (Index i = 0; i < count; ++i) {
+    Nearest& all = heaps[static_cast<std::size_t>(i * plan.parts)];
+    for (Index part = 1; part < plan.parts; ++part) {
+      const Near* from = room.data() + (i * plan.parts + part) * k;
+      const Index size = heaps[static_cast<std::size_t>(i * plan.parts + part)].size();
+      for (Index j = 0; j < size; ++j) all.offer(from[j].distance, from[j].row);
+    }
+    all.write(distances + i * k, rows + i * k);
+  }
+  return true;
+}
+
+template <class T, class Q>
+bool within_by_bounds(const SearchTables<T, Q>& tables, double radius, std::vector<std::vector<Near>>& found,
+                      Passed& passed, Stop& stop) {
+  const Plan plan(tables);
+  const Index count = tables.query_count;
+  std::vector<std::vector<Near>> parts(static_cast<std::size_t>(count * plan.parts));
+  const bool finished =
+      deal_out(tables, plan, passed, stop, [&](auto& sweep, Index first, Index part, Watch&, auto&& visit) {
+        for (Index i = 0; i < sweep.count(); ++i) sweep.limit(i, radius);
+        visit([&](Index i, double distance, Index row) {
+          if (distance <= radius)
+            parts[static_cast<std::size_t>((first + i) * plan.parts + part)].push_back({distance, row});
+        });
+      });
+  if (!finished) return false;
+  found.resize(static_cast<std::size_t>(count));
+  for (Index i = 0; i < count; ++i) {  // blocks, panels, bits and parts go up: already by row number
+    auto& all = found[static_cast<std::size_t>(i)];
+    for (Index part = 0; part < plan.parts; ++part) {
+      const auto& some = parts[static_cast<std::size_t>(i * plan.parts + part)];
+      all.insert(all.end(), some.begin(), some.end());
+    }
+  }
+  return true;
+}
+
+template bool nearest_by_bounds(const SearchTables<float, float>&, Index, double*, Index*, Passed&, Stop&);
+template bool nearest_by_bounds(const SearchTables<float, double>&, Index, double*, Index*, Passed&, Stop&);
+template bool nearest_by_bounds(const SearchTables<double, double>&, Index, double*, Index*, Passed&, Stop&);
+template bool nearest_by_bounds(const SearchTables<std::uint8_t, std::uint8_t>&, Index, double*, Index*,
+                                Passed&, Stop&);
+template bool nearest_by_bounds(const SearchTables<std::uint8_t, double>&, Index, double*, Index*, Passed&,
+                                Stop&);
+template bool within_by_bounds(const SearchTables<float, float>&, double, std::vector<std::vector<Near>>&,
+                               Passed&, Stop&);
+template bool within_by_bounds(const SearchTables<float, double>&, double, std::vector<std::vector<Near>>&,
+                               Passed&, Stop&);
+template bool within_by_bounds(const SearchTables<double, double>&, double, std::vector<std::vector<Near>>&,
+                               Passed&, Stop&);
+template bool within_by_bounds(const SearchTables<std::uint8_t, std::uint8_t>&, double,
+                               std::vector<std::vector<Near>>&, Passed&, Stop&);
+template bool within_by_bounds(const SearchTables<std::uint8_t, double>&, double,
+                               std::vector<std::vector<Near>>&, Passed&, Stop&);
+
+}  // namespace sixfold

@@ -1,0 +1,186 @@
+// The search of bin_splits.hpp.
+#include "trees/bins/bin_splits.hpp"
+
+#include <algorithm>
+
+#include "trees/columns/column_search.hpp"
+
+namespace sixfold {
+namespace {
+
+template <class Mass>
+BinHistogram<Mass> histogram_of(const BinnedNode& node, const std::uint8_t* codes, BinDesk& desk) {
+  const BinHistogram<Mass> histogram = desk.histogram<Mass>(node);
+  build(node, codes, histogram);
+  return histogram;
+}
+
+}  // namespace
+
+template <class T>
+Outlook BinnedSearch<T>::outlook(const BinnedNode& node, Index k, BinDesk& desk) const {
+  if (node.weights.empty())
+    return outlook(node, k, histogram_of<std::int32_t>(node, bins_.codes(k), desk), 0.0, desk.counts_scan);
+  return outlook(node, k, histogram_of<double>(node, bins_.codes(k), desk), node.rounding(),
+                 desk.weights_scan);
+}
+
+template <class T>
+template <class Mass>
+Outlook BinnedSearch<T>::outlook(const BinnedNode& node, Index k, const BinHistogram<Mass>& histogram,
+                                 double error, BinScan<Mass>& scan) const {
+  scan.scan(node, histogram, bins_.mixed(k), kUnknowns, rules_, error);
+  const double weight = node.totals.weight();
+  const double edge = scan.least_edge(), bound = scan.least_bound(), margin = scan.margin();
+  const bool has_candidates = scan.used_bins() > 1 || (scan.used_bins() == 1 && scan.has_unknown()) ||
+                              (scan.used_bins() == 1 && !is_one_value(node, k));
+  return {has_candidates, false, weight * std::min(edge - margin, bound), weight * (edge + margin)};
+}
+
+// Whether a column whose rows are in one bin tells none of them apart.
+template <class T>
+bool BinnedSearch<T>::is_one_value(const BinnedNode& node, Index k) const {
+  if (bins_.mixed(k)[bins_.codes(k)[node.places[0]]] == 0) return true;
+  const T first = value(node.rows[0], k);
+  return std::all_of(node.rows.begin(), node.rows.end(), [&](Row row) { return value(row, k) == first; });
+}
+
+template <class T>
+ColumnBest BinnedSearch<T>::search(const BinnedNode& node, Index k, double limit, BinDesk& desk,
+                                   ColumnDesk& column_desk, Split* chosen) const {
+  const BinHistogram<std::int32_t> counts = histogram_of<std::int32_t>(node, bins_.codes(k), desk);
+  if (node.weights.empty()) {
+    desk.counts_scan.scan(node, counts, bins_.mixed(k), kUnknowns, rules_, 0.0);
+    return offer(node, k, limit, desk.counts_scan, desk, column_desk, chosen);
+  }
+  const BinHistogram<double> weights = histogram_of<double>(node, bins_.codes(k), desk);
+  desk.weights_scan.scan(node, weights, bins_.mixed(k), kUnknowns, rules_, node.rounding());
+  return offer(node, k, limit, desk.weights_scan, desk, column_desk, chosen);
+}
+
+// Goes through the bins from left to right with what is left of them, and stops where the limit may be met.
+template <class T>
+template <class Mass>
+ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit, const BinScan<Mass>& scan,
+                                  BinDesk& desk, ColumnDesk& column_desk, Split* chosen) const {
+  // Infinite scores are of thresholds that are none, or that have a child too small.
+  const float level = static_cast<float>(limit / node.totals.weight()) + 2.0f * scan.margin();
+  const auto may_be_below = [level](float score) {
+    return score <= level && score < std::numeric_limits<float>::infinity();
+  };
+  bool wanted[kBins];
+  for (Index b = 0; b < kBins; ++b) wanted[b] = may_be_below(scan.bound(b));
+  gather(node, k, wanted, desk);
+  const auto add_bin = [&](Index bin, ClassTotals& to) {
+    for (Index c = 0; c < node.class_count(); ++c) {
+      const std::int32_t rows = desk.counts[c * kBins + bin];
+      const double weight = node.weights.empty() ? rows : desk.weights[c * kBins + bin];
+      if (rows > 0) to.add(node.classes[c].label, weight, rows);
+    }
+  };
+  column_desk.unknown.clear();
+  if (scan.has_unknown()) add_bin(kUnknownBin, column_desk.unknown);
+  column_desk.known.set_difference(node.totals, column_desk.unknown);
+
+  Candidates candidates(rules_, score_, node.totals, column_desk, static_cast<std::int32_t>(bins_.column(k)),
+                        chosen, limit);
+  ClassTotals &left = column_desk.left, &right = column_desk.right;
+  left.clear();
+  for (Index b = 0; left.rows() < column_desk.known.rows(); ++b) {
+    // Where only the least counts, what was found so far rules out bins that were wanted.
+    const double least = candidates.best().least + SplitScore::kTie * node.totals.weight();
+    if (wanted[b] && (chosen != nullptr || scan.bound(b) * node.totals.weight() <= least))
+      offer_inside(sorted_inside(k, b, desk), candidates);
+    else
+      add_bin(b, left);
+    if (!may_be_below(scan.edge(b))) continue;
+    right.set_difference(column_desk.known, left);
+    candidates.offer_two(left, right,
+                         [&](Split& split) { set_threshold(split, threshold_above(node, k, b, desk)); });
+  }
+  if (scan.used_bins() > 1) candidates.note_candidate();
+  candidates.offer_known([&](Split& split) { set_all_known(split, rules_.unknown_best); });
+  return candidates.best();
+}
+
+// The thresholds between the rows of one bin, which are added to what is left of it.
+template <class T>
+void BinnedSearch<T>::offer_inside(std::span<const BinDesk::Value> rows, Candidates& candidates) const {
+  ColumnDesk& desk = candidates.desk();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    desk.left.add(data_.labels[rows[i].row], data_.weight_of(rows[i].row));
+    if (i + 1 == rows.size() || rows[i].value == rows[i + 1].value) continue;
+    desk.right.set_difference(desk.known, desk.left);
+    candidates.offer_two(desk.left, desk.right, [&](Split& split) {
+      set_threshold(split, threshold_between(rows[i].value, rows[i + 1].value));
+    });
+  }
+}
+
+// The rows in the bins wanted, bin by bin.
+template <class T>
+void BinnedSearch<T>::gather(const BinnedNode& node, Index k, const bool* wanted, BinDesk& desk) const {
+  Index total = 0;
+  for (Index b = 0; b < kBins; ++b) {
+    desk.inside_ends[b] = total;
+    total += wanted[b] ? desk.rows[b] : 0;
+  }
+  if (total == 0) return;
+  const std::uint8_t* codes = bins_.codes(k);
+  if (desk.found.size() <= node.rows.size()) desk.found.resize(node.rows.size() + 1);
+  if (static_cast<Index>(desk.inside.size()) < total) desk.inside.resize(static_cast<std::size_t>(total));
+  Index count = 0;
+  for (Index i = 0; i < node.size(); ++i) {  // without a branch, which would be guessed wrong too often
+    desk.found[count] = static_cast<std::int32_t>(i);
+    count += wanted[codes[node.places[i]]];
+  }
+  for (Index i = 0; i < count; ++i) {
+    const std::int32_t at = desk.found[i];
+    desk.inside[desk.inside_ends[codes[node.places[at]]]++].row = node.rows[at];
+  }
+}
+
+// The rows of one of these bins by value.
+template <class T>
+std::span<const BinDesk::Value> BinnedSearch<T>::sorted_inside(Index k, Index bin, BinDesk& desk) const {
+  const std::size_t size = static_cast<std::size_t>(desk.rows[bin]);
+  const std::span<BinDesk::Value> rows(desk.inside.data() + desk.inside_ends[bin] - size, size);
+  for (BinDesk::Value& item : rows) item.value = static_cast<double>(value(item.row, k));
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
+  return rows;
+}
+
+// Between the greatest value in a bin and the least one beyond it.
+template <class T>
+double BinnedSearch<T>::threshold_above(const BinnedNode& node, Index k, Index bin,
+                                        const BinDesk& desk) const {
+  Index above = bin + 1;
+  while (desk.rows[above] == 0) ++above;
+  double low = -std::numeric_limits<double>::infinity(), high = -low;
+  const std::uint8_t* codes = bins_.codes(k);
+  for (Index i = 0; i < node.size(); ++i) {
+    const std::uint8_t code = codes[node.places[i]];
+    if (code == bin) low = std::max(low, static_cast<double>(value(node.rows[i], k)));
+    if (code == above) high = std::min(high, static_cast<double>(value(node.rows[i], k)));
+  }
+  return threshold_between(low, high);
+}
+
+template class BinnedSearch<double>;
+template class BinnedSearch<float>;
+template class BinnedSearch<std::uint8_t>;
+template Outlook BinnedSearch<double>::outlook(const BinnedNode&, Index, const BinHistogram<std::int32_t>&,
+                                               double, BinScan<std::int32_t>&) const;
+template Outlook BinnedSearch<double>::outlook(const BinnedNode&, Index, const BinHistogram<double>&, double,
+                                               BinScan<double>&) const;
+template Outlook BinnedSearch<float>::outlook(const BinnedNode&, Index, const BinHistogram<std::int32_t>&,
+                                              double, BinScan<std::int32_t>&) const;
+template Outlook BinnedSearch<float>::outlook(const BinnedNode&, Index, const BinHistogram<double>&, double,
+                                              BinScan<double>&) const;
+template Outlook BinnedSearch<std::uint8_t>::outlook(const BinnedNode&, Index,
+                                                     const BinHistogram<std::int32_t>&, double,
+                                                     BinScan<std::int32_t>&) const;
+template Outlook BinnedSearch<std::uint8_t>::outlook(const BinnedNode&, Index, const BinHistogram<double>&,
+                                                     double, BinScan<double>&) const;
+
+}  // namespace sixfold

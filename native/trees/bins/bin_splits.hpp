@@ -1,0 +1,100 @@
+// The search of a node's binned columns for the best threshold: the same candidates, and the same choice
+// among them, as the exhaustive search of column_splits.hpp, by looking at few of them.
+//
+// An outlook of every column (bin_scan.hpp) says what its thresholds between bins score, nearly, and what
+// those inside of bins score at best. Columns that may hold the best are then searched: thresholds whose
+// score may be below the limit are offered to the exhaustive search's own Candidates, which judge them in
+// double precision; for those inside of a bin its few rows are sorted.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "trees/bins/bin_histograms.hpp"
+#include "trees/bins/bin_scan.hpp"
+#include "trees/bins/bins.hpp"
+#include "trees/columns/column_search.hpp"
+#include "trees/columns/column_splits.hpp"
+#include "trees/columns/split_bound.hpp"
+
+namespace sixfold {
+
+// Room for one thread.
+struct BinDesk {
+  struct Value {
+    double value;
+    Row row;
+  };
+
+  template <class Mass>
+  BinScan<Mass>& scan() {
+    if constexpr (std::is_integral_v<Mass>)
+      return counts_scan;
+    else
+      return weights_scan;
+  }
+
+  // Room for the histogram of a column at a node.
+  template <class Mass>
+  BinHistogram<Mass> histogram(const BinnedNode& node) {
+    const std::size_t size = static_cast<std::size_t>(node.class_count() * kBins);
+    if constexpr (std::is_integral_v<Mass>) {
+      counts.resize(size);
+      return {counts.data(), rows};
+    } else {
+      weights.resize(size);
+      return {weights.data(), rows};
+    }
+  }
+
+  BinScan<std::int32_t> counts_scan;
+  BinScan<double> weights_scan;
+  std::vector<std::int32_t> counts;  // of classes and bins
+  std::vector<double> weights;
+  std::int32_t rows[kBins];         // of bins
+  std::vector<std::int32_t> found;  // rows of bins that are searched, as numbers in the node
+  std::vector<Value> inside;        // the same bin by bin
+  Index inside_ends[kBins];
+};
+
+template <class T>
+class BinnedSearch {
+ public:
+  BinnedSearch(const TrainingTable<T>& data, const GrowthRules& rules, const SplitScore& score,
+               const TreeBins<T>& bins)
+      : data_(data), rules_(rules), score_(score), bins_(bins) {}
+
+  // Of the k-th binned column. A histogram that is at hand saves making one.
+  Outlook outlook(const BinnedNode& node, Index k, BinDesk& desk) const;
+  template <class Mass>
+  Outlook outlook(const BinnedNode& node, Index k, const BinHistogram<Mass>& histogram, double error,
+                  BinScan<Mass>& scan) const;
+
+  // As search_column, of all candidates with S <= limit: others may be left out.
+  ColumnBest search(const BinnedNode& node, Index k, double limit, BinDesk& desk, ColumnDesk& column_desk,
+                    Split* chosen = nullptr) const;
+
+ private:
+  static constexpr bool kUnknowns = std::numeric_limits<T>::has_quiet_NaN;
+
+  bool is_one_value(const BinnedNode& node, Index k) const;
+  template <class Mass>
+  ColumnBest offer(const BinnedNode& node, Index k, double limit, const BinScan<Mass>& scan, BinDesk& desk,
+                   ColumnDesk& column_desk, Split* chosen) const;
+  void offer_inside(std::span<const BinDesk::Value> rows, Candidates& candidates) const;
+  void gather(const BinnedNode& node, Index k, const bool* wanted, BinDesk& desk) const;
+  std::span<const BinDesk::Value> sorted_inside(Index k, Index bin, BinDesk& desk) const;
+  double threshold_above(const BinnedNode& node, Index k, Index bin, const BinDesk& desk) const;
+
+  T value(Row row, Index k) const { return data_.X.row(row)[bins_.column(k) * data_.X.column_stride]; }
+
+  const TrainingTable<T>& data_;
+  const GrowthRules& rules_;
+  const SplitScore& score_;
+  const TreeBins<T>& bins_;
+};
+
+}  // namespace sixfold

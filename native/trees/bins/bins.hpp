@@ -1,0 +1,63 @@
+// Columns of numbers in at most 256 ordered bins, a byte a value.
+//
+//   code(x) = number of tops < x:   bin b holds the values with top[b - 1] < x <= top[b],
+//
+// so codes keep the order of the values, and a threshold between two bins is one between two values. Tops
+// come from a sample of the rows: one a distinct value where these are few, quantiles otherwise, where a
+// value with much weight has a bin of its own. A bin all of whose values are equal is known as such: no
+// threshold lies inside it. Unknown values have the code 255, bytes are their own code.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/stop.hpp"
+#include "core/table.hpp"
+
+namespace sixfold {
+
+inline constexpr Index kBins = 256;
+inline constexpr std::uint8_t kUnknownBin = 255;  // of floating point columns
+
+template <class T>
+class TreeBins {
+ public:
+  // Of the columns that are listed, and of all rows; of no use if `stop` ends it; tops from a sample of
+  // `sample_of`, which are the rows that count.
+  TreeBins(const Table<T>& X, std::vector<Index> columns, std::span<const std::int32_t> sample_of, int team,
+           Stop& stop);
+
+  Index columns() const { return static_cast<Index>(columns_.size()); }
+  // Which column of X the k-th one is.
+  Index column(Index k) const { return columns_[k]; }
+  // The codes of the k-th column, one a row.
+  const std::uint8_t* codes(Index k) const { return codes_.get() + k * X_.rows; }
+  // Puts the codes of the row order[i] in place i.
+  void reorder(std::span<const std::int32_t> order, int team, Stop& stop);
+  // The code that a value of the k-th column has or would have.
+  std::uint8_t code_of(Index k, double value) const;
+  // Of each bin of the k-th column, whether it holds different values somewhere in the table.
+  const std::uint8_t* mixed(Index k) const { return mixed_.data() + k * kBins; }
+
+ private:
+  static constexpr Index kSample = 2048;
+  static constexpr Index kRun = 256, kTile = 32, kTaskRows = 4096;
+
+  void choose_tops(std::span<const std::int32_t> sample_of, int team, Stop& stop);
+  void encode(int team, Stop& stop);
+  void encode_tile(Index first_row, Index last_row, Index first, Index last, std::vector<T>& room,
+                   std::vector<std::uint8_t>& mixed);
+  void encode_run(Index k, const T* values, Index first_row, Index count, std::uint8_t* mixed);
+
+  Table<T> X_;
+  std::vector<Index> columns_;
+  std::vector<T> tops_;      // kBins a column, infinity where there are no more
+  std::vector<T> values_;    // kBins a column: the one value that a bin is expected to hold
+  std::vector<Index> used_;  // bins of a column
+  std::vector<std::uint8_t> mixed_;
+  std::unique_ptr<std::uint8_t[]> codes_;
+};
+
+}  // namespace sixfold

@@ -1,0 +1,221 @@
+// How the columns of a node are searched: the two ways there are, behind the same few calls.
+//
+//   enter      turns to a node
+//   outlook    what a column may have to offer
+//   search     the best candidate of a column, or the split that is taken
+//   leave      the node is not split
+//   part       the node is split, and its rows are sorted by child
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "trees/bins/bin_splits.hpp"
+#include "trees/bins/bins.hpp"
+#include "trees/columns/column_splits.hpp"
+#include "trees/columns/sorted_columns.hpp"
+
+namespace sixfold {
+
+// A node that waits: its rows and its place in the tree.
+struct Waiting {
+  Index begin, end;
+  Index parent, slot;
+  Index depth;
+  std::uint64_t path;     // made of the seed and the slots on the way here
+  bool is_open = true;    // false where it is clear that it will not be split
+  Index histograms = -1;  // where they are kept
+
+  Index size() const { return end - begin; }
+};
+
+// What all nodes of a tree have in common.
+template <class T>
+struct Growing {
+  const TrainingTable<T>& data;
+  const GrowthRules& rules;
+  const SplitScore& score;
+  std::vector<Row> rows;             // each node has a range of them
+  std::vector<std::int32_t> places;  // where the codes of these rows are
+  std::vector<Index> numbers;        // the columns in which not all thresholds have to be tried
+  std::vector<std::int32_t> number;  // of a column among these, or -1
+  std::optional<TreeBins<T>> bins;   // of these, where there are rows enough
+
+  // How many columns a node looks at, and whether these are all.
+  Index looked_at() const {
+    return rules.max_columns <= 0 ? data.X.columns : std::min(rules.max_columns, data.X.columns);
+  }
+  bool all_columns() const { return looked_at() == data.X.columns; }
+
+  ColumnBest search(const NodeRows& node, Index column, ColumnDesk& desk, Split* chosen, double limit) const {
+    return search_column(data, rules, score, node, column, desk, chosen, limit);
+  }
+  Outlook search(const NodeRows& node, Index column, ColumnDesk& desk) const {
+    const ColumnBest best = search_column(data, rules, score, node, column, desk);
+    return {best.has_candidates, true, best.least, best.least};
+  }
+};
+
+// Room for one thread.
+template <class T>
+struct SearchDesk {
+  SearchDesk(Index classes, Index codes) : columns(classes, codes) {}
+
+  ColumnDesk columns;
+  BinDesk bins;
+  SortedColumns<T> sorted;
+};
+
+// A node with many rows: columns of numbers by their bins, others by trying all candidates. `Mass` is int32
+// for counts, double for weights.
+template <class T, class Mass>
+class BinnedView {
+ public:
+  // Histograms are kept in up to `most_bytes`.
+  BinnedView(Growing<T>& growing, Index most_bytes)
+      : growing_(growing), store_(growing.numbers.size(), growing.data.classes, most_bytes) {
+    if (growing.bins) search_.emplace(growing.data, growing.rules, growing.score, *growing.bins);
+  }
+
+  void enter(const NodeRows& node, const Waiting& waiting) {
+    node_.emplace(node);
+    if (!search_) return;
+    kept_ = waiting.histograms;
+    is_filled_ = kept_ >= 0;
+    if (!is_filled_ && growing_.all_columns() && waiting.size() >= 2 * fewest_kept()) kept_ = store_.take();
+    binned_.emplace(binned(waiting, node.totals, kept_ >= 0));
+    if (!is_filled_ && kept_ >= 0) store_.error(kept_) = binned_->rounding() * node.totals.weight();
+  }
+
+  Outlook outlook(Index column, SearchDesk<T>& desk) {
+    if (!is_binned(column)) return growing_.search(*node_, column, desk.columns);
+    const Index k = growing_.number[column];
+    if (kept_ < 0) return search_->outlook(*binned_, k, desk.bins);
+    if (!is_filled_) build(*binned_, growing_.bins->codes(k), store_.column(kept_, k));
+    return search_->outlook(*binned_, k, store_.column(kept_, k),
+                            store_.error(kept_) / node_->totals.weight(), desk.bins.template scan<Mass>());
+  }
+
+  ColumnBest search(Index column, double limit, SearchDesk<T>& desk, Split* chosen = nullptr) {
+    if (!is_binned(column)) return growing_.search(*node_, column, desk.columns, chosen, limit);
+    return search_->search(*binned_, growing_.number[column], limit, desk.bins, desk.columns, chosen);
+  }
+
+  void leave() {
+    if (kept_ >= 0) store_.give_back(kept_);
+    kept_ = -1;
+  }
+  // A node that waits is for others to search.
+  void drop(const Waiting& node) {
+    if (node.histograms >= 0) store_.give_back(node.histograms);
+  }
+
+  // The child with the most rows has the histograms of the node less those of the others.
+  template <class Each>
+  void part(std::span<Waiting> children, std::span<const std::int32_t>, const Each& each) {
+    if (kept_ < 0) return;
+    const auto largest = std::max_element(children.begin(), children.end(),
+                                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    if (!largest->is_open || largest->size() < fewest_kept()) return leave();
+    std::vector<ClassTotals> totals(children.size(), ClassTotals(growing_.data.classes));
+    std::vector<BinnedNode> others;
+    std::vector<Index> kept;
+    double error = store_.error(kept_) + 0x1p-53 * node_->totals.weight(), rest = node_->totals.weight();
+    for (std::size_t slot = 0; slot < children.size(); ++slot) {
+      Waiting& child = children[slot];
+      if (&child == &*largest) continue;
+      for (Index i = child.begin; i < child.end; ++i)
+        totals[slot].add(growing_.data.labels[growing_.rows[i]], growing_.data.weight_of(growing_.rows[i]));
+      others.push_back(binned(child, totals[slot], true));
+      error += others.back().rounding() * totals[slot].weight();
+      rest -= totals[slot].weight();
+    }
+    if (!std::is_integral_v<Mass> && error > kMostError * rest) return leave();
+    for (std::size_t slot = 0; slot < children.size(); ++slot) {
+      Waiting& child = children[slot];
+      if (&child == &*largest) continue;
+      if (child.is_open && child.size() >= fewest_kept()) child.histograms = store_.take();
+      if (child.histograms >= 0)
+        store_.error(child.histograms) = others[kept.size()].rounding() * totals[slot].weight();
+      kept.push_back(child.histograms);
+    }
+    each(growing_.bins->columns(), [&](Index k, SearchDesk<T>& desk) {
+      for (std::size_t i = 0; i < others.size(); ++i) {
+        const BinHistogram<Mass> part =
+            kept[i] >= 0 ? store_.column(kept[i], k) : desk.bins.template histogram<Mass>(others[i]);
+        build(others[i], growing_.bins->codes(k), part);
+        subtract(others[i], part, store_.column(kept_, k));
+      }
+    });
+    store_.error(kept_) = std::is_integral_v<Mass> ? 0.0 : error;
+    largest->histograms = kept_;
+    kept_ = -1;
+  }
+
+ private:
+  static constexpr double kMostError = 1e-9;  // of a sum of weights, over W: far below that of the scan
+
+  // Rows of a node for which subtracting histograms is faster than counting.
+  Index fewest_kept() const { return growing_.data.classes * kBins; }
+  bool is_binned(Index column) const { return search_ && growing_.number[column] >= 0; }
+
+  BinnedNode binned(const Waiting& node, const ClassTotals& totals, bool all_classes) const {
+    const std::size_t size = static_cast<std::size_t>(node.size());
+    return {std::span(growing_.rows).subspan(node.begin, size),
+            std::span(growing_.places).subspan(node.begin, size), totals, growing_.data.weight, all_classes};
+  }
+
+  Growing<T>& growing_;
+  KeptHistograms<Mass> store_;
+  std::optional<BinnedSearch<T>> search_;
+  std::optional<NodeRows> node_;
+  std::optional<BinnedNode> binned_;
+  Index kept_ = -1;  // of the node
+  bool is_filled_ = false;
+};
+
+// A node of a small subtree whose columns of numbers are sorted.
+template <class T>
+class SortedView {
+ public:
+  SortedView(const Growing<T>& growing, SortedColumns<T>& sorted, const Waiting& root)
+      : growing_(growing), sorted_(sorted), first_(root.begin) {
+    const std::span<const Row> rows(growing.rows);
+    sorted.load(growing.data, rows.subspan(root.begin, static_cast<std::size_t>(root.size())),
+                growing.numbers);
+  }
+
+  void enter(const NodeRows& node, const Waiting& waiting) {
+    node_.emplace(node);
+    sorted_.enter(waiting.begin - first_, waiting.end - first_, node.totals, growing_.rules);
+  }
+
+  Outlook outlook(Index column, SearchDesk<T>& desk) {
+    if (growing_.number[column] < 0) return growing_.search(*node_, column, desk.columns);
+    return sorted_.outlook(growing_.number[column]);
+  }
+
+  ColumnBest search(Index column, double limit, SearchDesk<T>& desk, Split* chosen = nullptr) {
+    return growing_.search(*node_, column, desk.columns, chosen, limit);
+  }
+
+  void leave() {}
+
+  template <class Each>
+  void part(std::span<Waiting> children, std::span<const std::int32_t> slots, const Each&) {
+    std::vector<Index> ends;
+    for (const Waiting& child : children) ends.push_back(child.end - children[0].begin);
+    sorted_.part(slots, ends);
+  }
+
+ private:
+  const Growing<T>& growing_;
+  SortedColumns<T>& sorted_;
+  const Index first_;
+  std::optional<NodeRows> node_;
+};
+
+}  // namespace sixfold

@@ -1,0 +1,1 @@
+"""What people read: summaries, diagnoses, explanations and pictures of fitted models."""

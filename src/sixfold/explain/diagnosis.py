@@ -1,0 +1,158 @@
+"""What went wrong, in sentences: columns that depend on others or separate classes, rows that overlap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sixfold.solvers.separation.separating_columns import important_columns
+
+SPREAD_ROWS = 1000  # that tell how far columns are spread
+MUCH_WIDER = 100.0  # times the spread of most columns: squared, nothing is left of the others
+MOST_NAMED = 5  # columns (or terms of a combination) spelt out before "and n more"
+
+
+def describe_dependence(root: Any, names: list[str], fit_intercept: bool) -> str:
+    """Return a sentence that names the dependent columns and how they follow from the others."""
+    sentences = [
+        _equation(names, root, position, fit_intercept)
+        for position in range(min(root.dependent.size, MOST_NAMED))
+    ]
+    more = root.dependent.size - len(sentences)
+    if more > 0:
+        sentences.append(f"and {more} more")
+    count = root.dependent.size
+    columns = f"{count} of {len(names)} columns add{'s' * (count == 1)} nothing to the others"
+    return (
+        f"{columns}: {'; '.join(sentences)}. The predictions are unique, the coefficients are not: the "
+        "shortest were chosen. Drop these columns, or use penalty='l2', to make the coefficients unique."
+    )
+
+
+def _equation(names: list[str], root: Any, position: int, fit_intercept: bool) -> str:
+    """Return, for instance, ``'c' = 2 'a' - 'b' + constant``."""
+    name = names[root.dependent[position]]
+    factors = root.combination[:, position]
+    used = np.flatnonzero(factors)
+    used = used[np.argsort(-np.abs(factors[used]), kind="stable")]
+    if used.size == 0:
+        return f"{name!r} is {'constant' if fit_intercept else 'zero'}"
+    terms = "".join(_term(factors[k], names[root.kept[k]]) for k in used[:MOST_NAMED])
+    rest = f" + {used.size - MOST_NAMED} more terms" if used.size > MOST_NAMED else ""
+    constant = " + a constant" if fit_intercept else ""
+    return f"{name!r} = {terms.removeprefix(' + ').removeprefix(' ')}{rest}{constant}"
+
+
+def _term(factor: float, name: str) -> str:
+    sign = "-" if factor < 0 else "+"
+    size = abs(factor)
+    number = "" if abs(size - 1) < 1e-9 else f"{size:.6g} "
+    return f" {sign} {number}{name!r}"
+
+
+def describe_spreads(X: Any, names: list[str]) -> str | None:
+    """Return a remark if one column is spread so much wider than most that a kernel sees little else.
+
+    >>> describe_spreads(np.array([[1.0, 50e3], [2.0, 80e3], [4.0, 20e3]]), ["years", "income"])
+    "column 'income' is spread 2e+04 times as wide as most, so the kernel sees little else: scale the columns"
+    """
+    some = X[:: max(X.shape[0] // SPREAD_ROWS, 1)]
+    about = some - some.mean(axis=0, dtype=np.float64)
+    spread = np.sqrt(np.einsum("ij,ij->j", about, about) / about.shape[0])
+    usual = sorted(width for width in spread.tolist() if width > 0.0)
+    if len(usual) < 2 or usual[-1] < MUCH_WIDER * usual[(len(usual) - 1) // 2]:
+        return None
+    times = usual[-1] / usual[(len(usual) - 1) // 2]
+    return (
+        f"column {names[int(spread.argmax())]!r} is spread {times:.1g} times as wide as most, so the kernel "
+        "sees little else: scale the columns"
+    )
+
+
+def describe_separation(found: Any, alone: list[Any], names: list[str], classes: Any) -> str:
+    """Return sentences that say which columns separate the classes, and what follows.
+
+    Parameters
+    ----------
+    found : Separation
+    alone : list of SeparatingColumn
+    names : list of str
+        Of the columns.
+    classes : sequence
+        The labels as the user wrote them, in the order of the scores; [negative, positive] for one score.
+    """
+    if alone:
+        how = "; ".join(_lone_column(separator, names, classes) for separator in alone[:MOST_NAMED])
+        more = len(alone) - MOST_NAMED
+        how += f"; and {more} more columns do so too" if more > 0 else ""
+    else:
+        how = f"{_listed(names, important_columns(found))} together separate the classes"
+    quasi = found.kind != "complete"
+    boundary = f" But for {_count(found.boundary.size, 'row')} on the boundary the" if quasi else " The"
+    return (
+        f"{how[0].upper()}{how[1:]}.{boundary} model can be made as certain as one likes, and the likelihood "
+        "has no maximum. Use penalty='l2', or drop what gives the class away."
+    )
+
+
+def describe_overlap(proof: Any, y: Any, classes: Any, space: str = "") -> str:
+    """Return a sentence that says why no plane separates two classes.
+
+    Parameters
+    ----------
+    proof : Proof
+    y : ndarray of shape (rows,)
+        -1 and +1.
+    classes : sequence
+        The labels as the user wrote them: [negative, positive].
+    space : str, default=""
+        Where the planes are, such as "in the space of the kernel"; where the rows are, if empty.
+    """
+    sides = [_mixture(proof, y[proof.rows] == side) for side in (-1, 1)]
+    if not all(sides):
+        return "No plane through 0 has all rows on the right side: " + (sides[0] or sides[1]) + " mix to 0."
+    (minus, plus), (no, yes) = sides, classes
+    one, other = (proof.rows[y[proof.rows] == side] for side in (-1, 1))
+    if one.size == other.size == 1:
+        both = f"row {one[0]} of {no!r} and row {other[0]} of {yes!r} are the same point"
+    else:
+        mix = "mixes" if one.size == 1 else "mix"
+        both = f"{minus} of {no!r} {mix} to the same point as {plus} of {yes!r}"
+    return f"No plane{space and ' '}{space} separates {no!r} from {yes!r}: {both}."
+
+
+def _mixture(proof: Any, there: Any) -> str:
+    rows, weights = proof.rows[there], proof.weights[there] / proof.weights[there].sum()
+    order = np.argsort(-weights, kind="stable")[:MOST_NAMED]
+    shares = ", ".join(f"{weights[k]:.3g} of row {rows[k]}" for k in order)
+    if rows.size == 0:
+        return ""
+    more = f" and {rows.size - MOST_NAMED} more" if rows.size > MOST_NAMED else ""
+    return f"{_count(rows.size, 'row')} ({shares}{more})"
+
+
+def _lone_column(separator: Any, names: list[str], classes: Any) -> str:
+    """Return, for instance, ``column 'x3' alone separates: every row above 2.5 is 'yes'``."""
+    inside = classes[separator.side]
+    others = f"{classes[1 - separator.side]!r}" if len(classes) == 2 else f"not {inside!r}"
+    above, below = (f"{inside!r}", others) if separator.above else (others, f"{inside!r}")
+    where = f"{separator.threshold:.6g}"
+    equal = "" if separator.strict else f", and rows equal to {where} are either"
+    return (
+        f"column {names[separator.column]!r} alone separates: every row above {where} is {above}, "
+        f"every row below is {below}{equal}"
+    )
+
+
+def _listed(names: list[str], columns: Any) -> str:
+    shown = [repr(names[column]) for column in columns[:MOST_NAMED]]
+    more = len(columns) - len(shown)
+    shown += [f"{more} more"] * (more > 0)
+    if len(shown) == 1:
+        return f"the intercept and column {shown[0]}"
+    return f"the columns {', '.join(shown[:-1])} and {shown[-1]}" if shown else "the intercept"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

@@ -1,0 +1,167 @@
+"""What the coefficients of an unpenalised logistic regression are worth: standard errors, z, p, intervals.
+
+The estimate is nearly normal around the truth with covariance I^-1, where I is the information in the rows,
+
+    I = sum_i weight_i p_i (1 - p_i) z_i z_i',    z = (x, 1),    p = P(second class | x)
+
+and with K classes, of which the first is the reference (its coefficients are taken as 0),
+
+    I_cd = sum_i weight_i p_ic ([c = d] - p_id) z_i z_i',    c, d = 1 ... K - 1.
+
+The weights count as repetitions of a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from sixfold.data.blocks import Blocks
+from sixfold.data.checks import column_names
+from sixfold.errors import InputError
+from sixfold.explain.summary import coefficient_table
+from sixfold.risk.losses import softmax
+from sixfold.risk.problem import scores
+from sixfold.solvers.least_squares.moments import weighted_gram
+
+Array = NDArray[Any]
+
+MOST_PARAMETERS = 2000  # beyond, the information matrix is larger than what it tells
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """What a fit keeps for its summary: the information, and the likelihood with and without the columns."""
+
+    information: Array
+    rows: float
+    fitted: float
+    constant: float
+
+
+@dataclass(frozen=True)
+class LogitSummary:
+    """Coefficients of one class against the first, with what they are worth.
+
+    Attributes
+    ----------
+    title : str
+        Which class against which.
+    names : list of str
+    coefficient, standard_error, z, p, low, high : ndarray, one entry a name
+        ``low`` and ``high`` bound the interval of the given ``confidence``.
+    confidence : float
+    rows : float
+        The sum of the weights.
+    log_likelihood, constant_log_likelihood : float
+        Of the model, and of the frequencies of the classes alone.
+    pseudo_r_squared : float
+        McFadden's: 1 - log_likelihood / constant_log_likelihood.
+    """
+
+    title: str
+    names: list[str]
+    coefficient: Array
+    standard_error: Array
+    z: Array
+    p: Array
+    low: Array
+    high: Array
+    confidence: float
+    rows: float
+    log_likelihood: float
+    constant_log_likelihood: float
+    pseudo_r_squared: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python numbers and lists."""
+        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in asdict(self).items()}
+
+    def __str__(self) -> str:
+        """Return the table."""
+        percent = f"{100 * self.confidence:g}%"
+        header = ("coefficient", "std error", "z", "p", f"{percent} low", f"{percent} high")
+        columns = (self.coefficient, self.standard_error, self.z, self.p, self.low, self.high)
+        foot = (
+            f"log-likelihood {self.log_likelihood:.6g} (constant model {self.constant_log_likelihood:.6g}), "
+            f"pseudo R-squared {self.pseudo_r_squared:.4f}, {self.rows:g} rows"
+        )
+        return "\n".join([self.title, *coefficient_table(self.names, header, columns), "", foot])
+
+
+def measure(
+    w: Array, b: Array, blocks: Blocks, intercept: bool, flag: NDArray[np.int32]
+) -> Likelihood | None:
+    """Return the information in the rows at a model; None where it would be too large."""
+    free = max(w.shape[1] - 1, 1)
+    d = w.shape[0] + intercept
+    if free * d > MOST_PARAMETERS:
+        return None
+    information = np.zeros((free, d, free, d))
+    fitted, totals = 0.0, np.zeros(w.shape[1] if w.shape[1] > 1 else 2)
+    for block in blocks:
+        score = scores(block, w, b)
+        score = score if w.shape[1] > 1 else np.hstack([np.zeros_like(score), score])
+        index = np.asarray(block.y[:, 0] if w.shape[1] > 1 else block.y[:, 0] > 0, dtype=np.intp)
+        weight = np.ones(index.size) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
+        p = softmax(score)
+        fitted += float(weight @ np.log(np.take_along_axis(p, index[:, None], axis=1)[:, 0]))
+        totals += np.bincount(index, weights=weight, minlength=totals.size)
+        for c in range(free):
+            own = weight * p[:, c + 1] * (1.0 - p[:, c + 1])
+            information[c, :, c] += weighted_gram(block, own, flag)[:d, :d]
+            for k in range(c):
+                # Native sums take the roots of the weights: none may be negative.
+                gram = weighted_gram(block, weight * p[:, c + 1] * p[:, k + 1], flag)[:d, :d]
+                information[c, :, k] -= gram
+                information[k, :, c] -= gram
+    share = totals / totals.sum() if intercept else np.full(totals.size, 1.0 / totals.size)
+    constant = float(totals @ np.log(share))
+    return Likelihood(information.reshape(free * d, free * d), float(totals.sum()), fitted, constant)
+
+
+def summarise_logit(model: Any, confidence: float) -> Any:
+    """Return the summary of a fitted, unpenalised logistic regression (a list for more than two classes)."""
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence={confidence!r} is outside 0 to 1. Use for instance 0.95.")
+    found: Likelihood | None = model.__dict__.get("_likelihood")
+    if found is None:
+        raise InputError(
+            "Standard errors exist for fits without penalty (C=inf) to the end, with at most "
+            f"{MOST_PARAMETERS} coefficients. This model has penalty={model.penalty!r}, C={model.C!r} and "
+            f"{model.coef_.size} coefficients."
+        )
+    w, b = model._parameters()
+    if w.shape[1] > 1:
+        w, b = w[:, 1:] - w[:, :1], b[1:] - b[:1]
+    # Units of the columns must not decide what can be inverted.
+    scale = np.sqrt(np.diag(found.information))
+    scale[scale == 0] = 1.0
+    values, vectors = np.linalg.eigh(found.information / np.outer(scale, scale))
+    certain = values > 1e-13 * values[-1]
+    open_ = np.abs(vectors[:, ~certain]).max(axis=1, initial=0.0) > 1e-6  # has a part that no row tells of
+    variance = np.square(vectors[:, certain]) @ (1.0 / values[certain]) / scale**2
+    error = np.where(open_, np.nan, np.sqrt(variance)).reshape(w.shape[1], -1)
+    summaries = [_one(model, found, k, w[:, k], b[k], error[k], confidence) for k in range(w.shape[1])]
+    return summaries[0] if len(summaries) == 1 else summaries
+
+
+def _one(
+    model: Any, found: Likelihood, k: int, w: Array, b: float, error: Array, confidence: float
+) -> LogitSummary:
+    names, coefficient = column_names(model, w.size), w
+    if model.fit_intercept:  # z has its 1 last; the table has the intercept first
+        names, coefficient, error = ["intercept", *names], np.r_[b, w], np.r_[error[-1], error[:-1]]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = coefficient / error
+    half = error * ndtri(0.5 + 0.5 * confidence)
+    labels = model.classes_.tolist()
+    return LogitSummary(
+        f"{labels[k + 1]!r} against {labels[0]!r}", names, coefficient, error, z, 2.0 * ndtr(-np.abs(z)),
+        coefficient - half, coefficient + half, confidence, found.rows, found.fitted, found.constant,
+        1.0 - found.fitted / found.constant,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Trees as text, as pictures, and as reasons for one answer."""

@@ -1,0 +1,1 @@
+"""Learners whose scores are w.x + b."""

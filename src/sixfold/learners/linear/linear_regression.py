@@ -1,0 +1,250 @@
+"""Linear regression: the w and b with the least mean squared error, with or without a penalty.
+
+    minimise  (1 / n) sum_i (y_i - b - w.x_i)^2 / 2 + alpha * penalty(w)
+
+    penalty   none: ordinary least squares        l2: |w|^2 / 2, ridge regression
+              l1: |w|_1, the lasso                elasticnet: l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2
+
+With weights, 1/n becomes weight_i / sum of weights. ``alpha`` is that of scikit-learn's ``Lasso`` and
+``ElasticNet``; its ``Ridge(alpha=a)`` is ``alpha = a / n`` here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sixfold.data.checks import check_training
+from sixfold.errors import InputError, check_flag, check_number
+from sixfold.explain.summary import Summary, summarise
+from sixfold.learners.linear.model import LinearRegressor, overflow_explained
+from sixfold.risk.losses import LOSSES
+from sixfold.risk.penalties import make_penalty
+from sixfold.risk.problem import Problem
+from sixfold.solvers.base import Solver
+from sixfold.solvers.least_squares.direct import solve_moments
+from sixfold.solvers.least_squares.moments import Moments, block_moments
+from sixfold.solvers.registry import all_solvers
+
+Array = NDArray[Any]
+
+
+def _adds_up(model: LinearRegression) -> bool:
+    """Return whether the statistics of earlier rows are enough; say which parameter is in the way if not."""
+    if model.penalty in (None, "l2") and not model.positive:
+        return True
+    raise AttributeError(
+        "partial_fit works with penalty=None or 'l2' and positive=False; here "
+        f"penalty={model.penalty!r}, positive={model.positive}. Use fit with all rows, or one of these."
+    )
+
+
+class LinearRegression(LinearRegressor):
+    """Fit a line (or plane) to numbers by least squares.
+
+    Minimises ``sum_i (y_i - b - w.x_i)**2 / (2 n) + alpha * penalty(w)``; see the parameters for the
+    penalties. A drop-in for scikit-learn's ``LinearRegression`` that also covers ``Lasso`` and ``ElasticNet``
+    (same ``alpha``) and ``Ridge`` (``alpha`` here is Ridge's divided by the number of rows).
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Whether to fit b. It is never penalised.
+    copy_X : bool, default=True
+        Accepted for scikit-learn's sake: X is never written to.
+    tol : float, default=1e-6
+        Iterative solvers stop when the certified gap is below ``tol`` times the variance of y (halved).
+    n_jobs : int, default=None
+        Threads for the native loops; None or -1 for all.
+    positive : bool, default=False
+        Whether to keep all coefficients at 0 or above.
+    penalty : {None, "l2", "l1", "elasticnet"}, default=None
+        What to add to the mean squared error.
+    alpha : float, default=1.0
+        How much the penalty counts.
+    l1_ratio : float, default=0.5
+        The share of the absolute values in "elasticnet".
+    solver : {"auto", "direct", "cg", "coordinate", "newton", "gd", "sgd", "minibatch"}, default="auto"
+        How to minimise; "auto" chooses by the problem and the shape of the data, and ``solver_`` says what it
+        chose.
+    max_iter : int, default=1000
+        Most iterations (epochs) of an iterative solver.
+    time_limit : float, default=None
+        Most seconds for an iterative solver; the best model so far is kept, with a :class:`StoppedEarly`
+        warning.
+    callbacks : sequence of callables, default=None
+        Called with a record (iteration, seconds, objective, gap) after every iteration; True stops the fit.
+    random_state : int or None, default=0
+        The seed of the stochastic solvers.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        The weights w.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The intercept b.
+    certificate_ : Certificate
+        How far from the least possible error the fit is at most; ``certificate_.verify(X, y)`` recomputes it.
+    solver_ : str
+        The solver that was used.
+    n_iter_ : int
+        The iterations it took.
+    history_ : list of Record
+        Iteration, seconds, objective and gap after every iteration.
+    rank_ : int
+        The rank of the centred table, where a direct solver found it out.
+    singular_ : ndarray
+        The singular values of the centred table (direct solution, more rows than columns).
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : ndarray of str
+        The names of the columns, if they had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sixfold import LinearRegression
+    >>> X = np.array([[1.0, 1.0], [1.0, 2.0], [2.0, 2.0], [2.0, 3.0]])
+    >>> y = 3.0 + X @ [1.0, 2.0]
+    >>> model = LinearRegression().fit(X, y)
+    >>> model.coef_.round(12), round(float(model.intercept_), 12)
+    (array([1., 2.]), 3.0)
+    >>> print(model.certificate_)
+    least squares: optimal to machine precision
+    """
+
+    _moments: Moments  # of the rows that partial_fit has seen
+
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        positive: bool = False,
+        penalty: str | None = None,
+        alpha: float = 1.0,
+        l1_ratio: float = 0.5,
+        solver: str = "auto",
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        callbacks: Any = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.positive = positive
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.solver = solver
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.callbacks = callbacks
+        self.random_state = random_state
+
+    def _problem(self, weight_sum: float) -> Problem:
+        check_flag("fit_intercept", self.fit_intercept)
+        check_flag("positive", self.positive)
+        check_number("alpha", self.alpha, at_least=0, finite=True)
+        penalty = make_penalty(self.penalty, self.l1_ratio, bool(self.positive))
+        alpha = 0.0 if self.penalty is None else float(self.alpha)
+        return Problem(LOSSES["squared"], penalty, alpha, bool(self.fit_intercept))
+
+    def _solvers(self) -> list[Solver]:
+        return all_solvers(random_state=self.random_state)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            The columns to predict from.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            The numbers to predict.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+
+        Returns
+        -------
+        LinearRegression
+            The fitted model itself.
+        """
+        self.__dict__.pop("_moments", None)
+        return self._fit(X, y, sample_weight)
+
+    @available_if(_adds_up)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows to those seen by earlier calls of ``partial_fit`` and fit all of them, exactly.
+
+        What is kept is the mean and the products of all pairs of columns, which add up, so the order of the
+        batches does not matter beyond rounding. Needs no penalty or "l2". A call of ``fit`` forgets
+        everything.
+        """
+        first = not hasattr(self, "_moments")
+        data = check_training(self, X, y, sample_weight, reset=first)
+        with self._budget(data) as budget, overflow_explained(data):
+            more = data.blocks().reduce(lambda block: block_moments(block, budget.flag), Moments.__add__)
+            if not first and more.mean.size != self._moments.mean.size:
+                raise InputError(
+                    f"y has {data.y.shape[1]} targets, but earlier batches had "
+                    f"{self._moments.mean.size - more.n_columns}. Pass the same targets in every batch."
+                )
+            moments = more if first else self._moments + more
+            solution = solve_moments(self._problem(moments.weight), moments, budget)
+        self._moments = moments
+        self._keep(solution, data.single_target, np.float64)
+        self.history_ = budget.history
+        if self._moments.rows > self._moments.n_columns:
+            self._warn_of_dependence(solution, data)
+        return self
+
+    def summary(self, confidence: float = 0.95) -> Summary:
+        """Return standard errors, t, p and confidence intervals of the coefficients, with R-squared.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            The probability with which an interval covers the true coefficient.
+
+        Returns
+        -------
+        Summary
+            Plain data (``to_dict()``) that prints as a table. A list of them for several targets.
+        """
+        check_is_fitted(self, "coef_")
+        return summarise(self, confidence)
+
+    @property
+    def rank_(self) -> int:
+        """The rank of the (centred) table."""
+        return int(self._from_direct("rank"))
+
+    @property
+    def singular_(self) -> Array:
+        """The singular values of the (centred) table, largest first."""
+        root = self._from_direct("root")
+        values: Array = root.singular_values() * np.sqrt(self._found["moments"].weight)
+        return values
+
+    def _from_direct(self, name: str) -> Any:
+        found = self.__dict__.get("_found", {})
+        if name not in found:
+            raise AttributeError(
+                f"{type(self).__name__} has no such attribute: only a direct fit without penalty "
+                "finds it out."
+            )
+        return found[name]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,304 @@
+"""Logistic regression: class probabilities from weighted sums, the most likely ones given the rows.
+
+    two classes   P(second | x) = 1 / (1 + exp(-(w.x + b)))
+    more          P(c | x) = exp(w_c.x + b_c) / sum_k exp(w_k.x + b_k)                  (softmax)
+
+    minimise      C sum_i -log P(y_i | x_i) + penalty(w)
+
+which divided by C n is alpha * penalty(w) + mean loss with alpha = 1 / (C n), the form used inside. With
+weights, n is their sum. The penalty is |w|^2 / 2 for l1_ratio = 0, |w|_1 for 1, and their mixture between;
+none for C = inf.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from sixfold.budget import Budget
+from sixfold.data.blocks import Blocks
+from sixfold.data.checks import TrainingData
+from sixfold.data.labels import check_labelled
+from sixfold.errors import (
+    InputError,
+    PerfectSeparation,
+    SeparationWarning,
+    check_flag,
+    check_number,
+    check_option,
+)
+from sixfold.explain.diagnosis import describe_separation
+from sixfold.explain.logit_summary import LogitSummary, measure, summarise_logit
+from sixfold.learners.linear.classifier import LinearClassifier
+from sixfold.learners.linear.separability import limit_model, noted, separates
+from sixfold.risk.losses import log_softmax, softmax
+from sixfold.risk.penalties import make_penalty
+from sixfold.risk.problem import Problem, scores
+from sixfold.solvers.base import Solution, Solver
+from sixfold.solvers.registry import all_solvers
+from sixfold.solvers.separation.separating_columns import important_columns, separating_columns
+from sixfold.solvers.separation.separation import Separation, separate
+
+Array = NDArray[Any]
+
+PENALTIES = ("auto", None, "l2", "l1", "elasticnet")
+CALM = 0.1  # change of the score of any row in the last step, below which iterates have come to rest
+CERTAIN = 12.0  # a score beyond which a row has no more to say: its probability is off by 6e-6
+SEPARATED = "the classes are separated, so that without the penalty the coefficients would have no limit"
+# scikit-learn's names for solvers that have another name here, or no counterpart (for that loss).
+THEIR_SOLVERS = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto", "saga": "auto"}
+THEIR_SOFTMAX_SOLVERS = THEIR_SOLVERS | {"newton-cg": "auto"}
+
+
+class LogisticRegression(LinearClassifier):
+    """Learn class probabilities by maximum likelihood, with or without a penalty.
+
+    Minimises ``C * sum_i -log P(y_i | x_i) + penalty(w)``; two classes share one score, more than two are
+    fitted together (softmax with cross-entropy). A drop-in for scikit-learn's class that does not end
+    unconverged: columns of any scale, and a certified gap of ``tol``.
+
+    Parameters
+    ----------
+    penalty : {"auto", None, "l2", "l1", "elasticnet"}, default="auto"
+        What to add to the loss. "auto" lets ``l1_ratio`` and ``C`` say it, as scikit-learn 1.8 and later do.
+    C : float, default=1.0
+        How much the loss counts beside the penalty: a small C means a strong penalty; infinity means none.
+    l1_ratio : float, default=0.0
+        The share of absolute values in the penalty: 0 is "l2", 1 is "l1". None means 0.
+    dual : bool, default=False
+        Accepted for scikit-learn's sake, without effect: the solvers choose themselves.
+    tol : float, default=1e-6
+        Stop when the certified gap is below ``tol`` times the loss of guessing, log(number of classes).
+    fit_intercept : bool, default=True
+        Whether to fit b. It is never penalised.
+    intercept_scaling : float, default=1.0
+        Accepted for scikit-learn's sake, without effect: there is no penalty on b to weaken.
+    class_weight : dict, "balanced" or None, default=None
+        How much the rows of each class count; "balanced" gives all classes the same total.
+    random_state : int or None, default=0
+        The seed of the stochastic solvers.
+    solver : str, default="auto"
+        "newton" (tall tables), "lbfgs" (many classes), "newton-cg" (many columns), "coordinate" (absolute
+        values in the penalty), "gd", "sgd", "minibatch" (everything). "auto" chooses and ``solver_`` says
+        what. Names of scikit-learn's solvers that are not here ("liblinear", "sag", "saga") mean "auto".
+    max_iter : int, default=1000
+        Most iterations (epochs).
+    verbose : int, default=0
+        Accepted for scikit-learn's sake, without effect: ``callbacks=[print]`` reports progress.
+    warm_start : bool, default=False
+        Whether to start from the coefficients of the last fit ("newton", "lbfgs", "newton-cg").
+    n_jobs : int, default=None
+        Threads for the native loops; None or -1 for all.
+    on_separation : {"raise", "warn"}, default="raise"
+        What to do when there is no penalty and the classes can be separated, so that the likelihood has no
+        maximum: raise :class:`PerfectSeparation`, or warn and keep the model that the coefficients tend to.
+    time_limit : float, default=None
+        Most seconds; the best model so far is kept, with a :class:`StoppedEarly` warning.
+    callbacks : sequence of callables, default=None
+        Called with a record (iteration, seconds, objective, gap) after every iteration; True stops the fit.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    certificate_ : Certificate
+        How far from the least possible objective the fit is at most; ``certificate_.verify(X, y)`` recomputes
+        it.
+    solver_, n_iter_, history_
+        What was used, the iterations it took (as an array of one), and one record for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sixfold import LogisticRegression
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> y = np.array(["no", "no", "yes", "no", "yes", "yes"])
+    >>> model = LogisticRegression(C=np.inf).fit(X, y)
+    >>> model.predict_proba([[2.5]]).round(3)
+    array([[0.5, 0.5]])
+    >>> model.certificate_.converged
+    True
+    """
+
+    def __init__(
+        self,
+        penalty: str | None = "auto",
+        *,
+        C: float = 1.0,
+        l1_ratio: float | None = 0.0,
+        dual: bool = False,
+        tol: float = 1e-6,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        random_state: Any = 0,
+        solver: str = "auto",
+        max_iter: int = 1000,
+        verbose: int = 0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        on_separation: str = "raise",
+        time_limit: float | None = None,
+        callbacks: Any = None,
+    ) -> None:
+        self.penalty = penalty
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.dual = dual
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.solver = solver
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.on_separation = on_separation
+        self.time_limit = time_limit
+        self.callbacks = callbacks
+
+    def _loss_name(self) -> str:
+        return "logistic" if self.classes_.size == 2 else "softmax"
+
+    def _problem(self, weight_sum: float) -> Problem:
+        check_flag("fit_intercept", self.fit_intercept)
+        check_option("on_separation", self.on_separation, ("raise", "warn"))
+        check_number("C", self.C, above=0)
+        name, l1_ratio = self._penalty()
+        alpha = 0.0 if name is None else 1.0 / (self.C * weight_sum)
+        return Problem(self._loss(), make_penalty(name, l1_ratio), alpha, bool(self.fit_intercept))
+
+    def _penalty(self) -> tuple[str | None, float]:
+        """Return the name of the penalty and the share of absolute values."""
+        check_option("penalty", self.penalty, PENALTIES)
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise InputError("l1_ratio must be specified when penalty is elasticnet. Use for instance 0.5.")
+        l1_ratio = make_penalty("elasticnet", 0.0 if self.l1_ratio is None else self.l1_ratio).l1
+        if np.inf == self.C or self.penalty is None:
+            return None, l1_ratio
+        if self.penalty != "auto":
+            return self.penalty, l1_ratio
+        return {0.0: "l2", 1.0: "l1"}.get(l1_ratio, "elasticnet"), l1_ratio
+
+    def _solver_name(self) -> str:
+        theirs = THEIR_SOLVERS if self._loss_name() == "logistic" else THEIR_SOFTMAX_SOLVERS
+        return theirs.get(self.solver, self.solver)
+
+    def _solvers(self) -> list[Solver]:
+        check_flag("warm_start", self.warm_start)
+        start = self._parameters() if self.warm_start and hasattr(self, "coef_") else None
+        scores = 1 if self.classes_.size == 2 else self.classes_.size
+        fits = start is not None and start[0].shape == (self.n_features_in_, scores)
+        return all_solvers(start if fits else None, random_state=self.random_state)
+
+    def _examine(self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+        self.__dict__.pop("_likelihood", None)
+        blocks = data.blocks()
+        if problem.penalised:
+            return noted(solution, SEPARATED) if separates(problem, solution, blocks) else solution
+        if budget.seconds_left > 0 and self._suspicious(solution, blocks):
+            found = separate(problem, blocks, budget, start=(solution.w, solution.b))
+            if found.kind in ("complete", "quasi-complete"):
+                return self._separated(found, solution, problem, data, budget)
+        if solution.certificate.converged:
+            self._likelihood = measure(solution.w, solution.b, blocks, problem.fit_intercept, budget.flag)
+        return solution
+
+    def _suspicious(self, solution: Solution, blocks: Blocks) -> bool:
+        """Return whether the coefficients may be on their way to infinity.
+
+        Where the likelihood has a maximum, the fit converges and Newton's last step is tiny. On the way to
+        infinity steps move scores by about 1, until some rows are so certain that they no longer count.
+        """
+        if solution.details.get("last_move", np.inf) > CALM or not solution.certificate.converged:
+            return True
+        return any(np.abs(scores(block, solution.w, solution.b)).max() > CERTAIN for block in blocks)
+
+    def _separated(
+        self, found: Separation, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
+    ) -> Solution:
+        """Raise PerfectSeparation, or warn and return the model that the coefficients tend to."""
+        alone = separating_columns(problem, data.blocks())
+        text = describe_separation(found, alone, data.names, self.classes_.tolist())
+        if self.on_separation == "raise":
+            columns = [data.names[j] for j in important_columns(found)]
+            raise PerfectSeparation(text, (found.w, found.b), columns, found.kind)
+        warnings.warn(text, SeparationWarning, stacklevel=5)
+        return limit_model(found, solution, problem, data, budget.tol)
+
+    def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:
+        super()._keep(solution, single_target, dtype)
+        self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)  # an array, as scikit-learn has it
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class for each row, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return softmax(self._class_scores(X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of the probability of each class, finite where the probability underflows.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return log_softmax(self._class_scores(X))
+
+    def log_likelihood(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return sum_i weight_i log P(y_i | x_i): how probable the labels are under the model.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self, "coef_")
+        data = check_labelled(self, X, y, sample_weight, classes=self.classes_, reset=False, stacklevel=3)
+        log_p = np.take_along_axis(self.predict_log_proba(X), data.index[:, None], axis=1)[:, 0]
+        return float(log_p.sum() if data.weight is None else data.weight @ log_p)
+
+    def _class_scores(self, X: Any) -> Array:
+        """Return one score a class; the first of two has score 0."""
+        scores = self.decision_scores(X)
+        return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
+
+    def summary(self, confidence: float = 0.95) -> LogitSummary:
+        """Return standard errors, z, p and confidence intervals of an unpenalised fit.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            The probability with which an interval covers the true coefficient.
+
+        Returns
+        -------
+        LogitSummary
+            Plain data (``to_dict()``) that prints as a table. With more than two classes a list of them, each
+            class against the first.
+        """
+        check_is_fitted(self, "coef_")
+        return summarise_logit(self, confidence)

@@ -1,0 +1,442 @@
+"""The perceptron: go through the rows, and move the plane towards every row it gets wrong.
+
+    signed labels y = -1, +1    where y s <= 0:        w <- w + eta y x        b <- b + eta y
+    binary labels y = 0, 1      e = y - [s > 0]:       w <- w + eta e x        b <- b + eta e
+
+with the score s = w.x + b. Both forms move alike but for a row exactly on the plane: the signed form counts
+it as wrong, the binary form as of class 0.
+
+*Why it ends, or does not.* If a plane separates the classes with margin g, and no row is longer than R, there
+are at most (R / g)^2 mistakes from a zero start, whatever the order (Novikoff, 1962); lengths include the 1
+that stands for the intercept. If none does, some point lies in the hulls of both classes, and the rows that
+span it are the proof (:mod:`sixfold.learners.linear.separability`).
+
+More than two classes are learnt one against the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from sixfold.budget import Budget
+from sixfold.certificate import Certificate
+from sixfold.data.blocks import Blocks
+from sixfold.data.checks import TrainingData
+from sixfold.errors import InputError, check_flag, check_number, check_option
+from sixfold.learners.linear.classifier import LinearClassifier
+from sixfold.learners.linear.model import overflow_explained
+from sixfold.learners.linear.separability import confirm, examine, separation_of, zero_one
+from sixfold.risk.losses import LOSSES
+from sixfold.risk.penalties import make_penalty
+from sixfold.risk.problem import Problem
+from sixfold.solvers.base import Solution, Solver, thread_limit
+from sixfold.solvers.first_order.sgd_updates import SCHEDULES, RowState, StepRule, advance
+from sixfold.solvers.first_order.stochastic import Orders
+from sixfold.solvers.first_order.stopping import FirstOrderOptions
+
+Array = NDArray[Any]
+
+AT_ZERO = {"signed": "wrong", "binary": "negative"}  # what each form takes a score of 0 for
+SMALL = 0.01  # the standard deviation of a random start
+
+
+class Perceptron(LinearClassifier):
+    """Learn a separating plane from mistakes.
+
+    Goes through the rows and adds ``eta * y * x`` to the weights where a row is on the wrong side. Same
+    parameters as scikit-learn's class; the certificate tells the margin and the bound on mistakes where the
+    classes are separated, and where they cannot be, the rows that prove it.
+
+    Parameters
+    ----------
+    penalty : {None, "l2", "l1", "elasticnet"}, default=None
+        What shrinks the weights at every row.
+    alpha : float, default=0.0001
+        How much the penalty counts.
+    l1_ratio : float, default=0.15
+        The share of the absolute values in "elasticnet".
+    fit_intercept : bool, default=True
+        Whether to learn b.
+    max_iter : int, default=1000
+        Most epochs (passes over the rows).
+    tol : float or None, default=0.001
+        Stop when the average error has not fallen by this much for ``n_iter_no_change`` epochs, unless a
+        plane separates the classes, which is then found in time; None goes on.
+    shuffle : bool, default=True
+        Visit the rows in a new random order in every epoch.
+    verbose : int, default=0
+        Accepted for scikit-learn's sake; ``callbacks=[print]`` reports progress.
+    eta0 : float, default=1.0
+        The first step.
+    n_jobs : int, default=None
+        Threads for the native loops; None or -1 for all.
+    random_state : int or None, default=0
+        The seed of shuffling and of a random start.
+    early_stopping : bool, default=False
+        Whether to judge by rows that are held out instead of the average error.
+    validation_fraction : float, default=0.1
+        The share of rows that are held out.
+    n_iter_no_change : int, default=5
+        Epochs without gain after which to stop.
+    class_weight : dict, "balanced" or None, default=None
+        How much the rows of each class count.
+    warm_start : bool, default=False
+        Whether to start from the weights of the last fit.
+    form : {"signed", "binary"}, default="signed"
+        Which of the two textbook forms; they differ for rows exactly on the plane.
+    start : {"zero", "random"}, default="zero"
+        Where to begin: at zero, or at small random weights.
+    learning_rate : {"constant", "decay", "invscaling"}, default="constant"
+        The step after t updates is ``eta0``, ``eta0 / (1 + decay t)`` or ``eta0 / (t + 1)**power_t``.
+    decay : float, default=0.0001
+        How fast "decay" falls.
+    power_t : float, default=0.5
+        The exponent of "invscaling".
+    average : bool, default=False
+        Whether to return the average of the weights over all updates.
+    max_error : float, default=0.0
+        Stop when the average error of an epoch is at most this; 0 stops when there are no mistakes.
+    time_limit : float, default=None
+        Most seconds; the model so far is kept, with a :class:`StoppedEarly` warning.
+    callbacks : sequence of callables, default=None
+        Called with a record (iteration, seconds, objective, gap) after every epoch, where both are the
+        average error; True stops the fit.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    certificate_ : Certificate
+        A separating plane with its margin, or that no plane separates the classes.
+    proof_ : Proof, None, or a list of them, one a class
+        The rows and weights that prove that no plane separates: a point in the hulls of both classes.
+    mistakes_ : int
+        How many mistakes were made, and corrected, in all epochs.
+    n_iter_, history_
+        The epochs it took, and a record of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sixfold import Perceptron
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> Perceptron().fit(X, [0, 0, 0, 1]).predict(X)
+    array([0, 0, 0, 1])
+    >>> exclusive_or = Perceptron().fit(X, [0, 1, 1, 0])
+    >>> exclusive_or.certificate_.kind, exclusive_or.proof_.weights
+    ('not separable', array([0.25, 0.25, 0.25, 0.25]))
+    """
+
+    _state: RowState
+    _frames = 4
+
+    def __init__(
+        self,
+        *,
+        penalty: str | None = None,
+        alpha: float = 0.0001,
+        l1_ratio: float = 0.15,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float | None = 0.001,
+        shuffle: bool = True,
+        verbose: int = 0,
+        eta0: float = 1.0,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        form: str = "signed",
+        start: str = "zero",
+        learning_rate: str = "constant",
+        decay: float = 0.0001,
+        power_t: float = 0.5,
+        average: bool = False,
+        max_error: float = 0.0,
+        time_limit: float | None = None,
+        callbacks: Any = None,
+    ) -> None:
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol  # type: ignore[assignment]
+        self.shuffle = shuffle
+        self.verbose = verbose
+        self.eta0 = eta0
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.form = form
+        self.start = start
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.power_t = power_t
+        self.average = average
+        self.max_error = max_error
+        self.time_limit = time_limit
+        self.callbacks = callbacks
+
+    def _loss_name(self) -> str:
+        return "perceptron"
+
+    def _problem(self, weight_sum: float) -> Problem:
+        check_flag("fit_intercept", self.fit_intercept)
+        check_number("alpha", self.alpha, at_least=0, finite=True)
+        penalty = make_penalty(self.penalty, self.l1_ratio)
+        alpha = 0.0 if self.penalty is None else float(self.alpha)
+        return Problem(LOSSES["perceptron"], penalty, alpha, bool(self.fit_intercept))
+
+    def _solvers(self) -> list[Solver]:
+        return []
+
+    def _check_parameters(self) -> None:
+        check_option("form", self.form, AT_ZERO)
+        check_option("start", self.start, ("zero", "random"))
+        check_option("learning_rate", self.learning_rate, SCHEDULES)
+        check_number("eta0", self.eta0, above=0, finite=True)
+        check_number("decay", self.decay, at_least=0)
+        check_number("power_t", self.power_t, at_least=0)
+        check_number("tol", self.tol, at_least=0, optional=True)
+        check_number("max_error", self.max_error, at_least=0)
+        check_number("n_iter_no_change", self.n_iter_no_change, at_least=1, whole=True)
+        for name in ("shuffle", "average", "early_stopping", "warm_start"):
+            check_flag(name, getattr(self, name))
+        check_number("validation_fraction", self.validation_fraction, above=0)
+        if self.validation_fraction >= 1:
+            raise InputError(
+                f"validation_fraction={self.validation_fraction!r} is out of range: a share between 0 "
+                "and 1 is "
+                "needed, so that rows are left to learn from."
+            )
+
+    def _rule(self) -> StepRule:
+        rate = self.decay if self.learning_rate == "decay" else self.power_t
+        average_from = 0 if self.average else None
+        return StepRule(
+            self.learning_rate,
+            float(self.eta0),
+            float(rate),
+            average_from=average_from,
+            at_zero=AT_ZERO[self.form],
+        )
+
+    # -- learning ----------------------------------------------------------------------------------------
+
+    def fit(  # type: ignore[override]  # scikit-learn has the weights last
+        self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Go through the rows until there are no mistakes, or no gain, or the epochs are used up.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            The columns to predict from.
+        y : array of shape (n_samples,)
+            The label of each row: text, whole numbers or booleans.
+        coef_init : array of shape (n_scores, n_features), default=None
+            The weights to start from.
+        intercept_init : array of shape (n_scores,), default=None
+            The intercepts to start from.
+        sample_weight : array of shape (n_samples,), default=None
+            What the step of each row is multiplied by.
+
+        Returns
+        -------
+        Perceptron
+            The fitted model itself.
+        """
+        before = self.__dict__.get("_state") if self.warm_start else None
+        data = self._check(X, y, sample_weight)
+        data.require_computable()
+        blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
+        self._check_parameters()
+        problem = self._problem(blocks.weight_sum)
+        with (
+            self._budget(data, self.max_error) as budget,
+            thread_limit(self.n_jobs),
+            overflow_explained(data),
+        ):
+            self._state = self._begin(blocks, random, coef_init, intercept_init, before)
+            with Orders(random, bool(self.shuffle)) as orders:
+                mistakes = self._learn(self._state, problem, blocks, budget, orders)
+            self._conclude(problem, data, blocks, budget, mistakes)
+        if self.certificate_.kind == "separating plane" or budget.interrupted:
+            budget.conclude(self.certificate_, stacklevel=3)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go once through these rows, from where the last call ended.
+
+        The certificate speaks of these rows alone, and no proof is searched for.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        classes : array of shape (n_classes,), default=None
+            All labels that there are; needed in the first call.
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        Perceptron
+            The model itself.
+        """
+        first = not hasattr(self, "coef_")
+        data = self._check_batch(X, y, classes, sample_weight)
+        data.require_computable()
+        self._check_parameters()
+        blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
+        problem = self._problem(blocks.weight_sum)
+        with (
+            self._budget(data, self.max_error) as budget,
+            thread_limit(self.n_jobs),
+            overflow_explained(data),
+        ):
+            if first:
+                self._state = self._begin(blocks, random, None, None, None)
+            before = 0 if first else self.mistakes_
+            orders = Orders(random, bool(self.shuffle))
+            mistakes = self._one_epoch(self._state, problem, blocks, budget, orders)
+            budget.record(mistakes / data.y.size, mistakes / data.y.size, 1.0)
+            self._conclude(problem, data, blocks, budget, before + mistakes, search=False)
+        if budget.interrupted:
+            budget.conclude(self.certificate_)
+        return self
+
+    def _begin(
+        self, blocks: Blocks, random: Any, coef: Any, intercept: Any, before: RowState | None
+    ) -> RowState:
+        """Return the state to start from."""
+        shape = (blocks.n_columns, blocks.n_targets)
+        if before is not None and before.w.shape == shape and coef is None:
+            return before
+        w, b = np.zeros(shape), np.zeros(shape[1])
+        if self.start == "random":
+            w = SMALL * random.standard_normal(shape)
+        if coef is not None:
+            w = _given("coef_init", coef, shape[::-1]).T
+        if intercept is not None:
+            b = _given("intercept_init", intercept, shape[1:])
+        return RowState.at(w, b, sparse=blocks.sparse, average=bool(self.average))
+
+    def _learn(
+        self, state: RowState, problem: Problem, blocks: Blocks, budget: Budget, orders: Orders
+    ) -> int:
+        """Go through the rows, epoch after epoch; return how many mistakes were made."""
+        held_out = self._held_out(blocks, orders.random) if self.early_stopping else None
+        best, idle, total = np.inf, 0.0, 0
+        for _ in budget.iterations():
+            mistakes = self._one_epoch(state, problem, blocks, budget, orders, held_out)
+            total += mistakes
+            visited = (blocks.n_rows - (0 if held_out is None else held_out.sum())) * blocks.n_targets
+            error = mistakes / max(visited, 1)
+            if budget.exhausted() or budget.record(error, error, 1.0):
+                break
+            judged = error if held_out is None else self._error(state, blocks, held_out)
+            idle = 0 if self.tol is None or judged < best - self.tol else idle + 1
+            best = min(best, judged)
+            if idle >= self.n_iter_no_change:
+                if held_out is not None or self._hopeless(state, blocks, budget):
+                    break
+                best, idle = np.inf, -np.inf  # there is a plane to be found: going on will find it
+        return total
+
+    def _hopeless(self, state: RowState, blocks: Blocks, budget: Budget) -> bool:
+        """Return whether some class cannot be separated from the others."""
+        problem = zero_one(bool(self.fit_intercept))
+        kinds = (separation_of(problem, blocks, budget, k).kind for k in range(blocks.n_targets))
+        return self.penalty is not None or any(kind != "complete" for kind in kinds)
+
+    def _one_epoch(
+        self,
+        state: RowState,
+        problem: Problem,
+        blocks: Blocks,
+        budget: Budget,
+        orders: Orders,
+        held_out: Array | None = None,
+    ) -> int:
+        """Visit every row once; return how many mistakes were made."""
+        before = int(state.mistakes.sum())
+        scale = blocks.n_rows / blocks.weight_sum
+        for block in blocks:
+            order = orders.take(block.y.shape[0])
+            if held_out is not None:
+                order = order[~held_out[block.start + order]]
+            if not advance(state, block, problem, self._rule(), order, scale, budget):
+                break
+        return int(state.mistakes.sum()) - before
+
+    def _held_out(self, blocks: Blocks, random: Any) -> Array:
+        """Return which rows are kept to judge by, the same share of every class."""
+        labels = np.concatenate([block.y for block in blocks])
+        held = np.zeros(blocks.n_rows, dtype=bool)
+        for label in np.unique(labels, axis=0):
+            rows = random.permutation(np.flatnonzero((labels == label).all(axis=1)))
+            held[rows[: round(self.validation_fraction * rows.size)]] = True
+        if not held.any():
+            raise InputError(
+                f"validation_fraction={self.validation_fraction!r} of {blocks.n_rows} rows holds out "
+                "none. Use a "
+                "larger one, or early_stopping=False."
+            )
+        return held
+
+    def _error(self, state: RowState, blocks: Blocks, rows: Array) -> float:
+        """Return the share of these rows that are wrong."""
+        w, b = state.model(self._rule())
+        wrong = [np.asarray(block.y * (block.X @ w + b) <= 0.0) for block in blocks]
+        return float(np.concatenate(wrong)[rows].mean())
+
+    def _conclude(
+        self,
+        problem: Problem,
+        data: TrainingData,
+        blocks: Blocks,
+        budget: Budget,
+        mistakes: int,
+        search: bool = True,
+    ) -> None:
+        """Set the fitted attributes, and find out what holds of the planes."""
+        w, b = (part.astype(data.X.dtype).astype(np.float64) for part in self._state.model(self._rule()))
+        certificate, proofs = examine(
+            w, b, blocks, problem.fit_intercept, budget, float(self.max_error), search
+        )
+        self._keep(Solution(w, b, certificate, "perceptron", len(budget.history)), False, data.X.dtype)
+        self.proof_ = proofs[0] if len(proofs) == 1 else proofs
+        self.mistakes_ = mistakes
+        self.history_ = budget.history
+
+    def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        check_is_fitted(self, "coef_")
+        data = self._check(X, y, sample_weight, reset=False)
+        data.require_finite()
+        w, b = self._parameters()
+        proofs = self.proof_ if isinstance(self.proof_, list) else [self.proof_]
+        blocks = data.float64().blocks()
+        return confirm(self.certificate_, w, b, blocks, bool(self.fit_intercept), proofs)
+
+
+def _given(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+    """Return a start in the shape it has to have; one score may be given without its axis."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.size != int(np.prod(shape)):
+        raise InputError(
+            f"{name} has shape {array.shape}, but {shape} is needed. Leave it out to start at zero."
+        )
+    return array.reshape(shape)

@@ -1,0 +1,411 @@
+"""k nearest neighbours: the answer is the majority, or the average, of the k nearest training rows.
+
+    R_k(x) = the k training rows with the smallest distance to x, equal distances by row number
+    class     the one with most votes in R_k(x)         number     the mean of y in R_k(x)
+
+*A loss for it* (Li and Yang, 2003). With rows of length 1, cosine similarity and labels 0 and 1, the vector
+
+    w_x = sum over R_k(x) of y' x'
+
+minimises -sum y' x'.w + |w|^2 / 2, and w_x.x is the similarity-weighted vote for class 1: near x, the model
+is a linear one (:meth:`KNeighborsClassifier.local_coefficients`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sixfold.data.checks import check_target, column_names, require_finite
+from sixfold.data.labels import LabelColumns, check_label_columns, class_weighted
+from sixfold.data.one_row import one_row
+from sixfold.errors import CertificateError, InputError
+from sixfold.explain.neighbors import (
+    NeighbourExplanation,
+    explain_average,
+    explain_vote,
+)
+from sixfold.geometry.distances import Cosine, distance_kind
+from sixfold.learners.neighbors.model import NeighbourModel
+from sixfold.learners.neighbors.queries import PORTION
+from sixfold.solvers.neighbors.search import Neighbours
+from sixfold.solvers.neighbors.votes import averages, count_votes, vote_shares, winners
+
+Array = NDArray[Any]
+
+VOTES = 1 << 22  # how many sums of votes are held at a time
+OTHER_TARGETS = "The targets are not those of the fit."
+
+
+class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
+    """Give each row the label that most of its nearest training rows have.
+
+    Same parameters as scikit-learn's class. The search is exact whatever the algorithm, equal distances are
+    ordered by row number, and a tied vote goes to the class with the smaller total distance, then to the
+    first class.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        How many neighbours vote.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        What a vote counts: 1, one over the distance, or what a function makes of an array of distances.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
+        How neighbours are found; the answers are the same. "ball_tree" means "auto"; "brute"
+        makes neither trees nor projections.
+    leaf_size : int, default=30
+        Rows in a leaf of a tree.
+    p : float, default=2
+        The exponent of metric="minkowski": 1 is Manhattan, 2 Euclidean.
+    metric : str or callable, default="minkowski"
+        A distance of :mod:`sixfold.geometry.distances`, "precomputed", or a function of two rows.
+        "nan_euclidean" and "gower" take missing values, "gower" takes columns of text as well.
+    metric_params : dict, default=None
+        What the distance needs: ``{"w": ...}``, ``{"VI": ...}``, ``{"categorical": [...]}``.
+    n_jobs : int, default=None
+        Threads for the native loops; None or -1 for all.
+    class_weight : dict, "balanced" or None, default=None
+        How much the votes of each class count.
+    time_limit : float, default=None
+        Most seconds that a query may take; beyond, :class:`TimeLimitReached` is raised.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,), or a list of them for several columns of labels
+    n_samples_fit_ : int
+        How many training rows are kept.
+    effective_metric_, effective_metric_params_
+        The distance by its plainest name, and its parameters.
+    outputs_2d_ : bool
+        Whether y had several columns.
+    algorithm_ : str
+        What finds the neighbours.
+    certificate_ : Certificate
+        That the search is exact, and how many distances it has computed so far.
+
+    Examples
+    --------
+    >>> from sixfold import KNeighborsClassifier
+    >>> model = KNeighborsClassifier(n_neighbors=3).fit([[0.0], [1.0], [2.0], [9.0]], ["a", "a", "b", "b"])
+    >>> model.predict([[0.4], [7.0]])
+    array(['a', 'b'], dtype='<U1')
+    >>> model.kneighbors([[0.4]])
+    (array([[0.4, 0.6, 1.6]]), array([[0, 1, 2]]))
+    """
+
+    _labels: LabelColumns
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float = 2,
+        metric: Any = "minkowski",
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        class_weight: Any = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+        self.class_weight = class_weight
+        self.time_limit = time_limit
+
+    def partial_fit(  # type: ignore[override]  # classes are where scikit-learn has them
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Keep more rows, also of new classes; the search is made anew when it is next asked.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            As in :meth:`fit`.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            As in :meth:`fit`.
+        classes : array of shape (n_classes,), default=None
+            Classes that may have no rows yet; those of y need not be among them.
+        sample_weight : array of shape (n_samples,), default=None
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        KNeighborsClassifier
+            The model itself.
+        """
+        super().partial_fit(X, y, sample_weight)
+        if classes is not None:
+            self._keep_targets(self._labels.with_classes(classes))
+        return self
+
+    def _check_targets(self, y: Any, rows: Any, reset: bool) -> LabelColumns:
+        labels = check_label_columns(self, y, rows, stacklevel=5)
+        return labels if reset else self._labels.joined(labels)
+
+    def _weighted(self, targets: LabelColumns, weight: Array | None) -> Array | None:
+        return class_weighted(self.class_weight, targets, weight)
+
+    def _keep_targets(self, targets: LabelColumns) -> None:
+        self._labels = targets
+        self.classes_ = targets.classes[0] if targets.single else targets.classes
+        self.outputs_2d_ = not targets.single
+
+    def _polled(self, X: Any, count: Callable[[Array, Array, Array], Array]) -> list[Array]:
+        """Return, for each column of labels, what ``count`` makes of votes, labels and distances."""
+
+        def of_portion(part: slice, found: Neighbours) -> list[Array]:
+            weights = self._weights_of(found, part.start)
+            answers = []
+            for classes, index in zip(self._labels.classes, self._labels.index.T, strict=True):
+                labels = index[found.rows]
+                answers.append(count(count_votes(labels, weights, len(classes)), labels, found.distances))
+            return answers
+
+        most = max(map(len, self._labels.classes))
+        parts = self._answers(X, of_portion, most=max(min(PORTION, VOTES // most), 1))
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+    def predict(self, X: Any) -> Array:
+        """Return the label that most neighbours of each row have.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_queries, n_features), or None
+            None predicts the training rows, each from the others.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_outputs)
+        """
+        check_is_fitted(self, "n_samples_fit_")
+        chosen = self._polled(X, winners)
+        answers = [classes[index] for classes, index in zip(self._labels.classes, chosen, strict=True)]
+        return answers[0] if self._labels.single else np.column_stack(answers)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the share of the votes of each class.
+
+        Where a vote is tied, the share of the class that :meth:`predict` returns is one rounding unit larger,
+        so that the largest share is always its own.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_queries, n_features), or None
+            As in :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_classes), or a list of them for several columns of labels
+        """
+        check_is_fitted(self, "n_samples_fit_")
+        shares = self._polled(X, vote_shares)
+        return shares[0] if self._labels.single else shares
+
+    def local_coefficients(self, X: Any) -> Any:
+        """Return the linear model that the neighbours of each row stand for (cosine distance, two classes).
+
+        w_x is the sum of the neighbours of the second class, as rows of length 1: w_x.x / |x| is their
+        similarity-weighted vote.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_queries, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray or CSR array of shape (n_queries, n_features)
+        """
+        check_is_fitted(self, "n_samples_fit_")
+        if distance_kind(self._store.metric) is not Cosine:
+            raise InputError(
+                f"local_coefficients speak of cosine similarity, and metric={self.metric!r}. Fit with "
+                "metric='cosine'."
+            )
+        if not self._labels.single or len(self._labels.classes[0]) != 2:
+            raise InputError("local_coefficients speak of two classes: fit on one column with two labels.")
+        rows = self.kneighbors(X, return_distance=False)
+        positive = (self._labels.index[:, 0][rows] == 1).astype(np.float64)
+        ends = np.arange(rows.shape[0] + 1) * rows.shape[1]
+        chosen = sp.csr_array((positive.ravel(), rows.ravel(), ends), (rows.shape[0], self.n_samples_fit_))
+        return chosen @ self._store.ready().distance.embed(self._store.rows)[:, :-2]
+
+    def explain(self, x: Any) -> NeighbourExplanation:
+        """Return why one row gets its label: its neighbours, their votes, and what would change it.
+
+        Parameters
+        ----------
+        x : array of shape (n_features,), or a table with one row
+
+        Returns
+        -------
+        NeighbourExplanation
+        """
+        check_is_fitted(self, "n_samples_fit_")
+        if not self._labels.single:
+            raise InputError("explain speaks of one column of labels: fit on one.")
+        k = int(self.n_neighbors)
+        row, most = (
+            one_row(x, column_names(self, self.n_features_in_)),
+            max(min(3 * k, self._store.usable), k),
+        )
+        [found] = self._answers(row, lambda part, found: found, most)
+        labels = self._labels.index[:, 0][found.rows[0]]
+        return explain_vote(found, labels, self._weights_of, self._labels.classes[0], k)
+
+    def _require_same_targets(self, y: Any) -> None:
+        given = check_label_columns(self, y, self._store.rows, self._labels.classes, stacklevel=4)
+        same = len(given.classes) == len(self._labels.classes) and all(
+            np.array_equal(new[a], old[b])
+            for new, old, a, b in zip(
+                given.classes, self._labels.classes, given.index.T, self._labels.index.T, strict=True
+            )
+        )
+        if not same:
+            raise CertificateError(OTHER_TARGETS)
+
+
+class KNeighborsRegressor(RegressorMixin, NeighbourModel):
+    """Give each row the average of the targets of its nearest training rows.
+
+    Same parameters as scikit-learn's class. The search is exact whatever the algorithm, and equal distances
+    are ordered by row number.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        How many neighbours are averaged.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        What a neighbour counts: 1, one over the distance, or what a function makes of an array of distances.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
+        How neighbours are found; the answers are the same. "ball_tree" means "auto"; "brute"
+        makes neither trees nor projections.
+    leaf_size : int, default=30
+        Rows in a leaf of a tree.
+    p : float, default=2
+        The exponent of metric="minkowski": 1 is Manhattan, 2 Euclidean.
+    metric : str or callable, default="minkowski"
+        A distance of :mod:`sixfold.geometry.distances`, "precomputed", or a function of two rows.
+        "nan_euclidean" and "gower" take missing values, "gower" takes columns of text as well.
+    metric_params : dict, default=None
+        What the distance needs: ``{"w": ...}``, ``{"VI": ...}``, ``{"categorical": [...]}``.
+    n_jobs : int, default=None
+        Threads for the native loops; None or -1 for all.
+    time_limit : float, default=None
+        Most seconds that a query may take; beyond, :class:`TimeLimitReached` is raised.
+
+    Attributes
+    ----------
+    n_samples_fit_ : int
+        How many training rows are kept.
+    effective_metric_, effective_metric_params_
+        The distance by its plainest name, and its parameters.
+    algorithm_ : str
+        What finds the neighbours.
+    certificate_ : Certificate
+        That the search is exact, and how many distances it has computed so far.
+
+    Examples
+    --------
+    >>> from sixfold import KNeighborsRegressor
+    >>> model = KNeighborsRegressor(n_neighbors=2).fit([[0.0], [1.0], [2.0], [9.0]], [0.0, 1.0, 2.0, 9.0])
+    >>> model.predict([[0.4], [7.0]])
+    array([0.5, 5.5])
+    """
+
+    _targets: Array
+    _single: bool
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float = 2,
+        metric: Any = "minkowski",
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+
+    def _check_targets(self, y: Any, rows: Any, reset: bool) -> tuple[Array, bool]:
+        targets, single = check_target(y, rows, np.float64)
+        require_finite(targets, "y")
+        if reset:
+            return targets, single
+        if targets.shape[1] != self._targets.shape[1]:
+            raise InputError(
+                f"y has {targets.shape[1]} columns, but the rows before had {self._targets.shape[1]}."
+            )
+        return np.concatenate([self._targets, targets]), self._single
+
+    def _keep_targets(self, targets: tuple[Array, bool]) -> None:
+        self._targets, self._single = targets
+
+    def predict(self, X: Any) -> Array:
+        """Return the average target of the neighbours of each row.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_queries, n_features), or None
+            None predicts the training rows, each from the others.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_targets)
+        """
+        check_is_fitted(self, "n_samples_fit_")
+
+        def of_portion(part: slice, found: Neighbours) -> Array:
+            return averages(self._targets[found.rows], self._weights_of(found, part.start))
+
+        result = np.concatenate(self._answers(X, of_portion, most=max(PORTION // self._targets.shape[1], 1)))
+        return result[:, 0] if self._single else result
+
+    def explain(self, x: Any) -> NeighbourExplanation:
+        """Return why one row gets its number: its neighbours, and how much each of them matters.
+
+        Parameters
+        ----------
+        x : array of shape (n_features,), or a table with one row
+
+        Returns
+        -------
+        NeighbourExplanation
+        """
+        check_is_fitted(self, "n_samples_fit_")
+        if not self._single:
+            raise InputError("explain speaks of one target: fit on one column.")
+        row = one_row(x, column_names(self, self.n_features_in_))
+        [found] = self._answers(row, lambda part, found: found)
+        return explain_average(found, self._targets[found.rows[0], 0], self._weights_of(found)[0])
+
+    def _require_same_targets(self, y: Any) -> None:
+        targets, _ = check_target(y, self._store.rows, np.float64)
+        if not np.array_equal(targets, self._targets):
+            raise CertificateError(OTHER_TARGETS)

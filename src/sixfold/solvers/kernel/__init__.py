@@ -1,0 +1,1 @@
+"""Support vector machines in the space of a kernel."""

@@ -1,0 +1,365 @@
+"""Rounds of sequential minimal optimisation on active rows.
+
+One round (the formulas of what it looks at are in :mod:`sixfold.solvers.kernel.dual`):
+
+1. choose active rows W: the free ones, those that violate optimality, and those closest to doing so, as
+   many as fit in memory. Few rows are all active, and one round is enough;
+2. the Gram matrix of W, most of which :class:`~sixfold.solvers.kernel.gram_cache.GramCache` has already;
+3. second-order sequential minimal optimisation on W (``core.smo``), the other rows fixed;
+4. the scores of the other rows move with those that changed (:mod:`sixfold.solvers.kernel.dual_scores`);
+5. done when the violation over *all* rows is at most tol, and the gap at most tol times the objective of
+   the best constant model.
+
+A most violating pair is always in W, so every round makes D larger and the rounds converge also where not
+even the support vectors fit in memory (Lin, 2001). The first active rows are a sample, solved loosely: it
+tells which rows are worth looking at.
+
+*Precision.* A Gram matrix in float32 takes half the memory and time. Its errors are those of an approximate
+Hessian: where step 4 is in float64, a round that was led astray is put right by the next. Where that gets
+nowhere, the Gram matrix is in float64 too.
+
+Sources: Fan, Chen and Lin (2005), Working set selection using second order information; Lin (2001), On the
+convergence of the decomposition method for support vector machines.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold._native import core
+from sixfold.budget import Budget
+from sixfold.solvers.first_order.stopping import OutOfTimeError
+from sixfold.solvers.kernel.dual import (
+    Box,
+    DualProblem,
+    DualSolution,
+    Optimality,
+    cheapest_intercept,
+    dot,
+    examine,
+    examine_zero,
+    feasible,
+    snap,
+)
+from sixfold.solvers.kernel.dual_scores import DualScores
+from sixfold.solvers.kernel.free_step import FreeSteps
+from sixfold.solvers.kernel.gram_cache import GramCache
+
+Array = NDArray[Any]
+
+DOUBLE_ROWS = 1500  # up to here a Gram matrix in float64 costs nothing worth saving
+DIRECT_ROWS = 3000  # up to here all rows are active at once
+SAMPLE_ROWS = 2000  # active in the first round otherwise, at most
+LOOSE = 300.0  # times the tolerance: what the first rounds are solved to
+INNER = 0.7  # of the tolerance: LIBSVM's path in other precision would end with a dual objective 1e-8 lower
+GROWTH = 3.0  # times as many active rows as in the round before, at most: not all that violate will matter
+AT_ONCE = 4500  # active rows, unless more are free: bounded ones that violate optimality take turns
+PER_FREE = 3.0  # times the free rows is allowed in any case
+BAND = 0.01  # of the margin: how close to violating optimality other rows are active
+STRETCH = 20_000  # iterations, or 10 a row, without convergence: then solving for all free rows may pay
+MOST_ITERATIONS = 10_000_000  # or 100 a row: where a fit without max_iter gives up
+STALLED = 4  # rounds without a step, with ever smaller tolerances, after which rounding is to blame
+IDLE = 40  # rounds that leave the violation as it is, likewise
+LOST = 2  # such rounds, or stretches, where the violation is lost in the rounding of scores
+NEAR = 10.0  # times the tolerance: below, luck may still bring a violation that is lost in rounding there
+BEFORE_ROUNDING = 0.9  # of the gap allowed: the certificate adds to it what rounding may be
+OVERTIME = 2e7  # kernel values (at most some 0.2 s) that are still computed when time is up
+
+
+class Rounds:
+    """A feasible point, and the rounds that improve it.
+
+    Parameters
+    ----------
+    problem : DualProblem
+    tol : float
+    budget : Budget
+    most_iterations : int or None
+    cache : GramCache
+        Of the problem's rows.
+    bound : float
+        A finite upper bound for the hard margin.
+    made : int
+        Iterations that were made before.
+    """
+
+    def __init__(
+        self,
+        problem: DualProblem,
+        tol: float,
+        budget: Budget,
+        most_iterations: int | None,
+        cache: GramCache,
+        bound: float = math.inf,
+        made: int = 0,
+    ) -> None:
+        n = problem.y.size
+        self.problem, self.tol, self.budget, self.cache = problem, tol, budget, cache
+        # The hard margin has a finite bound only to keep rounds from running away.
+        self.box = Box(problem.y, np.minimum(problem.upper, bound)) if problem.box.hard else problem.box
+        self.y, self.upper = self.box.y, self.box.upper
+        self.given_limit = most_iterations is not None
+        self.limit = max(MOST_ITERATIONS, 100 * n) if most_iterations is None else most_iterations
+        self.iterations = made
+        self.indefinite = False  # whether a pair was met along which D curves upwards
+        self.point = DualScores(problem, tol, n > DOUBLE_ROWS or cache.capacity(np.float64) < n)
+        self.single = self.point.single
+        self.direct = n <= DIRECT_ROWS and cache.capacity(self._gram_dtype) >= n
+        self.free_steps = FreeSteps(cache.memory)
+        self.inner = (INNER * tol if self.single else tol) if self.direct else LOOSE * tol
+        self.active = np.zeros(n, dtype=bool)
+        self.short = False  # whether there was no room for all rows that should be active
+        self.unmoved = self.idle = 0  # rounds without any step, and without a smaller violation
+        self.least = math.inf  # violation so far
+        self.settled: tuple[Array, Array, float] | None = None  # a point that nobody was behind of
+        self.state = examine_zero(problem.box)
+
+    def run(self, start: Array | None = None) -> DualSolution:
+        """Go through rounds until the point is optimal or the budget is used up."""
+        try:
+            if start is not None and start.any():
+                self.point.begin(feasible(self.y, self.upper, start), self.budget)
+                self.state = self._examine()
+            while not self._finished():
+                self._round()
+        except OutOfTimeError:
+            self.budget.exhausted()
+        self._settle()
+        if not self._optimal():
+            self._make_the_best_of_it()
+        point = self.point
+        known = True if self.problem.rows.kernel.definite else False if self.indefinite else None
+        return DualSolution(point.alpha, point.scores, self.state, self.iterations, known, point.rounding)
+
+    @property
+    def _gram_dtype(self) -> type:
+        return np.float32 if self.single else np.float64
+
+    def _examine(self) -> Optimality:
+        point = self.point
+        # The hard margin is judged as such, unless a row is at the bound.
+        as_asked = self.box is self.problem.box or not (point.alpha >= self.upper).any()
+        return examine(self.problem.box if as_asked else self.box, point.alpha, point.scores)
+
+    def _finished(self) -> bool:
+        if self._optimal():
+            if self.point.complete:
+                return True
+            self._catch_up()
+            if self._optimal():
+                return True
+        lost = self.idle >= LOST and self._lost(self.state.violation, self.point.alpha)
+        if self.unmoved >= STALLED or self.idle >= IDLE or lost:
+            self.budget.stopped_by = self.budget.stopped_by or "rounding: no step makes it better"
+        if self.iterations >= self.limit:
+            limit = f"max_iter={self.limit}" if self.given_limit else f"the limit of {self.limit} iterations"
+            self.budget.stopped_by = self.budget.stopped_by or limit
+        return self.budget.exhausted()
+
+    def _optimal(self) -> bool:
+        enough = BEFORE_ROUNDING * self.tol * self.state.scale
+        return self.state.violation <= self.tol and self.state.gap <= enough
+
+    def _lost(self, violation: float, alpha: Array) -> bool:
+        """Return whether the violation is far from the tolerance, and no more than rounding may make it."""
+        return NEAR * self.tol < violation <= self.point.unseen(alpha)
+
+    def _make_the_best_of_it(self) -> None:
+        """Give an unfinished point the intercept that suits it, and do not keep one worse than a constant."""
+        if self.problem.box.hard:
+            return
+        point = self.point
+        for _ in range(2):
+            intercept = cheapest_intercept(self.y, self.upper, point.scores)
+            self.state = examine(self.box, point.alpha, point.scores, intercept)
+            if self.state.dual + self.state.gap <= self.state.scale:
+                return
+            point.alpha, point.scores, point.variance = 0.0 * self.y, 0.0 * self.y, 0.0
+
+    # -- one round ---------------------------------------------------------------------------------------
+
+    def _round(self) -> None:
+        wanted = self._choose()
+        active, gram = self.cache.hold(wanted, self._gram_dtype, self.budget)
+        if not self.point.complete and self.point.behind[active].any():
+            self._catch_up()
+        alpha, gradient, completed = self._optimise(active, gram)
+        self.unmoved = 0 if np.count_nonzero(alpha != self.point.alpha) else self.unmoved + 1
+        before = self.state
+        drift = self._move(alpha, active, gram, gradient, completed)
+        self.state = self._examine()
+        new = active.size - int(np.count_nonzero(self.active[active]))
+        self.active[:] = False
+        self.active[active] = True
+        self.budget.record(self.state.dual + self.state.gap, self.state.gap, self.state.scale)
+        self._tighten(before, drift, new / active.size)
+
+    def _choose(self) -> Array:
+        """Return the rows to optimise next."""
+        n = self.y.size
+        if self.direct:
+            return np.arange(n)
+        most = self.cache.capacity(self._gram_dtype)
+        if not self.point.alpha.any():
+            held = self.cache.held  # by a problem with another C: rows that mattered there
+            both = np.unique(self.y[held]).size == 2
+            return held if both and held.size <= most else self._sample(min(most, SAMPLE_ROWS, n))
+        excess = self._excess()
+        close = excess > -BAND
+        if not self.point.complete and (close & self.point.behind).any():
+            self._catch_up()
+            excess = self._excess()
+            close = excess > -BAND
+        before = int(np.count_nonzero(self.active))
+        most = min(most, max(int(GROWTH * before), SAMPLE_ROWS)) if before else most
+        free = int(np.count_nonzero((self.point.alpha > 0.0) & (self.point.alpha < self.upper)))
+        most = min(most, max(AT_ONCE, int(PER_FREE * free)))
+        wanted = np.flatnonzero(close)
+        self.short = wanted.size > most
+        return self._most_violating(most, excess) if self.short else wanted
+
+    def _excess(self) -> Array:
+        """Return how far rows violate optimality, negative if they do not: 1 - y f or y f - 1 at a bound."""
+        alpha = self.point.alpha
+        slack = 1.0 - self.y * (self.point.scores + self.state.intercept)
+        above, below = alpha > 0.0, alpha < self.upper
+        return np.where(above, np.where(below, np.abs(slack), -slack), slack)
+
+    def _sample(self, size: int) -> Array:
+        """Return rows of both classes, as many of each as its share says, but one at least."""
+        random = np.random.default_rng(0)
+        parts = [np.flatnonzero(self.y > 0.0), np.flatnonzero(self.y < 0.0)]
+        shares = [min(max(size * part.size // self.y.size, 1), part.size) for part in parts]
+        return np.concatenate(
+            [random.choice(part, share, replace=False) for part, share in zip(parts, shares, strict=True)]
+        )
+
+    def _most_violating(self, most: int, excess: Array) -> Array:
+        """Return free rows and those that violate optimality most, some of them on either side."""
+        alpha = self.point.alpha
+        above, below = alpha > 0.0, alpha < self.upper
+        positive = self.y > 0.0
+        v = self.y - self.point.scores
+        chosen = np.zeros(alpha.size, dtype=bool)
+        some = max(most // 8, 1)
+        _add_largest(chosen, np.where(np.where(positive, below, above), v, -math.inf), some)
+        _add_largest(chosen, np.where(np.where(positive, above, below), -v, -math.inf), some)
+        free = above & below
+        if np.count_nonzero(free | chosen) <= most:
+            chosen |= free
+        _add_largest(chosen, excess, most - int(np.count_nonzero(chosen)))
+        return np.flatnonzero(chosen)
+
+    def _optimise(self, active: Array, gram: Array) -> tuple[Array, Array, bool]:
+        """Return alpha with the active rows optimised, their gradient, and whether there was time for it."""
+        y, upper = self.y[active], self.upper[active]
+        part = self.point.alpha[active]
+        gradient = y * self.point.scores[active] - 1.0
+        stretch = max(STRETCH, 10 * active.size)
+        values = gram if np.count_nonzero(part) or not self.direct else _in_single_precision(gram)
+        self.free_steps.begin(part, gradient)
+        least, idle = math.inf, 0
+        while True:
+            allowed = min(self.limit - self.iterations, stretch)
+            made, violation, completed, indefinite = core.smo(
+                values,
+                y,
+                upper,
+                part,
+                gradient,
+                self.inner,
+                allowed,
+                self.budget.seconds_left,
+                self.budget.flag,
+            )
+            self.iterations += made
+            self.indefinite |= indefinite
+            idle = 0 if violation < 0.5 * least else idle + 1
+            least = min(least, violation)
+            if violation <= self.inner or not completed or made < stretch:
+                break
+            if idle >= LOST and self._lost(violation, part):
+                break
+            if values is not gram:
+                values, gradient = gram, y * (gram @ (y * part)) - 1.0
+            if self.indefinite or not self.free_steps.step(gram, y, upper, part, gradient, made):
+                stretch *= 2
+        alpha = self.point.alpha.copy()
+        alpha[active] = 0.0
+        alpha[active] = snap(y, upper, part, dot(self.y, alpha))
+        return alpha, gradient, completed
+
+    def _tighten(self, before: Optimality, drift: float, new: float) -> None:
+        """Choose the tolerance and the precision of the next round; ``new`` is the share of new rows."""
+        self.idle = 0 if self.state.violation < 0.99 * self.least or self.short else self.idle + 1
+        self.least = min(self.least, self.state.violation)
+        if self.single and (
+            drift > 0.3 * max(before.violation, self.tol) or self.unmoved or 2 * self.idle >= IDLE
+        ):
+            # Exact scores are nowhere near those that the Gram matrix led to, or it sees nothing to improve.
+            self.single = self.point.single = False
+            self.direct = self.direct and self.cache.capacity(np.float64) >= self.y.size
+        if self.unmoved:
+            self.inner *= 0.1
+        elif self.state.violation <= self.tol or self.direct:
+            self.inner *= 0.5  # rounding, or the gap is not small enough yet
+        elif new < 0.05 or self.state.violation < 20.0 * self.tol:
+            self.inner = min(self.inner, INNER * self.tol)
+        else:
+            self.inner = min(self.inner, 0.1 * self.state.violation)
+
+    # -- scores --------------------------------------------------------------------------------------------
+
+    def _move(self, alpha: Array, active: Array, gram: Array, gradient: Array, completed: bool) -> float:
+        if gram.dtype == np.float64 and active.size == alpha.size:
+            self.point.move_all(alpha, active, gram)
+            return 0.0
+        if self.point.complete:
+            self.settled = self.point.alpha, self.point.scores, self.point.variance
+        expected = self.y[active] * (gradient + 1.0)
+        budget = self.budget
+        if not completed:
+            changed = int(np.count_nonzero(alpha != self.point.alpha))
+            if changed * (alpha.size - active.size) > OVERTIME:
+                raise OutOfTimeError
+            budget = Budget()
+        return self.point.move(alpha, active, expected, -BAND - self._excess(), budget)
+
+    def _catch_up(self) -> None:
+        self.point.catch_up(self.budget)
+        self.state = self._examine()
+
+    def _settle(self) -> None:
+        """Bring all scores up to date when the rounds have ended, or go back to where they were."""
+        if self.point.complete:
+            return
+        if self.point.missing() <= OVERTIME or self.settled is None:
+            self.point.catch_up(Budget())
+        else:
+            self.point.go_back(self.settled)
+        self.state = self._examine()
+
+
+def _in_single_precision(gram: Array) -> Array:
+    """Return kernel values rounded to float32, with which LIBSVM's path begins, unless they overflow.
+
+    The pairs it goes through depend on their last bits: for heart_scale and a linear kernel it ends with an
+    intercept of 1.0507, and with 1.0490 where nothing is rounded. Rounds that follow are exact.
+    """
+    try:
+        with np.errstate(over="raise"):
+            return gram.astype(np.float32, copy=False)
+    except FloatingPointError:
+        return gram
+
+
+def _add_largest(chosen: Array, value: Array, count: int) -> None:
+    """Choose so many more rows, those with the largest values."""
+    rest = np.flatnonzero(~chosen)
+    count = min(count, rest.size)
+    if count > 0:
+        chosen[rest[np.argpartition(-value[rest], count - 1)[:count]]] = True

@@ -1,0 +1,1 @@
+"""Penalties with absolute values: coordinate descent and proximal Newton on working sets of columns."""

@@ -1,0 +1,353 @@
+"""Least squares with an l1, elastic-net or sign constraint, by working sets of columns.
+
+    minimise    sum_i q_i (w.x_i + b - y_i)^2 / 2 + alpha (rho |w|_1 + (1 - rho) |w|^2 / 2)
+
+optionally with w >= 0. Most weights are zero at the optimum, so only a working set of columns is
+ever optimised over (Johnson and Guestrin 2015; Massias et al. 2018). One iteration
+
+1. adds to the set the columns whose slopes g_j = sum_i q_i r_i x_ij, at the residuals
+   r = y - b - X w, exceed their bound alpha rho most;
+2. solves the problem on the set: on its Gram matrix (see :mod:`sixfold.solvers.l1.active_set`) as
+   long as that has at most ``MOST_GRAM`` columns, else by coordinate descent on the residuals;
+3. passes over all columns for their slopes, which bound the distance to the optimum: with t the
+   largest fraction in [0, 1] for which |t g_j| <= alpha rho (t = 1 unless rho = 1), the dual point
+   t r gives
+
+       R(w) - min R  <=  (1 - t)^2 sum_i q_i r_i^2 / 2 + alpha FY(w, t g / alpha)
+
+   where FY(w, v) = penalty(w) + conjugate(v) - w.v.
+
+Memory beyond X: the Gram matrix of the working set (twice at most 128 MB while it grows) and a few
+vectors; for a sparse X also its copy as compressed columns; beyond ``MOST_GRAM`` columns also a
+copy of the working columns, unless X is in column order and all its columns are in the set.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget
+from sixfold.certificate import Certificate
+from sixfold.data.blocks import Blocks, MemoryBlocks
+from sixfold.risk.problem import Problem
+from sixfold.solvers.base import Solution
+from sixfold.solvers.l1 import proximal_newton
+from sixfold.solvers.l1.active_set import Rule, WorkingSet, descend, polish, solve_semidefinite
+from sixfold.solvers.l1.columns import Interrupted, make_columns
+
+Array = NDArray[Any]
+
+MOST_GRAM = 4096
+# The first working set; from then on it grows by as many columns as have a weight.
+FIRST_COLUMNS = 128
+# Columns this near to their bound come along where there is room: that saves one pass in six.
+NEARLY = 0.8
+# The working set is solved to this part of the gap that all columns together have.
+INNER_PART = 0.01
+MOST_ROUNDS = 30
+EPOCHS_A_ROUND = 20
+RESIDUAL_EPOCHS = 100
+# Iterations without a better gap or objective after which only rounding is left.
+PATIENCE = 3
+# Seconds for the certificate of a stopped fit; past them the last certified model is kept.
+GRACE = 0.1
+
+
+@dataclass(frozen=True)
+class Point:
+    """Weights of one target, and what a pass over the data says of them."""
+
+    w: Array
+    b: float
+    r: Array
+    slope: Array
+    square: float
+    objective: float
+    gap: float
+
+
+class CoordinateDescent:
+    """Working sets, coordinate descent and Newton steps on the signs found."""
+
+    name: ClassVar[str] = "coordinate"
+    needs: ClassVar[tuple[str, ...]] = ("gradient",)
+    notices_nonfinite: ClassVar[bool] = False
+    one_target: ClassVar[bool] = False
+
+    def objection(self, problem: Problem) -> str | None:
+        """Return why this solver cannot minimise the problem, or None."""
+        if problem.loss.name == "squared":
+            return None
+        if not (problem.loss.smooth and np.isfinite(problem.loss.curvature_bound)):
+            return f"it needs a loss of bounded curvature, which {problem.loss.name!r} is not"
+        if not problem.penalised:
+            return "without a penalty it minimises the squared loss only"
+        return None
+
+    def suits(self, problem: Problem, blocks: Blocks) -> bool:
+        """Return whether there is a kink or a constraint: else a linear system is faster."""
+        return problem.l1 > 0 or problem.penalty.positive
+
+    def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
+        """Minimise the problem, one target after the other."""
+        X, y, weight = _gather(blocks)
+        if problem.loss.name != "squared":
+            w, b, certificate = proximal_newton.minimise(
+                problem, X, y, weight, problem.n_scores(blocks), budget
+            )
+            return Solution(w, b, certificate, "coordinate descent", len(budget.history))
+        search = _Search(problem, X, y, weight, budget)
+        try:
+            search.begin()
+            for target in range(y.shape[1]):
+                search.improve(target)
+        except Interrupted:
+            budget.exhausted()  # notes why
+        w = np.column_stack([point.w for point in search.points])
+        b = np.array([point.b for point in search.points])
+        certificate, details = search.certificate(), {}
+        if blocks.dtype != np.float64:  # what is certified is what is kept
+            w, b = (part.astype(blocks.dtype).astype(np.float64) for part in (w, b))
+            certificate = problem.certify(certificate.kind, w, b, blocks, budget.tol)
+        elif len(search.points) == 1:
+            # Scores that are computed anew round differently, and the slope of a column of large values with
+            # them: beside a small alpha that alone has cost 1e-10 of the scale.
+            details["dual"] = -search.points[0].r[:, None]
+        return Solution(w, b, certificate, "coordinate descent", len(budget.history), details)
+
+
+class _Search:
+    """The state of one solve: the best certified point of every target."""
+
+    def __init__(self, problem: Problem, X: Any, y: Array, weight: Array | None, budget: Budget) -> None:
+        self.problem, self.X, self.y, self.weight, self.budget = problem, X, y, weight, budget
+        self.columns = make_columns(X, weight, problem.fit_intercept)
+        self.rule = Rule(problem.l1, problem.l2, problem.penalty.positive)
+        share, targets = self.columns.share, np.ascontiguousarray(y.T, dtype=np.float64)
+        at_zero = 0.5 * np.square(targets) @ share
+        self.y_mean = targets @ share if problem.fit_intercept else np.zeros(len(targets))
+        self.targets = targets - self.y_mean[:, None]
+        constant = 0.5 * np.square(self.targets) @ share
+        # What rounding leaves of a constant target, as in Problem.constant_objective.
+        self.scales = constant + (1e-30 * at_zero if problem.fit_intercept else 0.0)
+        nothing, d = np.zeros(X.shape[1]), X.shape[1]
+        self.curvature = np.empty(0)
+        self.gram: Array | None = None
+        # Losses are never negative: before any pass over the data the objective is a bound.
+        self.points = [
+            Point(
+                nothing,
+                float(self.y_mean[k]),
+                r,
+                np.zeros(d),
+                2.0 * loss,
+                float(loss),
+                float(loss),
+            )
+            for k, (r, loss) in enumerate(zip(self.targets, constant, strict=True))
+        ]
+
+    def certificate(self) -> Certificate:
+        """Return what is certified of the best points of all targets together."""
+        return Certificate(
+            kind="duality gap",
+            objective=sum(point.objective for point in self.points),
+            gap=sum(point.gap for point in self.points),
+            scale=float(self.scales.sum()),
+            tolerance=self.budget.tol,
+        )
+
+    def begin(self) -> None:
+        """Find the means and the certificates of w = 0, in one pass over the data."""
+        slopes = self.columns.start(self.targets, self.budget)
+        zero = np.zeros(self.X.shape[1])
+        if not self.problem.penalised:
+            self.curvature = self.columns.curvature()
+        for k, slope in enumerate(slopes):
+            self.points[k] = self._point(k, zero, float(self.y_mean[k]), self.targets[k], slope)
+        if all(self._reached(k) for k in range(len(slopes))):
+            self._record()
+
+    def improve(self, k: int) -> None:
+        """Bring target k within the tolerance, or to where only rounding is left."""
+        working = WorkingSet(self.columns)
+        newest, stale = self.points[k], 0
+        while not self._reached(k) and stale < PATIENCE and not self.budget.exhausted():
+            before, w = newest, newest.w.copy()
+            try:
+                grown = self._lower(working, before, w, float(self.scales[k]))
+                newest = self._evaluate(k, w, self.budget)
+            except Interrupted:
+                self._keep_if_certified(k, w)
+                raise
+            lower = newest.objective < (1.0 - 1e-14) * before.objective
+            stale = 0 if grown or lower or newest.gap < 0.5 * self.points[k].gap else stale + 1
+            self._offer(k, newest)
+            self._record()
+
+    # -- one iteration ------------------------------------------------------------------------
+
+    def _lower(self, working: WorkingSet, point: Point, w: Array, scale: float) -> bool:
+        """Add columns to the working set and lower the objective on it; true if it grew."""
+        goal = INNER_PART * (point.gap if self.problem.penalised else self.budget.tol * scale)
+        weighted = np.flatnonzero(w)
+        fresh = self._violators(np.union1d(working.ids, weighted), point)
+        if len(working.ids) + len(fresh) > MOST_GRAM:
+            working.keep(np.flatnonzero(w[working.ids]))
+        wanted = np.union1d(weighted, fresh)
+        if len(wanted) > MOST_GRAM:
+            self._lower_on_residuals(wanted, w, point.r, goal)
+            return False
+        working.add(np.setdiff1d(wanted, working.ids), self.budget)
+        part, slope = w[working.ids], point.slope[working.ids]
+        try:
+            settling = 2 * len(fresh) <= int(np.count_nonzero(w))
+            self._lower_on_gram(working.gram, part, slope, point.square, goal, settling)
+        finally:
+            w[working.ids] = part
+        return len(fresh) > 0
+
+    def _lower_on_residuals(self, ids: Array, w: Array, r: Array, goal: float) -> None:
+        part, rule = w[ids], self.rule
+        moves = (rule.l1, rule.l2, rule.positive, RESIDUAL_EPOCHS, goal / len(ids))
+        finished = self.columns.take(ids).descend(self.columns.share * r, part, moves, self.budget)
+        w[ids] = part
+        if not finished:
+            raise Interrupted
+
+    def _lower_on_gram(
+        self, gram: Array, w: Array, slope: Array, square: float, goal: float, settling: bool
+    ) -> None:
+        """Lower the objective on the working set: to the goal, or roughly while many columns are missing."""
+        before, slope_before = w.copy(), slope.copy()
+        for _ in range(MOST_ROUNDS):
+            descend(
+                gram,
+                w,
+                slope,
+                self.rule,
+                epochs=EPOCHS_A_ROUND,
+                goal=1e-3 * goal / len(w),
+                budget=self.budget,
+            )
+            if self.problem.penalised and not settling:
+                return
+            polish(gram, w, slope, self.rule, self.budget)
+            # |r|^2 falls by step.(slope before + slope after), without a look at the rows.
+            now = square - float((w - before) @ (slope_before + slope))
+            if self.problem.penalised:
+                left = self._bound(w, slope, now)
+            else:
+                left = float(self._shortfall(w, slope, np.diagonal(gram)).sum())
+            if left <= goal:
+                return
+
+    def _violators(self, ids: Array, point: Point) -> Array:
+        """Return columns outside the set that would lower the objective, and some that nearly do.
+
+        The steepest first; none if no column would lower it.
+        """
+        size = point.slope.copy() if self.rule.positive else np.abs(point.slope)
+        size[ids] = 0.0
+        if not np.any(size > self.rule.l1):
+            return np.empty(0, dtype=np.int64)
+        steep = np.flatnonzero(size > NEARLY * self.rule.l1)
+        most = max(FIRST_COLUMNS, int(np.count_nonzero(point.w)))
+        # Once few columns are missing, few that are near will turn out to be.
+        most = min(most, FIRST_COLUMNS // 4 + int(1.5 * np.count_nonzero(size > self.rule.l1)))
+        if len(steep) > most:
+            steep = steep[np.argpartition(-size[steep], most)[:most]]
+        return np.sort(steep)
+
+    # -- what the data say of a point ---------------------------------------------------------
+
+    def _evaluate(self, k: int, w: Array, budget: Budget) -> Point:
+        r = self.targets[k] - self.columns.combine(w, budget)
+        b = self.y_mean[k]
+        if self.problem.fit_intercept:
+            offset = self.columns.share @ r
+            r -= offset
+            b = b + offset - self.columns.mean @ w
+        return self._point(k, w, float(b), r, self.columns.slopes(r[None], budget)[0])
+
+    def _point(self, k: int, w: Array, b: float, r: Array, slope: Array) -> Point:
+        square = float(self.columns.share @ np.square(r))
+        objective = 0.5 * square + self.rule.penalty(w)
+        if self.problem.penalised:
+            gap = self._bound(w, slope, square)
+        else:
+            gap = self._bound_without_penalty(k, w, b, slope)
+        return Point(w, b, r, slope, square, objective, float(min(gap, objective)))
+
+    def _bound(self, w: Array, slope: Array, square: float) -> float:
+        """Return the bound of step 3 above."""
+        alpha, penalty = self.problem.alpha, self.problem.penalty
+        v = slope / alpha
+        t = penalty.feasible_fraction(v)
+        return 0.5 * (1.0 - t) ** 2 * square + alpha * penalty.fenchel_young(w, t * v)
+
+    def _bound_without_penalty(self, k: int, w: Array, b: float, slope: Array) -> float:
+        """Return the bound that Problem.gap defines, by way of the Gram matrix where that will do.
+
+        The slopes f that have no right to be there (all, or those above zero under w >= 0) are
+        projected out of the residuals, which costs f'G^-1 f / 2.
+        """
+        shortfall = self._shortfall(w, slope, self.curvature)
+        if shortfall.max(initial=0.0) > self.budget.tol * self.scales[k]:
+            return np.inf  # one coordinate alone can gain more than the tolerance
+        d = len(w)
+        if d <= min(MOST_GRAM, self.X.shape[0]):
+            if self.gram is None:
+                self.gram = self.columns.gram_rows(np.arange(d), 0, self.budget)
+            forbidden = self._forbidden(slope)
+            beta, null = solve_semidefinite(self.gram, forbidden)
+            if null.shape[1] == 0:
+                allowed = np.abs(w * (slope - forbidden)).sum() if self.rule.positive else 0.0
+                return float(0.5 * forbidden @ beta + allowed)
+        target = MemoryBlocks(self.X, self.y[:, [k]], self.weight)
+        return self.problem.gap(w[:, None], np.array([b]), target)
+
+    def _forbidden(self, slope: Array) -> Array:
+        return np.maximum(slope, 0.0) if self.rule.positive else slope
+
+    def _shortfall(self, w: Array, slope: Array, curvature: Array) -> Array:
+        """Return what each coordinate by itself could still gain where nothing is penalised."""
+        gain = np.square(self._forbidden(slope))
+        gain = gain / (2.0 * np.where(curvature > 0.0, curvature, np.inf))
+        return np.asarray(gain + (np.abs(w * slope) if self.rule.positive else 0.0))
+
+    # -- bookkeeping --------------------------------------------------------------------------
+
+    def _reached(self, k: int) -> bool:
+        return bool(self.points[k].gap <= self.budget.tol * self.scales[k])
+
+    def _offer(self, k: int, point: Point) -> None:
+        if point.gap <= self.points[k].gap:
+            self.points[k] = point
+
+    def _keep_if_certified(self, k: int, w: Array) -> None:
+        with suppress(Interrupted):
+            self._offer(k, self._evaluate(k, w, Budget(time_limit=GRACE)))
+
+    def _record(self) -> None:
+        self.budget.record(
+            sum(point.objective for point in self.points),
+            sum(point.gap for point in self.points),
+            float(self.scales.sum()),
+        )
+
+
+def _gather(blocks: Blocks) -> tuple[Any, Array, Array | None]:
+    """Return the whole table: columns are needed over and over, so all rows must be at hand."""
+    if isinstance(blocks, MemoryBlocks):
+        return blocks.X, blocks.y, blocks.weight
+    parts = list(blocks)
+    X = (sp.vstack if blocks.sparse else np.vstack)([part.X for part in parts])
+    weight = None if parts[0].weight is None else np.concatenate([part.weight for part in parts])
+    return X, np.vstack([part.y for part in parts]), weight

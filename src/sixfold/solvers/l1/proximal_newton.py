@@ -1,0 +1,195 @@
+"""Smooth losses with an l1, elastic-net or sign constraint: Newton steps on working sets of columns.
+
+    minimise    sum_i q_i loss(w.x_i + b, y_i) + alpha (rho |w|_1 + (1 - rho) |w|^2 / 2)
+
+optionally with w >= 0; for the logistic loss, the squared hinge and the softmax. Most weights are zero at
+the optimum, so only a working set of columns is ever optimised over. One iteration
+
+1. adds to the set the columns whose slopes g = -sum_i q_i u_i x_ij exceed their bound alpha rho most,
+   where u_i = loss'(s_i) (Johnson and Guestrin 2015; Massias et al. 2018);
+2. minimises over the set (see :mod:`sixfold.solvers.l1.subproblem`) until the set's own gap is small
+   against that of all columns;
+3. passes over all columns for their slopes, which bound the distance to the optimum: with t the largest
+   fraction in [0, 1] for which all |t g| <= alpha rho (t = 1 unless rho = 1)
+
+       R(w, b) - min R  <=  sum_i q_i FY_loss(s_i, t u_i) + alpha FY_penalty(w, t g / alpha)
+
+   as in :mod:`sixfold.risk.problem`, u balanced over the rows if there is an intercept.
+
+One-vs-rest targets are minimised one after the other, the scores of a softmax together. Memory beyond X:
+the Gram matrix of the weights that are not zero, vectors as long as the table, and for a table in row
+order a copy of the working columns (an eighth of X at most); for a sparse X its copy as compressed
+columns.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget
+from sixfold.certificate import Certificate
+from sixfold.risk.problem import Problem
+from sixfold.solvers.l1.columns import Columns, Interrupted, make_columns
+from sixfold.solvers.l1.score_risk import ScoreRisk
+from sixfold.solvers.l1.subproblem import WorkingMinimum, largest
+from sixfold.solvers.l1.working_set import make_working_columns
+
+Array = NDArray[Any]
+
+# Columns fetched at a time after a pass over all of them. Those near to their bound come along where there is
+# room: passes are dear, working columns are not.
+FIRST_COLUMNS = 1024
+NEARLY = 0.8
+# The set is solved to this part of the gap that all columns together have; once no column is missing, to this
+# part of the tolerance.
+INNER_PART = 0.05
+REST = 0.3
+# Iterations without a better gap or objective after which only rounding is left.
+PATIENCE = 3
+# Seconds for the certificate of a stopped fit; past them the last certified model is kept.
+GRACE = 0.1
+
+
+def minimise(
+    problem: Problem, X: Any, y: Array, weight: Array | None, n_scores: int, budget: Budget
+) -> tuple[Array, Array, Certificate]:
+    """Return w of shape (columns, scores), b of shape (scores,) and what is certified of them."""
+    columns = make_columns(X, weight, problem.fit_intercept)
+    if problem.loss.labels == "class":
+        risks = [ScoreRisk(problem, y[:, 0], columns.share, n_scores)]
+    else:
+        y = y.astype(np.float64)
+        risks = [ScoreRisk(problem, y[:, [k]], columns.share, 1) for k in range(n_scores)]
+    searches = [Search(risk, columns, budget) for risk in risks]
+    try:
+        _search(searches, columns, budget)
+    except Interrupted:
+        budget.exhausted()  # notes why
+    if X.dtype != np.float64:  # what is certified is what is kept
+        for search in searches:
+            search.round_to(X.dtype)
+    w = np.vstack([search.best.w for search in searches]).T
+    b = np.concatenate([search.intercepts() for search in searches])
+    return w, b, Certificate("duality gap", *_totals(searches), budget.tol)
+
+
+def _search(searches: list[Search], columns: Columns, budget: Budget) -> None:
+    slopes_of_rows = np.hstack([search.risk.balanced_slopes(search.minimum.score) for search in searches])
+    slopes = -columns.start(np.ascontiguousarray(slopes_of_rows.T), budget)
+    for search, slope in zip(searches, np.split(slopes, len(searches)), strict=True):
+        search.begin(slope)
+    if all(search.reached for search in searches):
+        budget.record(*_totals(searches))
+    for search in searches:
+        stale = 0
+        while not search.reached and stale < PATIENCE and not budget.exhausted():
+            stale = 0 if search.improve() else stale + 1
+            budget.record(*_totals(searches))
+
+
+def _totals(searches: list[Search]) -> tuple[float, float, float]:
+    """Return objective, gap and scale of all searches together."""
+    points = [search.best for search in searches]
+    scale = sum(search.risk.scale for search in searches)
+    return sum(point.objective for point in points), sum(point.gap for point in points), scale
+
+
+@dataclass(frozen=True)
+class Point:
+    """Weights of scores that share a label, and what a pass over the data says of them.
+
+    w has shape (scores, columns), as its slopes downhill; c is the intercept of the centred columns.
+    """
+
+    w: Array
+    c: Array
+    slope: Array
+    objective: float
+    gap: float
+
+
+class Search:
+    """The minimum over the scores that share a label: one target, or all classes."""
+
+    def __init__(self, risk: ScoreRisk, columns: Columns, budget: Budget) -> None:
+        self.risk, self.columns, self.budget = risk, columns, budget
+        self.working = make_working_columns(columns)
+        self.minimum = WorkingMinimum(risk, self.working, budget)
+        self.rule = self.minimum.rule
+        nothing = np.zeros((risk.n_scores, columns.mean.size))
+        objective = risk.value(self.minimum.score)
+        # Losses are never negative: before any pass over the data the objective is a bound.
+        self.newest = self.best = Point(nothing, self.minimum.c, nothing, objective, objective)
+
+    def begin(self, slope: Array) -> None:
+        """Take the slopes at w = 0, which were found together with those of other searches."""
+        score = self.minimum.score
+        self.newest = self.best = self._point(self.best.w, self.minimum.c, score, slope)
+
+    @property
+    def reached(self) -> bool:
+        """Whether the tolerance is met."""
+        return bool(self.best.gap <= self.budget.tol * self.risk.scale)
+
+    def improve(self) -> bool:
+        """Make one iteration; true if the next one may bring more."""
+        before = self.newest
+        grown = self._grow(before)
+        goal = REST * self.budget.tol * self.risk.scale
+        try:
+            self.minimum.lower(goal if grown == 0 else max(goal, INNER_PART * before.gap))
+            self.newest = self._evaluate(self._weights(), self.minimum.c, self.budget)
+        except Interrupted:
+            with suppress(Interrupted):
+                self._offer(self._evaluate(self._weights(), self.minimum.c, Budget(time_limit=GRACE)))
+            raise
+        lower = self.newest.objective < (1.0 - 1e-14) * before.objective
+        better = grown > 0 or lower or self.newest.gap < 0.5 * self.best.gap
+        self._offer(self.newest)
+        return better
+
+    def intercepts(self) -> Array:
+        """Return b of the best point."""
+        return np.asarray(self.best.c - self.best.w @ self.working.table_mean)
+
+    def round_to(self, dtype: Any) -> None:
+        """Round the best point, and certify what is then kept."""
+        w, b = (part.astype(dtype).astype(np.float64) for part in (self.best.w, self.intercepts()))
+        self.best = self._evaluate(w, b + w @ self.working.table_mean, Budget())
+
+    def _grow(self, point: Point) -> int:
+        """Fetch columns that lower the objective, and some that nearly do; return how many were missing."""
+        size = (point.slope if self.rule.positive else np.abs(point.slope)).max(axis=0)
+        size[self.working.ids] = 0.0
+        missing = int(np.count_nonzero(size > self.rule.l1))
+        if missing > 0:
+            steep = np.flatnonzero(size > NEARLY * self.rule.l1)
+            # Once few are missing, few that are near will turn out to be.
+            self.working.grow(largest(steep, size, min(FIRST_COLUMNS, FIRST_COLUMNS // 8 + 2 * missing)))
+        return missing
+
+    def _weights(self) -> Array:
+        w = np.zeros_like(self.best.w)
+        w[self.minimum.model.score, self.minimum.model.column] = self.minimum.w
+        return w
+
+    def _evaluate(self, w: Array, c: Array, budget: Budget) -> Point:
+        support = [np.flatnonzero(row) for row in w]
+        parts = [self.working.combine(ids, row[ids], budget) for ids, row in zip(support, w, strict=True)]
+        score = np.column_stack(parts) + c
+        u = np.ascontiguousarray(self.risk.balanced_slopes(score).T)
+        return self._point(w, c, score, -self.columns.slopes(u, budget))
+
+    def _point(self, w: Array, c: Array, score: Array, slope: Array) -> Point:
+        objective = self.risk.value(score) + self.rule.penalty(w.ravel())
+        gap = self.risk.bound(score, self.risk.balanced_slopes(score), w, slope)
+        return Point(w, c, slope, objective, min(gap, objective))
+
+    def _offer(self, point: Point) -> None:
+        if point.gap <= self.best.gap:
+            self.best = point

@@ -1,0 +1,101 @@
+"""The risk as a function of the scores of all rows: value, slopes, second derivatives, and a bound.
+
+    risk(s) = sum_i q_i loss(s_i, y_i)
+
+for scores that share a label: one target, or all classes of a softmax; scores have shape (rows, scores).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.risk.losses import softmax
+from sixfold.risk.problem import BALANCE, Problem
+from sixfold.solvers.l1.quadratic_model import Curvature
+
+Array = NDArray[Any]
+
+
+class ScoreRisk:
+    """The risk of one group of scores.
+
+    Attributes
+    ----------
+    q : ndarray of shape (rows,)
+        The share of each row.
+    scale : float
+        The risk at zero, against which gaps are judged.
+    """
+
+    def __init__(self, problem: Problem, y: Array, q: Array, n_scores: int) -> None:
+        self.problem, self.loss, self.y, self.q = problem, problem.loss, y, q
+        self.n_scores = n_scores
+        self.scale = self.value(np.zeros((len(q), n_scores)))
+
+    def value(self, score: Array) -> float:
+        """Return the risk."""
+        return float((self.q @ self.loss.value(score, self.y)).sum())
+
+    def slopes(self, score: Array) -> Array:
+        """Return loss'(s_i)."""
+        return np.asarray(self.loss.gradient(score, self.y))
+
+    def along(self, u: Array, direction: Array) -> float:
+        """Return the slope of the risk in a direction, from the slopes u of the rows."""
+        return float((self.q @ (u * direction)).sum())
+
+    def curvature(self, score: Array, damping: float) -> Curvature:
+        """Return the second derivatives, damped (see :mod:`sixfold.solvers.l1.quadratic_model`)."""
+        weight, bound = self.q[:, None], self.loss.curvature_bound
+        if self.loss.labels != "class":
+            own = (1.0 - damping) * self.loss.curvature(score, self.y) + damping * bound
+            return Curvature(weight * own, None)
+        p = softmax(score)
+        own = (1.0 - damping) * p + damping * bound
+        return Curvature(weight * own, np.sqrt(weight * (1.0 - damping)) * p)
+
+    def balanced_slopes(self, score: Array) -> Array:
+        """Return the slopes moved to where ``bound`` holds: balanced, and zero on rows that do not count."""
+        u = self.slopes(score)
+        if self.problem.fit_intercept:
+            u = BALANCE[self.loss.labels](u, self.y, self.q)
+        u[self.q == 0.0] = 0.0
+        return u
+
+    def bound(self, score: Array, u: Array, w: Array, slope: Array) -> float:
+        """Return a bound on what weights can still gain, from their slopes downhill -sum_i q_i u_i x_i.
+
+        With t the largest fraction in [0, 1] at which the penalty's conjugate is finite, it is
+
+            sum_i q_i FY_loss(s_i, t u_i) + alpha FY_penalty(w, t slope / alpha).
+        """
+        alpha, penalty = self.problem.alpha, self.problem.penalty
+        v = slope / alpha
+        t = penalty.feasible_fraction(v)
+        excess = float((self.q @ self.loss.fenchel_young(score, t * u, self.y)).sum())
+        return excess + alpha * penalty.fenchel_young(w, t * v)
+
+    def best_shift(self, score: Array) -> Array:
+        """Return what to add to the scores of all rows to lower the risk most, by Newton steps.
+
+        With one class only it would grow for ever: it ends where that gains nothing.
+        """
+        shift = np.zeros(self.n_scores)
+        for _ in range(100):
+            moved = score + shift
+            slope = self.q @ self.slopes(moved)
+            # The scores of a softmax may all move by the same amount: the inverse is a pseudo-inverse.
+            inverse = np.linalg.pinv(self.curvature(moved, 0.0).total(), rcond=1e-12, hermitian=True)
+            step = -inverse @ slope
+            promised = -float(slope @ step)
+            if promised <= 1e-28 * self.scale:
+                break
+            if promised > 1e-6 * self.scale:  # else Newton's step is as good as exact
+                value = self.value(moved)
+                while promised > 1e-12 * self.scale and self.value(moved + step) > value:
+                    step, promised = 0.5 * step, 0.5 * promised
+            shift = shift + step
+        return shift

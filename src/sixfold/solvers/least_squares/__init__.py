@@ -1,0 +1,1 @@
+"""Least squares: direct factorisation, conjugate gradients, and all ridge penalties at once."""

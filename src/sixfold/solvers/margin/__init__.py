@@ -1,0 +1,1 @@
+"""Hinge losses: interior point, dual coordinate descent, hard and widest margin."""

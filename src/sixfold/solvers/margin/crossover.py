@@ -1,0 +1,103 @@
+"""From a point near the optimum of a piecewise linear loss to the optimum itself.
+
+Where an interior point has come close (:mod:`sixfold.solvers.margin.interior_point` states the problem), most
+multipliers are as good as at one end of [low, high]. With those put there and the others F free, the optimum
+solves linear equations,
+
+    l2 D theta = Z'a,        z_i.theta = t_i for i in F,
+
+by the method of multipliers: theta minimises l2 |w|^2 / 2 - a.(Z theta - t) + sum_F W (z.theta - t)^2 / 2 and
+a_F gains W (t - Z theta). With the weights W that the interior point ends with, a few rounds
+reach machine precision, also where rows of F depend on each other. Rows that turn out to be on the wrong side
+change sets, and the equations are solved again. If the sets do not settle, the interior point is kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.solvers.cholesky import scaled_cholesky
+
+if TYPE_CHECKING:
+    from sixfold.solvers.margin.interior_point import Terms
+
+Array = NDArray[Any]
+ROUNDS = 8
+MOST_FREE = 4  # times d + 1 rows: at the optimum there are d + 1, more only where rows depend on each other
+SOFTER = 1e-4
+SMALL = 1e-9  # of the range of a multiplier, or of the mean residual: what counts as being at the end
+
+
+def crossover(terms: Terms, theta: Array, enough: float) -> tuple[Array, Array]:
+    """Return theta and multipliers with rows at their ends exactly there, if their gap is small enough."""
+    low, high, counts = terms.low, terms.high, terms.high > terms.low
+    t, a, residual = terms.spare  # vectors as long as the table are not taken lightly
+    t[:], a[:] = terms.targets(), terms.a
+    at_high, at_low = _ends(terms)
+    for _ in range(ROUNDS):
+        free = np.flatnonzero(counts & ~at_high & ~at_low)
+        if free.size == 0 or free.size > MOST_FREE * (terms.d + 1):
+            break
+        np.copyto(a, high, where=at_high)
+        np.copyto(a, low, where=at_low)
+        found = _meet(terms, free, t[free], a)
+        np.subtract(t, terms.scores(found), out=residual)
+        margin = SMALL * (high[free] - low[free])
+        over, under = free[a[free] > high[free] + margin], free[a[free] < low[free] - margin]
+        wrong = at_high & (residual < -SMALL * terms.unit)
+        wrong |= at_low & (residual > SMALL * terms.unit)
+        np.clip(a, low, high, out=a)
+        if not (over.size or under.size or wrong.any()):
+            if _gap(terms, found, a, residual) <= enough:
+                return found, a
+            break
+        at_high[wrong], at_low[wrong] = False, False
+        at_high[over], at_low[under] = True, True
+    return theta, terms.a
+
+
+def _ends(terms: Terms) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which multipliers belong at the high end and which at the low end."""
+    width = (terms.high - terms.low) / terms.unit
+    at_high = terms.p * width > terms.high - terms.a
+    at_low = terms.m * width > terms.a - terms.low
+    return at_high & (terms.p >= terms.m), at_low & (terms.m > terms.p)
+
+
+def _meet(terms: Terms, free: NDArray[np.intp], t: Array, a: Array) -> Array:
+    """Return the theta that meets the equations above, and let a meet them."""
+    mine = a[free]
+    a[free] = 0.0
+    fixed = terms.slope(a)
+    Z, weight = terms.gather(free), terms.weight[free]
+    theta = np.zeros(fixed.size)
+    # The stiffer the weights, the larger what they make of rounding: soft ones have the last word.
+    for softer in (1.0, SOFTER):
+        weight = softer * weight
+        matrix = (Z.T * weight) @ Z + np.diag(terms.shrink)
+        if not terms.problem.fit_intercept:
+            matrix[-1, -1] = 1.0
+        solve, least = scaled_cholesky(matrix), np.inf
+        for _ in range(20):
+            pull = mine + weight * (t - Z @ theta)
+            theta = theta + solve(fixed + Z.T @ pull - terms.shrink * theta)
+            missed = t - Z @ theta
+            mine = mine + weight * missed
+            worst = float(np.abs(missed).max())
+            if not worst < 0.5 * least:
+                break
+            least = worst
+        if worst > SMALL * terms.unit:  # more equations than unknowns: the multipliers say which have to go
+            break
+    a[free] = mine
+    return theta
+
+
+def _gap(terms: Terms, theta: Array, a: Array, residual: Array) -> float:
+    cost = np.maximum(terms.high * residual, terms.low * residual)
+    loss = float(cost.sum())
+    cost -= a * residual
+    return terms.judge(theta, terms.slope(a), loss, float(cost.sum()))[1]

@@ -1,0 +1,372 @@
+"""An interior-point method for piecewise linear losses: least absolute deviations and the hinge.
+
+    minimise  sum_i q_i loss(z_i.theta, t_i) + l1 |w|_1 + l2 |w|^2 / 2,    z = (x, 1), theta = (w, b)
+
+Both losses are dearer the further the residual r = t - z.theta is from 0, on one side or on both:
+
+    q loss = max(high r, low r),   absolute: [low, high] = [-q, q],   hinge: [0, q] for t = 1, [-q, 0] for -1
+
+An absolute value |w_j| is a row of its own (z = e_j, t = 0, q = l1), so there is one kind of term. With
+residuals t - Z theta = p - m, p, m >= 0, and multipliers a for these equations, the optimum has
+
+    Z'a = l2 D theta,    p (high - a) = 0,    m (a - low) = 0,    low <= a <= high,
+
+D the identity without its entry for b, and Newton's method follows p (high - a) = m (a - low) = mu down to
+mu = 0 (Mehrotra's predictor and corrector; Portnoy and Koenker 1997 for the absolute loss, Ferris and Munson
+2002 for the hinge). Each step solves two systems with one matrix of d + 1 rows and columns,
+
+    (Z'WZ + l2 D) step = right,    W = 1 / (p / (high - a) + m / (a - low)),
+
+and reads X three times: for this matrix, for the predictor and for the corrector. Z'a needs no pass of its
+own, since Z'da = l2 D step - (Z'a - l2 D theta) is what was solved for. At the end rows are sorted into those
+at either end and those in between, which determines the optimum exactly
+(:mod:`sixfold.solvers.margin.crossover`). u = -a / q is the dual point behind the duality gap.
+
+Columns are taken relative to a rough mean m where there is an intercept, which then stands for b + m.w: a
+large mean would otherwise use up the digits of the matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold._native import core
+from sixfold.budget import Budget
+from sixfold.data.blocks import Block, Blocks
+from sixfold.risk.problem import Problem, shares
+from sixfold.solvers.base import Solution, single_threaded_blas
+from sixfold.solvers.cholesky import scaled_cholesky
+from sixfold.solvers.cholesky_factor import divide, factored
+from sixfold.solvers.least_squares.moments import rough_mean, weighted_gram
+from sixfold.solvers.margin.crossover import crossover
+from sixfold.solvers.margin.progress import Progress
+
+Array = NDArray[Any]
+STEP = 0.9995  # how much of the way to the boundary a step may go
+MAX_COLUMNS = 4000
+FEW_COLUMNS = 1000  # a system of which takes less than 50 ms, whatever the rows are like
+# Of the gap that is asked for: two more iterations, after which rows can be told apart. On 200,000 x 100, 8
+# rounds of sorting rows did not settle after a gap of 2e-7, and two did after 8e-9.
+CLOSER = 0.01
+MOST_STALLED = 15  # iterations without halving the gap, after which rounding has the upper hand
+LOSSES = ("absolute", "hinge")
+
+
+class InteriorPoint:
+    """Primal-dual interior point for piecewise linear losses; several targets one after the other."""
+
+    name: ClassVar[str] = "interior_point"
+    needs: ClassVar[tuple[str, ...]] = ("gradient", "conjugate", "domain")
+    notices_nonfinite: ClassVar[bool] = False
+    one_target: ClassVar[bool] = False
+
+    def objection(self, problem: Problem) -> str | None:
+        """Return why this solver cannot minimise the problem, or None."""
+        if problem.loss.name not in LOSSES:
+            return "it is made for the absolute loss and the hinge"
+        return "it cannot keep the coefficients positive" if problem.penalty.positive else None
+
+    def suits(self, problem: Problem, blocks: Blocks) -> bool:
+        """Return whether a d x d system per iteration is affordable, and rows are dear enough to save."""
+        if problem.loss.name == "absolute" or blocks.n_columns <= FEW_COLUMNS:
+            return blocks.n_columns <= MAX_COLUMNS
+        return blocks.n_columns <= min(MAX_COLUMNS, blocks.n_rows) and not blocks.sparse
+
+    def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
+        """Minimise the problem."""
+        w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
+        dual = np.zeros((blocks.n_rows, blocks.n_targets))
+        progress = Progress(problem, blocks, budget)
+        with single_threaded_blas(blocks.n_columns):
+            for k in range(blocks.n_targets):
+                if budget.exhausted():
+                    break
+                terms = Terms(problem, blocks, k, budget)
+                theta, dual[:, k] = _minimise(terms, progress)
+                w[:, k], b[k] = terms.parameters(theta)
+                del terms
+        w, b = w.astype(blocks.dtype).astype(np.float64), b.astype(blocks.dtype).astype(np.float64)
+        certificate = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
+        return Solution(w, b, certificate, "interior point", len(budget.history), {"dual": dual})
+
+
+class Interrupted(Exception):  # noqa: N818
+    """The time is up, or Ctrl-C was pressed, in the middle of a sweep."""
+
+
+class Terms:
+    """The terms of one target: one for every row that counts, one for every |w_j| that is penalised."""
+
+    def __init__(self, problem: Problem, blocks: Blocks, target: int, budget: Budget) -> None:
+        self.problem, self.blocks, self.target, self.budget = problem, blocks, target, budget
+        self.n, self.d = blocks.n_rows, blocks.n_columns
+        self.penalties = self.d if problem.l1 > 0 else 0
+        self.shrink = np.append(np.full(self.d, problem.l2), 0.0)  # l2 D
+        self.shift = rough_mean(blocks) if problem.fit_intercept and not blocks.sparse else np.zeros(self.d)
+        self.parts = [(block.start, self._rows(block.X)) for block in blocks]
+        if self.penalties:
+            one = sp.eye_array(self.d, format="csr")
+            self.parts.append((self.n, core.sparse_rows(one.data, one.indices, one.indptr, self.d, 0.0)))
+        # p, m, a, low, high, weight and the steps of p, m and a, as the native sweeps know them
+        self.vectors = np.zeros((9, self.n + self.penalties))
+        self.p, self.m, self.a, self.low, self.high, self.weight, *self.spare = self.vectors
+        one_sided = problem.loss.labels == "sign"
+        for block, rows in self._each_block():
+            q, y = shares(block, blocks), block.y[:, target]
+            self.high[rows] = np.where(y > 0, q, 0.0) if one_sided else q
+            self.low[rows] = np.where(y > 0, 0.0, -q) if one_sided else -q
+        self.high[self.n :], self.low[self.n :] = problem.l1, -problem.l1
+        self.unit = 1.0  # a typical residual
+
+    def parameters(self, theta: Array) -> tuple[Array, float]:
+        """Return w and b as the user knows them."""
+        return theta[:-1], float(theta[-1] - self.shift @ theta[:-1])
+
+    def targets(self) -> Array:
+        """Return t."""
+        columns = [np.asarray(block.y[:, self.target], dtype=np.float64) for block in self.blocks]
+        return np.concatenate([*columns, np.zeros(self.penalties)])
+
+    def scores(self, theta: Array) -> Array:
+        """Return Z theta."""
+        result = np.empty(self.n + self.penalties)
+        ends = [start for start, _ in self.parts[1:]] + [result.size]
+        for (start, rows), end in zip(self.parts, ends, strict=True):
+            self._finish(core.row_scores(rows, theta, result[start:end], *self._limits()))
+        return result
+
+    def slope(self, a: Array) -> Array:
+        """Return Z'a; its entry for b is zero without intercept."""
+        result, part = np.zeros(self.d + 1), np.empty(self.d + 1)
+        ends = [start for start, _ in self.parts[1:]] + [a.size]
+        for (start, rows), end in zip(self.parts, ends, strict=True):
+            self._finish(core.row_slope(rows, a[start:end], part, *self._limits()))
+            result += part
+        return result
+
+    def matrix(self) -> tuple[Array, Array]:
+        """Return Z'WZ + l2 D and Z'W t."""
+        matrix, right = np.diag(self.shrink), np.zeros(self.d + 1)
+        for block, rows in self._each_block():
+            more = self._moments(block, self.weight[rows])
+            matrix += more[0]
+            right += more[1]
+        if not self.problem.fit_intercept:  # b stays 0
+            matrix[-1], matrix[:, -1], right[-1] = 0.0, 0.0, 0.0
+            matrix[-1, -1] = 1.0
+        diagonal = np.arange(self.penalties)
+        matrix[diagonal, diagonal] += self.weight[self.n :]
+        return matrix, right
+
+    def predict(self, step: Array) -> tuple[Array, Array]:
+        """Make the predicted step; return what it says of its length and the sums of the corrector."""
+        sums, some = np.zeros((4, self.d + 1)), np.empty((4, self.d + 1))
+        found = np.zeros(5)
+        for start, rows in self.parts:
+            finished, *part = core.predict_step(rows, step, self.vectors, start, some, *self._limits())
+            self._finish(finished)
+            sums += some
+            found[:2] = np.maximum(found[:2], part[:2])
+            found[2:] += part[2:]
+        return found, sums
+
+    def correct(self, step: Array, aim: float) -> Array:
+        """Make the corrected step; return the reciprocals of its longest lengths."""
+        largest = np.zeros(2)
+        for start, rows in self.parts:
+            finished, *part = core.correct_step(rows, step, aim, self.vectors, start, *self._limits())
+            self._finish(finished)
+            largest = np.maximum(largest, part)
+        return largest
+
+    def take(self, primal: float, dual: float) -> tuple[float, float, float]:
+        """Take the step; return the loss, its distance from what a certifies, and the sum of products."""
+        state: tuple[float, float, float] = core.take_step(primal, dual, self.vectors)
+        return state
+
+    def judge(self, theta: Array, slope: Array, loss: float, slack: float) -> tuple[float, float]:
+        """Return the objective and its distance from the bound that a certifies, slope = Z'a.
+
+        An imbalance of a in b has to be made up for, at the price of what it would gain by moving b.
+        """
+        w, unmet = theta[:-1], slope - self.shrink * theta
+        objective = loss + 0.5 * self.problem.l2 * float(w @ w)
+        gap = slack + float(np.abs(unmet[-1])) * (abs(theta[-1]) + self.unit)
+        if self.problem.l2 > 0:
+            return objective, gap + 0.5 * float(unmet[:-1] @ unmet[:-1]) / self.problem.l2
+        return objective, gap + float(np.abs(unmet[:-1]) @ np.abs(w))
+
+    def gather(self, chosen: NDArray[np.intp]) -> Array:
+        """Return the chosen rows of Z, in order."""
+        result = np.zeros((chosen.size, self.d + 1))
+        for block, rows in self._each_block():
+            begin, end = np.searchsorted(chosen, [rows.start, rows.stop])
+            part = block.X[chosen[begin:end] - rows.start]
+            result[begin:end, :-1] = (part.toarray() if self.blocks.sparse else part) - self.shift
+            result[begin:end, -1] = self.problem.fit_intercept
+        begin = int(np.searchsorted(chosen, self.n))
+        result[np.arange(begin, chosen.size), chosen[begin:] - self.n] = 1.0
+        return result
+
+    def _each_block(self) -> list[tuple[Block, slice]]:
+        return [(block, slice(block.start, block.start + block.y.shape[0])) for block in self.blocks]
+
+    def _rows(self, X: Any) -> Any:
+        constant = float(self.problem.fit_intercept)
+        if not self.blocks.sparse:
+            return core.dense_rows(X, self.shift, constant)
+        starts = X.indptr.astype(X.indices.dtype, copy=False)
+        return core.sparse_rows(X.data, X.indices, starts, self.d, constant)
+
+    def _moments(self, block: Block, weight: Array) -> tuple[Array, Array]:
+        """Return sum_i weight_i z_i z_i' and sum_i weight_i z_i t_i over the rows of a block."""
+        y = block.y[:, self.target : self.target + 1]
+        if self.blocks.sparse:
+            gram, right = weighted_gram(block, weight, self.budget.flag), np.empty(self.d + 1)
+            self._finish(core.row_slope(self._rows(block.X), weight * y[:, 0], right, *self._limits()))
+            return gram, right
+        gram = np.empty((self.d + 2, self.d + 2))
+        about = np.append(self.shift, 0.0)
+        self._finish(core.moments(block.X, y, weight, about, None, gram, *self._limits()))
+        z = np.append(np.arange(self.d), self.d + 1)
+        return gram[np.ix_(z, z)], gram[z, self.d]
+
+    def _limits(self) -> tuple[float, NDArray[np.int32]]:
+        return self.budget.seconds_left, self.budget.flag
+
+    def _finish(self, finished: bool) -> None:
+        if not finished:
+            raise Interrupted
+
+
+def _minimise(terms: Terms, progress: Progress) -> tuple[Array, Array]:
+    """Return theta and the dual point of one target."""
+    theta, a, path = np.zeros(terms.d + 1), terms.a, None
+    try:
+        path = _Path(terms)
+        converged = _follow(path, progress)
+        theta = path.best
+        # Least absolute deviations need not be unique: the end of the path is, a vertex would be chance.
+        if converged and terms.problem.loss.name != "absolute":
+            theta, a = crossover(terms, theta, max(path.gap, _goal(path, progress)))
+    except Interrupted:
+        progress.budget.exhausted()  # which notes why
+        theta = theta if path is None else path.best
+    # In vectors that are there already: residuals are of no more use.
+    u, q = terms.p[: terms.n], terms.m[: terms.n]
+    np.negative(a[: terms.n], out=u)
+    np.maximum(terms.high[: terms.n], np.negative(terms.low[: terms.n], out=q), out=q)
+    u[q == 0] = 0.0
+    return theta, np.divide(u, q, out=u, where=q > 0)
+
+
+def _follow(path: _Path, progress: Progress) -> bool:
+    """Follow the path to its end; return whether the gap is small enough there."""
+    k, smallest, stalled = path.terms.target, np.inf, 0
+    for _ in progress.budget.iterations():
+        path.advance()
+        if path.gap > progress.tolerance(k) >= smallest:
+            path.retreat()  # rounding has the last word, and the step before was good enough
+            break
+        progress.record(k, path.objective, path.gap)
+        if progress.budget.exhausted():
+            break
+        goal, stalled = _goal(path, progress), stalled + 1 if path.gap > 0.5 * smallest else 0
+        if path.gap <= goal and (path.gap <= CLOSER * goal or stalled):
+            path.refresh()
+            if path.gap <= progress.tolerance(k):
+                return True
+        smallest = min(smallest, path.gap)
+        if stalled >= MOST_STALLED or not path.products > 0:
+            break
+    path.refresh()
+    return path.gap <= progress.tolerance(k)
+
+
+def _goal(path: _Path, progress: Progress) -> float:
+    """Return the gap to aim at: relative to the objective itself where that is small.
+
+    Only then does a tiny penalty on separable data still choose the plane of the largest margin.
+    """
+    tolerance, budget = progress.tolerance(path.terms.target), progress.budget
+    return min(tolerance, max(budget.tol * path.objective, 1e-22 * progress.scale))
+
+
+class _Path:
+    """A point on the way: theta here, p, m and a in the terms."""
+
+    def __init__(self, terms: Terms) -> None:
+        """Begin with least squares, residuals kept off zero and multipliers in the middle."""
+        q = 0.5 * (terms.high - terms.low)
+        terms.weight[:] = q
+        matrix, right = terms.matrix()
+        self.parts = factored(matrix)
+        theta = divide(right[:, None], *self.parts)[:, 0]
+        t = terms.targets()
+        residual = t - terms.scores(theta)
+        means = [float(q @ np.abs(part)) / float(q.sum()) for part in (residual, t)]
+        terms.unit = max(means[0], 1e-6 * means[1]) or 1.0
+        inside = 0.1 * terms.unit + 1e-12 * float(np.abs(residual).max())
+        terms.p[:] = np.where(q > 0, np.maximum(residual, 0.0) + inside, 0.0)
+        terms.m[:] = np.where(q > 0, terms.p - residual, 0.0)
+        terms.a[:] = 0.5 * (terms.high + terms.low)
+        self.terms, self.theta, self.slope = terms, theta, terms.slope(terms.a)
+        self.ends = 2 * int(np.count_nonzero(q))
+        self.best, self.least = theta, np.inf
+        self.objective, self.gap, self.products = np.inf, np.inf, 0.0
+        self._note(terms.take(0.0, 0.0))
+
+    def advance(self) -> None:
+        """Take Mehrotra's step."""
+        terms, theta = self.terms, self.theta
+        matrix, right = terms.matrix()
+        solve = self._solver(matrix)
+        found, sums = terms.predict(solve(right + self.slope - matrix @ theta))
+        primal, dual = 1.0 / found[0], 1.0 / max(found[1], 1.0)
+        reached = self.products + primal * found[2] + dual * found[3] + primal * dual * found[4]
+        aim = self.products / self.ends * (reached / self.products) ** 3
+        # The predictor's right-hand side lost digits to cancellation; this one is summed from small terms.
+        slope = sums[0]
+        step = solve(slope - terms.shrink * theta + sums[1] - aim * sums[2] - sums[3])
+        if not np.isfinite(step).all():  # on the boundary to the last bit: nothing is left to gain
+            self.products = 0.0
+            return
+        primal, dual = STEP / np.maximum(terms.correct(step, aim), STEP)
+        self.before = theta, slope, float(primal), float(dual)
+        self.slope = slope + dual * (terms.shrink * (theta + step) - slope)
+        self.theta = theta + primal * step
+        self._note(terms.take(primal, dual))
+
+    def retreat(self) -> None:
+        """Take the last step back."""
+        self.theta, self.slope, primal, dual = self.before
+        self._note(self.terms.take(-primal, -dual))
+
+    def _solver(self, matrix: Array) -> Callable[[Array], Array]:
+        """Return right -> matrix^-1 right, without what dependent columns leave open."""
+        solve, (scale, _, inverse) = scaled_cholesky(matrix), self.parts
+        if inverse is None:
+            return solve
+        vectors = inverse[0]
+        return lambda right: vectors @ (vectors.T @ (scale * solve(right))) / scale
+
+    def refresh(self) -> None:
+        """Compute residuals and slope anew, without the rounding errors of all steps."""
+        terms = self.terms
+        off = terms.targets() - terms.scores(self.theta) - (terms.p - terms.m)
+        off[terms.weight == 0] = 0.0
+        terms.p += np.maximum(off, 0.0)
+        terms.m += np.maximum(-off, 0.0)
+        self.slope = terms.slope(terms.a)
+        self._note(terms.take(0.0, 0.0))
+
+    def _note(self, state: tuple[float, float, float]) -> None:
+        loss, slack, self.products = state
+        self.objective, self.gap = self.terms.judge(self.theta, self.slope, loss, slack)
+        if self.objective < self.least:
+            self.best, self.least = self.theta, self.objective

@@ -1,0 +1,1 @@
+"""Exact nearest rows, and what they vote for."""

@@ -1,0 +1,165 @@
+"""The objective of the softmax loss as its solvers see it: one score a class.
+
+    f(theta) = sum_i q_i (log sum_c exp(s_ic) - s_iy) + l2 |w|^2 / 2,     s = w'(x - shift) + c
+
+Its slope is sum_i q_i z_i (p_i - onehot(y_i))' + l2 (w, 0) with p = softmax(s) and z = (x - shift, 1); the
+curvature has one block Z' diag(q p_k ([k = l] - p_l)) Z a pair of classes k, l.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold._native import core
+from sixfold.budget import Budget
+from sixfold.data.blocks import Blocks
+from sixfold.risk.losses import softmax
+from sixfold.risk.problem import Problem
+from sixfold.solvers.first_order.stopping import OutOfTimeError, times
+from sixfold.solvers.smooth.objective import Point, SmoothObjective, parts_of
+
+Array = NDArray[Any]
+
+
+class SoftmaxObjective(SmoothObjective):
+    """The objective of the softmax loss: one score a class."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        blocks: Blocks,
+        budget: Budget,
+        shift: Array,
+        spread: float,
+        classes: int | None = None,
+    ) -> None:
+        super().__init__(problem, blocks, budget, shift, spread)
+        self.classes = problem.n_scores(blocks) if classes is None else classes
+        self.y = [np.ascontiguousarray(block.y[:, 0], dtype=np.float64) for block in blocks]
+        self._known: tuple[Array, Array, tuple[float, float]] | None = None
+
+    def of_rows(self, blocks: Blocks, budget: Budget) -> SoftmaxObjective:
+        """Return the same objective of other rows."""
+        return SoftmaxObjective(self.problem, blocks, budget, self.shift, self.spread, self.classes)
+
+    def start(self) -> Array:
+        """Return the model without weights."""
+        return np.zeros((self.d + 1, self.classes))
+
+    def at(self, theta: Array, curvature: bool = False) -> Point:
+        """Return value and slope at theta, and the curvature where it is asked for."""
+        w, b = np.ascontiguousarray(theta[:-1]), theta[-1] - self.shift @ theta[:-1]
+        value, slope = self._complete(theta, *self._sweep(w, b))
+        point = Point(theta, value, slope)
+        return Point(theta, value, slope, None, self.curvature(point)) if curvature else point
+
+    def _sweep(self, w: Array, b: Array, **extra: Any) -> tuple[float, Array]:
+        """Return the sums over the rows of one native pass at w and b, neither shifted nor penalised."""
+        value, slope = 0.0, np.zeros((self.d + 1, self.classes))
+        part = np.empty_like(slope)
+        for (block, weight, _, limits), y in zip(self._passes(), self.y, strict=True):
+            finished, loss = core.softmax_sweep(
+                *parts_of(block.X), y=y, weight=weight, w=w, b=b, slope=part, **{**limits, **extra}
+            )
+            if not finished:
+                raise OutOfTimeError
+            value += loss
+            slope += part
+        return value, slope
+
+    def objective_and_gap(self, w: Array, b: Array, to_the_end: bool = True) -> tuple[float, float]:
+        """Return the objective of a problem with a squared penalty, and its gap as ``Problem.gap`` does.
+
+        Two passes without anything kept a row: the first finds how much probability each class has too much,
+        the second takes that to the others. The budget does not end them if they go ``to_the_end``: a stopped
+        solve has a certificate too.
+        The last answer is kept, since the point where a descent sees that it is done is the one to certify.
+        """
+        if self._known is None or not (
+            np.array_equal(w, self._known[0]) and np.array_equal(b, self._known[1])
+        ):
+            endless = {"seconds_left": np.inf, "flag": np.zeros_like(self.budget.flag)} if to_the_end else {}
+            self._known = (w, b, self._objective_and_gap(w, b, endless))
+        return self._known[2]
+
+    def _objective_and_gap(self, w: Array, b: Array, limits: dict[str, Any]) -> tuple[float, float]:
+        problem, total = self.problem, self.blocks.weight_sum
+        w, b = np.ascontiguousarray(w, dtype=np.float64), np.ascontiguousarray(b, dtype=np.float64)
+        value, slope = self._sweep(w, b, **limits)
+        value = value / total + problem.alpha * problem.penalty.value(w)
+        if not np.isfinite(value):
+            return value, np.inf
+        kept, share = np.ones(self.classes), np.zeros(self.classes)
+        if problem.fit_intercept:
+            want = self._class_weights()
+            have = np.maximum(want + slope[-1], 0.0)
+            kept = np.where(have > want, want / np.where(have > 0, have, 1.0), 1.0)
+            missing = want - have * kept
+            if missing.sum() > 0:
+                share = missing / missing.sum()
+            else:
+                kept[:] = 1.0
+        divergence, slope = self._sweep(w, b, kept=kept, share=share, **limits)
+        excess = problem.alpha * problem.penalty.fenchel_young(w, -slope[:-1] / (total * problem.alpha))
+        return value, min(value, divergence / total + excess)
+
+    def _class_weights(self) -> Array:
+        """Return the sum of the weights of each class."""
+        return np.sum(
+            [
+                np.bincount(y.astype(np.intp), weight, self.classes)
+                for y, weight in zip(self.y, self.weight, strict=True)
+            ],
+            axis=0,
+        )
+
+    def along(self, start: Point, end: Point, length: float) -> float:
+        """Return the value on the way from one point to another."""
+        return self.at(start.theta + length * (end.theta - start.theta)).value
+
+    def curvature(self, point: Point) -> Array:
+        """Return the curvature, which has one block Z' diag(q p_k ([k = l] - p_l)) Z a pair of classes.
+
+        The same number added to the weights of all classes changes no score, so the curvature has no inverse.
+        The slope has no part in these directions, and neither has a step if they are given a curvature.
+        """
+        w, b = point.theta[:-1], point.theta[-1] - self.shift @ point.theta[:-1]
+        matrix = self.data_curvature(
+            np.concatenate([softmax(times(block.X, w) + b) for block in self.blocks])
+        )
+        matrix.flat[:: matrix.shape[0] + 1] += np.append(
+            np.full(self.d * self.classes, self.l2), np.zeros(self.classes)
+        )
+        return matrix
+
+    def mean_curvature(self, theta: Array) -> Array:
+        """Return for every row the mean curvature in the differences of its scores."""
+        if not theta.any():  # all classes are equally likely
+            return np.full(self.blocks.n_rows, 1.0 / self.classes)
+        w, b = theta[:-1], theta[-1] - self.shift @ theta[:-1]
+        p = np.concatenate([softmax(times(block.X, w) + b) for block in self.blocks])
+        return np.asarray((p * (1.0 - p)).sum(axis=1) / max(self.classes - 1, 1))
+
+    def data_curvature(self, p: Array) -> Array:
+        """Return the curvature without penalty where the rows have these probabilities."""
+        size, classes = self.d + 1, self.classes
+        shares = [
+            p[rows] if weight is None else p[rows] * np.sqrt(weight)[:, None]
+            for _, weight, rows, _ in self._passes()
+        ]
+        matrix = np.zeros((size, classes, size, classes))
+        for k in range(classes):
+            for other in range(k):
+                gram = self._gram([np.ascontiguousarray(part[:, k] * part[:, other]) for part in shares])
+                matrix[:, k, :, other] -= gram
+                matrix[:, other, :, k] -= gram
+                matrix[:, k, :, k] += gram
+                matrix[:, other, :, other] += gram
+        matrix /= self.blocks.weight_sum
+        every = np.arange(classes)
+        for j in range(size):
+            matrix[j, :, j, :] += matrix[j, every, j, every].mean() / classes
+        return matrix.reshape(size * classes, size * classes)

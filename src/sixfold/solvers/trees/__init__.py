@@ -1,0 +1,1 @@
+"""Decision trees: growth, exhaustive splits, pruning."""

@@ -1,0 +1,1 @@
+"""The checker: recomputes what a certificate claims from the data alone."""
