@@ -7,10 +7,10 @@ A solver asks its budget one question after every iteration::
         if budget.record(objective, gap, scale):   # history, callbacks, every limit
             break
 
-Inside ``with budget:`` Ctrl-C does not raise; it makes ``record`` and ``exhausted`` answer true,
-also from inside native loops, so that the solver can hand over the best model it has. ``conclude``
-then warns of a limit, or raises the KeyboardInterrupt that was held back, when the estimator is
-complete.
+Inside ``with budget:`` Ctrl-C does not raise; it makes ``record`` and ``exhausted`` answer true, and
+``check`` (for loops inside an iteration) raise :class:`BudgetExhausted`, so that the solver can hand over the
+best model it has. ``conclude`` then warns of a limit, or raises the KeyboardInterrupt that was held back,
+when the estimator is complete.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ import math
 import signal
 import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FrameType, TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from sixfold.certificate import Certificate
-from sixfold.errors import StoppedEarly
+from sixfold.errors import StoppedEarly, warn
 
 
 class Record(NamedTuple):
@@ -39,6 +38,11 @@ class Record(NamedTuple):
     gap: float
 
 
+class BudgetExhausted(Exception):  # noqa: N818 - no error: the best model so far is kept
+    """Time is up, or Ctrl-C was pressed, in the middle of an iteration; never leaves a solver."""
+
+
+Item = TypeVar("Item")
 Callback = Callable[[Record], Any]
 CALLBACK = "a callback"  # what ``stopped_by`` says then
 
@@ -139,6 +143,17 @@ class Budget:
                 self.stopped_by = f"max_iter={self.max_iter}"
         return self.stopped_by is not None
 
+    def check(self, finished: bool | None = None) -> None:
+        """Raise :class:`BudgetExhausted` if time is up; a native loop has looked, and says if it finished."""
+        if (self.interrupted or self.seconds_left <= 0) if finished is None else not finished:
+            raise BudgetExhausted
+
+    def watch(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Go through the items, but no further than time allows."""
+        for item in items:
+            self.check()
+            yield item
+
     def record(self, objective: float, gap: float, scale: float) -> bool:
         """Note one finished iteration; true when the solver should stop, converged or not."""
         record = Record(len(self.history) + 1, self.seconds, float(objective), float(gap))
@@ -158,7 +173,6 @@ class Budget:
     def conclude(
         self,
         certificate: Certificate,
-        stacklevel: int = 2,
         reached: str | None = None,
         advice: str = "Allow more, or a larger tol, if that is not good enough.",
     ) -> None:
@@ -175,4 +189,4 @@ class Budget:
                 f"Stopped by {self.stopped_by} after {after}; the best model so far was kept "
                 f"({certificate}). {advice}"
             )
-            warnings.warn(StoppedEarly(text, certificate), stacklevel=stacklevel)
+            warn(StoppedEarly(text, certificate))

@@ -24,6 +24,8 @@ from __future__ import annotations
 
 import difflib
 import math
+import sys
+import warnings
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -130,6 +132,14 @@ class StoppedEarly(SixfoldWarning, ConvergenceWarning):
     def __init__(self, message: str, certificate: Certificate | None = None) -> None:
         super().__init__(message)
         self.certificate = certificate
+
+
+def warn(warning: Warning | str, category: type[Warning] | None = None) -> None:
+    """Warn at the line of the user's code that called sixfold, however many calls are in between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sixfold."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, category, stacklevel=level)
 
 
 def check_option(parameter: str, value: Any, options: Iterable[Any], also: str = "") -> None:

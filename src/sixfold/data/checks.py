@@ -7,7 +7,6 @@ or parameter and says what to do.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
@@ -19,7 +18,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from sixfold.data.arrays import check_table, collected, to_array, to_float
 from sixfold.data.blocks import MemoryBlocks
-from sixfold.errors import InputError
+from sixfold.errors import InputError, warn
 
 Array = NDArray[Any]
 
@@ -88,11 +87,10 @@ def check_training(
     *,
     reset: bool = True,
     one_target: bool = False,
-    stacklevel: int = 2,
 ) -> TrainingData:
     """Return the table in the form solvers read; NaN and infinity are looked for separately.
 
-    With ``one_target``, y has to be one column; a warning about its shape points ``stacklevel`` frames up.
+    With ``one_target``, y has to be one column.
 
     Sets ``n_features_in_`` and ``feature_names_in_`` on the estimator, or compares with them if not
     ``reset``.
@@ -106,10 +104,9 @@ def check_training(
                 f"y has {y.shape[1]} columns, but {type(estimator).__name__} predicts one. Fit one model for "
                 "each column."
             )
-        warnings.warn(
+        warn(
             "A column-vector y was passed when a 1d array was expected. Pass y.ravel() to silence this.",
             DataConversionWarning,
-            stacklevel=stacklevel,
         )
         single = True
     weight = check_weight(sample_weight, X.shape[0])

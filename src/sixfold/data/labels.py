@@ -11,7 +11,6 @@ weight_c = (sum of all weights) / (number of classes * sum of the weights of cla
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from numbers import Number, Real
 from typing import Any, NoReturn
@@ -23,7 +22,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from sixfold.data.arrays import check_table, collected
 from sixfold.data.checks import TrainingData, check_weight, require_rows, require_y
-from sixfold.errors import InputError
+from sixfold.errors import InputError, warn
 
 Array = NDArray[Any]
 
@@ -81,7 +80,6 @@ def check_labelled(
     class_weight: Any = None,
     classes: Any = None,
     reset: bool = True,
-    stacklevel: int = 2,
 ) -> LabelledData:
     """Return the table and its labels in the form solvers read.
 
@@ -90,7 +88,7 @@ def check_labelled(
     """
     require_y(estimator, y)
     X = check_table(estimator, X, reset)
-    known, index = check_labels(estimator, y, X, classes, stacklevel + 1)
+    known, index = check_labels(estimator, y, X, classes)
     weight = check_weight(sample_weight, X.shape[0])
     weight = with_class_weight(class_weight, known, index, weight)
     if classes is None:
@@ -99,14 +97,14 @@ def check_labelled(
 
 
 def check_labels(
-    estimator: Any, y: Any, X: Any, classes: Array | None = None, stacklevel: int = 2
+    estimator: Any, y: Any, X: Any, classes: Array | None = None
 ) -> tuple[Array, NDArray[np.intp]]:
     """Return the classes and the class number of each row of X; one class alone will do.
 
     ``classes`` are those that are known already, beside which there may be no others.
     """
     require_y(estimator, y)
-    labels = _one_column(y, estimator, stacklevel + 1)
+    labels = _one_column(y, estimator)
     require_rows(labels, X)
     return _encode(labels) if classes is None else (classes, _index_of(labels, classes))
 
@@ -149,9 +147,7 @@ class LabelColumns:
         return LabelColumns(together, np.column_stack(columns), self.single)
 
 
-def check_label_columns(
-    estimator: Any, y: Any, X: Any, known: list[Array] | None = None, stacklevel: int = 2
-) -> LabelColumns:
+def check_label_columns(estimator: Any, y: Any, X: Any, known: list[Array] | None = None) -> LabelColumns:
     """Return the labels of rows, in one column or several; one class alone will do.
 
     ``known`` are the classes of each column, beside which there may be no others.
@@ -160,7 +156,7 @@ def check_label_columns(
     several = getattr(y, "ndim", None) == 2 or (isinstance(y, list | tuple) and _nested(y))
     labels = _to_array(y) if several and not sp.issparse(y) else None
     if labels is None or labels.ndim != 2 or labels.shape[1] == 1:
-        labels = _one_column(y, estimator, stacklevel + 1)[:, None]
+        labels = _one_column(y, estimator)[:, None]
         several = False
     require_rows(labels, X)
     columns = [np.ascontiguousarray(column) for column in labels.T]
@@ -215,17 +211,16 @@ def check_classes(classes: Any) -> Array:
     return known
 
 
-def _one_column(y: Any, estimator: Any, stacklevel: int) -> Array:
+def _one_column(y: Any, estimator: Any) -> Array:
     if sp.issparse(y):
         raise InputError("y is sparse, but labels are kept dense. Pass one label a row.")
     labels = _to_array(y)
     if labels.ndim == 0:
         raise InputError(f"y is {y!r:.50}, of type {type(y).__name__}. Pass one label a row.")
     if labels.ndim == 2 and labels.shape[1] == 1:
-        warnings.warn(
+        warn(
             "A column-vector y was passed when a 1d array was expected. Pass y.ravel() to silence this.",
             DataConversionWarning,
-            stacklevel=stacklevel,
         )
         return labels[:, 0]
     if labels.ndim != 1:

@@ -10,7 +10,6 @@ Infinity is refused: no threshold lies beyond it.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from sklearn.exceptions import DataConversionWarning
 from sixfold.data.arrays import check_table, collected, in_narwhals
 from sixfold.data.checks import column_names, require_finite
 from sixfold.data.mixed_table import Column, ColumnKinds, Reading, check_mixed, columns_of
-from sixfold.errors import InputError, MemorisedColumn
+from sixfold.errors import InputError, MemorisedColumn, warn
 
 Array = NDArray[Any]
 
@@ -37,7 +36,6 @@ def check_tree_table(
     reset: bool,
     known: ColumnKinds | None = None,
     categorical: Any = None,
-    stacklevel: int = 2,
 ) -> tuple[Any, ColumnKinds | None]:
     """Return a table of numbers and codes, and the kinds of its columns, None where all are of numbers.
 
@@ -53,8 +51,6 @@ def check_tree_table(
         Those of the training table, where it is not this one and some of its columns are categories.
     categorical : None, "from_dtype", or sequence of names, numbers, or True or False for each column
         Columns that are categories although they hold numbers.
-    stacklevel : int
-        Warnings about a training table point that many frames up.
     """
     if isinstance(categorical, str) and categorical == "from_dtype":
         categorical = None
@@ -72,11 +68,11 @@ def check_tree_table(
     if table.dtype != np.uint8:
         require_finite(table, "X", lambda: column_names(estimator, table.shape[1]), gaps=True)
     if reset:
-        _warn_of_merged(X, table, kinds, stacklevel + 1)
+        _warn_of_merged(X, table, kinds)
         if kinds is not None:
             names = column_names(estimator, table.shape[1])
-            _warn_of_numbers_as_text(kinds, names, stacklevel + 1)
-            _warn_of_memorised(kinds, names, table.shape[0], stacklevel + 1)
+            _warn_of_numbers_as_text(kinds, names)
+            _warn_of_memorised(kinds, names, table.shape[0])
     return table, kinds
 
 
@@ -109,7 +105,7 @@ def _is_of_numbers(X: Any) -> bool:
         return True
 
 
-def _warn_of_merged(X: Any, table: Any, kinds: ColumnKinds | None, stacklevel: int) -> None:
+def _warn_of_merged(X: Any, table: Any, kinds: ColumnKinds | None) -> None:
     """Warn of different whole numbers that are one as float64."""
     if sp.issparse(X) or _is_of_floats(X):
         return
@@ -128,7 +124,7 @@ def _warn_of_merged(X: Any, table: Any, kinds: ColumnKinds | None, stacklevel: i
                 f"{pair[0]} and {pair[1]}, for one. Name the column in categorical_features if they are no "
                 "quantities, else subtract a constant first."
             )
-            warnings.warn(text, DataConversionWarning, stacklevel=stacklevel)
+            warn(text, DataConversionWarning)
 
 
 def _is_of_floats(X: Any) -> bool:
@@ -141,7 +137,7 @@ def _is_of_floats(X: Any) -> bool:
     return isinstance(frame, nw.DataFrame) and all(dtype in floats for dtype in frame.schema.values())
 
 
-def _warn_of_numbers_as_text(kinds: ColumnKinds, names: list[str], stacklevel: int) -> None:
+def _warn_of_numbers_as_text(kinds: ColumnKinds, names: list[str]) -> None:
     """Warn of columns whose categories can all be read as numbers, where nobody has asked for categories."""
     found = [(j, kinds.categories[j] or ()) for j in kinds.by_values]
     found = [(j, categories) for j, categories in found if _are_numbers_as_text(categories)]
@@ -156,7 +152,7 @@ def _warn_of_numbers_as_text(kinds: ColumnKinds, names: list[str], stacklevel: i
         "column.cast(polars.Float64, strict=False). If they are no quantities, name it in "
         "categorical_features."
     )
-    warnings.warn(text, DataConversionWarning, stacklevel=stacklevel)
+    warn(text, DataConversionWarning)
 
 
 def _are_numbers_as_text(categories: tuple[Any, ...]) -> bool:
@@ -169,7 +165,7 @@ def _are_numbers_as_text(categories: tuple[Any, ...]) -> bool:
     return True
 
 
-def _warn_of_memorised(kinds: ColumnKinds, names: list[str], rows: int, stacklevel: int) -> None:
+def _warn_of_memorised(kinds: ColumnKinds, names: list[str], rows: int) -> None:
     """Warn of columns of many categories that have few rows each, on average."""
     for number, categories in enumerate(kinds.categories):
         count = 0 if categories is None else len(categories)
@@ -180,4 +176,4 @@ def _warn_of_memorised(kinds: ColumnKinds, names: list[str], rows: int, stacklev
                 "Drop the column, group its values, or turn it into numbers if it is a quantity; "
                 "categories='binary' helps only in part."
             )
-            warnings.warn(MemorisedColumn(text), stacklevel=stacklevel)
+            warn(MemorisedColumn(text))

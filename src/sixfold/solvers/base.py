@@ -14,20 +14,16 @@ first that has no objection to the problem and says it ``suits`` the data is tak
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from numpy.typing import NDArray
 
-from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
-from sixfold.errors import IncompatibleError, InputError, check_number, check_option
+from sixfold.errors import IncompatibleError, check_option
 from sixfold.risk.problem import Problem
 
 Array = NDArray[Any]
@@ -121,56 +117,3 @@ def _objection(solver: Solver, problem: Problem, blocks: Blocks) -> str | None:
     if solver.one_target and blocks.n_targets > 1:
         return f"it fits one target at a time, and y has {blocks.n_targets}"
     return missing_methods(solver, problem) or solver.objection(problem)
-
-
-@contextmanager
-def thread_limit(n_jobs: int | None, alone: bool = False) -> Iterator[None]:
-    """Let native loops use that many threads inside; None for as many as OpenMP would, -1 for all cores.
-
-    ``alone`` is for work that is not worth a second one, whatever is asked for.
-    """
-    check_number("n_jobs", n_jobs, optional=True, whole=True)
-    if n_jobs == 0:
-        raise InputError("n_jobs=0 is no number of threads. Use None or -1 for all of them.")
-    limit = 0 if n_jobs is None else n_jobs if n_jobs > 0 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
-    before = core.limit_threads(1 if alone else limit)
-    try:
-        yield
-    finally:
-        core.limit_threads(before)
-
-
-class _BlasThreads:
-    """Who wants BLAS to use one thread: its limit is that of the process, whichever thread asked for it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._before = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._before = core.limit_blas_threads(1)
-            self._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                core.limit_blas_threads(self._before)
-
-
-# ``with one_blas_thread:``, also inside each other; the last one out restores what the first one found.
-one_blas_thread = _BlasThreads()
-
-
-@contextmanager
-def single_threaded_blas(size: int) -> Iterator[None]:
-    """Keep LAPACK to one thread for matrices of this size, if they are small.
-
-    Up to about a thousand columns its threads wait for each other longer than they work: next to another busy
-    process, Cholesky of 200 columns took 270 ms with two threads and 0.4 ms with one.
-    """
-    with one_blas_thread if size <= 1024 else nullcontext():
-        yield

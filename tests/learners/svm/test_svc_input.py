@@ -11,6 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from sixfold import SVC, kernels
+from sixfold.budget import BudgetExhausted
 from sixfold.errors import InputError, StoppedEarly
 from sixfold.learners.svm import support_model, svc
 from sixfold.learners.svm.support_scores import SupportScores
@@ -328,10 +329,9 @@ def test_ctrl_c_ends_an_answer(method, little, monkeypatch):
 
 def test_calibration_that_time_ends_says_so(monkeypatch):
     from sixfold.learners.svm import calibration
-    from sixfold.solvers.first_order.stopping import OutOfTimeError
 
     def too_late(*_):
-        raise OutOfTimeError
+        raise BudgetExhausted
 
     monkeypatch.setattr(calibration, "_decisions", too_late)
     with pytest.warns(StoppedEarly, match="probabilities come from part of the rows, or from none") as caught:

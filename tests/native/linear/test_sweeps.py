@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sixfold._native import core
 from sixfold.risk.losses import LOSSES, softmax
-from sixfold.solvers.base import thread_limit
 from sixfold.solvers.first_order.sgd_updates import LOSS_CODES
+from sixfold.solvers.threads import thread_limit
 
 SMOOTH = ("squared", "cubed", "logistic", "squared_hinge")
 FLAG = np.zeros(1, dtype=np.int32)

@@ -12,7 +12,6 @@ from sixfold.data.blocks import Block
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import Penalty, make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import thread_limit
 from sixfold.solvers.first_order.sgd_updates import (
     LOSS_CODES,
     SCHEDULES,
@@ -21,6 +20,7 @@ from sixfold.solvers.first_order.sgd_updates import (
     Watched,
     advance,
 )
+from sixfold.solvers.threads import thread_limit
 
 
 def updated(loss, x, y, w, *, eta=0.1, alpha=0.0, penalty=None, b=None):

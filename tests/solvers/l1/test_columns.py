@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from sixfold._native import core
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.solvers.l1 import working_set
-from sixfold.solvers.l1.columns import Interrupted, make_columns
+from sixfold.solvers.l1.columns import make_columns
 
 LAYOUTS = ["C", "F", "sparse"]
 
@@ -120,7 +120,7 @@ def test_a_budget_that_has_ended_interrupts_every_loop():
         lambda: columns.combine(np.ones(4), ended),
         lambda: columns.gram_rows(np.arange(4), 0, ended),
     ):
-        with pytest.raises(Interrupted):
+        with pytest.raises(BudgetExhausted):
             call()
 
 

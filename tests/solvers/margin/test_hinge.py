@@ -20,11 +20,12 @@ import pmlb
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.errors import IncompatibleError
-from sixfold.solvers.base import choose, thread_limit
+from sixfold.solvers.base import choose
 from sixfold.solvers.margin.dual_coordinate import DualCoordinate
 from sixfold.solvers.margin.interior_point import InteriorPoint
 from sixfold.solvers.margin.support_vectors import margins, support
 from sixfold.solvers.registry import all_solvers
+from sixfold.solvers.threads import thread_limit
 from solvers.problems import blocks, problem, solve
 
 HEART = pmlb.BESIDE / "heart_scale"

@@ -13,8 +13,8 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.errors import TimeLimitReached
 from sixfold.geometry.distances.measure import EUCLIDEAN, Measure
-from sixfold.solvers.base import thread_limit
 from sixfold.solvers.neighbors.kd_tree import KdTree
+from sixfold.solvers.threads import thread_limit
 
 MEASURES = [
     EUCLIDEAN,

@@ -16,9 +16,9 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.errors import TimeLimitReached
 from sixfold.geometry.distances.measure import EUCLIDEAN, Measure
-from sixfold.solvers.base import thread_limit
 from sixfold.solvers.neighbors import projected
 from sixfold.solvers.neighbors.projected import ProductSearch, ProjectedSearch, dense_search
+from sixfold.solvers.threads import thread_limit
 
 SQUARED = Measure("squares", 2.0, root=False)
 SEARCHES = [ProjectedSearch, ProductSearch]

@@ -14,8 +14,8 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.errors import TimeLimitReached
 from sixfold.geometry.distances.measure import Measure
-from sixfold.solvers.base import thread_limit
 from sixfold.solvers.neighbors.scan import ByteSearch, ScanSearch
+from sixfold.solvers.threads import thread_limit
 
 MEASURES = [
     Measure("squares"),

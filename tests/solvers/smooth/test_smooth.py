@@ -13,12 +13,13 @@ from scipy.optimize import minimize
 
 from sixfold.budget import Budget
 from sixfold.risk.losses import LOSSES
-from sixfold.solvers.base import choose, thread_limit
+from sixfold.solvers.base import choose
 from sixfold.solvers.registry import all_solvers
 from sixfold.solvers.smooth.lbfgs import LBFGS
 from sixfold.solvers.smooth.newton import Newton
 from sixfold.solvers.smooth.newton_cg import NewtonCG
 from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
+from sixfold.solvers.threads import thread_limit
 from solvers.problems import blocks, problem, solve
 
 SOLVERS = [Newton(), LBFGS(), NewtonCG()]

@@ -32,7 +32,6 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     classes_: Array
     class_weight: Any
-    _frames = 5  # from the user's line to where labels are checked
 
     @abstractmethod
     def _loss_name(self) -> str:
@@ -58,7 +57,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         LinearClassifier
             The fitted model itself.
         """
-        return self._fit(X, y, sample_weight)
+        return self._run_fit(X, y, sample_weight)
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         data = check_labelled(
@@ -69,7 +68,6 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             class_weight=self.class_weight,
             classes=None if reset else self.classes_,
             reset=reset,
-            stacklevel=self._frames,
         )
         self.classes_ = data.classes
         return data.encoded(self._loss().labels)
@@ -92,7 +90,6 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             class_weight=self.class_weight,
             classes=known,
             reset=first,
-            stacklevel=4,
         )
         self.classes_ = known
         return data.encoded(self._loss().labels)

@@ -170,11 +170,10 @@ class ERMRegressor(Recipe, LinearRegressor):
         ERMRegressor
             The fitted model itself.
         """
-        return self._fit(X, y, sample_weight)
+        return self._run_fit(X, y, sample_weight)
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
-        frames = 5
-        return check_training(self, X, y, sample_weight, reset=reset, one_target=True, stacklevel=frames)
+        return check_training(self, X, y, sample_weight, reset=reset, one_target=True)
 
 
 class ERMClassifier(Recipe, LinearClassifier):

@@ -16,11 +16,11 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData
 from sixfold.errors import check_flag, check_number
-from sixfold.learners.linear.model import LinearModel, overflow_explained
+from sixfold.learners.linear.model import LinearModel
 from sixfold.risk.losses import Loss
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution, Solver, thread_limit
+from sixfold.solvers.base import Solution, Solver
 from sixfold.solvers.first_order.sgd_updates import RowState, StepRule, advance
 from sixfold.solvers.first_order.stochastic import MiniBatch, StochasticGradient
 from sixfold.solvers.first_order.stopping import FirstOrderOptions
@@ -72,7 +72,9 @@ class Recipe(LinearModel):
     def _solvers(self) -> list[Solver]:
         return all_solvers(**self._options())
 
-    def _examine(self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+    def _postprocess(
+        self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
+    ) -> Solution:
         self.__dict__.pop("_state", None)  # batches go on from this fit
         return solution
 
@@ -85,7 +87,7 @@ class Recipe(LinearModel):
         options = FirstOrderOptions(**self._options(), standardize=False)
         solver = (MiniBatch if self.solver == "minibatch" else StochasticGradient)(options)
         random = options.generator()
-        with self._budget(data) as budget, thread_limit(self.n_jobs), overflow_explained(data):
+        with self._budget(data.X, data.y) as budget, self._threads(data), self._arithmetic(data):
             if not hasattr(self, "_state"):
                 start = np.zeros((blocks.n_columns, scores)), np.zeros(scores)
                 if hasattr(self, "coef_"):
@@ -109,7 +111,8 @@ class Recipe(LinearModel):
             notes = {"notes": ["of the last batch alone, with zero as its lower bound"]}
             scale = problem.constant_loss(np.zeros(scores), blocks)
             certificate = Certificate("duality gap", objective, objective, scale, budget.tol, notes)
-        self._keep(Solution(w, b, certificate, "sgd"), data.single_target, data.X.dtype)
-        self.history_ = [*getattr(self, "history_", []), *budget.history]
+        before = getattr(self, "history_", [])
+        self._set_fitted(Solution(w, b, certificate, "sgd"), data, budget)
+        self.history_ = [*before, *budget.history]
         if budget.interrupted:
             budget.conclude(self.certificate_)

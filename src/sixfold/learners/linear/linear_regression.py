@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from sixfold.data.checks import check_training
 from sixfold.errors import InputError, check_flag, check_number
 from sixfold.explain.summary import Summary, summarise
-from sixfold.learners.linear.model import LinearRegressor, overflow_explained
+from sixfold.learners.linear.model import LinearRegressor
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
@@ -179,7 +179,7 @@ class LinearRegression(LinearRegressor):
             The fitted model itself.
         """
         self.__dict__.pop("_moments", None)
-        return self._fit(X, y, sample_weight)
+        return self._run_fit(X, y, sample_weight)
 
     @available_if(_adds_up)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -191,7 +191,7 @@ class LinearRegression(LinearRegressor):
         """
         first = not hasattr(self, "_moments")
         data = check_training(self, X, y, sample_weight, reset=first)
-        with self._budget(data) as budget, overflow_explained(data):
+        with self._budget(X, y) as budget, self._arithmetic(data):
             more = data.blocks().reduce(lambda block: block_moments(block, budget.flag), Moments.__add__)
             if not first and more.mean.size != self._moments.mean.size:
                 raise InputError(
@@ -201,8 +201,7 @@ class LinearRegression(LinearRegressor):
             moments = more if first else self._moments + more
             solution = solve_moments(self._problem(moments.weight), moments, budget)
         self._moments = moments
-        self._keep(solution, data.single_target, np.float64)
-        self.history_ = budget.history
+        self._set_fitted(solution, data.float64(), budget)
         if self._moments.rows > self._moments.n_columns:
             self._warn_of_dependence(solution, data)
         return self

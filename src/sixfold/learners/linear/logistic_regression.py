@@ -12,7 +12,6 @@ none for C = inf.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from sixfold.errors import (
     check_flag,
     check_number,
     check_option,
+    warn,
 )
 from sixfold.explain.diagnosis import describe_separation
 from sixfold.explain.logit_summary import LogitSummary, measure, summarise_logit
@@ -198,7 +198,9 @@ class LogisticRegression(LinearClassifier):
         fits = start is not None and start[0].shape == (self.n_features_in_, scores)
         return all_solvers(start if fits else None, random_state=self.random_state)
 
-    def _examine(self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+    def _postprocess(
+        self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
+    ) -> Solution:
         self.__dict__.pop("_likelihood", None)
         blocks = data.blocks()
         if problem.penalised:
@@ -230,11 +232,11 @@ class LogisticRegression(LinearClassifier):
         if self.on_separation == "raise":
             columns = [data.names[j] for j in important_columns(found)]
             raise PerfectSeparation(text, (found.w, found.b), columns, found.kind)
-        warnings.warn(text, SeparationWarning, stacklevel=5)
+        warn(text, SeparationWarning)
         return limit_model(found, solution, problem, data, budget.tol)
 
-    def _keep(self, solution: Solution, single_target: bool, dtype: Any) -> None:
-        super()._keep(solution, single_target, dtype)
+    def _set_fitted(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
+        super()._set_fitted(solution, data, budget)
         self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)  # an array, as scikit-learn has it
 
     def predict_proba(self, X: Any) -> Array:
@@ -277,7 +279,7 @@ class LogisticRegression(LinearClassifier):
         float
         """
         check_is_fitted(self, "coef_")
-        data = check_labelled(self, X, y, sample_weight, classes=self.classes_, reset=False, stacklevel=3)
+        data = check_labelled(self, X, y, sample_weight, classes=self.classes_, reset=False)
         log_p = np.take_along_axis(self.predict_log_proba(X), data.index[:, None], axis=1)[:, 0]
         return float(log_p.sum() if data.weight is None else data.weight @ log_p)
 

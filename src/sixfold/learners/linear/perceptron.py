@@ -28,12 +28,11 @@ from sixfold.data.blocks import Blocks
 from sixfold.data.checks import TrainingData
 from sixfold.errors import InputError, check_flag, check_number, check_option
 from sixfold.learners.linear.classifier import LinearClassifier
-from sixfold.learners.linear.model import overflow_explained
 from sixfold.learners.linear.separability import confirm, examine, separation_of, zero_one
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution, Solver, thread_limit
+from sixfold.solvers.base import Solution, Solver
 from sixfold.solvers.first_order.sgd_updates import SCHEDULES, RowState, StepRule, advance
 from sixfold.solvers.first_order.stochastic import Orders
 from sixfold.solvers.first_order.stopping import FirstOrderOptions
@@ -133,7 +132,6 @@ class Perceptron(LinearClassifier):
     """
 
     _state: RowState
-    _frames = 4
 
     def __init__(
         self,
@@ -223,6 +221,9 @@ class Perceptron(LinearClassifier):
                 "needed, so that rows are left to learn from."
             )
 
+    def _limits(self) -> tuple[float, int | None]:
+        return self.max_error, self.max_iter
+
     def _rule(self) -> StepRule:
         rate = self.decay if self.learning_rate == "decay" else self.power_t
         average_from = 0 if self.average else None
@@ -265,17 +266,13 @@ class Perceptron(LinearClassifier):
         blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
         self._check_parameters()
         problem = self._problem(blocks.weight_sum)
-        with (
-            self._budget(data, self.max_error) as budget,
-            thread_limit(self.n_jobs),
-            overflow_explained(data),
-        ):
+        with self._budget(X, y) as budget, self._threads(data), self._arithmetic(data):
             self._state = self._begin(blocks, random, coef_init, intercept_init, before)
             with Orders(random, bool(self.shuffle)) as orders:
                 mistakes = self._learn(self._state, problem, blocks, budget, orders)
             self._conclude(problem, data, blocks, budget, mistakes)
         if self.certificate_.kind == "separating plane" or budget.interrupted:
-            budget.conclude(self.certificate_, stacklevel=3)
+            budget.conclude(self.certificate_)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -302,11 +299,7 @@ class Perceptron(LinearClassifier):
         self._check_parameters()
         blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
         problem = self._problem(blocks.weight_sum)
-        with (
-            self._budget(data, self.max_error) as budget,
-            thread_limit(self.n_jobs),
-            overflow_explained(data),
-        ):
+        with self._budget(X, y) as budget, self._threads(data), self._arithmetic(data):
             if first:
                 self._state = self._begin(blocks, random, None, None, None)
             before = 0 if first else self.mistakes_
@@ -417,10 +410,10 @@ class Perceptron(LinearClassifier):
         certificate, proofs = examine(
             w, b, blocks, problem.fit_intercept, budget, float(self.max_error), search
         )
-        self._keep(Solution(w, b, certificate, "perceptron", len(budget.history)), False, data.X.dtype)
+        solution = Solution(w, b, certificate, "perceptron", len(budget.history))
+        self._set_fitted(solution, data, budget)
         self.proof_ = proofs[0] if len(proofs) == 1 else proofs
         self.mistakes_ = mistakes
-        self.history_ = budget.history
 
     def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         check_is_fitted(self, "coef_")

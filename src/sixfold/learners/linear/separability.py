@@ -27,10 +27,11 @@ from sixfold.errors import CertificateError
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import EPS, Problem, scores, shares
-from sixfold.solvers.base import Solution, single_threaded_blas
+from sixfold.solvers.base import Solution
 from sixfold.solvers.separation.separation import Proof, Separation, proves, separate
 from sixfold.solvers.separation.signed_points import SignedPoints
 from sixfold.solvers.smooth.newton import EveryNth, Newton
+from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 

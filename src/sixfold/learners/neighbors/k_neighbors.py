@@ -153,7 +153,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
         return self
 
     def _check_targets(self, y: Any, rows: Any, reset: bool) -> LabelColumns:
-        labels = check_label_columns(self, y, rows, stacklevel=5)
+        labels = check_label_columns(self, y, rows)
         return labels if reset else self._labels.joined(labels)
 
     def _weighted(self, targets: LabelColumns, weight: Array | None) -> Array | None:
@@ -268,7 +268,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighbourModel):
         return explain_vote(found, labels, self._weights_of, self._labels.classes[0], k)
 
     def _require_same_targets(self, y: Any) -> None:
-        given = check_label_columns(self, y, self._store.rows, self._labels.classes, stacklevel=4)
+        given = check_label_columns(self, y, self._store.rows, self._labels.classes)
         same = len(given.classes) == len(self._labels.classes) and all(
             np.array_equal(new[a], old[b])
             for new, old, a, b in zip(

@@ -18,8 +18,8 @@ from sixfold.budget import Budget
 from sixfold.errors import InputError, check_number, check_option
 from sixfold.learners.neighbors.stored_rows import StoredRows, check_neighbour_rows, without_self
 from sixfold.learners.neighbors.transfer import picked
-from sixfold.solvers.base import thread_limit
 from sixfold.solvers.neighbors.search import Neighbours
+from sixfold.solvers.threads import thread_limit
 
 Array = NDArray[Any]
 Answer = TypeVar("Answer")

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.labels import LabelledData
 from sixfold.learners.svm.sigmoid import Calibration, fit_slopes, stratified_folds
 from sixfold.learners.svm.support_layout import SupportLayout, arrange, machine_classes
-from sixfold.solvers.first_order.stopping import OutOfTimeError
 from sixfold.solvers.kernel.kernel_rows import KernelRows
 from sixfold.solvers.kernel.one_vs_one import Machine
 
@@ -65,7 +64,7 @@ def calibrate(
                 break  # machines that were stopped are not those of the fit
             decisions[held] = _decisions(layout, rows, held, budget)
             known[held] = True
-    except OutOfTimeError:
+    except BudgetExhausted:
         pass
     slopes = []
     for number, (positive, negative) in enumerate(sides):

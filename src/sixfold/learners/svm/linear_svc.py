@@ -178,7 +178,9 @@ class LinearSVC(LinearClassifier):
     def _solvers(self) -> list[Solver]:
         return [HardMargin()] if self._hard else all_solvers(random_state=self.random_state)
 
-    def _examine(self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+    def _postprocess(
+        self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
+    ) -> Solution:
         if "overlap" in solution.details:
             target, proof = solution.details["overlap"]
             text = describe_overlap(proof, data.y[:, target], self._sides(target))

@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.certificate import Certificate
 from sixfold.data.checks import check_rows, column_names
 from sixfold.data.labels import LabelledData, class_factors, require_weight
@@ -33,8 +33,7 @@ from sixfold.learners.svm.pair_votes import class_scores, count_pair_votes
 from sixfold.learners.svm.sigmoid import Calibration, couple
 from sixfold.learners.svm.support_layout import SupportLayout
 from sixfold.learners.svm.support_scores import SupportScores, as_loops_read, plane_normals, winning
-from sixfold.solvers.base import thread_limit
-from sixfold.solvers.first_order.stopping import OutOfTimeError
+from sixfold.solvers.threads import thread_limit
 from sixfold.verify.kernel import Claims, recompute
 
 Array = NDArray[Any]
@@ -290,7 +289,7 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator, ABC):
         work = rows.shape[0] * rows.shape[1] * self.support_.size
         budget = Budget()
         # Loops of milliseconds need not notice: to take Ctrl-C over and hand it back costs them a tenth.
-        with budget if work >= LITTLE_WORK else nullcontext(), self._threads(work), suppress(OutOfTimeError):
+        with budget if work >= LITTLE_WORK else nullcontext(), self._threads(work), suppress(BudgetExhausted):
             yield budget
         if budget.interrupted:
             raise KeyboardInterrupt

@@ -15,7 +15,6 @@ Source: Cortes and Vapnik (1995), Support-vector networks.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +31,7 @@ from sixfold.errors import (
     check_flag,
     check_number,
     check_option,
+    warn,
 )
 from sixfold.explain.diagnosis import describe_overlap, describe_spreads
 from sixfold.geometry.kernels import Linear, Precomputed, make_kernel
@@ -223,8 +223,8 @@ class SVC(SupportModel):
         upper = self._upper(data)
         calibration, complete = None, True
         with (
-            self._told(data.X, y, None) as told,
-            Budget(self.tol, None, self.time_limit, [*self._own_callbacks(), *told]) as budget,
+            self._callbacks(data.X, y, None) as callbacks,
+            Budget(self.tol, None, self.time_limit, callbacks) as budget,
             self._threads(data.X.shape[0] ** 2 * data.X.shape[1]),
         ):
             machines = self._train(rows, data, upper, budget)
@@ -242,11 +242,11 @@ class SVC(SupportModel):
         self._keep(machines, data, rows, budget)
         self._calibration = calibration
         if not (complete or budget.interrupted):
-            warnings.warn(StoppedEarly(SHORT_CALIBRATION, self.certificate_), stacklevel=2)
+            warn(StoppedEarly(SHORT_CALIBRATION, self.certificate_))
         if budget.stopped_by is not None or budget.interrupted:
             made = int(self.n_iter_.sum())
             reached = f"{made} iteration{'s' * (made != 1)}"
-            budget.conclude(self.certificate_, stacklevel=3, reached=reached, advice=self._advice(data.X))
+            budget.conclude(self.certificate_, reached=reached, advice=self._advice(data.X))
         return self
 
     def _check_parameters(self) -> None:
@@ -273,7 +273,7 @@ class SVC(SupportModel):
         things = as_things(X) if are_things(self.kernel, X) else None
         X = X if things is None else kernel_values(self.kernel, things, things)
         data = check_labelled(
-            self, X, y, sample_weight, classes=None if reset else self.classes_, reset=reset, stacklevel=4
+            self, X, y, sample_weight, classes=None if reset else self.classes_, reset=reset
         )
         if reset:
             self._things = things

@@ -34,7 +34,7 @@ from sixfold.learners.trees.nested_trees import NestedTrees, in_unit
 from sixfold.learners.trees.readable_tree import ReadableTree
 from sixfold.learners.trees.rules import check_parameters, columns_looked_at, growth_rules, unit_of
 from sixfold.learners.trees.tree_certificate import certify, lost_nats, lost_of_all, recompute
-from sixfold.solvers.base import thread_limit
+from sixfold.solvers.threads import thread_limit
 from sixfold.solvers.trees.exhaustive_splits import ALL_GROUPINGS
 from sixfold.solvers.trees.fitted_tree import FittedTree
 from sixfold.solvers.trees.growth import GrowthRules
@@ -103,20 +103,18 @@ class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
             budget = self._grow(X, y, sample_weight)
         if self._grown.stopped or budget.interrupted:
             reached = f"{self.tree_.node_count} node{'s' * (self.tree_.node_count != 1)}"
-            budget.conclude(self.certificate_, 3, reached, "Let it grow on if that is not good enough.")
+            budget.conclude(self.certificate_, reached, "Let it grow on if that is not good enough.")
         return self
 
     def _grow(self, X: Any, y: Any, sample_weight: Any) -> Budget:
         """Learn what the columns and classes are, and grow the tree; return what was spent on it."""
-        table, self._kinds = check_tree_table(
-            self, X, True, categorical=self.categorical_features, stacklevel=4
-        )
+        table, self._kinds = check_tree_table(self, X, True, categorical=self.categorical_features)
         self.classes_, rows = self._training_rows(table, y, sample_weight, self.class_weight)
         self.max_features_ = columns_looked_at(self.max_features, self.n_features_in_)
         cuts, rules_for = self._cuts(), partial(self._rules, seed=self._draw_seed())
         with (
-            self._told(X, y, None) as told,
-            Budget(0.0, None, self.time_limit, [*self._own_callbacks(), *told]) as budget,
+            self._callbacks(X, y, None) as callbacks,
+            Budget(0.0, None, self.time_limit, callbacks) as budget,
             thread_limit(self.n_jobs),
         ):
             growth = grow_and_cut(rows, rules_for, cuts, budget)
@@ -143,7 +141,7 @@ class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
         self, table: Any, y: Any, sample_weight: Any, class_weight: Any, classes: Array | None = None
     ) -> tuple[Array, TrainingRows]:
         """Return the classes, and a checked table with the labels and weights of its rows."""
-        classes, index = check_labels(self, y, table, classes, stacklevel=5)
+        classes, index = check_labels(self, y, table, classes)
         weight = check_weight(sample_weight, table.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
             weight = with_class_weight(class_weight, classes, index, weight)
@@ -340,7 +338,7 @@ class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
             tree = cut_depth(tree, max_depth)
         if max_leaf_nodes is not None:
             whole, tree = tree, keep_leaves(tree, max_leaf_nodes, node_gains(tree, self.tree_.criterion))
-            warn_if_constant(whole, tree, max_leaf_nodes, stacklevel=2)
+            warn_if_constant(whole, tree, max_leaf_nodes)
         if ccp_alpha is not None:
             tree = prune_ccp(tree, ccp_alpha / self.tree_.unit, self.tree_.criterion)
             model.ccp_alpha_ = float(ccp_alpha)

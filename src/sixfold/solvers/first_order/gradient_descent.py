@@ -30,7 +30,6 @@ from sixfold.solvers.first_order.stopping import (
     targets,
     times,
     transposed_times,
-    watched,
 )
 
 Array = NDArray[Any]
@@ -72,7 +71,7 @@ class FullGradient:
     def point(self, w: Array, c: Array) -> Point:
         """Return the point with these parameters."""
         b = c - self.center @ w
-        scores = [times(block.X, w) + b for block in watched(self.blocks, self.budget)]
+        scores = [times(block.X, w) + b for block in self.budget.watch(self.blocks)]
         return Point(w, c, scores, self.loss(scores))
 
     def at(self, w: Array, b: Array) -> Point:
@@ -99,7 +98,7 @@ class FullGradient:
     def slope(self, point: Point) -> tuple[Array, Array]:
         """Return the gradient of the loss in w and c."""
         slope_w, slope_c = np.zeros_like(point.w), np.zeros_like(point.c)
-        pairs = zip(watched(self.blocks, self.budget), point.scores, strict=True)
+        pairs = zip(self.budget.watch(self.blocks), point.scores, strict=True)
         for block, score in pairs:
             u = self.problem.loss.gradient(score, targets(self.problem, block))
             u = shares(block, self.blocks)[:, None] * u
@@ -137,7 +136,7 @@ class FullGradient:
                 break
             w, c = root * w / size, c / size
             image_w, image_c = np.zeros_like(w), np.zeros(1)
-            for block in watched(self.blocks, self.budget):
+            for block in self.budget.watch(self.blocks):
                 score = times(block.X, w) + (c - self.center @ w)
                 u = shares(block, self.blocks)[:, None] * score
                 image_w += transposed_times(block.X, u)

@@ -35,7 +35,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Block, Blocks, MemoryBlocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
@@ -50,7 +50,6 @@ from sixfold.solvers.first_order.gradient_descent import (
 from sixfold.solvers.first_order.sgd_updates import RowState, StepRule, Watched, advance
 from sixfold.solvers.first_order.stopping import (
     FirstOrderOptions,
-    OutOfTimeError,
     Progress,
     column_spread,
     constant_model,
@@ -126,7 +125,7 @@ class GradientDescent(_FirstOrder):
             else:
                 details["eta0"] = options.eta0 or self._first_step(gradient, progress)
                 descend_by_schedule(gradient, progress, self._rule(details["eta0"]))
-        except OutOfTimeError:
+        except BudgetExhausted:
             budget.exhausted()
         return self._solution(progress, **details)
 

@@ -106,18 +106,6 @@ class FirstOrderOptions:
 # -- passes over the data ------------------------------------------------------------------------------
 
 
-class OutOfTimeError(Exception):
-    """The budget ran out in the middle of a pass; never leaves a solver."""
-
-
-def watched(blocks: Blocks, budget: Budget) -> Iterator[Block]:
-    """Go through the blocks, but no further than the budget allows."""
-    for block in blocks:
-        if budget.interrupted or budget.seconds_left <= 0:
-            raise OutOfTimeError
-        yield block
-
-
 def targets(problem: Problem, block: Block) -> Array:
     """Return y as the loss wants it: a column a score, or plain class numbers."""
     return block.y[:, 0] if problem.loss.labels == "class" else block.y
@@ -159,7 +147,7 @@ def penalty_value(problem: Problem, w: Array) -> float:
 def objective(problem: Problem, w: Array, b: Array, blocks: Blocks, budget: Budget) -> float:
     """Return R(w, b); infinite where the model has overflowed."""
     total = penalty_value(problem, w)
-    for block in watched(blocks, budget):
+    for block in budget.watch(blocks):
         total += _block_loss(problem, w, b, block, budget) / blocks.weight_sum
     return total if math.isfinite(total) else math.inf
 
@@ -178,8 +166,7 @@ def _block_loss(problem: Problem, w: Array, b: Array, block: Block, budget: Budg
             seconds_left=budget.seconds_left,
             flag=budget.flag,
         )
-        if not finished:
-            raise OutOfTimeError
+        budget.check(finished)
         return float(total)
     with np.errstate(all="ignore"):
         value = problem.loss.value(times(block.X, w) + b, targets(problem, block))

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.solvers.base import one_blas_thread
 from sixfold.solvers.kernel.decomposition import Rounds
 from sixfold.solvers.kernel.definiteness import definite_when_balanced
 from sixfold.solvers.kernel.dual import DualProblem, DualSolution, examine
 from sixfold.solvers.kernel.gram_cache import GramCache
 from sixfold.solvers.kernel.separability import overlap
+from sixfold.solvers.threads import one_blas_thread
 
 __all__ = ["DualProblem", "DualSolution", "GramCache", "solve_dual"]
 

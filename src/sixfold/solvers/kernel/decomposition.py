@@ -31,8 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold._native import core
-from sixfold.budget import Budget
-from sixfold.solvers.first_order.stopping import OutOfTimeError
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.solvers.kernel.dual import (
     Box,
     DualProblem,
@@ -126,7 +125,7 @@ class Rounds:
                 self.state = self._examine()
             while not self._finished():
                 self._round()
-        except OutOfTimeError:
+        except BudgetExhausted:
             self.budget.exhausted()
         self._settle()
         if not self._optimal():
@@ -325,7 +324,7 @@ class Rounds:
         if not completed:
             changed = int(np.count_nonzero(alpha != self.point.alpha))
             if changed * (alpha.size - active.size) > OVERTIME:
-                raise OutOfTimeError
+                raise BudgetExhausted
             budget = Budget()
         return self.point.move(alpha, active, expected, -BAND - self._excess(), budget)
 

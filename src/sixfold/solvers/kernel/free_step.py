@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from sixfold.solvers.cholesky import scaled_cholesky
+from sixfold.solvers.linalg import scaled_cholesky
 
 Array = NDArray[Any]
 

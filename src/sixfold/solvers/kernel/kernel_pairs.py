@@ -16,10 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from sixfold._native import core
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.geometry.kernels import Precomputed
 from sixfold.geometry.kernels.base import Form, Kernel, squared_lengths
-from sixfold.solvers.first_order.stopping import OutOfTimeError
 
 Array = NDArray[Any]
 Tile = Callable[[Array], Array]  # the rows of A -> their kernel with the rows of B that were chosen
@@ -31,7 +30,7 @@ SQUARE = 256  # rows and columns that are transposed at a time
 class Pairs(Protocol):
     """Computes kernels; ``rows`` are numbers of rows of A, ``others`` of B, None for all.
 
-    A call that the budget ends raises an :class:`OutOfTimeError`.
+    A call that the budget ends raises a :class:`BudgetExhausted`.
     """
 
     def gram(self, rows: Array, out: Array, budget: Budget) -> None:
@@ -116,7 +115,7 @@ class LoopPairs:
             seconds_left=budget.seconds_left,
             flag=budget.flag,
         ):
-            raise OutOfTimeError
+            raise BudgetExhausted
 
     def scores(
         self, rows: Array | None, others: Array | None, coefficients: Array, dtype: DTypeLike, budget: Budget
@@ -136,7 +135,7 @@ class LoopPairs:
             seconds_left=budget.seconds_left,
             flag=budget.flag,
         ):
-            raise OutOfTimeError
+            raise BudgetExhausted
         return out
 
 
@@ -232,6 +231,5 @@ def _parts(rows: int, columns: int, budget: Budget) -> Iterator[slice]:
     """Cut rows into tiles, for as long as the budget lasts."""
     step = max(TILE_BYTES // (8 * max(columns, 1)), 1)
     for start in range(0, rows, step):
-        if budget.interrupted or budget.seconds_left <= 0:
-            raise OutOfTimeError
+        budget.check()
         yield slice(start, min(start + step, rows))

@@ -41,7 +41,7 @@ class KernelRows:
     """Training rows seen through a kernel.
 
     In all calls ``rows`` and ``others`` are numbers of rows, None for all. A call that the budget ends raises
-    an ``OutOfTimeError`` (solvers/first_order/stopping.py).
+    a ``BudgetExhausted``.
 
     Parameters
     ----------

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.solvers.base import one_blas_thread
 from sixfold.solvers.kernel.binary_svm import DualProblem, DualSolution, solve_dual
 from sixfold.solvers.kernel.certificate import certify
 from sixfold.solvers.kernel.gram_cache import ClassBlocks, GramCache
 from sixfold.solvers.kernel.kernel_rows import KernelRows
+from sixfold.solvers.threads import one_blas_thread
 
 Array = NDArray[Any]
 

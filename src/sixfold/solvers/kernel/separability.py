@@ -38,13 +38,12 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import MemoryBlocks
 from sixfold.geometry.kernels import Precomputed
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.first_order.stopping import OutOfTimeError
 from sixfold.solvers.separation.hull_search import MOST_NUMBERS, Face, search
 from sixfold.solvers.separation.min_norm_point import Corral, shorten
 from sixfold.solvers.separation.separation import Proof
@@ -92,7 +91,7 @@ def overlap(problem: DualProblem, alpha: Array, budget: Budget) -> Proof | None:
             if direction is not None:
                 return None
         return _among_rows(problem, alpha, budget)
-    except OutOfTimeError:
+    except BudgetExhausted:
         return None
 
 
@@ -266,7 +265,7 @@ def _shortest(cosines: Array, y: Array, cut_off: float, budget: Budget) -> tuple
     corral = Corral(rank)
     shorten(corral, price, HALF_WAY, out_of_time)
     if out_of_time():
-        raise OutOfTimeError
+        raise BudgetExhausted
     weights = np.zeros(y.size)
     weights[order[corral.labels]] = corral.combination()
     return weights, weights

@@ -25,8 +25,8 @@ from scipy.linalg import cho_solve, lapack
 
 from sixfold._native import core
 from sixfold.budget import Budget
-from sixfold.solvers.base import single_threaded_blas
-from sixfold.solvers.l1.columns import Columns, Interrupted
+from sixfold.solvers.l1.columns import Columns
+from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 
@@ -94,7 +94,7 @@ def descend(
 
     Raises
     ------
-    Interrupted
+    BudgetExhausted
         If the budget ended; w is then better than before, and slope fits it.
     """
     finished, used = core.descend_gram(
@@ -109,19 +109,17 @@ def descend(
         budget.seconds_left,
         budget.flag,
     )
-    if not finished:
-        raise Interrupted
+    budget.check(finished)
     return bool(used < epochs)
 
 
 def polish(gram: Array, w: Array, slope: Array, rule: Rule, budget: Budget) -> None:
     """Take Newton steps on the nonzero weights until no sign turns, in place.
 
-    The objective never grows. Raises :class:`Interrupted` as ``descend`` does.
+    The objective never grows. Raises :class:`BudgetExhausted` as ``descend`` does.
     """
     for _ in range(MOST_FACES):
-        if budget.interrupted or budget.seconds_left <= 0.0:
-            raise Interrupted
+        budget.check()
         support = np.flatnonzero(w)
         if not 0 < len(support) <= MOST_FACTORED:
             return

@@ -32,10 +32,6 @@ SQUARED_AT_ONCE = 64
 CONSTANT = 1e-13
 
 
-class Interrupted(Exception):  # noqa: N818 - not an error: the budget ended inside a loop
-    """The budget ended inside a loop, whose result is worthless."""
-
-
 class Columns(ABC):
     """The columns of one table.
 
@@ -132,14 +128,14 @@ class DenseColumns(Columns):
         d = self.X.shape[1]
         out = np.empty((V.shape[0], d))
         shift = np.zeros(d) if shift is None else shift
-        finish(core.correlations(self.X, None, shift, V, out, budget.seconds_left, budget.flag))
+        budget.check(core.correlations(self.X, None, shift, V, out, budget.seconds_left, budget.flag))
         return out
 
     def combine(self, w: Array, budget: Budget) -> Array:
         """Return sum_j w_j (x_ij - m_j), reading the columns with a weight only."""
         used = np.flatnonzero(w)
         out = np.empty(self.X.shape[0])
-        finish(
+        budget.check(
             core.combination(self.X, used, self.mean[used], w[used], out, budget.seconds_left, budget.flag)
         )
         return out
@@ -263,7 +259,7 @@ def weighted_gram_rows(
 ) -> Array:
     """Return sum_i a_ij a_il for j in ids[old:], l in ids, with a_ij = root[i, group_j] (x_ij - shift_j)."""
     out = np.empty((len(ids) - old, len(ids)))
-    finish(core.gram_rows(X, root, group, ids, old, shift, out, budget.seconds_left, budget.flag))
+    budget.check(core.gram_rows(X, root, group, ids, old, shift, out, budget.seconds_left, budget.flag))
     return out
 
 
@@ -275,9 +271,3 @@ def _variances(X: Array, share: Array, mean: Array) -> Array:
 def _mean_squares(X: Any, share: Array) -> Array:
     squares = sp.csc_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
     return np.asarray(share @ squares, dtype=np.float64)
-
-
-def finish(finished: bool) -> None:
-    """Raise :class:`Interrupted` if a loop says that it has not finished."""
-    if not finished:
-        raise Interrupted

@@ -32,14 +32,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks, MemoryBlocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
 from sixfold.solvers.l1 import proximal_newton
 from sixfold.solvers.l1.active_set import Rule, WorkingSet, descend, polish, solve_semidefinite
-from sixfold.solvers.l1.columns import Interrupted, make_columns
+from sixfold.solvers.l1.columns import make_columns
 
 Array = NDArray[Any]
 
@@ -107,7 +107,7 @@ class CoordinateDescent:
             search.begin()
             for target in range(y.shape[1]):
                 search.improve(target)
-        except Interrupted:
+        except BudgetExhausted:
             budget.exhausted()  # notes why
         w = np.column_stack([point.w for point in search.points])
         b = np.array([point.b for point in search.points])
@@ -183,7 +183,7 @@ class _Search:
             try:
                 grown = self._lower(working, before, w, float(self.scales[k]))
                 newest = self._evaluate(k, w, self.budget)
-            except Interrupted:
+            except BudgetExhausted:
                 self._keep_if_certified(k, w)
                 raise
             lower = newest.objective < (1.0 - 1e-14) * before.objective
@@ -218,8 +218,7 @@ class _Search:
         moves = (rule.l1, rule.l2, rule.positive, RESIDUAL_EPOCHS, goal / len(ids))
         finished = self.columns.take(ids).descend(self.columns.share * r, part, moves, self.budget)
         w[ids] = part
-        if not finished:
-            raise Interrupted
+        self.budget.check(finished)
 
     def _lower_on_gram(
         self, gram: Array, w: Array, slope: Array, square: float, goal: float, settling: bool
@@ -332,7 +331,7 @@ class _Search:
             self.points[k] = point
 
     def _keep_if_certified(self, k: int, w: Array) -> None:
-        with suppress(Interrupted):
+        with suppress(BudgetExhausted):
             self._offer(k, self._evaluate(k, w, Budget(time_limit=GRACE)))
 
     def _record(self) -> None:

@@ -31,10 +31,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.certificate import Certificate
 from sixfold.risk.problem import Problem
-from sixfold.solvers.l1.columns import Columns, Interrupted, make_columns
+from sixfold.solvers.l1.columns import Columns, make_columns
 from sixfold.solvers.l1.score_risk import ScoreRisk
 from sixfold.solvers.l1.subproblem import WorkingMinimum, largest
 from sixfold.solvers.l1.working_set import make_working_columns
@@ -68,7 +68,7 @@ def minimise(
     searches = [Search(risk, columns, budget) for risk in risks]
     try:
         _search(searches, columns, budget)
-    except Interrupted:
+    except BudgetExhausted:
         budget.exhausted()  # notes why
     if X.dtype != np.float64:  # what is certified is what is kept
         for search in searches:
@@ -144,8 +144,8 @@ class Search:
         try:
             self.minimum.lower(goal if grown == 0 else max(goal, INNER_PART * before.gap))
             self.newest = self._evaluate(self._weights(), self.minimum.c, self.budget)
-        except Interrupted:
-            with suppress(Interrupted):
+        except BudgetExhausted:
+            with suppress(BudgetExhausted):
                 self._offer(self._evaluate(self._weights(), self.minimum.c, Budget(time_limit=GRACE)))
             raise
         lower = self.newest.objective < (1.0 - 1e-14) * before.objective

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.solvers.l1.active_set import Rule, descend, polish
-from sixfold.solvers.l1.columns import Interrupted
 from sixfold.solvers.l1.quadratic_model import Model
 from sixfold.solvers.l1.score_risk import ScoreRisk
 from sixfold.solvers.l1.working_set import WorkingColumns
@@ -70,8 +69,7 @@ class WorkingMinimum:
         """Lower the objective until the columns have a gap of at most the goal, or only rounding is left."""
         before, lower = np.inf, True
         for _ in range(MOST_ROUNDS):
-            if self.budget.interrupted or self.budget.seconds_left <= 0.0:
-                raise Interrupted
+            self.budget.check()
             u = self.risk.slopes(self.score)
             slope = -self.working.slopes(np.ascontiguousarray((self.risk.q[:, None] * u).T), self.budget)
             w = np.zeros_like(slope)
@@ -156,8 +154,7 @@ class WorkingMinimum:
                 centre = residuals.mean - self.working.table_mean[ids]
                 step_c[k] = pull.sum() / total - (part - self.w[of_k]) @ centre
             lower |= self._move_towards(w, step_c, u)
-            if not finished:
-                raise Interrupted
+            self.budget.check(finished)
         return lower
 
     def _move_goal(self, left: float, curvature: float) -> float:

@@ -31,7 +31,6 @@ from sixfold.solvers.l1.columns import (
     Residuals,
     SparseColumns,
     SparseResiduals,
-    finish,
     weighted_gram_rows,
 )
 
@@ -143,16 +142,16 @@ class _DenseWorkingColumns(WorkingColumns):
         mean = self.table.mean
         if self._whole and self.by_rows:
             out = np.empty((V.shape[0], len(mean)))
-            finish(core.correlations(self.X, None, mean, V, out, *limits))
+            budget.check(core.correlations(self.X, None, mean, V, out, *limits))
             return out[:, self.ids]
         out = np.empty((V.shape[0], len(self.ids)))
-        finish(core.correlations(self.X, self._at(self.ids), mean[self.ids], V, out, *limits))
+        budget.check(core.correlations(self.X, self._at(self.ids), mean[self.ids], V, out, *limits))
         return out
 
     def combine(self, ids: Array, w: Array, budget: Budget) -> Array:
         out = np.empty(self.X.shape[0])
         mean, limits = self.table.mean[ids], (budget.seconds_left, budget.flag)
-        finish(core.combination(self.X, self._at(ids), mean, w, out, *limits))
+        budget.check(core.combination(self.X, self._at(ids), mean, w, out, *limits))
         return out
 
     def gram_rows(self, root: Array, group: Array, ids: Array, old: int, budget: Budget) -> Array:

@@ -31,10 +31,11 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution, single_threaded_blas
+from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.factors import EPS, Root, cholesky_root, pivoted_root, qr_root
 from sixfold.solvers.least_squares.moments import Moments, block_moments
 from sixfold.solvers.least_squares.row_space import solve_in_row_space
+from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 

@@ -28,8 +28,9 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem, shares
-from sixfold.solvers.base import Solution, single_threaded_blas
+from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.factors import EPS
+from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 

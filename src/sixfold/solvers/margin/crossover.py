@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.solvers.cholesky import scaled_cholesky
+from sixfold.solvers.linalg import scaled_cholesky
 
 if TYPE_CHECKING:
     from sixfold.solvers.margin.interior_point import Terms

@@ -36,15 +36,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold._native import core
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem, shares
-from sixfold.solvers.base import Solution, single_threaded_blas
-from sixfold.solvers.cholesky import scaled_cholesky
-from sixfold.solvers.cholesky_factor import divide, factored
+from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.moments import rough_mean, weighted_gram
+from sixfold.solvers.linalg import divide, factored, scaled_cholesky
 from sixfold.solvers.margin.crossover import crossover
 from sixfold.solvers.margin.progress import Progress
+from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 STEP = 0.9995  # how much of the way to the boundary a step may go
@@ -95,10 +95,6 @@ class InteriorPoint:
         return Solution(w, b, certificate, "interior point", len(budget.history), {"dual": dual})
 
 
-class Interrupted(Exception):  # noqa: N818
-    """The time is up, or Ctrl-C was pressed, in the middle of a sweep."""
-
-
 class Terms:
     """The terms of one target: one for every row that counts, one for every |w_j| that is penalised."""
 
@@ -137,7 +133,7 @@ class Terms:
         result = np.empty(self.n + self.penalties)
         ends = [start for start, _ in self.parts[1:]] + [result.size]
         for (start, rows), end in zip(self.parts, ends, strict=True):
-            self._finish(core.row_scores(rows, theta, result[start:end], *self._limits()))
+            self.budget.check(core.row_scores(rows, theta, result[start:end], *self._limits()))
         return result
 
     def slope(self, a: Array) -> Array:
@@ -145,7 +141,7 @@ class Terms:
         result, part = np.zeros(self.d + 1), np.empty(self.d + 1)
         ends = [start for start, _ in self.parts[1:]] + [a.size]
         for (start, rows), end in zip(self.parts, ends, strict=True):
-            self._finish(core.row_slope(rows, a[start:end], part, *self._limits()))
+            self.budget.check(core.row_slope(rows, a[start:end], part, *self._limits()))
             result += part
         return result
 
@@ -169,7 +165,7 @@ class Terms:
         found = np.zeros(5)
         for start, rows in self.parts:
             finished, *part = core.predict_step(rows, step, self.vectors, start, some, *self._limits())
-            self._finish(finished)
+            self.budget.check(finished)
             sums += some
             found[:2] = np.maximum(found[:2], part[:2])
             found[2:] += part[2:]
@@ -180,7 +176,7 @@ class Terms:
         largest = np.zeros(2)
         for start, rows in self.parts:
             finished, *part = core.correct_step(rows, step, aim, self.vectors, start, *self._limits())
-            self._finish(finished)
+            self.budget.check(finished)
             largest = np.maximum(largest, part)
         return largest
 
@@ -228,20 +224,16 @@ class Terms:
         y = block.y[:, self.target : self.target + 1]
         if self.blocks.sparse:
             gram, right = weighted_gram(block, weight, self.budget.flag), np.empty(self.d + 1)
-            self._finish(core.row_slope(self._rows(block.X), weight * y[:, 0], right, *self._limits()))
+            self.budget.check(core.row_slope(self._rows(block.X), weight * y[:, 0], right, *self._limits()))
             return gram, right
         gram = np.empty((self.d + 2, self.d + 2))
         about = np.append(self.shift, 0.0)
-        self._finish(core.moments(block.X, y, weight, about, None, gram, *self._limits()))
+        self.budget.check(core.moments(block.X, y, weight, about, None, gram, *self._limits()))
         z = np.append(np.arange(self.d), self.d + 1)
         return gram[np.ix_(z, z)], gram[z, self.d]
 
     def _limits(self) -> tuple[float, NDArray[np.int32]]:
         return self.budget.seconds_left, self.budget.flag
-
-    def _finish(self, finished: bool) -> None:
-        if not finished:
-            raise Interrupted
 
 
 def _minimise(terms: Terms, progress: Progress) -> tuple[Array, Array]:
@@ -254,7 +246,7 @@ def _minimise(terms: Terms, progress: Progress) -> tuple[Array, Array]:
         # Least absolute deviations need not be unique: the end of the path is, a vertex would be chance.
         if converged and terms.problem.loss.name != "absolute":
             theta, a = crossover(terms, theta, max(path.gap, _goal(path, progress)))
-    except Interrupted:
+    except BudgetExhausted:
         progress.budget.exhausted()  # which notes why
         theta = theta if path is None else path.best
     # In vectors that are there already: residuals are of no more use.

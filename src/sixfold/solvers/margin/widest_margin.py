@@ -26,10 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.first_order.stopping import OutOfTimeError
 from sixfold.solvers.separation.hull_search import MOST_NUMBERS
 from sixfold.solvers.separation.min_norm_point import Corral, shorten
 from sixfold.solvers.separation.separation import Proof, combination_residual, proves, separate
@@ -93,7 +92,7 @@ def widest_margin(problem: Problem, blocks: Blocks, budget: Budget, target: int 
         if found is not None and check_widest_margin(found, problem, blocks, target):
             return found
         return _by_separation(problem, blocks, budget, target)
-    except OutOfTimeError:
+    except BudgetExhausted:
         budget.exhausted()
         return _nothing(points)
 
@@ -145,7 +144,7 @@ def _nearest(points: SignedPoints) -> WidestMargin | None:
     while at_hand.add(rows):
         zero = shorten(corral, at_hand.price, WIDEST, points.out_of_time)
         if points.out_of_time():
-            raise OutOfTimeError
+            raise BudgetExhausted
         if zero:
             return _not_separable(points, *at_hand.row_weights(corral))
         r = corral.residual()

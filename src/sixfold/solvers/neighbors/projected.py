@@ -26,8 +26,8 @@ from scipy.linalg.blas import sgemm
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.geometry.distances.measure import Measure
-from sixfold.solvers.base import single_threaded_blas
 from sixfold.solvers.neighbors.search import Neighbours, Surroundings, answer, surround
+from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 

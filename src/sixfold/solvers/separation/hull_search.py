@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from sixfold.solvers.base import single_threaded_blas
-from sixfold.solvers.first_order.stopping import OutOfTimeError
+from sixfold.budget import BudgetExhausted
 from sixfold.solvers.separation.min_norm_point import Corral, shorten
 from sixfold.solvers.separation.signed_points import SignedPoints
+from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 Combination = tuple[Array, Array]  # numbers of points, and their weights
@@ -109,7 +109,7 @@ def search(face: Face) -> tuple[Array | None, Combination | None]:
             return None, None
         zero = shorten(corral, at_hand.price, SHORT_OF_WIDEST, face.points.out_of_time)
         if face.points.out_of_time():
-            raise OutOfTimeError
+            raise BudgetExhausted
         if zero:
             return None, _support(face, corral)
         v = -corral.residual()[:-1]

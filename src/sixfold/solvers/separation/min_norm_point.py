@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr_delete, solve_triangular
 
-from sixfold.solvers.base import single_threaded_blas
+from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 Label = Hashable

@@ -42,10 +42,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.first_order.stopping import OutOfTimeError
 from sixfold.solvers.separation.hull_search import BOUNDARY, Combination, Face, beside, complement, search
 from sixfold.solvers.separation.signed_points import SignedPoints
 
@@ -133,7 +132,7 @@ def separate(
             return given
     try:
         found = _reduce(points)
-    except OutOfTimeError:
+    except BudgetExhausted:
         budget.exhausted()
         return _nothing("unknown", points)
     return found if check_separation(found, problem, blocks, target) else _nothing("unknown", points)

@@ -22,10 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.first_order.stopping import OutOfTimeError, column_spread, times
+from sixfold.solvers.first_order.stopping import column_spread, times
 
 Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
@@ -115,7 +115,7 @@ class SignedPoints:
     def _watched(self) -> Iterator[Block]:
         for block in self.blocks:
             if self.out_of_time():
-                raise OutOfTimeError
+                raise BudgetExhausted
             yield block
 
     def rows(self, numbers: Array) -> Array:

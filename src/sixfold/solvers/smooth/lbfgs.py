@@ -25,12 +25,11 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution, single_threaded_blas
-from sixfold.solvers.cholesky_factor import Factor
-from sixfold.solvers.first_order.stopping import OutOfTimeError
+from sixfold.solvers.base import Solution
+from sixfold.solvers.linalg import Factor
 from sixfold.solvers.smooth.newton import (
     CAUTION,
     Model,
@@ -43,6 +42,7 @@ from sixfold.solvers.smooth.newton import (
 )
 from sixfold.solvers.smooth.objective import Point, check_places, inner
 from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
+from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 
@@ -185,6 +185,6 @@ def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, A
             point = end
             if point.value < RENEWED * value:
                 memory.metric, value = first_metric(objective, point.theta), point.value
-    except OutOfTimeError:
+    except BudgetExhausted:
         pass
     return theta if point is None else point.theta, step

@@ -28,13 +28,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution, single_threaded_blas
-from sixfold.solvers.cholesky_factor import Factor
-from sixfold.solvers.first_order.stopping import CERTIFY_WORK, OutOfTimeError
+from sixfold.solvers.base import Solution
+from sixfold.solvers.first_order.stopping import CERTIFY_WORK
+from sixfold.solvers.linalg import Factor
 from sixfold.solvers.smooth.dual_point import balanced_slopes
 from sixfold.solvers.smooth.objective import (
     LinearObjective,
@@ -43,6 +43,7 @@ from sixfold.solvers.smooth.objective import (
     check_places,
 )
 from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
+from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 
@@ -206,7 +207,7 @@ def _certify(
         return certificate, {}
     try:
         dual = balanced_slopes(problem, blocks, objectives, w, b)
-    except OutOfTimeError:
+    except BudgetExhausted:
         return certificate, {}
     if dual is None:
         return certificate, {}
@@ -292,7 +293,7 @@ def _descend(objective: Any, theta: Array, progress: Progress, most: float = mat
             point, before = end, decrease
             if point.matrix is not None:
                 factor = Factor(point.matrix, objective)
-    except OutOfTimeError:
+    except BudgetExhausted:
         pass
     return theta if point is None else point.theta, step
 

@@ -16,11 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
-from sixfold.solvers.first_order.stopping import OutOfTimeError
 from sixfold.solvers.smooth.lbfgs import DiagonalMetric, Metric, norm
 from sixfold.solvers.smooth.newton import (
     Model,
@@ -92,7 +91,7 @@ def _descend(objective: LinearObjective, theta: Array, progress: Progress) -> tu
             ):
                 break
             point, step = end, end.theta - point.theta
-    except OutOfTimeError:
+    except BudgetExhausted:
         pass
     return theta if point is None else point.theta, step
 

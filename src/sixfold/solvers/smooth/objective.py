@@ -10,7 +10,7 @@ it.
     curvature  sum_i q_i loss''(s_i) z_i z_i' + l2 diag(1, ..., 1, 0)
 
 Every method is one native pass over the rows, which are read from memory once. A pass that the budget ends
-raises :class:`~sixfold.solvers.first_order.stopping.OutOfTimeError`.
+raises :class:`~sixfold.budget.BudgetExhausted`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.first_order.sgd_updates import LOSS_CODES
-from sixfold.solvers.first_order.stopping import OutOfTimeError, times
+from sixfold.solvers.first_order.stopping import times
 from sixfold.solvers.least_squares.moments import SHIFT_ROWS, rough_mean
 
 Array = NDArray[Any]
@@ -104,8 +104,7 @@ class SmoothObjective(ABC):
         """Return the diagonal of sum_i q_i z_i z_i'."""
         total, part = np.zeros(self.d + 1), np.empty(self.d + 1)
         for block, weight, _, limits in self._passes():
-            if not core.column_squares(*parts_of(block.X), weight, self.shift, part, **limits):
-                raise OutOfTimeError
+            self.budget.check(core.column_squares(*parts_of(block.X), weight, self.shift, part, **limits))
             total += part
         if not np.isfinite(total).all():
             raise FloatingPointError("the squares of the columns are not finite")
@@ -161,8 +160,7 @@ class SmoothObjective(ABC):
             if isinstance(block.X, np.ndarray):
                 part = np.empty_like(total)
                 none = np.empty((block.X.shape[0], 0), block.X.dtype)
-                if not core.moments(block.X, none, weight, self.shift, None, part, **limits):
-                    raise OutOfTimeError
+                self.budget.check(core.moments(block.X, none, weight, self.shift, None, part, **limits))
                 total += part
             else:  # never shifted
                 weighted = block.X.multiply(weight[:, None]).tocsr()
@@ -212,8 +210,7 @@ class LinearObjective(SmoothObjective):
             finished, loss = core.loss_sweep(
                 *parts_of(block.X), y=y, weight=weight, loss=self.code, w=w, b=b, **outputs, **limits
             )
-            if not finished:
-                raise OutOfTimeError
+            self.budget.check(finished)
             value += loss
             slope[:, 0] += part
         value, slope = self._complete(theta, value, slope)
@@ -228,8 +225,7 @@ class LinearObjective(SmoothObjective):
                 block.X, y, weight, self.code, np.ascontiguousarray(theta[:, 0]), self.shift, score[rows],
                 part, part_gram, **limits,
             )  # fmt: skip
-            if not finished:
-                raise OutOfTimeError
+            self.budget.check(finished)
             value += loss
             slope[:, 0] += part
             gram += part_gram
@@ -251,8 +247,7 @@ class LinearObjective(SmoothObjective):
         total, part = np.zeros((self.d + 1, 1)), np.empty(self.d + 1)
         flat, c = np.ascontiguousarray(v[:-1, 0]), float(v[-1, 0]) - inner(self.shift, v[:-1, 0])
         for block, _, rows, limits in self._passes():
-            if not core.curvature_sweep(*parts_of(block.X), h[rows], flat, c, part, **limits):
-                raise OutOfTimeError
+            self.budget.check(core.curvature_sweep(*parts_of(block.X), h[rows], flat, c, part, **limits))
             total[:, 0] += part
         return self._complete(v, 0.0, total)[1]
 

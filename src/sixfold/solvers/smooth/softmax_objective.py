@@ -18,7 +18,7 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
 from sixfold.risk.losses import softmax
 from sixfold.risk.problem import Problem
-from sixfold.solvers.first_order.stopping import OutOfTimeError, times
+from sixfold.solvers.first_order.stopping import times
 from sixfold.solvers.smooth.objective import Point, SmoothObjective, parts_of
 
 Array = NDArray[Any]
@@ -64,8 +64,7 @@ class SoftmaxObjective(SmoothObjective):
             finished, loss = core.softmax_sweep(
                 *parts_of(block.X), y=y, weight=weight, w=w, b=b, slope=part, **{**limits, **extra}
             )
-            if not finished:
-                raise OutOfTimeError
+            self.budget.check(finished)
             value += loss
             slope += part
         return value, slope

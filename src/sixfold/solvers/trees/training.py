@@ -13,7 +13,6 @@ that is kept could be split further, the least gain of its L - 1 splits is the l
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.data.stratified_split import held_out
-from sixfold.errors import InputError, SixfoldWarning
+from sixfold.errors import InputError, SixfoldWarning, warn
 from sixfold.solvers.trees.growth import GrowthRules, grow
 from sixfold.solvers.trees.pruning import (
     by_alpha,
@@ -260,7 +259,7 @@ def _grown_to_leaves(rows: TrainingRows, rules: GrowthRules, leaves: int, budget
 
 def _most_rewarding(tree: Tree, rules: GrowthRules, leaves: int) -> Tree:
     kept = keep_leaves(tree, leaves, node_gains(tree, rules.criterion))
-    warn_if_constant(tree, kept, leaves, stacklevel=7)
+    warn_if_constant(tree, kept, leaves)
     return kept
 
 
@@ -272,7 +271,7 @@ def _least_gain(kept: Tree, rules: GrowthRules, leaves: int) -> float:
     return max(float(gains.min()) - 1e-11, rules.min_impurity_decrease)  # equal ones differ by less
 
 
-def warn_if_constant(tree: Tree, kept: Tree, leaves: int, stacklevel: int) -> None:
+def warn_if_constant(tree: Tree, kept: Tree, leaves: int) -> None:
     """Warn where the first split alone has more branches than there may be leaves."""
     if kept.node_count > 1 or tree.node_count == 1:
         return
@@ -280,7 +279,7 @@ def warn_if_constant(tree: Tree, kept: Tree, leaves: int, stacklevel: int) -> No
         f"max_leaf_nodes={leaves} leaves the constant model: the first split has {len(tree.children(0))} "
         "branches. Set categories='binary' and unknown='best' for splits in two, or allow more leaves."
     )
-    warnings.warn(SixfoldWarning(text), stacklevel=stacklevel + 1)
+    warn(SixfoldWarning(text))
 
 
 # -- the cost of a leaf --------------------------------------------------------------------------------------
