@@ -21,6 +21,7 @@ from sixfold.budget import Budget, Record
 from sixfold.certificate import Certificate
 from sixfold.errors import check_number
 from sixfold.solvers.threads import thread_limit
+from sixfold.verify.recomputed import Recomputed
 
 
 class Learner(BaseEstimator, ABC):
@@ -121,6 +122,14 @@ class Learner(BaseEstimator, ABC):
 
     def _certify(self) -> Certificate:
         return self._certificate
+
+    def _verify(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        """Return what the checker finds; raise a :class:`CertificateError` where it contradicts the claim."""
+        return self._recompute(claimed, X, y, sample_weight).compare(claimed)
+
+    @abstractmethod
+    def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
+        """Hand the public attributes and the data to the checker."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_certificate" in self.__dict__

@@ -148,7 +148,7 @@ class Problem:
     def _risk(self, score: Array, y: Array, q: Array) -> float:
         return _sum_rows(lambda rows: q[rows] @ self.loss.value(score[rows], y[rows]), q.size)
 
-    def rounding(self, w: Array, b: Array, blocks: Blocks) -> dict[str, float]:
+    def rounding(self, w: Array, b: Array, blocks: Blocks) -> tuple[float, float]:
         """Return by how much two float64 evaluations of objective and gap at one point can differ.
 
         A score w.x + b of d columns is off by up to delta = (d + 2) eps (|w|.|x| + |b|), on both sides
@@ -182,7 +182,7 @@ class Problem:
             gap = first + float((np.abs(w) * error).sum())
         if self.l1 > 0:
             gap += min(float(error.max(initial=0.0)) / self.l1, 1.0) * 2.0 * total
-        return {"objective_rounding": float(first), "gap_rounding": float(gap)}
+        return float(first), float(gap)
 
     def _targets(self, block: Block) -> Array:
         return block.y[:, 0] if self.loss.labels == "class" else block.y

@@ -29,6 +29,7 @@ from sixfold.certificate import Certificate
 from sixfold.errors import CertificateError
 from sixfold.geometry.kernels import Kernel, Precomputed
 from sixfold.learners.svm.support_layout import SupportLayout
+from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
@@ -89,7 +90,7 @@ class Figures:
         )
 
 
-def recompute(claims: Claims, claimed: Certificate) -> Certificate:
+def recompute(claims: Claims, claimed: Certificate) -> Recomputed:
     """Return the certificate of the public attributes.
 
     Raises
@@ -120,15 +121,15 @@ def recompute(claims: Claims, claimed: Certificate) -> Certificate:
     details: dict[str, Any] = {
         "violation": total.violation,
         "dual_objective": total.dual,
-        "objective_rounding": total.rounding,
-        # The solver's own figures are rounded as it says.
-        "gap_rounding": 2.0 * total.rounding + 2.0 * claimed.details.get("objective_rounding", 0.0),
-        "gap_is_linear": True,
     }
+    claim = ""
     if kind == "kkt":
         relative = gap / total.scale if total.scale > 0 else gap
-        details["claim"] = f"stationary within {relative:.1g}; no bound, for the kernel may be no dot product"
-    return Certificate(kind, total.primal, gap, total.scale, claimed.tolerance, details)
+        claim = f"stationary within {relative:.1g}; no bound, for the kernel may be no dot product"
+    found = Certificate(kind, total.primal, gap, total.scale, claimed.tolerance, details, claim)
+    # The solver's own figures are rounded as it says.
+    allowance = total.rounding + claimed.rounding
+    return Recomputed(found, allowance, claimed.gap + 2.0 * allowance)
 
 
 def _members(claims: Claims, positive: int, negative: int | None) -> Array:

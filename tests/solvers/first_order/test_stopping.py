@@ -32,7 +32,7 @@ def test_a_step_far_too_large_leaves_a_finite_model_and_advice(solver):
     assert solution.n_iter < 100
     assert budget.stopped_by == "divergence"
     assert not solution.certificate.converged
-    assert "eta0=1e+06 is too large" in solution.certificate.details["notes"][0]
+    assert "eta0=1e+06 is too large" in solution.certificate.notes[0]
     assert solution.certificate.objective <= solution.certificate.scale
 
 
@@ -90,7 +90,7 @@ def test_a_bound_that_would_take_long_is_left_out_when_time_is_up():
     solution = StochasticGradient().solve(problem(), MemoryBlocks(X, X[:, :1].copy()), budget)
     certificate = solution.certificate
     assert certificate.gap == certificate.objective > 0
-    assert "time was up" in certificate.details["notes"][0]
+    assert "time was up" in certificate.notes[0]
 
 
 def test_stochastic_updates_end_when_they_no_longer_gain():

@@ -52,7 +52,7 @@ def test_dual_objective_is_that_of_quadratic_programming(n, d, seed, exponent, s
     certificate = certify(problem, solution, 1e-6)
     found = dual_value(gram, y, solution.alpha)
     assert certificate.converged
-    rounding = certificate.details["objective_rounding"]
+    rounding = certificate.rounding
     assert certificate.details["dual_objective"] == pytest.approx(found, rel=1e-12, abs=rounding)
     assert best - found <= certificate.gap + 1e-7 * abs(best)
     assert found <= best * (1 + 1e-7)

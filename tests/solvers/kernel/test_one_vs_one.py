@@ -176,7 +176,7 @@ def test_rounding_is_part_of_the_gap(C):
     found, rough = (
         certify(machine.problem, replace(machine.solution, rounding=rounding), TOL) for rounding in (0.0, 0.1)
     )
-    more = rough.details["objective_rounding"] - found.details["objective_rounding"]
+    more = rough.rounding - found.rounding
     assert more > 0.1
     assert rough.gap - found.gap == pytest.approx(more)
 

@@ -108,9 +108,9 @@ class Recipe(LinearModel):
             if not np.isfinite(objective):
                 raise FloatingPointError("the objective is not finite")
             budget.record(objective, objective, 1.0)
-            notes = {"notes": ["of the last batch alone, with zero as its lower bound"]}
+            notes = ("of the last batch alone, with zero as its lower bound",)
             scale = problem.constant_loss(np.zeros(scores), blocks)
-            certificate = Certificate("duality gap", objective, objective, scale, budget.tol, notes)
+            certificate = Certificate("duality gap", objective, objective, scale, budget.tol, notes=notes)
         before = getattr(self, "history_", [])
         self._set_fitted(Solution(w, b, certificate, "sgd"), data, budget)
         self.history_ = [*before, *budget.history]

@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from sixfold.learners.base import Learner
 from sixfold.learners.callbacks import CallbackSupport
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver, choose
+from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
@@ -149,20 +149,22 @@ class LinearModel(CallbackSupport, Learner):
         w = np.atleast_2d(np.asarray(coef, dtype=np.float64)).T
         return w, np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), w.shape[1]).copy()
 
-    def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
-        """Return the certificate of the public attributes, from the data alone."""
+    def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
         check_is_fitted(self, "coef_")
         data = self._check(X, y, sample_weight, reset=False)
         data.require_finite()
         w, b = self._parameters()
-        kind, tolerance = self.certificate_.kind, self.certificate_.tolerance
         dual = getattr(self, "dual_", None)
         # One of another length is of other data: the objective will tell.
         dual = None if dual is None or dual.shape[0] != data.y.shape[0] else dual.reshape(dual.shape[0], -1)
         blocks = data.float64().blocks()
         problem = self._problem(blocks.weight_sum)
-        certificate = problem.certify(kind, w, b, blocks, tolerance, dual)
-        return replace(certificate, details=problem.rounding(w, b, blocks))
+        certificate = problem.certify(claimed.kind, w, b, blocks, claimed.tolerance, dual)
+        objective, gap = problem.rounding(w, b, blocks)
+        # A gap that is a square, e^2 with e rounded by r, is up to (e + r)^2 <= 2 e^2 + 2 r^2. Rounding
+        # errors of the slope, eps times the residuals, are stretched by the condition.
+        gap += (1e-15 * claimed.details.get("condition", 1.0)) ** 2 * claimed.objective
+        return Recomputed(certificate, objective + claimed.rounding, 2.0 * claimed.gap + gap)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

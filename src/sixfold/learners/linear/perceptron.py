@@ -36,6 +36,7 @@ from sixfold.solvers.base import Solution, Solver
 from sixfold.solvers.first_order.sgd_updates import SCHEDULES, RowState, StepRule, advance
 from sixfold.solvers.first_order.stochastic import Orders
 from sixfold.solvers.first_order.stopping import FirstOrderOptions
+from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
@@ -415,14 +416,14 @@ class Perceptron(LinearClassifier):
         self.proof_ = proofs[0] if len(proofs) == 1 else proofs
         self.mistakes_ = mistakes
 
-    def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
         check_is_fitted(self, "coef_")
         data = self._check(X, y, sample_weight, reset=False)
         data.require_finite()
         w, b = self._parameters()
         proofs = self.proof_ if isinstance(self.proof_, list) else [self.proof_]
         blocks = data.float64().blocks()
-        return confirm(self.certificate_, w, b, blocks, bool(self.fit_intercept), proofs)
+        return confirm(claimed, w, b, blocks, bool(self.fit_intercept), proofs)
 
 
 def _given(name: str, values: Any, shape: tuple[int, ...]) -> Array:

@@ -32,6 +32,7 @@ from sixfold.solvers.separation.separation import Proof, Separation, proves, sep
 from sixfold.solvers.separation.signed_points import SignedPoints
 from sixfold.solvers.smooth.newton import EveryNth, Newton
 from sixfold.solvers.threads import single_threaded_blas
+from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
@@ -110,8 +111,10 @@ def examine(
     proofs = [None if one is None or one.kind == "complete" else one.proof for one in found]
     gap = float(np.sum(sides.wrong - _bounds(proofs, blocks)))
     kind = "separating plane" if all(proof is None for proof in proofs) else "not separable"
-    details = {"margin": sides.margin.tolist(), "notes": _notes(sides, found)}
-    return Certificate(kind, float(sides.wrong.sum()), gap, float(b.size), tolerance, details), proofs
+    details, notes = {"margin": sides.margin.tolist()}, tuple(_notes(sides, found))
+    return Certificate(
+        kind, float(sides.wrong.sum()), gap, float(b.size), tolerance, details, notes=notes
+    ), proofs
 
 
 def separation_of(problem: Problem, blocks: Blocks, budget: Budget, target: int) -> Separation:
@@ -135,7 +138,7 @@ def confirm(
     blocks: Blocks,
     fit_intercept: bool,
     proofs: list[Proof | None],
-) -> Certificate:
+) -> Recomputed:
     """Return the certificate recomputed from the data; a claim that does not hold is a CertificateError."""
     sides = look(w, b, blocks, fit_intercept)
     for k, proof in enumerate(proofs):
@@ -153,10 +156,10 @@ def confirm(
         )
     gap = float(np.sum(sides.wrong - _bounds(proofs, blocks)))
     rounding = float(sides.close.sum())
-    details = {"objective_rounding": rounding, "gap_rounding": rounding, "gap_is_linear": True}
-    return Certificate(
-        certificate.kind, float(sides.wrong.sum()), gap, certificate.scale, certificate.tolerance, details
+    found = Certificate(
+        certificate.kind, float(sides.wrong.sum()), gap, certificate.scale, certificate.tolerance
     )
+    return Recomputed(found, rounding, certificate.gap + rounding)
 
 
 def zero_one(fit_intercept: bool) -> Problem:
@@ -223,8 +226,7 @@ def _lead(problem: Problem, w: Array, b: Array, block: Block) -> Array:
 def noted(solution: Solution, note: str) -> Solution:
     """Return the solution with a note in its certificate."""
     certificate = solution.certificate
-    notes = [*certificate.details.get("notes", []), note]
-    return replace(solution, certificate=replace(certificate, details=certificate.details | {"notes": notes}))
+    return replace(solution, certificate=replace(certificate, notes=(*certificate.notes, note)))
 
 
 def limit_model(
@@ -261,6 +263,6 @@ def limit_model(
         part.astype(blocks.dtype).astype(np.float64) for part in (w + length * found.w, b + length * found.b)
     )
     certificate = problem.certify("duality gap", w, b, blocks, tolerance, dual)
-    notes = {"notes": [f"{found.kind} separation: the limit of coefficients that grow without end"]}
+    notes = (f"{found.kind} separation: the limit of coefficients that grow without end",)
     details = {} if dual is None else {"dual": dual}
-    return replace(solution, w=w, b=b, certificate=replace(certificate, details=notes), details=details)
+    return replace(solution, w=w, b=b, certificate=replace(certificate, notes=notes), details=details)

@@ -28,6 +28,7 @@ from sixfold.learners.neighbors.stored_rows import StoredRows, check_neighbour_r
 from sixfold.solvers.neighbors.choose import ALGORITHMS
 from sixfold.solvers.neighbors.search import Neighbours
 from sixfold.solvers.neighbors.votes import neighbour_weights
+from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
@@ -165,7 +166,7 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
             raise AttributeError(f"{type(self).__name__} has no certificate_ before it is fitted.")
         return self._store.certificate().bind(self)
 
-    def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
         """Return the certificate of a search that computes every distance, in NumPy."""
         check_is_fitted(self, "n_samples_fit_")
         rows = self._check_queries(X)
@@ -173,6 +174,9 @@ class NeighbourModel(NeighbourQueries, BaseEstimator, ABC):
             found = self._store.recomputed(rows, int(self.n_neighbors), sample_weight, budget)
         self._require_same_targets(y)
         return found
+
+    def _verify(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        return self._recompute(claimed, X, y, sample_weight).compare(claimed)
 
     @abstractmethod
     def _require_same_targets(self, y: Any) -> None:

@@ -34,6 +34,7 @@ from sixfold.geometry.distances import (
 from sixfold.solvers.neighbors.choose import make_search
 from sixfold.solvers.neighbors.distance_search import DistanceSearch
 from sixfold.solvers.neighbors.search import Neighbours, Surroundings
+from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
@@ -266,20 +267,17 @@ class StoredRows:
 
     def certificate(self) -> Certificate:
         """Return the certificate of an exact search: what it finds is 0 farther than the nearest rows."""
-        tally, notes = self.tally, []
-        if tally.pairs:
-            notes = [f"{tally.computed:,} of {tally.pairs:,} were"]
+        tally, claim = self.tally, "as if every distance were computed"
+        notes = (f"{tally.computed:,} of {tally.pairs:,} were",) if tally.pairs else ()
         details = {
-            "claim": "as if every distance were computed",
             "algorithm": self.ready().name,
             "queries": tally.queries,
             "distances_computed": tally.computed,
             "distances_ruled_out": max(tally.pairs - tally.computed, 0),
-            "notes": notes,
         }
-        return Certificate("exact search", 0.0, 0.0, 0.0, 0.0, details)
+        return Certificate("exact search", 0.0, 0.0, 0.0, 0.0, details, claim, notes)
 
-    def recomputed(self, X: Any, k: int, sample_weight: Any, budget: Budget) -> Certificate:
+    def recomputed(self, X: Any, k: int, sample_weight: Any, budget: Budget) -> Recomputed:
         """Return how much farther the search finds neighbours than computing every distance, in NumPy, does.
 
         On average, of some rows, each of which is not its own neighbour.
@@ -303,8 +301,7 @@ class StoredRows:
             far = without_self(found, rows).distances[known]
             excess = float(np.abs(far - least[known]).sum() / least.size)
             scale = float(least[known].sum() / least.size)
-        rounding = {"objective_rounding": 1e-11 * scale, "gap_rounding": 0.0}
-        return Certificate("exact search", excess, 0.0, scale, 0.0, rounding)
+        return Recomputed(Certificate("exact search", excess, 0.0, scale, 0.0), 1e-11 * scale, 0.0)
 
     def _require_same_rows(self, X: Any) -> None:
         """Raise a CertificateError unless these are the rows that are kept, but for rounding."""

@@ -37,6 +37,7 @@ from sixfold.solvers.base import Solution, Solver
 from sixfold.solvers.margin.hard_margin import HardMargin, certify_margin
 from sixfold.solvers.margin.support_vectors import support
 from sixfold.solvers.registry import all_solvers
+from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
@@ -199,9 +200,9 @@ class LinearSVC(LinearClassifier):
         labels = self.classes_.tolist()
         return labels if len(labels) == 2 else [f"not {labels[target]!r}", labels[target]]
 
-    def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
         if not self._hard:
-            return super()._recompute_certificate(X, y, sample_weight)
+            return super()._recompute(claimed, X, y, sample_weight)
         check_is_fitted(self, "coef_")
         data = self._check(X, y, sample_weight, reset=False)
         data.require_finite()
@@ -210,4 +211,7 @@ class LinearSVC(LinearClassifier):
         if dual.shape != data.y.shape:
             raise CertificateError(f"The model was fitted on {dual.shape[0]} rows, not on {data.y.shape[0]}.")
         problem = self._problem(blocks.weight_sum)
-        return certify_margin(problem, *self._parameters(), blocks, self.certificate_.tolerance, dual)
+        found = certify_margin(problem, *self._parameters(), blocks, claimed.tolerance, dual)
+        return Recomputed(
+            found, found.rounding + claimed.rounding, 2.0 * claimed.gap + 1e-12 * found.objective
+        )

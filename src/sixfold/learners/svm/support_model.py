@@ -35,6 +35,7 @@ from sixfold.learners.svm.support_layout import SupportLayout
 from sixfold.learners.svm.support_scores import SupportScores, as_loops_read, plane_normals, winning
 from sixfold.solvers.threads import thread_limit
 from sixfold.verify.kernel import Claims, recompute
+from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
@@ -329,7 +330,10 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator, ABC):
         result: Array = np.multiply(float(self.C), weight, where=weight > 0, out=np.zeros(weight.size))
         return result
 
-    def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    def _verify(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        return self._recompute(claimed, X, y, sample_weight).compare(claimed)
+
+    def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
         """Return the certificate of the public attributes, from the data alone."""
         data = self._check(X, y, sample_weight, reset=False)
         if data.X.shape[0] != self.shape_fit_[0]:
@@ -340,7 +344,7 @@ class SupportModel(ClassifierMixin, CallbackSupport, BaseEstimator, ABC):
         claims = Claims(
             self._layout(), self.kernel_, self.support_vectors_, data.X, data.index, self._upper(data)
         )
-        return recompute(claims, self._certificate)
+        return recompute(claims, claimed)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

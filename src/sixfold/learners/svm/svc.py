@@ -15,6 +15,7 @@ Source: Cortes and Vapnik (1995), Support-vector networks.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -313,7 +314,7 @@ class SVC(SupportModel):
         """Return what to do about a fit that ended short of its tolerance."""
         certificate, kernel = self._certificate, self.kernel_
         if np.isfinite(certificate.objective):
-            lost = certificate.details["objective_rounding"] > certificate.tolerance * certificate.scale
+            lost = certificate.rounding > certificate.tolerance * certificate.scale
         else:  # the hard margin of rows that are not apart yet: scores tell
             lost = certificate.details["rounding"] > self.tol
         if not lost:
@@ -371,7 +372,7 @@ class SVC(SupportModel):
         self._certificate = certify_all(machines, float(self.tol))
         if kernel.form is not None and not sparse:
             remark = describe_spreads(data.X, column_names(self, data.X.shape[1]))
-            self._certificate.details["notes"] = [remark] if remark else []
+            self._certificate = replace(self._certificate, notes=(remark,) if remark else ())
         self.fit_status_ = int(not self._certificate.converged)
         if not self._certificate.converged and budget.stopped_by is None:
             budget.stopped_by = "lack of progress"  # no fit ends short of its tolerance without a word

@@ -33,8 +33,8 @@ from sixfold.learners.callbacks import CallbackSupport
 from sixfold.learners.trees.nested_trees import NestedTrees, in_unit
 from sixfold.learners.trees.readable_tree import ReadableTree
 from sixfold.learners.trees.rules import check_parameters, columns_looked_at, growth_rules, unit_of
-from sixfold.learners.trees.tree_certificate import certify, lost_nats, lost_of_all, recompute
 from sixfold.solvers.threads import thread_limit
+from sixfold.solvers.trees.certificate import certify, lost_nats, lost_of_all
 from sixfold.solvers.trees.exhaustive_splits import ALL_GROUPINGS
 from sixfold.solvers.trees.fitted_tree import FittedTree
 from sixfold.solvers.trees.growth import GrowthRules
@@ -48,6 +48,8 @@ from sixfold.solvers.trees.training import (
     warn_if_constant,
 )
 from sixfold.solvers.trees.tree import Tree
+from sixfold.verify.recomputed import Recomputed
+from sixfold.verify.trees import recompute
 
 Array = NDArray[Any]
 
@@ -238,19 +240,20 @@ class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
             raise AttributeError(f"{type(self).__name__} has no certificate_ before it is fitted.")
         return certify(self.tree_, self._grown).bind(self)
 
-    def _recompute_certificate(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    def _verify(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        return self._recompute(claimed, X, y, sample_weight).compare(claimed)
+
+    def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
         """Return the certificate of the tree, from the data alone."""
         check_is_fitted(self, "tree_")
         table, _ = check_tree_table(self, X, False, self._kinds)
         _, rows = self._training_rows(table, y, sample_weight, self._grown.class_weight, self.classes_)
         if not self._grown.left_out:
-            return recompute(self.tree_, rows, self._grown)
+            return recompute(claimed, self.tree_, rows, self._grown)
         try:
-            found = recompute(self.tree_, self._grown.grown_from(rows), self._grown)
+            return recompute(claimed, self.tree_, self._grown.grown_from(rows), self._grown, _BY_POSITION)
         except CertificateError as error:
             raise CertificateError(f"{error} {_BY_POSITION}") from None
-        found.details["hint"] = _BY_POSITION
-        return found
 
     def get_depth(self) -> int:
         """Return the most splits above a leaf."""

@@ -307,8 +307,9 @@ class Progress:
             self.notes.append("time was up, so no better bound than zero was computed")
         else:
             gap = self.best_gap()
-        notes = {"notes": self.notes} if self.notes else {}
-        return Certificate("duality gap", self.objective, gap, self.scale, self.budget.tol, details | notes)
+        return Certificate(
+            "duality gap", self.objective, gap, self.scale, self.budget.tol, details, notes=tuple(self.notes)
+        )
 
     def _round(self) -> None:
         """Turn the best model into what its learner keeps, in the precision of the data."""

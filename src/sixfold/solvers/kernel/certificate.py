@@ -31,11 +31,10 @@ def certify(problem: DualProblem, solution: DualSolution, tol: float) -> Certifi
         "violation": state.violation,
         "dual_objective": state.dual,
         "rounding": solution.rounding,
-        "objective_rounding": rounding,
         "machines": 1,
     }
     scale = state.scale if math.isfinite(state.scale) else 1.0  # no plane separates the classes yet
-    return _certificate([solution], state.primal, state.gap + rounding, scale, tol, details)
+    return _certificate([solution], state.primal, state.gap + rounding, scale, tol, details, rounding)
 
 
 def certify_all(machines: Iterable[Machine], tol: float) -> Certificate:
@@ -48,14 +47,13 @@ def certify_all(machines: Iterable[Machine], tol: float) -> Certificate:
         "violation": max(part.details["violation"] for part in parts),
         "dual_objective": sum(part.details["dual_objective"] for part in parts),
         "rounding": max(part.details["rounding"] for part in parts),
-        "objective_rounding": sum(part.details["objective_rounding"] for part in parts),
         "machines": len(parts),
     }
-    objective, gap, scale = (
-        sum(getattr(part, name) for part in parts) for name in ("objective", "gap", "scale")
+    objective, gap, scale, rounding = (
+        sum(getattr(part, name) for part in parts) for name in ("objective", "gap", "scale", "rounding")
     )
     solutions = [machine.solution for machine in machines]
-    return _certificate(solutions, objective, gap, scale, tol, details)
+    return _certificate(solutions, objective, gap, scale, tol, details, rounding)
 
 
 def _certificate(
@@ -65,14 +63,15 @@ def _certificate(
     scale: float,
     tol: float,
     details: dict[str, Any],
+    rounding: float,
 ) -> Certificate:
     known = {solution.definite for solution in solutions}
     if known == {True}:
-        return Certificate("duality gap", objective, gap, scale, tol, details)
+        return Certificate("duality gap", objective, gap, scale, tol, details, rounding=rounding)
     relative = gap / scale if scale > 0 else gap
     kernel = "is not" if False in known else "is not known to be"
-    details["claim"] = f"stationary within {relative:.1g}; the kernel {kernel} positive semi-definite"
-    return Certificate("kkt", objective, gap, scale, tol, details)
+    claim = f"stationary within {relative:.1g}; the kernel {kernel} positive semi-definite"
+    return Certificate("kkt", objective, gap, scale, tol, details, claim, rounding=rounding)
 
 
 def _soft_rounding(problem: DualProblem, solution: DualSolution) -> float:

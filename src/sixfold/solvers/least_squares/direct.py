@@ -253,9 +253,7 @@ def _solution(fit: _Fit, w: Array, b: Array, how: str, budget: Budget, blocks: B
     gap = 0.5 * float(np.square(left).sum()) + 0.5 * float(np.square(off).sum())
     at_zero = fit.y2 + (moments.mean[moments.n_columns :] ** 2 if problem.fit_intercept else 0.0)
     scale = 0.5 * float(fit.y2.sum()) + 0.5e-30 * float(at_zero.sum())
-    details = _details(fit, fit.root.condition)
-    if blocks is None:
-        details["objective_rounding"] = _moment_rounding(fit, w)
+    details, notes = _details(fit, fit.root.condition)
     certificate = Certificate(
         kind="least squares",
         objective=objective,
@@ -263,6 +261,8 @@ def _solution(fit: _Fit, w: Array, b: Array, how: str, budget: Budget, blocks: B
         scale=scale,
         tolerance=budget.tol,
         details=details,
+        notes=notes,
+        rounding=_moment_rounding(fit, w) if blocks is None else 0.0,
     )
     budget.record(objective, certificate.gap, scale)
     found = {"root": fit.root, "rank": fit.root.rank, "moments": moments, "square": square}
@@ -279,15 +279,14 @@ def _moment_rounding(fit: _Fit, w: Array) -> float:
     return float((8.0 + np.sqrt(fit.moments.rows) + length.size) * EPS * size)
 
 
-def _details(fit: _Fit, condition: float) -> dict[str, Any]:
+def _details(fit: _Fit, condition: float) -> tuple[dict[str, Any], tuple[str, ...]]:
     digits = float(np.clip(-np.log10(EPS * condition), 0.0, 15.9))
     notes = []
     if condition > WORTH_MENTIONING:
         notes.append(
             f"condition number {condition:.0e}: with data rounded to 16 digits, about {digits:.0f} "
-            "digits of the "
-            "coefficients can be trusted"
+            "digits of the coefficients can be trusted"
         )
     if fit.root.dependent.size:
         notes.append(f"rank {fit.root.rank} of {fit.root.scale.size}: the shortest of all best coefficients")
-    return {"condition": condition, "digits": digits, "rank": fit.root.rank, "notes": notes}
+    return {"condition": condition, "digits": digits, "rank": fit.root.rank}, tuple(notes)

@@ -200,14 +200,13 @@ def _certified(
     if rows.dtype != np.float64:
         gap = problem.gap(w, b, blocks)  # the coefficients were rounded after they were solved for
     rank = blocks.n_rows - int(problem.fit_intercept) if rank is None else rank
-    notes = []
-    if problem.l2 == 0:
-        notes.append(
-            f"{blocks.n_columns} columns but only {blocks.n_rows} row{'s' * (blocks.n_rows != 1)}, so many "
-            "coefficients fit equally well: the shortest were chosen"
-        )
-    details = {"condition": condition, "rank": rank, "notes": notes}
+    many = (
+        f"{blocks.n_columns} columns but only {blocks.n_rows} row{'s' * (blocks.n_rows != 1)}, so many "
+        "coefficients fit equally well: the shortest were chosen"
+    )
+    notes = (many,) if problem.l2 == 0 else ()
+    details = {"condition": condition, "rank": rank}
     gap = objective if gap is None else min(gap, objective)
-    certificate = Certificate("least squares", objective, gap, scale, budget.tol, details)
+    certificate = Certificate("least squares", objective, gap, scale, budget.tol, details, notes=notes)
     budget.record(objective, certificate.gap, scale)
     return Solution(w, b, certificate, how, 1, {"rank": rank, "square": square})

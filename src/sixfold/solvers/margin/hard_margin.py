@@ -108,8 +108,7 @@ def certify_margin(
     )
     lower = float(np.sum(_ratio(0.5 * a.sum(axis=0) ** 2, np.square(slope).sum(axis=0))))
     gap = max(objective - lower, 0.0) if outside and np.isfinite(lower) else np.inf
-    details = {"objective_rounding": 8 * EPS * objective, "gap_rounding": 1e-12 * objective}
-    return Certificate("duality gap", objective, gap, objective, tolerance, details)
+    return Certificate("duality gap", objective, gap, objective, tolerance, rounding=8 * EPS * objective)
 
 
 def _ratio(one: Array, other: Array) -> Array:

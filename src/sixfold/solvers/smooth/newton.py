@@ -193,8 +193,8 @@ def _certify(
     if _hurried(budget, blocks, w):
         # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
         value = problem.objective(w, b, blocks)
-        notes = ["time was up, so no better bound than zero was computed"]
-        return Certificate("duality gap", value, value, progress.scale, budget.tol, {"notes": notes}), {}
+        notes = ("time was up, so no better bound than zero was computed",)
+        return Certificate("duality gap", value, value, progress.scale, budget.tol, notes=notes), {}
     if isinstance(objectives[0], SoftmaxObjective) and problem.l2 > 0:
         value, gap = objectives[0].objective_and_gap(w, b)
         certificate = Certificate("duality gap", value, gap, progress.scale, budget.tol)

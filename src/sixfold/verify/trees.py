@@ -23,82 +23,25 @@ from numpy.typing import NDArray
 
 from sixfold.certificate import Certificate
 from sixfold.errors import CertificateError
+from sixfold.solvers.trees.certificate import ROUNDING, certify, claim_of, lost_nats
 from sixfold.solvers.trees.exhaustive_splits import best_split, split_score
 from sixfold.solvers.trees.growth import TIE, GrowthRules
 from sixfold.solvers.trees.routing import NodeRows, SplitTables, route
 from sixfold.solvers.trees.training import GrowthRecord, TrainingRows
-from sixfold.solvers.trees.tree import NO_NODE, Reason, Tree
+from sixfold.solvers.trees.tree import NO_NODE, Tree
+from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
-KIND = "greedy tree"
-ROUNDING = 1e-12
 _REASONS = (
     "Either the data are not those of the fit, or the tree was changed. If there were weights, "
     "pass the sample_weight of the fit."
 )
 
 
-def lost_nats(totals: Array) -> Array:
-    """Return W_t H(t) in nats for each node.
-
-    >>> lost_nats(np.array([[4.0, 0.0], [1.0, 1.0]])) / np.log(2.0)
-    array([0., 2.])
-    """
-    return _x_ln_x(totals.sum(axis=-1)) - _x_ln_x(totals).sum(axis=-1)
-
-
-def _x_ln_x(x: Array) -> Array:
-    return x * np.log(x, out=np.zeros_like(x), where=x > 0)
-
-
-def lost_of_all(tree: Tree) -> float:
-    """Return the average entropy, in nats, that this tree knows to be lost in every tree."""
-    final = (tree.reason == Reason.PURE) | (tree.reason == Reason.EXHAUSTED)
-    return float(lost_nats(tree.totals / tree.totals[0].sum())[final].sum())
-
-
-def certify(tree: Tree, grown: GrowthRecord) -> Certificate:
-    """Return what a grown tree proves about its own fit."""
-    leaf, stopped = tree.is_leaf, grown.stopped
-    final = (tree.reason == Reason.PURE) | (tree.reason == Reason.EXHAUSTED)
-    lost = lost_nats(tree.totals / tree.totals[0].sum())
-    objective, gap = float(lost[leaf].sum()), float(lost[leaf & ~final].sum())
-    notes = []
-    if grown.left_out:
-        notes.append(f"{_things(grown.left_out, 'row')} held out")
-    if pruned := int((tree.reason[leaf] == Reason.PRUNED).sum()):
-        notes.append(f"{_things(pruned, 'node')} pruned to {'a leaf' if pruned == 1 else 'leaves'}")
-    if stopped:
-        unsplit = int((tree.reason == Reason.STOPPED).sum())
-        notes.append(f"growth was stopped with {unsplit} node{'s' * (unsplit != 1)} left to split")
-    details = {
-        "claim": _claim(gap, grown),
-        "nodes": tree.node_count,
-        "leaves": tree.leaf_count,
-        "objective_rounding": ROUNDING,
-        "notes": notes,
-    }
-    return Certificate(KIND, objective, gap, float(lost[0]), 0.0 if stopped else np.inf, details)
-
-
-def _things(count: int, noun: str) -> str:
-    return f"1 {noun} was" if count == 1 else f"{count} {noun}s were"
-
-
-def _claim(gap: float, grown: GrowthRecord) -> str:
-    tried = ["the columns drawn"] * (grown.rules.max_columns is not None)
-    tried += ["the groupings tried"] * (not grown.all_groupings)
-    best = "every split is the best of its node" + (f" among {' and '.join(tried)}" if tried else "")
-    if gap == 0:
-        return f"{best}; no tree fits these rows better"
-    return f"{best}; at most {gap:.3g} nats above the best fit of these rows"
-
-
-# -- the check ---------------------------------------------------------------------------------------------
-
-
-def recompute(tree: Tree, rows: TrainingRows, grown: GrowthRecord) -> Certificate:
+def recompute(
+    claimed: Certificate, tree: Tree, rows: TrainingRows, grown: GrowthRecord, hint: str = ""
+) -> Recomputed:
     """Return the certificate of a tree from its arrays and the rows alone, those that it was grown from.
 
     Raises a :class:`CertificateError` where the arrays are no tree, or a node has a better split than the one
@@ -124,9 +67,10 @@ def recompute(tree: Tree, rows: TrainingRows, grown: GrowthRecord) -> Certificat
         _require_same_totals(members)
         _require_best_splits(members, grown.rules)
         gap = _gap(members) / whole
-    rounding = {"objective_rounding": ROUNDING, "gap_rounding": ROUNDING, "gap_is_linear": True}
-    details = {"claim": _claim(gap, grown), **rounding, "notes": expected.details["notes"]}
-    return Certificate(KIND, objective, gap, scale, expected.tolerance, details)
+    found = replace(
+        expected, objective=objective, gap=gap, scale=scale, claim=claim_of(gap, grown), details={}
+    )
+    return Recomputed(found, 2 * ROUNDING, claimed.gap + ROUNDING, hint)
 
 
 def _require_sound(tree: Tree, rows: TrainingRows) -> None:

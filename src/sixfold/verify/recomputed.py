@@ -1,0 +1,57 @@
+"""What a checker finds, and when it contradicts the certificate.
+
+    |objective found - objective claimed| <= objective_allowance,     gap found <= gap_allowance
+
+A checker recomputes both figures from the data and the model's public attributes, and states as the two
+allowances what rounding may have done to them, on its own side and on that of the solver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sixfold.certificate import Certificate
+from sixfold.errors import CertificateError
+
+REASONS = (
+    "Either the data are not those of the fit, or the model was changed. If there were weights, "
+    "pass the sample_weight of the fit."
+)
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """A certificate from the data alone.
+
+    Attributes
+    ----------
+    certificate : Certificate
+    objective_allowance : float
+        By how much the objective may differ from the one that is claimed.
+    gap_allowance : float
+        The largest gap that does not contradict the claim.
+    hint : str
+        What else may be the matter where they disagree.
+    """
+
+    certificate: Certificate
+    objective_allowance: float
+    gap_allowance: float
+    hint: str = ""
+
+    def compare(self, claimed: Certificate) -> Certificate:
+        """Return the recomputed certificate, or raise a :class:`CertificateError` where it is another."""
+        found, reasons = self.certificate, f"{REASONS} {self.hint}".rstrip()
+        # Both may be infinite: a hard margin that was stopped before any plane separated the classes.
+        same = found.objective == claimed.objective
+        if not (same or abs(found.objective - claimed.objective) <= self.objective_allowance):
+            raise CertificateError(
+                f"The certificate says the objective is {claimed.objective!r}, but on these data the "
+                f"model has {found.objective!r}. {reasons}"
+            )
+        if not found.gap <= self.gap_allowance:
+            raise CertificateError(
+                f"The certificate claims a gap of at most {claimed.gap:.3g}, but the recomputed "
+                f"bound only supports {found.gap:.3g}. {reasons}"
+            )
+        return found
