@@ -1,21 +1,29 @@
-"""What is certain about a greedy tree, and how it is checked.
+"""The check of a greedy tree: every split is the best of its node, and how much better a tree could fit.
 
-The objective is the average negative log-likelihood of the training rows in nats, which is the average
-entropy of the leaves:
+    objective   - 1/W sum_i w_i ln p(y_i | leaf of x_i)
+    gap         1/W sum of W_t H(t) over leaves t that are mixed and whose rows differ in some column
+    splits      |S(split made) - least S of all splits the rules allow at the node| <= 2e-12 W_node
 
-    - 1/W sum_i w_i ln p(y_i | leaf of x_i)  =  1/W sum_leaves W_leaf H(leaf)
+Rows that are equal in every column end together in every tree, so what other leaves have lost is the most
+that any tree could gain. With the weight w_kc of each class in the children k of a split, W_k = sum_c w_kc
+and f(x) = x log2 x, the scores S are
 
-Rows that are equal in every column end together in every tree. So the entropy of leaves whose rows are all
-equal, or of one class, is lost in every tree, and what the others have is the most that any tree could gain.
-The check routes the rows anew and tries every split of every column at every node, all in NumPy. Where growth
-does not try all groupings of the categories of a column, or all columns, the claim says so, and so many are
-what the check tries.
+    entropy       sum_k f(W_k) - sum_kc f(w_kc)
+    gini          sum_k (W_k - sum_c w_kc^2 / W_k)
+    gain_ratio    - W gain / info,  info = (f(W) - sum_k f(W_k)) / W,  of each column's split with the most
+                  gain, of columns with at least the average gain
+    homogeneous   the weight of the children that are mixed
+
+The rows are routed anew, and all candidates of a node are written out: thresholds between values that differ;
+categories a child each, or in two groups (all groups for up to eight categories and more than two classes,
+else prefixes in the order of the shares of a class); unknown values as a child, or together with any other.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,138 +31,326 @@ from numpy.typing import NDArray
 
 from sixfold.certificate import Certificate
 from sixfold.errors import CertificateError
-from sixfold.solvers.trees.certificate import ROUNDING, certify, claim_of, lost_nats
-from sixfold.solvers.trees.exhaustive_splits import best_split, split_score
-from sixfold.solvers.trees.growth import TIE, GrowthRules
-from sixfold.solvers.trees.routing import NodeRows, SplitTables, route
-from sixfold.solvers.trees.training import GrowthRecord, TrainingRows
-from sixfold.solvers.trees.tree import NO_NODE, Tree
 from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
-_REASONS = (
+TIE = 1e-12  # average impurities this close are equal
+ROUNDING = 1e-12  # of the objective, in nats
+REASONS = (
     "Either the data are not those of the fit, or the tree was changed. If there were weights, "
     "pass the sample_weight of the fit."
 )
 
 
-def recompute(
-    claimed: Certificate, tree: Tree, rows: TrainingRows, grown: GrowthRecord, hint: str = ""
-) -> Recomputed:
-    """Return the certificate of a tree from its arrays and the rows alone, those that it was grown from.
+@dataclass(frozen=True)
+class TreeClaim:
+    """A tree, the rows it has grown from, and the rules of its splits."""
 
-    Raises a :class:`CertificateError` where the arrays are no tree, or a node has a better split than the one
-    that was made; not where the objective is another than expected, which the caller finds out.
+    tree: Any  # flat arrays: column, threshold, first, code, child, unknown, rows, totals
+    X: Any  # the rows that count, numbers and codes of categories, NaN for what is unknown
+    kinds: Array  # of columns: 0 for numbers, 1 for categories
+    labels: Array
+    weight: Array
+    criterion: str
+    binary: bool  # categories in two groups
+    unknown_best: bool  # unknown values join a child
+    min_samples_leaf: int
+    min_leaf_weight: float
+    max_columns: int | None  # so many columns are drawn at a node; None for all
+    seed: int
+
+
+def recompute(claim: TreeClaim, claimed: Certificate, hint: str = "") -> Recomputed:
+    """Return the certificate from the tree's arrays and the rows.
+
+    Raises a :class:`CertificateError` where the arrays are no tree, or where a node could be split better.
     """
-    _require_sound(tree, rows)
-    expected = certify(tree, grown)
-    # A new tree: what was worked out from arrays that have changed since is not used.
-    tree = replace(tree, totals=np.ldexp(tree.totals, -rows.weight_exponent))
-    counting = np.flatnonzero(rows.counting)
-    weight = np.ones(counting.size) if rows.weight is None else rows.weight[counting]
-    X, labels = rows.X[counting], rows.labels[counting]
+    tree, labels, weight = claim.tree, claim.labels, claim.weight
+    _require_sound(claim)
     whole = float(weight.sum())
-    nodes = route(tree, X)
+    reached = list(_route(claim))
+    ends = np.zeros(labels.size, dtype=np.int64)
+    for node, rows in enumerate(reached):
+        ends[rows] = node
     shares = tree.totals / tree.totals.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore"):
-        objective = 0.0 - float((weight * np.log(shares[nodes, labels])).sum() / whole)  # never -0
-    classes = np.bincount(labels, weights=weight, minlength=rows.classes)
-    scale = float(lost_nats(classes) / whole)
-    gap = expected.gap
-    if abs(objective - expected.objective) <= 2 * ROUNDING:
-        members = NodeRows(tree, X, labels, weight, nodes)
-        _require_same_totals(members)
-        _require_best_splits(members, grown.rules)
-        gap = _gap(members) / whole
-    found = replace(
-        expected, objective=objective, gap=gap, scale=scale, claim=claim_of(gap, grown), details={}
-    )
+        objective = 0.0 - float((weight * np.log(shares[ends, labels])).sum() / whole)  # never -0
+    gap = claimed.gap
+    if abs(objective - claimed.objective) <= 2 * ROUNDING:
+        gap = 0.0
+        for node, rows in enumerate(reached):
+            totals = _require_totals(claim, node, rows)
+            if tree.column[node] < 0 and (totals > 0).sum() > 1 and not _all_equal(claim.X[rows]):
+                gap += _lost(totals) / whole
+        for node in np.flatnonzero(tree.column >= 0).tolist():
+            _require_best(claim, node, reached)
+    best = "no tree fits" if gap == 0 else f"at most {gap:.3g} nats above the best fit of"
+    words = f"{claimed.claim.partition(';')[0]}; {best} these rows{' better' * (gap == 0)}"
+    scale = _lost(np.bincount(labels, weight, tree.totals.shape[1])) / whole
+    found = replace(claimed, objective=objective, gap=gap, scale=scale, claim=words, details={})
     return Recomputed(found, 2 * ROUNDING, claimed.gap + ROUNDING, hint)
 
 
-def _require_sound(tree: Tree, rows: TrainingRows) -> None:
-    """Raise unless the arrays are a tree whose nodes are numbered depth first, of columns that there are."""
-    count, leaf = tree.node_count, tree.is_leaf
-    columns = rows.X.shape[1]
-    lengths = {len(one) for one in (tree.threshold, tree.unknown, tree.reason, tree.rows, tree.totals)}
-    if (
-        lengths != {count}
-        or tree.totals.shape != (count, rows.classes)
-        or tree.first.shape != (count + 1,)
-        or tree.first[0] != 0
-        or tree.first[-1] != tree.child.size
-        or tree.code.size != tree.child.size
-        or not np.array_equal(np.diff(tree.first) > 0, ~leaf)
-    ):
-        raise CertificateError(f"The arrays of the tree do not fit together. {_REASONS}")
-    if ((tree.column < -1) | (tree.column >= columns)).any() or not np.array_equal(tree.kinds, rows.kinds):
-        raise CertificateError(
-            f"The tree asks for columns that the {columns} of the data are not. {_REASONS}"
-        )
-    own = np.flatnonzero(tree.unknown != NO_NODE)
-    owner = np.concatenate([np.repeat(np.arange(count), np.diff(tree.first)), own])
-    child = np.concatenate([tree.child, tree.unknown[own]])
-    # Several branches may lead to one child, but only those of one node.
-    ways = np.unique(np.stack([child, owner]), axis=1)
-    forward = (child > owner).all() and (child < count).all() and not leaf[own].any()
-    if not forward or not np.array_equal(ways[0], np.arange(1, count)) or not _depth_first(ways[1].tolist()):
-        raise CertificateError(f"Not every node of the tree is reached once, depth first. {_REASONS}")
-
-
-def _depth_first(parents: list[int]) -> bool:
-    """Return whether all that lies below a node follows it; the parents are those of nodes 1, 2, ..."""
-    size, last = [1] * (len(parents) + 1), list(range(len(parents) + 1))
-    for node in range(len(parents), 0, -1):
-        above = parents[node - 1]
-        size[above] += size[node]
-        last[above] = max(last[above], last[node])
-    return all(end - node + 1 == below for node, (end, below) in enumerate(zip(last, size, strict=True)))
-
-
-def _gap(members: NodeRows) -> float:
-    """Return the entropy, times weight, of leaves that a tree could still split."""
-    lost = np.where(members.tree.is_leaf, lost_nats(members.totals), 0.0)
-    mixed = np.flatnonzero(lost > 0.0).tolist()
-    return float(sum(lost[node] for node in mixed if not _all_equal(members.X[members.of(node)])))
+def _lost(totals: Array) -> float:
+    """Return W H in nats."""
+    held = totals[totals > 0]
+    return float(held.sum() * np.log(held.sum()) - held @ np.log(held))
 
 
 def _all_equal(X: Any) -> bool:
     values = X.toarray() if sp.issparse(X) else X
-    first = values[:1]
-    return bool(((values == first) | (np.isnan(values) & np.isnan(first))).all())
+    return bool(((values == values[:1]) | (np.isnan(values) & np.isnan(values[:1]))).all())
 
 
-def _require_same_totals(members: NodeRows) -> None:
-    tree = members.tree
-    off = np.abs(members.totals - tree.totals).max(axis=1) > ROUNDING * tree.weight
-    others = np.flatnonzero(off | (members.rows != tree.rows))
-    if others.size:
-        node = int(others[0])
+# -- the arrays are a tree, and the rows are where it says ---------------------------------------------------
+
+
+def _require_sound(claim: TreeClaim) -> None:
+    """Raise unless the arrays are a tree whose nodes are numbered depth first, of columns that there are."""
+    tree, columns = claim.tree, claim.X.shape[1]
+    count, leaf = tree.column.size, tree.column < 0
+    if (
+        {len(one) for one in (tree.threshold, tree.unknown, tree.rows, tree.totals)} != {count}
+        or claim.labels.max(initial=0) >= tree.totals.shape[1]
+        or tree.first.shape != (count + 1,)
+        or tree.first[0] != 0
+        or not tree.first[-1] == tree.child.size == tree.code.size
+        or not np.array_equal(np.diff(tree.first) > 0, ~leaf)
+    ):
+        raise CertificateError(f"The arrays of the tree do not fit together. {REASONS}")
+    if ((tree.column < -1) | (tree.column >= columns)).any() or not np.array_equal(tree.kinds, claim.kinds):
+        raise CertificateError(f"The tree asks for columns that the {columns} of the data are not. {REASONS}")
+    ways = np.concatenate([tree.child, tree.unknown[tree.unknown != -1]])
+    visited: list[int] = []
+    stack = [0]
+    if not (leaf & (tree.unknown != -1)).any() and ((ways > 0) & (ways < count)).all():
+        while stack and len(visited) < count:
+            visited.append(stack.pop())
+            stack += reversed(_children(tree, visited[-1]))
+    if stack or visited != list(range(count)):
+        raise CertificateError(f"Not every node of the tree is reached once, depth first. {REASONS}")
+
+
+def _children(tree: Any, node: int) -> list[int]:
+    branches = tree.child[tree.first[node] : tree.first[node + 1]]
+    return sorted({*branches.tolist(), *([int(tree.unknown[node])] if tree.unknown[node] != -1 else [])})
+
+
+def _route(claim: TreeClaim) -> Iterator[Array]:
+    """Give the rows that reach each node."""
+    tree = claim.tree
+    waiting = {0: np.arange(claim.labels.size)}
+    for node in range(tree.column.size):
+        rows = waiting.pop(node)
+        yield rows
+        if tree.column[node] < 0:
+            continue
+        x = _cells(claim.X, rows, int(tree.column[node]))
+        code = np.where(np.isnan(x), -1.0, x if claim.kinds[tree.column[node]] else x > tree.threshold[node])
+        for child in _children(tree, node):
+            part = slice(tree.first[node], tree.first[node + 1])
+            goes = np.isin(code, tree.code[part][tree.child[part] == child])
+            waiting[child] = rows[goes | (np.isnan(x) & (tree.unknown[node] == child))]
+
+
+def _cells(X: Any, rows: Array, column: int) -> Array:
+    cells = X[rows, [column]]
+    return np.asarray(cells.toarray() if sp.issparse(cells) else cells, dtype=np.float64).ravel()
+
+
+def _require_totals(claim: TreeClaim, node: int, rows: Array) -> Array:
+    """Return the class totals of a node; raise unless they are those that it says it has."""
+    said, count = claim.tree.totals[node], int(claim.tree.rows[node])
+    totals: Array = np.bincount(claim.labels[rows], claim.weight[rows], minlength=said.size)
+    if rows.size != count or np.abs(totals - said).max() > ROUNDING * said.sum():
         raise CertificateError(
-            f"Node {node} says that it has {int(tree.rows[node])} rows and the class totals "
-            f"{tree.totals[node].tolist()}, but {int(members.rows[node])} rows reach it, with "
-            f"{members.totals[node].tolist()}. {_REASONS}"
+            f"Node {node} says that it has {count} rows and the class totals {said.tolist()}, but "
+            f"{rows.size} rows reach it, with {totals.tolist()}. {REASONS}"
+        )
+    return totals
+
+
+# -- every split that a node could have ----------------------------------------------------------------------
+
+
+class ColumnBest(NamedTuple):
+    """The splits of a column with the most gain: the average impurity of their children, their scores."""
+
+    average: float
+    least: float
+    most: float
+
+
+def _require_best(claim: TreeClaim, node: int, reached: list[Array]) -> None:
+    tree, rows = claim.tree, reached[node]
+    sides = [reached[child] for child in _children(tree, node)]
+    totals, counts = (
+        np.array([np.bincount(claim.labels[r], held[r], tree.totals.shape[1]) for r in sides])[None]
+        for held in (claim.weight, np.ones_like(claim.weight))
+    )
+    made = float(_scores(totals, counts, claim.criterion)[1][0])
+    found = _best_of_columns(claim, rows, _path(tree, node, claim.seed))
+    weight = float(claim.weight[rows].sum())
+    # A gain is rounded by some 1e-16 log n, and gain_ratio divides it by as little as the lightest row.
+    allowance = 2 * TIE * weight
+    if claim.criterion == "gain_ratio":
+        allowance += 1e-15 * weight**2 / float(claim.weight[rows].min())
+    least = min((one.least for one in found.values()), default=np.inf)
+    most = min((one.most for one in found.values()), default=-np.inf)
+    # A split that looks better than the best is none of those that are allowed.
+    if not least - allowance <= made <= most + allowance:
+        best = next((column for column, one in found.items() if one.least == least), None)
+        known = "no split is allowed" if best is None else f"that of column {best} has {least!r}"
+        raise CertificateError(
+            f"The split of node {node} by column {int(tree.column[node])} has the score {made!r}, but "
+            f"{known}. {REASONS}"
         )
 
 
-def _require_best_splits(members: NodeRows, rules: GrowthRules) -> None:
-    tree = members.tree
-    tables = SplitTables(members, rules)
-    for node in np.flatnonzero(~tree.is_leaf).tolist():
-        rows = members.of(node)
-        made = split_score(members.totals[tree.children(node)], rules)
-        table = tables.of(node)
-        total = members.weight[rows].sum()
-        best = best_split(table, total, rules)
-        # A gain is rounded by some 1e-16 log n, and gain_ratio divides it by as little as the lightest row.
-        rounding = 1e-15 * total / members.weight[rows].min() if rules.criterion == "gain_ratio" else 0.0
-        # One that looks better than the best of the table is none of those that are allowed.
-        if best is None or abs(made - best.score) > (2 * TIE + rounding) * total:
-            known = (
-                "no split is allowed" if best is None else f"that of column {best.column} has {best.score!r}"
+def _best_of_columns(claim: TreeClaim, rows: Array, path: int) -> dict[int, ColumnBest]:
+    """Return what is compared: the best of each column that is looked at and has an allowed split."""
+    found: dict[int, ColumnBest] = {}
+    columns = claim.X.shape[1]
+    drawn = columns if claim.max_columns is None else claim.max_columns
+    for place, column in enumerate(range(columns) if drawn == columns else _shuffled(path, columns)):
+        if found and place >= drawn:  # more are looked at only where none of those drawn has a split
+            break
+        best = _best_of_column(claim, rows, column)
+        if best is not None:
+            found[column] = best
+    if claim.criterion == "gain_ratio" and found:
+        most = sum(one.average for one in found.values()) / len(found) + TIE
+        found = {column: one for column, one in found.items() if one.average <= most}
+    return found
+
+
+def _best_of_column(claim: TreeClaim, rows: Array, column: int) -> ColumnBest | None:
+    weight = claim.weight[rows]
+    x, total = _cells(claim.X, rows, column), float(weight.sum())
+    ranks, scores = [np.empty(0)], [np.empty(0)]
+    for totals, counts, may_be_small in _candidates(claim, x, column, claim.labels[rows], weight):
+        large = counts.sum(axis=2) >= claim.min_samples_leaf
+        large &= totals.sum(axis=2) >= claim.min_leaf_weight - TIE * total
+        allowed = large[:, : large.shape[1] - may_be_small].sum(axis=1) >= 2
+        rank, score = _scores(totals[allowed], counts[allowed], claim.criterion)
+        ranks.append(rank)
+        scores.append(score)
+    rank, score = np.concatenate(ranks), np.concatenate(scores)
+    if not rank.size:
+        return None
+    tied = score[rank <= rank.min() + TIE * total]
+    return ColumnBest(float(rank.min()) / total, float(tied.min()), float(tied.max()))
+
+
+def _scores(totals: Array, counts: Array, criterion: str) -> tuple[Array, Array]:
+    """Return W times the average impurity of the children of each candidate, and its score S.
+
+    The axes are candidate, child, class; counts are rows.
+    """
+    held = totals.sum(axis=2)
+    if criterion == "gini":
+        rank = (held - np.square(totals).sum(axis=2) / held).sum(axis=1)
+    elif criterion == "homogeneous":
+        rank = np.where((counts > 0).sum(axis=2) > 1, held, 0.0).sum(axis=1)
+    else:
+        rank = _f(held).sum(axis=1) - _f(totals).sum(axis=(1, 2))
+    if criterion != "gain_ratio":
+        return rank, rank
+    node = totals.sum(axis=1)
+    weight = node.sum(axis=1)
+    gain, info = _f(weight) - _f(node).sum(axis=1) - rank, _f(weight) - _f(held).sum(axis=1)
+    return rank, -weight * gain / info
+
+
+def _f(x: Array) -> Array:
+    return x * np.log2(x, out=np.zeros_like(x), where=x > 0)
+
+
+def _candidates(
+    claim: TreeClaim, x: Array, column: int, labels: Array, weight: Array
+) -> Iterator[tuple[Array, Array, int]]:
+    """Give class totals and rows of the children of candidates, and how many last children may be small."""
+    classes, known = claim.tree.totals.shape[1], ~np.isnan(x)
+    value, place = np.unique(x[known], return_inverse=True)
+    cell = np.full(x.size, value.size)  # the values in order, then what is unknown
+    cell[known] = place
+    sums = [
+        np.bincount(cell * classes + labels, held, (value.size + 1) * classes).reshape(-1, classes)
+        for held in (weight, np.ones_like(weight))
+    ]
+    lost = [one[-1] for one in sums]
+    both = zip(*(_partitions(claim, column, one[:-1], sums[0][:-1]) for one in sums), strict=True)
+    for totals, counts in both:
+        sides = (totals, counts)
+        if known.all():
+            yield totals, counts, 0
+        elif claim.unknown_best:
+            for child in range(totals.shape[1]):
+                here = np.eye(totals.shape[1])[child][:, None]
+                one, other = (side + here * more for side, more in zip(sides, lost, strict=True))
+                yield one, other, 0
+        else:
+            one, other = (
+                np.concatenate([side, np.broadcast_to(more, (len(side), 1, classes))], axis=1)
+                for side, more in zip(sides, lost, strict=True)
             )
-            raise CertificateError(
-                f"The split of node {node} by column {int(tree.column[node])} has the score {made!r}, but "
-                f"{known}. {_REASONS}"
-            )
+            yield one, other, 1
+    if value.size and not known.all():
+        one, other = (np.stack([part[:-1].sum(axis=0), part[-1]])[None] for part in sums)
+        yield one, other, 0
+
+
+def _partitions(claim: TreeClaim, column: int, sums: Array, totals: Array) -> Iterator[Array]:
+    """Give the sums over the children of candidates; ``sums`` has a row a value, ``totals`` its weights."""
+    count, classes = sums.shape
+    if count < 2:
+        return
+    if claim.kinds[column] and not claim.binary:
+        yield sums[None]
+    elif claim.kinds[column] and classes > 2 and count <= 8:
+        right = np.arange(2, 2**count, 2)[:, None] >> np.arange(count) & 1  # the first value stays left
+        yield np.stack([(1 - right) @ sums, right @ sums], axis=1)
+    elif claim.kinds[column]:
+        shares = totals / totals.sum(axis=1, keepdims=True)
+        for label in range(classes) if classes > 2 else [classes - 1]:
+            yield _prefixes(sums[np.argsort(shares[:, label], kind="stable")])
+    else:
+        yield _prefixes(sums)
+
+
+def _prefixes(sums: Array) -> Array:
+    # Both sums run from their own end, so that a class that is not there has exactly 0.
+    return np.stack([sums.cumsum(axis=0)[:-1], sums[::-1].cumsum(axis=0)[::-1][1:]], axis=1)
+
+
+# -- columns drawn at random ---------------------------------------------------------------------------------
+
+
+def _mix(x: int) -> int:
+    """Return a number below 2^64 that looks random (Steele, Lea and Flood, 2014)."""
+    low = (1 << 64) - 1
+    x = (x + 0x9E3779B97F4A7C15) & low
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & low
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & low
+    return x ^ (x >> 31)
+
+
+def _path(tree: Any, node: int, seed: int) -> int:
+    """Return the number that the seed and the way from the root to a node decide."""
+    path, at = _mix(seed), 0
+    while at != node:
+        children = _children(tree, at)
+        slot = max(k for k, child in enumerate(children) if child <= node)  # nodes below follow depth first
+        path, at = _mix((path + slot + 1) & ((1 << 64) - 1)), children[slot]
+    return path
+
+
+def _shuffled(path: int, columns: int) -> list[int]:
+    """Return the columns in the order in which a node looks at them (Fisher and Yates)."""
+    order = list(range(columns))
+    for place in range(columns):
+        path = _mix(path)
+        other = place + path % (columns - place)
+        order[place], order[other] = order[other], order[place]
+    return order

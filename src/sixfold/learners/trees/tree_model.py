@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -49,7 +50,7 @@ from sixfold.solvers.trees.training import (
 )
 from sixfold.solvers.trees.tree import Tree
 from sixfold.verify.recomputed import Recomputed
-from sixfold.verify.trees import recompute
+from sixfold.verify.trees import TreeClaim, recompute
 
 Array = NDArray[Any]
 
@@ -248,10 +249,26 @@ class TreeModel(NestedTrees, ReadableTree, CallbackSupport, BaseEstimator):
         check_is_fitted(self, "tree_")
         table, _ = check_tree_table(self, X, False, self._kinds)
         _, rows = self._training_rows(table, y, sample_weight, self._grown.class_weight, self.classes_)
+        rows, rules = self._grown.grown_from(rows), self._grown.rules
+        counts = np.flatnonzero(rows.counting)
+        claim = TreeClaim(
+            replace(self.tree_, totals=np.ldexp(self.tree_.totals, -rows.weight_exponent)),
+            rows.X[counts],
+            rows.kinds,
+            rows.labels[counts],
+            np.ones(counts.size) if rows.weight is None else rows.weight[counts],
+            rules.criterion,
+            rules.binary,
+            rules.unknown_best,
+            rules.min_samples_leaf,
+            rules.min_leaf_weight,
+            rules.max_columns,
+            rules.seed,
+        )
         if not self._grown.left_out:
-            return recompute(claimed, self.tree_, rows, self._grown)
+            return recompute(claim, claimed)
         try:
-            return recompute(claimed, self.tree_, self._grown.grown_from(rows), self._grown, _BY_POSITION)
+            return recompute(claim, claimed, _BY_POSITION)
         except CertificateError as error:
             raise CertificateError(f"{error} {_BY_POSITION}") from None
 

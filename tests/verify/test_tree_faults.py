@@ -1,0 +1,100 @@
+"""Faults put into growth and into its own bound are found by the checker, which shares no code with them."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from sixfold import DecisionTreeClassifier
+from sixfold.errors import CertificateError
+from sixfold.solvers.trees import certificate, training
+from sixfold.solvers.trees.tree import Reason
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 6, size=(200, 4)).astype(float)
+X[RNG.random(X.shape) < 0.1] = np.nan
+y = ((np.nan_to_num(X[:, 0]) > 2) ^ (np.nan_to_num(X[:, 1]) > 3)).astype(int) + (RNG.random(200) < 0.2)
+WEIGHT = RNG.choice([0.5, 1.0, 2.0], 200)
+grown = training.TrainingRows.grown
+
+
+def engine(change_rows=lambda rows: rows, change_rules=lambda rules: rules, change_tree=lambda tree: tree):
+    """Return growth that sees other rows or rules than it should, or returns another tree."""
+
+    def faulty(self, rules, budget):
+        return change_tree(grown(change_rows(self), change_rules(rules), budget))
+
+    return lambda monkeypatch: monkeypatch.setattr(training.TrainingRows, "grown", faulty)
+
+
+def array(name, change):
+    def changed(tree):
+        values = getattr(tree, name).copy()
+        change(values, tree)
+        return dataclasses.replace(tree, **{name: values})
+
+    return engine(change_tree=changed)
+
+
+def first_inner(values, tree, change):
+    values[np.flatnonzero(~tree.is_leaf)[-1]] += change
+
+
+def without_first_column(rows):
+    hidden = rows.X.copy()
+    hidden[:, 0] = 0.0
+    return dataclasses.replace(rows, X=hidden)
+
+
+def smaller_bound(monkeypatch):
+    whole = certificate.lost_nats
+    monkeypatch.setattr(certificate, "lost_nats", lambda totals: 0.99 * whole(totals))
+
+
+def swap_first_two(child, tree):
+    child[:2] = child[1::-1]
+
+
+def claim_final(reason, tree):
+    reason[reason == Reason.LIMIT] = Reason.EXHAUSTED
+
+
+FAULTS = {
+    "the bound is too small": smaller_bound,
+    "leaves that could be split are said to be final": array("reason", claim_final),
+    "another criterion chooses": engine(
+        change_rules=lambda rules: dataclasses.replace(rules, criterion="homogeneous")
+    ),
+    "a limit of leaves is ignored": engine(
+        change_rules=lambda rules: dataclasses.replace(rules, min_samples_leaf=1)
+    ),
+    "a column is overlooked": engine(change_rows=without_first_column),
+    "weights are overlooked": engine(change_rows=lambda rows: dataclasses.replace(rows, weight=None)),
+    "labels are shifted by a row": engine(
+        change_rows=lambda rows: dataclasses.replace(rows, labels=np.roll(rows.labels, 1))
+    ),
+    "a threshold is moved": array("threshold", lambda values, tree: first_inner(values, tree, 1.0)),
+    "two branches are exchanged": array("child", swap_first_two),
+    "unknown values go nowhere": array("unknown", lambda values, tree: values.fill(-1)),
+    "a row is counted twice": array("rows", lambda values, tree: first_inner(values, tree, 1)),
+    "totals are off by a ten-thousandth": array(
+        "totals", lambda values, tree: first_inner(values, tree, 1e-4)
+    ),
+}
+
+
+def fitted():
+    return DecisionTreeClassifier(max_depth=3, min_samples_leaf=20).fit(X, y, WEIGHT)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found(fault, monkeypatch):
+    FAULTS[fault](monkeypatch)
+    model = fitted()
+    with pytest.raises(CertificateError):
+        model.certificate_.verify(X, y, WEIGHT)
+
+
+def test_without_a_fault_nothing_is_found():
+    model = fitted()
+    assert model.certificate_.verify(X, y, WEIGHT).gap == pytest.approx(model.certificate_.gap, abs=1e-12)
