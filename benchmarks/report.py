@@ -11,6 +11,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.runner import Row
@@ -38,6 +39,7 @@ HEAD = (
     "remarks",
 )
 MARK = " †"
+LOAD = "load before the run"
 
 
 def machine_facts(threads: int) -> dict[str, str]:
@@ -49,7 +51,7 @@ def machine_facts(threads: int) -> dict[str, str]:
         "processor": f"{_processor()}, {os.cpu_count()} cores, x86-64 level {_native.cpu.level()}",
         "sixfold's loops": f"built for {_native.level}",
         "threads": f"{threads} for every contender",
-        "load before the run": load,
+        LOAD: load,
         "system": f"{platform.platform()}, Python {platform.python_version()}",
         "packages": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
     }
@@ -78,9 +80,7 @@ def markdown(rows: Sequence[Row], facts: Mapping[str, str], quick: bool = False)
         lines += ["**Quick run: the data are tiny, so the ratios mean nothing.**", ""]
     lines += [f"- {name}: {fact}" for name, fact in facts.items()]
     cells = [HEAD, *(_cells(row, first) for row, first in zip(rows, _firsts(rows), strict=True))]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(HEAD))]
-    padded = [_line([cell.ljust(w) for cell, w in zip(line, widths, strict=True)]) for line in cells]
-    lines += ["", padded[0], _line(["-" * width for width in widths]), *padded[1:], ""]
+    lines += ["", *table(cells), ""]
     if any(row.installed and not row.accurate for row in rows):
         lines += [
             f"{MARK.strip()} less accurate than demanded: this ratio compares unequal work.",
@@ -94,15 +94,22 @@ def _firsts(rows: Sequence[Row]) -> list[bool]:
     return [index == 0 or cases[index - 1] != case for index, case in enumerate(cases)]
 
 
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+def table(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table, a case named once; the first of them is the head."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    shown = [(line[0] if line[0] != last[0] else "", *line[1:]) for last, line in pairwise([[""], *lines])]
+    head, *body = (
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
+        for line in shown
+    )
+    return [head, "|" + "|".join("-" * (width + 2) for width in widths) + "|", *body]
 
 
 def _cells(row: Row, first: bool) -> tuple[str, ...]:
     """Return one line of the table; the first row of a case is sixfold's own."""
     mark = "" if row.accurate or not row.installed else MARK
     return (
-        row.case if first else "",
+        row.case,
         row.contender,
         "" if first or row.ratio is None else f"{row.ratio:.3g}x{mark}",
         "" if first or row.quartiles is None else "{:.3g} - {:.3g}".format(*row.quartiles),
@@ -110,8 +117,13 @@ def _cells(row: Row, first: bool) -> tuple[str, ...]:
         "" if row.memory is None else f"{row.memory:.1%} of X",
         _bar(row, first),
         {True: "yes", False: "**no**", None: ""}[row.met],
-        "; ".join(filter(None, [row.remark, "one round" if row.rounds == 1 else ""])),
+        remarks(row),
     )
+
+
+def remarks(row: Row) -> str:
+    """Return what is to be said about a contender beside its figures."""
+    return "; ".join(filter(None, [row.remark, "one round" if row.rounds == 1 else ""]))
 
 
 def _bar(row: Row, first: bool) -> str:
@@ -134,10 +146,17 @@ def verdict(rows: Sequence[Row]) -> list[str]:
 def write(rows: Sequence[Row], facts: Mapping[str, str], folder: Path, quick: bool = False) -> None:
     """Write ``table.md`` and ``table.json`` into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "table.md").write_text(markdown(rows, facts, quick), encoding="utf-8")
+    write_whole(folder / "table.md", markdown(rows, facts, quick))
     found = {
         "machine": dict(facts),
         "quick": quick,
         "rows": [dataclasses.asdict(row) for row in rows],
     }
-    (folder / "table.json").write_text(json.dumps(found, indent=2), encoding="utf-8")
+    write_whole(folder / "table.json", json.dumps(found, indent=2))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write the file beside its place and move it there, so that it is never half written."""
+    beside = path.with_name(f"{path.name}.part")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)

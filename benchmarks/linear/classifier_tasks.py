@@ -15,8 +15,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from benchmarks.datasets import documents
 
 Array = NDArray[np.float64]
 Answer = tuple[Array, Array]
@@ -24,7 +25,7 @@ Answer = tuple[Array, Array]
 _LOWER: dict[str, float] = {}  # the bounds that were worked out, by task
 
 
-class Labelled(NamedTuple):
+class ClassificationTask(NamedTuple):
     """The data of a case: rows, labels, and the problem they are used for."""
 
     name: str
@@ -36,7 +37,7 @@ class Labelled(NamedTuple):
     fit_intercept: bool = True
 
 
-def overlapping(loss: str, fit_intercept: bool, quick: bool) -> Labelled:
+def overlapping(loss: str, fit_intercept: bool, quick: bool) -> ClassificationTask:
     """Return 200,000 x 100: correlated columns with means, and labels that no plane gets all right."""
     n, d = (400, 10) if quick else (200_000, 100)
     rng = np.random.default_rng(0)
@@ -44,10 +45,10 @@ def overlapping(loss: str, fit_intercept: bool, quick: bool) -> Labelled:
     score = X @ rng.standard_normal(d) / np.sqrt(d)
     X += rng.uniform(-1, 1, d)
     y = (score + rng.logistic(size=n) * 0.7 > 0).astype(np.int64)
-    return Labelled(f"{loss} {n} x {d}", X, y, loss, fit_intercept=fit_intercept)
+    return ClassificationTask(f"{loss} {n} x {d}", X, y, loss, fit_intercept=fit_intercept)
 
 
-def ten_classes(quick: bool) -> Labelled:
+def ten_classes(quick: bool) -> ClassificationTask:
     """Return 20,000 x 100 with ten classes that overlap; 30 of the columns, mixed, tell them apart."""
     from sklearn.datasets import make_classification
 
@@ -55,35 +56,20 @@ def ten_classes(quick: bool) -> Labelled:
     X, y = make_classification(
         n, d, n_informative=3 * d // 10, n_redundant=d // 5, n_classes=classes, random_state=0
     )
-    return Labelled(f"softmax {n} x {d}", X, y, "softmax")
+    return ClassificationTask(f"softmax {n} x {d}", X, y, "softmax")
 
 
-def text_like(loss: str, quick: bool) -> Labelled:
+def text_like(loss: str, quick: bool) -> ClassificationTask:
     """Return 50,000 documents over 100,000 words, about 80 words each, as rows of length 1."""
     n, d, words = (300, 500, 20) if quick else (50_000, 100_000, 80)
     rng = np.random.default_rng(0)
     X = documents(n, d, words, rng)
     score = X @ rng.standard_normal(d) * 4.0
     y = (score + rng.logistic(size=n) > 0).astype(np.int64)
-    return Labelled(f"sparse {loss} {n} x {d}", X, y, loss, fit_intercept=False)
+    return ClassificationTask(f"sparse {loss} {n} x {d}", X, y, loss, fit_intercept=False)
 
 
-def documents(n: int, d: int, words: int, rng: np.random.Generator) -> Any:
-    """Return documents of about so many words, as rows of length 1 in which rare words weigh more."""
-    counts = rng.poisson(words, n).clip(1)
-    # The k-th most frequent word has a frequency of about 1 / k.
-    columns = np.minimum(np.exp(rng.uniform(0, np.log(d), counts.sum())).astype(np.int64), d - 1)
-    rows = np.repeat(np.arange(n), counts)
-    X = sp.csr_array((np.ones(rows.size), (rows, columns)), shape=(n, d))
-    X.sum_duplicates()
-    idf = np.log(n / np.maximum(np.bincount(X.indices, minlength=d), 1.0))
-    X.data = (1.0 + np.log(X.data)) * idf[X.indices]
-    X = sp.csr_array(sp.diags_array(1.0 / np.sqrt(X.multiply(X).sum(axis=1))) @ X)
-    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return X
-
-
-def few_relevant(quick: bool) -> Labelled:
+def few_relevant(quick: bool) -> ClassificationTask:
     """Return 2,000 x 20,000, of which 100 columns matter; C is 20 times the one that empties the model."""
     n, d = (100, 400) if quick else (2_000, 20_000)
     rng = np.random.default_rng(0)
@@ -92,10 +78,12 @@ def few_relevant(quick: bool) -> Labelled:
     score = X[:, :relevant] @ rng.standard_normal(relevant) / np.sqrt(relevant) * 3.0
     y = (score + rng.logistic(size=n) > 0).astype(np.int64)
     empties = float(np.abs(X.T @ (y - 0.5)).max()) / n
-    return Labelled(f"l1 {n} x {d}", X, y, "logistic", 20.0 / (n * empties), "l1", fit_intercept=False)
+    return ClassificationTask(
+        f"l1 {n} x {d}", X, y, "logistic", 20.0 / (n * empties), "l1", fit_intercept=False
+    )
 
 
-def problem_of(task: Labelled) -> Any:
+def problem_of(task: ClassificationTask) -> Any:
     """Return the task as sixfold's risk states it."""
     from sixfold.risk.losses import LOSSES
     from sixfold.risk.penalties import make_penalty
@@ -106,7 +94,7 @@ def problem_of(task: Labelled) -> Any:
     )
 
 
-def blocks_of(task: Labelled) -> Any:
+def blocks_of(task: ClassificationTask) -> Any:
     """Return the rows with labels as the loss reads them."""
     from sixfold.data.blocks import MemoryBlocks
 
@@ -114,7 +102,7 @@ def blocks_of(task: Labelled) -> Any:
     return MemoryBlocks(task.X, y[:, None])
 
 
-def lower_bound(task: Labelled) -> float:
+def lower_bound(task: ClassificationTask) -> float:
     """Return a bound that no objective of the task is below."""
     if task.name not in _LOWER:
         from sixfold.budget import Budget
@@ -129,7 +117,7 @@ def lower_bound(task: Labelled) -> float:
     return _LOWER[task.name]
 
 
-def excess(task: Labelled, answer: Answer) -> float:
+def excess(task: ClassificationTask, answer: Answer) -> float:
     """Return (R - lower) / R(0)."""
     problem, blocks = problem_of(task), blocks_of(task)
     w, b = np.atleast_2d(answer[0]).T, np.atleast_1d(answer[1]).astype(float)
@@ -138,7 +126,7 @@ def excess(task: Labelled, answer: Answer) -> float:
     return float((problem.objective(w, b, blocks) - lower_bound(task)) / problem.constant_objective(blocks))
 
 
-def share_wrong(task: Labelled, answer: Answer) -> float:
+def share_wrong(task: ClassificationTask, answer: Answer) -> float:
     """Return the share of rows on the wrong side of the plane."""
     scores = task.X @ np.ravel(answer[0]) + float(np.ravel(answer[1])[0])
     return float(np.mean((scores > 0) != (task.y > 0)))

@@ -1,18 +1,19 @@
 """Linear regression against scikit-learn, scikit-learn-intelex, skglm and NumPy.
 
-Peers get their best: all threads, Fortran order for coordinate descent, the fastest solver and the
-loosest tolerance that reach the accuracy demanded of all.
+Peers get their best: all threads, Fortran order for coordinate descent, the fastest solver and the loosest
+tolerance that reach the accuracy demanded of all.
+
+Accuracy is a bound on the distance to the optimum, worked out from the data alone, relative to the constant
+model; for condition 1e8 it is the relative error of the worst coefficient.
 """
 
 from __future__ import annotations
 
-import math
 import subprocess
 import sys
-import time
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from benchmarks.linear.regression_tasks import (
     SMALL_TARGET,
     Answer,
     Array,
-    Task,
+    RegressionTask,
     fresh,
     ill_conditioned,
     lasso_gap,
@@ -33,125 +34,62 @@ from benchmarks.linear.regression_tasks import (
     wide,
     worst_weight,
 )
+from benchmarks.peers import chosen, fallback, fastest_accurate, fit
 from benchmarks.runner import Case, Contender
 
 EXACT = 1e-10
 LASSO_ACCURACY = 1e-8
 
 
-def fit(estimator: Any, task: Task) -> Any:
-    return estimator.fit(task.X, task.y)
-
-
 def coefficients(model: Any) -> Answer:
     return model.coef_, float(model.intercept_)
 
 
-def fallback(model: Any) -> str:
-    """Say so where scikit-learn-intelex silently left the work to scikit-learn."""
-    return "" if hasattr(model, "_onedal_estimator") else "fell back to scikit-learn"
+def least_squares(module: str, task: RegressionTask) -> Any:
+    return import_module(module).LinearRegression()
 
 
-def chosen(model: Any) -> str:
-    """Say which options were found to be best."""
-    solver = getattr(model, "solver", None)
-    return f"tol={model.tol:.0e}" if solver is None else f"solver={solver}, tol={model.tol:.0e}"
-
-
-def loosest(make: Callable[[float], Any], task: Task, error: Callable[..., float], accuracy: float) -> Any:
-    """Return ``make(tol)`` with the largest tol, in half decades, that reaches the accuracy."""
-    for tol in np.logspace(-3, -14, 23).tolist():
-        estimator = make(tol)
-        if error(task, coefficients(fit(estimator, task))) <= accuracy:
-            break
-    return estimator
-
-
-def fastest(estimators: Iterable[Any], task: Task, error: Callable[..., float], accuracy: float) -> Any:
-    """Return the estimator with the shortest of two fits among those that reach the accuracy."""
-    best, shortest = None, math.inf
-    for estimator in estimators:
-        for _ in range(2):
-            start = time.perf_counter()
-            model = fit(estimator, task)
-            seconds = time.perf_counter() - start
-            if seconds < shortest and error(task, coefficients(model)) <= accuracy:
-                best, shortest = estimator, seconds
-    if best is None:
-        raise RuntimeError(f"No solver of the peer reaches an error of {accuracy}.")
-    return best
-
-
-def prepare_sixfold(task: Task, **parameters: Any) -> Any:
+def sixfold(penalty: str, task: RegressionTask, **options: Any) -> Any:
     from sixfold import LinearRegression
 
-    penalised = {"alpha": task.alpha} if "penalty" in parameters else {}
-    return LinearRegression(**parameters, **penalised)
+    return LinearRegression(penalty=penalty, alpha=task.alpha, **options)
 
 
-def prepare_sklearn(task: Task) -> Any:
-    from sklearn.linear_model import LinearRegression
-
-    return LinearRegression()
-
-
-def prepare_sklearnex(task: Task) -> Any:
-    from sklearnex.linear_model import LinearRegression
-
-    return LinearRegression()
+def lasso(module: str, task: RegressionTask, **options: Any) -> Any:
+    make = partial(import_module(module).Lasso, task.alpha, **options)
+    return fastest_accurate(
+        [lambda tol: make(tol=tol)],
+        task,
+        lambda model: lasso_gap(task, coefficients(model)) <= LASSO_ACCURACY,
+    )
 
 
-def prepare_sklearn_lasso(task: Task) -> Any:
-    from sklearn.linear_model import Lasso
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return loosest(
-            lambda tol: Lasso(alpha=task.alpha, tol=tol, max_iter=100_000),
-            task,
-            lasso_gap,
-            LASSO_ACCURACY,
-        )
-
-
-def prepare_skglm_lasso(task: Task) -> Any:
-    from skglm import Lasso
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return loosest(lambda tol: Lasso(alpha=task.alpha, tol=tol), task, lasso_gap, LASSO_ACCURACY)
-
-
-def prepare_sklearn_ridge(task: Task) -> Any:
+def sklearn_ridge(task: RegressionTask) -> Any:
     from sklearn.linear_model import Ridge
 
-    make = partial(Ridge, alpha=task.alpha * len(task.y))
-    direct = [make(solver=solver) for solver in ("auto", "cholesky", "svd")]
-    iterative = [
-        loosest(
-            partial(lambda solver, tol: make(solver=solver, tol=tol), solver),
-            task,
-            ridge_excess,
-            EXACT,
-        )
-        for solver in ("lsqr", "sparse_cg")
-    ]
-    return fastest([*direct, *iterative], task, ridge_excess, EXACT)
+    def maker(solver: str) -> Callable[[float], Any]:
+        return lambda tol: Ridge(task.alpha * len(task.y), solver=solver, tol=tol)
+
+    return fastest_accurate(
+        map(maker, ("auto", "cholesky", "svd", "lsqr", "sparse_cg")),
+        task,
+        lambda model: ridge_excess(task, coefficients(model)) <= EXACT,
+    )
 
 
-def run_lstsq(job: None, task: Task) -> Array:
+def run_lstsq(job: None, task: RegressionTask) -> Array:
     with_ones = np.column_stack([task.X, np.ones(len(task.y))])
     return np.linalg.lstsq(with_ones, task.y, rcond=None)[0]
 
 
-def run_fresh(code: str, task: Task) -> Array:
+def run_fresh(code: str, task: RegressionTask) -> Array:
     """Run the code in a new interpreter; return the numbers it prints."""
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return np.array(done.stdout.split(), dtype=float)
 
 
-def prepare_fresh(module: str, task: Task) -> str:
-    __import__(module)
+def prepare_fresh(module: str, task: RegressionTask) -> str:
+    import_module(module)
     return (
         f"import numpy as np; X = {SMALL_TABLE}; y = {SMALL_TARGET}; "
         f"from {module} import LinearRegression; model = LinearRegression().fit(X, y); "
@@ -163,9 +101,13 @@ def last_is_intercept(parameters: Array) -> Answer:
     return parameters[:-1], float(parameters[-1])
 
 
-SIXFOLD = Contender("sixfold", prepare_sixfold, fit, coefficients)
-SKLEARN = Contender("scikit-learn", prepare_sklearn, fit, coefficients)
-SKLEARNEX = Contender("scikit-learn-intelex", prepare_sklearnex, fit, coefficients, fallback)
+contender = partial(Contender, run=fit, answer=coefficients)
+in_fresh_process = partial(Contender, run=run_fresh, answer=last_is_intercept)
+SIXFOLD = contender("sixfold", partial(least_squares, "sixfold"))
+SKLEARN = contender("scikit-learn", partial(least_squares, "sklearn.linear_model"))
+SKLEARNEX = contender(
+    "scikit-learn-intelex", partial(least_squares, "sklearnex.linear_model"), remark=fallback
+)
 LSTSQ = Contender("numpy lstsq", lambda task: None, run_lstsq, last_is_intercept)
 
 CASES = (
@@ -184,15 +126,11 @@ CASES = (
         title="lasso, 1,000 x 10,000, lambda_max / 100, gap 1e-8",
         data=sparse_truth,
         contenders=(
-            Contender(
-                "sixfold",
-                partial(prepare_sixfold, penalty="l1", tol=LASSO_ACCURACY),
-                fit,
-                coefficients,
-                chosen,
+            contender("sixfold", partial(sixfold, "l1", tol=LASSO_ACCURACY), remark=chosen),
+            contender("skglm", partial(lasso, "skglm"), remark=chosen),
+            contender(
+                "scikit-learn", partial(lasso, "sklearn.linear_model", max_iter=100_000), remark=chosen
             ),
-            Contender("skglm", prepare_skglm_lasso, fit, coefficients, chosen),
-            Contender("scikit-learn", prepare_sklearn_lasso, fit, coefficients, chosen),
         ),
         error=lasso_gap,
         accuracy=LASSO_ACCURACY,
@@ -203,8 +141,8 @@ CASES = (
         title="ridge, 500 x 20,000",
         data=wide,
         contenders=(
-            Contender("sixfold", partial(prepare_sixfold, penalty="l2"), fit, coefficients),
-            Contender("scikit-learn", prepare_sklearn_ridge, fit, coefficients, chosen),
+            contender("sixfold", partial(sixfold, "l2")),
+            contender("scikit-learn", sklearn_ridge, remark=chosen),
             # scikit-learn-intelex forms 20,000 x 20,000 products: 121 times the memory, 180 times the time.
         ),
         error=ridge_excess,
@@ -216,13 +154,8 @@ CASES = (
         title="fresh process: import and fit 100 x 5",
         data=fresh,
         contenders=(
-            Contender("sixfold", partial(prepare_fresh, "sixfold"), run_fresh, last_is_intercept),
-            Contender(
-                "scikit-learn",
-                partial(prepare_fresh, "sklearn.linear_model"),
-                run_fresh,
-                last_is_intercept,
-            ),
+            in_fresh_process("sixfold", partial(prepare_fresh, "sixfold")),
+            in_fresh_process("scikit-learn", partial(prepare_fresh, "sklearn.linear_model")),
         ),
         error=least_squares_excess,
         accuracy=EXACT,

@@ -2,6 +2,9 @@
 
 Making the index counts, except where the title says otherwise. Peers get their best: all threads, float32
 where they like it better, the fastest of their exact algorithms and settings.
+
+Accuracy is the share of queries whose answer is not the exact one: a hundred of them are checked by computing
+every distance in double precision.
 """
 
 from __future__ import annotations
@@ -9,53 +12,44 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
-from benchmarks.linear.regression import fallback
+from benchmarks.datasets import IMAGE_BYTES
 from benchmarks.neighbors.tasks import (
     Array,
-    Asked,
+    SearchTask,
     fashion,
-    fashion_crowd,
+    fashion_many_queries,
     points,
     share_wrong,
     text,
     uniform,
 )
+from benchmarks.peers import Job, Predicted, fallback
 from benchmarks.runner import Case, Contender
 
 L1_QUERIES = 1000  # scikit-learn takes a minute for them, and ten for all
 PRODUCT_ROWS = 1000  # queries whose products with all rows are held at a time: 240 MB
 QUERY_MEMORY = 200e6
-IMAGE_BYTES = 60_000 * 784 * 4
 
 
-class Job(NamedTuple):
-    """A searcher with scikit-learn's ``fit`` and ``kneighbors``, and the data as it likes them."""
-
-    searcher: Any
-    task: Asked
+def query(model: Any, task: SearchTask) -> Predicted:
+    """Ask an index that is there for the neighbours of all queries."""
+    return Predicted(model, model.kneighbors(task.Q)[1])
 
 
-class Answered(NamedTuple):
-    """The neighbours, and who found them."""
-
-    searcher: Any
-    rows: Array | None
+def build_and_query(job: Job, task: SearchTask) -> Predicted:
+    """Make the index and ask it for the neighbours of all queries."""
+    return query(build(job), job.task)
 
 
-def search(job: Job, task: Asked) -> Answered:
-    """Make the index and ask all queries."""
-    searcher = job.searcher.fit(job.task.X, job.task.y)
-    return Answered(searcher, searcher.kneighbors(job.task.Q)[1])
-
-
-def ask(searcher: Any, task: Asked) -> Answered:
-    """Ask all queries of an index that is there."""
-    return Answered(searcher, searcher.kneighbors(task.Q)[1])
+def build(job: Job) -> Any:
+    return job.estimator.fit(job.task.X, job.task.y)
 
 
 class Flat:
@@ -113,169 +107,139 @@ class Product:
         return None, None
 
 
-def sixfold(task: Asked) -> Job:
+def sixfold(task: SearchTask) -> Job:
     from sixfold import KNeighborsClassifier
 
     return Job(KNeighborsClassifier(task.k, metric=task.metric), task)
 
 
-def sklearn(algorithm: str, task: Asked) -> Job:
-    from sklearn.neighbors import NearestNeighbors
-
-    own = task.in_single_precision() if task.X.dtype == np.uint8 else task
-    return Job(NearestNeighbors(n_neighbors=task.k, algorithm=algorithm, metric=task.metric, n_jobs=-1), own)
-
-
-def sklearnex(algorithm: str, task: Asked) -> Job:
-    from sklearnex.neighbors import NearestNeighbors
-
-    own = task.in_single_precision() if task.X.dtype == np.uint8 else task
-    return Job(NearestNeighbors(n_neighbors=task.k, algorithm=algorithm, metric=task.metric, n_jobs=-1), own)
+def nearest(library: str, algorithm: str, task: SearchTask) -> Job:
+    model = import_module(f"{library}.neighbors").NearestNeighbors(
+        n_neighbors=task.k, algorithm=algorithm, metric=task.metric, n_jobs=-1
+    )
+    return Job(model, task.in_single_precision() if task.X.dtype == np.uint8 else task)
 
 
-def faiss_flat(task: Asked) -> Job:
+def faiss_flat(task: SearchTask) -> Job:
     import faiss  # noqa: F401  # so that its absence is noted now
 
     return Job(Flat(task.k, task.metric == "manhattan"), task.in_single_precision())
 
 
-def bare_product(task: Asked) -> Job:
+def bare_product(task: SearchTask) -> Job:
     return Job(Product(), task.in_single_precision())
 
 
-def fastest_tree(task: Asked) -> Job:
+def fastest_tree(task: SearchTask) -> Job:
     """Return the tree with the settings that are fastest on these data, each tried once."""
     jobs = [Job(Tree(task.k, *how), task) for how in itertools.product((False, True), (False, True), (8, 16))]
 
     def seconds(job: Job) -> float:
         start = time.perf_counter()
-        search(job, task)
+        build_and_query(job, task)
         return time.perf_counter() - start
 
     return min(jobs, key=seconds)
 
 
-def prebuilt(prepare: Callable[[Asked], Job], task: Asked) -> Any:
-    job = prepare(task)
-    return job.searcher.fit(job.task.X, job.task.y)
+def prebuilt(prepare: Callable[[SearchTask], Job], task: SearchTask) -> Any:
+    return build(prepare(task))
 
 
-def algorithm_used(answered: Answered) -> str:
-    return str(answered.searcher.algorithm_)
+def algorithm_used(predicted: Predicted) -> str:
+    return str(predicted.model.algorithm_)
 
 
-def tree_settings(answered: Answered) -> str:
-    tree = answered.searcher
+def tree_settings(predicted: Predicted) -> str:
+    tree = predicted.model
     return f"balanced_tree={tree.balanced}, compact_nodes={tree.compact}, leafsize={tree.leaf}"
 
 
-def intelex_remark(answered: Answered) -> str:
-    return fallback(answered.searcher)
+def rows_of(predicted: Predicted) -> Array | None:
+    return predicted.values
 
 
-def product_remark(answered: Answered) -> str:
-    return "finds no neighbours"
+def with_index(contender: Contender) -> Contender:
+    """Return the contender with an index that was made before."""
+    return replace(contender, prepare=partial(prebuilt, contender.prepare), run=query)
 
 
-def rows_of(answered: Answered) -> Array | None:
-    return answered.rows
+contender = partial(Contender, run=build_and_query, answer=rows_of)
+SIXFOLD = contender("sixfold", sixfold, remark=algorithm_used)
+SKLEARN = contender("scikit-learn", partial(nearest, "sklearn", "brute"))
+FAISS = contender("FAISS", faiss_flat)
 
 
-def contender(
-    name: str, prepare: Callable[[Asked], Job], remark: Callable[[Answered], str] | None = None
-) -> Contender:
-    return Contender(name, prepare, search, rows_of, *([remark] if remark else []))
+def sklearnex(algorithm: str) -> Contender:
+    prepare = partial(nearest, "sklearnex", algorithm)
+    return contender("scikit-learn-intelex", prepare, remark=lambda predicted: fallback(predicted.model))
 
 
-def with_index(
-    name: str, prepare: Callable[[Asked], Job], remark: Callable[[Answered], str] | None = None
-) -> Contender:
-    return Contender(name, partial(prebuilt, prepare), ask, rows_of, *([remark] if remark else []))
+BRUTE = (SIXFOLD, sklearnex("brute"), SKLEARN, FAISS)
 
-
-OURS = contender("sixfold", sixfold, algorithm_used)
-BRUTE = (
-    contender("scikit-learn-intelex", partial(sklearnex, "brute"), intelex_remark),
-    contender("scikit-learn", partial(sklearn, "brute")),
-    contender("FAISS", faiss_flat),
-)
-
-
-def case(
-    name: str, title: str, data: Callable[[bool], Asked], *peers: Contender, bars: dict[str, float]
-) -> Case:
-    return Case(name, title, data, (OURS, *peers), share_wrong, 0.0, bars, with_memory=False)
-
+case = partial(Case, error=share_wrong, accuracy=0.0, with_memory=False)
 
 CASES = (
     case(
         "images",
         "5 neighbours, Fashion-MNIST float32, 10,000 queries",
         partial(fashion, np.float32, 10_000, "euclidean"),
-        *BRUTE,
-        contender("bare sgemm", bare_product, product_remark),
+        (*BRUTE, contender("bare sgemm", bare_product, remark=lambda predicted: "finds no neighbours")),
         bars={"scikit-learn-intelex": 4, "scikit-learn": 4, "FAISS": 4, "bare sgemm": 1},
     ),
     case(
         "images_uint8",
         "5 neighbours, Fashion-MNIST uint8 (peers float32), 10,000 queries",
         partial(fashion, np.uint8, 10_000, "euclidean"),
-        *BRUTE,
+        BRUTE,
         bars={"scikit-learn-intelex": 4, "scikit-learn": 4, "FAISS": 4},
     ),
     case(
         "images_manhattan",
         f"5 neighbours, Manhattan, Fashion-MNIST uint8 (peers float32), {L1_QUERIES} queries",
         partial(fashion, np.uint8, L1_QUERIES, "manhattan"),
-        contender("scikit-learn", partial(sklearn, "brute")),
-        contender("FAISS", faiss_flat),
+        (SIXFOLD, SKLEARN, FAISS),
         bars={"scikit-learn": 150, "FAISS": 25},
     ),
     case(
         "uniform",
         "5 neighbours, uniform 50,000 x 100 float32, 5,000 queries",
         uniform,
-        *BRUTE,
+        BRUTE,
         bars={"scikit-learn-intelex": 1.3, "scikit-learn": 1.3, "FAISS": 1.3},
     ),
     case(
         "points",
         "10 neighbours, 1,000,000 x 3, 100,000 queries",
         points,
-        contender("cKDTree", fastest_tree, tree_settings),
-        contender("scikit-learn", partial(sklearn, "kd_tree")),
-        contender("scikit-learn-intelex", partial(sklearnex, "kd_tree"), intelex_remark),
+        (
+            SIXFOLD,
+            contender("cKDTree", fastest_tree, remark=tree_settings),
+            contender("scikit-learn", partial(nearest, "sklearn", "kd_tree")),
+            sklearnex("kd_tree"),
+        ),
         bars={"cKDTree": 1, "scikit-learn": 1, "scikit-learn-intelex": 1},
     ),
     case(
         "text",
         "5 neighbours, cosine, sparse 20,000 x 50,000, 5,000 queries",
         text,
-        contender("scikit-learn", partial(sklearn, "brute")),
+        (SIXFOLD, SKLEARN),
         bars={"scikit-learn": 2},
     ),
-    Case(
-        name="one_query",
-        title="5 neighbours, Fashion-MNIST float32, one query, index made before",
-        data=partial(fashion, np.float32, 1, "euclidean"),
-        contenders=(
-            with_index("sixfold", sixfold, algorithm_used),
-            with_index("scikit-learn-intelex", partial(sklearnex, "brute"), intelex_remark),
-            with_index("scikit-learn", partial(sklearn, "brute")),
-            with_index("FAISS", faiss_flat),
-        ),
-        error=share_wrong,
-        accuracy=0.0,
+    case(
+        "one_query",
+        "5 neighbours, Fashion-MNIST float32, one query, index made before",
+        partial(fashion, np.float32, 1, "euclidean"),
+        tuple(map(with_index, BRUTE)),
         bars={"scikit-learn-intelex": 2, "scikit-learn": 2, "FAISS": 2},
-        with_memory=False,
     ),
-    Case(
-        name="query_memory",
-        title="less than 200 MB: Fashion-MNIST float32, 20,000 queries, index made before",
-        data=fashion_crowd,
-        contenders=(with_index("sixfold", sixfold, algorithm_used),),
-        error=share_wrong,
-        accuracy=0.0,
+    case(
+        "query_memory",
+        "less than 200 MB: Fashion-MNIST float32, 20,000 queries, index made before",
+        fashion_many_queries,
+        (with_index(SIXFOLD),),
         memory_bar=QUERY_MEMORY / IMAGE_BYTES,
+        with_memory=True,
     ),
 )

@@ -7,31 +7,26 @@ are: another row at the same distance is as good, one that is farther is an erro
 
 from __future__ import annotations
 
-import gzip
 import math
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from benchmarks.linear.classifier_tasks import documents
-from benchmarks.runner import MissingDataError
+from benchmarks.datasets import documents, images
 
 Array = NDArray[Any]
 
-FASHION = Path("/usr/share/datasets/fashion-mnist")
-PIXELS = 28 * 28
 JUDGED = 100
-HELD = 10_000_000  # distances that are held at a time
+CHUNK_DISTANCES = 10_000_000  # distances that are held at a time
 # Distances computed by one formula from two sides agree to this, and no closer.
 ROUNDING = 1e-12
 
 _SMALLEST: dict[str, Array] = {}  # the smallest distances that were worked out, by task
 
 
-class Asked(NamedTuple):
+class SearchTask(NamedTuple):
     """The data of a case: training rows, queries, how many neighbours, by which distance."""
 
     name: str
@@ -45,67 +40,48 @@ class Asked(NamedTuple):
         """Labels, which a classifier wants and no search needs."""
         return np.arange(self.X.shape[0]) % 2
 
-    def in_single_precision(self) -> Asked:
+    def in_single_precision(self) -> SearchTask:
         """Return the same rows as float32, which suits most peers best."""
         return self._replace(X=self.X.astype(np.float32), Q=self.Q.astype(np.float32))
 
 
-def images(name: str, rows: int, dtype: type) -> Array:
-    """Return the first Fashion-MNIST images of the file ("train" or "t10k"), one a row."""
-    return _read(f"{name}-images-idx3-ubyte.gz", 16, rows * PIXELS).reshape(rows, PIXELS).astype(dtype)
-
-
-def image_labels(name: str, rows: int) -> Array:
-    """Return what the first images show."""
-    return _read(f"{name}-labels-idx1-ubyte.gz", 8, rows)
-
-
-def _read(name: str, head: int, count: int) -> Array:
-    path = FASHION / name
-    if not path.exists():
-        raise MissingDataError(f"{path} is not there; Debian's package dataset-fashion-mnist has it")
-    with gzip.open(path) as file:
-        file.read(head)  # the format, and the sizes that are known
-        return np.frombuffer(file.read(count), dtype=np.uint8)
-
-
-def fashion(dtype: type, queries: int, metric: str, quick: bool) -> Asked:
+def fashion(dtype: type, queries: int, metric: str, quick: bool) -> SearchTask:
     """Return 60,000 images to search in, and test images to search for."""
     rows, queries = (300, min(queries, 20)) if quick else (60_000, queries)
     X, Q = images("train", rows, dtype), images("t10k", queries, dtype)
-    return Asked(f"images {metric} {rows} {queries}", X, Q, metric=metric)
+    return SearchTask(f"images {metric} {rows} {queries}", X, Q, metric=metric)
 
 
-def fashion_crowd(quick: bool) -> Asked:
+def fashion_many_queries(quick: bool) -> SearchTask:
     """Return the 60,000 images, of which 20,000 are the queries as well."""
     rows = 300 if quick else 60_000
     X = images("train", rows, np.float32)
-    return Asked(f"crowd {rows}", X, X[: rows // 3])
+    return SearchTask(f"many queries {rows}", X, X[: rows // 3])
 
 
-def uniform(quick: bool) -> Asked:
+def uniform(quick: bool) -> SearchTask:
     """Return 50,000 x 100 uniform numbers, in which nothing is near anything, and 5,000 queries."""
     n, m, d = (300, 20, 10) if quick else (50_000, 5_000, 100)
     rng = np.random.default_rng(0)
     X, Q = (rng.random((rows, d), dtype=np.float32) for rows in (n, m))
-    return Asked(f"uniform {n}", X, Q)
+    return SearchTask(f"uniform {n}", X, Q)
 
 
-def points(quick: bool) -> Asked:
+def points(quick: bool) -> SearchTask:
     """Return 1,000,000 uniform points in space and 100,000 queries."""
     n, m = (300, 20) if quick else (1_000_000, 100_000)
     rng = np.random.default_rng(0)
-    return Asked(f"points {n}", rng.random((n, 3)), rng.random((m, 3)), k=10)
+    return SearchTask(f"points {n}", rng.random((n, 3)), rng.random((m, 3)), k=10)
 
 
-def text(quick: bool) -> Asked:
+def text(quick: bool) -> SearchTask:
     """Return 20,000 documents over 50,000 words, as rows of length 1, and 5,000 more to ask for."""
     n, m, d, words = (300, 20, 500, 20) if quick else (20_000, 5_000, 50_000, 80)
     both = documents(n + m, d, words, np.random.default_rng(0))
-    return Asked(f"text {n}", both[:n], both[n:], metric="cosine")
+    return SearchTask(f"text {n}", both[:n], both[n:], metric="cosine")
 
 
-def share_wrong(task: Asked, rows: Array | None) -> float:
+def share_wrong(task: SearchTask, rows: Array | None) -> float:
     """Return the share of the judged queries with a neighbour that is farther than it need be."""
     if rows is None:
         return math.nan
@@ -119,15 +95,15 @@ def share_wrong(task: Asked, rows: Array | None) -> float:
     return float(np.mean(farther.any(axis=1) | repeated))
 
 
-def _judged(task: Asked) -> list[int]:
+def _judged(task: SearchTask) -> list[int]:
     queries = task.Q.shape[0]
     return [queries * i // min(JUDGED, queries) for i in range(min(JUDGED, queries))]
 
 
-def _smallest(task: Asked, judged: list[int]) -> Array:
+def _smallest(task: SearchTask, judged: list[int]) -> Array:
     """Return the k smallest distances: of rows near the k-th by a quick formula, then term by term."""
     found = []
-    step = max(HELD // task.X.shape[0], 1)
+    step = max(CHUNK_DISTANCES // task.X.shape[0], 1)
     for first in range(0, len(judged), step):
         queries = judged[first : first + step]
         for query, quick in zip(queries, _quick_distances(task, queries), strict=True):
@@ -136,7 +112,7 @@ def _smallest(task: Asked, judged: list[int]) -> Array:
     return np.array(found)
 
 
-def _quick_distances(task: Asked, queries: list[int]) -> Array:
+def _quick_distances(task: SearchTask, queries: list[int]) -> Array:
     """Return for each query what has the order of the distances up to rounding in double precision."""
     Q = _dense(task.Q, queries)
     if task.metric == "cosine":
@@ -153,7 +129,7 @@ def _quick_distances(task: Asked, queries: list[int]) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def _distances(task: Asked, query: int, rows: Array) -> Array:
+def _distances(task: SearchTask, query: int, rows: Array) -> Array:
     """Return the distances of the query to these rows; squared where that leaves their order."""
     X, q = _dense(task.X, rows), _dense(task.Q, [query])
     if task.metric == "manhattan":

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.neighbors.tasks import image_labels, images
+from benchmarks.datasets import image_labels, images
 
 Array = NDArray[Any]
 
@@ -20,7 +20,7 @@ JUDGED = 30
 ROUNDING = 1e-9  # of an average entropy in bits
 
 
-class Grown(NamedTuple):
+class TreeTask(NamedTuple):
     """The data of a case: rows, labels, weights, and how deep the tree may be."""
 
     X: Array
@@ -28,7 +28,7 @@ class Grown(NamedTuple):
     depth: int | None = None
     weight: Array | None = None
 
-    def in_single_precision(self) -> Grown:
+    def in_single_precision(self) -> TreeTask:
         """Return the same rows as float32, into which scikit-learn turns whatever it gets."""
         return self._replace(X=self.X.astype(np.float32))
 
@@ -42,7 +42,9 @@ class Splits(NamedTuple):
     right: Array
 
 
-def informative(rows: int, columns: int, useful: int, classes: int, depth: int | None, quick: bool) -> Grown:
+def informative(
+    rows: int, columns: int, useful: int, classes: int, depth: int | None, quick: bool
+) -> TreeTask:
     """Return a table some of whose columns tell the classes apart."""
     from sklearn.datasets import make_classification
 
@@ -51,34 +53,34 @@ def informative(rows: int, columns: int, useful: int, classes: int, depth: int |
     X, y = make_classification(
         rows, columns, n_informative=useful, n_classes=classes, n_redundant=0, random_state=0
     )
-    return Grown(X, y, depth)
+    return TreeTask(X, y, depth)
 
 
-def weighted(rows: int, columns: int, useful: int, depth: int | None, quick: bool) -> Grown:
+def weighted(rows: int, columns: int, useful: int, depth: int | None, quick: bool) -> TreeTask:
     """Return such a table whose rows count differently."""
     task = informative(rows, columns, useful, 2, depth, quick)
     return task._replace(weight=np.random.default_rng(0).uniform(0.5, 2.0, len(task.X)))
 
 
-def fashion(depth: int, quick: bool) -> Grown:
+def fashion(depth: int, quick: bool) -> TreeTask:
     """Return the 60,000 images as bytes."""
     rows = 300 if quick else 60_000
-    return Grown(images("train", rows, np.uint8), image_labels("train", rows), depth)
+    return TreeTask(images("train", rows, np.uint8), image_labels("train", rows), depth)
 
 
-def unseen(quick: bool) -> Grown:
+def rows_to_predict(quick: bool) -> TreeTask:
     """Return 200,000 rows to predict for, in single precision; trees are grown on the first tenth."""
     return informative(200_000, 100, 30, 2, None, quick).in_single_precision()
 
 
-def iris(quick: bool) -> Grown:
+def iris(quick: bool) -> TreeTask:
     """Return a small table."""
     from sklearn.datasets import load_iris
 
-    return Grown(*load_iris(return_X_y=True))
+    return TreeTask(*load_iris(return_X_y=True))
 
 
-def share_worse(task: Grown, splits: Splits) -> float:
+def share_worse(task: TreeTask, splits: Splits) -> float:
     """Return the share of the judged nodes that have a better split than their own."""
     nodes = np.flatnonzero(splits.column >= 0)
     judged = nodes[np.unique(np.linspace(0, nodes.size - 1, JUDGED).astype(int))] if nodes.size else nodes
@@ -86,7 +88,7 @@ def share_worse(task: Grown, splits: Splits) -> float:
     above = parents(splits)
     worse = 0
     for node in judged.tolist():
-        rows = reaching(splits, above, node, task.X)
+        rows = rows_reaching(splits, above, node, task.X)
         own = task.X[rows, splits.column[node]] <= splits.threshold[node]
         chosen = _averages(np.argsort(~own, kind="stable"), ~own, task.y[rows], weight[rows])
         best = min(_best(task.X[rows, j], task.y[rows], weight[rows]) for j in range(task.X.shape[1]))
@@ -103,7 +105,7 @@ def parents(splits: Splits) -> Array:
     return above
 
 
-def reaching(splits: Splits, above: Array, node: int, X: Array) -> Array:
+def rows_reaching(splits: Splits, above: Array, node: int, X: Array) -> Array:
     """Return the rows that reach a node."""
     rows = np.arange(len(X))
     way = [node]
@@ -139,7 +141,7 @@ def _xlogx(x: Array) -> Array:
     return x * np.log2(np.where(x > 0, x, 1.0))
 
 
-def share_strayed(task: Grown, splits: Splits, ends: Array) -> float:
+def share_misrouted(task: TreeTask, splits: Splits, ends: Array) -> float:
     """Return the share of the first rows that were said to end at another node than they do."""
     some = slice(0, 2000)
     node = np.zeros(len(task.X[some]), dtype=np.intp)

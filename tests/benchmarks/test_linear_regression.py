@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.linear.regression import CASES, fallback, loosest
 from benchmarks.linear.regression_tasks import (
-    Task,
+    RegressionTask,
     ill_conditioned,
     lasso_gap,
     least_squares_excess,
@@ -54,7 +53,7 @@ def test_ridge_excess_vanishes_at_the_optimum_and_bounds_the_difference_elsewher
 def test_lasso_gap_of_an_orthogonal_table_solved_by_hand():
     # Columns of +-1 with X'X = 4 I and mean 0: w = soft(X'y / 4, alpha) and b = mean(y) = 1.
     X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
-    task = Task(X, X @ np.array([3.0, 0.25]) + 1.0, alpha=0.5)
+    task = RegressionTask(X, X @ np.array([3.0, 0.25]) + 1.0, alpha=0.5)
     best = (np.array([2.5, 0.0]), 1.0)
     assert lasso_gap(task, best) == pytest.approx(0.0, abs=1e-15)
     # At w = (3, 0), b = 1 the residuals are 0.25 of the second column, feasible as they stand:
@@ -79,26 +78,3 @@ def test_ill_conditioned_target_is_exact_and_the_condition_as_said():
     assert np.linalg.cond(task.X) == pytest.approx(1e8, rel=0.01)
     assert worst_weight(task, (task.truth, 0.0)) == 0
     assert worst_weight(task, (task.truth * (1 - 1e-5), 0.0)) == pytest.approx(1e-5)
-
-
-def test_loosest_tolerance_that_reaches_the_accuracy_is_taken():
-    class Toy:
-        intercept_ = 0.0
-
-        def __init__(self, tol):
-            self.tol = self.coef_ = tol
-
-        def fit(self, X, y):
-            return self
-
-    found = loosest(Toy, Task(None, None), lambda task, answer: 3 * answer[0], 1e-5)
-    assert found.tol == pytest.approx(10**-5.5)
-
-
-def test_fallback_of_the_accelerated_peer_is_reported():
-    assert fallback(object()) == "fell back to scikit-learn"
-
-
-def test_cases_have_different_names_and_sixfold_first():
-    assert len({case.name for case in CASES}) == len(CASES)
-    assert all(case.contenders[0].name == "sixfold" for case in CASES)

@@ -4,24 +4,24 @@ import numpy as np
 import pytest
 
 from benchmarks.runner import MissingDataError
-from benchmarks.trees.cases import CASES, already_grown, flat, flat_lightgbm, grow, predict, sklearn
+from benchmarks.trees.cases import CASES, already_grown, grow, lightgbm_splits, predict, sklearn, splits_of
 from benchmarks.trees.tasks import (
-    Grown,
     Splits,
+    TreeTask,
     fashion,
     informative,
     iris,
     parents,
-    reaching,
-    share_strayed,
+    rows_reaching,
+    rows_to_predict,
+    share_misrouted,
     share_worse,
-    unseen,
     weighted,
 )
 
 # Column 0 is noise, column 1 tells the classes apart above 2, column 2 nearly.
 X = np.array([[0, 1, 1], [1, 2, 4], [0, 3, 3], [1, 4, 4], [0, 5, 5]], dtype=float)
-TASK = Grown(X, np.array([0, 0, 1, 1, 1]))
+TASK = TreeTask(X, np.array([0, 0, 1, 1, 1]))
 
 
 def split_once(column, threshold):
@@ -43,7 +43,7 @@ def test_a_split_is_worse_where_another_column_or_threshold_is_better(column, th
 
 def test_weights_decide_which_split_is_best():
     labels = np.array([0, 1, 0])
-    task = Grown(np.array([[1.0], [2.0], [3.0]]), labels)
+    task = TreeTask(np.array([[1.0], [2.0], [3.0]]), labels)
     low, high = split_once(0, 1.5), split_once(0, 2.5)
     for weight, worse in (([9.0, 1.0, 1.0], (0, 1)), ([1.0, 1.0, 9.0], (1, 0))):
         given = task._replace(weight=np.array(weight))
@@ -70,22 +70,22 @@ def test_rows_are_found_by_the_path_to_their_node():
     )
     above = parents(splits)
     assert above.tolist() == [-1, 0, 0, 2, 2]
-    found = [reaching(splits, above, node, X).tolist() for node in range(5)]
+    found = [rows_reaching(splits, above, node, X).tolist() for node in range(5)]
     assert found == [[0, 1, 2, 3, 4], [0, 1, 2], [3, 4], [4], [3]]
-    assert share_strayed(TASK, splits, np.array([1, 1, 1, 4, 3])) == 0.0
-    assert share_strayed(TASK, splits, np.array([1, 1, 1, 3, 3])) == 0.2
+    assert share_misrouted(TASK, splits, np.array([1, 1, 1, 4, 3])) == 0.0
+    assert share_misrouted(TASK, splits, np.array([1, 1, 1, 3, 3])) == 0.2
 
 
 def test_the_tree_of_scikit_learn_is_found_to_be_exhaustive():
     task = informative(0, 0, 0, 3, 4, quick=True)
-    assert share_worse(task, flat(grow(sklearn(task), task))) == 0.0
+    assert share_worse(task, splits_of(grow(sklearn(task), task))) == 0.0
 
 
 def test_the_tree_of_lightgbm_is_read_as_it_is():
     lightgbm = pytest.importorskip("lightgbm")
-    task = Grown(np.repeat(X, 40, axis=0), np.repeat(TASK.y, 40), 1)
+    task = TreeTask(np.repeat(X, 40, axis=0), np.repeat(TASK.y, 40), 1)
     model = lightgbm.LGBMClassifier(n_estimators=1, max_depth=1, min_child_samples=1, verbose=-1, n_jobs=1)
-    splits = flat_lightgbm(model.fit(task.X, task.y))
+    splits = lightgbm_splits(model.fit(task.X, task.y))
     assert splits.column.tolist() == [1, -1, -1]
     assert 2.0 <= splits.threshold[0] < 3.0
     assert (splits.left[0], splits.right[0]) == (1, 2)
@@ -97,7 +97,7 @@ def test_the_tree_of_lightgbm_is_read_as_it_is():
         lambda: informative(0, 0, 0, 2, None, quick=True),
         lambda: weighted(0, 0, 0, 3, quick=True),
         lambda: iris(quick=True),
-        lambda: unseen(quick=True),
+        lambda: rows_to_predict(quick=True),
     ],
 )
 def test_quick_tasks_are_small(make):
@@ -116,11 +116,11 @@ def test_images_are_bytes_with_labels_where_they_are_there():
 
 
 def test_predictions_come_from_a_tree_grown_on_a_part():
-    task = unseen(quick=True)
+    task = rows_to_predict(quick=True)
     model = already_grown(sklearn, task)
     found = predict(model, task)
     assert model.tree_.n_node_samples[0] == 100
-    assert found.labels.shape == task.y.shape
+    assert found.values.shape == task.y.shape
 
 
 def test_every_case_is_named_after_trees():

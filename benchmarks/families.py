@@ -1,0 +1,53 @@
+"""The files of cases, in the order of the page, and which of their cases a name asks for.
+
+They are loaded on demand: the libraries behind them read the number of threads at their import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import NamedTuple
+
+from benchmarks.runner import Case
+
+
+class Family(NamedTuple):
+    """A file of cases and its heading on the page; the file's docstring is what the page says first."""
+
+    file: str
+    title: str
+
+    @property
+    def text(self) -> str:
+        """Who is compared, how, and what accuracy means."""
+        return import_module(f"benchmarks.{self.file}").__doc__.strip()
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """What is measured."""
+        return import_module(f"benchmarks.{self.file}").CASES
+
+    def names(self, case: Case) -> tuple[str, str, str]:
+        """Return what asks for a case: the room, the file, the case itself."""
+        return self.file.partition(".")[0], self.file, case.name
+
+
+FAMILIES = (
+    Family("linear.regression", "Linear regression"),
+    Family("linear.classifiers", "Linear classifiers"),
+    Family("trees.cases", "Decision trees"),
+    Family("kernel.cases", "Support vector machines with kernels"),
+    Family("neighbors.cases", "Nearest neighbours"),
+)
+
+
+def chosen_cases(wanted: Iterable[str]) -> list[Case]:
+    """Return the cases of these names, all where there are none; raise a ValueError for an unknown name."""
+    wanted = set(wanted)
+    named = [(family.names(case), case) for family in FAMILIES for case in family.cases]
+    known = dict.fromkeys(name for names, _ in named for name in names)
+    if unknown := wanted - known.keys():
+        said = ", ".join(sorted(unknown))
+        raise ValueError(f"no family, file or case is called {said}; there are {', '.join(known)}")
+    return [case for names, case in named if not wanted or wanted.intersection(names)]
