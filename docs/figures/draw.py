@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from sixfold import (
     DecisionTreeClassifier,
     ERMClassifier,
     KNeighborsClassifier,
+    LinearRegression,
     LinearSVC,
     LogisticRegression,
     Perceptron,
@@ -63,6 +65,46 @@ def line(axes: Any, w: Any, b: float, level: float = 0.0, **style: Any) -> None:
     x = np.array([left, right])
     axes.plot(x, (level - b - w[0] * x) / w[1], **style)
     axes.set(xlim=(left, right), ylim=(low, high))
+
+
+def six_learners() -> None:
+    """Draw one fit of each learner, with what its certificate says."""
+    iris, (X, y) = load_example("iris"), make_moons(160, noise=0.2, random_state=0)
+    length, width = iris.X[:, 2:3], iris.X[:, 3]
+    fits = [
+        (LinearRegression(), length, width),
+        (LogisticRegression(), X, y),
+        (Perceptron(), *two_clouds(5.0)),
+        (SVC(), X, y),
+        (DecisionTreeClassifier(), X, y),
+        (KNeighborsClassifier(), X, y),
+    ]
+    figure, axes = plt.subplots(2, 3, figsize=(9.0, 6.4))
+    for ax, (model, rows, target) in zip(axes.flat, fits, strict=True):
+        model.fit(rows, target).predict(rows)
+        proven = str(model.certificate_)
+        if isinstance(model, LinearRegression):
+            ax.scatter(rows, target, s=14, color=BLUE, edgecolor="white", linewidth=0.4)
+            ends = np.array([[0.6], [7.2]])
+            ax.plot(ends, model.predict(ends), color="black")
+        else:
+            sides(ax, model, rows, target)
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set_visible(False)
+        ax.set_title(type(model).__name__, weight="bold")
+        ax.set_xlabel(textwrap.fill(proven, 44), fontsize=8.5, color="#333333")
+    save(figure, "six-learners")
+
+
+def sides(axes: Any, model: Any, X: Any, y: Any) -> None:
+    """Draw how sure a classifier of two classes is in the plane (or which it names), and the rows."""
+    (left, low), (right, high) = X.min(axis=0) - 0.3, X.max(axis=0) + 0.3
+    grid = np.stack(np.meshgrid(np.linspace(left, right, 200), np.linspace(low, high, 200)), axis=-1)
+    answer = model.predict_proba if hasattr(model, "predict_proba") else lambda Q: np.eye(2)[model.predict(Q)]
+    colours = np.array([mpl.colors.to_rgb(colour) for colour in (BLUE, ORANGE)])
+    picture = 1.0 - 0.4 * (1.0 - answer(grid.reshape(-1, 2)).reshape(200, 200, 2) @ colours)
+    axes.imshow(picture, extent=(left, right, low, high), origin="lower", aspect="auto")
+    scatter(axes, X, y)
 
 
 def logistic_regression() -> None:
@@ -142,7 +184,7 @@ def two_rings(seed: int = 0) -> tuple[Any, Any]:
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
 
 
-def machine(axes: Any, decision: Any, X: Any, y: Any, support: Any, title: str) -> None:
+def decision_regions(axes: Any, decision: Any, X: Any, y: Any, support: Any, title: str) -> None:
     """Draw the two sides of a decision in the plane, its margin (dashed), its support vectors (circles)."""
     (left, low), (right, high) = X.min(axis=0) - 0.35, X.max(axis=0) + 0.35
     columns, rows = np.meshgrid(np.linspace(left, right, 120), np.linspace(low, high, 120))
@@ -163,7 +205,7 @@ def kernel_trick() -> None:
     for ax, kernel in zip(axes, ("linear", "quadratic"), strict=False):
         model = SVC(kernel=kernel, C=10.0).fit(X, y)
         title = f"{kernel}: {model.score(X, y):.0%} right"
-        machine(ax, model.decision_function, X, y, model.support_, title)
+        decision_regions(ax, model.decision_function, X, y, model.support_, title)
     w = (model.dual_coef_ @ kernels.quadratic.feature_map(model.support_vectors_))[0]
     squares = [0, 2]  # the third column, the product of both, plays no part here
 
@@ -171,7 +213,7 @@ def kernel_trick() -> None:
         return image @ w[squares] + model.intercept_[0]
 
     image = kernels.quadratic.feature_map(X)[:, squares]
-    machine(axes[2], plane, image, y, model.support_, "the same in the kernel's space")
+    decision_regions(axes[2], plane, image, y, model.support_, "the same in the kernel's space")
     for ax in axes:
         ax.set_aspect("equal")
     axes[2].set(xlabel="square of the first column", ylabel="square of the second")
@@ -185,7 +227,7 @@ def kernel_width() -> None:
     for ax, sigma in zip(axes, (0.1, 0.5, 3.0), strict=True):
         model = SVC(sigma=sigma).fit(X, y)
         title = f"sigma = {sigma:g}: {model.support_.size} support vectors"
-        machine(ax, model.decision_function, X, y, model.support_, title)
+        decision_regions(ax, model.decision_function, X, y, model.support_, title)
     save(figure, "kernel-width")
 
 
@@ -283,6 +325,7 @@ def save(figure: Any, name: str) -> None:
 if __name__ == "__main__":
     with mpl.rc_context(STYLE):
         for draw in (
+            six_learners,
             logistic_regression,
             perceptron,
             support_vectors,
