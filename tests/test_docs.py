@@ -17,6 +17,21 @@ def test_the_code_on_a_page_runs(page, capsys):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_a_page_names_are_there(page):
+    named = set(re.findall(r"[\w./-]+\.(?:py|cpp|hpp)\b", page.read_text(encoding="utf-8")))
+    folders = (ROOT, ROOT / "src/sixfold", page.parent)
+    assert not [name for name in named if not any((folder / name).exists() for folder in folders)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    for name, place in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
+        target = page.parent / name if name else page
+        assert target.exists(), name
+        assert not place or place in anchors(target), f"{name}#{place}"
+
+
+def anchors(page):
+    """Return the places of a page that can be linked to: its headings, as GitHub spells them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

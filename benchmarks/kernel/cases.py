@@ -1,10 +1,9 @@
 """Support vector machines with an RBF kernel against scikit-learn and scikit-learn-intelex.
 
 All stop at the same tolerance, 1e-3, and may cache the same 1,000 MB. What they reach is compared in the same
-run: a bar is met only where sixfold's dual objective is not below the peer's. scikit-learn computes in
-float64 and on one thread. intelex keeps float32 as it is, which makes it faster on images and at large C,
-slower at small C, and its objective a little worse (by 1e-7): it gets the images in float32, and the numbers
-in both.
+run: sixfold's dual objective must not be below the peer's. scikit-learn computes in float64 and on one
+thread. intelex keeps float32 as it is, which makes it faster on images and at large C, slower at small C, and
+its objective a little worse (by 1e-7): it gets the images in float32, and the numbers in both.
 
 Accuracy is the share by which the dual objective, computed in float64 from the public attributes, falls short
 of the best in the run; for predicted labels the share that is not what the model's own binary SVMs vote for.

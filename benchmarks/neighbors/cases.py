@@ -1,7 +1,7 @@
 """Exact nearest neighbours against scikit-learn, its intelex, FAISS, SciPy and the bare product of matrices.
 
-Making the index counts, except where the title says otherwise. Peers get their best: all threads, float32
-where they like it better, the fastest of their exact algorithms and settings.
+Making the index counts, except where it was made before. Peers get their best: all threads, float32 where
+they like it better, the fastest of their exact algorithms and settings.
 
 Accuracy is the share of queries whose answer is not the exact one: a hundred of them are checked by computing
 every distance in double precision.

@@ -1,5 +1,7 @@
 """docs/benchmarks.md: a run renews what it measured, and nothing else."""
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks import page
@@ -9,7 +11,7 @@ from benchmarks.runner import Row
 SETUP = {"processor": "one", "load before the run": "0.7"}
 OLS, LASSO = (case.title for case in chosen_cases(["ols", "lasso"]))
 TREE = chosen_cases(["tree_small"])[0].title
-README = f"# It\n\n| work | peer | by | accuracy |\n|---|---|---|---|\n| {OLS} | scikit-learn | 1x | 0 / 0 |\nend\n"
+README = f"# Title\n\n| work | peer |  |  |\n|---|---|---|---|\n| {OLS} | scikit-learn | 1x | 0 / 0 |\nend\n"
 
 
 def measured(title, peer, ratio, **parts):
@@ -140,3 +142,14 @@ def test_names_and_titles_of_cases_are_unique():
     cases = chosen_cases([])
     assert len({case.name for case in cases}) == len({case.title for case in cases}) == len(cases)
     assert all(case.contenders[0].name == "sixfold" for case in cases)
+
+
+def test_the_page_is_what_the_writer_writes_and_the_readme_has_its_figures():
+    root = Path(__file__).parents[2]
+    text, readme = ((root / name).read_text() for name in ("docs/benchmarks.md", "README.md"))
+    lines = page.read(text)
+    assert page.render(lines) == text
+    assert page.renew_short_table(readme, lines) == readme
+    short = [cells for cells in map(page._cells, readme.splitlines()) if len(cells) == 4]
+    assert len(short) > 5
+    assert all((cells[0], cells[1]) in lines for cells in short[2:])
