@@ -23,7 +23,7 @@ def test_loosest_tolerance_that_reaches_the_accuracy_is_taken():
 
 def test_of_several_solvers_the_fastest_accurate_one_is_taken(monkeypatch):
     monkeypatch.setattr("benchmarks.peers._timed_fit", lambda estimator, task: (estimator[1], estimator))
-    makers = [lambda tol, cost=cost: (tol, cost) for cost in (1.0, 3.0, 2.0)]
+    makers = [lambda tol, cost=cost: (tol, cost) for cost in (1.0, 3.0, 2.0, 4.0)]
     assert fastest_accurate(makers, NO_TASK, lambda model: model[1] > 1.0)[1] == 2.0
 
 
