@@ -110,22 +110,22 @@ SKLEARNEX = contender(
 )
 LSTSQ = Contender("numpy lstsq", lambda task: None, run_lstsq, last_is_intercept)
 
+case = partial(Case, error=least_squares_excess, accuracy=EXACT)
+
 CASES = (
-    Case(
-        name="ols",
-        title="least squares, 200,000 x 200",
-        data=partial(tall, 200_000, 200),
-        contenders=(SIXFOLD, SKLEARN, SKLEARNEX, LSTSQ),
-        error=least_squares_excess,
-        accuracy=EXACT,
+    case(
+        "ols",
+        "least squares, 200,000 x 200",
+        partial(tall, 200_000, 200),
+        (SIXFOLD, SKLEARN, SKLEARNEX, LSTSQ),
         bars={"scikit-learn": 20, "scikit-learn-intelex": 1.2},
         memory_bar=0.10,
     ),
-    Case(
-        name="lasso",
-        title="lasso, 1,000 x 10,000, lambda_max / 100, gap 1e-8",
-        data=sparse_truth,
-        contenders=(
+    case(
+        "lasso",
+        "lasso, 1,000 x 10,000, lambda_max / 100, gap 1e-8",
+        sparse_truth,
+        (
             contender("sixfold", partial(sixfold, "l1", tol=LASSO_ACCURACY), remark=chosen),
             contender("skglm", partial(lasso, "skglm"), remark=chosen),
             contender(
@@ -136,47 +136,42 @@ CASES = (
         accuracy=LASSO_ACCURACY,
         bars={"skglm": 1.5, "scikit-learn": 3},
     ),
-    Case(
-        name="ridge",
-        title="ridge, 500 x 20,000",
-        data=wide,
-        contenders=(
+    case(
+        "ridge",
+        "ridge, 500 x 20,000",
+        wide,
+        (
             contender("sixfold", partial(sixfold, "l2")),
             contender("scikit-learn", sklearn_ridge, remark=chosen),
             # scikit-learn-intelex forms 20,000 x 20,000 products: 121 times the memory, 180 times the time.
         ),
         error=ridge_excess,
-        accuracy=EXACT,
         bars={"scikit-learn": 2},
     ),
-    Case(
-        name="fresh",
-        title="fresh process: import and fit 100 x 5",
-        data=fresh,
-        contenders=(
+    case(
+        "fresh",
+        "fresh process: import and fit 100 x 5",
+        fresh,
+        (
             in_fresh_process("sixfold", partial(prepare_fresh, "sixfold")),
             in_fresh_process("scikit-learn", partial(prepare_fresh, "sklearn.linear_model")),
         ),
-        error=least_squares_excess,
-        accuracy=EXACT,
         bars={"scikit-learn": 1},
         with_memory=False,
     ),
-    Case(
-        name="small",
-        title="warm process: least squares, 200 x 10",
-        data=partial(tall, 200, 10),
-        contenders=(SIXFOLD, SKLEARN, SKLEARNEX),
-        error=least_squares_excess,
-        accuracy=EXACT,
+    case(
+        "small",
+        "warm process: least squares, 200 x 10",
+        partial(tall, 200, 10),
+        (SIXFOLD, SKLEARN, SKLEARNEX),
         bars={"scikit-learn": 1},
         with_memory=False,
     ),
-    Case(
-        name="ill_conditioned",
-        title="condition 1e8, 20,000 x 50, error of the worst weight",
-        data=ill_conditioned,
-        contenders=(SIXFOLD, SKLEARN, SKLEARNEX, LSTSQ),
+    case(
+        "ill_conditioned",
+        "condition 1e8, 20,000 x 50, error of the worst weight",
+        ill_conditioned,
+        (SIXFOLD, SKLEARN, SKLEARNEX, LSTSQ),
         error=worst_weight,
         accuracy=1e-7,
         with_memory=False,
