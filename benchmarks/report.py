@@ -5,6 +5,7 @@ Seconds are left out on purpose: they say more about the machine than about the 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.metadata
 import json
@@ -52,8 +53,8 @@ def machine_facts(threads: int) -> dict[str, str]:
         "sixfold's loops": f"built for {_native.level}",
         "threads": f"{threads} for every contender",
         LOAD: load,
-        "system": f"{platform.platform()}, Python {platform.python_version()}",
-        "packages": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
+        "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "packages": ", ".join(filter(None, map(_with_version, PACKAGES))),
     }
 
 
@@ -66,11 +67,11 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+def _with_version(package: str) -> str:
+    """Return the name of a package and its version, or nothing where it is not installed."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        return f"{package} {importlib.metadata.version(package)}"
+    return ""
 
 
 def markdown(rows: Sequence[Row], facts: Mapping[str, str], quick: bool = False) -> str:
