@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/blas.hpp"
 #include "core/tasks.hpp"
+#include "core/threads.hpp"
 #include "kernel/kernel_function.hpp"
 #include "kernel/row_panels.hpp"
 

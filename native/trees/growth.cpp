@@ -10,8 +10,8 @@
 #include <span>
 #include <utility>
 
-#include "core/blas.hpp"
 #include "core/tasks.hpp"
+#include "core/threads.hpp"
 #include "trees/node_views.hpp"
 #include "trees/split_choice.hpp"
 

@@ -18,7 +18,8 @@
 #include <cmath>
 #include <vector>
 
-#include "core/blas.hpp"
+#include "core/aligned_memory.hpp"
+#include "core/threads.hpp"
 #include "linear/first_order/empirical_loss.hpp"
 #include "linear/first_order/lazy_weights.hpp"
 #include "linear/first_order/row_access.hpp"
@@ -129,7 +130,7 @@ class DenseUpdates {
         g_(static_cast<std::size_t>(model.scores)) {
     aligned_.reserve(static_cast<std::size_t>(model.scores));
     for (Index k = 0; k < model.scores; ++k) {
-      aligned_.emplace_back(model.w + k * d_, d_);
+      aligned_.emplace_back(model.w + k * d_, model.w + (k + 1) * d_);
       w_[k] = aligned_.back().data();
     }
   }
@@ -279,7 +280,7 @@ class DenseUpdates {
   bool shrinks_;
   FindGradients find_gradients_;
   Index operations_ = 0;
-  std::vector<Aligned> aligned_;
+  std::vector<AlignedVector<double>> aligned_;
   std::vector<double*> w_;
   std::vector<double> score_, g_;
 };
@@ -287,7 +288,11 @@ class DenseUpdates {
 template <class T, bool scaled>
 bool dense_rows(const Table<T>& X, const Visits& visits, Metric metric, const DescentRule& rule, Model& model,
                 Stop& stop) {
-  Aligned center(metric.center, X.columns), factor(metric.factor, X.columns);
+  AlignedVector<double> center, factor;
+  if (scaled) {
+    center.assign(metric.center, metric.center + X.columns);
+    factor.assign(metric.factor, metric.factor + X.columns);
+  }
   DenseUpdates<T, scaled> updates(visits, {center.data(), factor.data()}, rule, model, X.columns);
   const auto visit = [&](auto rows) {
     if (rule.batch_size > 1) return updates.visit_in_batches(rows, stop);
