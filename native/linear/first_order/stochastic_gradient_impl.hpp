@@ -10,7 +10,7 @@
 // stay those of the original w.
 //
 // The update of one row and the score of the next are one pass over w.
-#include "linear/first_order/stochastic_gradient.hpp"
+#pragma once
 
 #include <omp.h>
 
@@ -23,6 +23,7 @@
 #include "linear/first_order/empirical_loss.hpp"
 #include "linear/first_order/lazy_weights.hpp"
 #include "linear/first_order/row_access.hpp"
+#include "linear/first_order/stochastic_gradient.hpp"
 
 namespace sixfold {
 namespace {
@@ -386,18 +387,5 @@ bool descend_sparse(const SparseTable<T, I>& X, const Visits& visits, const Desc
   return with_loss(
       rule.loss, [&]<class Loss>(Loss) { return sparse_batches<T, I, Loss>(X, visits, rule, model, stop); });
 }
-
-template bool descend_dense(const Table<double>&, const Visits&, const double*, const double*,
-                            const DescentRule&, Model&, Watched&, Stop&);
-template bool descend_dense(const Table<float>&, const Visits&, const double*, const double*,
-                            const DescentRule&, Model&, Watched&, Stop&);
-template bool descend_sparse(const SparseTable<double, std::int32_t>&, const Visits&, const DescentRule&,
-                             Model&, Stop&);
-template bool descend_sparse(const SparseTable<float, std::int32_t>&, const Visits&, const DescentRule&,
-                             Model&, Stop&);
-template bool descend_sparse(const SparseTable<double, Index>&, const Visits&, const DescentRule&, Model&,
-                             Stop&);
-template bool descend_sparse(const SparseTable<float, Index>&, const Visits&, const DescentRule&, Model&,
-                             Stop&);
 
 }  // namespace sixfold
