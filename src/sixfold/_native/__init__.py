@@ -25,10 +25,10 @@ def choose_level(wanted: str | None, built: Sequence[str], best: str) -> str:
     if wanted in runs:
         return str(wanted)
     asked = "" if wanted is None else f"SIXFOLD_ISA={wanted!r} was asked for, but "
+    offer = f"Unset SIXFOLD_ISA, choose {' or '.join(runs)}, or" if runs else "Please"
     raise ImportError(
-        f"{asked}this build of sixfold has loops for {', '.join(built)} and this processor runs {best} at most. "
-        + (f"Unset SIXFOLD_ISA, choose {' or '.join(runs)}, or" if runs else "Please")
-        + " build other levels: pip install . --config-settings=cmake.define.SIXFOLD_LEVELS=all"
+        f"{asked}this build has loops for {', '.join(built)}, and this processor runs at most {best}. "
+        f"{offer} build other levels: pip install . --config-settings=cmake.define.SIXFOLD_LEVELS=all"
     )
 
 
