@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/aligned_memory.hpp"
 #include "core/non_temporal.hpp"
 #include "kernel/kernel_tiles.hpp"
 

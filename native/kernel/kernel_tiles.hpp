@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/aligned_memory.hpp"
 #include "core/tasks.hpp"
 #include "core/threads.hpp"
 #include "kernel/kernel_function.hpp"

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/aligned_memory.hpp"
 #include "core/table.hpp"
 #include "kernel/kernel_function.hpp"
 

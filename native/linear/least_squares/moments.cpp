@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/aligned_memory.hpp"
 #include "core/threads.hpp"
 #include "linear/least_squares/packed_rows.hpp"
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/aligned_memory.hpp"
 #include "core/table.hpp"
 #include "linear/least_squares/gram_kernel.hpp"
 

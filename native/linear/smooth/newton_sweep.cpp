@@ -19,6 +19,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/aligned_memory.hpp"
 #include "core/threads.hpp"
 #include "linear/least_squares/packed_rows.hpp"
 #include "linear/smooth/smooth_losses.hpp"

@@ -18,6 +18,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/aligned_memory.hpp"
 #include "core/threads.hpp"
 #include "core/vector_math.hpp"
 #include "linear/least_squares/packed_rows.hpp"
