@@ -12,6 +12,7 @@ PYTEST := -m pytest -q -n auto --dist worksteal
 # Tests run side by side: threads of BLAS would only wait for each other. Those of our own loops stay, to be tested.
 export OPENBLAS_NUM_THREADS ?= 1
 
+.DELETE_ON_ERROR:  # a stamp of what failed would be taken for done
 .PHONY: run test test-all test-levels test-oldest lint format bench wheel sanitize clean
 
 run: $(STAMPS)/build
