@@ -60,7 +60,7 @@ wheel: $(STAMPS)/wheel
 sanitize: .venv-sanitize/stamp
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 HYPOTHESIS_PROFILE=few \
-	.venv-sanitize/bin/python $(PYTEST) -p no:cacheprovider $(NATIVE_TESTS)
+	.venv-sanitize/bin/python $(PYTEST) -p no:cacheprovider -m "not limits_memory" $(NATIVE_TESTS)
 
 clean:
 	rm -rf .venv .venv-oldest .venv-sanitize .venv-wheel build dist
