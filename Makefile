@@ -4,6 +4,7 @@ BIN := .venv/bin
 STAMPS := .venv/stamps
 INSTALL := -m pip install --quiet --disable-pip-version-check
 PIP := $(BIN)/python $(INSTALL)
+BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.2" cmake ninja
 NATIVE_CODE := $(shell find native -name '*.?pp')
 NATIVE := CMakeLists.txt pyproject.toml $(NATIVE_CODE)
 PACKAGE := $(NATIVE) $(shell find src -name '*.py')
@@ -68,7 +69,7 @@ clean:
 $(STAMPS)/venv:
 	$(PYTHON) -m venv .venv
 	mkdir -p $(STAMPS)
-	$(PIP) "scikit-build-core>=0.10" "nanobind>=2.2" cmake ninja
+	$(PIP) $(BUILD_TOOLS)
 	touch $@
 
 $(STAMPS)/build: $(STAMPS)/venv $(NATIVE)
@@ -100,6 +101,7 @@ $(STAMPS)/wheel: $(STAMPS)/build $(PACKAGE)
 
 .venv-sanitize/stamp: $(NATIVE)
 	$(PYTHON) -m venv .venv-sanitize
-	.venv-sanitize/bin/python $(INSTALL) --config-settings=build-dir=build/sanitize \
+	.venv-sanitize/bin/python $(INSTALL) $(BUILD_TOOLS)
+	.venv-sanitize/bin/python $(INSTALL) --no-build-isolation --config-settings=build-dir=build/sanitize \
 	  --config-settings=cmake.define.SIXFOLD_SANITIZE=ON --editable ".[test]"
 	touch $@
