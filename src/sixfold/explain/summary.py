@@ -103,8 +103,7 @@ def summarise(model: Any, confidence: float) -> Any:
     """Return the summary of a fitted, unpenalised linear regression (a list for several targets)."""
     if not 0 < confidence < 1:
         raise InputError(f"confidence={confidence!r} is outside 0 to 1. Use for instance 0.95.")
-    found = model.__dict__.get("_found", {})
-    if model._problem(1.0).penalised or model.positive or "root" not in found:
+    if model._problem(1.0).penalised or model.positive or model._direct is None:
         raise InputError(
             "Standard errors exist for unpenalised least squares by the direct solver with more rows "
             "than columns. "
@@ -116,20 +115,20 @@ def summarise(model: Any, confidence: float) -> Any:
 
 
 def _one_target(model: Any, target: int, w: Array, b: float, confidence: float) -> Summary:
-    root, moments = model._found["root"], model._found["moments"]
+    factor, moments = model._direct.factor, model._direct.moments
     intercept = bool(model.fit_intercept)
-    parameters = root.rank + intercept
+    parameters = factor.rank + intercept
     freedom = moments.rows - parameters
     _, _, y2 = moments.second(intercept)
-    square = float(model._found["square"][target])
+    square = float(model._direct.square[target])
     variance = square * moments.weight / freedom if freedom > 0 else np.nan
-    spread = root.inverse_diagonal() / moments.weight
-    spread[_undetermined(root)] = np.nan
+    spread = factor.inverse_diagonal() / moments.weight
+    spread[_undetermined(factor)] = np.nan
     names, coefficient = column_names(model, w.size), w
     if intercept:
         mean = moments.mean[: w.size, None]
-        of_mean = (1.0 + np.square(root.half_solve(mean)).sum()) / moments.weight
-        of_mean = np.nan if root.dependent.size else of_mean
+        of_mean = (1.0 + np.square(factor.half_solve(mean)).sum()) / moments.weight
+        of_mean = np.nan if factor.dependent.size else of_mean
         names, coefficient, spread = ["intercept", *names], np.r_[b, w], np.r_[of_mean, spread]
     error = np.sqrt(variance * spread)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -140,7 +139,7 @@ def _one_target(model: Any, target: int, w: Array, b: float, confidence: float) 
     total_freedom = moments.rows - intercept
     adjusted = 1.0 - (1.0 - r_squared) * total_freedom / freedom if freedom > 0 else np.nan
     notes = []
-    if root.dependent.size:
+    if factor.dependent.size:
         notes.append(
             "Columns that depend on others have no standard error: their coefficients are not unique."
         )
@@ -150,7 +149,7 @@ def _one_target(model: Any, target: int, w: Array, b: float, confidence: float) 
     )  # fmt: skip
 
 
-def _undetermined(root: Any) -> Array:
+def _undetermined(factor: Any) -> Array:
     """Return the columns whose coefficient the data leave open: dependent ones and what they depend on."""
-    involved = np.any(root.combination != 0, axis=1)
-    return np.concatenate([root.dependent, root.kept[involved]])
+    involved = np.any(factor.combination != 0, axis=1)
+    return np.concatenate([factor.dependent, factor.kept[involved]])

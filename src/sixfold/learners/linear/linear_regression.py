@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sixfold.data.checks import check_training
+from sixfold.budget import Budget
+from sixfold.data.checks import TrainingData, check_training
 from sixfold.errors import InputError, check_flag, check_number
 from sixfold.explain.summary import Summary, summarise
 from sixfold.learners.linear.model import LinearRegressor
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solver
-from sixfold.solvers.least_squares.direct import solve_moments
+from sixfold.solvers.base import Solution, Solver
+from sixfold.solvers.least_squares.direct import DirectSolution, solve_moments
 from sixfold.solvers.least_squares.moments import Moments, block_moments
 from sixfold.solvers.registry import all_solvers
 
@@ -118,6 +119,7 @@ class LinearRegression(LinearRegressor):
     """
 
     _moments: Moments  # of the rows that partial_fit has seen
+    _direct: DirectSolution | None
 
     def __init__(
         self,
@@ -222,26 +224,29 @@ class LinearRegression(LinearRegressor):
         check_is_fitted(self, "coef_")
         return summarise(self, confidence)
 
+    def _set_fitted(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
+        super()._set_fitted(solution, data, budget)
+        self._rank = solution.rank
+        self._direct = solution if isinstance(solution, DirectSolution) else None
+
     @property
     def rank_(self) -> int:
         """The rank of the (centred) table."""
-        return int(self._from_direct("rank"))
+        return int(self._known("_rank"))
 
     @property
     def singular_(self) -> Array:
         """The singular values of the (centred) table, largest first."""
-        root = self._from_direct("root")
-        values: Array = root.singular_values() * np.sqrt(self._found["moments"].weight)
-        return values
+        direct: DirectSolution = self._known("_direct")
+        return direct.factor.singular_values() * np.sqrt(direct.moments.weight)
 
-    def _from_direct(self, name: str) -> Any:
-        found = self.__dict__.get("_found", {})
-        if name not in found:
+    def _known(self, name: str) -> Any:
+        value = self.__dict__.get(name)
+        if value is None:
             raise AttributeError(
-                f"{type(self).__name__} has no such attribute: only a direct fit without penalty "
-                "finds it out."
+                f"{type(self).__name__} has no such attribute: only a direct fit without penalty finds it."
             )
-        return found[name]
+        return value
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

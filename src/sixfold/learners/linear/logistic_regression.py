@@ -219,7 +219,7 @@ class LogisticRegression(LinearClassifier):
         Where the likelihood has a maximum, the fit converges and Newton's last step is tiny. On the way to
         infinity steps move scores by about 1, until some rows are so certain that they no longer count.
         """
-        if solution.details.get("last_move", np.inf) > CALM or not solution.certificate.converged:
+        if solution.last_move > CALM or not solution.certificate.converged:
             return True
         return any(np.abs(scores(block, solution.w, solution.b)).max() > CERTAIN for block in blocks)
 

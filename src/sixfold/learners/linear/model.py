@@ -27,6 +27,7 @@ from sixfold.learners.base import Learner
 from sixfold.learners.callbacks import CallbackSupport
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver, choose
+from sixfold.solvers.least_squares.direct import DirectSolution
 from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
@@ -96,11 +97,9 @@ class LinearModel(CallbackSupport, Learner):
         self.n_iter_ = solution.n_iter
         self.history_ = budget.history
         self._certificate = solution.certificate
-        self._found = solution.details
         self.__dict__.pop("dual_", None)
-        if "dual" in solution.details:
-            dual = solution.details["dual"]
-            self.dual_ = dual[:, 0] if dual.shape[1] == 1 else dual
+        if solution.dual is not None:
+            self.dual_ = solution.dual[:, 0] if solution.dual.shape[1] == 1 else solution.dual
 
     def _warn(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
         self._warn_of_one_row(data)
@@ -117,10 +116,8 @@ class LinearModel(CallbackSupport, Learner):
             warn(text, RankWarning)
 
     def _warn_of_dependence(self, solution: Solution, data: TrainingData) -> None:
-        root = solution.details.get("root")
-        if root is not None and root.dependent.size:
-            text = describe_dependence(root, data.names, self.fit_intercept)
-            warn(text, RankWarning)
+        if isinstance(solution, DirectSolution) and solution.factor.dependent.size:
+            warn(describe_dependence(solution.factor, data.names, self.fit_intercept), RankWarning)
 
     def _limits(self) -> tuple[float, int | None]:
         return self.tol, self.max_iter

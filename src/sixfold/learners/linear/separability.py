@@ -264,5 +264,4 @@ def limit_model(
     )
     certificate = problem.certify("duality gap", w, b, blocks, tolerance, dual)
     notes = (f"{found.kind} separation: the limit of coefficients that grow without end",)
-    details = {} if dual is None else {"dual": dual}
-    return replace(solution, w=w, b=b, certificate=replace(certificate, notes=notes), details=details)
+    return replace(solution, w=w, b=b, certificate=replace(certificate, notes=notes), dual=dual)

@@ -34,7 +34,7 @@ from sixfold.learners.linear.classifier import LinearClassifier
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver
-from sixfold.solvers.margin.hard_margin import HardMargin, certify_margin
+from sixfold.solvers.margin.hard_margin import HardMargin, Overlap, certify_margin
 from sixfold.solvers.margin.support_vectors import support
 from sixfold.solvers.registry import all_solvers
 from sixfold.verify.recomputed import Recomputed
@@ -179,15 +179,19 @@ class LinearSVC(LinearClassifier):
     def _solvers(self) -> list[Solver]:
         return [HardMargin()] if self._hard else all_solvers(random_state=self.random_state)
 
+    def _solve(self, problem: tuple[Problem, Solver], data: TrainingData, budget: Budget) -> Solution:
+        try:
+            return super()._solve(problem, data, budget)
+        except Overlap as overlap:
+            target, proof = overlap.target, overlap.proof
+            text = describe_overlap(proof, data.y[:, target], self._sides(target))
+            text += " C=inf asks for a plane that does; use a finite C."
+            raise NotSeparable(text, proof.rows, proof.weights) from None
+
     def _postprocess(
         self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
     ) -> Solution:
-        if "overlap" in solution.details:
-            target, proof = solution.details["overlap"]
-            text = describe_overlap(proof, data.y[:, target], self._sides(target))
-            text += " C=inf asks for a plane that does; use a finite C."
-            raise NotSeparable(text, proof.rows, proof.weights)
-        inside = support(solution.w, solution.b, data.blocks(), solution.details.get("dual"))
+        inside = support(solution.w, solution.b, data.blocks(), solution.dual)
         rows = [np.flatnonzero(column) for column in inside.T]
         with np.errstate(divide="ignore"):
             margin = 1.0 / np.linalg.norm(solution.w, axis=0)
