@@ -11,6 +11,7 @@ With weights, 1/n becomes weight_i / sum of weights. ``alpha`` is that of scikit
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -19,17 +20,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import Budget
-from sixfold.data.checks import TrainingData, check_training
-from sixfold.errors import InputError, check_flag, check_number
+from sixfold.data.checks import TrainingData
+from sixfold.errors import InputError
 from sixfold.explain.summary import Summary, summarise
 from sixfold.learners.linear.model import LinearRegressor
-from sixfold.risk.losses import LOSSES
-from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution, Solver
+from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.direct import DirectSolution, solve_moments
 from sixfold.solvers.least_squares.moments import Moments, block_moments
-from sixfold.solvers.registry import all_solvers
 
 Array = NDArray[Any]
 
@@ -152,16 +150,8 @@ class LinearRegression(LinearRegressor):
         self.callbacks = callbacks
         self.random_state = random_state
 
-    def _problem(self, weight_sum: float) -> Problem:
-        check_flag("fit_intercept", self.fit_intercept)
-        check_flag("positive", self.positive)
-        check_number("alpha", self.alpha, at_least=0, finite=True)
-        penalty = make_penalty(self.penalty, self.l1_ratio, bool(self.positive))
-        alpha = 0.0 if self.penalty is None else float(self.alpha)
-        return Problem(LOSSES["squared"], penalty, alpha, bool(self.fit_intercept))
-
-    def _solvers(self) -> list[Solver]:
-        return all_solvers(random_state=self.random_state)
+    def _loss_name(self) -> str:
+        return "squared"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
@@ -180,8 +170,13 @@ class LinearRegression(LinearRegressor):
         LinearRegression
             The fitted model itself.
         """
-        self.__dict__.pop("_moments", None)
         return self._run_fit(X, y, sample_weight)
+
+    def _postprocess(
+        self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
+    ) -> Solution:
+        self.__dict__.pop("_moments", None)
+        return solution
 
     @available_if(_adds_up)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -191,22 +186,25 @@ class LinearRegression(LinearRegressor):
         batches does not matter beyond rounding. Needs no penalty or "l2". A call of ``fit`` forgets
         everything.
         """
-        first = not hasattr(self, "_moments")
-        data = check_training(self, X, y, sample_weight, reset=first)
-        with self._budget(X, y) as budget, self._arithmetic(data):
-            more = data.blocks().reduce(lambda block: block_moments(block, budget.flag), Moments.__add__)
-            if not first and more.mean.size != self._moments.mean.size:
+        check = partial(self._check, reset="_moments" not in self.__dict__)
+        return self._run_batch(X, y, sample_weight, check, self._add_rows)
+
+    def _add_rows(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+        moments = data.blocks().reduce(lambda block: block_moments(block, budget.flag), Moments.__add__)
+        if "_moments" in self.__dict__:
+            if moments.mean.size != self._moments.mean.size:
                 raise InputError(
                     f"y has {data.y.shape[1]} targets, but earlier batches had "
-                    f"{self._moments.mean.size - more.n_columns}. Pass the same targets in every batch."
+                    f"{self._moments.mean.size - moments.n_columns}. Pass the same targets in every batch."
                 )
-            moments = more if first else self._moments + more
-            solution = solve_moments(self._problem(moments.weight), moments, budget)
+            moments = self._moments + moments
         self._moments = moments
-        self._set_fitted(solution, data.float64(), budget)
+        return solve_moments(problem, moments, budget)
+
+    def _warn_of_batch(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
         if self._moments.rows > self._moments.n_columns:
             self._warn_of_dependence(solution, data)
-        return self
+        super()._warn_of_batch(solution, data, budget)
 
     def summary(self, confidence: float = 0.95) -> Summary:
         """Return standard errors, t, p and confidence intervals of the coefficients, with R-squared.
@@ -223,6 +221,10 @@ class LinearRegression(LinearRegressor):
         """
         check_is_fitted(self, "coef_")
         return summarise(self, confidence)
+
+    def _coef_dtype(self, data: TrainingData) -> Any:
+        # Moments are float64, whatever the type of the last batch.
+        return np.float64 if "_moments" in self.__dict__ else data.X.dtype
 
     def _set_fitted(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
         super()._set_fitted(solution, data, budget)

@@ -33,9 +33,8 @@ from sixfold.errors import (
 )
 from sixfold.explain.diagnosis import describe_separation
 from sixfold.explain.logit_summary import LogitSummary, measure, summarise_logit
-from sixfold.learners.linear.classifier import LinearClassifier
+from sixfold.learners.linear.classifier import ProbabilisticClassifier
 from sixfold.learners.linear.separability import limit_model, noted, separates
-from sixfold.risk.losses import log_softmax, softmax
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem, scores
 from sixfold.solvers.base import Solution, Solver
@@ -54,7 +53,7 @@ THEIR_SOLVERS = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto"
 THEIR_SOFTMAX_SOLVERS = THEIR_SOLVERS | {"newton-cg": "auto"}
 
 
-class LogisticRegression(LinearClassifier):
+class LogisticRegression(ProbabilisticClassifier):
     """Learn class probabilities by maximum likelihood, with or without a penalty.
 
     Minimises ``C * sum_i -log P(y_i | x_i) + penalty(w)``; two classes share one score, more than two are
@@ -239,32 +238,6 @@ class LogisticRegression(LinearClassifier):
         super()._set_fitted(solution, data, budget)
         self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)  # an array, as scikit-learn has it
 
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class for each row, in the order of ``classes_``.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return softmax(self._class_scores(X))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of the probability of each class, finite where the probability underflows.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return log_softmax(self._class_scores(X))
-
     def log_likelihood(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return sum_i weight_i log P(y_i | x_i): how probable the labels are under the model.
 
@@ -282,11 +255,6 @@ class LogisticRegression(LinearClassifier):
         data = check_labelled(self, X, y, sample_weight, classes=self.classes_, reset=False)
         log_p = np.take_along_axis(self.predict_log_proba(X), data.index[:, None], axis=1)[:, 0]
         return float(log_p.sum() if data.weight is None else data.weight @ log_p)
-
-    def _class_scores(self, X: Any) -> Array:
-        """Return one score a class; the first of two has score 0."""
-        scores = self.decision_scores(X)
-        return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
 
     def summary(self, confidence: float = 0.95) -> LogitSummary:
         """Return standard errors, z, p and confidence intervals of an unpenalised fit.

@@ -42,7 +42,7 @@ CERTAIN = 40.0  # a lead of the score that leaves exp(-40) = 4e-18 for the other
 
 
 @dataclass(frozen=True)
-class Sides:
+class MarginReport:
     """On which side of its plane each row is, for every class that has one.
 
     Attributes
@@ -63,7 +63,7 @@ class Sides:
     reach: float
 
 
-def look(w: Array, b: Array, blocks: Blocks, fit_intercept: bool) -> Sides:
+def measure_margins(w: Array, b: Array, blocks: Blocks, fit_intercept: bool) -> MarginReport:
     """Return where the rows that count are."""
     length = np.sqrt(np.square(w).sum(axis=0) + np.square(b))
     length = np.where(length > 0, length, 1.0)
@@ -76,7 +76,7 @@ def look(w: Array, b: Array, blocks: Blocks, fit_intercept: bool) -> Sides:
         wrong += q @ (signed <= 0.0)
         near += q @ (np.abs(signed) <= doubt)
         margin = np.minimum(margin, signed[q > 0].min(axis=0, initial=np.inf))
-    return Sides(wrong, near, margin / length, float(reach))
+    return MarginReport(wrong, near, margin / length, float(reach))
 
 
 def _longest(block: Block) -> float:
@@ -88,7 +88,7 @@ def _longest(block: Block) -> float:
     return float(np.max(np.asarray(squares).ravel()[counted], initial=0.0))
 
 
-def examine(
+def certify_planes(
     w: Array,
     b: Array,
     blocks: Blocks,
@@ -102,18 +102,18 @@ def examine(
     Proofs are looked for, if at all, where a plane has rows on its wrong side.
     """
     problem = zero_one(fit_intercept)
-    sides = look(w, b, blocks, fit_intercept)
+    report = measure_margins(w, b, blocks, fit_intercept)
     hurried = budget.interrupted or budget.seconds_left <= 0 or not search
     found = [
-        None if hurried or sides.wrong[k] == 0.0 else separation_of(problem, blocks, budget, k)
+        None if hurried or report.wrong[k] == 0.0 else separation_of(problem, blocks, budget, k)
         for k in range(b.size)
     ]
     proofs = [None if one is None or one.kind == "complete" else one.proof for one in found]
-    gap = float(np.sum(sides.wrong - _bounds(proofs, blocks)))
+    gap = float(np.sum(report.wrong - _bounds(proofs, blocks)))
     kind = "separating plane" if all(proof is None for proof in proofs) else "not separable"
-    details, notes = {"margin": sides.margin.tolist()}, tuple(_notes(sides, found))
+    details, notes = {"margin": report.margin.tolist()}, tuple(_notes(report, found))
     return Certificate(
-        kind, float(sides.wrong.sum()), gap, float(b.size), tolerance, details, notes=notes
+        kind, float(report.wrong.sum()), gap, float(b.size), tolerance, details, notes=notes
     ), proofs
 
 
@@ -140,7 +140,7 @@ def confirm(
     proofs: list[Proof | None],
 ) -> Recomputed:
     """Return the certificate recomputed from the data; a claim that does not hold is a CertificateError."""
-    sides = look(w, b, blocks, fit_intercept)
+    report = measure_margins(w, b, blocks, fit_intercept)
     for k, proof in enumerate(proofs):
         if proof is not None and not _holds(proof, blocks, fit_intercept, k):
             raise CertificateError(
@@ -148,16 +148,16 @@ def confirm(
                 "The proof was "
                 "changed after the fit, or the data are not those of the fit."
             )
-    if not np.allclose(sides.margin, certificate.details["margin"], rtol=1e-9, atol=1e-12 * sides.reach):
+    if not np.allclose(report.margin, certificate.details["margin"], rtol=1e-9, atol=1e-12 * report.reach):
         raise CertificateError(
             f"The certificate says the margin is {certificate.details['margin']}, but on these data it is "
-            f"{sides.margin.tolist()}. The model was changed after the fit, or the data are not those "
+            f"{report.margin.tolist()}. The model was changed after the fit, or the data are not those "
             "of the fit."
         )
-    gap = float(np.sum(sides.wrong - _bounds(proofs, blocks)))
-    rounding = float(sides.close.sum())
+    gap = float(np.sum(report.wrong - _bounds(proofs, blocks)))
+    rounding = float(report.close.sum())
     found = Certificate(
-        certificate.kind, float(sides.wrong.sum()), gap, certificate.scale, certificate.tolerance
+        certificate.kind, float(report.wrong.sum()), gap, certificate.scale, certificate.tolerance
     )
     return Recomputed(found, rounding, certificate.gap + rounding)
 
@@ -178,13 +178,13 @@ def _bounds(proofs: list[Proof | None], blocks: Blocks) -> Array:
     return np.array([0.0 if proof is None else float(q[proof.rows].min()) for proof in proofs])
 
 
-def _notes(sides: Sides, found: list[Separation | None]) -> list[str]:
+def _notes(report: MarginReport, found: list[Separation | None]) -> list[str]:
     """Say in words what was found, for each class where there are several."""
     notes = []
     for k, one in enumerate(found):
-        if sides.wrong[k] == 0.0:
-            bound = (sides.reach / sides.margin[k]) ** 2
-            text = f"margin {sides.margin[k]:.3g}, at most {bound:.3g} mistakes from a zero start"
+        if report.wrong[k] == 0.0:
+            bound = (report.reach / report.margin[k]) ** 2
+            text = f"margin {report.margin[k]:.3g}, at most {bound:.3g} mistakes from a zero start"
         elif one is None or one.kind == "unknown":
             text = "whether a plane separates the classes is not known"
         elif one.kind == "complete":

@@ -36,7 +36,6 @@ from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver
 from sixfold.solvers.margin.hard_margin import HardMargin, Overlap, certify_margin
 from sixfold.solvers.margin.support_vectors import support
-from sixfold.solvers.registry import all_solvers
 from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
@@ -177,9 +176,9 @@ class LinearSVC(LinearClassifier):
         return np.inf == self.C
 
     def _solvers(self) -> list[Solver]:
-        return [HardMargin()] if self._hard else all_solvers(random_state=self.random_state)
+        return [HardMargin()] if self._hard else super()._solvers()
 
-    def _solve(self, problem: tuple[Problem, Solver], data: TrainingData, budget: Budget) -> Solution:
+    def _solve(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
         try:
             return super()._solve(problem, data, budget)
         except Overlap as overlap:
