@@ -24,6 +24,8 @@ from sixfold.errors import check_number
 from sixfold.solvers.threads import thread_limit
 from sixfold.verify.recomputed import Recomputed
 
+Step = Callable[..., Any] | None
+
 
 class Learner(BaseEstimator, ABC):
     """An estimator whose every fit ends with a certificate."""
@@ -40,10 +42,9 @@ class Learner(BaseEstimator, ABC):
         X: Any,
         y: Any,
         sample_weight: Any = None,
-        *,
-        check: Callable[..., Any] | None = None,
-        solve: Callable[..., Any] | None = None,
-        warn: Callable[..., None] | None = None,
+        check: Step = None,
+        solve: Step = None,
+        warn: Step = None,
     ) -> Self:
         """Go through the steps; ``check``, ``solve`` and ``warn`` take the place of the methods."""
         with self._unchanged_on_failure():
@@ -56,11 +57,9 @@ class Learner(BaseEstimator, ABC):
         (warn or self._warn)(solution, data, budget)
         return self
 
-    def _run_batch(
-        self, X: Any, y: Any, sample_weight: Any, check: Callable[..., Any], solve: Callable[..., Any]
-    ) -> Self:
+    def _run_batch(self, X: Any, y: Any, sample_weight: Any, check: Step, solve: Step) -> Self:
         """Learn from more rows, going on from the model there is."""
-        return self._run_fit(X, y, sample_weight, check=check, solve=solve, warn=self._warn_of_batch)
+        return self._run_fit(X, y, sample_weight, check, solve, self._warn_of_batch)
 
     def _check_parameters(self) -> None:
         """Raise an :class:`InputError` for a parameter that cannot be used as given."""

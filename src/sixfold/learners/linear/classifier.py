@@ -57,14 +57,9 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         self, X: Any, y: Any, sample_weight: Any, reset: bool = True, classes: Array | None = None
     ) -> TrainingData:
         """Return the table as solvers read it; ``classes`` are those there are, if y need not have all."""
+        known = classes if reset else self.classes_
         data = check_labelled(
-            self,
-            X,
-            y,
-            sample_weight,
-            class_weight=self.class_weight,
-            classes=classes if reset else self.classes_,
-            reset=reset,
+            self, X, y, sample_weight, class_weight=self.class_weight, classes=known, reset=reset
         )
         self.classes_ = data.classes
         return data.encoded(self._loss().labels)

@@ -34,48 +34,40 @@ from sixfold.solvers.registry import all_solvers
 REAL_LOSSES = ("squared", "absolute", "cubed")
 CLASS_LOSSES = ("logistic", "squared", "perceptron", "hinge", "squared_hinge", "softmax")
 
-SHARED_PARAMETERS = """\
-max_iter : int, default=1000
-    Most iterations (epochs).
-time_limit : float, default=None
-    Most seconds; the best model so far is kept.
-callbacks : sequence of callables, default=None
-    Called with a record (iteration, seconds, objective, gap) after every iteration; True stops the fit.
-learning_rate : {"auto", "constant", "decay", "invscaling"}, default="auto"
-    For "gd", "sgd", "minibatch": the step after t updates is ``eta0``, ``eta0 / (1 + decay t)`` or
-    ``eta0 / (t + 1)**power_t``.
-eta0 : float, default=None
-    The first step; None finds one from the data.
-decay : float, default=None
-    How fast "decay" falls; None takes one epoch as the unit of time.
-power_t : float, default=0.5
-    The exponent of "invscaling".
-average : bool or int, default=False
-    Return the average of the iterates, of all or of those after so many updates.
-shuffle : bool, default=True
-    Visit the rows in a new random order in every epoch.
-batch_size : int, default=32
-    Rows an update of "minibatch".
-random_state : int, default=0
-    The seed of the shuffling.
-n_jobs : int, default=None
-    Threads for the native loops; None or -1 for all.
-verbose : int, default=0
-    Whether to print progress: the first and the last iteration, and one in half a second between.
-"""
-
-Model = TypeVar("Model", bound=type)
-
-
-def _with_shared_parameters(model: Model) -> Model:
-    """Put the parameters that both learners have into the docstring, after those that differ."""
-    text = inspect.cleandoc(model.__doc__ or "")
-    model.__doc__ = text.replace("\nAttributes\n", f"{SHARED_PARAMETERS}\nAttributes\n", 1)
-    return model
-
 
 class ERMBase(LinearModel):
-    """Any loss, any penalty, any solver that fits them."""
+    """Any loss, any penalty, any solver that fits them.
+
+    Parameters
+    ----------
+    max_iter : int, default=1000
+        Most iterations (epochs).
+    time_limit : float, default=None
+        Most seconds; the best model so far is kept.
+    callbacks : sequence of callables, default=None
+        Called with a record (iteration, seconds, objective, gap) after every iteration; True stops the fit.
+    learning_rate : {"auto", "constant", "decay", "invscaling"}, default="auto"
+        For "gd", "sgd", "minibatch": the step after t updates is ``eta0``, ``eta0 / (1 + decay t)`` or
+        ``eta0 / (t + 1)**power_t``.
+    eta0 : float, default=None
+        The first step; None finds one from the data.
+    decay : float, default=None
+        How fast "decay" falls; None takes one epoch as the unit of time.
+    power_t : float, default=0.5
+        The exponent of "invscaling".
+    average : bool or int, default=False
+        Return the average of the iterates, of all or of those after so many updates.
+    shuffle : bool, default=True
+        Visit the rows in a new random order in every epoch.
+    batch_size : int, default=32
+        Rows an update of "minibatch".
+    random_state : int, default=0
+        The seed of the shuffling.
+    n_jobs : int, default=None
+        Threads for the native loops; None or -1 for all.
+    verbose : int, default=0
+        Whether to print progress: the first and the last iteration, and one in half a second between.
+    """
 
     loss: str
     learning_rate: str
@@ -100,6 +92,16 @@ class ERMBase(LinearModel):
 
     def _solvers(self) -> list[Solver]:
         return all_solvers(**self._options())
+
+
+Model = TypeVar("Model", bound=type[ERMBase])
+
+
+def _with_shared_parameters(model: Model) -> Model:
+    """Add the parameters that ERMBase describes to the docstring of a learner, after its own."""
+    own, shared = (inspect.cleandoc(kind.__doc__ or "") for kind in (model, ERMBase))
+    model.__doc__ = own.replace("\nAttributes\n", shared.partition("----------\n")[2] + "\n\nAttributes\n", 1)
+    return model
 
 
 @_with_shared_parameters
@@ -196,25 +198,6 @@ class ERMRegressor(ERMBase, LinearRegressor):
     def _loss_name(self) -> str:
         check_option("loss", self.loss, REAL_LOSSES)
         return self.loss
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-            The columns to predict from.
-        y : array of shape (n_samples,)
-            The numbers to predict.
-        sample_weight : array of shape (n_samples,), default=None
-            How much each row counts.
-
-        Returns
-        -------
-        ERMRegressor
-            The fitted model itself.
-        """
-        return self._run_fit(X, y, sample_weight)
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         return check_training(self, X, y, sample_weight, reset=reset, one_target=True)

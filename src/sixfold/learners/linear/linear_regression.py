@@ -32,7 +32,7 @@ from sixfold.solvers.least_squares.moments import Moments, block_moments
 Array = NDArray[Any]
 
 
-def _adds_up(model: LinearRegression) -> bool:
+def _moments_suffice(model: LinearRegression) -> bool:
     """Return whether the statistics of earlier rows are enough; say which parameter is in the way if not."""
     if model.penalty in (None, "l2") and not model.positive:
         return True
@@ -54,7 +54,7 @@ class LinearRegression(LinearRegressor):
     fit_intercept : bool, default=True
         Whether to fit b. It is never penalised.
     copy_X : bool, default=True
-        Accepted for scikit-learn's sake: X is never written to.
+        Accepted for scikit-learn's sake; see docs/differences.md.
     tol : float, default=1e-6
         Iterative solvers stop when the certified gap is below ``tol`` times the variance of y (halved).
     n_jobs : int, default=None
@@ -79,6 +79,8 @@ class LinearRegression(LinearRegressor):
         Called with a record (iteration, seconds, objective, gap) after every iteration; True stops the fit.
     random_state : int or None, default=0
         The seed of the stochastic solvers.
+    verbose : int, default=0
+        Whether to print progress: the first and the last iteration, and one in half a second between.
 
     Attributes
     ----------
@@ -135,6 +137,7 @@ class LinearRegression(LinearRegressor):
         time_limit: float | None = None,
         callbacks: Any = None,
         random_state: int | None = 0,
+        verbose: int = 0,
     ) -> None:
         self.fit_intercept = fit_intercept
         self.copy_X = copy_X
@@ -149,28 +152,10 @@ class LinearRegression(LinearRegressor):
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.random_state = random_state
+        self.verbose = verbose
 
     def _loss_name(self) -> str:
         return "squared"
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-            The columns to predict from.
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-            The numbers to predict.
-        sample_weight : array of shape (n_samples,), default=None
-            How much each row counts.
-
-        Returns
-        -------
-        LinearRegression
-            The fitted model itself.
-        """
-        return self._run_fit(X, y, sample_weight)
 
     def _postprocess(
         self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
@@ -178,7 +163,7 @@ class LinearRegression(LinearRegressor):
         self.__dict__.pop("_moments", None)
         return solution
 
-    @available_if(_adds_up)
+    @available_if(_moments_suffice)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those seen by earlier calls of ``partial_fit`` and fit all of them, exactly.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,7 +36,7 @@ from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
-ROUNDING = 1e-14  # a relative gap that only rounding may have left: tol=0 asks for as good as it gets
+ROUNDING_GAP = 1e-14  # a relative gap that only rounding may have left: tol=0 asks for as good as it gets
 
 
 class LinearModel(CallbackSupport, Learner):
@@ -127,7 +127,7 @@ class LinearModel(CallbackSupport, Learner):
     def _warn(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
         self._warn_of_one_row(data)
         self._warn_of_dependence(solution, data)
-        short = not self.certificate_.converged and self.certificate_.relative_gap > ROUNDING
+        short = not self.certificate_.converged and self.certificate_.relative_gap > ROUNDING_GAP
         if short and budget.stopped_by is None:
             budget.stopped_by = "lack of progress"  # no fit ends short of its tolerance without a word
         budget.conclude(self.certificate_)
@@ -193,7 +193,26 @@ class LinearModel(CallbackSupport, Learner):
 
 
 class LinearRegressor(RegressorMixin, LinearModel):
-    """A linear model whose scores are the answers."""
+    """A linear model whose scores are the predictions."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            The columns to predict from.
+        y : array of shape (n_samples,); for LinearRegression also (n_samples, n_targets)
+            The numbers to predict.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+
+        Returns
+        -------
+        LinearRegressor
+            The fitted model itself.
+        """
+        return self._run_fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> Array:
         """Return w.x + b for each row.

@@ -39,8 +39,8 @@ from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
-AT_ZERO = {"signed": "wrong", "binary": "negative"}  # what each form takes a score of 0 for
-SMALL = 0.01  # the standard deviation of a random start
+FORMS = {"signed": "wrong", "binary": "negative"}  # what each form takes a score of 0 for
+START_SPREAD = 0.01  # the standard deviation of a random start
 
 
 class Perceptron(LinearClassifier):
@@ -68,7 +68,7 @@ class Perceptron(LinearClassifier):
     shuffle : bool, default=True
         Visit the rows in a new random order in every epoch.
     verbose : int, default=0
-        Accepted for scikit-learn's sake; ``callbacks=[print]`` reports progress.
+        Whether to print progress: the first and the last iteration, and one in half a second between.
     eta0 : float, default=1.0
         The first step.
     n_jobs : int, default=None
@@ -192,7 +192,7 @@ class Perceptron(LinearClassifier):
         return "perceptron"
 
     def _check_parameters(self) -> None:
-        check_option("form", self.form, AT_ZERO)
+        check_option("form", self.form, FORMS)
         check_option("start", self.start, ("zero", "random"))
         check_option("learning_rate", self.learning_rate, SCHEDULES)
         check_number("eta0", self.eta0, above=0, finite=True)
@@ -206,9 +206,8 @@ class Perceptron(LinearClassifier):
         check_number("validation_fraction", self.validation_fraction, above=0)
         if self.validation_fraction >= 1:
             raise InputError(
-                f"validation_fraction={self.validation_fraction!r} is out of range: a share between 0 "
-                "and 1 is "
-                "needed, so that rows are left to learn from."
+                f"validation_fraction={self.validation_fraction!r} is out of range: a share between 0 and 1 "
+                "is needed, so that rows are left to learn from."
             )
 
     def _limits(self) -> tuple[float, int | None]:
@@ -216,14 +215,8 @@ class Perceptron(LinearClassifier):
 
     def _rule(self) -> StepRule:
         rate = self.decay if self.learning_rate == "decay" else self.power_t
-        average_from = 0 if self.average else None
-        return StepRule(
-            self.learning_rate,
-            float(self.eta0),
-            float(rate),
-            average_from=average_from,
-            at_zero=AT_ZERO[self.form],
-        )
+        start, at_zero = 0 if self.average else None, FORMS[self.form]
+        return StepRule(self.learning_rate, float(self.eta0), float(rate), 1, start, at_zero)
 
     # -- learning ----------------------------------------------------------------------------------------
 
@@ -303,11 +296,11 @@ class Perceptron(LinearClassifier):
             return before
         w, b = np.zeros(shape), np.zeros(shape[1])
         if self.start == "random":
-            w = SMALL * random.standard_normal(shape)
+            w = START_SPREAD * random.standard_normal(shape)
         if coef is not None:
-            w = _given("coef_init", coef, shape[::-1]).T
+            w = _check_start("coef_init", coef, shape[::-1]).T
         if intercept is not None:
-            b = _given("intercept_init", intercept, shape[1:])
+            b = _check_start("intercept_init", intercept, shape[1:])
         return RowState.at(w, b, sparse=blocks.sparse, average=bool(self.average))
 
     def _learn(
@@ -327,12 +320,12 @@ class Perceptron(LinearClassifier):
             idle = 0 if self.tol is None or judged < best - self.tol else idle + 1
             best = min(best, judged)
             if idle >= self.n_iter_no_change:
-                if held_out is not None or self._hopeless(state, blocks, budget):
+                if held_out is not None or self._not_separable(blocks, budget):
                     break
                 best, idle = np.inf, -np.inf  # there is a plane to be found: going on will find it
         return total
 
-    def _hopeless(self, state: RowState, blocks: Blocks, budget: Budget) -> bool:
+    def _not_separable(self, blocks: Blocks, budget: Budget) -> bool:
         """Return whether some class cannot be separated from the others."""
         problem = zero_one(bool(self.fit_intercept))
         kinds = (separation_of(problem, blocks, budget, k).kind for k in range(blocks.n_targets))
@@ -367,9 +360,8 @@ class Perceptron(LinearClassifier):
             held[rows[: round(self.validation_fraction * rows.size)]] = True
         if not held.any():
             raise InputError(
-                f"validation_fraction={self.validation_fraction!r} of {blocks.n_rows} rows holds out "
-                "none. Use a "
-                "larger one, or early_stopping=False."
+                f"validation_fraction={self.validation_fraction!r} of {blocks.n_rows} rows holds out none. "
+                "Use a larger one, or early_stopping=False."
             )
         return held
 
@@ -404,7 +396,7 @@ class Perceptron(LinearClassifier):
         return confirm(claimed, w, b, blocks, bool(self.fit_intercept), proofs)
 
 
-def _given(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+def _check_start(name: str, values: Any, shape: tuple[int, ...]) -> Array:
     """Return a start in the shape it has to have; one score may be given without its axis."""
     array = np.asarray(values, dtype=np.float64)
     if array.size != int(np.prod(shape)):

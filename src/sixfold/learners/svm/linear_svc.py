@@ -40,7 +40,7 @@ from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
-FIRST_ORDER = ("gd", "sgd", "minibatch")
+FIRST_ORDER_SOLVERS = ("gd", "sgd", "minibatch")
 
 
 class LinearSVC(LinearClassifier):
@@ -58,7 +58,7 @@ class LinearSVC(LinearClassifier):
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         What a row inside the margin costs.
     dual : bool or "auto", default="auto"
-        Accepted for scikit-learn's sake, without effect: ``solver`` says how to minimise.
+        Accepted for scikit-learn's sake; see docs/differences.md.
     tol : float, default=1e-6
         Stop when the certified gap is below ``tol`` times the objective of the zero model.
     C : float, default=1.0
@@ -68,11 +68,11 @@ class LinearSVC(LinearClassifier):
     fit_intercept : bool, default=True
         Whether to fit b. It is not penalised.
     intercept_scaling : float, default=1.0
-        Accepted for scikit-learn's sake, without effect: there is no penalty on b to weaken.
+        Accepted for scikit-learn's sake; see docs/differences.md.
     class_weight : dict, "balanced" or None, default=None
         How much the rows of each class count; "balanced" gives all classes the same total.
     verbose : int, default=0
-        Accepted for scikit-learn's sake, without effect: ``callbacks=[print]`` reports progress.
+        Whether to print progress: the first and the last iteration, and one in half a second between.
     random_state : int or None, default=0
         The seed of the stochastic solvers.
     max_iter : int, default=1000
@@ -162,7 +162,7 @@ class LinearSVC(LinearClassifier):
         check_flag("fit_intercept", self.fit_intercept)
         check_number("C", self.C, above=0)
         loss = self._loss()
-        if self.penalty == "l1" and loss.name == "hinge" and self.solver not in FIRST_ORDER:
+        if self.penalty == "l1" and loss.name == "hinge" and self.solver not in FIRST_ORDER_SOLVERS:
             raise IncompatibleError(
                 "penalty='l1' with loss='hinge' has no exact solver here. Use loss='squared_hinge', or one "
                 "of the solvers 'gd', 'sgd' and 'minibatch'."
