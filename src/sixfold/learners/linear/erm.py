@@ -33,6 +33,9 @@ from sixfold.solvers.registry import all_solvers
 
 REAL_LOSSES = ("squared", "absolute", "cubed")
 CLASS_LOSSES = ("logistic", "squared", "perceptron", "hinge", "squared_hinge", "softmax")
+FIRST_ORDER_PARAMETERS = (
+    "learning_rate", "eta0", "decay", "power_t", "average", "shuffle", "batch_size", "random_state",
+)  # fmt: skip
 
 
 class ERMBase(LinearModel):
@@ -79,16 +82,7 @@ class ERMBase(LinearModel):
     batch_size: int
 
     def _options(self) -> dict[str, Any]:
-        return {
-            "learning_rate": self.learning_rate,
-            "eta0": self.eta0,
-            "decay": self.decay,
-            "power_t": self.power_t,
-            "average": self.average,
-            "shuffle": self.shuffle,
-            "batch_size": self.batch_size,
-            "random_state": self.random_state,
-        }
+        return {name: getattr(self, name) for name in FIRST_ORDER_PARAMETERS}
 
     def _solvers(self) -> list[Solver]:
         return all_solvers(**self._options())
