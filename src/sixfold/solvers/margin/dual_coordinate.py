@@ -78,9 +78,7 @@ class DualCoordinate:
             w[:, k], b[k] = machine.minimise(k)
         w, b = w.astype(blocks.dtype).astype(np.float64), b.astype(blocks.dtype).astype(np.float64)
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol, machine.dual)
-        return Solution(
-            w, b, certificate, "dual coordinate descent", len(budget.history), {"dual": machine.dual}
-        )
+        return Solution(w, b, certificate, "dual coordinate descent", len(budget.history), machine.dual)
 
 
 class _Machine:

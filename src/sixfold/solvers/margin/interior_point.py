@@ -92,7 +92,7 @@ class InteriorPoint:
                 del terms
         w, b = w.astype(blocks.dtype).astype(np.float64), b.astype(blocks.dtype).astype(np.float64)
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
-        return Solution(w, b, certificate, "interior point", len(budget.history), {"dual": dual})
+        return Solution(w, b, certificate, "interior point", len(budget.history), dual)
 
 
 class Terms:
