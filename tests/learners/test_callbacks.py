@@ -76,10 +76,9 @@ def printed_iterations(capsys):
 
 @pytest.mark.filterwarnings("ignore::sixfold.errors.StoppedEarly")
 @pytest.mark.parametrize(
-    ("learner", "parameters"), ITERATING, ids=lambda part: getattr(part, "__name__", None)
+    ("learner", "y", "parameters"), ITERATING, ids=[row[0].__name__ for row in ITERATING]
 )
-def test_verbose_prints_the_first_and_the_last_iteration(learner, parameters, capsys):
-    y = Y if "Regress" in learner.__name__ and learner is not LogisticRegression else Y > 1.0
+def test_verbose_prints_the_first_and_the_last_iteration(learner, y, parameters, capsys):
     learner(**parameters).fit(X, y)
     assert capsys.readouterr().out == ""
     model = learner(**parameters, verbose=1).fit(X, y)
