@@ -7,7 +7,7 @@ new rows are appended (their block with the old rows, and with each other), rows
 there is room, and are squeezed out when there is not, or when they have become many. The same cache serves
 other values of C, since the matrix does not depend on it.
 
-One-vs-one machines share the blocks of a class with itself (:class:`ClassBlocks`): each is wanted by all
+One-vs-one SVMs share the blocks of a class with itself (:class:`ClassBlocks`): each is wanted by all
 pairs of that class.
 """
 
