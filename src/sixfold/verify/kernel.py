@@ -167,13 +167,13 @@ def recompute(claims: Claims, claimed: Certificate) -> Recomputed:
     """
     _require_support(claims)
     kind = _confirmed_kind(claims, claimed)
-    total = Figures()
-    for dual in _duals(claims):
+    duals = list(_duals(claims))
+    for dual in duals:
         _require_feasible(dual)
-        figures = dual.figures()
-        _require_intercept(dual, figures, claims.score_rounding, claimed)
-        total += figures
+    total = sum((dual.figures() for dual in duals), Figures())
     _require_claims(claims, claimed, total)
+    for dual in duals:
+        _require_intercept(dual, claims.score_rounding, claimed)
     gap = max(total.primal - total.dual, 0.0)
     relative = gap / total.scale if total.scale > 0 else gap
     claim = f"stationary within {relative:.1g}; no bound, for the kernel may be no dot product"
@@ -209,8 +209,9 @@ def _duals(claims: Claims) -> Iterator[Dual]:
         yield Dual(y, y * signed[there], claims.upper[there], scores[there, svm], b, error)
 
 
-def _require_intercept(dual: Dual, found: Figures, score_rounding: float, claimed: Certificate) -> None:
+def _require_intercept(dual: Dual, score_rounding: float, claimed: Certificate) -> None:
     """Raise a CertificateError if b is neither that of the free rows nor, for an ended fit, of least loss."""
+    found = dual.figures()
     v, free = dual.y - dual.s, (dual.alpha > 0) & (dual.alpha < dual.upper)
     ends = [end for end in dual.bounds() if math.isfinite(end)]
     expected = float(np.mean(v[free] if free.any() else ends or [0.0]))

@@ -106,6 +106,4 @@ def test_no_decisions_within_the_error_change_a_winner_that_is_certain(n_classes
 def test_a_clear_winner_is_certain():
     assert votes_are_certain(np.array([[1.0, 1.0, 0.01]]), np.full(3, 0.1), 3).tolist() == [True]
     assert votes_are_certain(np.array([[1.0, 0.05, 0.01]]), np.full(3, 0.1), 3).tolist() == [False]
-    assert votes_are_certain(np.array([[1.0, -1.0, 1.0]]), np.full(3, 0.1), 3).tolist() == [
-        True
-    ]  # a tie is one
+    assert votes_are_certain(np.array([[1.0, -1.0, 1.0]]), np.full(3, 0.1), 3).tolist() == [True]  # a tie
