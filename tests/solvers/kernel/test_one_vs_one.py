@@ -94,14 +94,18 @@ def test_each_svm_is_what_it_would_be_alone(monkeypatch, strategy, memory):
 def test_caches_of_all_svms_stay_within_their_size(monkeypatch, strategy, kilobytes):
     caches, commons = [], []
     monkeypatch.setattr(one_vs_one, "LEAST_MEMORY", 0)
-    for name, made in (("GramCache", caches), ("ClassBlocks", commons)):
-        kind = getattr(one_vs_one, name)
+    for module, name, made in (
+        (decomposition, "GramCache", caches),
+        (decomposition, "WholeGram", caches),
+        (one_vs_one, "ClassBlocks", commons),
+    ):
+        kind = getattr(module, name)
         monkeypatch.setattr(
-            one_vs_one, name, lambda *a, kind=kind, made=made: (made.append(kind(*a)), made[-1])[1]
+            module, name, lambda *a, kind=kind, made=made: (made.append(kind(*a)), made[-1])[1]
         )
     svms = fitted(strategy=strategy, memory=kilobytes / 1024)
     workers = min(core.threads(), len(svms))
-    largest = max(cache._room.nbytes for cache in caches)
+    largest = max(getattr(cache, "_room", cache._gram).nbytes for cache in caches)
     common = sum(block.nbytes for blocks in commons for block in blocks._blocks.values())
     assert workers * largest + common <= 1024 * kilobytes
     if strategy == "ovr":  # these have no blocks in common, so all of it is theirs

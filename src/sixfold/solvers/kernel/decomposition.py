@@ -6,7 +6,8 @@ One round (the formulas of what it looks at are in :mod:`sixfold.solvers.kernel.
 
 1. choose active rows W: the free ones, those that violate optimality, and those closest to doing so, as
    many as fit in memory. Few rows are all active, and one round is enough;
-2. the Gram matrix of W, most of which :class:`~sixfold.solvers.kernel.gram_cache.GramCache` has already;
+2. the Gram matrix of W, most of which :class:`~sixfold.solvers.kernel.gram_cache.GramCache` has already
+   (few rows have theirs whole, :class:`WholeGram`);
 3. second-order sequential minimal optimisation on W (``core.smo``), the other rows fixed;
 4. the scores of the other rows move with those that changed;
 5. done when the violation over *all* rows is at most tol, and the gap at most tol times the objective of
@@ -54,7 +55,8 @@ from sixfold.solvers.kernel.dual import (
     snap,
 )
 from sixfold.solvers.kernel.free_step import FreeSteps
-from sixfold.solvers.kernel.gram_cache import GramCache
+from sixfold.solvers.kernel.gram_cache import WORTH_LINES, ClassBlocks, GramCache
+from sixfold.solvers.kernel.kernel_rows import KernelRows
 from sixfold.solvers.kernel.separability import overlap
 from sixfold.solvers.threads import one_blas_thread
 
@@ -89,7 +91,7 @@ def solve_dual(
     budget: Budget,
     most_iterations: int | None = None,
     start: Array | None = None,
-    cache: GramCache | None = None,
+    cache: GramCache | WholeGram | None = None,
 ) -> DualSolution:
     """Maximise D.
 
@@ -106,7 +108,7 @@ def solve_dual(
         Without it, the larger of ten million and a hundred a row.
     start : ndarray, optional
         A first guess of alpha; it need not be feasible.
-    cache : GramCache, optional
+    cache : GramCache or WholeGram, optional
         One that was used for the same rows before, with another C for instance.
 
     Returns
@@ -114,7 +116,7 @@ def solve_dual(
     DualSolution
         The best point found, feasible also where the budget ended the work.
     """
-    cache = GramCache(problem.rows, problem.index, memory) if cache is None else cache
+    cache = make_cache(problem.rows, problem.index, memory) if cache is None else cache
     if not (cache.index is problem.index or np.array_equal(cache.index, problem.index)):
         raise ValueError("The cache is one of other rows than the problem's.")
     # Products of vectors as long as these are not worth a second thread, which OpenBLAS would wait for.
@@ -134,7 +136,7 @@ def _solve_hard(
     budget: Budget,
     most_iterations: int | None,
     start: Array | None,
-    cache: GramCache,
+    cache: GramCache | WholeGram,
 ) -> DualSolution:
     """Raise a bound until no row reaches it, or until the rows that do prove that the classes overlap."""
     unit = 1.0 / max(float(np.mean(problem.rows.diagonal()[problem.index])), 1e-300)
@@ -153,6 +155,44 @@ def _solve_hard(
         bound *= RAISE
 
 
+class WholeGram:
+    """The Gram matrix of all rows of a problem, which are few: what :class:`GramCache` is for many."""
+
+    def __init__(self, rows: KernelRows, index: Array, memory: int) -> None:
+        self.rows, self.index, self.memory = rows, index, memory
+        self.held: Array = np.arange(index.size)
+        self._gram: Array | None = None
+
+    @property
+    def whole(self) -> Array | None:
+        """The matrix, if it is in float64."""
+        return self._gram if self._gram is not None and self._gram.dtype == np.float64 else None
+
+    def capacity(self, dtype: Any) -> int:
+        """How many rows fit: all."""
+        return self.index.size
+
+    def hold(self, wanted: Array, dtype: Any, budget: Budget) -> tuple[Array, Array]:
+        """Return all positions and their Gram matrix."""
+        if self._gram is None or self._gram.dtype != dtype:
+            self._gram = self.rows.gram(self.index, dtype, budget)
+        return self.held, self._gram
+
+
+def make_cache(
+    rows: KernelRows,
+    index: Array,
+    memory: int,
+    blocks: ClassBlocks | None = None,
+    pair: tuple[int, int] | None = None,
+) -> GramCache | WholeGram:
+    """Return where the Gram matrix of these rows is; see :class:`GramCache`."""
+    few = index.size < min(WORTH_LINES, DIRECT_ROWS) and 8 * index.size**2 <= memory
+    if few and pair is None:
+        return WholeGram(rows, index, memory)
+    return GramCache(rows, index, memory, blocks, pair)
+
+
 class Decomposition:
     """A feasible point, and the rounds that improve it.
 
@@ -162,7 +202,7 @@ class Decomposition:
     tol : float
     budget : Budget
     most_iterations : int or None
-    cache : GramCache
+    cache : GramCache or WholeGram
         Of the problem's rows.
     bound : float
         A finite upper bound for the hard margin.
@@ -176,7 +216,7 @@ class Decomposition:
         tol: float,
         budget: Budget,
         most_iterations: int | None,
-        cache: GramCache,
+        cache: GramCache | WholeGram,
         bound: float = math.inf,
         made: int = 0,
     ) -> None:

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.solvers.kernel.decomposition import solve_dual
+from sixfold.solvers.kernel.decomposition import make_cache, solve_dual
 from sixfold.solvers.kernel.dual import DualProblem, DualSolution, certify, make_certificate
-from sixfold.solvers.kernel.gram_cache import ClassBlocks, GramCache
+from sixfold.solvers.kernel.gram_cache import ClassBlocks
 from sixfold.solvers.kernel.kernel_rows import KernelRows
 from sixfold.solvers.threads import one_blas_thread
 
@@ -157,7 +157,7 @@ def fit_binary_svms(
             problem, own = problems[number], _Shared(budget)
             one, other = sides[number]
             pair = (one, other) if shared and other is not None else None
-            cache = GramCache(problem.rows, problem.index, share, blocks, pair)
+            cache = make_cache(problem.rows, problem.index, share, blocks, pair)
             solution = solve_dual(problem, tol, share, own, most_iterations, guesses[number], cache)
             return BinarySVM(one, other, problem, solution, certify(problem, solution, tol), own.stopped_by)
         finally:
