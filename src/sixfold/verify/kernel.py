@@ -26,9 +26,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,13 +70,9 @@ class Claims:
     def sides(self) -> list[tuple[int, int | None]]:
         """Return the positive and the negative class of each SVM; None is the rest."""
         classes = range(self.n_support.size)
-        return (
-            [(1, 0)]
-            if len(classes) == 2
-            else list(combinations(classes, 2))
-            if self.pairwise
-            else [(label, None) for label in classes]
-        )
+        if len(classes) == 2:
+            return [(1, 0)]
+        return list(combinations(classes, 2)) if self.pairwise else [(label, None) for label in classes]
 
     def rows_of(self, positive: int, negative: int | None) -> Array:
         """Return whether each row is one of an SVM's."""
@@ -140,20 +136,15 @@ class Dual:
         return Figures(primal, total - 0.5 * square, constant, rounding, *last)
 
 
-@dataclass(frozen=True)
-class Figures:
+class Figures(NamedTuple):
     """What is known of one SVM, or, added up, of all of them; of the last two, the largest."""
 
-    primal: float = 0.0
-    dual: float = 0.0
-    scale: float = 0.0
-    rounding: float = 0.0
-    violation: float = 0.0
-    score_rounding: float = 0.0
-
-    def __add__(self, other: Figures) -> Figures:
-        pairs = list(zip(astuple(self), astuple(other), strict=True))
-        return Figures(*(one + two for one, two in pairs[:4]), *(max(pair) for pair in pairs[4:]))
+    primal: float
+    dual: float
+    scale: float
+    rounding: float
+    violation: float
+    score_rounding: float
 
 
 def recompute(claims: Claims, claimed: Certificate) -> Recomputed:
@@ -170,21 +161,18 @@ def recompute(claims: Claims, claimed: Certificate) -> Recomputed:
     duals = list(_duals(claims))
     for dual in duals:
         _require_feasible(dual)
-    total = sum((dual.figures() for dual in duals), Figures())
+    figures = [dual.figures() for dual in duals]
+    columns = list(zip(*figures, strict=True))
+    total = Figures(*map(sum, columns[:4]), *map(max, columns[4:]))
     _require_claims(claims, claimed, total)
-    for dual in duals:
-        _require_intercept(dual, claims.score_rounding, claimed)
+    for dual, own in zip(duals, figures, strict=True):
+        _require_intercept(dual, own, claims.score_rounding, claimed)
     gap = max(total.primal - total.dual, 0.0)
     relative = gap / total.scale if total.scale > 0 else gap
     claim = f"stationary within {relative:.1g}; no bound, for the kernel may be no dot product"
+    details: dict[str, Any] = {"violation": total.violation, "dual_objective": total.dual}
     found = Certificate(
-        kind,
-        total.primal,
-        gap,
-        total.scale,
-        claimed.tolerance,
-        {"violation": total.violation, "dual_objective": total.dual},
-        claim if kind == "kkt" else "",
+        kind, total.primal, gap, total.scale, claimed.tolerance, details, claim if kind == "kkt" else ""
     )
     # The solver's own objective is rounded as it says, which is part of the gap it claims.
     allowance = total.rounding + min(claimed.rounding, claimed.gap)
@@ -209,15 +197,15 @@ def _duals(claims: Claims) -> Iterator[Dual]:
         yield Dual(y, y * signed[there], claims.upper[there], scores[there, svm], b, error)
 
 
-def _require_intercept(dual: Dual, score_rounding: float, claimed: Certificate) -> None:
+def _require_intercept(dual: Dual, found: Figures, score_rounding: float, claimed: Certificate) -> None:
     """Raise a CertificateError if b is neither that of the free rows nor, for an ended fit, of least loss."""
-    found = dual.figures()
     v, free = dual.y - dual.s, (dual.alpha > 0) & (dual.alpha < dual.upper)
     ends = [end for end in dual.bounds() if math.isfinite(end)]
     expected = float(np.mean(v[free] if free.any() else ends or [0.0]))
     rounding, tol = 2.0 * (score_rounding + found.score_rounding), claimed.tolerance
     if abs(dual.b - expected) <= rounding:
         return
+    # Short of the tolerance, or so near it that the solver, whose gap has rounding in it, may have been.
     ended = found.violation > 0.99 * tol - rounding or found.primal - found.dual > 0.5 * tol * found.scale
     if ended and not np.isinf(dual.upper).any():
         order = np.argsort(v, kind="stable")

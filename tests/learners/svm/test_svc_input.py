@@ -257,6 +257,17 @@ def test_callbacks_hear_of_the_fit_and_may_end_it(labels):
         SVC(callbacks=[lambda record: True], tol=1e-9, C=100.0).fit(*hard_table(2000))
 
 
+@pytest.mark.parametrize("labels", [Y, np.arange(30) % 3], ids=["two", "three"])
+def test_verbose_prints_progress(labels, capsys):
+    quiet = SVC().fit(X, labels)
+    assert capsys.readouterr().out == ""
+    model = SVC(verbose=True).fit(X, labels)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("SVC: iteration 1, ")
+    assert lines[-1].startswith(f"SVC: iteration {len(model.history_)}, ")
+    np.testing.assert_array_equal(model.dual_coef_, quiet.dual_coef_)
+
+
 def count_fits(monkeypatch):
     """Return a list that grows by the budget of every fit of binary SVMs."""
     made, fit = [], svc.fit_binary_svms
