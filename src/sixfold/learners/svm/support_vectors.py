@@ -23,7 +23,6 @@ class is scikit-learn's.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,10 +57,13 @@ class SupportVectors:
         self.layout, self.kernel = layout, kernel
         self.vectors = vectors if kernel.form is None else densify_if_small(vectors)
         self.n_classes = layout.n_support.size
+        self._made: KernelRows | None = None
 
-    @cached_property
+    @property
     def _rows(self) -> KernelRows:
-        return KernelRows(self.vectors, self.kernel)
+        if self._made is None:
+            self._made = KernelRows(self.vectors, self.kernel)
+        return self._made
 
     def decisions(self, Z: Any, budget: Budget, dtype: Any = np.float64) -> Array:
         """Return f of every SVM, of shape (rows, SVMs), from kernel values of that type."""

@@ -423,8 +423,8 @@ class SVC(ClassifierMixin, CallbackSupport, Learner):
         self._violation = max(svm.solution.violation for svm in svms)
         self._score_rounding = max(svm.solution.rounding for svm in svms)
         if kernel.form is not None and not sparse:
-            remark = describe_spreads(data.X, column_names(self, data.X.shape[1]))
-            self._certificate = replace(self._certificate, notes=(remark,) if remark else ())
+            remark = describe_spreads(data.X, lambda: column_names(self, data.X.shape[1]))
+            self._certificate = replace(self._certificate, notes=(remark,)) if remark else self._certificate
         self.fit_status_ = int(not self._certificate.converged)
 
     def _warn(self, solution: KernelSolution, data: LabelledData, budget: Budget) -> None:
@@ -686,10 +686,10 @@ class SVC(ClassifierMixin, CallbackSupport, Learner):
         return named or isinstance(self.kernel, Precomputed)
 
 
-def describe_spreads(X: Any, names: list[str]) -> str | None:
+def describe_spreads(X: Any, names: Callable[[], list[str]]) -> str | None:
     """Return a remark if one column is spread so much wider than most that a kernel sees little else.
 
-    >>> describe_spreads(np.array([[1.0, 50e3], [2.0, 80e3], [4.0, 20e3]]), ["years", "income"])
+    >>> describe_spreads(np.array([[1.0, 50e3], [2.0, 80e3], [4.0, 20e3]]), lambda: ["years", "income"])
     "column 'income' is spread 2e+04 times as wide as most, so the kernel sees little else: scale the columns"
     """
     some = X[:: max(X.shape[0] // SPREAD_ROWS, 1)]
@@ -698,10 +698,10 @@ def describe_spreads(X: Any, names: list[str]) -> str | None:
     usual = sorted(width for width in spread.tolist() if width > 0.0)
     if len(usual) < 2 or usual[-1] < MUCH_WIDER * usual[(len(usual) - 1) // 2]:
         return None
-    times = usual[-1] / usual[(len(usual) - 1) // 2]
+    times, widest = usual[-1] / usual[(len(usual) - 1) // 2], names()[int(spread.argmax())]
     return (
-        f"column {names[int(spread.argmax())]!r} is spread {times:.1g} times as wide as most, so the kernel "
-        "sees little else: scale the columns"
+        f"column {widest!r} is spread {times:.1g} times as wide as most, so the kernel sees little else: scale "
+        "the columns"
     )
 
 
