@@ -700,8 +700,8 @@ def describe_spreads(X: Any, names: Callable[[], list[str]]) -> str | None:
         return None
     times, widest = usual[-1] / usual[(len(usual) - 1) // 2], names()[int(spread.argmax())]
     return (
-        f"column {widest!r} is spread {times:.1g} times as wide as most, so the kernel sees little else: scale "
-        "the columns"
+        f"column {widest!r} is spread {times:.1g} times as wide as most, so the kernel sees little else: "
+        "scale the columns"
     )
 
 
