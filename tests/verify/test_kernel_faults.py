@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_breast_cancer, make_classification
 
 from sixfold import SVC
 from sixfold.errors import CertificateError
@@ -198,4 +198,15 @@ def test_an_intercept_that_is_off_by_a_thousandth_is_told(kernel, classes, facto
     model.certificate_.verify(X, y)
     model.intercept_ = factor * model.intercept_
     with pytest.raises(CertificateError):
+        model.certificate_.verify(X, y)
+
+
+@pytest.mark.parametrize("factor", [0.999, 1.001])
+def test_an_intercept_is_told_where_the_objective_is_flat_in_it(factor):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = SVC(kernel="linear").fit(X, y)
+    model.certificate_.verify(X, y)
+    model.intercept_ = factor * model.intercept_
+    with pytest.raises(CertificateError, match="The intercept is"):
         model.certificate_.verify(X, y)
