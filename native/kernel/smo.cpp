@@ -1,4 +1,4 @@
-// Sequential minimal optimisation of the dual of a kernel machine on a stored Gram.
+// Sequential minimal optimisation of the dual of a kernel SVM on a stored Gram.
 //
 //     minimise 1/2 sum_ij a_i a_j y_i y_j K_ij - sum_i a_i     0 <= a_i <= U_i,  sum_i a_i y_i = 0
 //

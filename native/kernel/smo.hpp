@@ -5,7 +5,7 @@
 
 namespace sixfold {
 
-// One dual problem of a kernel machine and its point; one entry a row.
+// One dual problem of a kernel SVM and its point; one entry a row.
 struct DualPoint {
   const double *y, *upper;  // sign, largest multiplier (may be infinite)
   double *alpha, *gradient;

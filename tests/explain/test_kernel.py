@@ -102,14 +102,14 @@ def test_an_answer_that_wins_by_votes_alone_is_not_said_to_be_ahead_in_its_pair(
         assert one.votes[one.answer] >= one.votes[one.runner_up]
 
 
-def test_things_that_only_a_function_compares_are_explained_as_they_are_predicted():
+def test_objects_that_only_a_function_compares_are_explained_as_they_are_predicted():
     def overlap(A, B):
         return np.array([[len(set(a) & set(b)) / len(set(a) | set(b)) for b in B] for a in A])
 
     texts = ["apple", "apply", "ape", "zebra", "zoo", "zero"]
     model = SVC(kernel=overlap).fit(texts, ["a", "a", "a", "z", "z", "z"])
-    for thing in ("apples", ["apples"], ("apples",), np.array(["apples"]), np.array("apples")):
-        found = model.explain(thing)
+    for given in ("apples", ["apples"], ("apples",), np.array(["apples"]), np.array("apples")):
+        found = model.explain(given)
         assert found.answer == model.predict(["apples"])[0] == "a"
         assert found.decision == pytest.approx(-model.decision_function(["apples"])[0])
         expected = [overlap(["apples"], [texts[row]])[0, 0] for row in found.rows]

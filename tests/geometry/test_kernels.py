@@ -30,7 +30,7 @@ from sixfold.geometry.kernels import (
     make_kernel,
     quadratic,
 )
-from sixfold.geometry.kernels.width import variance
+from sixfold.geometry.kernels.standard import variance
 
 TABLES = arrays(
     np.float64, st.tuples(st.integers(1, 6), st.just(3)), elements=st.floats(-4, 4, allow_subnormal=False)

@@ -1,4 +1,4 @@
-"""The dual of the kernel machine in plain NumPy: slow, short, and obviously right.
+"""The dual of the kernel SVM in plain NumPy: slow, short, and obviously right.
 
 With y = -1 or +1, K the kernel's matrix and U_i the largest multiplier of row i,
 

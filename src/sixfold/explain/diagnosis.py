@@ -8,8 +8,6 @@ import numpy as np
 
 from sixfold.solvers.separation.separating_columns import important_columns
 
-SPREAD_ROWS = 1000  # that tell how far columns are spread
-MUCH_WIDER = 100.0  # times the spread of most columns: squared, nothing is left of the others
 MOST_NAMED = 5  # columns (or terms of a combination) spelt out before "and n more"
 
 
@@ -49,25 +47,6 @@ def _term(coefficient: float, name: str) -> str:
     size = abs(coefficient)
     number = "" if abs(size - 1) < 1e-9 else f"{size:.6g} "
     return f" {sign} {number}{name!r}"
-
-
-def describe_spreads(X: Any, names: list[str]) -> str | None:
-    """Return a remark if one column is spread so much wider than most that a kernel sees little else.
-
-    >>> describe_spreads(np.array([[1.0, 50e3], [2.0, 80e3], [4.0, 20e3]]), ["years", "income"])
-    "column 'income' is spread 2e+04 times as wide as most, so the kernel sees little else: scale the columns"
-    """
-    some = X[:: max(X.shape[0] // SPREAD_ROWS, 1)]
-    about = some - some.mean(axis=0, dtype=np.float64)
-    spread = np.sqrt(np.einsum("ij,ij->j", about, about) / about.shape[0])
-    usual = sorted(width for width in spread.tolist() if width > 0.0)
-    if len(usual) < 2 or usual[-1] < MUCH_WIDER * usual[(len(usual) - 1) // 2]:
-        return None
-    times = usual[-1] / usual[(len(usual) - 1) // 2]
-    return (
-        f"column {names[int(spread.argmax())]!r} is spread {times:.1g} times as wide as most, so the kernel "
-        "sees little else: scale the columns"
-    )
 
 
 def describe_separation(found: Any, alone: list[Any], names: list[str], classes: Any) -> str:

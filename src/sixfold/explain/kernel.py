@@ -1,8 +1,8 @@
-"""Why a machine with a kernel answers as it does: the support vectors that decide, and their shares.
+"""Why an SVM with a kernel answers as it does: the support vectors that decide, and their shares.
 
     f(x) = sum_j c_j + b,     c_j = dual_coef_j K(x_j, x),     share_j = |c_j| / sum |c|
 
-f speaks for the answer where it is positive. Of several classes it is the machine of the answer against the
+f speaks for the answer where it is positive. Of several classes it is the SVM of the answer against the
 runner-up that is explained; one against the rest, the difference of their scores.
 """
 
@@ -32,7 +32,7 @@ class SupportExplanation:
         What the model predicts, and the class that comes next.
     decision : float
         How far the answer is ahead of the runner-up: ``intercept + sum(contributions)``. Below 0 where the
-        machine of these two alone says the other one, and the answer has more votes of all machines.
+        SVM of these two alone says the other one, and the answer has more votes of all SVMs.
     intercept : float
     rows : list of int
         The training rows that are support vectors, those that contribute most first.
@@ -45,7 +45,7 @@ class SupportExplanation:
     shares : list of float
         The size of each contribution, in parts of the sum of all sizes.
     votes : dict
-        How many machines vote for each class; empty where no machines vote.
+        How many binary SVMs vote for each class; empty where there are none for pairs.
     """
 
     answer: Any

@@ -10,7 +10,8 @@ from sklearn.svm import SVC as Peer  # noqa: N811
 
 from sixfold import SVC, kernels
 from sixfold.errors import CertificateError, NotSeparable
-from sixfold.learners.svm import support_scores
+from sixfold.learners.svm import support_vectors
+from sixfold.solvers.kernel import kernel_rows
 
 RNG = np.random.default_rng(0)
 IRIS = load_iris(return_X_y=True)
@@ -114,7 +115,7 @@ def test_sparse_tables_give_the_model_of_dense_ones(kind, kernel, small, monkeyp
     X, y = table(classes=3)
     X[RNG.random(X.shape) < 0.6] = 0.0
     if not small:  # the way of large sparse tables
-        monkeypatch.setattr(support_scores, "SMALL", 0)
+        monkeypatch.setattr(kernel_rows, "MOST_DENSIFIED", 0)
     dense, sparse = (SVC(kernel=kernel, tol=TIGHT).fit(part, y) for part in (X, kind(X)))
     assert sp.issparse(sparse.dual_coef_)
     assert sp.issparse(sparse.support_vectors_)
@@ -196,7 +197,7 @@ def test_a_quadratic_kernel_is_a_plane_among_products_of_columns():
     assert curved.margin_ == pytest.approx(1 / np.linalg.norm(flat.coef_), rel=1e-5)
 
 
-def test_one_against_the_rest_is_a_machine_for_each_class():
+def test_one_against_the_rest_is_an_svm_for_each_class():
     X, y = table(classes=3)
     model = SVC(multi_class="ovr", tol=TIGHT).fit(X, y)
     scores = np.column_stack(
@@ -239,14 +240,14 @@ def test_single_precision_never_changes_an_answer(classes, multi_class, monkeypa
     Z = np.vstack([X, low, high])
     exact = model.predict(Z)
     seen = []
-    decisions = support_scores.SupportScores.decisions
+    decisions = support_vectors.SupportVectors.decisions
 
     def noted(self, Z, budget, dtype=np.float64):
         seen.append((Z.shape[0], np.dtype(dtype)))
         return decisions(self, Z, budget, dtype)
 
-    monkeypatch.setattr(support_scores, "FEW", 0)
-    monkeypatch.setattr(support_scores.SupportScores, "decisions", noted)
+    monkeypatch.setattr(support_vectors, "FEW_PRODUCTS", 0)
+    monkeypatch.setattr(support_vectors.SupportVectors, "decisions", noted)
     np.testing.assert_array_equal(model.predict(Z), exact)
     (first, single), (again, double) = seen
     assert (first, single, double) == (Z.shape[0], np.float32, np.float64)
@@ -258,7 +259,7 @@ def test_rows_in_portions_have_the_same_answers(classes, monkeypatch):
     X, y = table(classes=classes)
     model = SVC(probability=True).fit(X, y)
     whole = [answer(X) for answer in (model.predict, model.decision_function, model.predict_proba)]
-    monkeypatch.setattr(support_scores, "HELD", 20)
+    monkeypatch.setattr(support_vectors, "MOST_DECISIONS", 20)
     for answer, before in zip(
         (model.predict, model.decision_function, model.predict_proba), whole, strict=True
     ):

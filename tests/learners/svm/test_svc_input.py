@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sixfold import SVC, kernels
 from sixfold.budget import BudgetExhausted
 from sixfold.errors import InputError, StoppedEarly
-from sixfold.learners.svm import support_model, svc
-from sixfold.learners.svm.support_scores import SupportScores
+from sixfold.learners.svm import svc
+from sixfold.learners.svm.support_vectors import SupportVectors
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -257,21 +257,32 @@ def test_callbacks_hear_of_the_fit_and_may_end_it(labels):
         SVC(callbacks=[lambda record: True], tol=1e-9, C=100.0).fit(*hard_table(2000))
 
 
-def count_trainings(monkeypatch):
-    """Return a list that grows by the budget of every training of machines."""
-    made, train = [], svc.train
+@pytest.mark.parametrize("labels", [Y, np.arange(30) % 3], ids=["two", "three"])
+def test_verbose_prints_progress(labels, capsys):
+    quiet = SVC().fit(X, labels)
+    assert capsys.readouterr().out == ""
+    model = SVC(verbose=True).fit(X, labels)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("SVC: iteration 1, ")
+    assert lines[-1].startswith(f"SVC: iteration {len(model.history_)}, ")
+    np.testing.assert_array_equal(model.dual_coef_, quiet.dual_coef_)
+
+
+def count_fits(monkeypatch):
+    """Return a list that grows by the budget of every fit of binary SVMs."""
+    made, fit = [], svc.fit_binary_svms
 
     def counted(*arguments):
         made.append(arguments[7])
-        return train(*arguments)
+        return fit(*arguments)
 
-    monkeypatch.setattr(svc, "train", counted)
+    monkeypatch.setattr(svc, "fit_binary_svms", counted)
     return made
 
 
 @pytest.mark.parametrize("labels", [Y, np.arange(30) % 3], ids=["two", "three"])
 def test_a_callback_that_ends_the_fit_ends_calibration_too(labels, monkeypatch):
-    made = count_trainings(monkeypatch)
+    made = count_fits(monkeypatch)
     with pytest.warns(StoppedEarly) as caught:
         model = SVC(probability=True, tol=1e-12, callbacks=[lambda record: True]).fit(X, labels)
     assert len(made) == 1
@@ -283,7 +294,7 @@ def test_a_callback_that_ends_the_fit_ends_calibration_too(labels, monkeypatch):
 
 
 def test_a_limit_of_iterations_leaves_calibration_alone(monkeypatch):
-    made = count_trainings(monkeypatch)
+    made = count_fits(monkeypatch)
     with pytest.warns(StoppedEarly, match="Stopped by max_iter=3") as caught:
         SVC(probability=True, max_iter=3).fit(X, Y)
     assert len(made) == 6
@@ -291,16 +302,16 @@ def test_a_limit_of_iterations_leaves_calibration_alone(monkeypatch):
 
 
 def test_ctrl_c_in_calibration_ends_the_training_that_is_under_way(monkeypatch):
-    heard, train = [], svc.train
+    heard, fit = [], svc.fit_binary_svms
 
     def interrupted(*arguments):
         if heard:
             signal.raise_signal(signal.SIGINT)
-        machines = train(*arguments)
+        svms = fit(*arguments)
         heard.append(arguments[7].interrupted)
-        return machines
+        return svms
 
-    monkeypatch.setattr(svc, "train", interrupted)
+    monkeypatch.setattr(svc, "fit_binary_svms", interrupted)
     model = SVC(probability=True)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
@@ -312,15 +323,15 @@ def test_ctrl_c_in_calibration_ends_the_training_that_is_under_way(monkeypatch):
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba", "explain"])
 def test_ctrl_c_ends_an_answer(method, little, monkeypatch):
     model = SVC(probability=True).fit(X, Y)
-    decisions, heard = SupportScores.decisions, []
+    decisions, heard = SupportVectors.decisions, []
 
     def interrupted(scores, rows, budget):
         signal.raise_signal(signal.SIGINT)
         heard.append(budget.interrupted)
         return decisions(scores, rows, budget)
 
-    monkeypatch.setattr(support_model, "LITTLE_WORK", little)
-    monkeypatch.setattr(SupportScores, "decisions", interrupted)
+    monkeypatch.setattr(svc, "LITTLE_WORK", little)
+    monkeypatch.setattr(SupportVectors, "decisions", interrupted)
     with pytest.raises(KeyboardInterrupt):
         getattr(model, method)(X[0] if method == "explain" else X)
     assert heard == ([] if little else [True])  # native loops hear of it only where they take long

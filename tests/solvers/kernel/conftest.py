@@ -2,7 +2,7 @@
 
 import pytest
 
-from sixfold.solvers.kernel import decomposition, dual_scores
+from sixfold.solvers.kernel import decomposition, dual
 
 
 @pytest.fixture
@@ -11,4 +11,4 @@ def in_rounds(monkeypatch):
     monkeypatch.setattr(decomposition, "DOUBLE_ROWS", 10)
     monkeypatch.setattr(decomposition, "DIRECT_ROWS", 10)
     monkeypatch.setattr(decomposition, "SAMPLE_ROWS", 40)
-    monkeypatch.setattr(dual_scores, "TYPICAL_ROWS", 4)
+    monkeypatch.setattr(dual, "TYPICAL_ROWS", 4)

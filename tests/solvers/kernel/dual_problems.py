@@ -1,11 +1,11 @@
-"""Duals of kernel machines that tests solve, and what must hold of a solution."""
+"""Duals of kernel SVMs that tests solve, and what must hold of a solution."""
 
 import numpy as np
 import pytest
 
 from oracles.kernel import dual_gradient, intercept, violation
 from sixfold.geometry.kernels import RBF
-from sixfold.solvers.kernel.binary_svm import DualProblem
+from sixfold.solvers.kernel.dual import DualProblem
 from sixfold.solvers.kernel.kernel_rows import KernelRows
 
 PLENTY = 1 << 27

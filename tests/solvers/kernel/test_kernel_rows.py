@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.geometry.kernels import RBF, Called, Polynomial, Precomputed, Sigmoid, linear, quadratic
-from sixfold.solvers.kernel import kernel_pairs
+from sixfold.solvers.kernel import kernel_tiles
 from sixfold.solvers.kernel.kernel_rows import KernelRows
 
 KERNELS = [
@@ -35,7 +35,7 @@ def table():
 @pytest.fixture(params=["one tile", "many tiles"])
 def tiles(request, monkeypatch):
     if request.param == "many tiles":
-        monkeypatch.setattr(kernel_pairs, "TILE_BYTES", 8 * 53 * 4)
+        monkeypatch.setattr(kernel_tiles, "TILE_BYTES", 8 * 53 * 4)
 
 
 def close(found, exact, dtype):

@@ -1,4 +1,4 @@
-"""Machines for several classes: which there are, and that each is what it would be alone."""
+"""Binary SVMs of several classes: which there are, and that each is what it would be alone."""
 
 import threading
 import time
@@ -10,22 +10,21 @@ import pytest
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.geometry.kernels import RBF
-from sixfold.solvers.kernel import decomposition
-from sixfold.solvers.kernel import one_vs_one as machines_module
-from sixfold.solvers.kernel.binary_svm import DualProblem, solve_dual
-from sixfold.solvers.kernel.certificate import certify, certify_all
+from sixfold.solvers.kernel import decomposition, one_vs_one
+from sixfold.solvers.kernel.decomposition import solve_dual
+from sixfold.solvers.kernel.dual import DualProblem, certify
 from sixfold.solvers.kernel.kernel_rows import KernelRows
-from sixfold.solvers.kernel.one_vs_one import train
+from sixfold.solvers.kernel.one_vs_one import certify_all, fit_binary_svms
 
 TOL = 1e-3
 
 
 @pytest.fixture(autouse=True, params=["in turn", "on threads"])
 def way(request, monkeypatch):
-    """Small machines are solved in turn and share nothing, so threads and sharing have to be asked for."""
-    monkeypatch.setattr(machines_module, "WORTH_SHARING", 0)
+    """Small SVMs are solved in turn and share nothing, so threads and sharing have to be asked for."""
+    monkeypatch.setattr(one_vs_one, "WORTH_SHARING", 0)
     if request.param == "on threads":
-        monkeypatch.setattr(machines_module, "SMALL", 0)
+        monkeypatch.setattr(one_vs_one, "FEW_ENTRIES", 0)
 
 
 def blobs(n=120, classes=4, seed=0):
@@ -35,12 +34,14 @@ def blobs(n=120, classes=4, seed=0):
     return random.normal(size=(n, 3)) + centres[labels], labels
 
 
-def trained(classes=4, strategy="ovo", budget=None, upper=None, **options):
+def fitted(classes=4, strategy="ovo", budget=None, upper=None, **options):
     X, labels = blobs(classes=classes)
     rows = KernelRows(X, RBF(0.3))
     upper = np.ones(labels.size) if upper is None else upper
     budget = Budget(tol=TOL) if budget is None else budget
-    return train(rows, labels, classes, upper, strategy, TOL, options.pop("memory", 50), budget, **options)
+    return fit_binary_svms(
+        rows, labels, classes, upper, strategy == "ovo", TOL, options.pop("memory", 50), budget, **options
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,30 +51,30 @@ def trained(classes=4, strategy="ovo", budget=None, upper=None, **options):
         ("ovr", [(0, None), (1, None), (2, None), (3, None)]),
     ],
 )
-def test_machines_come_in_the_order_of_their_classes(strategy, sides):
-    machines = trained(strategy=strategy)
+def test_svms_come_in_the_order_of_their_classes(strategy, sides):
+    svms = fitted(strategy=strategy)
     labels = blobs()[1]
-    assert [(machine.positive, machine.negative) for machine in machines] == sides
-    for machine in machines:
-        own = labels[machine.problem.index]
-        np.testing.assert_array_equal(machine.problem.y > 0, own == machine.positive)
-        others = {machine.negative} if machine.negative is not None else set(range(4)) - {machine.positive}
-        assert set(own[machine.problem.y < 0]) == others
+    assert [(svm.positive, svm.negative) for svm in svms] == sides
+    for svm in svms:
+        own = labels[svm.problem.index]
+        np.testing.assert_array_equal(svm.problem.y > 0, own == svm.positive)
+        others = {svm.negative} if svm.negative is not None else set(range(4)) - {svm.positive}
+        assert set(own[svm.problem.y < 0]) == others
 
 
 @pytest.mark.parametrize("strategy", ["ovo", "ovr"])
-def test_two_classes_are_one_machine_for_the_second(strategy):
-    (machine,) = trained(classes=2, strategy=strategy)
-    assert (machine.positive, machine.negative) == (1, 0)
+def test_two_classes_are_one_svm_for_the_second(strategy):
+    (svm,) = fitted(classes=2, strategy=strategy)
+    assert (svm.positive, svm.negative) == (1, 0)
 
 
 @pytest.mark.parametrize("strategy", ["ovo", "ovr"])
 @pytest.mark.parametrize("memory", [50, 0.01, 0.001])
-def test_each_machine_is_what_it_would_be_alone(monkeypatch, strategy, memory):
+def test_each_svm_is_what_it_would_be_alone(monkeypatch, strategy, memory):
     monkeypatch.setattr(decomposition, "DOUBLE_ROWS", 10)  # float32, as with many rows
     X = blobs()[0]
-    for machine in trained(strategy=strategy, memory=memory):
-        problem, solution = machine.problem, machine.solution
+    for svm in fitted(strategy=strategy, memory=memory):
+        problem, solution = svm.problem, svm.solution
         alone = solve_dual(
             DualProblem(KernelRows(X, RBF(0.3)), problem.index, problem.y, problem.upper),
             TOL,
@@ -90,17 +91,21 @@ def test_each_machine_is_what_it_would_be_alone(monkeypatch, strategy, memory):
 
 @pytest.mark.parametrize("strategy", ["ovo", "ovr"])
 @pytest.mark.parametrize("kilobytes", [20, 60, 80, 1000])
-def test_caches_of_all_machines_stay_within_their_size(monkeypatch, strategy, kilobytes):
+def test_caches_of_all_svms_stay_within_their_size(monkeypatch, strategy, kilobytes):
     caches, commons = [], []
-    monkeypatch.setattr(machines_module, "LEAST_MEMORY", 0)
-    for name, made in (("GramCache", caches), ("ClassBlocks", commons)):
-        kind = getattr(machines_module, name)
+    monkeypatch.setattr(one_vs_one, "LEAST_MEMORY", 0)
+    for module, name, made in (
+        (decomposition, "GramCache", caches),
+        (decomposition, "WholeGram", caches),
+        (one_vs_one, "ClassBlocks", commons),
+    ):
+        kind = getattr(module, name)
         monkeypatch.setattr(
-            machines_module, name, lambda *a, kind=kind, made=made: (made.append(kind(*a)), made[-1])[1]
+            module, name, lambda *a, kind=kind, made=made: (made.append(kind(*a)), made[-1])[1]
         )
-    machines = trained(strategy=strategy, memory=kilobytes / 1024)
-    workers = min(core.threads(), len(machines))
-    largest = max(cache._room.nbytes for cache in caches)
+    svms = fitted(strategy=strategy, memory=kilobytes / 1024)
+    workers = min(core.threads(), len(svms))
+    largest = max(getattr(cache, "_room", cache._gram).nbytes for cache in caches)
     common = sum(block.nbytes for blocks in commons for block in blocks._blocks.values())
     assert workers * largest + common <= 1024 * kilobytes
     if strategy == "ovr":  # these have no blocks in common, so all of it is theirs
@@ -110,18 +115,18 @@ def test_caches_of_all_machines_stay_within_their_size(monkeypatch, strategy, ki
 
 
 def test_blocks_too_small_to_share_are_computed_for_each_pair(monkeypatch):
-    shared = trained()
-    monkeypatch.setattr(machines_module, "WORTH_SHARING", 30**2 * 3 + 1)
-    monkeypatch.setattr(machines_module.ClassBlocks, "fill", None)
-    for one, other in zip(trained(), shared, strict=True):
+    shared = fitted()
+    monkeypatch.setattr(one_vs_one, "WORTH_SHARING", 30**2 * 3 + 1)
+    monkeypatch.setattr(one_vs_one.ClassBlocks, "fill", None)
+    for one, other in zip(fitted(), shared, strict=True):
         np.testing.assert_array_equal(one.solution.alpha, other.solution.alpha)
 
 
 def test_number_of_threads_does_not_change_the_result():
-    several = trained()
+    several = fitted()
     before = core.limit_threads(1)
     try:
-        single = trained()
+        single = fitted()
     finally:
         core.limit_threads(before)
     for one, other in zip(several, single, strict=True):
@@ -132,34 +137,34 @@ def test_number_of_threads_does_not_change_the_result():
 def test_rows_of_weight_zero_are_left_out():
     upper = np.ones(120)
     upper[::5] = 0.0
-    for machine in trained(upper=upper):
-        assert (machine.problem.index % 5 != 0).all()
-        assert (machine.problem.upper == 1.0).all()
+    for svm in fitted(upper=upper):
+        assert (svm.problem.index % 5 != 0).all()
+        assert (svm.problem.upper == 1.0).all()
 
 
 def test_starts_are_used():
-    cold = trained()
-    warm = trained(starts=[machine.solution.alpha for machine in cold])
-    assert all(machine.solution.iterations == 0 for machine in warm)
+    cold = fitted()
+    warm = fitted(starts=[svm.solution.alpha for svm in cold])
+    assert all(svm.solution.iterations == 0 for svm in warm)
     for one, other in zip(cold, warm, strict=True):
         np.testing.assert_array_equal(one.solution.alpha, other.solution.alpha)
 
 
 def test_certificates_add_up():
-    machines = trained()
-    parts = [certify(machine.problem, machine.solution, TOL) for machine in machines]
-    whole = certify_all(machines, TOL)
+    svms = fitted()
+    parts = [certify(svm.problem, svm.solution, TOL) for svm in svms]
+    whole = certify_all(svms, TOL)
     assert whole.objective == pytest.approx(sum(part.objective for part in parts))
     assert whole.gap == pytest.approx(sum(part.gap for part in parts))
     assert whole.scale == pytest.approx(sum(part.scale for part in parts))
-    assert whole.details["violation"] == max(machine.solution.violation for machine in machines)
+    assert whole.details["violation"] == max(svm.solution.violation for svm in svms)
     assert whole.details["machines"] == 6
     assert whole.converged
 
 
-def test_certificate_of_one_machine_is_its_primal_minus_its_dual():
-    (machine,) = trained(classes=2)
-    X, problem, solution = blobs(classes=2)[0], machine.problem, machine.solution
+def test_certificate_of_one_svm_is_its_primal_minus_its_dual():
+    (svm,) = fitted(classes=2)
+    X, problem, solution = blobs(classes=2)[0], svm.problem, svm.solution
     K, ay = RBF(0.3)(X[problem.index]), solution.alpha * problem.y
     f = K @ ay + solution.intercept
     primal = 0.5 * ay @ K @ ay + problem.upper @ np.maximum(0.0, 1.0 - problem.y * f)
@@ -172,51 +177,51 @@ def test_certificate_of_one_machine_is_its_primal_minus_its_dual():
 
 @pytest.mark.parametrize("C", [1.0, np.inf])
 def test_rounding_is_part_of_the_gap(C):
-    (machine,) = trained(classes=2, upper=np.full(120, C))
+    (svm,) = fitted(classes=2, upper=np.full(120, C))
     found, rough = (
-        certify(machine.problem, replace(machine.solution, rounding=rounding), TOL) for rounding in (0.0, 0.1)
+        certify(svm.problem, replace(svm.solution, rounding=rounding), TOL) for rounding in (0.0, 0.1)
     )
     more = rough.rounding - found.rounding
     assert more > 0.1
     assert rough.gap - found.gap == pytest.approx(more)
 
 
-def test_callbacks_are_called_once_a_machine_by_the_main_thread():
+def test_callbacks_are_called_once_a_svm_by_the_main_thread():
     threads = []
-    trained(budget=Budget(tol=TOL, callbacks=[lambda record: threads.append(threading.current_thread())]))
+    fitted(budget=Budget(tol=TOL, callbacks=[lambda record: threads.append(threading.current_thread())]))
     assert threads == 6 * [threading.main_thread()]
 
 
-def test_callback_that_returns_true_leaves_feasible_machines():
+def test_callback_that_returns_true_leaves_feasible_svms():
     budget = Budget(tol=TOL, callbacks=[lambda record: True])
-    machines = trained(budget=budget)
+    svms = fitted(budget=budget)
     assert budget.stopped_by == "a callback"
-    assert len(machines) == 6
-    for machine in machines:
-        assert abs(machine.solution.alpha @ machine.problem.y) < 1e-12
+    assert len(svms) == 6
+    for svm in svms:
+        assert abs(svm.solution.alpha @ svm.problem.y) < 1e-12
 
 
-def test_interrupt_ends_all_machines():
+def test_interrupt_ends_all_svms():
     budget = Budget(tol=TOL)
     budget.flag[0] = 1
-    machines = trained(budget=budget)
+    svms = fitted(budget=budget)
     assert budget.stopped_by == "Ctrl-C"
-    assert not any(machine.solution.alpha.any() for machine in machines)
-    assert not certify_all(machines, TOL).converged
+    assert not any(svm.solution.alpha.any() for svm in svms)
+    assert not certify_all(svms, TOL).converged
 
 
-def test_time_limit_is_that_of_all_machines():
+def test_time_limit_is_that_of_all_svms():
     budget = Budget(tol=TOL, time_limit=0.0)
-    machines = trained(budget=budget)
+    svms = fitted(budget=budget)
     assert budget.stopped_by == "time_limit=0 s"
-    assert not any(machine.solution.alpha.any() for machine in machines)
+    assert not any(svm.solution.alpha.any() for svm in svms)
 
 
-def test_most_iterations_are_those_of_each_machine():
+def test_most_iterations_are_those_of_each_svm():
     budget = Budget(tol=TOL)
-    machines = trained(budget=budget, most_iterations=3)
+    svms = fitted(budget=budget, most_iterations=3)
     assert budget.stopped_by == "max_iter=3"
-    assert [machine.solution.iterations for machine in machines] == 6 * [3]
+    assert [svm.solution.iterations for svm in svms] == 6 * [3]
 
 
 def test_failure_in_a_thread_reaches_the_caller(monkeypatch):
@@ -226,16 +231,16 @@ def test_failure_in_a_thread_reaches_the_caller(monkeypatch):
     monkeypatch.setattr(KernelRows, "block", broken)
     monkeypatch.setattr(KernelRows, "gram", broken)
     with pytest.raises(MemoryError, match="no room"):
-        trained()
+        fitted()
 
 
-def test_failure_of_one_machine_ends_the_others(monkeypatch):
-    monkeypatch.setattr(machines_module, "SMALL", 0)
+def test_failure_of_one_svm_ends_the_others(monkeypatch):
+    monkeypatch.setattr(one_vs_one, "FEW_ENTRIES", 0)
     monkeypatch.setattr(core, "threads", lambda: 2)
     waiting, told = threading.Event(), []
 
     def solve(problem, tol, memory, budget, *rest):
-        if {0, 1} <= set(problem.index):  # the machine of classes 0 and 1 goes on until it is told
+        if {0, 1} <= set(problem.index):  # the SVM of classes 0 and 1 goes on until it is told
             waiting.set()
             end = time.monotonic() + 10.0
             while not budget.exhausted() and time.monotonic() < end:
@@ -244,7 +249,7 @@ def test_failure_of_one_machine_ends_the_others(monkeypatch):
         waiting.wait(10.0)
         raise MemoryError("no room")
 
-    monkeypatch.setattr(machines_module, "solve_dual", solve)
+    monkeypatch.setattr(one_vs_one, "solve_dual", solve)
     with pytest.raises(MemoryError, match="no room"):
-        trained(classes=3)
+        fitted(classes=3)
     assert told == ["Ctrl-C"]

@@ -18,7 +18,7 @@ from sixfold.geometry.kernels import (
     quadratic,
 )
 from sixfold.solvers.kernel import separability
-from sixfold.solvers.kernel.binary_svm import DualProblem
+from sixfold.solvers.kernel.dual import DualProblem
 from sixfold.solvers.kernel.kernel_rows import KernelRows
 from sixfold.solvers.kernel.separability import monomials, overlap
 

@@ -10,6 +10,7 @@ from sixfold.geometry.kernels.base import (
 from sixfold.geometry.kernels.custom import (
     Called,
     Precomputed,
+    require_gram,
 )
 from sixfold.geometry.kernels.standard import (
     KERNELS,
@@ -40,4 +41,5 @@ __all__ = [
     "linear",
     "make_kernel",
     "quadratic",
+    "require_gram",
 ]

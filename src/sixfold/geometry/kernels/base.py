@@ -231,16 +231,3 @@ def as_rows(X: Any, name: str) -> Any:
         rows = to_float(rows, name).astype(np.float64, copy=False)
     require_finite(rows, name)
     return rows
-
-
-def dot_products(X: Any, Z: Any) -> Array:
-    """Return x.z for each row of X and of Z."""
-    products = X @ Z.T
-    return np.asarray(products.toarray() if sp.issparse(products) else products)
-
-
-def squared_lengths(X: Any) -> Array:
-    """Return x.x for each row."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", X, X)

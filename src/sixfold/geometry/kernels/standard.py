@@ -35,13 +35,12 @@ from sixfold.geometry.kernels.base import (
     Form,
     Kernel,
     as_rows,
-    dot_products,
-    squared_lengths,
 )
 from sixfold.geometry.kernels.custom import Called, Precomputed, require_symmetric
-from sixfold.geometry.kernels.width import gamma_for, gamma_of
 
 Array = NDArray[Any]
+
+CHUNK_NUMBERS = 1 << 17  # of rows whose spread is added up at a time: they stay in the L2 cache
 
 
 @dataclass(frozen=True)
@@ -352,3 +351,81 @@ def _of_width(kernel: Any, gamma: float | str, sigma: float) -> Kernel:
 
 def _check_constant(coef0: Any) -> None:
     check_number("coef0", coef0, finite=True)
+
+
+# -- how wide a kernel is: gamma from sigma, or from the spread of the rows as scikit-learn has it ---------
+
+
+def gamma_of(sigma: float) -> float:
+    """Return 1 / (2 sigma^2)."""
+    check_number("sigma", sigma, above=0, finite=True)
+    square = 2.0 * float(sigma) * float(sigma)
+    gamma = 1.0 / square if square > 0.0 else np.inf
+    if not 0.0 < gamma < np.inf:
+        raise InputError(
+            f"sigma={sigma!r} makes gamma = 1 / (2 sigma^2) = {gamma!r}, beyond what float64 holds. Measure "
+            "the columns in other units."
+        )
+    return gamma
+
+
+def gamma_for(gamma: float | str, X: Any) -> float:
+    """Return the number that gamma stands for: 1 / (columns variance) is "scale", 1 / columns is "auto".
+
+    Equal numbers, which have no variance, have gamma 1.
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    spread = variance(X) if gamma == "scale" else 1.0
+    vanished = spread == 0.0 and X.min() < X.max()  # squares of numbers below 1e-162 are 0
+    without = np.inf if vanished else 1.0
+    number = 1.0 / (X.shape[1] * spread) if spread > 0.0 else without
+    if not 0.0 < number < np.inf:
+        raise InputError(
+            f"The variance of X is {spread!r} in float64, so gamma='scale' is {number!r}, beyond what it "
+            "holds. Divide the columns by their spread."
+        )
+    return number
+
+
+def variance(X: Any) -> float:
+    """Return the variance of all numbers of a table, zeros that a sparse one does not store included.
+
+    Deviations are taken from one of the numbers first, so that equal numbers have variance 0, and in blocks:
+    a table in float32 is never there in float64.
+
+    >>> variance(np.full((3, 2), 0.1)), variance(np.array([[1.0, 3.0]]))
+    (0.0, 1.0)
+    """
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        stored, shift = X.data[None, :], 0.0
+    else:
+        stored = np.asarray(X)
+        shift = float(stored.flat[0])
+    count = X.shape[0] * X.shape[1]
+    step = max(CHUNK_NUMBERS // max(stored.shape[1], 1), 1)
+    chunks = [stored[start : start + step] for start in range(0, stored.shape[0], step)]
+    moved = sum(float(np.sum(chunk.astype(np.float64) - shift)) for chunk in chunks) / count
+    with np.errstate(over="ignore"):
+        squares = sum(float(np.square(chunk.astype(np.float64) - shift - moved).sum()) for chunk in chunks)
+    return (squares + (count - stored.size) * moved * moved) / count
+
+
+# -- products of rows --------------------------------------------------------------------------------------
+
+
+def dot_products(X: Any, Z: Any) -> Array:
+    """Return x.z for each row of X and of Z."""
+    products = X @ Z.T
+    return np.asarray(products.toarray() if sp.issparse(products) else products)
+
+
+def squared_lengths(X: Any) -> Array:
+    """Return x.x for each row."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X)

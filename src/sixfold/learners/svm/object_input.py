@@ -1,4 +1,4 @@
-"""Rows that are no numbers: texts, graphs, whatever a function of two lists can compare.
+"""Rows that are no numbers: texts, graphs, whatever objects a function of two lists can compare.
 
 There is nothing to compute with but what the function returns, so such rows are learnt from as kernel values.
 """
@@ -18,10 +18,10 @@ from sixfold.geometry.kernels import Called, Kernel
 Array = NDArray[Any]
 
 
-def are_things(kernel: Any, X: Any) -> bool:
+def are_objects(kernel: Any, X: Any) -> bool:
     """Return whether X is a list of what only this function can compare.
 
-    >>> are_things(max, ["a text", "another"]), are_things(max, [[1.0, 2.0]]), are_things("rbf", ["a text"])
+    >>> are_objects(max, ["a text", "another"]), are_objects(max, [[1.0]]), are_objects("rbf", ["a text"])
     (True, False, False)
     """
     if not callable(kernel) or isinstance(kernel, Kernel) or sp.issparse(X):
@@ -34,27 +34,27 @@ def are_things(kernel: Any, X: Any) -> bool:
 
 
 def kernel_values(kernel: Any, X: Any, Z: Any) -> Array:
-    """Return what the function makes of two lists of things, checked for its shape and for numbers."""
+    """Return what the function makes of two lists of objects, checked for its shape and for numbers."""
     called = Called(kernel)
-    return called.require_values(called.values(as_things(X), as_things(Z)))
+    return called.require_values(called.values(as_objects(X), as_objects(Z)))
 
 
-def one_thing(x: Any) -> Any:
-    """Return a thing, given as itself or in a list of its own, as a list of one; refuse several.
+def one_object(x: Any) -> Any:
+    """Return an object, given as itself or in a list of its own, as a list of one; refuse several.
 
-    >>> one_thing("a text"), one_thing(["a text"])
+    >>> one_object("a text"), one_object(["a text"])
     (['a text'], ['a text'])
     """
     if not isinstance(x, list | tuple | np.ndarray):
         return [x]
-    things = as_things(np.atleast_1d(x) if isinstance(x, np.ndarray) else x)
-    if things.size != 1:
-        raise InputError(f"explain takes one row, and x has {things.size}. Pass them one by one.")
-    return things.tolist()
+    objects = as_objects(np.atleast_1d(x) if isinstance(x, np.ndarray) else x)
+    if objects.size != 1:
+        raise InputError(f"explain takes one row, and x has {objects.size}. Pass them one by one.")
+    return objects.tolist()
 
 
-def as_things(X: Any) -> Array:
-    """Return things as an array of one axis, whatever they are."""
-    things = np.empty(len(X), dtype=object)
-    things[:] = list(X)
-    return things
+def as_objects(X: Any) -> Array:
+    """Return objects as an array of one axis, whatever they are."""
+    objects = np.empty(len(X), dtype=object)
+    objects[:] = list(X)
+    return objects

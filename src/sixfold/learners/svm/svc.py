@@ -15,17 +15,26 @@ Source: Cortes and Vapnik (1995), Support-vector networks.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from sixfold.budget import Budget
-from sixfold.data.checks import column_names, require_computable, require_finite
-from sixfold.data.labels import LabelledData, check_labelled
+from sixfold.budget import Budget, BudgetExhausted
+from sixfold.certificate import Certificate
+from sixfold.data.checks import check_rows, column_names, require_computable, require_finite
+from sixfold.data.labels import LabelledData, check_labelled, class_factors, require_weight
+from sixfold.data.one_row import one_row
 from sixfold.errors import (
+    CertificateError,
     InputError,
     NotSeparable,
     StoppedEarly,
@@ -34,20 +43,31 @@ from sixfold.errors import (
     check_option,
     warn,
 )
-from sixfold.explain.diagnosis import describe_overlap, describe_spreads
-from sixfold.geometry.kernels import Linear, Precomputed, make_kernel
-from sixfold.learners.svm.calibration import calibrate
-from sixfold.learners.svm.object_input import are_things, as_things, kernel_values
-from sixfold.learners.svm.precomputed_kernel import require_gram
-from sixfold.learners.svm.support_layout import arrange
-from sixfold.learners.svm.support_model import SupportModel, wants_probabilities
-from sixfold.learners.svm.support_scores import as_loops_read, from_origin
-from sixfold.solvers.kernel.certificate import certify_all
-from sixfold.solvers.kernel.kernel_rows import KernelRows
-from sixfold.solvers.kernel.one_vs_one import Machine, train
+from sixfold.explain.diagnosis import describe_overlap
+from sixfold.explain.kernel import SupportExplanation, explain_decision
+from sixfold.geometry.kernels import Linear, Precomputed, make_kernel, require_gram
+from sixfold.learners.base import Learner
+from sixfold.learners.callbacks import CallbackSupport
+from sixfold.learners.svm.calibration import Calibration, calibrate
+from sixfold.learners.svm.object_input import are_objects, as_objects, kernel_values, one_object
+from sixfold.learners.svm.support_vectors import SupportVectors, class_scores, count_pair_votes
+from sixfold.solvers.kernel.kernel_rows import KernelRows, densify_if_small
+from sixfold.solvers.kernel.one_vs_one import (
+    BinarySVM,
+    SupportLayout,
+    arrange,
+    certify_all,
+    fit_binary_svms,
+)
+from sixfold.solvers.threads import thread_limit
+from sixfold.verify.kernel import Claims, recompute
+from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
+LITTLE_WORK = 1 << 24  # products of two numbers: some milliseconds
+SPREAD_ROWS = 1000  # that tell how far columns are spread
+MUCH_WIDER = 100.0  # times the spread of most columns: squared, nothing is left of the others
 ADVICE = (
     "Scale the columns to a similar spread, for instance with StandardScaler, or use a smaller C: either "
     "makes the problem easier. Or allow more, or a larger tol."
@@ -58,7 +78,35 @@ SHORT_CALIBRATION = (
 )
 
 
-class SVC(SupportModel):
+class KernelProblem(NamedTuple):
+    """What is to be solved: the rows seen through the kernel, and C times the weight of each."""
+
+    rows: KernelRows
+    upper: Array
+
+
+class KernelSolution(NamedTuple):
+    """The binary SVMs that were found, their calibration, and whether there was time for all of it."""
+
+    svms: list[BinarySVM]
+    rows: KernelRows
+    calibration: Calibration | None
+    calibrated: bool
+
+
+def wants_probabilities(model: SVC) -> bool:
+    """Return whether the model is to have probabilities."""
+    return bool(model.probability) and not isinstance(model.probability, str)  # "deprecated" of 1.9 is none
+
+
+def has_probabilities(model: SVC) -> bool:
+    """Return True if the model is to have probabilities; raise the AttributeError of scikit-learn if not."""
+    if wants_probabilities(model):
+        return True
+    raise AttributeError("predict_proba is not available when probability=False")
+
+
+class SVC(ClassifierMixin, CallbackSupport, Learner):
     """Separate classes by the widest margin in the space of a kernel.
 
     Same parameters and attributes as scikit-learn's class. Every fit has a certificate: the duality gap says
@@ -81,7 +129,7 @@ class SVC(SupportModel):
     coef0 : float, default=0.0
         The constant in "poly" and "sigmoid".
     shrinking : bool, default=True
-        Accepted for scikit-learn's sake, without effect: the solver works on the rows that matter anyway.
+        Accepted for scikit-learn's sake; see docs/differences.md.
     probability : bool, default=False
         Whether to learn probabilities, by cross-validation in five parts. For two classes the more probable
         one is always the predicted one.
@@ -93,9 +141,9 @@ class SVC(SupportModel):
     class_weight : dict, "balanced" or None, default=None
         How much the rows of each class count; "balanced" gives all classes the same total.
     verbose : bool, default=False
-        Accepted for scikit-learn's sake, without effect: ``callbacks=[print]`` reports progress.
+        Whether to print progress: a line for the first and the last record, and some in between.
     max_iter : int, default=-1
-        Most iterations of each machine; -1 or None for no limit of yours.
+        Most iterations of each binary SVM; -1 or None for no limit of yours.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether :meth:`decision_function` has a column for each class or for each pair.
     break_ties : bool, default=False
@@ -106,14 +154,14 @@ class SVC(SupportModel):
     sigma : float, default=None
         The width of "rbf" in place of gamma = 1 / (2 sigma^2).
     multi_class : {"ovo", "ovr"}, default="ovo"
-        A machine for each pair of classes, or for each class against the rest.
+        A binary SVM for each pair of classes, or for each class against the rest.
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.
     time_limit : float, default=None
         Most seconds; the best model so far is kept, with a :class:`StoppedEarly` warning.
     callbacks : sequence of callables, default=None
-        Called with a record (iteration, seconds, objective, gap) after every round, or every machine where
-        there are several; True stops the fit, and the cross-validation of ``probability=True``.
+        Called with a record (iteration, seconds, objective, gap) after every round, or every binary SVM
+        where there are several; True stops the fit, and the cross-validation of ``probability=True``.
 
     Attributes
     ----------
@@ -126,11 +174,11 @@ class SVC(SupportModel):
     n_support_ : ndarray of shape (n_classes,)
         How many each class has.
     dual_coef_ : ndarray or CSR matrix of shape (n_classes - 1, n_SV)
-        a_i y_i of each support vector in its machines; (n_classes, n_SV) one against the rest.
-    intercept_ : ndarray of shape (n_machines,)
-    coef_ : ndarray or CSR matrix of shape (n_machines, n_features)
+        a_i y_i of each support vector in its SVMs; (n_classes, n_SV) one against the rest.
+    intercept_ : ndarray of shape (n_svms,)
+    coef_ : ndarray or CSR matrix of shape (n_svms, n_features)
         w, for the linear kernel only.
-    margin_ : float or ndarray of shape (n_machines,)
+    margin_ : float or ndarray of shape (n_svms,)
         1 / |w|.
     kernel_ : Kernel
         The kernel with the gamma that was used; ``Precomputed()`` for rows that only a function can compare.
@@ -139,7 +187,7 @@ class SVC(SupportModel):
         it.
     fit_status_ : int
         0 if the certified gap is within the tolerance, else 1.
-    n_iter_ : ndarray of shape (n_machines,)
+    n_iter_ : ndarray of shape (n_svms,)
     shape_fit_ : tuple
         The shape of X.
     solver_, history_
@@ -154,6 +202,10 @@ class SVC(SupportModel):
     >>> model.predict([[0.9, 0.1], [0.1, 0.2]]).tolist()
     ['odd', 'even']
     """
+
+    dual_coef_: Any
+    _calibration: Calibration | None
+    _objects: Array | None  # the training rows, where only a function can compare them
 
     def __init__(
         self,
@@ -207,7 +259,7 @@ class SVC(SupportModel):
         ----------
         X : array, table or sparse matrix of shape (n_samples, n_features)
             The columns to predict from; for kernel="precomputed" the kernel values of all rows with each
-            other; for a function any list of things that it can compare.
+            other; for a function any list of objects that it can compare.
         y : array of shape (n_samples,)
             The label of each row: text, whole numbers or booleans.
         sample_weight : array of shape (n_samples,), default=None
@@ -218,45 +270,13 @@ class SVC(SupportModel):
         SVC
             The fitted model itself.
         """
-        self._check_parameters()
-        data = self._check(X, y, sample_weight)
-        rows = self._seen_through_kernel(data.X)
-        upper = self._upper(data)
-        calibration, complete = None, True
-        with (
-            self._callbacks(data.X, y, None) as callbacks,
-            Budget(self.tol, None, self.time_limit, callbacks) as budget,
-            self._threads(data.X.shape[0] ** 2 * data.X.shape[1]),
-        ):
-            machines = self._train(rows, data, upper, budget)
-            self._require_separable(machines, data)
-            if wants_probabilities(self):
-                calibration, complete = calibrate(
-                    lambda bounds: self._train(rows, data, bounds, _quiet(budget)),
-                    rows,
-                    data,
-                    upper,
-                    machines[0].negative is not None and len(machines) > 1,
-                    self.random_state,
-                    budget,
-                )
-        self._keep(machines, data, rows, budget)
-        self._calibration = calibration
-        if not (complete or budget.interrupted):
-            warn(StoppedEarly(SHORT_CALIBRATION, self.certificate_))
-        if budget.stopped_by is not None or budget.interrupted:
-            made = int(self.n_iter_.sum())
-            reached = f"{made} iteration{'s' * (made != 1)}"
-            budget.conclude(self.certificate_, reached=reached, advice=self._advice(data.X))
-        return self
+        return self._run_fit(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
         check_number("C", self.C, above=0)
-        check_number("tol", self.tol, at_least=0)
         check_number("cache_size", self.cache_size, above=0, finite=True)
         if self.max_iter != -1:
             check_number("max_iter", self.max_iter, at_least=1, whole=True, optional=True)
-        check_number("time_limit", self.time_limit, above=0, optional=True)
         check_option("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         check_option("multi_class", self.multi_class, ("ovo", "ovr"))
         for name in ("shrinking", "break_ties"):
@@ -271,24 +291,27 @@ class SVC(SupportModel):
             )
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> LabelledData:
-        things = as_things(X) if are_things(self.kernel, X) else None
-        X = X if things is None else kernel_values(self.kernel, things, things)
+        objects = as_objects(X) if callable(self.kernel) and are_objects(self.kernel, X) else None
+        X = X if objects is None else kernel_values(self.kernel, objects, objects)
         data = check_labelled(
             self, X, y, sample_weight, classes=None if reset else self.classes_, reset=reset
         )
         if reset:
-            self._things = things
-        if self._gives_values():
+            self._objects = objects
+        if self._takes_values():
             require_finite(data.X, "X", lambda: column_names(self, data.X.shape[1]))
             require_gram(data.X)
         else:
             require_computable(data.X, "X", lambda: column_names(self, data.X.shape[1]))
         return data
 
-    def _seen_through_kernel(self, X: Any) -> KernelRows:
+    def _state_problem(self, data: LabelledData) -> KernelProblem:
+        return KernelProblem(self._make_kernel_rows(data.X), self._upper(data))
+
+    def _make_kernel_rows(self, X: Any) -> KernelRows:
         """Return the rows of a table as solvers read them, with the kernel that the parameters state."""
-        read = as_loops_read(X)
-        chosen = self.kernel if self._things is None else "precomputed"
+        read = densify_if_small(X)
+        chosen = self.kernel if self._objects is None else "precomputed"
         kernel = make_kernel(
             chosen, read, gamma=self.gamma, sigma=self.sigma, degree=self.degree, coef0=self.coef0
         )
@@ -297,18 +320,122 @@ class SVC(SupportModel):
         kernel.diagonal(read)  # refuses values beyond float64, which native loops would go on with
         return KernelRows(read, kernel, centred=True)
 
-    def _train(self, rows: KernelRows, data: LabelledData, upper: Array, budget: Budget) -> list[Machine]:
-        return train(
-            rows,
-            data.index,
-            data.classes.size,
-            upper,
-            "ovr" if self.multi_class == "ovr" else "ovo",
-            float(self.tol),
-            float(self.cache_size),
+    def _class_factors(self, data: LabelledData) -> Array:
+        """Return how much the rows of each class count."""
+        return class_factors(self.class_weight, data.classes, data.index, data.weight)
+
+    def _upper(self, data: LabelledData) -> Array:
+        """Return C times the weight of each row; 0 for rows that do not count."""
+        if self.class_weight is None and data.weight is None:
+            return np.full(data.index.size, float(self.C))
+        weight = self._class_factors(data)[data.index]
+        weight = weight if data.weight is None else weight * data.weight
+        require_weight(data.classes, data.index, weight)
+        result: Array = np.multiply(float(self.C), weight, where=weight > 0, out=np.zeros(weight.size))
+        return result
+
+    def _limits(self) -> tuple[float, int | None]:
+        return self.tol, None  # max_iter counts the iterations of each binary SVM
+
+    def _threads(self, data: LabelledData) -> AbstractContextManager[None]:
+        return self._threads_for(data.X.shape[0] ** 2 * data.X.shape[1])
+
+    def _threads_for(self, work: float) -> AbstractContextManager[None]:
+        """Let native loops use the threads that are asked for, but one where there is little work.
+
+        Beside other busy processes, a fit of 270 rows took 28 ms with two threads, which wait for each other,
+        and 1.6 ms with one.
+        """
+        return thread_limit(self.n_jobs, alone=work < LITTLE_WORK)
+
+    def _solve(self, problem: KernelProblem, data: LabelledData, budget: Budget) -> KernelSolution:
+        def fit(upper: Array, within: Budget) -> list[BinarySVM]:
+            return fit_binary_svms(
+                problem.rows,
+                data.index,
+                data.classes.size,
+                upper,
+                self.multi_class == "ovo",
+                float(self.tol),
+                float(self.cache_size),
+                within,
+                None if self.max_iter == -1 else self.max_iter,
+            )
+
+        svms = fit(problem.upper, budget)
+        self._require_separable(svms, data)
+        if not wants_probabilities(self):
+            return KernelSolution(svms, problem.rows, None, True)
+        calibration, complete = calibrate(
+            lambda upper: fit(upper, _quiet(budget)),
+            problem.rows,
+            data,
+            problem.upper,
+            self._is_pairwise(data.classes.size),
+            self.random_state,
             budget,
-            None if self.max_iter == -1 else self.max_iter,
         )
+        return KernelSolution(svms, problem.rows, calibration, complete)
+
+    def _is_pairwise(self, n_classes: int) -> bool:
+        """Return whether there is a binary SVM for each pair of three classes or more."""
+        return n_classes > 2 and self.multi_class == "ovo"
+
+    def _require_separable(self, svms: list[BinarySVM], data: LabelledData) -> None:
+        """Raise a :class:`NotSeparable` with the proof, if a hard margin was asked for and there is none."""
+        for svm in svms:
+            proof = svm.solution.overlap
+            if proof is None:
+                continue
+            labels = data.classes.tolist()
+            positive = labels[svm.positive]
+            negative = f"not {positive!r}" if svm.negative is None else labels[svm.negative]
+            y = np.where(data.index == svm.positive, 1.0, -1.0)
+            text = describe_overlap(proof, y, [negative, positive], "in the space of the kernel")
+            text += " C=inf asks for a plane that does; use a finite C, or a kernel with more room."
+            if not isinstance(svm.problem.rows.kernel, Linear):
+                text += (
+                    " (All this as far as float64 can tell: scale the columns, or take a narrower kernel.)"
+                )
+            raise NotSeparable(text, proof.rows, proof.weights)
+
+    def _set_fitted(self, solution: KernelSolution, data: LabelledData, budget: Budget) -> None:
+        svms, kernel = solution.svms, solution.rows.kernel
+        self._pairwise = self._is_pairwise(data.classes.size)
+        layout = arrange(svms, data.index, data.classes.size, self._pairwise)
+        if solution.rows.origin is not None:
+            # w.(x - origin) + b = w.x + (b - w.origin), with the w that decisions are made of.
+            normals = SupportVectors(layout, kernel, data.X[layout.support]).normals()
+            layout = replace(layout, intercept=layout.intercept - normals @ solution.rows.origin)
+        self.classes_, self.class_weight_ = data.classes, self._class_factors(data)
+        self.support_, self.n_support_, self.intercept_ = layout.support, layout.n_support, layout.intercept
+        sparse, given = sp.issparse(data.X), isinstance(kernel, Precomputed)
+        self.dual_coef_ = sp.csr_matrix(layout.dual_coef) if sparse else layout.dual_coef
+        self.support_vectors_ = np.empty((0, 0)) if given else data.X[layout.support]
+        self.kernel_, self.shape_fit_ = kernel, data.X.shape
+        self.n_iter_ = np.array([svm.solution.iterations for svm in svms], dtype=np.int32)
+        squares = [svm.solution.state.square for svm in svms]
+        margins = [math.inf if square <= 0.0 else 1.0 / math.sqrt(square) for square in squares]
+        self.margin_ = margins[0] if len(margins) == 1 else np.array(margins)
+        self.solver_, self.history_ = "smo", budget.history
+        self._calibration = solution.calibration
+        self._certificate = certify_all(svms, float(self.tol))
+        self._violation = max(svm.solution.violation for svm in svms)
+        self._score_rounding = max(svm.solution.rounding for svm in svms)
+        if kernel.form is not None and not sparse:
+            remark = describe_spreads(data.X, lambda: column_names(self, data.X.shape[1]))
+            self._certificate = replace(self._certificate, notes=(remark,)) if remark else self._certificate
+        self.fit_status_ = int(not self._certificate.converged)
+
+    def _warn(self, solution: KernelSolution, data: LabelledData, budget: Budget) -> None:
+        if not (solution.calibrated or budget.interrupted):
+            warn(StoppedEarly(SHORT_CALIBRATION, self.certificate_))
+        if not self._certificate.converged and budget.stopped_by is None:
+            budget.stopped_by = "lack of progress"  # no fit ends short of its tolerance without a word
+        if budget.stopped_by is not None or budget.interrupted:
+            made = int(self.n_iter_.sum())
+            reached = f"{made} iteration{'s' * (made != 1)}"
+            budget.conclude(self.certificate_, reached=reached, advice=self._advice(data.X))
 
     def _advice(self, X: Any) -> str:
         """Return what to do about a fit that ended short of its tolerance."""
@@ -316,7 +443,7 @@ class SVC(SupportModel):
         if np.isfinite(certificate.objective):
             lost = certificate.rounding > certificate.tolerance * certificate.scale
         else:  # the hard margin of rows that are not apart yet: scores tell
-            lost = certificate.details["rounding"] > self.tol
+            lost = self._score_rounding > self.tol
         if not lost:
             return ADVICE
         largest = float(np.abs(kernel.diagonal(X)).max())
@@ -326,56 +453,256 @@ class SVC(SupportModel):
             )
         else:
             remedy = "choose a smaller C, or a larger tol"
-        factor = float(np.abs(self._layout().dual_coef).max(initial=0.0))
+        factor = float(np.abs(self._support().layout.dual_coef).max(initial=0.0))
         return (
             f"Kernel values up to {largest:.1g}, times dual coefficients up to {factor:.1g}, leave no digits "
             f"for tol={self.tol:g}: {remedy}."
         )
 
-    def _require_separable(self, machines: list[Machine], data: LabelledData) -> None:
-        """Raise a :class:`NotSeparable` with the proof, if a hard margin was asked for and there is none."""
-        for machine in machines:
-            proof = machine.solution.overlap
-            if proof is None:
-                continue
-            labels = data.classes.tolist()
-            positive = labels[machine.positive]
-            negative = f"not {positive!r}" if machine.negative is None else labels[machine.negative]
-            y = np.where(data.index == machine.positive, 1.0, -1.0)
-            text = describe_overlap(proof, y, [negative, positive], "in the space of the kernel")
-            text += " C=inf asks for a plane that does; use a finite C, or a kernel with more room."
-            if not isinstance(machine.problem.rows.kernel, Linear):
-                text += (
-                    " (All this as far as float64 can tell: scale the columns, or take a narrower kernel.)"
-                )
-            raise NotSeparable(text, proof.rows, proof.weights)
+    # -- answers -------------------------------------------------------------------------------------------
 
-    def _keep(self, machines: list[Machine], data: LabelledData, rows: KernelRows, budget: Budget) -> None:
-        """Set the fitted attributes."""
-        kernel = rows.kernel
-        self._pairwise = data.classes.size > 2 and self.multi_class == "ovo"
-        layout = arrange(machines, data.index, data.classes.size, self._pairwise)
-        if rows.origin is not None:
-            layout = from_origin(layout, data.X[layout.support], rows.origin)
-        self.classes_, self.class_weight_ = data.classes, self._class_factors(data)
-        self.support_, self.n_support_, self.intercept_ = layout.support, layout.n_support, layout.intercept
-        sparse = sp.issparse(data.X)
-        self.dual_coef_ = sp.csr_matrix(layout.dual_coef) if sparse else layout.dual_coef
-        given = isinstance(kernel, Precomputed)
-        self.support_vectors_ = np.empty((0, 0)) if given else data.X[layout.support]
-        self.kernel_, self.shape_fit_ = kernel, data.X.shape
-        self.n_iter_ = np.array([machine.solution.iterations for machine in machines], dtype=np.int32)
-        squares = [machine.solution.state.square for machine in machines]
-        margins = [math.inf if square <= 0.0 else 1.0 / math.sqrt(square) for square in squares]
-        self.margin_ = margins[0] if len(margins) == 1 else np.array(margins)
-        self.solver_, self.history_ = "smo", budget.history
-        self._certificate = certify_all(machines, float(self.tol))
-        if kernel.form is not None and not sparse:
-            remark = describe_spreads(data.X, column_names(self, data.X.shape[1]))
-            self._certificate = replace(self._certificate, notes=(remark,) if remark else ())
-        self.fit_status_ = int(not self._certificate.converged)
-        if not self._certificate.converged and budget.stopped_by is None:
-            budget.stopped_by = "lack of progress"  # no fit ends short of its tolerance without a word
+    def decision_function(self, X: Any) -> Array:
+        """Return how far each row is on the side of each class.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            With kernel="precomputed", the kernel values with the training rows, of shape (n_samples,
+            n_train).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
+            Two classes: f, positive for ``classes_[1]``. More: a score for each class, votes of the pairs
+            with equal ones told apart by their decisions; with ``decision_function_shape="ovo"`` f of each
+            pair, positive for its first class.
+        """
+        shape = self.decision_function_shape
+
+        def shaped(decisions: Array) -> Array:
+            if decisions.shape[1] == 1:
+                return decisions[:, 0]
+            if self._pairwise and shape == "ovr":
+                return class_scores(decisions, self.classes_.size)
+            return decisions
+
+        return self._map_decisions(X, shaped)
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            As in :meth:`decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        if self._breaks_ties():
+            index = self._map_decisions(X, self._tie_winners)
+        else:
+            support, rows = self._support(), self._rows(X)
+            with self._query_budget(rows) as budget:
+                index = support.predict(rows, budget)
+        labels: Array = self.classes_[index]
+        return labels
+
+    def _map_decisions(self, X: Any, make: Callable[[Array], Array]) -> Array:
+        """Return what ``make`` makes of the decisions of some rows at a time: of all those of X."""
+        support, rows = self._support(), self._rows(X)
+        with self._query_budget(rows) as budget:
+            parts = [make(support.decisions(rows[part], budget)) for part in support.portions(rows.shape[0])]
+        return np.concatenate(parts)
+
+    def _breaks_ties(self) -> bool:
+        """Return whether equal votes are told apart by decisions."""
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise InputError(
+                "break_ties must be False when decision_function_shape is 'ovo': ties are broken by the "
+                "scores of classes. Use decision_function_shape='ovr'."
+            )
+        return self.break_ties and self._pairwise
+
+    def _tie_winners(self, decisions: Array) -> Array:
+        """Return the class number of each row where equal votes are told apart by decisions."""
+        winners: Array = class_scores(decisions, self.classes_.size).argmax(axis=1)
+        return winners
+
+    @available_if(has_probabilities)
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class.
+
+        For two classes the more probable one is that of :meth:`predict`. For more, the probabilities of pairs
+        are joined; the most probable class is nearly always the predicted one.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            As in :meth:`decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self, "support_")
+        calibration = self._calibration
+        if calibration is None:
+            raise NotFittedError("predict_proba is not available when fitted with probability=False")
+        n_classes, pairwise = self.classes_.size, self._pairwise
+        return self._map_decisions(X, lambda f: calibration.class_probabilities(f, n_classes, pairwise))
+
+    @available_if(has_probabilities)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            As in :meth:`decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            logarithms: Array = np.log(self.predict_proba(X))
+        return logarithms
+
+    def explain(self, x: Any) -> SupportExplanation:
+        """Return why one row gets its class: the support vectors that decide, with their shares.
+
+        Parameters
+        ----------
+        x : array of shape (n_features,), or a table with one row
+            Of objects that only a function can compare, the object, or a list of it alone.
+
+        Returns
+        -------
+        SupportExplanation
+            Of several classes, the decision of the answer, which is that of :meth:`predict`, against the
+            runner-up.
+        """
+        support, breaks_ties = self._support(), self._breaks_ties()
+        names = column_names(self, self.n_features_in_)
+        row = self._rows(one_row(x, names) if self._objects is None else one_object(x))
+        with self._query_budget(row) as budget:
+            decisions = support.decisions(row, budget)
+        answer = int((self._tie_winners if breaks_ties else support.winners)(decisions)[0])
+        second, coefficients, intercept = support.runner_up(decisions, answer)
+        labels = self.classes_.tolist()
+        votes = count_pair_votes(decisions, len(labels))[0].astype(int).tolist() if self._pairwise else []
+        return explain_decision(
+            support.kernel_values(row),
+            coefficients,
+            intercept,
+            self.support_,
+            np.repeat(self.classes_, self.n_support_).tolist(),
+            answer=labels[answer],
+            runner_up=labels[second],
+            votes=dict(zip(labels, votes, strict=True)) if votes else {},
+        )
+
+    @property
+    def coef_(self) -> Any:
+        """W of each binary SVM, for the linear kernel."""
+        check_is_fitted(self, "support_")
+        if not isinstance(self.kernel_, Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        normals = self._support().normals()
+        coef: Any = sp.csr_matrix(normals) if sp.issparse(self.support_vectors_) else normals
+        # It is made of the dual coefficients: to change it would change nothing.
+        (coef.data if sp.issparse(coef) else coef).flags.writeable = False
+        return coef
+
+    # -- public attributes as prediction and the checker read them -----------------------------------------
+
+    def _support(self) -> SupportVectors:
+        """Return the support vectors by the public attributes, so that changed ones answer as changed."""
+        if not hasattr(self, "support_"):
+            check_is_fitted(self, "support_")  # which asks for all tags first
+        coefficients = self.dual_coef_.toarray() if sp.issparse(self.dual_coef_) else self.dual_coef_
+        together = self.n_support_.sum()
+        if together != coefficients.shape[1] or self.support_.size != coefficients.shape[1]:
+            raise InputError(
+                f"The internal representation of {type(self).__name__} was altered: there are "
+                f"{self.support_.size} support vectors, {together} of the classes together and "
+                f"{coefficients.shape[1]} coefficients of each SVM. Fit again."
+            )
+        layout = SupportLayout(self.support_, self.n_support_, coefficients, self.intercept_, self._pairwise)
+        return SupportVectors(layout, self.kernel_, self.support_vectors_)
+
+    def _rows(self, X: Any) -> Any:
+        if self._objects is not None:
+            X = kernel_values(self.kernel, X, self._objects)
+        rows = check_rows(self, X)
+        return rows.toarray() if isinstance(self.kernel_, Precomputed) and sp.issparse(rows) else rows
+
+    @contextmanager
+    def _query_budget(self, rows: Any) -> Iterator[Budget]:
+        """Give a budget without limits; Ctrl-C, which native loops notice, is raised when they are done."""
+        work = rows.shape[0] * rows.shape[1] * self.support_.size
+        budget = Budget()
+        # Loops of milliseconds need not notice: to take Ctrl-C over and hand it back costs them a tenth.
+        ctrl_c = budget if work >= LITTLE_WORK else nullcontext()
+        with ctrl_c, self._threads_for(work), suppress(BudgetExhausted):
+            yield budget
+        if budget.interrupted:
+            raise KeyboardInterrupt
+
+    def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
+        data = self._check(X, y, sample_weight, reset=False)
+        if data.X.shape[0] != self.shape_fit_[0]:
+            raise CertificateError(
+                f"The model was fitted on {self.shape_fit_[0]} rows, not on {data.X.shape[0]}: the data are "
+                "not those of the fit."
+            )
+        layout = self._support().layout
+        claims = Claims(
+            layout.support,
+            layout.n_support,
+            layout.dual_coef,
+            layout.intercept,
+            self._pairwise,
+            self.kernel_,
+            self.support_vectors_,
+            self._violation,
+            self._score_rounding,
+            data.X,
+            data.index,
+            self._upper(data),
+        )
+        return recompute(claims, claimed)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise, tags.input_tags.sparse = self._takes_values(), not self._takes_values()
+        return tags
+
+    def _takes_values(self) -> bool:
+        """Return whether X holds kernel values in place of rows."""
+        named = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return named or isinstance(self.kernel, Precomputed)
+
+
+def describe_spreads(X: Any, names: Callable[[], list[str]]) -> str | None:
+    """Return a remark if one column is spread so much wider than most that a kernel sees little else.
+
+    >>> describe_spreads(np.array([[1.0, 50e3], [2.0, 80e3], [4.0, 20e3]]), lambda: ["years", "income"])
+    "column 'income' is spread 2e+04 times as wide as most, so the kernel sees little else: scale the columns"
+    """
+    some = X[:: max(X.shape[0] // SPREAD_ROWS, 1)]
+    about = some - some.mean(axis=0, dtype=np.float64)
+    spread = np.sqrt(np.einsum("ij,ij->j", about, about) / about.shape[0])
+    usual = sorted(width for width in spread.tolist() if width > 0.0)
+    if len(usual) < 2 or usual[-1] < MUCH_WIDER * usual[(len(usual) - 1) // 2]:
+        return None
+    times, widest = usual[-1] / usual[(len(usual) - 1) // 2], names()[int(spread.argmax())]
+    return (
+        f"column {widest!r} is spread {times:.1g} times as wide as most, so the kernel sees little else: "
+        "scale the columns"
+    )
 
 
 def _quiet(budget: Budget) -> Budget:

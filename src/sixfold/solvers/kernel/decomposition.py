@@ -1,12 +1,15 @@
-"""Rounds of sequential minimal optimisation on active rows.
+"""Decomposition: the dual of a binary SVM by sequential minimal optimisation on active rows, round by round.
+
+    maximise   D(a) = sum_i a_i - 1/2 sum_ij a_i a_j y_i y_j K_ij      0 <= a_i <= U_i,  sum_i a_i y_i = 0
 
 One round (the formulas of what it looks at are in :mod:`sixfold.solvers.kernel.dual`):
 
 1. choose active rows W: the free ones, those that violate optimality, and those closest to doing so, as
    many as fit in memory. Few rows are all active, and one round is enough;
-2. the Gram matrix of W, most of which :class:`~sixfold.solvers.kernel.gram_cache.GramCache` has already;
+2. the Gram matrix of W, most of which :class:`~sixfold.solvers.kernel.gram_cache.GramCache` has already
+   (few rows have theirs whole, :class:`WholeGram`);
 3. second-order sequential minimal optimisation on W (``core.smo``), the other rows fixed;
-4. the scores of the other rows move with those that changed (:mod:`sixfold.solvers.kernel.dual_scores`);
+4. the scores of the other rows move with those that changed;
 5. done when the violation over *all* rows is at most tol, and the gap at most tol times the objective of
    the best constant model.
 
@@ -18,6 +21,10 @@ tells which rows are worth looking at.
 Hessian: where step 4 is in float64, a round that was led astray is put right by the next. Where that gets
 nowhere, the Gram matrix is in float64 too.
 
+The hard margin has U infinite. It is solved with a finite bound, which is raised as long as a row reaches it:
+each such problem has a solution, and its multipliers tend to a proof that the classes overlap if they do
+(:mod:`sixfold.solvers.kernel.separability`).
+
 Sources: Fan, Chen and Lin (2005), Working set selection using second order information; Lin (2001), On the
 convergence of the decomposition method for support vector machines.
 """
@@ -25,6 +32,7 @@ convergence of the decomposition method for support vector machines.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,21 +40,25 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget, BudgetExhausted
+from sixfold.solvers.kernel.definiteness import definite_when_balanced
 from sixfold.solvers.kernel.dual import (
-    Box,
+    DualBox,
     DualProblem,
+    DualScores,
     DualSolution,
     Optimality,
     cheapest_intercept,
     dot,
-    examine,
-    examine_zero,
     feasible,
+    optimality,
+    optimality_at_zero,
     snap,
 )
-from sixfold.solvers.kernel.dual_scores import DualScores
 from sixfold.solvers.kernel.free_step import FreeSteps
-from sixfold.solvers.kernel.gram_cache import GramCache
+from sixfold.solvers.kernel.gram_cache import WORTH_LINES, ClassBlocks, GramCache
+from sixfold.solvers.kernel.kernel_rows import KernelRows
+from sixfold.solvers.kernel.separability import overlap
+from sixfold.solvers.threads import one_blas_thread
 
 Array = NDArray[Any]
 
@@ -67,9 +79,121 @@ LOST = 2  # such rounds, or stretches, where the violation is lost in the roundi
 NEAR = 10.0  # times the tolerance: below, luck may still bring a violation that is lost in rounding there
 BEFORE_ROUNDING = 0.9  # of the gap allowed: the certificate adds to it what rounding may be
 OVERTIME = 2e7  # kernel values (at most some 0.2 s) that are still computed when time is up
+FIRST_BOUND = 1e3  # in units of 1 / K(x, x): the first bound for the hard margin
+RAISE = 1e3  # what it is multiplied with
+LAST_BOUND = 1e15  # beyond it rounding decides
 
 
-class Rounds:
+def solve_dual(
+    problem: DualProblem,
+    tol: float,
+    memory: int,
+    budget: Budget,
+    most_iterations: int | None = None,
+    start: Array | None = None,
+    cache: GramCache | WholeGram | None = None,
+) -> DualSolution:
+    """Maximise D.
+
+    Parameters
+    ----------
+    problem : DualProblem
+    tol : float
+        The largest violation allowed, and the gap relative to the objective of the best constant model.
+    memory : int
+        Most bytes for kernel values.
+    budget : Budget
+        One record a round.
+    most_iterations : int, optional
+        Without it, the larger of ten million and a hundred a row.
+    start : ndarray, optional
+        A first guess of alpha; it need not be feasible.
+    cache : GramCache or WholeGram, optional
+        One that was used for the same rows before, with another C for instance.
+
+    Returns
+    -------
+    DualSolution
+        The best point found, feasible also where the budget ended the work.
+    """
+    cache = make_cache(problem.rows, problem.index, memory) if cache is None else cache
+    if not (cache.index is problem.index or np.array_equal(cache.index, problem.index)):
+        raise ValueError("The cache is one of other rows than the problem's.")
+    # Products of vectors as long as these are not worth a second thread, which OpenBLAS would wait for.
+    with one_blas_thread:
+        if problem.box.hard:
+            solution = _solve_hard(problem, tol, budget, most_iterations, start, cache)
+        else:
+            solution = Decomposition(problem, tol, budget, most_iterations, cache).run(start)
+        if solution.definite is None and cache.whole is not None and budget.seconds_left > 0.0:
+            return replace(solution, definite=definite_when_balanced(cache.whole))
+        return solution
+
+
+def _solve_hard(
+    problem: DualProblem,
+    tol: float,
+    budget: Budget,
+    most_iterations: int | None,
+    start: Array | None,
+    cache: GramCache | WholeGram,
+) -> DualSolution:
+    """Raise a bound until no row reaches it, or until the rows that do prove that the classes overlap."""
+    unit = 1.0 / max(float(np.mean(problem.rows.diagonal()[problem.index])), 1e-300)
+    bound = FIRST_BOUND * unit
+    made = 0
+    while True:
+        bounded = Decomposition(problem, tol, budget, most_iterations, cache, bound, made).run(start)
+        # As a solution of the problem without bounds.
+        solution = replace(bounded, state=optimality(problem.box, bounded.alpha, bounded.scores))
+        start, made = solution.alpha, solution.iterations
+        if not (start >= bound).any() or budget.exhausted():
+            return solution
+        proof = overlap(problem, start, budget)
+        if proof is not None or bound >= LAST_BOUND * unit:
+            return replace(solution, overlap=proof)
+        bound *= RAISE
+
+
+class WholeGram:
+    """The Gram matrix of all rows of a problem, which are few: what :class:`GramCache` is for many."""
+
+    def __init__(self, rows: KernelRows, index: Array, memory: int) -> None:
+        self.rows, self.index, self.memory = rows, index, memory
+        self.held: Array = np.arange(index.size)
+        self._gram: Array | None = None
+
+    @property
+    def whole(self) -> Array | None:
+        """The matrix, if it is in float64."""
+        return self._gram if self._gram is not None and self._gram.dtype == np.float64 else None
+
+    def capacity(self, dtype: Any) -> int:
+        """How many rows fit: all."""
+        return self.index.size
+
+    def hold(self, wanted: Array, dtype: Any, budget: Budget) -> tuple[Array, Array]:
+        """Return all positions and their Gram matrix."""
+        if self._gram is None or self._gram.dtype != dtype:
+            self._gram = self.rows.gram(self.index, dtype, budget)
+        return self.held, self._gram
+
+
+def make_cache(
+    rows: KernelRows,
+    index: Array,
+    memory: int,
+    blocks: ClassBlocks | None = None,
+    pair: tuple[int, int] | None = None,
+) -> GramCache | WholeGram:
+    """Return where the Gram matrix of these rows is; see :class:`GramCache`."""
+    few = index.size < min(WORTH_LINES, DIRECT_ROWS) and 8 * index.size**2 <= memory
+    if few and pair is None:
+        return WholeGram(rows, index, memory)
+    return GramCache(rows, index, memory, blocks, pair)
+
+
+class Decomposition:
     """A feasible point, and the rounds that improve it.
 
     Parameters
@@ -78,7 +202,7 @@ class Rounds:
     tol : float
     budget : Budget
     most_iterations : int or None
-    cache : GramCache
+    cache : GramCache or WholeGram
         Of the problem's rows.
     bound : float
         A finite upper bound for the hard margin.
@@ -92,14 +216,14 @@ class Rounds:
         tol: float,
         budget: Budget,
         most_iterations: int | None,
-        cache: GramCache,
+        cache: GramCache | WholeGram,
         bound: float = math.inf,
         made: int = 0,
     ) -> None:
         n = problem.y.size
         self.problem, self.tol, self.budget, self.cache = problem, tol, budget, cache
         # The hard margin has a finite bound only to keep rounds from running away.
-        self.box = Box(problem.y, np.minimum(problem.upper, bound)) if problem.box.hard else problem.box
+        self.box = DualBox(problem.y, np.minimum(problem.upper, bound)) if problem.box.hard else problem.box
         self.y, self.upper = self.box.y, self.box.upper
         self.given_limit = most_iterations is not None
         self.limit = max(MOST_ITERATIONS, 100 * n) if most_iterations is None else most_iterations
@@ -108,28 +232,28 @@ class Rounds:
         self.point = DualScores(problem, tol, n > DOUBLE_ROWS or cache.capacity(np.float64) < n)
         self.single = self.point.single
         self.direct = n <= DIRECT_ROWS and cache.capacity(self._gram_dtype) >= n
-        self.free_steps = FreeSteps(cache.memory)
+        self.free_steps: FreeSteps | None = None  # made where pairs do not converge
         self.inner = (INNER * tol if self.single else tol) if self.direct else LOOSE * tol
         self.active = np.zeros(n, dtype=bool)
         self.short = False  # whether there was no room for all rows that should be active
         self.unmoved = self.idle = 0  # rounds without any step, and without a smaller violation
         self.least = math.inf  # violation so far
-        self.settled: tuple[Array, Array, float] | None = None  # a point that nobody was behind of
-        self.state = examine_zero(problem.box)
+        self.complete: tuple[Array, Array, float] | None = None  # a point without stale scores
+        self.state = optimality_at_zero(problem.box)
 
     def run(self, start: Array | None = None) -> DualSolution:
         """Go through rounds until the point is optimal or the budget is used up."""
         try:
             if start is not None and start.any():
                 self.point.begin(feasible(self.y, self.upper, start), self.budget)
-                self.state = self._examine()
+                self.state = self._optimality()
             while not self._finished():
                 self._round()
         except BudgetExhausted:
             self.budget.exhausted()
-        self._settle()
+        self._complete_scores()
         if not self._optimal():
-            self._make_the_best_of_it()
+            self._set_cheapest_intercept()
         point = self.point
         known = True if self.problem.rows.kernel.definite else False if self.indefinite else None
         return DualSolution(point.alpha, point.scores, self.state, self.iterations, known, point.rounding)
@@ -138,17 +262,17 @@ class Rounds:
     def _gram_dtype(self) -> type:
         return np.float32 if self.single else np.float64
 
-    def _examine(self) -> Optimality:
+    def _optimality(self) -> Optimality:
         point = self.point
         # The hard margin is judged as such, unless a row is at the bound.
         as_asked = self.box is self.problem.box or not (point.alpha >= self.upper).any()
-        return examine(self.problem.box if as_asked else self.box, point.alpha, point.scores)
+        return optimality(self.problem.box if as_asked else self.box, point.alpha, point.scores)
 
     def _finished(self) -> bool:
         if self._optimal():
             if self.point.complete:
                 return True
-            self._catch_up()
+            self._update_stale()
             if self._optimal():
                 return True
         lost = self.idle >= LOST and self._lost(self.state.violation, self.point.alpha)
@@ -165,16 +289,16 @@ class Rounds:
 
     def _lost(self, violation: float, alpha: Array) -> bool:
         """Return whether the violation is far from the tolerance, and no more than rounding may make it."""
-        return NEAR * self.tol < violation <= self.point.unseen(alpha)
+        return NEAR * self.tol < violation <= self.point.noise_floor(alpha)
 
-    def _make_the_best_of_it(self) -> None:
+    def _set_cheapest_intercept(self) -> None:
         """Give an unfinished point the intercept that suits it, and do not keep one worse than a constant."""
         if self.problem.box.hard:
             return
         point = self.point
         for _ in range(2):
             intercept = cheapest_intercept(self.y, self.upper, point.scores)
-            self.state = examine(self.box, point.alpha, point.scores, intercept)
+            self.state = optimality(self.box, point.alpha, point.scores, intercept)
             if self.state.dual + self.state.gap <= self.state.scale:
                 return
             point.alpha, point.scores, point.variance = 0.0 * self.y, 0.0 * self.y, 0.0
@@ -184,13 +308,13 @@ class Rounds:
     def _round(self) -> None:
         wanted = self._choose()
         active, gram = self.cache.hold(wanted, self._gram_dtype, self.budget)
-        if not self.point.complete and self.point.behind[active].any():
-            self._catch_up()
+        if not self.point.complete and self.point.stale[active].any():
+            self._update_stale()
         alpha, gradient, completed = self._optimise(active, gram)
         self.unmoved = 0 if np.count_nonzero(alpha != self.point.alpha) else self.unmoved + 1
         before = self.state
         drift = self._move(alpha, active, gram, gradient, completed)
-        self.state = self._examine()
+        self.state = self._optimality()
         new = active.size - int(np.count_nonzero(self.active[active]))
         self.active[:] = False
         self.active[active] = True
@@ -209,8 +333,8 @@ class Rounds:
             return held if both and held.size <= most else self._sample(min(most, SAMPLE_ROWS, n))
         excess = self._excess()
         close = excess > -BAND
-        if not self.point.complete and (close & self.point.behind).any():
-            self._catch_up()
+        if not self.point.complete and (close & self.point.stale).any():
+            self._update_stale()
             excess = self._excess()
             close = excess > -BAND
         before = int(np.count_nonzero(self.active))
@@ -260,8 +384,7 @@ class Rounds:
         gradient = y * self.point.scores[active] - 1.0
         stretch = max(STRETCH, 10 * active.size)
         values = gram if np.count_nonzero(part) or not self.direct else _in_single_precision(gram)
-        self.free_steps.begin(part, gradient)
-        least, idle = math.inf, 0
+        first, least, idle = True, math.inf, 0
         while True:
             allowed = min(self.limit - self.iterations, stretch)
             made, violation, completed, indefinite = core.smo(
@@ -285,6 +408,11 @@ class Rounds:
                 break
             if values is not gram:
                 values, gradient = gram, y * (gram @ (y * part)) - 1.0
+            if self.free_steps is None:
+                self.free_steps = FreeSteps(self.cache.memory)
+            if first:
+                first = False
+                self.free_steps.begin(self.point.alpha[active], y * self.point.scores[active] - 1.0)
             if self.indefinite or not self.free_steps.step(gram, y, upper, part, gradient, made):
                 stretch *= 2
         alpha = self.point.alpha.copy()
@@ -318,7 +446,7 @@ class Rounds:
             self.point.move_all(alpha, active, gram)
             return 0.0
         if self.point.complete:
-            self.settled = self.point.alpha, self.point.scores, self.point.variance
+            self.complete = self.point.alpha, self.point.scores, self.point.variance
         expected = self.y[active] * (gradient + 1.0)
         budget = self.budget
         if not completed:
@@ -328,19 +456,19 @@ class Rounds:
             budget = Budget()
         return self.point.move(alpha, active, expected, -BAND - self._excess(), budget)
 
-    def _catch_up(self) -> None:
-        self.point.catch_up(self.budget)
-        self.state = self._examine()
+    def _update_stale(self) -> None:
+        self.point.update_stale(self.budget)
+        self.state = self._optimality()
 
-    def _settle(self) -> None:
+    def _complete_scores(self) -> None:
         """Bring all scores up to date when the rounds have ended, or go back to where they were."""
         if self.point.complete:
             return
-        if self.point.missing() <= OVERTIME or self.settled is None:
-            self.point.catch_up(Budget())
+        if self.point.stale_values() <= OVERTIME or self.complete is None:
+            self.point.update_stale(Budget())
         else:
-            self.point.go_back(self.settled)
-        self.state = self._examine()
+            self.point.restore(self.complete)
+        self.state = self._optimality()
 
 
 def _in_single_precision(gram: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Whether a Gram matrix is one of dot products, as far as a kernel machine can tell.
+"""Whether a Gram matrix is one of dot products, as far as the dual of an SVM can tell.
 
     b'K b >= 0   for all b with sum b = 0
 

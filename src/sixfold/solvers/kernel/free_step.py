@@ -1,4 +1,4 @@
-"""An exact step over the free multipliers of a kernel machine: what pairs of rows take millions of steps for.
+"""An exact step over the free multipliers of a kernel SVM: what pairs of rows take millions of steps for.
 
 In b_i = y_i a_i the dual is
 

@@ -7,7 +7,7 @@ new rows are appended (their block with the old rows, and with each other), rows
 there is room, and are squeezed out when there is not, or when they have become many. The same cache serves
 other values of C, since the matrix does not depend on it.
 
-One-vs-one machines share the blocks of a class with itself (:class:`ClassBlocks`): each is wanted by all
+One-vs-one SVMs share the blocks of a class with itself (:class:`ClassBlocks`): each is wanted by all
 pairs of that class.
 """
 
@@ -148,9 +148,7 @@ class GramCache:
     def _grow(self, new: Array, budget: Budget) -> None:
         """Append rows; where they are many, a few of them first, so that the others begin with a line."""
         size = self._held.size + new.size
-        if new.size == self.index.size < WORTH_LINES:  # none will follow
-            self._room, self._gram = np.empty(0), np.empty((size, size), dtype=self._dtype)
-        elif size > self._gram.shape[0]:
+        if size > self._gram.shape[0]:
             self._widen(size)
         first = -self._held.size % self._line if new.size >= WORTH_LINES else 0
         if first:

@@ -1,13 +1,18 @@
 """The rows of a table seen through a kernel: Gram matrices, blocks of them, and scores K c that store none.
 
 The rbf kernel sees only differences of rows, so dense rows are centred for it: |x|^2 + |z|^2 - 2 x.z would
-lose the digits that a far-away mean takes up. The dual of a machine with the linear kernel sees only these,
+lose the digits that a far-away mean takes up. The dual of an SVM with the linear kernel sees only these,
 too: with sum_j c_j = 0, scores of rows from which an origin o is subtracted are
 
     sum_j c_j (x - o).(x_j - o)  =  sum_j c_j x.x_j  -  o.w,      w = sum_j c_j x_j
 
 the scores but for a constant, which the intercept takes up. That is done only where the mean is so far away
 that it costs digits: small whole numbers have exact products, on whose ties the path of a solver depends.
+
+Dense rows and a kernel that native loops know: products, kernel and coefficients are one pass over tiles
+(native/kernel/kernel_products.hpp). Rows are gathered, centred and converted to the precision that is asked
+for while they are packed for it, so no table is ever copied. Everything else is in
+:mod:`sixfold.solvers.kernel.kernel_tiles`.
 """
 
 from __future__ import annotations
@@ -20,9 +25,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from sixfold._native import core
 from sixfold.budget import Budget
-from sixfold.geometry.kernels.base import Kernel, squared_lengths
-from sixfold.solvers.kernel.kernel_pairs import Pairs, make_pairs
+from sixfold.geometry.kernels import Precomputed
+from sixfold.geometry.kernels.base import Form, Kernel
+from sixfold.geometry.kernels.standard import squared_lengths
+from sixfold.solvers.kernel.kernel_tiles import (
+    Pairs,
+    TiledPairs,
+    called_values,
+    count_rows,
+    given_values,
+    sparse_values,
+)
 
 Array = NDArray[Any]
 
@@ -30,11 +45,17 @@ SAMPLE_ROWS = 64  # between which the rounding of entries is measured, each with
 # Of these, the longest: with heavy tails, errors of polynomials were up to 10^8 times those between others.
 LONGEST_ROWS = 24
 # The largest of 10^10 normal errors is 1.7 times that of the 2,000 that are looked at.
-UNSEEN = 2.0
+NOT_SAMPLED = 2.0
 NEAR = 1e-4  # a spread of 1/100 of the mean: products of rows have four digits in common, all of no account
 DIAGONAL_ROWS = 4096  # that are centred at a time
+MOST_DENSIFIED = 1 << 22  # numbers: a sparse table that is no larger is faster dense, with the same model
 LARGEST_SINGLE = float(np.finfo(np.float32).max)
 SINGLE_UNIT, DOUBLE_UNIT = (float(np.finfo(dtype).eps) for dtype in (np.float32, np.float64))
+
+
+def densify_if_small(X: Any) -> Any:
+    """Return a sparse table that is small as a dense one, every other as it is."""
+    return X.toarray() if sp.issparse(X) and X.shape[0] * X.shape[1] <= MOST_DENSIFIED else X
 
 
 class KernelRows:
@@ -154,7 +175,7 @@ class KernelRows:
         least, least_double = 0.5 * SINGLE_UNIT * largest, 0.5 * DOUBLE_UNIT * largest
         if math.isinf(apart):
             return math.inf, least_double
-        error = apart if self._is_rbf else UNSEEN * apart
+        error = apart if self._is_rbf else NOT_SAMPLED * apart
         return max(error, least), max(error * DOUBLE_UNIT / SINGLE_UNIT, least_double)
 
     def _measure(self) -> tuple[float, float]:
@@ -214,6 +235,93 @@ class CrossRows:
         if np.dtype(dtype) == np.float32 and not self._fits_single:
             dtype = np.float64
         return self._pairs.scores(None, _index(others), coefficients, dtype, budget)
+
+
+def make_pairs(A: Any, B: Any, kernel: Kernel, centre: Array | None) -> Pairs:
+    """Return the fastest way to compute this kernel of these tables.
+
+    Parameters
+    ----------
+    A, B : ndarray or CSR, of the same dtype
+    kernel : Kernel
+    centre : ndarray of shape (columns,) or None
+        Is subtracted from dense rows, for kernels that see only differences.
+    """
+    if isinstance(kernel, Precomputed):
+        return TiledPairs(A, B, lambda others: given_values(A, others))
+    if kernel.form is None:
+        return TiledPairs(A, B, lambda others: called_values(kernel, A, B[others]))
+    form = kernel.form
+    if sp.issparse(A) or sp.issparse(B):
+        return TiledPairs(A, B, lambda others: sparse_values(form, sp.csr_array(A), sp.csr_array(B[others])))
+    return NativePairs(A, B, form, centre)
+
+
+class NativePairs:
+    """Dense rows, and a kernel that native loops know."""
+
+    def __init__(self, A: Array, B: Array, form: Form, centre: Array | None) -> None:
+        self._A, self._B, self._form, self._centre = A, B, form, centre
+
+    def gram(self, rows: Array, out: Array, budget: Budget) -> None:
+        """Fill ``out``; half of the entries are computed and the others mirrored."""
+        self._block(rows, rows, True, out, budget, None)
+
+    def block(
+        self,
+        rows: Array | None,
+        others: Array | None,
+        out: Array,
+        budget: Budget,
+        mirrored: Array | None = None,
+    ) -> None:
+        """Fill ``out``, and ``mirrored`` from tiles that are still in the cache."""
+        self._block(rows, others, False, out, budget, mirrored)
+
+    def _block(
+        self,
+        rows: Array | None,
+        others: Array | None,
+        same: bool,
+        out: Array,
+        budget: Budget,
+        mirrored: Array | None,
+    ) -> None:
+        finished = core.kernel_block(
+            *self._form,
+            A=self._A,
+            a_index=rows,
+            B=self._B,
+            b_index=others,
+            centre=self._centre,
+            same=same,
+            out=out,
+            mirrored=mirrored,
+            seconds_left=budget.seconds_left,
+            flag=budget.flag,
+        )
+        budget.check(finished)
+
+    def scores(
+        self, rows: Array | None, others: Array | None, coefficients: Array, dtype: DTypeLike, budget: Budget
+    ) -> Array:
+        """Return the sums; K is not stored."""
+        out = np.empty((count_rows(self._A, rows), coefficients.shape[1]))
+        finished = core.kernel_scores(
+            *self._form,
+            A=self._A,
+            a_index=rows,
+            B=self._B,
+            b_index=others,
+            centre=self._centre,
+            coefficients=np.ascontiguousarray(coefficients, dtype=np.float64),
+            single=np.dtype(dtype) == np.float32,
+            out=out,
+            seconds_left=budget.seconds_left,
+            flag=budget.flag,
+        )
+        budget.check(finished)
+        return out
 
 
 def _fits_single(X: Any) -> bool:

@@ -1,11 +1,18 @@
-"""Machines for several classes: one for every pair, or one for every class against the rest.
+"""The binary SVMs of several classes: one for every pair, or one for every class against the rest.
 
-    one-vs-one    y = +1 for class i, -1 for class j, i < j, no rows of other classes; (0, 1), (0, 2), ...
+    two classes   one SVM, y = +1 for class 1
+    one-vs-one    y = +1 for class i, -1 for class j, no rows of other classes; (0, 1), (0, 2), ..., (1, 2)
     one-vs-rest   y = +1 for class i, -1 for all others
 
-Two classes are one machine, with y = +1 for class 1. Rows of weight 0 (U = 0) are left out. The machines do
-not depend on each other: each is solved by one thread, whoever is free takes the next, and the result does
-not depend on the number of threads.
+Rows of weight 0 (U = 0) are left out. The SVMs do not depend on each other: each is solved by one thread,
+whoever is free takes the next, and the result does not depend on the number of threads.
+
+They share one list of support vectors, in scikit-learn's layout (:class:`SupportLayout`): those of any SVM,
+sorted by class, then by row. ``dual_coef[m, v]`` is y_v a_v of support vector v in its m-th SVM. One-vs-one,
+a support vector of class c is in the SVMs of c and each other class j, and row m speaks of j = m for m < c
+and of j = m + 1 from there on; so there are as many rows as other classes. Otherwise, row m speaks of SVM m.
+
+Source: Hsu and Lin (2002), A comparison of methods for multiclass support vector machines.
 """
 
 from __future__ import annotations
@@ -14,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,25 +29,53 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.solvers.kernel.binary_svm import DualProblem, DualSolution, solve_dual
-from sixfold.solvers.kernel.certificate import certify
-from sixfold.solvers.kernel.gram_cache import ClassBlocks, GramCache
+from sixfold.solvers.kernel.decomposition import make_cache, solve_dual
+from sixfold.solvers.kernel.dual import DualProblem, DualSolution, certify, make_certificate
+from sixfold.solvers.kernel.gram_cache import ClassBlocks
 from sixfold.solvers.kernel.kernel_rows import KernelRows
 from sixfold.solvers.threads import one_blas_thread
 
 Array = NDArray[Any]
 
 LEAST_MEMORY = 8 << 20  # with less, a thousand rows would take turns for ever
-SMALL = 1e7  # entries of all Gram matrices: below, threads would wait for the interpreter most of the time
+FEW_ENTRIES = 1e7  # of all Gram matrices: below, threads would wait for the interpreter most of the time
 # Products of numbers in the block of a class with itself, below which it is computed again sooner than put in
 # place: the matrices of three pairs of 50 rows take 116 microseconds, and 155 put together.
 WORTH_SHARING = 1 << 17
-Outcome = tuple[DualSolution, Certificate, str | None]  # and why it was stopped
+# SVMs: up to so many, most of them with coefficient 0, cost less than reading the rows once a class. Ten
+# classes of 4,000 images: 0.13 s of processor time at once and 0.21 s class by class.
+TOGETHER = 64
+
+
+def class_sides(n_classes: int, pairwise: bool) -> list[tuple[int, int | None]]:
+    """Return the positive and the negative class of each binary SVM; None is the rest.
+
+    >>> class_sides(3, pairwise=True)
+    [(0, 1), (0, 2), (1, 2)]
+    """
+    if n_classes == 2:
+        return [(1, 0)]
+    return list(combinations(range(n_classes), 2)) if pairwise else [(c, None) for c in range(n_classes)]
+
+
+def svms_of(label: int, n_classes: int) -> Array:
+    """Return the SVMs of a class with each other class, in the order of the others.
+
+    >>> svms_of(1, 3)
+    array([0, 2])
+    """
+    first = np.arange(label)  # those before it, which are the first of their pair
+    before = first * (2 * n_classes - first - 1) // 2 + label - first - 1
+    start = label * (2 * n_classes - label - 1) // 2
+    return np.concatenate([before, np.arange(start, start + n_classes - label - 1)])
+
+
+# -- solving -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Machine:
-    """One solved machine.
+class BinarySVM:
+    """One solved binary SVM.
 
     Attributes
     ----------
@@ -51,6 +86,8 @@ class Machine:
     problem : DualProblem
     solution : DualSolution
     certificate : Certificate
+    stopped_by : str or None
+        Why it was ended, if it was.
     """
 
     positive: int
@@ -58,21 +95,22 @@ class Machine:
     problem: DualProblem
     solution: DualSolution
     certificate: Certificate
+    stopped_by: str | None = None
 
 
-def train(
+def fit_binary_svms(
     rows: KernelRows,
     labels: Array,
     n_classes: int,
     upper: Array,
-    strategy: Literal["ovo", "ovr"],
+    pairwise: bool,
     tol: float,
     cache_size_mb: float,
     budget: Budget,
     most_iterations: int | None = None,
     starts: Sequence[Array | None] | None = None,
-) -> list[Machine]:
-    """Solve all machines.
+) -> list[BinarySVM]:
+    """Solve the binary SVMs of all classes.
 
     Parameters
     ----------
@@ -81,49 +119,75 @@ def train(
         0, ..., n_classes - 1.
     upper : ndarray of float
         C times the weight of each row.
-    strategy : {"ovo", "ovr"}
+    pairwise : bool
+        Whether there is one for each pair of classes, or one for each class against the rest.
     cache_size_mb : float
         Most megabytes for kernel values; 8 are taken in any case.
     budget : Budget
-        One record a machine; with a single machine, one a round.
+        One record an SVM; with a single one, one a round.
     most_iterations : int, optional
-        Of each machine.
+        Of each SVM.
     starts : sequence of ndarray or None, optional
-        First guesses of alpha, aligned with the rows of each machine (``problem.index``).
+        First guesses of alpha, aligned with the rows of each SVM (``problem.index``).
 
     Returns
     -------
-    list of Machine
+    list of BinarySVM
+        In the order of :func:`class_sides`.
     """
     counts = upper > 0.0
     members = [((labels == number) & counts).nonzero()[0] for number in range(n_classes)]
-    sides = list(_sides(n_classes, strategy))
+    sides = class_sides(n_classes, pairwise)
     problems = [_problem(rows, members, side, upper) for side in sides]
     guesses = [None] * len(sides) if starts is None else list(starts)
     memory = max(int(cache_size_mb * (1 << 20)), LEAST_MEMORY)
     if len(problems) == 1:
         solution = solve_dual(problems[0], tol, memory, budget, most_iterations, guesses[0])
-        return [Machine(*sides[0], problems[0], solution, certify(problems[0], solution, tol))]
-    found = _solve_all(problems, sides, members, tol, memory, budget, most_iterations, guesses)
-    return [
-        Machine(*side, problem, solution, certificate)
-        for side, problem, (solution, certificate, _) in zip(sides, problems, found, strict=True)
-    ]
+        return [BinarySVM(*sides[0], problems[0], solution, certify(problems[0], solution, tol))]
+    workers = min(core.threads(), len(problems))
+    largest = max(part.size for part in members) ** 2 * rows.table.shape[1]
+    shared = sides[0][1] is not None and largest >= WORTH_SHARING  # only pairs have blocks in common
+    common = min(memory // 2, sum(8 * part.size**2 for part in members)) if shared else 0
+    blocks = ClassBlocks(rows, members, common) if shared else None
+    share = (memory - common) // workers
 
+    def solve(number: int) -> BinarySVM:
+        before = core.limit_threads(1)
+        try:
+            problem, own = problems[number], _Shared(budget)
+            one, other = sides[number]
+            pair = (one, other) if shared and other is not None else None
+            cache = make_cache(problem.rows, problem.index, share, blocks, pair)
+            solution = solve_dual(problem, tol, share, own, most_iterations, guesses[number], cache)
+            return BinarySVM(one, other, problem, solution, certify(problem, solution, tol), own.stopped_by)
+        finally:
+            core.limit_threads(before)
 
-def _sides(n_classes: int, strategy: str) -> Iterator[tuple[int, int | None]]:
-    if n_classes == 2:
-        yield 1, 0
-    elif strategy == "ovo":
-        yield from combinations(range(n_classes), 2)
+    if sum(problem.y.size**2 for problem in problems) <= FEW_ENTRIES:
+        svms = _collect(((number, solve(number)) for number in range(len(problems))), budget)
     else:
-        yield from ((number, None) for number in range(n_classes))
+        svms = _on_threads(solve, workers, len(problems), budget)
+    # Not earlier: it would have ended the other SVMs.
+    reasons = (svm.stopped_by for svm in svms if svm.stopped_by is not None)
+    budget.stopped_by = budget.stopped_by or next(reasons, None)
+    return svms
+
+
+def certify_all(svms: list[BinarySVM], tol: float) -> Certificate:
+    """Return what is known of all binary SVMs together: their objectives, gaps and scales add up."""
+    parts = [svm.certificate for svm in svms]
+    if len(parts) == 1:
+        return parts[0]
+    objective, gap, scale, rounding = (
+        sum(getattr(part, name) for part in parts) for name in ("objective", "gap", "scale", "rounding")
+    )
+    return make_certificate([svm.solution for svm in svms], objective, gap, scale, tol, rounding)
 
 
 def _problem(
     rows: KernelRows, members: list[Array], side: tuple[int, int | None], upper: Array
 ) -> DualProblem:
-    """Return one machine's rows, the positive ones first (LIBSVM's order)."""
+    """Return the rows of one binary SVM, the positive ones first (LIBSVM's order)."""
     positive, negative = side
     if negative is None:
         others = np.sort(np.concatenate([m for number, m in enumerate(members) if number != positive]))
@@ -149,7 +213,7 @@ class _Shared(Budget):
         return self.whole.seconds_left
 
     def exhausted(self) -> bool:
-        """Whether this machine, or all of them, have to end now."""
+        """Whether this SVM, or all of them, have to end now."""
         return self.whole.stopped_by is not None or super().exhausted()
 
     def record(self, objective: float, gap: float, scale: float) -> bool:
@@ -157,67 +221,145 @@ class _Shared(Budget):
         return self.exhausted()
 
 
-def _solve_all(
-    problems: list[DualProblem],
-    sides: list[tuple[int, int | None]],
-    members: list[Array],
-    tol: float,
-    memory: int,
-    budget: Budget,
-    most_iterations: int | None,
-    starts: Sequence[Array | None],
-) -> list[Outcome]:
-    """Solve several machines, each on one thread."""
-    workers = min(core.threads(), len(problems))
-    largest = max(part.size for part in members) ** 2 * problems[0].rows.table.shape[1]
-    shared = sides[0][1] is not None and largest >= WORTH_SHARING  # only pairs have blocks in common
-    common = min(memory // 2, sum(8 * part.size**2 for part in members)) if shared else 0
-    blocks = ClassBlocks(problems[0].rows, members, common) if shared else None
-    share = (memory - common) // workers
-
-    def solve(number: int) -> Outcome:
-        before = core.limit_threads(1)
-        try:
-            problem, own = problems[number], _Shared(budget)
-            one, other = sides[number]
-            pair = (one, other) if shared and other is not None else None
-            cache = GramCache(problem.rows, problem.index, share, blocks, pair)
-            solution = solve_dual(problem, tol, share, own, most_iterations, starts[number], cache)
-            return solution, certify(problem, solution, tol), own.stopped_by
-        finally:
-            core.limit_threads(before)
-
-    numbers = range(len(problems))
-    if sum(problem.y.size**2 for problem in problems) <= SMALL:
-        found = _collect(((number, solve(number)) for number in numbers), budget)
-    else:
-        found = _on_threads(solve, workers, len(problems), budget)
-    # Not earlier: it would have ended the other machines.
-    reasons = (reason for _, _, reason in found if reason is not None)
-    budget.stopped_by = budget.stopped_by or next(reasons, None)
-    return found
-
-
-def _on_threads(solve: Callable[[int], Outcome], workers: int, count: int, budget: Budget) -> list[Outcome]:
-    """Solve all machines on a pool of threads."""
+def _on_threads(
+    solve: Callable[[int], BinarySVM], workers: int, count: int, budget: Budget
+) -> list[BinarySVM]:
+    """Solve all SVMs on a pool of threads."""
     with one_blas_thread, ThreadPoolExecutor(workers) as pool:
         futures = {pool.submit(solve, number): number for number in range(count)}
         try:
             done = ((futures[future], future.result()) for future in as_completed(futures))
             return _collect(done, budget)
         except BaseException:
-            budget.flag[0] = 1  # the other machines need not go on
+            budget.flag[0] = 1  # the other SVMs need not go on
             pool.shutdown(cancel_futures=True)
             raise
 
 
-def _collect(done: Iterable[tuple[int, Outcome]], budget: Budget) -> list[Outcome]:
-    """Return what was found for all machines in their order; record each when it is there."""
-    found: dict[int, Outcome] = {}
+def _collect(done: Iterable[tuple[int, BinarySVM]], budget: Budget) -> list[BinarySVM]:
+    """Return all SVMs in their order; record each when it is there."""
+    found: dict[int, BinarySVM] = {}
     objective = gap = scale = 0.0
-    for number, outcome in done:
-        found[number] = outcome
-        part = outcome[1]
+    for number, svm in done:
+        found[number] = svm
+        part = svm.certificate
         objective, gap, scale = objective + part.objective, gap + part.gap, scale + part.scale
         budget.record(objective, gap, scale)
     return [found[number] for number in sorted(found)]
+
+
+# -- their support vectors ---------------------------------------------------------------------------------
+
+
+class Scorer(Protocol):
+    """Scores rows by coefficients on some of the support vectors."""
+
+    def __call__(self, vectors: slice, coefficients: Array) -> Array:
+        """Return K(rows, support vectors) @ coefficients, of shape (rows, columns of coefficients)."""
+
+
+@dataclass(frozen=True)
+class SupportLayout:
+    """The support vectors and coefficients of all binary SVMs, as scikit-learn lays them out.
+
+    Attributes
+    ----------
+    support : ndarray of int of shape (support vectors,)
+        Their training rows.
+    n_support : ndarray of int of shape (classes,)
+        How many are of each class.
+    dual_coef : ndarray of shape (classes - 1, support vectors) or (SVMs, support vectors)
+    intercept : ndarray of shape (SVMs,)
+    pairwise : bool
+        Whether there is an SVM for each of several pairs.
+    """
+
+    support: Array
+    n_support: Array
+    dual_coef: Array
+    intercept: Array
+    pairwise: bool
+
+    @property
+    def sides(self) -> list[tuple[int, int | None]]:
+        """The positive and the negative class of each SVM; None is the rest."""
+        return class_sides(self.n_support.size, self.pairwise)
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Go through runs of support vectors, with the SVMs that the rows of ``dual_coef`` speak of."""
+        if not self.pairwise:
+            if self.support.size:
+                yield slice(0, self.support.size), np.arange(self.intercept.size)
+            return
+        end = 0
+        for label, count in enumerate(self.n_support.tolist()):
+            start, end = end, end + count
+            if count:
+                yield slice(start, end), svms_of(label, self.n_support.size)
+
+    def decisions(self, rows: int, score: Scorer) -> Array:
+        """Return f of every SVM for so many rows; ``score`` is asked at once, or class by class."""
+        if self.pairwise and self.intercept.size <= TOGETHER and self.support.size:
+            factors = np.zeros((self.support.size, self.intercept.size))
+            for vectors, svms in self.blocks():
+                factors[vectors, svms] = self.dual_coef[:, vectors].T
+            return score(slice(0, self.support.size), factors) + self.intercept
+        result = np.tile(self.intercept, (rows, 1))
+        for vectors, svms in self.blocks():
+            result[:, svms] += score(vectors, np.ascontiguousarray(self.dual_coef[:, vectors].T))
+        return result
+
+    def coefficients(self, svm: int) -> Array:
+        """Return y_v a_v of every support vector in one SVM; 0 where it is in none of its classes."""
+        result = np.zeros(self.support.size)
+        for vectors, svms in self.blocks():
+            for row in np.flatnonzero(svms == svm):
+                result[vectors] = self.dual_coef[row, vectors]
+        return result
+
+    def coefficient_lengths(self) -> Array:
+        """Return sqrt(sum_v a_v^2) of every SVM."""
+        squares = np.zeros(self.intercept.size)
+        for vectors, svms in self.blocks():
+            squares[svms] += np.square(self.dual_coef[:, vectors]).sum(axis=1)
+        return np.sqrt(squares)
+
+
+def arrange(svms: Sequence[Any], labels: Array, n_classes: int, pairwise: bool) -> SupportLayout:
+    """Return binary SVMs in the layout of scikit-learn.
+
+    Parameters
+    ----------
+    svms : sequence of BinarySVM
+        In the order of :func:`class_sides`.
+    labels : ndarray of int of shape (rows,)
+        The class of each training row.
+    pairwise : bool
+        Whether there is one SVM for each pair of more than two classes.
+    """
+    # Of every SVM: its support vectors, y a of each, and the rows of the layout that these belong in.
+    rows, values, lines = [], [], []
+    for number, (svm, side) in enumerate(zip(svms, class_sides(n_classes, pairwise), strict=True)):
+        signed = svm.problem.y * svm.solution.alpha
+        there = signed.nonzero()[0]
+        rows.append(svm.problem.index[there])
+        values.append(signed[there])
+        positive, negative = side
+        up, down = ((negative or 0) - 1, positive) if pairwise else (number, number)
+        lines.append(np.where(values[-1] > 0, up, down))
+    own = np.concatenate(rows)
+    used = np.zeros(labels.size, dtype=bool)
+    used[own] = True
+    support = used.nonzero()[0]
+    support = support[labels[support].argsort(kind="stable")]
+    place = np.empty(labels.size, dtype=np.intp)
+    place[support] = np.arange(support.size)
+    coefficients = np.zeros((n_classes - 1 if pairwise else len(svms), support.size))
+    coefficients[np.concatenate(lines), place[own]] = np.concatenate(values)
+    return SupportLayout(
+        support=support.astype(np.int32),
+        n_support=np.bincount(labels[support], minlength=n_classes).astype(np.int32),
+        dual_coef=coefficients,
+        intercept=np.array([svm.solution.intercept for svm in svms], dtype=np.float64),
+        pairwise=pairwise,
+    )

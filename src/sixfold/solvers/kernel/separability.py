@@ -50,7 +50,7 @@ from sixfold.solvers.separation.separation import Proof
 from sixfold.solvers.separation.signed_points import SignedPoints
 
 if TYPE_CHECKING:  # the solver that asks imports this file
-    from sixfold.solvers.kernel.binary_svm import DualProblem
+    from sixfold.solvers.kernel.dual import DualProblem
 
 Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)

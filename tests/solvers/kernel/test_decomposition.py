@@ -1,4 +1,4 @@
-"""The dual of kernel machines: against quadratic programming, and one way of solving against another."""
+"""The dual of kernel SVMs: against quadratic programming, and one way of solving against another."""
 
 import numpy as np
 import pytest
@@ -10,10 +10,9 @@ from oracles.kernel import dual_value, quadratic_program
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.geometry.kernels import RBF, Polynomial, Precomputed, linear
-from sixfold.solvers.kernel import decomposition, dual_scores
-from sixfold.solvers.kernel.binary_svm import DualProblem, solve_dual
-from sixfold.solvers.kernel.certificate import certify
-from sixfold.solvers.kernel.dual import Box, examine, examine_zero
+from sixfold.solvers.kernel import decomposition, dual
+from sixfold.solvers.kernel.decomposition import solve_dual
+from sixfold.solvers.kernel.dual import DualBox, DualProblem, certify, optimality, optimality_at_zero
 from sixfold.solvers.kernel.gram_cache import GramCache
 from sixfold.solvers.kernel.kernel_rows import KernelRows
 from solvers.kernel.dual_problems import PLENTY, check, make_problem
@@ -96,9 +95,9 @@ def test_one_class_has_nothing_to_optimise():
 
 @pytest.mark.parametrize("labels", [[1.0, -1.0, 1.0], [1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]])
 @pytest.mark.parametrize("C", [2.0, np.inf])
-def test_zero_is_examined_like_any_other_point(labels, C):
-    box = Box(np.array(labels), np.full(3, C))
-    assert examine_zero(box) == examine(box, np.zeros(3), np.zeros(3))
+def test_zero_is_judged_like_any_other_point(labels, C):
+    box = DualBox(np.array(labels), np.full(3, C))
+    assert optimality_at_zero(box) == optimality(box, np.zeros(3), np.zeros(3))
 
 
 def test_all_rows_at_their_bound():
@@ -140,8 +139,8 @@ def test_rounds_on_active_rows_end_where_all_rows_at_once_do(in_rounds, monkeypa
     assert solution.intercept == pytest.approx(direct.intercept, abs=10 * tol)
 
 
-def test_rows_far_from_the_margin_catch_up(in_rounds, monkeypatch):
-    monkeypatch.setattr(dual_scores, "FAR", 0.0)  # everybody falls behind at once
+def test_stale_scores_of_rows_far_from_the_margin_are_updated(in_rounds, monkeypatch):
+    monkeypatch.setattr(dual, "FAR", 0.0)  # all other scores are stale at once
     problem, gram = make_problem(400, flip=0.0)
     check(problem, gram, solve_dual(problem, 1e-3, PLENTY, Budget()))
 
@@ -155,9 +154,9 @@ def test_support_vectors_need_not_fit_in_memory(in_rounds, memory):
 
 
 @pytest.mark.parametrize("forced", [False, True])
-def test_rows_that_join_while_they_are_behind_catch_up_first(in_rounds, monkeypatch, forced):
+def test_stale_scores_of_rows_that_become_active_are_updated_first(in_rounds, monkeypatch, forced):
     # Four rows can go up, so rows far from the margin fill the places of those that violate optimality most.
-    monkeypatch.setattr(dual_scores, "FAR", 1.0)
+    monkeypatch.setattr(dual, "FAR", 1.0)
     random = np.random.default_rng(0)
     X = random.normal(size=(1500, 5))
     X[:, 0] = -1.0 + 0.01 * X[:, 0]
@@ -165,11 +164,11 @@ def test_rows_that_join_while_they_are_behind_catch_up_first(in_rounds, monkeypa
     X[-4:, 0] = 1.0 + 0.5 * random.normal(size=4)
     y = np.where(np.arange(1500) >= 1496, 1.0, -1.0)
     if forced:
-        choose = decomposition.Rounds._choose
+        choose = decomposition.Decomposition._choose
         monkeypatch.setattr(
-            decomposition.Rounds,
+            decomposition.Decomposition,
             "_choose",
-            lambda self: np.union1d(choose(self), np.flatnonzero(self.point.behind)[:5]),
+            lambda self: np.union1d(choose(self), np.flatnonzero(self.point.stale)[:5]),
         )
     problem = DualProblem(KernelRows(X, RBF(0.1)), np.arange(1500), y, np.full(1500, 100.0))
     check(problem, RBF(0.1)(X), solve_dual(problem, 1e-3, PLENTY if forced else 4 * 80**2, Budget()))
@@ -221,7 +220,7 @@ def test_cache_serves_another_c(request, monkeypatch, rounds):
 @pytest.mark.parametrize(("share", "enough"), [(0.89, True), (0.95, False)])
 def test_rounds_leave_room_in_the_gap_for_rounding(share, enough):
     problem, _ = make_problem(n=20)
-    rounds = decomposition.Rounds(
+    rounds = decomposition.Decomposition(
         problem, 1e-3, Budget(), None, GramCache(problem.rows, problem.index, PLENTY)
     )
     state = rounds.state

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from oracles.kernel import dual_value, quadratic_program
 from sixfold.budget import Budget
 from sixfold.geometry.kernels import RBF, Polynomial, Precomputed, Sigmoid, linear
-from sixfold.solvers.kernel import binary_svm
-from sixfold.solvers.kernel.binary_svm import DualProblem, solve_dual
-from sixfold.solvers.kernel.certificate import certify
+from sixfold.solvers.kernel import decomposition
+from sixfold.solvers.kernel.decomposition import solve_dual
+from sixfold.solvers.kernel.dual import DualProblem, certify
 from sixfold.solvers.kernel.kernel_rows import KernelRows
 from solvers.kernel.dual_problems import PLENTY, check, make_problem
 
@@ -85,7 +85,7 @@ def test_what_is_not_looked_at_is_not_known(in_rounds):
 
 
 def test_kernels_that_are_dot_products_by_construction_are_not_looked_at(monkeypatch):
-    monkeypatch.setattr(binary_svm, "definite_when_balanced", lambda gram: pytest.fail("looked at"))
+    monkeypatch.setattr(decomposition, "definite_when_balanced", lambda gram: pytest.fail("looked at"))
     for kernel in (linear, RBF(1.0), Polynomial(3, 1.0, 1.0)):
         problem, _ = make_problem(60, kernel=kernel)
         solution = solve_dual(problem, 1e-3, PLENTY, Budget())

@@ -8,9 +8,9 @@ import pytest
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.geometry.kernels import RBF
-from sixfold.solvers.kernel import decomposition, dual_scores
-from sixfold.solvers.kernel.binary_svm import DualProblem, solve_dual
-from sixfold.solvers.kernel.certificate import certify
+from sixfold.solvers.kernel import decomposition, dual
+from sixfold.solvers.kernel.decomposition import solve_dual
+from sixfold.solvers.kernel.dual import DualProblem, certify
 from sixfold.solvers.kernel.kernel_rows import KernelRows
 from solvers.kernel.dual_problems import PLENTY, check, make_problem
 
@@ -39,8 +39,8 @@ def test_interrupt_keeps_what_there_is(in_rounds):
     check(problem, gram, solution, tol=np.inf)
 
 
-def test_rows_that_are_behind_when_time_is_up_are_not_waited_for(in_rounds, monkeypatch):
-    monkeypatch.setattr(dual_scores, "FAR", 0.0)  # everybody falls behind at once
+def test_stale_scores_are_not_waited_for_when_time_is_up(in_rounds, monkeypatch):
+    monkeypatch.setattr(dual, "FAR", 0.0)  # all other scores are stale at once
     monkeypatch.setattr(decomposition, "OVERTIME", 0)
     problem, gram = make_problem(400, C=10.0)
     objectives, computed = [], []
@@ -56,7 +56,7 @@ def test_rows_that_are_behind_when_time_is_up_are_not_waited_for(in_rounds, monk
 
     solution = solve_dual(problem, 1e-9, PLENTY, Budget(callbacks=[record]))
     assert not computed
-    check(problem, gram, solution, tol=np.inf)  # a point that nobody was behind of
+    check(problem, gram, solution, tol=np.inf)  # a point without stale scores
 
 
 def test_most_iterations_of_a_hard_margin_are_those_of_all_bounds():

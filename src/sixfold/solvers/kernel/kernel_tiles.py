@@ -1,9 +1,7 @@
-"""Kernels of the rows of a table A with the rows of a table B: as a matrix, or multiplied by coefficients.
+"""Kernels of the rows of a table A with the rows of a table B, tile by tile: what native loops do not know.
 
-Dense rows and a kernel that native loops know: products, kernel and coefficients are one pass over tiles
-(native/kernel/kernel_products.hpp). Rows are gathered, centred and converted to the precision that is asked
-for while they are packed for it, so no table is ever copied. Everything else, sparse rows, functions, sums of
-kernels and precomputed values, goes through tiles of at most 64 MB.
+Sparse rows, functions, sums of kernels and precomputed values go through tiles of at most 64 MB, in float64.
+Of sparse rows, a kernel is a function of their products (``core.kernel_apply``).
 """
 
 from __future__ import annotations
@@ -16,9 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from sixfold._native import core
-from sixfold.budget import Budget, BudgetExhausted
-from sixfold.geometry.kernels import Precomputed
-from sixfold.geometry.kernels.base import Form, Kernel, squared_lengths
+from sixfold.budget import Budget
+from sixfold.geometry.kernels.base import Form, Kernel
+from sixfold.geometry.kernels.standard import squared_lengths
 
 Array = NDArray[Any]
 Tile = Callable[[Array], Array]  # the rows of A -> their kernel with the rows of B that were chosen
@@ -30,7 +28,7 @@ SQUARE = 256  # rows and columns that are transposed at a time
 class Pairs(Protocol):
     """Computes kernels; ``rows`` are numbers of rows of A, ``others`` of B, None for all.
 
-    A call that the budget ends raises a :class:`BudgetExhausted`.
+    A call that the budget ends raises a ``BudgetExhausted``.
     """
 
     def gram(self, rows: Array, out: Array, budget: Budget) -> None:
@@ -50,93 +48,6 @@ class Pairs(Protocol):
         self, rows: Array | None, others: Array | None, coefficients: Array, dtype: DTypeLike, budget: Budget
     ) -> Array:
         """Return sum_j K(row, other_j) coefficients_j; K is computed in ``dtype`` and not kept."""
-
-
-def make_pairs(A: Any, B: Any, kernel: Kernel, centre: Array | None) -> Pairs:
-    """Return the fastest way to compute this kernel of these tables.
-
-    Parameters
-    ----------
-    A, B : ndarray or CSR, of the same dtype
-    kernel : Kernel
-    centre : ndarray of shape (columns,) or None
-        Is subtracted from dense rows, for kernels that see only differences.
-    """
-    if isinstance(kernel, Precomputed):
-        return TiledPairs(A, B, lambda others: _given_values(A, others))
-    if kernel.form is None:
-        return TiledPairs(A, B, lambda others: _called_values(kernel, A, B[others]))
-    form = kernel.form
-    if sp.issparse(A) or sp.issparse(B):
-        return TiledPairs(A, B, lambda others: _sparse_values(form, sp.csr_array(A), sp.csr_array(B[others])))
-    return LoopPairs(A, B, form, centre)
-
-
-class LoopPairs:
-    """Dense rows, and a kernel that native loops know."""
-
-    def __init__(self, A: Array, B: Array, form: Form, centre: Array | None) -> None:
-        self._A, self._B, self._form, self._centre = A, B, form, centre
-
-    def gram(self, rows: Array, out: Array, budget: Budget) -> None:
-        """Fill ``out``; half of the entries are computed and the others mirrored."""
-        self._block(rows, rows, True, out, budget, None)
-
-    def block(
-        self,
-        rows: Array | None,
-        others: Array | None,
-        out: Array,
-        budget: Budget,
-        mirrored: Array | None = None,
-    ) -> None:
-        """Fill ``out``, and ``mirrored`` from tiles that are still in the cache."""
-        self._block(rows, others, False, out, budget, mirrored)
-
-    def _block(
-        self,
-        rows: Array | None,
-        others: Array | None,
-        same: bool,
-        out: Array,
-        budget: Budget,
-        mirrored: Array | None,
-    ) -> None:
-        if not core.kernel_block(
-            *self._form,
-            A=self._A,
-            a_index=rows,
-            B=self._B,
-            b_index=others,
-            centre=self._centre,
-            same=same,
-            out=out,
-            mirrored=mirrored,
-            seconds_left=budget.seconds_left,
-            flag=budget.flag,
-        ):
-            raise BudgetExhausted
-
-    def scores(
-        self, rows: Array | None, others: Array | None, coefficients: Array, dtype: DTypeLike, budget: Budget
-    ) -> Array:
-        """Return the sums; K is not stored."""
-        out = np.empty((_count(self._A, rows), coefficients.shape[1]))
-        if not core.kernel_scores(
-            *self._form,
-            A=self._A,
-            a_index=rows,
-            B=self._B,
-            b_index=others,
-            centre=self._centre,
-            coefficients=np.ascontiguousarray(coefficients, dtype=np.float64),
-            single=np.dtype(dtype) == np.float32,
-            out=out,
-            seconds_left=budget.seconds_left,
-            flag=budget.flag,
-        ):
-            raise BudgetExhausted
-        return out
 
 
 class TiledPairs:
@@ -172,7 +83,7 @@ class TiledPairs:
         self, rows: Array | None, others: Array | None, coefficients: Array, dtype: DTypeLike, budget: Budget
     ) -> Array:
         """Return the sums, in float64 whatever ``dtype`` is: tiles are."""
-        out = np.empty((_count(self._A, rows), coefficients.shape[1]))
+        out = np.empty((count_rows(self._A, rows), coefficients.shape[1]))
         for part, tile in self._tiles(rows, others, budget):
             np.matmul(tile, coefficients, out=out[part])
         return out
@@ -187,7 +98,7 @@ class TiledPairs:
             yield part, tile(index[part])
 
 
-def _given_values(values: Any, others: Array) -> Tile:
+def given_values(values: Any, others: Array) -> Tile:
     """Return the tile of precomputed values."""
 
     def tile(rows: Array) -> Array:
@@ -197,12 +108,12 @@ def _given_values(values: Any, others: Array) -> Tile:
     return tile
 
 
-def _called_values(kernel: Kernel, A: Any, right: Any) -> Tile:
+def called_values(kernel: Kernel, A: Any, right: Any) -> Tile:
     """Return the tile of a kernel that computes itself."""
     return lambda rows: kernel(A[rows], right)
 
 
-def _sparse_values(form: Form, A: Any, right: Any) -> Tile:
+def sparse_values(form: Form, A: Any, right: Any) -> Tile:
     """Return the tile of a kernel of sparse rows: it is a function of their products."""
     right = right.astype(np.float64)
     turned, lengths = right.T.tocsr(), squared_lengths(right)
@@ -223,7 +134,8 @@ def _mirror(block: Array, out: Array) -> None:
             out[j : j + SQUARE, i : i + SQUARE] = block[i : i + SQUARE, j : j + SQUARE].T
 
 
-def _count(table: Any, rows: Array | None) -> int:
+def count_rows(table: Any, rows: Array | None) -> int:
+    """Return how many rows are meant, all of them by None."""
     return int(table.shape[0]) if rows is None else rows.size
 
 
