@@ -15,7 +15,7 @@ from oracles import linear as oracles
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.errors import TimeLimitReached
-from sixfold.geometry.distances.measure import EUCLIDEAN, Measure
+from sixfold.geometry.distances.base import EUCLIDEAN, Measure
 from sixfold.solvers.neighbors import projected
 from sixfold.solvers.neighbors.projected import ProductSearch, ProjectedSearch, dense_search
 from sixfold.solvers.threads import thread_limit

@@ -1,0 +1,146 @@
+"""The check of an exact search: the distances of some training rows from all others, by definition, in NumPy.
+
+    |d - d(x, x_r)| <= rounding              for each row r that the model reports at distance d from row x
+    (d(x, x_r), r) < (d(x, x_s), s)          for each such r and every row s that it does not report
+
+Rows of weight 0 and the row itself are left out. A sum is rounded once, as distances are defined, so that
+equal ones are equal here as well and go by row number. The last bits of powers and cosines are not defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold.certificate import Certificate
+from sixfold.errors import CertificateError
+from sixfold.geometry.distances import make_distance
+from sixfold.verify.recomputed import REASONS, Recomputed
+
+Array = NDArray[Any]
+
+PROBED_NUMBERS, MOST_PROBES = 2e8, 100  # differences that are computed, about a second, and rows they are of
+BLOCK_NUMBERS = 1 << 20  # that are worked on at a time
+ROW_ROUNDING = 1e-12  # by which rows that were made anew may differ, relative to their entries
+ROUNDING, COSINE_ROUNDING = 1e-11, 2e-15  # of a distance, relative to itself and to its root
+EXPONENTS: dict[str, float] = {"euclidean": 2, "l2": 2, "manhattan": 1, "cityblock": 1, "l1": 1}
+EXPONENTS |= {"chebyshev": np.inf, "infinity": np.inf, "minkowski": 2, "p": 2}
+
+
+def recompute(
+    X: Any,
+    stored: Any,
+    counts: tuple[Array, Array],
+    nearest: Callable[[Array], tuple[Array, Array]],
+    metric: Any,
+    parameters: Mapping[str, Any],
+) -> Recomputed:
+    """Return how much farther the search finds neighbours than computing every distance does, on average.
+
+    ``stored`` are the rows that the model keeps; ``counts`` says which rows may be neighbours, by the weights
+    given and by the model; ``nearest(probes)`` returns what the model answers, distances and numbers of the
+    rows nearest to the rows with these numbers. A :class:`CertificateError` names the first mistake.
+    """
+    _require_same_rows(X, stored)
+    if not np.array_equal(*counts):
+        raise CertificateError("Other rows have weight 0 than those of the fit.")
+    numbers, columns = np.flatnonzero(counts[0]), 1 if metric == "precomputed" else X.shape[1]
+    most = np.clip(PROBED_NUMBERS / (X.shape[0] * columns), 1, min(MOST_PROBES, numbers.size))
+    probes = numbers[np.linspace(0, numbers.size - 1, int(most)).astype(np.int64)]
+    answers = zip(probes, *nearest(probes), _distances(stored, probes, metric, parameters), strict=True)
+    sums = np.zeros(2)
+    for probe, far, rows, distances in answers:
+        others = numbers[numbers != probe]
+        defined = metric != "cosine" and parameters.get("p", 2) in (1, 2, np.inf)
+        mistake = _mistake(far, rows, distances, others, COSINE_ROUNDING * (metric == "cosine"), defined)
+        if mistake:
+            raise CertificateError(f"Of the neighbours of row {probe}, {mistake}. {REASONS}")
+        least = np.sort(distances[others])[: rows.size]
+        known = np.isfinite(least)  # rows may have nothing that can be compared
+        sums += np.abs(far[known] - least[known]).sum(), least[known].sum()
+    excess, scale = sums / max(probes.size * rows.size, 1)
+    return Recomputed(Certificate("exact search", excess, 0.0, scale, 0.0), ROUNDING * scale, 0.0)
+
+
+def _require_same_rows(X: Any, stored: Any) -> None:
+    n = stored.shape[0]
+    if X.shape[0] != n:
+        raise CertificateError(f"The model keeps {n} rows, but X has {X.shape[0]}.")
+    if sp.issparse(stored):
+        off = abs(stored - X) > ROW_ROUNDING * abs(stored).max()
+        changed = np.unique(off.nonzero()[0])
+    else:
+        changed = np.flatnonzero(~np.isclose(X, stored, ROW_ROUNDING, 0.0, equal_nan=True).all(axis=1))
+    if changed.size:
+        which = f"{changed.size} of {n} rows of X are not what the model keeps, the first of them row"
+        raise CertificateError(f"{which} {changed[0]}, counted from 0.")
+
+
+def _mistake(far: Array, rows: Array, distances: Array, others: Array, cosine: float, defined: bool) -> str:
+    """Return what is wrong with the rows that were found at these distances; nothing where all is right."""
+    if not np.isin(rows, others).all() or np.unique(rows).size < rows.size:
+        return f"{rows.tolist()}, not all are different rows that count"
+    true, known = distances[rows], np.where(np.isfinite(distances), distances, 0.0)
+    allowed = ROUNDING * known + cosine * np.sqrt(known) + cosine**2
+    wrong = ~((far <= true + allowed[rows]) & (far >= true - allowed[rows]))
+    if wrong.any():
+        return f"row {rows[wrong][0]} is not at distance {far[wrong][0]!r}, but at {true[wrong][0]!r}"
+    if not np.array_equal(np.lexsort((rows, far)), np.arange(rows.size)):
+        return f"{rows.tolist()}, not all are in the order of their distances and numbers"
+    left = np.setdiff1d(others, rows)
+    if left.size and rows.size:
+        first, last = left[distances[left].argmin()], rows[-1]
+        tied = defined and distances[first] == distances[last] and first < last
+        if tied or distances[first] + allowed[first] < far[-1]:
+            return f"row {first} is missing, which comes before row {last}"
+    return ""
+
+
+def _distances(X: Any, probes: Array, metric: Any, parameters: Mapping[str, Any]) -> Iterator[Array]:
+    """Give the distances of each probe from all rows, of the common ones as textbooks write them."""
+    p = parameters.get("p", EXPONENTS.get(metric)) if isinstance(metric, str) else None
+    if metric != "cosine" and (p is None or parameters.get("w") is not None):
+        distance, step = make_distance(metric, X, **parameters), max(BLOCK_NUMBERS // X.shape[0], 1)
+        for start in range(0, probes.size, step):
+            yield from distance.between(X[probes[start : start + step]], X)
+        return
+    step = max(BLOCK_NUMBERS // X.shape[1], 1)
+    for probe in probes:
+        blocks, q = (X[start : start + step] for start in range(0, X.shape[0], step)), _dense(X[[probe]])
+        pairs = ((_dense(block), q) for block in blocks)
+        yield np.concatenate([_cosine(*pair) if p is None else _minkowski(*pair, p) for pair in pairs])
+
+
+def _cosine(x: Array, q: Array) -> Array:
+    """Return 1 - u.v = |u - v|^2 / 2 for rows u, v of length 1, and 1 where one of them is 0."""
+    u, v = (rows / np.where(rows.any(axis=1), np.abs(rows).max(axis=1), 1.0)[:, None] for rows in (x, q))
+    u, v = (rows / np.where(rows.any(axis=1), np.sqrt(_sum(rows**2)), 1.0)[:, None] for rows in (u, v))
+    return np.where(u.any(axis=1) & v.any(), _sum((u - v) ** 2) / 2.0, 1.0)
+
+
+def _minkowski(x: Array, q: Array, p: float) -> Array:
+    difference = np.abs(x - q)
+    if np.isinf(p):
+        return difference.max(axis=1)
+    total = _sum(difference if p == 1 else difference * difference if p == 2 else difference**p)
+    return np.sqrt(total) if p == 2 else total ** (1.0 / p)
+
+
+def _sum(terms: Array) -> Array:
+    """Return the sums of the rows, each rounded once: what additions round off is kept (Knuth's two-sum)."""
+    lost = np.zeros(len(terms))
+    while terms.shape[1] > 1:
+        terms = np.pad(terms, ((0, 0), (0, terms.shape[1] % 2)))
+        a, b = terms[:, ::2], terms[:, 1::2]
+        terms = a + b
+        part = terms - a
+        lost += ((a - (terms - part)) + (b - part)).sum(axis=1)
+    return terms[:, 0] + lost
+
+
+def _dense(rows: Any) -> Array:
+    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
