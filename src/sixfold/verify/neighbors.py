@@ -34,21 +34,22 @@ EXPONENTS |= {"chebyshev": np.inf, "infinity": np.inf, "minkowski": 2, "p": 2}
 def recompute(
     X: Any,
     stored: Any,
-    counts: tuple[Array, Array],
+    weights: tuple[Array | None, Array | None],
     nearest: Callable[[Array], tuple[Array, Array]],
     metric: Any,
     parameters: Mapping[str, Any],
 ) -> Recomputed:
     """Return how much farther the search finds neighbours than computing every distance does, on average.
 
-    ``stored`` are the rows that the model keeps; ``counts`` says which rows may be neighbours, by the weights
-    given and by the model; ``nearest(probes)`` returns what the model answers, distances and numbers of the
-    rows nearest to the rows with these numbers. A :class:`CertificateError` names the first mistake.
+    ``stored`` are the rows that the model keeps; ``weights`` those that are given and those that it keeps;
+    ``nearest(probes)`` returns what the model answers, distances and numbers of the rows nearest to the rows
+    with these numbers. A :class:`CertificateError` names the first mistake.
     """
     _require_same_rows(X, stored)
-    if not np.array_equal(*counts):
+    numbers, kept = (np.flatnonzero(np.ones(X.shape[0]) if w is None else w) for w in weights)
+    if not np.array_equal(numbers, kept):
         raise CertificateError("Other rows have weight 0 than those of the fit.")
-    numbers, columns = np.flatnonzero(counts[0]), 1 if metric == "precomputed" else X.shape[1]
+    columns = 1 if metric == "precomputed" else X.shape[1]
     most = np.clip(PROBED_NUMBERS / (X.shape[0] * columns), 1, min(MOST_PROBES, numbers.size))
     probes = numbers[np.linspace(0, numbers.size - 1, int(most)).astype(np.int64)]
     answers = zip(probes, *nearest(probes), _distances(stored, probes, metric, parameters), strict=True)

@@ -66,16 +66,31 @@ class CheckedRows:
 class NeighborsModel(Learner):
     """A learner that answers from the nearest training rows."""
 
-    n_neighbors: int
-    weights: Any
-    algorithm: str
-    leaf_size: int
-    p: float
-    metric: Any
-    metric_params: dict[str, Any] | None
-
     _store: StoredRows
     _given_weight: Array | None
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float = 2,
+        metric: Any = "minkowski",
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
 
     # -- fit --------------------------------------------------------------------------------------------
 
@@ -127,7 +142,7 @@ class NeighborsModel(Learner):
             data = self._check(X, y, sample_weight, reset=False)
             self._store = self._store.copy()  # a copy of the model keeps the rows it has
             self._store.add(data.rows, data.weight, data.kinds)
-            self._set_targets(data)
+            self._set_training(data)
         return self
 
     def _check_parameters(self) -> None:
@@ -177,15 +192,19 @@ class NeighborsModel(Learner):
     def _set_fitted(self, solution: StoredRows, data: CheckedRows, budget: Budget) -> None:
         self._store = solution
         self.effective_metric_, self.effective_metric_params_ = _effective(*self._metric())
-        self._set_targets(data)
+        self._set_training(data)
 
-    def _set_targets(self, data: CheckedRows) -> None:
+    def _warn(self, solution: StoredRows, data: CheckedRows, budget: Budget) -> None:
+        if budget.interrupted:  # after the search was ready
+            raise KeyboardInterrupt
+
+    def _set_training(self, data: CheckedRows) -> None:
         self.n_samples_fit_ = self._store.count
         self._given_weight = data.given_weight
-        self._keep_targets(data.targets)
+        self._set_targets(data.targets)
 
     @abstractmethod
-    def _keep_targets(self, targets: Any) -> None:
+    def _set_targets(self, targets: Any) -> None:
         """Set what is learnt from the targets."""
 
     @property
@@ -206,22 +225,15 @@ class NeighborsModel(Learner):
         store = self._store.copy()  # what is asked here does not count
         rows = store.like_stored(store.check_queries(self, X).rows)
         given = check_weight(sample_weight, rows.shape[0])
-        counts = [np.ones(rows.shape[0]) if weight is None else weight for weight in (given, store.weight)]
         k = min(int(self.n_neighbors), store.usable - 1)
-        with self._query_budget() as budget:
 
-            def nearest(probes: Array) -> tuple[Array, Array]:
+        def nearest(probes: Array) -> tuple[Array, Array]:
+            with self._query_budget() as budget:
                 found = store.nearest(Queries(store.rows[probes], k, probes), slice(None), budget)
-                return found.distances, found.rows
+            return found.distances, found.rows
 
-            found = recompute(
-                rows,
-                store.rows,
-                (counts[0] > 0, counts[1] > 0),
-                nearest,
-                store.metric,
-                store.distance_parameters,
-            )
+        weights = given, store.weight
+        found = recompute(rows, store.rows, weights, nearest, store.metric, store.distance_parameters)
         self._require_same_targets(y)
         return found
 
@@ -552,16 +564,18 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
         class_weight: Any = None,
         time_limit: float | None = None,
     ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.metric = metric
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
+        super().__init__(
+            n_neighbors,
+            weights=weights,
+            algorithm=algorithm,
+            leaf_size=leaf_size,
+            p=p,
+            metric=metric,
+            metric_params=metric_params,
+            n_jobs=n_jobs,
+            time_limit=time_limit,
+        )
         self.class_weight = class_weight
-        self.time_limit = time_limit
 
     def partial_fit(  # type: ignore[override]  # classes are where scikit-learn has them
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -586,7 +600,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
         """
         super().partial_fit(X, y, sample_weight)
         if classes is not None:
-            self._keep_targets(self._labels.with_classes(classes))
+            self._set_targets(self._labels.with_classes(classes))
         return self
 
     def _check_targets(self, y: Any, rows: Any, reset: bool) -> LabelColumns:
@@ -596,7 +610,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
     def _weighted(self, targets: LabelColumns, weight: Array | None) -> Array | None:
         return class_weighted(self.class_weight, targets, weight)
 
-    def _keep_targets(self, targets: LabelColumns) -> None:
+    def _set_targets(self, targets: LabelColumns) -> None:
         self._labels = targets
         self.classes_ = targets.classes[0] if targets.single else targets.classes
         self.outputs_2d_ = not targets.single
@@ -764,29 +778,6 @@ class KNeighborsRegressor(RegressorMixin, NeighborsModel):
     _targets: Array
     _single: bool
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        p: float = 2,
-        metric: Any = "minkowski",
-        metric_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.metric = metric
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-
     def _check_targets(self, y: Any, rows: Any, reset: bool) -> tuple[Array, bool]:
         targets, single = check_target(y, rows, np.float64)
         require_finite(targets, "y")
@@ -798,7 +789,7 @@ class KNeighborsRegressor(RegressorMixin, NeighborsModel):
             )
         return np.concatenate([self._targets, targets]), self._single
 
-    def _keep_targets(self, targets: tuple[Array, bool]) -> None:
+    def _set_targets(self, targets: tuple[Array, bool]) -> None:
         self._targets, self._single = targets
 
     def predict(self, X: Any) -> Array:
