@@ -209,7 +209,7 @@ def test_threads_and_batches_do_not_change_the_answer():
     assert answers[0].computed == answers[2].computed
 
 
-def test_queries_go_in_portions(monkeypatch):
+def test_queries_go_in_chunks(monkeypatch):
     random = np.random.default_rng(4)
     X, Q = random.random((500, 2)), random.random((50, 2))
     tree = KdTree(X, EUCLIDEAN)

@@ -189,7 +189,7 @@ def test_a_search_survives_pickling():
 
 
 @pytest.mark.parametrize("Search", [ScanSearch, ByteSearch])
-def test_many_queries_are_answered_in_portions(Search, monkeypatch):
+def test_many_queries_are_answered_in_chunks(Search, monkeypatch):
     monkeypatch.setattr("sixfold.solvers.neighbors.scan.CHUNK_NUMBERS", 64)
     X = np.random.default_rng(0).integers(0, 9, size=(50, 8), dtype=np.uint8)
     search = Search(X, Measure("absolute"))

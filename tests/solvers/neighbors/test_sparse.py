@@ -170,7 +170,7 @@ def test_threads_do_not_change_anything(queries):
     assert answers[0].computed == answers[1].computed
 
 
-def test_portions_are_joined(monkeypatch):
+def test_chunks_are_joined(monkeypatch):
     X = documents(50, 40, dtype=np.float32)
     whole = SparseSearch(X, SQUARES)
     expected, near = whole.nearest(X, 3, Budget()), whole.within(X, 1.5, Budget())

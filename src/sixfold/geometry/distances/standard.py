@@ -15,7 +15,6 @@ array([[7., 3.]])
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from inspect import signature
 from typing import Any, Self
 
@@ -205,6 +204,8 @@ DISTANCES: dict[str, tuple[type[Distance], dict[str, Any]]] = {
     "gower": (Gower, {}),
     "precomputed": (Precomputed, {}),
 }
+# Looked up once: a signature takes 15 us, as much as the rest of a small distance.
+PARAMETERS = {kind: list(signature(kind.of).parameters) for kind, _ in DISTANCES.values()}
 # Those that scikit-learn's brute force has too; of them only its own formulas are used.
 OTHERS = (
     "braycurtis",
@@ -230,11 +231,6 @@ def distance_kind(metric: Any) -> type[Distance]:
     return DISTANCES[metric][0] if metric in DISTANCES else Named
 
 
-@cache
-def _parameters(kind: Any) -> list[str]:
-    return list(signature(kind.of).parameters)  # takes 15 us, as much as the rest of a small distance
-
-
 def make_distance(metric: Any, X: Any, **parameters: Any) -> Distance:
     """Return the distance of that name, or that calls the function, for training rows like X."""
     kind = distance_kind(metric)
@@ -247,7 +243,7 @@ def make_distance(metric: Any, X: Any, **parameters: Any) -> Distance:
     if kind is Paired:
         raise InputError(f"metric={metric!r} has its parameters already. Leave out metric_params.")
     fixed = DISTANCES[metric][1]
-    known = [name for name in _parameters(kind) if name != "X" and name not in fixed]
+    known = [name for name in PARAMETERS[kind] if name != "X" and name not in fixed]
     unknown = [name for name in parameters if name not in known]
     if unknown:
         raise InputError(

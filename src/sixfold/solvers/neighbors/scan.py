@@ -102,7 +102,7 @@ class ByteSearch:
         self.X = X
         self.measure = measure
         self.group_size = -(-columns // groups)
-        self.order = _alike(X, self.group_size)
+        self.order = _correlated_groups(X, self.group_size)
         self.tiles = np.empty((-(-rows // 32) * 32, groups), dtype=np.uint8)
         core.byte_group_sums(X, self.order, self.group_size, self.tiles)
 
@@ -197,13 +197,13 @@ class SparseScan:
         """Return the rows of each query whose distance is at most the radius."""
 
         def search(chunk: slice) -> tuple[int, Array, Array, Array]:
-            dense, computed, there = queries[chunk].toarray(), 0, []
+            dense, computed, parts = queries[chunk].toarray(), 0, []
             for start, block in self._blocks():
                 found = block.within(dense, radius, budget)
                 query = np.repeat(np.arange(len(dense)), np.diff(found.ends))
-                there.append((query, found.distances, found.rows + start))
+                parts.append((query, found.distances, found.rows + start))
                 computed += found.computed
-            query, distances, rows = (np.concatenate(column) for column in zip(*there, strict=True))
+            query, distances, rows = (np.concatenate(column) for column in zip(*parts, strict=True))
             order = np.lexsort((rows, query))
             return computed, np.bincount(query, minlength=len(dense)), distances[order], rows[order]
 
@@ -243,7 +243,7 @@ def _as_bytes(queries: Array) -> Array | None:
     return whole if np.array_equal(whole, queries) else None
 
 
-def _alike(X: Array, size: int) -> Array:
+def _correlated_groups(X: Array, size: int) -> Array:
     """Return the columns in an order in which each ``size`` neighbours are highly correlated.
 
     Greedily: a group begins with the column that varies most, and takes the one with the largest sum of
