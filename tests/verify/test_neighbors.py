@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sixfold import KNeighborsClassifier, KNeighborsRegressor
 from sixfold.errors import CertificateError
 from sixfold.geometry.distances import DISTANCES
+from sixfold.learners.neighbors.stored_rows import StoredRows
 from sixfold.solvers.neighbors.search import DistanceSearch
 
 RNG = np.random.default_rng(0)
@@ -121,7 +122,7 @@ def test_a_wrong_neighbour_is_caught(case, monkeypatch):
             r[-1] = far[r[0]]
 
     changed(monkeypatch, take_the_farthest)
-    with refuses(r"Of the neighbours of row \d+, row \d+ is not at distance"):
+    with refuses(r"Of the 4 neighbours of row \d+, row \d+ is not at distance"):
         model.certificate_.verify(X, y)
 
 
@@ -198,10 +199,23 @@ def test_a_row_that_is_found_twice_is_caught(case, monkeypatch):
         model.certificate_.verify(X, y)
 
 
+def test_too_few_neighbours_are_caught(monkeypatch):
+    model, X, y = fitted("euclidean")
+    plain = StoredRows.nearest
+
+    def nearest(self, queries, chunk, budget):
+        found = plain(self, queries, chunk, budget)
+        return dataclasses.replace(found, distances=found.distances[:, :-1], rows=found.rows[:, :-1])
+
+    monkeypatch.setattr(StoredRows, "nearest", nearest)
+    with refuses("Of the 4 neighbours of row 0, only 3 were found"):
+        model.certificate_.verify(X, y)
+
+
 def test_a_row_of_weight_zero_that_is_found_is_caught(monkeypatch):
     weight = np.where(np.arange(120) % 2, 1.0, 0.0)
     model, X, y = fitted("euclidean", weight=weight)
-    monkeypatch.setattr(type(model._store), "_numbered", lambda self, rows, *counts: rows)
+    monkeypatch.setattr(StoredRows, "_numbered", lambda self, rows, *counts: rows)
     with refuses("not all are different rows that count"):
         model.certificate_.verify(X, y, weight)
 
@@ -221,5 +235,5 @@ def test_an_index_that_is_not_of_these_rows_is_caught(case):
     model, X, y = fitted(case)
     other, _, _ = fitted(case)
     model._store._search = other._store._search
-    with refuses("Of the neighbours of row"):
+    with refuses("Of the 4 neighbours of row"):
         model.certificate_.verify(X, y)

@@ -35,15 +35,16 @@ def recompute(
     X: Any,
     stored: Any,
     weights: tuple[Array | None, Array | None],
-    nearest: Callable[[Array], tuple[Array, Array]],
+    k: int,
+    nearest: Callable[[Array, int], tuple[Array, Array]],
     metric: Any,
     parameters: Mapping[str, Any],
 ) -> Recomputed:
     """Return how much farther the search finds neighbours than computing every distance does, on average.
 
     ``stored`` are the rows that the model keeps; ``weights`` those that are given and those that it keeps;
-    ``nearest(probes)`` returns what the model answers, distances and numbers of the rows nearest to the rows
-    with these numbers. A :class:`CertificateError` names the first mistake.
+    ``nearest(probes, k)`` returns what the model answers, distances and numbers of the k rows nearest to the
+    rows with these numbers. A :class:`CertificateError` names the first mistake.
     """
     _require_same_rows(X, stored)
     numbers, kept = (np.flatnonzero(np.ones(X.shape[0]) if w is None else w) for w in weights)
@@ -52,18 +53,19 @@ def recompute(
     columns = 1 if metric == "precomputed" else X.shape[1]
     most = np.clip(PROBED_NUMBERS / (X.shape[0] * columns), 1, min(MOST_PROBES, numbers.size))
     probes = numbers[np.linspace(0, numbers.size - 1, int(most)).astype(np.int64)]
-    answers = zip(probes, *nearest(probes), _distances(stored, probes, metric, parameters), strict=True)
-    sums = np.zeros(2)
+    k, sums = min(k, numbers.size - 1), np.zeros(2)
+    answers = zip(probes, *nearest(probes, k), _distances(stored, probes, metric, parameters), strict=True)
     for probe, far, rows, distances in answers:
         others = numbers[numbers != probe]
         defined = metric != "cosine" and parameters.get("p", 2) in (1, 2, np.inf)
-        mistake = _mistake(far, rows, distances, others, COSINE_ROUNDING * (metric == "cosine"), defined)
-        if mistake:
-            raise CertificateError(f"Of the neighbours of row {probe}, {mistake}. {REASONS}")
-        least = np.sort(distances[others])[: rows.size]
+        mistake = _mistake(far, rows, distances, others, metric == "cosine", defined)
+        if mistake or rows.size != k:
+            wrong = mistake or f"only {rows.size} were found"
+            raise CertificateError(f"Of the {k} neighbours of row {probe}, {wrong}. {REASONS}")
+        least = np.sort(distances[others])[:k]
         known = np.isfinite(least)  # rows may have nothing that can be compared
         sums += np.abs(far[known] - least[known]).sum(), least[known].sum()
-    excess, scale = sums / max(probes.size * rows.size, 1)
+    excess, scale = (sums / max(probes.size * k, 1)).tolist()
     return Recomputed(Certificate("exact search", excess, 0.0, scale, 0.0), ROUNDING * scale, 0.0)
 
 
@@ -81,12 +83,13 @@ def _require_same_rows(X: Any, stored: Any) -> None:
         raise CertificateError(f"{which} {changed[0]}, counted from 0.")
 
 
-def _mistake(far: Array, rows: Array, distances: Array, others: Array, cosine: float, defined: bool) -> str:
+def _mistake(far: Array, rows: Array, distances: Array, others: Array, cosine: bool, defined: bool) -> str:
     """Return what is wrong with the rows that were found at these distances; nothing where all is right."""
     if not np.isin(rows, others).all() or np.unique(rows).size < rows.size:
         return f"{rows.tolist()}, not all are different rows that count"
     true, known = distances[rows], np.where(np.isfinite(distances), distances, 0.0)
-    allowed = ROUNDING * known + cosine * np.sqrt(known) + cosine**2
+    unit = COSINE_ROUNDING * cosine
+    allowed = ROUNDING * known + unit * np.sqrt(known) + unit**2
     wrong = ~((far <= true + allowed[rows]) & (far >= true - allowed[rows]))
     if wrong.any():
         return f"row {rows[wrong][0]} is not at distance {far[wrong][0]!r}, but at {true[wrong][0]!r}"

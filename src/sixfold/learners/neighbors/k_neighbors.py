@@ -191,7 +191,7 @@ class NeighborsModel(Learner):
 
     def _set_fitted(self, solution: StoredRows, data: CheckedRows, budget: Budget) -> None:
         self._store = solution
-        self.effective_metric_, self.effective_metric_params_ = _effective(*self._metric())
+        self.effective_metric_, self.effective_metric_params_ = _effective_metric(*self._metric())
         self._set_training(data)
 
     def _warn(self, solution: StoredRows, data: CheckedRows, budget: Budget) -> None:
@@ -225,15 +225,14 @@ class NeighborsModel(Learner):
         store = self._store.copy()  # what is asked here does not count
         rows = store.like_stored(store.check_queries(self, X).rows)
         given = check_weight(sample_weight, rows.shape[0])
-        k = min(int(self.n_neighbors), store.usable - 1)
 
-        def nearest(probes: Array) -> tuple[Array, Array]:
+        def nearest(probes: Array, k: int) -> tuple[Array, Array]:
             with self._query_budget() as budget:
                 found = store.nearest(Queries(store.rows[probes], k, probes), slice(None), budget)
             return found.distances, found.rows
 
-        weights = given, store.weight
-        found = recompute(rows, store.rows, weights, nearest, store.metric, store.distance_parameters)
+        weights, k = (given, store.weight), int(self.n_neighbors)
+        found = recompute(rows, store.rows, weights, k, nearest, store.metric, store.distance_parameters)
         self._require_same_targets(y)
         return found
 
@@ -424,7 +423,7 @@ class NeighborsModel(Learner):
             The payload of the nearest row of each query.
         """
         rows = self.kneighbors(X, n_neighbors, return_distance=False)
-        return picked(payload, rows, self.n_samples_fit_)
+        return pick_payload(payload, rows, self.n_samples_fit_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -440,7 +439,7 @@ class NeighborsModel(Learner):
         return tags
 
 
-def _effective(metric: Any, parameters: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _effective_metric(metric: Any, parameters: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the metric by its plainest name, as scikit-learn does."""
     if metric not in ("minkowski", "p") or callable(metric) or parameters.get("w") is not None:
         return metric, parameters
@@ -456,12 +455,12 @@ def _joined(old: Array | None, n_old: int, new: Array | None, n_new: int) -> Arr
     return np.concatenate([np.ones(n_old) if old is None else old, np.ones(n_new) if new is None else new])
 
 
-def picked(payload: Any, rows: NDArray[Any], count: int) -> Any:
+def pick_payload(payload: Any, rows: NDArray[Any], count: int) -> Any:
     """Return the payload of the rows (queries x neighbours): arrays and tables as such, others as lists.
 
-    >>> picked(["cat", "dog", "fish"], np.array([[2], [0]]), 3)
+    >>> pick_payload(["cat", "dog", "fish"], np.array([[2], [0]]), 3)
     ['fish', 'cat']
-    >>> picked(np.eye(3), np.array([[2, 0]]), 3)
+    >>> pick_payload(np.eye(3), np.array([[2, 0]]), 3)
     array([[[0., 0., 1.],
             [1., 0., 0.]]])
     """
@@ -717,13 +716,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
 
     def _require_same_targets(self, y: Any) -> None:
         given = check_label_columns(self, y, self._store.rows, self._labels.classes)
-        same = len(given.classes) == len(self._labels.classes) and all(
-            np.array_equal(new[a], old[b])
-            for new, old, a, b in zip(
-                given.classes, self._labels.classes, given.index.T, self._labels.index.T, strict=True
-            )
-        )
-        if not same:
+        if not np.array_equal(given.index, self._labels.index):
             raise CertificateError(OTHER_TARGETS)
 
 
