@@ -24,11 +24,10 @@ from sixfold.verify.recomputed import REASONS, Recomputed
 Array = NDArray[Any]
 
 PROBED_NUMBERS, MOST_PROBES = 2e8, 100  # differences that are computed, about a second, and rows they are of
-BLOCK_NUMBERS = 1 << 20  # that are worked on at a time
+BLOCK_NUMBERS, ANSWER_NUMBERS = 1 << 15, 1 << 22  # of rows and of distances that are held at a time
 ROW_ROUNDING = 1e-12  # by which rows that were made anew may differ, relative to their entries
 ROUNDING, COSINE_ROUNDING = 1e-11, 2e-15  # of a distance, relative to itself and to its root
-EXPONENTS: dict[str, float] = {"euclidean": 2, "l2": 2, "manhattan": 1, "cityblock": 1, "l1": 1}
-EXPONENTS |= {"chebyshev": np.inf, "infinity": np.inf, "minkowski": 2, "p": 2}
+EXPONENTS = {"euclidean": 2, "l2": 2, "manhattan": 1, "cityblock": 1, "l1": 1, "minkowski": 2, "p": 2}
 
 
 def recompute(
@@ -107,44 +106,43 @@ def _mistake(far: Array, rows: Array, distances: Array, others: Array, cosine: b
 def _distances(X: Any, probes: Array, metric: Any, parameters: Mapping[str, Any]) -> Iterator[Array]:
     """Give the distances of each probe from all rows, of the common ones as textbooks write them."""
     p = parameters.get("p", EXPONENTS.get(metric)) if isinstance(metric, str) else None
-    if metric != "cosine" and (p is None or parameters.get("w") is not None):
-        distance, step = make_distance(metric, X, **parameters), max(BLOCK_NUMBERS // X.shape[0], 1)
-        for start in range(0, probes.size, step):
-            yield from distance.between(X[probes[start : start + step]], X)
-        return
-    step = max(BLOCK_NUMBERS // X.shape[1], 1)
-    for probe in probes:
-        blocks, q = (X[start : start + step] for start in range(0, X.shape[0], step)), _dense(X[[probe]])
-        pairs = ((_dense(block), q) for block in blocks)
-        yield np.concatenate([_cosine(*pair) if p is None else _minkowski(*pair, p) for pair in pairs])
+    common = metric == "cosine" or (p in (1, 2) and parameters.get("w") is None)
+    distance = None if common else make_distance(metric, X, **parameters)
+    for some in np.array_split(probes, -(-probes.size * X.shape[0] // ANSWER_NUMBERS)):
+        yield from _by_formula(X, some, p) if distance is None else distance.between(X[some], X)
 
 
-def _cosine(x: Array, q: Array) -> Array:
-    """Return 1 - u.v = |u - v|^2 / 2 for rows u, v of length 1, and 1 where one of them is 0."""
-    u, v = (rows / np.where(rows.any(axis=1), np.abs(rows).max(axis=1), 1.0)[:, None] for rows in (x, q))
-    u, v = (rows / np.where(rows.any(axis=1), np.sqrt(_sum(rows**2)), 1.0)[:, None] for rows in (u, v))
-    return np.where(u.any(axis=1) & v.any(), _sum((u - v) ** 2) / 2.0, 1.0)
+def _by_formula(X: Any, probes: Array, p: float | None) -> Array:
+    """Return the distances of probes from all rows: Manhattan, Euclidean, and where p is None cosine."""
+    result, step = np.empty((probes.size, X.shape[0])), max(BLOCK_NUMBERS // X.shape[1], 1)
+    queries = _columns(X[probes], p is None)
+    for start in range(0, X.shape[0], step):
+        rows = _columns(X[start : start + step], p is None)
+        for i, q in enumerate(queries.T):
+            difference = np.abs(rows - q[:, None])
+            d = _sum(difference if p == 1 else difference * difference)
+            if p is None:  # 1 - u.v = |u - v|^2 / 2 for rows of length 1; a row of zeros has similarity 0
+                d = np.where(rows.any(axis=0) & q.any(), d / 2.0, 1.0)
+            result[i, start : start + step] = np.sqrt(d) if p == 2 else d
+    return result
 
 
-def _minkowski(x: Array, q: Array, p: float) -> Array:
-    difference = np.abs(x - q)
-    if np.isinf(p):
-        return difference.max(axis=1)
-    total = _sum(difference if p == 1 else difference * difference if p == 2 else difference**p)
-    return np.sqrt(total) if p == 2 else total ** (1.0 / p)
+def _columns(rows: Any, unit: bool) -> Array:
+    """Return the columns of rows; where ``unit``, divided by their largest entry and then by their length."""
+    columns = np.array(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64, order="F").T
+    for norm in (np.inf, 2) if unit else ():
+        columns = columns / np.where(columns.any(axis=0), np.linalg.norm(columns, norm, axis=0), 1.0)
+    return columns
 
 
 def _sum(terms: Array) -> Array:
-    """Return the sums of the rows, each rounded once: what additions round off is kept (Knuth's two-sum)."""
-    lost = np.zeros(len(terms))
-    while terms.shape[1] > 1:
-        terms = np.pad(terms, ((0, 0), (0, terms.shape[1] % 2)))
-        a, b = terms[:, ::2], terms[:, 1::2]
-        terms = a + b
-        part = terms - a
-        lost += ((a - (terms - part)) + (b - part)).sum(axis=1)
-    return terms[:, 0] + lost
-
-
-def _dense(rows: Any) -> Array:
-    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+    """Return the sum of the terms, rounded once: what additions round off is kept (Knuth's two-sum)."""
+    lost = np.zeros(terms.shape[1])
+    while len(terms) > 1:
+        half = len(terms) // 2
+        a, b, odd = terms[:half], terms[half : 2 * half], terms[2 * half :]
+        total = a + b
+        part = total - a
+        lost += ((a - (total - part)) + (b - part)).sum(axis=0)
+        terms = np.concatenate([total, odd])
+    return terms[0] + lost
