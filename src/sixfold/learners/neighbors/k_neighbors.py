@@ -3,6 +3,12 @@
     R_k(x) = the k training rows with the smallest distance to x, equal distances by row number
     class     the one with most votes in R_k(x)         number     the mean of y in R_k(x)
 
+    fit       check the rows, store them, make a search ready (:mod:`sixfold.learners.neighbors.stored_rows`)
+    predict   check the queries; of each chunk the nearest rows, their votes (or average), the labels
+
+``predict(None)`` asks for the training rows themselves, none of which is its own neighbour, so leaving
+one out costs one query.
+
 *A loss for it* (Li and Yang, 2003). With rows of length 1, cosine similarity and labels 0 and 1, the vector
 
     w_x = sum over R_k(x) of y' x'
