@@ -44,23 +44,23 @@ Index nearest(const Rows<T>& X, const InMatrix& Q, const Rows<A>& plain, OutMatr
   return scan_nearest(scan, k, distances.data(), rows.data(), stop);
 }
 
-nb::tuple tuple_of(Index computed, Around&& around) {
-  return nb::make_tuple(computed, array_of(std::move(around.ends)), array_of(std::move(around.distances)),
-                        array_of(std::move(around.rows)));
+nb::tuple tuple_of(Index computed, RadiusResult&& result) {
+  return nb::make_tuple(computed, array_of(std::move(result.ends)), array_of(std::move(result.distances)),
+                        array_of(std::move(result.rows)));
 }
 
 template <class T, class A>
 nb::tuple within(const Rows<T>& X, const InMatrix& Q, const Rows<A>& plain, double radius,
                  const std::string& family, double p, bool root, double seconds_left, Flag flag) {
   const Scan<T, A> scan = scan_of(X, Q, plain, measure_of(family, p, root));
-  Around around;
+  RadiusResult result;
   Index computed = 0;
   {
     nb::gil_scoped_release release;
     Stop stop(seconds_left, flag.data());
-    computed = scan_within(scan, radius, around, stop);
+    computed = scan_within(scan, radius, result, stop);
   }
-  return tuple_of(computed, std::move(around));
+  return tuple_of(computed, std::move(result));
 }
 
 // -- bytes ---------------------------------------------------------------------------------------------
@@ -113,16 +113,16 @@ Index bytes_nearest(const Bytes& X, const Bytes& tiles, const Indices& order, In
 
 nb::tuple bytes_within(const Bytes& X, const Bytes& tiles, const Indices& order, Index size, const Bytes& Q,
                        double radius, double seconds_left, Flag flag) {
-  Around around;
+  RadiusResult result;
   Index computed = 0;
   {
     nb::gil_scoped_release release;
     std::vector<std::uint8_t> sums;
     const ByteScan scan = byte_scan_of(X, tiles, order, size, Q, sums);
     Stop stop(seconds_left, flag.data());
-    computed = byte_within(scan, radius, around, stop);
+    computed = byte_within(scan, radius, result, stop);
   }
-  return tuple_of(computed, std::move(around));
+  return tuple_of(computed, std::move(result));
 }
 
 }  // namespace

@@ -300,8 +300,8 @@ Index kd_within(const KdQueries<T>& queries, double radius, Index* ends, std::ve
     return answer_all(queries, add, stop, [&](auto& walk, int thread, const Visit& visit, Watch& watch) {
       std::vector<Near>& mine = found[thread];
       const std::size_t from = mine.size();
-      WithinFound around{mine, radius};
-      walk.search(queries.rows + visit.query * queries.shape.columns, visit.home, around, watch);
+      WithinFound within{mine, radius};
+      walk.search(queries.rows + visit.query * queries.shape.columns, visit.home, within, watch);
       std::sort(mine.begin() + from, mine.end(), [](const Near& a, const Near& b) { return a.row < b.row; });
       slices[visit.query] = {thread, from, mine.size()};
     });

@@ -48,15 +48,15 @@ std::int64_t whole(double distance) {
   return static_cast<std::int64_t>(std::floor(std::max(distance, -1.0)));
 }
 
-// Goes through a share, a block of rows at a time: keep(query, row, distance) gets those that are at most
+// Goes through an item, a block of rows at a time: keep(query, row, distance) gets those that are at most
 // limit(query) far. Returns how many distances were computed.
 template <class Limit, class Keep>
-Index go_through(const ByteScan& scan, const Share& share, Watch& watch, Limit limit, Keep keep) {
+Index go_through(const ByteScan& scan, const WorkItem& item, Watch& watch, Limit limit, Keep keep) {
   const Index d = scan.groups.columns, g = scan.groups.count;
   Index computed = 0;
-  for (Index start = share.from; start < share.to; start += kBlock) {
-    const Index end = std::min(share.to, start + kBlock);
-    for (Index i = share.first; i < share.last; ++i) {
+  for (Index start = item.from; start < item.to; start += kBlock) {
+    const Index end = std::min(item.to, start + kBlock);
+    for (Index i = item.first; i < item.last; ++i) {
       if (watch.over()) return computed;
       const std::uint8_t* q = scan.Q + i * d;
       std::int64_t most = limit(i);
@@ -79,7 +79,7 @@ Index go_through(const ByteScan& scan, const Share& share, Watch& watch, Limit l
   return computed;
 }
 
-Shares shares_of(const ByteScan& scan, Index most) {
+WorkPartition partition_of(const ByteScan& scan, Index most) {
   const double terms = static_cast<double>(scan.rows) * static_cast<double>(scan.groups.count) *
                        static_cast<double>(scan.queries);
   return {scan.rows, scan.queries, terms,
@@ -139,28 +139,28 @@ void write_group_sums(const std::uint8_t* X, Index rows, const Groups& groups, s
 }
 
 Index byte_nearest(const ByteScan& scan, Index k, double* distances, Index* rows, Stop& stop) {
-  const auto look = [&](const Share& share, Nearest* nearest, Watch& watch) {
+  const auto look = [&](const WorkItem& item, Nearest* nearest, Watch& watch) {
     std::vector<Near> room(static_cast<std::size_t>(k));
     std::vector<std::int64_t> seeds;
-    for (Index i = share.first; i < share.last && !watch.over(); ++i) seeds.push_back(seed(scan, i, k, room));
+    for (Index i = item.first; i < item.last && !watch.over(); ++i) seeds.push_back(seed(scan, i, k, room));
     const auto limit = [&](Index i) {
-      const Index place = i - share.first;
+      const Index place = i - item.first;
       return std::min(seeds[static_cast<std::size_t>(place)], whole(nearest[place].worst()));
     };
     const auto keep = [&](Index i, Index row, double distance) {
-      nearest[i - share.first].offer(distance, row);
+      nearest[i - item.first].offer(distance, row);
     };
-    return go_through(scan, share, watch, limit, keep);
+    return go_through(scan, item, watch, limit, keep);
   };
-  return nearest_of_all(shares_of(scan, (Index{1} << 20) / k), k, distances, rows, stop, look);
+  return nearest_of_all(partition_of(scan, (Index{1} << 20) / k), k, distances, rows, stop, look);
 }
 
-Index byte_within(const ByteScan& scan, double radius, Around& around, Stop& stop) {
+Index byte_within(const ByteScan& scan, double radius, RadiusResult& result, Stop& stop) {
   const std::int64_t most = whole(radius);
-  const auto look = [&](const Share& share, const auto& found, Watch& watch) {
-    return go_through(scan, share, watch, [&](Index) { return most; }, found);
+  const auto look = [&](const WorkItem& item, const auto& found, Watch& watch) {
+    return go_through(scan, item, watch, [&](Index) { return most; }, found);
   };
-  return around_of_all(shares_of(scan, 256), around, stop, look);
+  return within_of_all(partition_of(scan, 256), result, stop, look);
 }
 
 }  // namespace sixfold

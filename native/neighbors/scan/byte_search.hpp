@@ -47,6 +47,6 @@ struct ByteScan {
 
 // As scan_nearest and scan_within; they return how many distances were computed, or -1 if stopped.
 Index byte_nearest(const ByteScan& scan, Index k, double* distances, Index* rows, Stop& stop);
-Index byte_within(const ByteScan& scan, double radius, Around& around, Stop& stop);
+Index byte_within(const ByteScan& scan, double radius, RadiusResult& result, Stop& stop);
 
 }  // namespace sixfold

@@ -41,6 +41,6 @@ Index scan_nearest(const Scan<T, A>& scan, Index k, double* distances, Index* ro
 
 // Finds the rows whose distance is at most the radius. Returns as scan_nearest.
 template <class T, class A>
-Index scan_within(const Scan<T, A>& scan, double radius, Around& around, Stop& stop);
+Index scan_within(const Scan<T, A>& scan, double radius, RadiusResult& result, Stop& stop);
 
 }  // namespace sixfold

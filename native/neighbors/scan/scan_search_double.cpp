@@ -4,6 +4,6 @@
 namespace sixfold {
 
 template Index scan_nearest(const Scan<double, double>&, Index, double*, Index*, Stop&);
-template Index scan_within(const Scan<double, double>&, double, Around&, Stop&);
+template Index scan_within(const Scan<double, double>&, double, RadiusResult&, Stop&);
 
 }  // namespace sixfold

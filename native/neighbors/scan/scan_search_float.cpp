@@ -5,7 +5,7 @@ namespace sixfold {
 
 template Index scan_nearest(const Scan<float, double>&, Index, double*, Index*, Stop&);
 template Index scan_nearest(const Scan<float, float>&, Index, double*, Index*, Stop&);
-template Index scan_within(const Scan<float, double>&, double, Around&, Stop&);
-template Index scan_within(const Scan<float, float>&, double, Around&, Stop&);
+template Index scan_within(const Scan<float, double>&, double, RadiusResult&, Stop&);
+template Index scan_within(const Scan<float, float>&, double, RadiusResult&, Stop&);
 
 }  // namespace sixfold

@@ -204,7 +204,7 @@ constexpr Index kFewColumns = 64;
 constexpr Index kBlockBytes = 1 << 17;  // of rows that stay in the cache while the queries of a group go by
 
 template <class T, class A>
-Shares shares_of(const Scan<T, A>& scan, Index most) {
+WorkPartition partition_of(const Scan<T, A>& scan, Index most) {
   const double terms =
       static_cast<double>(scan.rows) * static_cast<double>(scan.columns) * static_cast<double>(scan.queries);
   return {scan.rows, scan.queries, terms, std::min<Index>({32, most, (Index{1} << 15) / scan.columns})};
@@ -218,16 +218,16 @@ double measured(const Scan<T, A>& scan, Index query, Index row, A sum) {
   return exact_distance(scan.measure, scan.X + row * d, scan.Q + query * d, d);
 }
 
-// Goes through a share, a block of rows at a time: keep(query, row, distance) gets those that are not above
+// Goes through an item, a block of rows at a time: keep(query, row, distance) gets those that are not above
 // bound(query). Returns how many had all their terms added up.
 template <class T, class A, class Term, class Join, class Bound, class Keep>
-Index row_by_row(const Scan<T, A>& scan, const Share& share, Term term, Join join, Watch& watch, Bound bound,
-                 Keep keep) {
+Index row_by_row(const Scan<T, A>& scan, const WorkItem& item, Term term, Join join, Watch& watch,
+                 Bound bound, Keep keep) {
   const Index d = scan.columns, block = std::max<Index>(1, kBlockBytes / (d * Index{sizeof(T)}));
   Index computed = 0;
-  for (Index start = share.from; start < share.to; start += block) {
-    const Index end = std::min(share.to, start + block);
-    for (Index i = share.first; i < share.last; ++i) {
+  for (Index start = item.from; start < item.to; start += block) {
+    const Index end = std::min(item.to, start + block);
+    for (Index i = item.first; i < item.last; ++i) {
       if (watch.over()) return computed;
       A limit = bound(i);
       for (Index row = start; row < end; ++row) {
@@ -246,18 +246,18 @@ Index row_by_row(const Scan<T, A>& scan, const Share& share, Term term, Join joi
 // The same with rows in lanes: each block is turned on its side first, which pays for several queries, and
 // there are no lanes to be added up, which pays for few columns.
 template <class T, class A, class Term, class Join, class Bound, class Keep>
-Index rows_in_lanes(const Scan<T, A>& scan, const Share& share, Term term, Join join, Watch& watch,
+Index rows_in_lanes(const Scan<T, A>& scan, const WorkItem& item, Term term, Join join, Watch& watch,
                     Bound bound, Keep keep) {
   constexpr Index kStep = kWidth<A>, kRows = 4 * kStep;
   const Index d = scan.columns, block = (kBlockBytes / 2 / (d * Index{sizeof(A)}) / kRows + 1) * kRows;
   std::vector<A> columns(static_cast<std::size_t>(d * block));
   Index computed = 0;
-  for (Index start = share.from; start < share.to; start += block) {
-    const Index count = std::min(share.to - start, block);
+  for (Index start = item.from; start < item.to; start += block) {
+    const Index count = std::min(item.to - start, block);
     for (Index row = 0; row < count; ++row)
       for (Index j = 0; j < d; ++j)
         columns[static_cast<std::size_t>(j * block + row)] = static_cast<A>(scan.X[(start + row) * d + j]);
-    for (Index i = share.first; i < share.last; ++i) {
+    for (Index i = item.first; i < item.last; ++i) {
       if (watch.over()) return computed;
       A limit = bound(i);
       for (Index row = 0; row < count; row += kRows) {
@@ -279,11 +279,11 @@ Index rows_in_lanes(const Scan<T, A>& scan, const Share& share, Term term, Join 
 }
 
 template <class T, class A, class Term, class Join, class Bound, class Keep>
-Index go_through(const Scan<T, A>& scan, const Share& share, Term term, Join join, Watch& watch, Bound bound,
-                 Keep keep) {
-  if (scan.columns <= kFewColumns && share.last - share.first >= 4)
-    return rows_in_lanes(scan, share, term, join, watch, bound, keep);
-  return row_by_row(scan, share, term, join, watch, bound, keep);
+Index go_through(const Scan<T, A>& scan, const WorkItem& item, Term term, Join join, Watch& watch,
+                 Bound bound, Keep keep) {
+  if (scan.columns <= kFewColumns && item.last - item.first >= 4)
+    return rows_in_lanes(scan, item, term, join, watch, bound, keep);
+  return row_by_row(scan, item, term, join, watch, bound, keep);
 }
 
 // Calls use(term, join) with what the measure puts together.
@@ -310,32 +310,32 @@ auto with_terms(const Measure& measure, const Use& use) {
 
 template <class T, class A>
 Index scan_nearest(const Scan<T, A>& scan, Index k, double* distances, Index* rows, Stop& stop) {
-  const auto look = [&](const Share& share, Nearest* nearest, Watch& watch) {
+  const auto look = [&](const WorkItem& item, Nearest* nearest, Watch& watch) {
     const auto bound = [&](Index i) {
-      return plain_bound<A>(scan.measure, scan.columns, nearest[i - share.first].worst());
+      return plain_bound<A>(scan.measure, scan.columns, nearest[i - item.first].worst());
     };
     const auto keep = [&](Index i, Index row, double distance) {
-      nearest[i - share.first].offer(distance, row);
+      nearest[i - item.first].offer(distance, row);
     };
     return with_terms(scan.measure, [&](auto term, auto join) {
-      return go_through(scan, share, term, join, watch, bound, keep);
+      return go_through(scan, item, term, join, watch, bound, keep);
     });
   };
-  return nearest_of_all(shares_of(scan, (Index{1} << 20) / k), k, distances, rows, stop, look);
+  return nearest_of_all(partition_of(scan, (Index{1} << 20) / k), k, distances, rows, stop, look);
 }
 
 template <class T, class A>
-Index scan_within(const Scan<T, A>& scan, double radius, Around& around, Stop& stop) {
+Index scan_within(const Scan<T, A>& scan, double radius, RadiusResult& result, Stop& stop) {
   const A bound = plain_bound<A>(scan.measure, scan.columns, radius);
-  const auto look = [&](const Share& share, const auto& found, Watch& watch) {
+  const auto look = [&](const WorkItem& item, const auto& found, Watch& watch) {
     const auto keep = [&](Index i, Index row, double distance) {
       if (distance <= radius) found(i, row, distance);
     };
     return with_terms(scan.measure, [&](auto term, auto join) {
-      return go_through(scan, share, term, join, watch, [&](Index) { return bound; }, keep);
+      return go_through(scan, item, term, join, watch, [&](Index) { return bound; }, keep);
     });
   };
-  return around_of_all(shares_of(scan, 32), around, stop, look);
+  return within_of_all(partition_of(scan, 32), result, stop, look);
 }
 
 }  // namespace sixfold

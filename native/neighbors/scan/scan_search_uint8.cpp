@@ -5,7 +5,7 @@ namespace sixfold {
 
 template Index scan_nearest(const Scan<std::uint8_t, double>&, Index, double*, Index*, Stop&);
 template Index scan_nearest(const Scan<std::uint8_t, float>&, Index, double*, Index*, Stop&);
-template Index scan_within(const Scan<std::uint8_t, double>&, double, Around&, Stop&);
-template Index scan_within(const Scan<std::uint8_t, float>&, double, Around&, Stop&);
+template Index scan_within(const Scan<std::uint8_t, double>&, double, RadiusResult&, Stop&);
+template Index scan_within(const Scan<std::uint8_t, float>&, double, RadiusResult&, Stop&);
 
 }  // namespace sixfold

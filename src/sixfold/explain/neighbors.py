@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from sixfold.errors import InputError
 from sixfold.explain.axes import axes_or_new
-from sixfold.solvers.neighbors.search import Neighbours
+from sixfold.solvers.neighbors.search import Neighbors
 from sixfold.solvers.neighbors.votes import count_votes, winners
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class NeighbourExplanation:
+class NeighborsExplanation:
     """An answer and the training rows it comes from, as plain data.
 
     Attributes
@@ -122,8 +122,8 @@ def _short(answer: Any) -> str:
 
 
 def explain_vote(
-    found: Neighbours, labels: Array, weigh: Callable[[Neighbours], Array], classes: Array, k: int
-) -> NeighbourExplanation:
+    found: Neighbors, labels: Array, weigh: Callable[[Neighbors], Array], classes: Array, k: int
+) -> NeighborsExplanation:
     """Return why the first k neighbours of one query vote as they do; the others say what more would.
 
     ``weigh`` is asked for the weights of each number of neighbours, since they may depend on all of them.
@@ -136,7 +136,7 @@ def explain_vote(
     second = max(others, key=lambda label: (shares[label], -label), default=None)
     changes = [m for m, other in winners_at.items() if other != winner]
     nearest = min(changes, key=lambda m: abs(m - k), default=None)
-    return NeighbourExplanation(
+    return NeighborsExplanation(
         answer=names[winner],
         rows=found.rows[0, :k].tolist(),
         distances=distances[:k].tolist(),
@@ -149,12 +149,12 @@ def explain_vote(
     )
 
 
-def _nearest(found: Neighbours, k: int) -> Neighbours:
+def _nearest(found: Neighbors, k: int) -> Neighbors:
     return replace(found, distances=found.distances[:, :k], rows=found.rows[:, :k])
 
 
 def _winners(
-    found: Neighbours, labels: Array, weigh: Callable[[Neighbours], Array], classes: int
+    found: Neighbors, labels: Array, weigh: Callable[[Neighbors], Array], classes: int
 ) -> dict[int, int]:
     """Return the winner of each number of neighbours that can vote."""
     result = {}
@@ -172,14 +172,14 @@ def _vote(labels: Array, weights: Array, distances: Array, classes: int) -> tupl
     return votes[0] / votes.sum(), int(winners(votes, labels[None], distances[None])[0])
 
 
-def explain_average(found: Neighbours, targets: Array, weights: Array) -> NeighbourExplanation:
+def explain_average(found: Neighbors, targets: Array, weights: Array) -> NeighborsExplanation:
     """Return why the neighbours of one query have the average they have."""
     answer = float(weights @ targets / weights.sum())
     kept = ~np.eye(weights.size, dtype=bool)
     without = [
         float(weights[some] @ targets[some] / weights[some].sum()) for some in kept if weights[some].sum() > 0
     ]
-    return NeighbourExplanation(
+    return NeighborsExplanation(
         answer=answer,
         rows=found.rows[0].tolist(),
         distances=found.distances[0].tolist(),

@@ -306,6 +306,6 @@ def test_many_neighbours_and_targets_are_answered_a_few_queries_at_a_time():
     X, Y = random.normal(size=(300, 2)), random.normal(size=(300, 40))
     model = KNeighborsRegressor(299).fit(X, Y)
     sizes = []
-    model._visit(X, 299, False, lambda part, found: sizes.append(found.rows.size), 10**9)
+    model._map_chunks(model._check_queries(X), lambda chunk, found: sizes.append(found.rows.size), 10**9)
     assert max(sizes) <= 1 << 20
     np.testing.assert_allclose(model.predict(X)[5], Y[model.kneighbors(X[5:6])[1][0]].mean(axis=0))

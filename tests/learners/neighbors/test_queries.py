@@ -145,7 +145,7 @@ def test_ctrl_c_stops_a_long_query_and_the_model_answers_the_next(name):
     with pytest.raises(KeyboardInterrupt):
         model.predict(X)
     press.join()
-    assert model._store.tally.queries < len(X)  # it was not answered to the end first
+    assert model._store.stats.queries < len(X)  # it was not answered to the end first
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     np.testing.assert_array_equal(model.predict(X[:1]), expected)
 

@@ -12,7 +12,7 @@ from oracles import linear as oracles
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.errors import TimeLimitReached
-from sixfold.geometry.distances.measure import EUCLIDEAN, Measure
+from sixfold.geometry.distances.base import EUCLIDEAN, Measure
 from sixfold.solvers.neighbors.kd_tree import KdTree
 from sixfold.solvers.threads import thread_limit
 
@@ -209,12 +209,12 @@ def test_threads_and_batches_do_not_change_the_answer():
     assert answers[0].computed == answers[2].computed
 
 
-def test_queries_go_in_portions(monkeypatch):
+def test_queries_go_in_chunks(monkeypatch):
     random = np.random.default_rng(4)
     X, Q = random.random((500, 2)), random.random((50, 2))
     tree = KdTree(X, EUCLIDEAN)
     whole, around = tree.nearest(Q, 3, Budget()), tree.within(Q, 0.1, Budget())
-    monkeypatch.setattr("sixfold.solvers.neighbors.kd_tree.PORTION", 7)
+    monkeypatch.setattr("sixfold.solvers.neighbors.kd_tree.QUERIES_PER_CALL", 7)
     parts, pieces = tree.nearest(Q, 3, Budget()), tree.within(Q, 0.1, Budget())
     np.testing.assert_array_equal(parts.rows, whole.rows)
     np.testing.assert_array_equal(parts.distances, whole.distances)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sixfold.budget import Budget
-from sixfold.geometry.distances.measure import EUCLIDEAN
+from sixfold.geometry.distances.base import EUCLIDEAN
 from sixfold.solvers.neighbors.kd_tree import KdTree
 from sixfold.solvers.neighbors.projected import ProductSearch, ProjectedSearch
 from sixfold.solvers.neighbors.scan import ScanSearch

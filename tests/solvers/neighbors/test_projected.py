@@ -15,7 +15,7 @@ from oracles import linear as oracles
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.errors import TimeLimitReached
-from sixfold.geometry.distances.measure import EUCLIDEAN, Measure
+from sixfold.geometry.distances.base import EUCLIDEAN, Measure
 from sixfold.solvers.neighbors import projected
 from sixfold.solvers.neighbors.projected import ProductSearch, ProjectedSearch, dense_search
 from sixfold.solvers.threads import thread_limit
@@ -165,7 +165,7 @@ def test_one_row_and_no_query(search):
 
 @pytest.mark.parametrize("search", [*SEARCHES, dense_search])
 def test_sampled_thresholds_and_many_blocks(search):
-    """Enough rows for a first threshold from a sample, and more blocks, groups and portions than one."""
+    """Enough rows for a first threshold from a sample, and more blocks, groups and chunks than one."""
     X = clouds(9000, 90, seed=8).astype(np.float32)
     Q = (X[::250] + random(9).normal(size=(36, 90)) * 0.1).astype(np.float32)
     X[:3000] = X[3000:6000]  # equal distances, far apart
@@ -197,7 +197,7 @@ def test_threads_do_not_change_the_answer(search, queries):
 
 
 @both_searches
-def test_portions_do_not_change_the_answer(search, monkeypatch):
+def test_chunks_do_not_change_the_answer(search, monkeypatch):
     X = clouds(500, 70, seed=11)
     whole = search(X, EUCLIDEAN).nearest(X, 3, Budget())
     around = search(X, EUCLIDEAN).within(X, 2.0, Budget())

@@ -13,7 +13,7 @@ from oracles import linear as oracles
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.errors import TimeLimitReached
-from sixfold.geometry.distances.measure import Measure
+from sixfold.geometry.distances.base import Measure
 from sixfold.solvers.neighbors.scan import ByteSearch, ScanSearch
 from sixfold.solvers.threads import thread_limit
 
@@ -189,8 +189,8 @@ def test_a_search_survives_pickling():
 
 
 @pytest.mark.parametrize("Search", [ScanSearch, ByteSearch])
-def test_many_queries_are_answered_in_portions(Search, monkeypatch):
-    monkeypatch.setattr("sixfold.solvers.neighbors.scan._PORTION", 64)
+def test_many_queries_are_answered_in_chunks(Search, monkeypatch):
+    monkeypatch.setattr("sixfold.solvers.neighbors.scan.CHUNK_NUMBERS", 64)
     X = np.random.default_rng(0).integers(0, 9, size=(50, 8), dtype=np.uint8)
     search = Search(X, Measure("absolute"))
     check_nearest(search, X, X, 5, Measure("absolute"))

@@ -13,7 +13,7 @@ from oracles import linear as oracles
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.errors import TimeLimitReached
-from sixfold.geometry.distances.measure import EUCLIDEAN, Measure
+from sixfold.geometry.distances.base import EUCLIDEAN, Measure
 from sixfold.solvers.neighbors import sparse
 from sixfold.solvers.neighbors.sparse import SparseSearch
 
@@ -170,11 +170,11 @@ def test_threads_do_not_change_anything(queries):
     assert answers[0].computed == answers[1].computed
 
 
-def test_portions_are_joined(monkeypatch):
+def test_chunks_are_joined(monkeypatch):
     X = documents(50, 40, dtype=np.float32)
     whole = SparseSearch(X, SQUARES)
     expected, near = whole.nearest(X, 3, Budget()), whole.within(X, 1.5, Budget())
-    monkeypatch.setattr(sparse, "PORTION", 7)
+    monkeypatch.setattr(sparse, "QUERIES_PER_CALL", 7)
     found, close = whole.nearest(X, 3, Budget()), whole.within(X, 1.5, Budget())
     np.testing.assert_array_equal(found.rows, expected.rows)
     assert found.computed == expected.computed

@@ -1,15 +1,7 @@
 """Distances between rows: the table of them, and ``between(queries, rows, metric)``."""
 
-from sixfold.geometry.distances.base import (
-    Distance,
-)
-from sixfold.geometry.distances.pairwise import (
-    Called,
-    Gower,
-    Named,
-    NanEuclidean,
-    Precomputed,
-)
+from sixfold.geometry.distances.base import Distance
+from sixfold.geometry.distances.pairwise import Called, Gower, Named, NanEuclidean, Precomputed
 from sixfold.geometry.distances.standard import (
     DISTANCES,
     OTHERS,

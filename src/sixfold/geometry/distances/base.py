@@ -1,22 +1,44 @@
-"""What a distance is: a measure of rows that search loops know, or a formula of its own."""
+"""What a distance is: a measure of rows that search loops know, or a formula of its own.
+
+A measure says what is added up over the columns, and whether the root of the sum is taken:
+
+    squares    sum_j (x_j - q_j)^2        largest    max_j |x_j - q_j|
+    absolute   sum_j |x_j - q_j|          count      how many columns have x_j != q_j
+    power      sum_j |x_j - q_j|^p
+
+Terms are rounded to doubles and their sum is rounded once, as :func:`math.fsum` does it, so a distance does
+not depend on the order of the columns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sixfold.geometry.distances.measure import EUCLIDEAN, Measure
-from sixfold.geometry.distances.rows import RoundedOnce
+from sixfold.geometry.distances.transforms import RoundedOnce
 
 Array = NDArray[Any]
 
-BITS = 40  # that count of a distance that is rounded
-NOTHING = 2.0**-98  # and below this it is 0: squares of differences that are the rounding of ones
+REPORTED_BITS = 40  # that count of a distance that is rounded
+REPORTED_AS_ZERO = 2.0**-98  # and below this it is 0: squares of differences that are the rounding of ones
+
+Family = Literal["squares", "absolute", "largest", "power", "count"]
+
+
+class Measure(NamedTuple):
+    """What a loop computes for two rows; ``root`` reports the p-th root of a sum of powers."""
+
+    family: Family
+    p: float = 2.0
+    root: bool = False
+
+
+EUCLIDEAN = Measure("squares", 2.0, root=True)
 
 
 @dataclass(frozen=True)
@@ -24,9 +46,12 @@ class Distance:
     """One way to say how far two rows are from each other.
 
     A subclass has a ``measure`` that search loops know, of the rows that ``embed`` returns, or computes all
-    distances itself in ``between``. What the loops find is divided by ``divisor``.
+    distances itself in ``between``. What the loops find is divided by ``divisor``; of a distance that is
+    ``rounded``, known but for some rounding, only the first bits count.
     """
 
+    divisor: float = field(default=1.0, kw_only=True)
+    rounded: ClassVar[bool] = False
     takes_missing: ClassVar[bool] = False
     takes_sparse: ClassVar[bool] = False
     takes_categories: ClassVar[bool] = False
@@ -41,28 +66,18 @@ class Distance:
         """What search loops compute; None where only ``between`` knows."""
         return None
 
-    @property
-    def divisor(self) -> float:
-        """What the measure is divided by."""
-        return 1.0
-
-    @property
-    def rounded(self) -> bool:
-        """Whether measured distances are known but for some rounding, so that only their first bits count."""
-        return False
-
     def reported(self, measured: Array) -> Array:
         """Return the distances that the loops have measured as they are reported."""
         distances = measured / self.divisor
         return first_bits(distances) if self.rounded else distances
 
-    def reach(self, distance: float) -> float:
-        """Return what the loops measure at most for rows that are reported to be so far, or a little less."""
+    def radius_bound(self, radius: float) -> float:
+        """Return what the loops measure at most for rows whose reported distance is at most the radius."""
         with np.errstate(over="ignore"):
-            more = (
-                np.float64(distance) * (1.0 + 2.0 ** (2 - BITS)) + 2 * NOTHING if self.rounded else distance
-            )
-            return float(more if self.divisor == 1.0 else more * self.divisor * (1.0 + 2.0**-50))
+            bound = np.float64(radius)
+            if self.rounded:
+                bound = bound * (1.0 + 2.0 ** (2 - REPORTED_BITS)) + 2 * REPORTED_AS_ZERO
+            return float(bound if self.divisor == 1.0 else bound * self.divisor * (1.0 + 2.0**-50))
 
     def embed(self, rows: Any, query: bool = False) -> Any:
         """Return the rows whose measure is taken; of queries where they differ from training rows."""
@@ -98,8 +113,8 @@ def first_bits(distances: Array) -> Array:
     [1.0, 1.0, 0.10000000000002274, 0.0]
     """
     mantissa, exponent = np.frexp(distances)
-    rounded: Array = np.ldexp(np.rint(mantissa * 2.0**BITS), exponent - BITS)
-    return np.where(distances < NOTHING, 0.0, rounded)
+    rounded: Array = np.ldexp(np.rint(mantissa * 2.0**REPORTED_BITS), exponent - REPORTED_BITS)
+    return np.where(distances < REPORTED_AS_ZERO, 0.0, rounded)
 
 
 _TERMS: dict[str, Callable[[Array, float], Array]] = {

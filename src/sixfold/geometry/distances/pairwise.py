@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sixfold.errors import InputError
 from sixfold.geometry.distances.base import Distance, columns_of
-from sixfold.geometry.distances.rows import RoundedOnce
+from sixfold.geometry.distances.transforms import RoundedOnce
 
 Array = NDArray[Any]
 

@@ -23,10 +23,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold.errors import InputError, check_number, check_option
-from sixfold.geometry.distances.base import Distance
-from sixfold.geometry.distances.measure import EUCLIDEAN, Measure
+from sixfold.geometry.distances.base import EUCLIDEAN, Distance, Measure
 from sixfold.geometry.distances.pairwise import Called, Gower, Named, NanEuclidean, Paired, Precomputed
-from sixfold.geometry.distances.rows import (
+from sixfold.geometry.distances.transforms import (
     check_covariance,
     check_variances,
     offsets,
@@ -98,22 +97,14 @@ class Cosine(Distance):
     for such training rows and one for such queries, see to that.
     """
 
+    divisor: float = 2.0
+    rounded = True  # as lengths are: rows that have nothing in common are all at distance 1
     takes_sparse = True
 
     @property
     def measure(self) -> Measure:
         """Squares of rows of length 1."""
         return Measure("squares")
-
-    @property
-    def divisor(self) -> float:
-        """Half of the square."""
-        return 2.0
-
-    @property
-    def rounded(self) -> bool:
-        """Lengths are: rows that have nothing in common are all at distance 1, whatever their lengths."""
-        return True
 
     def embed(self, rows: Any, query: bool = False) -> Any:
         """Return rows of length 1 in float64, and the two columns."""
@@ -183,22 +174,15 @@ class Mahalanobis(Distance):
 class Hamming(Distance):
     """The share of columns in which x and q differ."""
 
-    columns: int
-
     @classmethod
     def of(cls, X: Any) -> Self:
         """Count the columns."""
-        return cls(X.shape[1])
+        return cls(divisor=float(X.shape[1]))
 
     @property
     def measure(self) -> Measure:
         """The number of columns that differ."""
         return Measure("count")
-
-    @property
-    def divisor(self) -> float:
-        """The share of all columns."""
-        return float(self.columns)
 
 
 DISTANCES: dict[str, tuple[type[Distance], dict[str, Any]]] = {
@@ -220,6 +204,8 @@ DISTANCES: dict[str, tuple[type[Distance], dict[str, Any]]] = {
     "gower": (Gower, {}),
     "precomputed": (Precomputed, {}),
 }
+# Looked up once: a signature takes 15 us, as much as the rest of a small distance.
+PARAMETERS = {kind: list(signature(kind.of).parameters) for kind, _ in DISTANCES.values()}
 # Those that scikit-learn's brute force has too; of them only its own formulas are used.
 OTHERS = (
     "braycurtis",
@@ -257,7 +243,7 @@ def make_distance(metric: Any, X: Any, **parameters: Any) -> Distance:
     if kind is Paired:
         raise InputError(f"metric={metric!r} has its parameters already. Leave out metric_params.")
     fixed = DISTANCES[metric][1]
-    known = [name for name in signature(kind.of).parameters if name != "X" and name not in fixed]
+    known = [name for name in PARAMETERS[kind] if name != "X" and name not in fixed]
     unknown = [name for name in parameters if name not in known]
     if unknown:
         raise InputError(

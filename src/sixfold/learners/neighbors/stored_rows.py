@@ -1,13 +1,16 @@
 """The rows that a nearest-neighbour learner keeps: checked, with what the distance has learnt of them.
 
-Rows may be added at any time; the search is made ready when it is next asked, and counts what it does.
+They own how queries are checked and answered: some thousand at a time, so that the memory this takes does not
+grow with their number. Rows may be added at any time; the search is made ready when it is next asked, and
+counts what it does. Rows of weight 0 are no neighbours.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,13 +19,12 @@ from numpy.typing import NDArray
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.arrays import check_table
-from sixfold.data.checks import check_weight, column_names, require_computable, require_finite
+from sixfold.data.checks import column_names, require_computable, require_finite
 from sixfold.data.mixed_table import ColumnKinds, check_mixed
-from sixfold.errors import CertificateError, InputError
+from sixfold.errors import InputError
 from sixfold.geometry.distances import (
     DISTANCES,
     Distance,
-    Gower,
     Mahalanobis,
     Minkowski,
     Precomputed,
@@ -32,20 +34,18 @@ from sixfold.geometry.distances import (
     make_distance,
 )
 from sixfold.solvers.neighbors.choose import make_search
-from sixfold.solvers.neighbors.distance_search import DistanceSearch
-from sixfold.solvers.neighbors.search import Neighbours, Surroundings
-from sixfold.verify.recomputed import Recomputed
+from sixfold.solvers.neighbors.search import DistanceSearch, Neighbors, RadiusNeighbors
 
 Array = NDArray[Any]
+Answer = TypeVar("Answer")
 
-TAKE_MISSING = [name for name, (kind, _) in DISTANCES.items() if kind.takes_missing]
-PROBED_NUMBERS = 2e8  # how many differences a check of the certificate computes, about a second
-MOST_PROBES = 100
-ROUNDING = 1e-12  # by which rows that were made anew may differ
-SQUARED = (Minkowski, SquaredEuclidean, StandardisedEuclidean, Mahalanobis)  # whose terms may overflow
+CHUNK_BYTES = 1 << 26  # of queries that are answered at a time
+CHUNK_NEIGHBORS = 1 << 20  # that are held at a time, each with its distance, weight and target
+TAKING_MISSING = [name for name, (kind, _) in DISTANCES.items() if kind.takes_missing]
+SUMS_OF_SQUARES = (Minkowski, SquaredEuclidean, StandardisedEuclidean, Mahalanobis)  # which may overflow
 
 
-def check_neighbour_rows(
+def check_neighbor_rows(
     estimator: Any, X: Any, metric: Any, reset: bool, kinds: ColumnKinds | None = None, adding: bool = False
 ) -> tuple[Any, ColumnKinds | None]:
     """Return rows as the metric reads them: numbers, bytes, a CSR array, or numbers and codes of categories.
@@ -80,7 +80,7 @@ def _read(estimator: Any, X: Any, kind: type[Distance], metric: Any, reset: bool
     if sp.issparse(rows) and not kind.takes_sparse:
         able = [name for name, (one, _) in DISTANCES.items() if one.takes_sparse and one is not Precomputed]
         raise InputError(
-            f"Metric {_spelt(metric)} not valid for sparse input. Pass X.toarray(), or use one of "
+            f"Metric {_spelled(metric)} not valid for sparse input. Pass X.toarray(), or use one of "
             f"{', '.join(able)}."
         )
     if sp.issparse(rows) and not rows.has_canonical_format:
@@ -114,35 +114,47 @@ def _require_usable(estimator: Any, rows: Any, kind: type[Distance], metric: Any
             require_finite(np.where(np.isnan(rows), 0.0, rows), "X", lambda: names)
         return
     try:
-        require = require_computable if kind in SQUARED else require_finite
+        require = require_computable if kind in SUMS_OF_SQUARES else require_finite
         require(rows, "X", lambda: names)
     except InputError as error:
         if "NaN" in str(error):
-            known = " and ".join(f"metric={name!r}" for name in TAKE_MISSING)
+            known = " and ".join(f"metric={name!r}" for name in TAKING_MISSING)
             raise InputError(
-                f"{error} {known} take missing values, which {_spelt(metric)} does not."
+                f"{error} {known} take missing values, which {_spelled(metric)} does not."
             ) from error
         raise
 
 
-def _spelt(metric: Any) -> str:
+def _spelled(metric: Any) -> str:
     return getattr(metric, "__name__", repr(metric)) if callable(metric) else repr(metric)
 
 
-def _like(rows: Any, others: Any) -> Any:
-    """Return others sparse where rows are, and dense where they are dense."""
-    if sp.issparse(rows) == sp.issparse(others):
-        return others
-    return sp.csr_array(others) if sp.issparse(rows) else others.toarray()
-
-
 @dataclass
-class Tally:
-    """How much was asked and how much was computed."""
+class SearchStats:
+    """How many queries were answered, of how many pairs of rows, and how many distances that took."""
 
     queries: int = 0
     pairs: int = 0
     computed: int = 0
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Rows whose neighbours are asked for.
+
+    Attributes
+    ----------
+    rows : ndarray or CSR array
+        Checked.
+    k : int
+        How many neighbours of each.
+    numbers : ndarray of int64 or None
+        Which training rows they are, if they are: none is its own neighbour.
+    """
+
+    rows: Any
+    k: int = 0
+    numbers: Array | None = None
 
 
 class StoredRows:
@@ -156,35 +168,34 @@ class StoredRows:
         Those of :func:`sixfold.solvers.neighbors.choose.make_search`.
     """
 
-    def __init__(
-        self,
-        metric: Any,
-        parameters: dict[str, Any],
-        algorithm: str,
-        leaf_size: int,
-    ) -> None:
+    def __init__(self, metric: Any, parameters: dict[str, Any], algorithm: str, leaf_size: int) -> None:
         self.metric, self.parameters = metric, parameters
         self.algorithm, self.leaf_size = algorithm, leaf_size
-        self.tally = Tally()
+        self.stats = SearchStats()
         self.kinds: ColumnKinds | None = None
         self.weight: Array | None = None
         self._parts: list[Any] = []
-        self._forget()
-
-    def _forget(self) -> None:
         self._search: DistanceSearch | None = None
+
+    # -- rows ----------------------------------------------------------------------------------------------
 
     def add(self, X: Any, weight: Array | None, kinds: ColumnKinds | None) -> None:
         """Keep more rows; ``weight`` and ``kinds`` are those of all rows, weights None where they are 1."""
-        rows = _like(self._parts[0], X) if self._parts else X
+        rows = self.like_stored(X) if self._parts else X
         self._parts.append(rows if sp.issparse(rows) else np.ascontiguousarray(rows))
-        self.weight, self.kinds = weight, kinds
-        self._forget()
+        self.weight, self.kinds, self._search = weight, kinds, None
+
+    def like_stored(self, X: Any) -> Any:
+        """Return rows sparse where the stored ones are, and dense where they are dense."""
+        sparse = sp.issparse(self._parts[0])
+        if sparse == sp.issparse(X):
+            return X
+        return sp.csr_array(X) if sparse else X.toarray()
 
     def copy(self) -> StoredRows:
-        """Return the same rows, to which others may be added."""
+        """Return the same rows, to which others may be added, with counts of their own."""
         other = copy(self)
-        other._parts, other.tally = list(self._parts), replace(self.tally)
+        other._parts, other.stats = list(self._parts), replace(self.stats)
         return other
 
     @property
@@ -210,119 +221,120 @@ class StoredRows:
         """The numbers of the rows that may be neighbours; None for all."""
         return None if self.weight is None or self.weight.all() else np.flatnonzero(self.weight)
 
-    def ready(self, budget: Budget | None = None) -> DistanceSearch:
-        """Return the search, made ready where it was not yet."""
-        if self._search is None:
-            kept, distance = self._kept, self._distance_for(self.rows)
-            rows = self.rows if kept is None else self.rows[kept]
-            limits = Budget() if budget is None else budget
-            self._search = make_search(rows, distance, self.algorithm, self.leaf_size, limits)
-        return self._search
-
-    def _distance_for(self, X: Any) -> Distance:
-        parameters = dict(self.parameters)
-        if distance_kind(self.metric) is Gower and self.kinds is not None:
-            parameters["categorical"] = self.kinds.categorical
-        return make_distance(self.metric, X, **parameters)
-
-    def nearest(self, queries: Any, k: int, budget: Budget, count: bool = True) -> Neighbours:
-        """Return the k nearest rows of checked queries, and count what was computed."""
-        found = self.ready(budget).nearest(self._asked(queries), k, budget)
-        rows = self._numbered(found.rows, queries.shape[0], found.computed if count else None)
-        return replace(found, rows=rows)
-
-    def within(self, queries: Any, radius: float, budget: Budget) -> Surroundings:
-        """Return the rows within the radius of checked queries, and count what was computed."""
-        found = self.ready(budget).within(self._asked(queries), radius, budget)
-        return replace(found, rows=self._numbered(found.rows, queries.shape[0], found.computed))
-
-    def _asked(self, queries: Any) -> Any:
-        """Return queries as the search reads them: sparse as the rows are, distances of rows that count."""
-        if self.precomputed:
-            return queries if self._kept is None else queries[:, self._kept]
-        return _like(self.rows, queries)
-
     @property
     def precomputed(self) -> bool:
         """Whether queries are distances."""
         return distance_kind(self.metric) is Precomputed
 
-    def _numbered(self, rows: Array, queries: int, computed: int | None) -> Array:
+    # -- search --------------------------------------------------------------------------------------------
+
+    @property
+    def distance_parameters(self) -> dict[str, Any]:
+        """Those given, and which columns are categories where there are some."""
+        known = {} if self.kinds is None else {"categorical": self.kinds.categorical}
+        return self.parameters | known
+
+    def ready(self, budget: Budget | None = None) -> DistanceSearch:
+        """Return the search, made ready where it was not yet."""
+        if self._search is None:
+            kept, distance = self._kept, make_distance(self.metric, self.rows, **self.distance_parameters)
+            rows = self.rows if kept is None else self.rows[kept]
+            limits = Budget() if budget is None else budget
+            self._search = make_search(rows, distance, self.algorithm, self.leaf_size, limits)
+        return self._search
+
+    def check_queries(self, estimator: Any, X: Any, k: int = 0) -> Queries:
+        """Return rows to find k neighbours of, checked; None asks for the training rows themselves."""
+        if X is None:
+            queries = Queries(self.rows, k, np.arange(self.count))
+        else:
+            queries = Queries(check_neighbor_rows(estimator, X, self.metric, False, self.kinds)[0], k)
+        most = self.usable - (X is None)
+        if k > most:
+            others = " other than itself" if X is None else ""
+            raise InputError(
+                f"Expected n_neighbors <= n_samples_fit, but n_neighbors = {k}, n_samples_fit = "
+                f"{self.usable}, n_samples = {queries.rows.shape[0]}: a row has at most {most} neighbours"
+                f"{others}, which are training rows of positive weight. Ask for fewer neighbours, or fit on "
+                "more rows."
+            )
+        return queries
+
+    def chunks(self, queries: Queries, most: int) -> Iterator[slice]:
+        """Go through the queries, at most so many at a time."""
+        rows = queries.rows
+        row_bytes = 1024 if sp.issparse(rows) else max(rows.shape[1] * 8, 1)
+        size = max(min(most, CHUNK_BYTES // row_bytes, CHUNK_NEIGHBORS // max(queries.k, 1)), 1)
+        for start in range(0, rows.shape[0], size):
+            yield slice(start, min(start + size, rows.shape[0]))
+
+    def map_chunks(
+        self, queries: Queries, answer: Callable[[slice, Neighbors], Answer], most: int, budget: Budget
+    ) -> list[Answer]:
+        """Return what ``answer`` makes of the neighbours of each chunk of the queries."""
+        answers = []
+        for chunk in self.chunks(queries, most):
+            found = self.nearest(queries, chunk, budget)
+            if self.precomputed and sp.issparse(queries.rows):
+                _require_known(found, chunk.start)
+            answers.append(answer(chunk, found))
+        return answers
+
+    def nearest(self, queries: Queries, chunk: slice, budget: Budget) -> Neighbors:
+        """Return the nearest rows of a chunk of the queries, and count what was computed."""
+        rows, own = queries.rows[chunk], queries.numbers is not None
+        found = self.ready(budget).nearest(self._for_search(rows), queries.k + own, budget)
+        found = replace(found, rows=self._numbered(found.rows, rows.shape[0], found.computed))
+        return found if queries.numbers is None else without_self(found, queries.numbers[chunk])
+
+    def within(self, queries: Queries, chunk: slice, radius: float, budget: Budget) -> RadiusNeighbors:
+        """Return the rows within the radius of a chunk of the queries, and count what was computed."""
+        rows = queries.rows[chunk]
+        found = self.ready(budget).within(self._for_search(rows), radius, budget)
+        return replace(found, rows=self._numbered(found.rows, rows.shape[0], found.computed))
+
+    def _for_search(self, queries: Any) -> Any:
+        """Return queries as the search reads them: sparse as the rows are, distances of rows that count."""
+        if self.precomputed:
+            return queries if self._kept is None else queries[:, self._kept]
+        return self.like_stored(queries)
+
+    def _numbered(self, rows: Array, queries: int, computed: int) -> Array:
         """Return the numbers that rows have among all, and count what was computed."""
-        if computed is not None:
-            self.tally.queries += queries
-            self.tally.pairs += queries * self.usable
-            self.tally.computed += computed
+        self.stats.queries += queries
+        self.stats.pairs += queries * self.usable
+        self.stats.computed += computed
         kept = self._kept
         return rows if kept is None else kept[rows]
 
-    # -- certificate ---------------------------------------------------------------------------------------
-
-    def probes(self) -> Array:
-        """Return the numbers of some rows, spread evenly, for which a certificate is checked."""
-        columns = 1 if self.precomputed else self.rows.shape[1]
-        most = np.clip(PROBED_NUMBERS / (self.count * columns), 1, min(MOST_PROBES, self.usable))
-        kept = np.arange(self.count) if self._kept is None else self._kept
-        return kept[np.linspace(0, kept.size - 1, int(most)).astype(np.int64)]
-
     def certificate(self) -> Certificate:
         """Return the certificate of an exact search: what it finds is 0 farther than the nearest rows."""
-        tally, claim = self.tally, "as if every distance were computed"
-        notes = (f"{tally.computed:,} of {tally.pairs:,} were",) if tally.pairs else ()
+        stats, claim = self.stats, "as if every distance were computed"
+        notes = (f"{stats.computed:,} of {stats.pairs:,} were",) if stats.pairs else ()
         details = {
-            "algorithm": self.ready().name,
-            "queries": tally.queries,
-            "distances_computed": tally.computed,
-            "distances_ruled_out": max(tally.pairs - tally.computed, 0),
+            "algorithm": self.ready().loops.name,
+            "queries": stats.queries,
+            "distances_computed": stats.computed,
+            "distances_ruled_out": max(stats.pairs - stats.computed, 0),
         }
         return Certificate("exact search", 0.0, 0.0, 0.0, 0.0, details, claim, notes)
 
-    def recomputed(self, X: Any, k: int, sample_weight: Any, budget: Budget) -> Recomputed:
-        """Return how much farther the search finds neighbours than computing every distance, in NumPy, does.
 
-        On average, of some rows, each of which is not its own neighbour.
-        """
-        if X.shape[0] != self.count:
-            raise CertificateError(f"The model keeps {self.count} rows, but X has {X.shape[0]}.")
-        self._require_same_rows(X)
-        weight = check_weight(sample_weight, X.shape[0])
-        there = np.ones(self.count, dtype=bool) if weight is None else weight > 0
-        if not np.array_equal(there, np.ones(self.count) if self.weight is None else self.weight > 0):
-            raise CertificateError("Other rows have weight 0 than those of the fit.")
-        rows, k = self.probes(), min(k, self.usable - 1)
-        excess = scale = 0.0
-        if k > 0:
-            found = self.nearest(self.rows[rows], k + 1, budget, count=False)
-            distances = self._distance_for(X).between(X[rows], X)
-            distances[:, ~there] = np.inf
-            distances[np.arange(rows.size), rows] = np.inf
-            least = np.sort(distances, axis=1)[:, :k]
-            known = np.isfinite(least)  # rows may have nothing that can be compared
-            far = without_self(found, rows).distances[known]
-            excess = float(np.abs(far - least[known]).sum() / least.size)
-            scale = float(least[known].sum() / least.size)
-        return Recomputed(Certificate("exact search", excess, 0.0, scale, 0.0), 1e-11 * scale, 0.0)
-
-    def _require_same_rows(self, X: Any) -> None:
-        """Raise a CertificateError unless these are the rows that are kept, but for rounding."""
-        X = _like(self.rows, X)
-        if sp.issparse(X):
-            off = abs(self.rows - X)
-            off.data[off.data <= ROUNDING * abs(self.rows).max()] = 0.0
-            changed = np.unique(off.nonzero()[0])
-        else:
-            same = np.isclose(X, self.rows, rtol=ROUNDING, atol=0.0, equal_nan=True)
-            changed = np.flatnonzero(~same.all(axis=1))
-        if changed.size:
-            raise CertificateError(
-                f"{changed.size} of {self.count} rows of X are not what the model keeps, the first of them "
-                f"row {changed[0]}, counted from 0."
-            )
-
-
-def without_self(found: Neighbours, numbers: Array) -> Neighbours:
+def without_self(found: Neighbors, numbers: Array) -> Neighbors:
     """Return one neighbour less for each query: itself where it is among them, the farthest where not."""
     own = found.rows == numbers[:, None]
     own[~own.any(axis=1), -1] = True
     shape = (found.rows.shape[0], found.rows.shape[1] - 1)
-    return Neighbours(found.distances[~own].reshape(shape), found.rows[~own].reshape(shape), found.computed)
+    return Neighbors(found.distances[~own].reshape(shape), found.rows[~own].reshape(shape), found.computed)
+
+
+def _require_known(found: Neighbors, start: int) -> None:
+    """Raise an :class:`InputError` where a sparse matrix of distances has too few; ``start`` is a number."""
+    short = np.flatnonzero(np.isinf(found.distances[:, -1]))
+    if short.size:
+        known = int(np.isfinite(found.distances[short[0]]).sum())
+        raise InputError(
+            f"{found.rows.shape[1]} neighbors per samples are required, but some samples have only {known}: "
+            f"of row {start + int(short[0])}, counted from 0, the sparse matrix has no more distances. Pass "
+            "more of them, or ask for fewer neighbours."
+        )

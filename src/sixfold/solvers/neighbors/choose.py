@@ -20,20 +20,18 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.geometry.distances import Distance
-from sixfold.geometry.distances.measure import Measure
-from sixfold.solvers.neighbors.distance_search import DistanceSearch
+from sixfold.geometry.distances.base import Measure
 from sixfold.solvers.neighbors.kd_tree import KdTree
+from sixfold.solvers.neighbors.pairwise import PairwiseSearch
 from sixfold.solvers.neighbors.projected import ProductSearch, dense_search
-from sixfold.solvers.neighbors.python_metrics import PairwiseSearch
-from sixfold.solvers.neighbors.scan import ByteSearch, ScanSearch
-from sixfold.solvers.neighbors.search import Search
+from sixfold.solvers.neighbors.scan import ByteSearch, ScanSearch, SparseScan
+from sixfold.solvers.neighbors.search import DistanceSearch, Search
 from sixfold.solvers.neighbors.sparse import SparseSearch
-from sixfold.solvers.neighbors.sparse_scan import SparseScan
 
 Array = NDArray[Any]
 
 ALGORITHMS = ("auto", "ball_tree", "kd_tree", "brute")
-SMALL = 1 << 15  # numbers that are gone through as fast as any index is
+SCANNED_NUMBERS = 1 << 15  # up to which a table is gone through as fast as any index is
 # Up to here boxes rule out most rows even of uniform data: of 100,000 rows of 8 columns the tree and products
 # of all rows take the same time, of 12 columns the tree 2.5 times as much; a scan takes longer than both.
 FEW_COLUMNS, FEW_COLUMNS_TO_SCAN = 8, 12
@@ -73,12 +71,12 @@ def _wants_tree(rows: Array, measure: Measure, algorithm: str) -> bool:
     if measure.family == "count" or rows.dtype == np.uint8 or algorithm == "brute":
         return False
     few = rows.shape[1] <= (FEW_COLUMNS if measure.family == "squares" else FEW_COLUMNS_TO_SCAN)
-    return algorithm == "kd_tree" or (few and rows.size > SMALL)
+    return algorithm == "kd_tree" or (few and rows.size > SCANNED_NUMBERS)
 
 
 def _dense_search(rows: Array, measure: Measure, algorithm: str) -> Search:
     if rows.dtype == np.uint8 and measure.family == "absolute":
         return ByteSearch(rows, measure)
-    if measure.family == "squares" and rows.size > SMALL:
+    if measure.family == "squares" and rows.size > SCANNED_NUMBERS:
         return ProductSearch(rows, measure) if algorithm == "brute" else dense_search(rows, measure)
     return ScanSearch(rows, measure)

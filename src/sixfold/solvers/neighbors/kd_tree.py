@@ -20,13 +20,19 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget
-from sixfold.geometry.distances.measure import Measure
-from sixfold.solvers.neighbors.search import Neighbours, Surroundings, answer, proceed, surround
+from sixfold.geometry.distances.base import Measure
+from sixfold.solvers.neighbors.search import (
+    Neighbors,
+    RadiusNeighbors,
+    collect_nearest,
+    collect_within,
+    require_time,
+)
 
 Array = NDArray[Any]
 
-# Queries a native call: their copies as float64 and their order stay below 40 MB for fifteen columns.
-PORTION = 1 << 18
+# Their copies as float64 and their order stay below 40 MB for fifteen columns.
+QUERIES_PER_CALL = 1 << 18
 
 
 class KdTree:
@@ -66,33 +72,32 @@ class KdTree:
         self.points = np.empty(nodes, dtype=np.uint8)
         self.numbers = np.empty(rows, dtype=np.int64)
         if not core.build_kd_tree(X, *self._arrays, budget.seconds_left, budget.flag):
-            proceed(budget)
-            raise KeyboardInterrupt  # a handler of someone else's ended the loop
+            require_time(budget, finished=False)
 
     @property
     def _arrays(self) -> tuple[Array, Array, Array, Array]:
         return self.leaves, self.boxes, self.points, self.numbers
 
-    def nearest(self, queries: Array, k: int, budget: Budget) -> Neighbours:
+    def nearest(self, queries: Array, k: int, budget: Budget) -> Neighbors:
         """Return the k nearest rows of each query; 1 <= k <= rows."""
 
-        def ask(part: slice, distances: Array, rows: Array) -> int:
-            return core.kd_nearest(*self._asked(queries[part]), distances, rows, *self._limits(budget))
+        def search(chunk: slice, distances: Array, rows: Array) -> int:
+            return core.kd_nearest(*self._arguments(queries[chunk]), distances, rows, *self._limits(budget))
 
-        return answer(len(queries), k, PORTION, budget, ask)
+        return collect_nearest(len(queries), k, QUERIES_PER_CALL, budget, search)
 
-    def within(self, queries: Array, radius: float, budget: Budget) -> Surroundings:
+    def within(self, queries: Array, radius: float, budget: Budget) -> RadiusNeighbors:
         """Return the rows of each query whose distance is at most the radius."""
 
-        def ask(part: slice) -> tuple[int, Array, Array, Array]:
+        def search(chunk: slice) -> tuple[int, Array, Array, Array]:
             computed, ends, *found = core.kd_within(
-                *self._asked(queries[part]), radius, *self._limits(budget)
+                *self._arguments(queries[chunk]), radius, *self._limits(budget)
             )
             return computed, np.diff(ends), *found
 
-        return surround(len(queries), PORTION, budget, ask)
+        return collect_within(len(queries), QUERIES_PER_CALL, budget, search)
 
-    def _asked(self, queries: Array) -> tuple[Any, ...]:
+    def _arguments(self, queries: Array) -> tuple[Any, ...]:
         return *self._arrays, np.ascontiguousarray(queries, dtype=np.float64)
 
     def _limits(self, budget: Budget) -> tuple[Any, ...]:

@@ -25,8 +25,8 @@ from scipy.linalg.blas import sgemm
 
 from sixfold._native import core
 from sixfold.budget import Budget
-from sixfold.geometry.distances.measure import Measure
-from sixfold.solvers.neighbors.search import Neighbours, Surroundings, answer, surround
+from sixfold.geometry.distances.base import Measure
+from sixfold.solvers.neighbors.search import Neighbors, RadiusNeighbors, collect_nearest, collect_within
 from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
@@ -34,7 +34,7 @@ Array = NDArray[Any]
 PANEL, DIRECTIONS, COARSE_WIDTH, FINE_WIDTH = core.BOUND_SHAPE
 SAMPLE = 2048  # rows that centre, scale and directions are taken from
 PILOT = 48  # rows that are searched for to see what the bounds rule out
-WORKSPACE = 1 << 26  # bytes for the features and heaps of the queries of a portion
+WORKSPACE = 1 << 26  # bytes for the features and heaps of the queries of a chunk
 
 
 def dense_search(X: Array, measure: Measure) -> ProjectedSearch | ProductSearch:
@@ -95,15 +95,15 @@ class _BoundedSearch(ABC):
     def _features(self, queries: Array) -> _Features:
         """Return what these queries are compared by."""
 
-    def nearest(self, queries: Array, k: int, budget: Budget) -> Neighbours:
+    def nearest(self, queries: Array, k: int, budget: Budget) -> Neighbors:
         """Return the k nearest rows of each query; 1 <= k <= rows."""
-        asked = self._as_rows(queries)
+        queries = self._as_rows(queries)
 
-        def ask(part: slice, distances: Array, rows: Array) -> int:
-            finished, _, computed = self._nearest(asked[part], distances, rows, budget)
+        def search(chunk: slice, distances: Array, rows: Array) -> int:
+            finished, _, computed = self._nearest(queries[chunk], distances, rows, budget)
             return computed if finished else -1
 
-        return answer(len(queries), k, self._portion(k), budget, ask)
+        return collect_nearest(len(queries), k, self._chunk_size(k), budget, search)
 
     def _nearest(
         self, queries: Array, distances: Array, rows: Array, budget: Budget
@@ -113,24 +113,24 @@ class _BoundedSearch(ABC):
             *self._tables(queries), distances, rows, budget.seconds_left, budget.flag
         )
 
-    def within(self, queries: Array, radius: float, budget: Budget) -> Surroundings:
+    def within(self, queries: Array, radius: float, budget: Budget) -> RadiusNeighbors:
         """Return the rows of each query whose distance is at most the radius."""
-        asked = self._as_rows(queries)
+        queries = self._as_rows(queries)
         most = max(24, 2 * WORKSPACE // (32 * len(self.X)))  # an answer may be all rows, and is held twice
 
-        def ask(part: slice) -> tuple[int, Array, Array, Array]:
+        def search(chunk: slice) -> tuple[int, Array, Array, Array]:
             finished, *found, computed = core.within_by_bounds(
-                *self._tables(asked[part]), radius, budget.seconds_left, budget.flag
+                *self._tables(queries[chunk]), radius, budget.seconds_left, budget.flag
             )
             return computed if finished else -1, *found
 
-        return surround(len(queries), min(most, self._portion(1)), budget, ask)
+        return collect_within(len(queries), min(most, self._chunk_size(1)), budget, search)
 
     def _as_rows(self, queries: Array) -> Array:
         dtype = self.X.dtype if queries.dtype == self.X.dtype else np.float64
         return np.ascontiguousarray(queries, dtype=dtype)
 
-    def _portion(self, k: int) -> int:
+    def _chunk_size(self, k: int) -> int:
         """Return how many queries to answer at once: heaps of k a thread, features and their packed copy."""
         width = self.coarse.shape[1] * 2 + FINE_WIDTH
         return max(1, WORKSPACE // (16 * (k + 2) * core.threads() + 4 * width))

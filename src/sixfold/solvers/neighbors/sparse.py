@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget
-from sixfold.geometry.distances.measure import Measure
-from sixfold.solvers.neighbors.search import Neighbours, Surroundings, answer, surround
+from sixfold.geometry.distances.base import Measure
+from sixfold.solvers.neighbors.search import Neighbors, RadiusNeighbors, collect_nearest, collect_within
 
-PORTION = 4096  # queries between two looks at the budget from here
+QUERIES_PER_CALL = 4096  # between two looks at the budget from here
 # The share of all squares u_j^2 that the rest may hold. On 20,000 documents over 50,000 words 0.5% to 1.5%
 # are equally fast; without a rest a query takes twice as long, and with 2% 1.4 times: few rows are ruled out.
 REST_SHARE = 0.0075
@@ -68,34 +68,34 @@ class SparseSearch:
         self.rows = _parts(X)
         self.lists = _invert(self.rows, self.columns)
 
-    def nearest(self, queries: Any, k: int, budget: Budget) -> Neighbours:
+    def nearest(self, queries: Any, k: int, budget: Budget) -> Neighbors:
         """Return the k nearest rows of each query; 1 <= k <= rows."""
-        asked = _parts(queries)
+        arrays = _parts(queries)
 
-        def ask(part: slice, distances: Array, rows: Array) -> int:
+        def search(chunk: slice, distances: Array, rows: Array) -> int:
             finished, computed = core.sparse_nearest(
-                *self._tables(asked, part), distances, rows, budget.seconds_left, budget.flag
+                *self._tables(arrays, chunk), distances, rows, budget.seconds_left, budget.flag
             )
             return computed if finished else -1
 
-        return answer(queries.shape[0], k, PORTION, budget, ask)
+        return collect_nearest(queries.shape[0], k, QUERIES_PER_CALL, budget, search)
 
-    def within(self, queries: Any, radius: float, budget: Budget) -> Surroundings:
+    def within(self, queries: Any, radius: float, budget: Budget) -> RadiusNeighbors:
         """Return the rows of each query whose distance is at most the radius."""
-        asked = _parts(queries)
+        arrays = _parts(queries)
 
-        def ask(part: slice) -> tuple[int, Array, Array, Array]:
+        def search(chunk: slice) -> tuple[int, Array, Array, Array]:
             finished, computed, *found = core.sparse_within(
-                *self._tables(asked, part), radius, budget.seconds_left, budget.flag
+                *self._tables(arrays, chunk), radius, budget.seconds_left, budget.flag
             )
             return computed if finished else -1, *found
 
-        return surround(queries.shape[0], PORTION, budget, ask)
+        return collect_within(queries.shape[0], QUERIES_PER_CALL, budget, search)
 
-    def _tables(self, queries: Parts, part: slice) -> tuple[Any, ...]:
+    def _tables(self, queries: Parts, chunk: slice) -> tuple[Any, ...]:
         """Return what a loop reads: the rows, and some of the queries as rows of float64."""
         starts, columns, values = queries
-        here = starts[part.start : part.stop + 1]
+        here = starts[chunk.start : chunk.stop + 1]
         entries = slice(here[0], here[-1])
         some = here - here[0], columns[entries], values[entries].astype(np.float64, copy=False)
         return *self.rows, self.lists, some, self.root

@@ -24,7 +24,7 @@ Array = NDArray[Any]
 LARGEST_INVERSE = 1e300  # beyond, a sum of some would be infinite
 
 
-def neighbour_weights(weights: Any, distances: Array, sample_weight: Array | None, start: int = 0) -> Array:
+def neighbor_weights(weights: Any, distances: Array, sample_weight: Array | None, start: int = 0) -> Array:
     """Return how much each neighbour of each query counts.
 
     ``sample_weight`` holds that of each neighbour; ``start`` is the number of the first query, for errors.

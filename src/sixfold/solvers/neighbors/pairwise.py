@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,14 +10,21 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.geometry.distances import Distance
-from sixfold.solvers.neighbors.search import Neighbours, Surroundings, answer, proceed, surround
+from sixfold.solvers.neighbors.search import (
+    Neighbors,
+    RadiusNeighbors,
+    collect_nearest,
+    collect_within,
+    require_time,
+)
 
 Array = NDArray[Any]
 
-ENTRIES = 1 << 20  # of a matrix of distances: 8 MB, of which a formula may need several
-WORK = 1 << 24  # terms between two looks at the clock: about 0.1 s
+DISTANCES_AT_ONCE = 1 << 20  # in a matrix of 8 MB, of which a formula may need several
+TERMS_BETWEEN_LOOKS = 1 << 24  # at the clock: about 0.1 s
 
 
+@dataclass(frozen=True)
 class PairwiseSearch:
     """Training rows and a distance that computes itself.
 
@@ -29,46 +37,48 @@ class PairwiseSearch:
 
     name: ClassVar[str] = "pairwise"
 
-    def __init__(self, X: Any, distance: Distance) -> None:
-        self.X, self.distance = X, distance
+    X: Any
+    distance: Distance
 
-    def _at_once(self) -> int:
+    def _chunk_size(self) -> int:
         """Return how many queries to answer at a time."""
         n, columns = self.X.shape
-        return max(min(ENTRIES // n, WORK // (n * max(self.distance.work(columns), 1))), 1)
+        return max(
+            min(DISTANCES_AT_ONCE // n, TERMS_BETWEEN_LOOKS // (n * max(self.distance.work(columns), 1))), 1
+        )
 
     def _distances(self, queries: Any, budget: Budget) -> Array:
         """Return all distances; some rows at a time where those of a single query take long."""
         n, columns = self.X.shape
-        block = max(WORK // max(self.distance.work(columns), 1), 1)
+        block = max(TERMS_BETWEEN_LOOKS // max(self.distance.work(columns), 1), 1)
         if block >= n:
             return self.distance.between(queries, self.X)
         parts = []
         for start in range(0, n, block):
-            proceed(budget)
+            require_time(budget)
             parts.append(self.distance.between(queries, self.X[start : start + block]))
         return np.concatenate(parts, axis=1)
 
-    def nearest(self, queries: Any, k: int, budget: Budget) -> Neighbours:
+    def nearest(self, queries: Any, k: int, budget: Budget) -> Neighbors:
         """Return the k nearest rows of each query."""
 
-        def ask(part: slice, distances: Array, rows: Array) -> int:
-            found = self._distances(queries[part], budget)
+        def search(chunk: slice, distances: Array, rows: Array) -> int:
+            found = self._distances(queries[chunk], budget)
             rows[:] = [_first(row, k) for row in found]
             distances[:] = np.take_along_axis(found, rows, axis=1)
             return found.size
 
-        return answer(queries.shape[0], k, self._at_once(), budget, ask)
+        return collect_nearest(queries.shape[0], k, self._chunk_size(), budget, search)
 
-    def within(self, queries: Any, radius: float, budget: Budget) -> Surroundings:
+    def within(self, queries: Any, radius: float, budget: Budget) -> RadiusNeighbors:
         """Return the rows of each query whose distance is at most the radius."""
 
-        def ask(part: slice) -> tuple[int, Array, Array, Array]:
-            found = self._distances(queries[part], budget)
+        def search(chunk: slice) -> tuple[int, Array, Array, Array]:
+            found = self._distances(queries[chunk], budget)
             near = found <= radius
             return found.size, near.sum(axis=1), found[near], np.nonzero(near)[1]
 
-        return surround(queries.shape[0], self._at_once(), budget, ask)
+        return collect_within(queries.shape[0], self._chunk_size(), budget, search)
 
 
 def _first(distances: Array, k: int) -> Array:

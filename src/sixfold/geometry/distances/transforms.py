@@ -13,7 +13,7 @@ from sixfold.errors import InputError
 
 Array = NDArray[Any]
 
-BLOCK = 1 << 16  # entries of rows that are worked on at a time: half a megabyte
+BLOCK_ENTRIES = 1 << 16  # of rows that are worked on at a time: half a megabyte
 
 
 class RoundedOnce:
@@ -81,7 +81,7 @@ def to_unit_length(rows: Any, query: bool) -> Any:
         mark[largest == 0, int(query)] = 1.0
         return sp.csr_array(sp.hstack([units, sp.csr_array(mark)], format="csr"))
     result = np.zeros((rows.shape[0], rows.shape[1] + 2))
-    step = max(BLOCK // max(rows.shape[1], 1), 1)
+    step = max(BLOCK_ENTRIES // max(rows.shape[1], 1), 1)
     for start in range(0, rows.shape[0], step):
         part, units = result[start : start + step], result[start : start + step, :-2]
         units[:] = rows[start : start + step]

@@ -1,0 +1,148 @@
+"""The check of an exact search: the distances of some training rows from all others, by definition, in NumPy.
+
+    |d - d(x, x_r)| <= rounding              for each row r that the model reports at distance d from row x
+    (d(x, x_r), r) < (d(x, x_s), s)          for each such r and every row s that it does not report
+
+Rows of weight 0 and the row itself are left out. A sum is rounded once, as distances are defined, so that
+equal ones are equal here as well and go by row number. The last bits of powers and cosines are not defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold.certificate import Certificate
+from sixfold.errors import CertificateError
+from sixfold.geometry.distances import make_distance
+from sixfold.verify.recomputed import REASONS, Recomputed
+
+Array = NDArray[Any]
+
+PROBED_NUMBERS, MOST_PROBES = 2e8, 100  # differences that are computed, about a second, and rows they are of
+BLOCK_NUMBERS, ANSWER_NUMBERS = 1 << 15, 1 << 22  # of rows and of distances that are held at a time
+ROW_ROUNDING = 1e-12  # by which rows that were made anew may differ, relative to their entries
+ROUNDING, COSINE_ROUNDING = 1e-11, 2e-15  # of a distance, relative to itself and to its root
+EXPONENTS = {"euclidean": 2, "l2": 2, "manhattan": 1, "cityblock": 1, "l1": 1, "minkowski": 2, "p": 2}
+
+
+def recompute(
+    X: Any,
+    stored: Any,
+    weights: tuple[Array | None, Array | None],
+    k: int,
+    nearest: Callable[[Array, int], tuple[Array, Array]],
+    metric: Any,
+    parameters: Mapping[str, Any],
+) -> Recomputed:
+    """Return how much farther the search finds neighbours than computing every distance does, on average.
+
+    ``stored`` are the rows that the model keeps; ``weights`` those that are given and those that it keeps;
+    ``nearest(probes, k)`` returns what the model answers, distances and numbers of the k rows nearest to the
+    rows with these numbers. A :class:`CertificateError` names the first mistake.
+    """
+    _require_same_rows(X, stored)
+    numbers, kept = (np.flatnonzero(np.ones(X.shape[0]) if w is None else w) for w in weights)
+    if not np.array_equal(numbers, kept):
+        raise CertificateError("Other rows have weight 0 than those of the fit.")
+    columns = 1 if metric == "precomputed" else X.shape[1]
+    most = np.clip(PROBED_NUMBERS / (X.shape[0] * columns), 1, min(MOST_PROBES, numbers.size))
+    probes = numbers[np.linspace(0, numbers.size - 1, int(most)).astype(np.int64)]
+    k, sums = min(k, numbers.size - 1), np.zeros(2)
+    answers = zip(probes, *nearest(probes, k), _distances(stored, probes, metric, parameters), strict=True)
+    for probe, far, rows, distances in answers:
+        others = numbers[numbers != probe]
+        defined = metric != "cosine" and parameters.get("p", 2) in (1, 2, np.inf)
+        mistake = _mistake(far, rows, distances, others, metric == "cosine", defined)
+        if mistake or rows.size != k:
+            wrong = mistake or f"only {rows.size} were found"
+            raise CertificateError(f"Of the {k} neighbours of row {probe}, {wrong}. {REASONS}")
+        least = np.sort(distances[others])[:k]
+        known = np.isfinite(least)  # rows may have nothing that can be compared
+        sums += np.abs(far[known] - least[known]).sum(), least[known].sum()
+    excess, scale = (sums / max(probes.size * k, 1)).tolist()
+    return Recomputed(Certificate("exact search", excess, 0.0, scale, 0.0), ROUNDING * scale, 0.0)
+
+
+def _require_same_rows(X: Any, stored: Any) -> None:
+    n = stored.shape[0]
+    if X.shape[0] != n:
+        raise CertificateError(f"The model keeps {n} rows, but X has {X.shape[0]}.")
+    if sp.issparse(stored):
+        off = abs(stored - X) > ROW_ROUNDING * abs(stored).max()
+        changed = np.unique(off.nonzero()[0])
+    else:
+        changed = np.flatnonzero(~np.isclose(X, stored, ROW_ROUNDING, 0.0, equal_nan=True).all(axis=1))
+    if changed.size:
+        which = f"{changed.size} of {n} rows of X are not what the model keeps, the first of them row"
+        raise CertificateError(f"{which} {changed[0]}, counted from 0.")
+
+
+def _mistake(far: Array, rows: Array, distances: Array, others: Array, cosine: bool, defined: bool) -> str:
+    """Return what is wrong with the rows that were found at these distances; nothing where all is right."""
+    if not np.isin(rows, others).all() or np.unique(rows).size < rows.size:
+        return f"{rows.tolist()}, not all are different rows that count"
+    true, known = distances[rows], np.where(np.isfinite(distances), distances, 0.0)
+    unit = COSINE_ROUNDING * cosine
+    allowed = ROUNDING * known + unit * np.sqrt(known) + unit**2
+    wrong = ~((far <= true + allowed[rows]) & (far >= true - allowed[rows]))
+    if wrong.any():
+        return f"row {rows[wrong][0]} is not at distance {far[wrong][0]!r}, but at {true[wrong][0]!r}"
+    if not np.array_equal(np.lexsort((rows, far)), np.arange(rows.size)):
+        return f"{rows.tolist()}, not all are in the order of their distances and numbers"
+    left = np.setdiff1d(others, rows)
+    if left.size and rows.size:
+        first, last = left[distances[left].argmin()], rows[-1]
+        tied = defined and distances[first] == distances[last] and first < last
+        if tied or distances[first] + allowed[first] < far[-1]:
+            return f"row {first} is missing, which comes before row {last}"
+    return ""
+
+
+def _distances(X: Any, probes: Array, metric: Any, parameters: Mapping[str, Any]) -> Iterator[Array]:
+    """Give the distances of each probe from all rows, of the common ones as textbooks write them."""
+    p = parameters.get("p", EXPONENTS.get(metric)) if isinstance(metric, str) else None
+    common = metric == "cosine" or (p in (1, 2) and parameters.get("w") is None)
+    distance = None if common else make_distance(metric, X, **parameters)
+    for some in np.array_split(probes, -(-probes.size * X.shape[0] // ANSWER_NUMBERS)):
+        yield from _by_formula(X, some, p) if distance is None else distance.between(X[some], X)
+
+
+def _by_formula(X: Any, probes: Array, p: float | None) -> Array:
+    """Return the distances of probes from all rows: Manhattan, Euclidean, and where p is None cosine."""
+    result, step = np.empty((probes.size, X.shape[0])), max(BLOCK_NUMBERS // X.shape[1], 1)
+    queries = _columns(X[probes], p is None)
+    for start in range(0, X.shape[0], step):
+        rows = _columns(X[start : start + step], p is None)
+        for i, q in enumerate(queries.T):
+            difference = np.abs(rows - q[:, None])
+            d = _sum(difference if p == 1 else difference * difference)
+            if p is None:  # 1 - u.v = |u - v|^2 / 2 for rows of length 1; a row of zeros has similarity 0
+                d = np.where(rows.any(axis=0) & q.any(), d / 2.0, 1.0)
+            result[i, start : start + step] = np.sqrt(d) if p == 2 else d
+    return result
+
+
+def _columns(rows: Any, unit: bool) -> Array:
+    """Return the columns of rows; where ``unit``, divided by their largest entry and then by their length."""
+    columns = np.array(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64, order="F").T
+    for norm in (np.inf, 2) if unit else ():
+        columns = columns / np.where(columns.any(axis=0), np.linalg.norm(columns, norm, axis=0), 1.0)
+    return columns
+
+
+def _sum(terms: Array) -> Array:
+    """Return the sum of the terms, rounded once: what additions round off is kept (Knuth's two-sum)."""
+    lost = np.zeros(terms.shape[1])
+    while len(terms) > 1:
+        half = len(terms) // 2
+        a, b, odd = terms[:half], terms[half : 2 * half], terms[2 * half :]
+        total = a + b
+        part = total - a
+        lost += ((a - (total - part)) + (b - part)).sum(axis=0)
+        terms = np.concatenate([total, odd])
+    return terms[0] + lost
