@@ -26,7 +26,7 @@ from sixfold.data.checks import TrainingData
 from sixfold.errors import CertificateError
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
-from sixfold.risk.problem import EPS, Problem, scores, shares
+from sixfold.risk.problem import EPS, Problem, normalized_weights, scores
 from sixfold.solvers.base import Solution
 from sixfold.solvers.separation.separation import Proof, Separation, proves, separate
 from sixfold.solvers.separation.signed_points import SignedPoints
@@ -72,7 +72,7 @@ def look(w: Array, b: Array, blocks: Blocks, fit_intercept: bool) -> Sides:
     reach = np.sqrt(blocks.reduce(_longest, max) + fit_intercept)
     doubt = (blocks.n_columns + 2) * EPS * reach * length
     for block in blocks:
-        q, signed = shares(block, blocks), block.y * scores(block, w, b)
+        q, signed = normalized_weights(block, blocks), block.y * scores(block, w, b)
         wrong += q @ (signed <= 0.0)
         near += q @ (np.abs(signed) <= doubt)
         margin = np.minimum(margin, signed[q > 0].min(axis=0, initial=np.inf))
@@ -174,7 +174,7 @@ def _holds(proof: Proof, blocks: Blocks, fit_intercept: bool, target: int) -> bo
 
 def _bounds(proofs: list[Proof | None], blocks: Blocks) -> Array:
     """Return for each class what share of the rows is wrong at least."""
-    q = np.concatenate([shares(block, blocks) for block in blocks])
+    q = np.concatenate([normalized_weights(block, blocks) for block in blocks])
     return np.array([0.0 if proof is None else float(q[proof.rows].min()) for proof in proofs])
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
-from sixfold.risk.problem import Problem, shares
+from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.first_order.sgd_updates import StepRule
 from sixfold.solvers.first_order.stopping import (
     EXPLODED,
@@ -88,7 +88,7 @@ class FullGradient:
         with np.errstate(all="ignore"):
             for block, score in zip(self.blocks, scores, strict=True):
                 value = self.problem.loss.value(score, targets(self.problem, block))
-                total += float((shares(block, self.blocks) @ value).sum())
+                total += float((normalized_weights(block, self.blocks) @ value).sum())
         return total if math.isfinite(total) else math.inf
 
     def value(self, point: Point) -> float:
@@ -101,7 +101,7 @@ class FullGradient:
         pairs = zip(self.budget.watch(self.blocks), point.scores, strict=True)
         for block, score in pairs:
             u = self.problem.loss.gradient(score, targets(self.problem, block))
-            u = shares(block, self.blocks)[:, None] * u
+            u = normalized_weights(block, self.blocks)[:, None] * u
             slope_w += transposed_times(block.X, u)
             slope_c += u.sum(axis=0)
         slope_w -= np.outer(self.center, slope_c)
@@ -138,7 +138,7 @@ class FullGradient:
             image_w, image_c = np.zeros_like(w), np.zeros(1)
             for block in self.budget.watch(self.blocks):
                 score = times(block.X, w) + (c - self.center @ w)
-                u = shares(block, self.blocks)[:, None] * score
+                u = normalized_weights(block, self.blocks)[:, None] * score
                 image_w += transposed_times(block.X, u)
                 image_c += u.sum(axis=0)
             w = root * (image_w - np.outer(self.center, image_c))
@@ -153,7 +153,7 @@ def smooth_step(gradient: FullGradient, point: Point) -> float:
     bound = loss.curvature_bound
     if not math.isfinite(bound):
         bound = sum(
-            float((shares(block, gradient.blocks) @ loss.curvature(score, block.y)).max())
+            float((normalized_weights(block, gradient.blocks) @ loss.curvature(score, block.y)).max())
             for block, score in zip(gradient.blocks, point.scores, strict=True)
         )
     curvature = bound * gradient.largest_moment()

@@ -27,7 +27,7 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.errors import check_flag, check_number, check_option
-from sixfold.risk.problem import Problem, shares
+from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.first_order.sgd_updates import LOSS_CODES, SCHEDULES
 
 Array = NDArray[Any]
@@ -178,7 +178,9 @@ def constant_model(problem: Problem, blocks: Blocks, scores: int | None = None) 
     scores = problem.n_scores(blocks) if scores is None else scores
     b = np.zeros(scores)
     if problem.fit_intercept and problem.loss.labels == "real":
-        b = blocks.reduce(lambda block: shares(block, blocks) @ block.y.astype(np.float64), np.add)
+        b = blocks.reduce(
+            lambda block: normalized_weights(block, blocks) @ block.y.astype(np.float64), np.add
+        )
     return np.zeros((blocks.n_columns, scores)), b
 
 
@@ -198,7 +200,7 @@ def column_spread(problem: Problem, blocks: Blocks) -> tuple[Array, Array]:
 
 def _column_moments(problem: Problem, blocks: Blocks, every: int) -> tuple[Array, Array]:
     def sums(block: Block) -> Array:
-        X, q = block.X[::every], shares(block, blocks)[::every]
+        X, q = block.X[::every], normalized_weights(block, blocks)[::every]
         return np.vstack([transposed_times(X, q[:, None])[:, 0], np.full(X.shape[1], q.sum())])
 
     total, mass = blocks.reduce(sums, np.add)
@@ -207,7 +209,7 @@ def _column_moments(problem: Problem, blocks: Blocks, every: int) -> tuple[Array
         center = np.zeros_like(center)
 
     def squares(block: Block) -> Array:
-        X, q = block.X[::every], shares(block, blocks)[::every]
+        X, q = block.X[::every], normalized_weights(block, blocks)[::every]
         if sp.issparse(X):
             # sum q (x - m)^2 = sum over entries q x (x - 2 m) + m^2 sum q
             entries = transposed_times(X.multiply(X), q[:, None])[:, 0]

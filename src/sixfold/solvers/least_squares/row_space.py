@@ -27,7 +27,7 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
-from sixfold.risk.problem import Problem, shares
+from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.factors import EPS
 from sixfold.solvers.threads import single_threaded_blas
@@ -55,7 +55,7 @@ class RowSpace:
     def of(cls, problem: Problem, blocks: Blocks, budget: Budget) -> RowSpace:
         """Return the problem as seen from its rows."""
         block = _whole(blocks)
-        q, Y = shares(block, blocks), np.asarray(block.y, dtype=np.float64)
+        q, Y = normalized_weights(block, blocks), np.asarray(block.y, dtype=np.float64)
         mean_y = q @ Y if problem.fit_intercept else np.zeros(Y.shape[1])
         root_q = np.sqrt(q)[:, None]
         K = _row_products(block, problem.fit_intercept, budget)

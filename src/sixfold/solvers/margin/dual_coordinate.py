@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks, MemoryBlocks
-from sixfold.risk.problem import Problem, shares
+from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
 from sixfold.solvers.margin.progress import Progress
 from sixfold.solvers.smooth.objective import inner
@@ -90,7 +90,7 @@ class _Machine:
         self.problem, self.blocks, self.budget = problem, blocks, budget
         self.progress = Progress(problem, blocks, budget)
         self.rows = _gather(blocks)
-        self.q = np.concatenate([shares(block, blocks) for block in blocks])
+        self.q = np.concatenate([normalized_weights(block, blocks) for block in blocks])
         self.dual = np.zeros((blocks.n_rows, blocks.n_targets))
         # y, upper, quadratic, |x|^2 and a, as the native loop knows them
         self.vectors = np.zeros((5, blocks.n_rows))

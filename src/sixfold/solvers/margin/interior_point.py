@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Block, Blocks
-from sixfold.risk.problem import Problem, shares
+from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.moments import rough_mean, weighted_gram
 from sixfold.solvers.linalg import divide, factored, scaled_cholesky
@@ -113,7 +113,7 @@ class Terms:
         self.p, self.m, self.a, self.low, self.high, self.weight, *self.spare = self.vectors
         one_sided = problem.loss.labels == "sign"
         for block, rows in self._each_block():
-            q, y = shares(block, blocks), block.y[:, target]
+            q, y = normalized_weights(block, blocks), block.y[:, target]
             self.high[rows] = np.where(y > 0, q, 0.0) if one_sided else q
             self.low[rows] = np.where(y > 0, 0.0, -q) if one_sided else -q
         self.high[self.n :], self.low[self.n :] = problem.l1, -problem.l1

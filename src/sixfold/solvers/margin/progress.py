@@ -6,7 +6,7 @@ import numpy as np
 
 from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
-from sixfold.risk.problem import Problem, shares
+from sixfold.risk.problem import Problem, normalized_weights
 
 
 class Progress:
@@ -22,7 +22,7 @@ class Progress:
         self.budget = budget
         self.objective = np.zeros(blocks.n_targets)
         for block in blocks:
-            y, q = np.asarray(block.y, dtype=np.float64), shares(block, blocks)
+            y, q = np.asarray(block.y, dtype=np.float64), normalized_weights(block, blocks)
             self.objective += q @ problem.loss.value(np.zeros_like(y), y)
         self.gap = self.objective.copy()
         real = problem.fit_intercept and problem.loss.labels == "real"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.data.blocks import Block, Blocks
-from sixfold.risk.problem import scores, shares
+from sixfold.risk.problem import normalized_weights, scores
 
 Array = NDArray[Any]
 LEAST = 1e-6  # multipliers below this are what an interior point leaves of zero
@@ -37,5 +37,5 @@ def support(w: Array, b: Array, blocks: Blocks, dual: Array | None = None) -> ND
     """
     if dual is not None:
         return np.abs(dual) > LEAST
-    counts = np.concatenate([shares(block, blocks) > 0 for block in blocks])
+    counts = np.concatenate([normalized_weights(block, blocks) > 0 for block in blocks])
     return (margins(w, b, blocks) <= 1.0 + LEAST) & counts[:, None]
