@@ -65,19 +65,19 @@ class Problem:
 
     def objective(self, w: Array, b: Array, blocks: Blocks) -> float:
         """Return R(w, b); w has shape (columns, scores), b has shape (scores,)."""
-        return self._penalty_value(w) + self._risk(*self._rows(w, b, blocks))
+        return self.penalty_value(w) + self._risk(*self._rows(w, b, blocks))
 
     def constant_loss(self, score: Array, blocks: Blocks) -> float:
         """Return the weighted loss of giving every row these scores; X is not read."""
 
         def weighted_loss(block: Block) -> float:
             if self.loss.labels == "class":  # rows of one class have one loss
-                y, count = self._targets(block).astype(np.intp), score.shape[0]
+                y, count = self.targets(block).astype(np.intp), score.shape[0]
                 each = self.loss.value(np.broadcast_to(score, (count, count)), np.arange(count))
                 return float(np.bincount(y, normalized_weights(block, blocks), count) @ each)
             same = np.broadcast_to(score, (block.y.shape[0], score.shape[0]))
             return float(
-                (normalized_weights(block, blocks) @ self.loss.value(same, self._targets(block))).sum()
+                (normalized_weights(block, blocks) @ self.loss.value(same, self.targets(block))).sum()
             )
 
         return blocks.reduce(weighted_loss, float.__add__)
@@ -125,7 +125,7 @@ class Problem:
         self, w: Array, b: Array, blocks: Blocks, dual: Array | None
     ) -> tuple[float, float]:
         score, y, q = self._rows(w, b, blocks)
-        total = self._penalty_value(w) + self._risk(score, y, q)
+        total = self.penalty_value(w) + self._risk(score, y, q)
         if not np.isfinite(total):
             return total, np.inf
         u = np.array(self.loss.gradient(score, y) if dual is None else dual, dtype=np.float64)
@@ -145,7 +145,7 @@ class Problem:
     def _rows(self, w: Array, b: Array, blocks: Blocks) -> tuple[Array, Array, Array]:
         """Return scores, targets and q of all rows, which are kept where the table is not."""
         q = _stack(blocks, lambda block: normalized_weights(block, blocks))
-        return _all_scores(w, b, blocks), _stack(blocks, self._targets), q
+        return _all_scores(w, b, blocks), _stack(blocks, self.targets), q
 
     def _risk(self, score: Array, y: Array, q: Array) -> float:
         return _sum_rows(lambda rows: q[rows] @ self.loss.value(score[rows], y[rows]), q.size)
@@ -167,7 +167,7 @@ class Problem:
         summing = (8.0 + np.sqrt(blocks.n_rows)) * EPS
 
         def moves(block: Block) -> tuple[Array, Array]:
-            score, y, q = scores(block, w, b), self._targets(block), normalized_weights(block, blocks)
+            score, y, q = scores(block, w, b), self.targets(block), normalized_weights(block, blocks)
             size = abs(block.X)
             delta = (blocks.n_columns + 2) * EPS * (size @ np.abs(w) + np.abs(b))
             ends = [np.abs(self.loss.gradient(score + side * delta, y)) for side in (-1.0, 1.0)]
@@ -186,12 +186,15 @@ class Problem:
             gap += min(float(error.max(initial=0.0)) / self.l1, 1.0) * 2.0 * total
         return float(first), float(gap)
 
-    def _targets(self, block: Block) -> Array:
+    def targets(self, block: Block) -> Array:
+        """Return y as the loss wants it: a column a score, or plain class numbers."""
         return block.y[:, 0] if self.loss.labels == "class" else block.y
 
-    def _penalty_value(self, w: Array) -> float:
+    def penalty_value(self, w: Array) -> float:
+        """Return alpha * penalty(w); infinite where a weight is negative that must not be, or has overflowed."""
         if self.penalised:
-            return self.alpha * self.penalty.value(w)
+            with np.errstate(all="ignore"):
+                return self.alpha * self.penalty.value(w)
         return np.inf if self.penalty.positive and np.any(w < 0) else 0.0
 
     def _penalty_excess(self, w: Array, slope: Array) -> float:

@@ -28,6 +28,9 @@ from sixfold.risk.problem import Problem
 
 Array = NDArray[Any]
 
+BOUND_WORK = 1e9  # multiplications (about 0.2 s) that a bound may still cost when time is up
+OUT_OF_TIME = "time was up, so no better bound than zero was computed"
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -71,6 +74,14 @@ class Solver(Protocol):
 
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         """Minimise the problem."""
+
+
+def too_late_to_bound(budget: Budget, work: float) -> bool:
+    """Return whether time is up and a bound of so many multiplications would still take long.
+
+    No objective is negative, so that it bounds its own gap: true, and free.
+    """
+    return (budget.interrupted or budget.seconds_left <= 0) and work > BOUND_WORK
 
 
 def missing_methods(solver: Solver, problem: Problem) -> str | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sixfold.solvers.base import Solver
-from sixfold.solvers.first_order.stochastic import GradientDescent, MiniBatch, StochasticGradient
-from sixfold.solvers.first_order.stopping import FirstOrderOptions
+from sixfold.solvers.first_order.gradient_descent import GradientDescent
+from sixfold.solvers.first_order.options import FirstOrderOptions
+from sixfold.solvers.first_order.stochastic import MiniBatch, StochasticGradient
 from sixfold.solvers.l1.coordinate import CoordinateDescent
 from sixfold.solvers.least_squares.conjugate_gradient import ConjugateGradient
 from sixfold.solvers.least_squares.direct import LeastSquares

@@ -9,12 +9,9 @@ from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sixfold.budget import Budget
 from sixfold.data.blocks import MemoryBlocks
 from sixfold.risk.losses import LOSSES
-from sixfold.solvers.first_order.stochastic import (
-    GradientDescent,
-    MiniBatch,
-    StochasticGradient,
-)
-from sixfold.solvers.first_order.stopping import objective
+from sixfold.solvers.first_order.gradient_descent import GradientDescent
+from sixfold.solvers.first_order.stochastic import MiniBatch, StochasticGradient
+from sixfold.solvers.passes import objective
 from solvers.first_order.first_order_problems import OFFSETS, SIZES, SOLVERS, regression, solve
 from solvers.problems import problem
 

@@ -8,14 +8,10 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import MemoryBlocks
 from sixfold.errors import InputError
 from sixfold.solvers.base import choose
-from sixfold.solvers.first_order.stochastic import (
-    FirstOrderOptions,
-    GradientDescent,
-    MiniBatch,
-    Orders,
-    StochasticGradient,
-    best_step,
-)
+from sixfold.solvers.first_order.first_step import best_step
+from sixfold.solvers.first_order.gradient_descent import GradientDescent
+from sixfold.solvers.first_order.options import FirstOrderOptions
+from sixfold.solvers.first_order.stochastic import EpochOrder, MiniBatch, StochasticGradient
 from solvers.first_order.first_order_problems import SOLVERS, regression, solve
 from solvers.problems import problem
 
@@ -158,9 +154,9 @@ def test_the_objective_on_record_is_that_of_its_own_pass(kind):
 
 def test_orders_are_drawn_ahead_but_from_one_sequence():
     sizes = [20_000, 20_000, 3, 20_000, 15_000]
-    with Orders(np.random.default_rng(0), shuffle=True) as orders:
+    with EpochOrder(np.random.default_rng(0), shuffle=True) as orders:
         taken = [orders.take(rows) for rows in sizes]
-    with Orders(np.random.default_rng(0), shuffle=True) as orders:
+    with EpochOrder(np.random.default_rng(0), shuffle=True) as orders:
         again = [orders.take(rows) for rows in sizes]
     for one, two, rows in zip(taken, again, sizes, strict=True):
         np.testing.assert_array_equal(one, two)
@@ -168,5 +164,5 @@ def test_orders_are_drawn_ahead_but_from_one_sequence():
     random = np.random.default_rng(0)
     np.testing.assert_array_equal(taken[0], random.permutation(20_000))
     np.testing.assert_array_equal(taken[1], random.permutation(20_000))
-    with Orders(np.random.default_rng(0), shuffle=False) as orders:
+    with EpochOrder(np.random.default_rng(0), shuffle=False) as orders:
         np.testing.assert_array_equal(orders.take(4), [0, 1, 2, 3])

@@ -21,9 +21,9 @@ from sixfold.risk.losses import Loss
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver
-from sixfold.solvers.first_order.sgd_updates import RowState, StepRule, advance
+from sixfold.solvers.first_order.options import FirstOrderOptions
+from sixfold.solvers.first_order.sgd_updates import SGDState, StepRule, sgd_pass
 from sixfold.solvers.first_order.stochastic import MiniBatch, StochasticGradient
-from sixfold.solvers.first_order.stopping import FirstOrderOptions
 from sixfold.solvers.registry import all_solvers
 
 
@@ -43,7 +43,7 @@ class Recipe(LinearModel):
     batch_size: int
     random_state: Any
 
-    _state: RowState  # between batches
+    _state: SGDState  # between batches
     _rule: StepRule
 
     @abstractmethod
@@ -97,11 +97,11 @@ class Recipe(LinearModel):
                 at_zero = "wrong" if self.loss == "perceptron" else None
                 self._rule = replace(solver.rule(problem, blocks.n_rows, eta0), at_zero=at_zero)
                 average = options.average_from is not None
-                self._state = RowState.at(*start, sparse=blocks.sparse, average=average)
+                self._state = SGDState.at(*start, sparse=blocks.sparse, average=average)
             for block in blocks:
                 rows = np.arange(block.y.shape[0], dtype=np.int64)
                 order = random.permutation(rows) if self.shuffle else rows
-                if not advance(self._state, block, problem, self._rule, order, None, budget):
+                if not sgd_pass(self._state, block, problem, self._rule, order, None, budget):
                     break
             w, b = (part.astype(data.X.dtype).astype(np.float64) for part in self._state.model(self._rule))
             objective = problem.objective(w, b, blocks)

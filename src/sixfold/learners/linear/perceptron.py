@@ -33,9 +33,9 @@ from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver
-from sixfold.solvers.first_order.sgd_updates import SCHEDULES, RowState, StepRule, advance
-from sixfold.solvers.first_order.stochastic import Orders
-from sixfold.solvers.first_order.stopping import FirstOrderOptions
+from sixfold.solvers.first_order.options import FirstOrderOptions
+from sixfold.solvers.first_order.sgd_updates import SCHEDULES, SGDState, StepRule, sgd_pass
+from sixfold.solvers.first_order.stochastic import EpochOrder
 from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
@@ -132,7 +132,7 @@ class Perceptron(LinearClassifier):
     ('not separable', array([0.25, 0.25, 0.25, 0.25]))
     """
 
-    _state: RowState
+    _state: SGDState
 
     def __init__(
         self,
@@ -269,7 +269,7 @@ class Perceptron(LinearClassifier):
         problem = self._problem(blocks.weight_sum)
         with self._budget(X, y) as budget, self._threads(data), self._arithmetic(data):
             self._state = self._begin(blocks, random, coef_init, intercept_init, before)
-            with Orders(random, bool(self.shuffle)) as orders:
+            with EpochOrder(random, bool(self.shuffle)) as orders:
                 mistakes = self._learn(self._state, problem, blocks, budget, orders)
             self._conclude(problem, data, blocks, budget, mistakes)
         if self.certificate_.kind == "separating plane" or budget.interrupted:
@@ -304,7 +304,7 @@ class Perceptron(LinearClassifier):
             if first:
                 self._state = self._begin(blocks, random, None, None, None)
             before = 0 if first else self.mistakes_
-            orders = Orders(random, bool(self.shuffle))
+            orders = EpochOrder(random, bool(self.shuffle))
             mistakes = self._one_epoch(self._state, problem, blocks, budget, orders)
             budget.record(mistakes / data.y.size, mistakes / data.y.size, 1.0)
             self._conclude(problem, data, blocks, budget, before + mistakes, search=False)
@@ -313,8 +313,8 @@ class Perceptron(LinearClassifier):
         return self
 
     def _begin(
-        self, blocks: Blocks, random: Any, coef: Any, intercept: Any, before: RowState | None
-    ) -> RowState:
+        self, blocks: Blocks, random: Any, coef: Any, intercept: Any, before: SGDState | None
+    ) -> SGDState:
         """Return the state to start from."""
         shape = (blocks.n_columns, blocks.n_targets)
         if before is not None and before.w.shape == shape and coef is None:
@@ -326,10 +326,10 @@ class Perceptron(LinearClassifier):
             w = _given("coef_init", coef, shape[::-1]).T
         if intercept is not None:
             b = _given("intercept_init", intercept, shape[1:])
-        return RowState.at(w, b, sparse=blocks.sparse, average=bool(self.average))
+        return SGDState.at(w, b, sparse=blocks.sparse, average=bool(self.average))
 
     def _learn(
-        self, state: RowState, problem: Problem, blocks: Blocks, budget: Budget, orders: Orders
+        self, state: SGDState, problem: Problem, blocks: Blocks, budget: Budget, orders: EpochOrder
     ) -> int:
         """Go through the rows, epoch after epoch; return how many mistakes were made."""
         held_out = self._held_out(blocks, orders.random) if self.early_stopping else None
@@ -350,7 +350,7 @@ class Perceptron(LinearClassifier):
                 best, idle = np.inf, -np.inf  # there is a plane to be found: going on will find it
         return total
 
-    def _hopeless(self, state: RowState, blocks: Blocks, budget: Budget) -> bool:
+    def _hopeless(self, state: SGDState, blocks: Blocks, budget: Budget) -> bool:
         """Return whether some class cannot be separated from the others."""
         problem = zero_one(bool(self.fit_intercept))
         kinds = (separation_of(problem, blocks, budget, k).kind for k in range(blocks.n_targets))
@@ -358,11 +358,11 @@ class Perceptron(LinearClassifier):
 
     def _one_epoch(
         self,
-        state: RowState,
+        state: SGDState,
         problem: Problem,
         blocks: Blocks,
         budget: Budget,
-        orders: Orders,
+        orders: EpochOrder,
         held_out: Array | None = None,
     ) -> int:
         """Visit every row once; return how many mistakes were made."""
@@ -372,7 +372,7 @@ class Perceptron(LinearClassifier):
             order = orders.take(block.y.shape[0])
             if held_out is not None:
                 order = order[~held_out[block.start + order]]
-            if not advance(state, block, problem, self._rule(), order, scale, budget):
+            if not sgd_pass(state, block, problem, self._rule(), order, scale, budget):
                 break
         return int(state.mistakes.sum()) - before
 
@@ -391,7 +391,7 @@ class Perceptron(LinearClassifier):
             )
         return held
 
-    def _error(self, state: RowState, blocks: Blocks, rows: Array) -> float:
+    def _error(self, state: SGDState, blocks: Blocks, rows: Array) -> float:
         """Return the share of these rows that are wrong."""
         w, b = state.model(self._rule())
         wrong = [np.asarray(block.y * (block.X @ w + b) <= 0.0) for block in blocks]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.first_order.stopping import column_spread, times
+from sixfold.solvers.passes import column_spread, times
 
 Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)

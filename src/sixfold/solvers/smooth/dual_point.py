@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from sixfold.data.blocks import Blocks
 from sixfold.risk.losses import softmax
 from sixfold.risk.problem import Problem, normalized_weights
-from sixfold.solvers.first_order.stopping import times, transposed_times
 from sixfold.solvers.linalg import Factor
+from sixfold.solvers.passes import times, transposed_times
 
 Array = NDArray[Any]
 

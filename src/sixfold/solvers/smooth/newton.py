@@ -32,8 +32,7 @@ from sixfold.budget import Budget, BudgetExhausted
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution
-from sixfold.solvers.first_order.stopping import CERTIFY_WORK
+from sixfold.solvers.base import OUT_OF_TIME, Solution, too_late_to_bound
 from sixfold.solvers.linalg import Factor
 from sixfold.solvers.smooth.dual_point import balanced_slopes
 from sixfold.solvers.smooth.objective import (
@@ -193,7 +192,7 @@ def _certify(
     if _hurried(budget, blocks, w):
         # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
         value = problem.objective(w, b, blocks)
-        notes = ("time was up, so no better bound than zero was computed",)
+        notes = (OUT_OF_TIME,)
         return Certificate("duality gap", value, value, progress.scale, budget.tol, notes=notes), {}
     if isinstance(objectives[0], SoftmaxObjective) and problem.l2 > 0:
         value, gap = objectives[0].objective_and_gap(w, b)
@@ -219,7 +218,7 @@ def _hurried(budget: Budget, blocks: Blocks, w: Array) -> bool:
     """Return whether time is up and a bound would still take long."""
     width = min(blocks.n_columns, 100) if blocks.sparse else blocks.n_columns
     work = 8.0 * blocks.n_rows * width * w.shape[1]
-    return (budget.interrupted or budget.seconds_left <= 0) and work > CERTIFY_WORK
+    return too_late_to_bound(budget, work)
 
 
 # -- one target ------------------------------------------------------------------------------------------

@@ -28,9 +28,8 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.first_order.sgd_updates import LOSS_CODES
-from sixfold.solvers.first_order.stopping import times
 from sixfold.solvers.least_squares.moments import SHIFT_ROWS, rough_mean
+from sixfold.solvers.passes import LOSS_CODES, times
 
 Array = NDArray[Any]
 

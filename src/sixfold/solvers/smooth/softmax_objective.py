@@ -18,7 +18,7 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
 from sixfold.risk.losses import softmax
 from sixfold.risk.problem import Problem
-from sixfold.solvers.first_order.stopping import times
+from sixfold.solvers.passes import times
 from sixfold.solvers.smooth.objective import Point, SmoothObjective, parts_of
 
 Array = NDArray[Any]
