@@ -115,6 +115,28 @@ class MemoryBlocks(Blocks):
             yield Block(X, self.y[rows], weight, start)
 
 
+class EveryNth(Blocks):
+    """Every so many-th row of a table, copied, so that they lie next to each other: one block a block."""
+
+    def __init__(self, blocks: Blocks, every: int) -> None:
+        self.parts: list[Block] = []
+        start = 0
+        for block in blocks:
+            rows = slice(None, None, every)
+            weight = None if block.weight is None else block.weight[rows]
+            self.parts.append(Block(block.X[rows].copy(), block.y[rows], weight, start))
+            start += self.parts[-1].y.shape[0]
+        self.n_rows, self.n_columns, self.n_targets = start, blocks.n_columns, blocks.n_targets
+        self.weight_sum = float(
+            sum(part.y.shape[0] if part.weight is None else part.weight.sum() for part in self.parts)
+        )
+        self.dtype, self.sparse = blocks.dtype, blocks.sparse
+
+    def __iter__(self) -> Iterator[Block]:
+        """Go through the blocks in row order."""
+        return iter(self.parts)
+
+
 def _rows_of_csr(X: Any, rows: slice) -> Any:
     """Return X[rows] on the memory of X, which SciPy's own slicing copies."""
     ends = X.indptr[rows.start : rows.stop + 1]

@@ -191,7 +191,7 @@ class Problem:
         return block.y[:, 0] if self.loss.labels == "class" else block.y
 
     def penalty_value(self, w: Array) -> float:
-        """Return alpha * penalty(w); infinite where a weight is negative that must not be, or has overflowed."""
+        """Return alpha * penalty(w), infinite where a weight is negative and must not be."""
         if self.penalised:
             with np.errstate(all="ignore"):
                 return self.alpha * self.penalty.value(w)

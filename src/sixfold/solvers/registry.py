@@ -13,8 +13,9 @@ from sixfold.solvers.least_squares.conjugate_gradient import ConjugateGradient
 from sixfold.solvers.least_squares.direct import LeastSquares
 from sixfold.solvers.margin.dual_coordinate import DualCoordinate
 from sixfold.solvers.margin.interior_point import InteriorPoint
+from sixfold.solvers.smooth.descent import Model
 from sixfold.solvers.smooth.lbfgs import LBFGS
-from sixfold.solvers.smooth.newton import Model, Newton
+from sixfold.solvers.smooth.newton import Newton
 from sixfold.solvers.smooth.newton_cg import NewtonCG
 
 

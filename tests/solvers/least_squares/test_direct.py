@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from oracles.linear import least_squares
 from sixfold.budget import Budget
 from sixfold.solvers.least_squares.direct import LeastSquares
-from sixfold.solvers.least_squares.factors import EPS
 from sixfold.solvers.least_squares.ridge_path import ridge_path
+from sixfold.solvers.linalg import EPS
 from solvers.problems import blocks, problem, solve
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.data.blocks import Block, Blocks, MemoryBlocks
+from sixfold.data.blocks import Block, Blocks, EveryNth, MemoryBlocks
 from sixfold.data.checks import TrainingData
 from sixfold.errors import CertificateError
 from sixfold.risk.losses import LOSSES
@@ -30,7 +30,7 @@ from sixfold.risk.problem import EPS, Problem, normalized_weights, scores
 from sixfold.solvers.base import Solution
 from sixfold.solvers.separation.separation import Proof, Separation, proves, separate
 from sixfold.solvers.separation.signed_points import SignedPoints
-from sixfold.solvers.smooth.newton import EveryNth, Newton
+from sixfold.solvers.smooth.newton import Newton
 from sixfold.solvers.threads import single_threaded_blas
 from sixfold.verify.recomputed import Recomputed
 

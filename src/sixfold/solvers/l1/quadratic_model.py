@@ -53,7 +53,7 @@ class Curvature:
         return self.own[:, k] if self.shared is None else self.own[:, k] - self.shared[:, k] ** 2
 
 
-class Model:
+class QuadraticModel:
     """G of a growing list of coordinates, and its minimum over the intercepts.
 
     Attributes

@@ -29,14 +29,13 @@ from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
-from sixfold.solvers.least_squares.factors import EPS
+from sixfold.solvers.linalg import EPS
 from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 
-CHOLESKY_CONDITION = (
-    1e10  # of K, the square of that of X: six digits, and one step of refinement for the rest
-)
+# Of K, the square of that of X: six digits, and one step of refinement for the rest.
+ROW_CHOLESKY_CONDITION = 1e10
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def _cholesky(rows: RowSpace, target: Array) -> tuple[Array | None, float]:
         return None, np.inf
     reciprocal, _ = lapack.dpocon(factor, norm, uplo="L")
     condition = float(1.0 / max(reciprocal, 1e-300))
-    if condition > CHOLESKY_CONDITION:
+    if condition > ROW_CHOLESKY_CONDITION:
         return None, condition
     a, _ = lapack.dpotrs(factor, target, lower=1)
     return a, float(np.sqrt(condition))

@@ -41,20 +41,20 @@ from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.moments import rough_mean, weighted_gram
-from sixfold.solvers.linalg import divide, factored, scaled_cholesky
+from sixfold.solvers.linalg import SymmetricFactor, scaled_cholesky
 from sixfold.solvers.margin.crossover import crossover
-from sixfold.solvers.margin.progress import Progress
+from sixfold.solvers.margin.progress import MarginProgress
 from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 STEP = 0.9995  # how much of the way to the boundary a step may go
-MAX_COLUMNS = 4000
+MAX_SYSTEM_COLUMNS = 4000  # beyond, a d x d system per iteration is no longer cheap
 FEW_COLUMNS = 1000  # a system of which takes less than 50 ms, whatever the rows are like
 # Of the gap that is asked for: two more iterations, after which rows can be told apart. On 200,000 x 100, 8
 # rounds of sorting rows did not settle after a gap of 2e-7, and two did after 8e-9.
 CLOSER = 0.01
 MOST_STALLED = 15  # iterations without halving the gap, after which rounding has the upper hand
-LOSSES = ("absolute", "hinge")
+PIECEWISE_LINEAR = ("absolute", "hinge")
 
 
 class InteriorPoint:
@@ -67,21 +67,21 @@ class InteriorPoint:
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
-        if problem.loss.name not in LOSSES:
+        if problem.loss.name not in PIECEWISE_LINEAR:
             return "it is made for the absolute loss and the hinge"
         return "it cannot keep the coefficients positive" if problem.penalty.positive else None
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
         """Return whether a d x d system per iteration is affordable, and rows are dear enough to save."""
         if problem.loss.name == "absolute" or blocks.n_columns <= FEW_COLUMNS:
-            return blocks.n_columns <= MAX_COLUMNS
-        return blocks.n_columns <= min(MAX_COLUMNS, blocks.n_rows) and not blocks.sparse
+            return blocks.n_columns <= MAX_SYSTEM_COLUMNS
+        return blocks.n_columns <= min(MAX_SYSTEM_COLUMNS, blocks.n_rows) and not blocks.sparse
 
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         """Minimise the problem."""
         w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
         dual = np.zeros((blocks.n_rows, blocks.n_targets))
-        progress = Progress(problem, blocks, budget)
+        progress = MarginProgress(problem, blocks, budget)
         with single_threaded_blas(blocks.n_columns):
             for k in range(blocks.n_targets):
                 if budget.exhausted():
@@ -185,7 +185,7 @@ class Terms:
         state: tuple[float, float, float] = core.take_step(primal, dual, self.vectors)
         return state
 
-    def judge(self, theta: Array, slope: Array, loss: float, slack: float) -> tuple[float, float]:
+    def objective_and_gap(self, theta: Array, slope: Array, loss: float, slack: float) -> tuple[float, float]:
         """Return the objective and its distance from the bound that a certifies, slope = Z'a.
 
         An imbalance of a in b has to be made up for, at the price of what it would gain by moving b.
@@ -236,7 +236,7 @@ class Terms:
         return self.budget.seconds_left, self.budget.flag
 
 
-def _minimise(terms: Terms, progress: Progress) -> tuple[Array, Array]:
+def _minimise(terms: Terms, progress: MarginProgress) -> tuple[Array, Array]:
     """Return theta and the dual point of one target."""
     theta, a, path = np.zeros(terms.d + 1), terms.a, None
     try:
@@ -257,7 +257,7 @@ def _minimise(terms: Terms, progress: Progress) -> tuple[Array, Array]:
     return theta, np.divide(u, q, out=u, where=q > 0)
 
 
-def _follow(path: _Path, progress: Progress) -> bool:
+def _follow(path: _Path, progress: MarginProgress) -> bool:
     """Follow the path to its end; return whether the gap is small enough there."""
     k, smallest, stalled = path.terms.target, np.inf, 0
     for _ in progress.budget.iterations():
@@ -280,7 +280,7 @@ def _follow(path: _Path, progress: Progress) -> bool:
     return path.gap <= progress.tolerance(k)
 
 
-def _goal(path: _Path, progress: Progress) -> float:
+def _goal(path: _Path, progress: MarginProgress) -> float:
     """Return the gap to aim at: relative to the objective itself where that is small.
 
     Only then does a tiny penalty on separable data still choose the plane of the largest margin.
@@ -297,8 +297,8 @@ class _Path:
         q = 0.5 * (terms.high - terms.low)
         terms.weight[:] = q
         matrix, right = terms.matrix()
-        self.parts = factored(matrix)
-        theta = divide(right[:, None], *self.parts)[:, 0]
+        self.factor = SymmetricFactor(matrix)
+        theta = self.factor.solve(right)
         t = terms.targets()
         residual = t - terms.scores(theta)
         means = [float(q @ np.abs(part)) / float(q.sum()) for part in (residual, t)]
@@ -341,10 +341,9 @@ class _Path:
 
     def _solver(self, matrix: Array) -> Callable[[Array], Array]:
         """Return right -> matrix^-1 right, without what dependent columns leave open."""
-        solve, (scale, _, inverse) = scaled_cholesky(matrix), self.parts
-        if inverse is None:
+        solve, scale, vectors = scaled_cholesky(matrix), self.factor.scale, self.factor.vectors
+        if vectors is None:
             return solve
-        vectors = inverse[0]
         return lambda right: vectors @ (vectors.T @ (scale * solve(right))) / scale
 
     def refresh(self) -> None:
@@ -359,6 +358,6 @@ class _Path:
 
     def _note(self, state: tuple[float, float, float]) -> None:
         loss, slack, self.products = state
-        self.objective, self.gap = self.terms.judge(self.theta, self.slope, loss, slack)
+        self.objective, self.gap = self.terms.objective_and_gap(self.theta, self.slope, loss, slack)
         if self.objective < self.least:
             self.best, self.least = self.theta, self.objective

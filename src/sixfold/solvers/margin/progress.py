@@ -1,4 +1,7 @@
-"""Progress of a solver that fits several targets one after the other."""
+"""What the targets of a margin problem have reached, fitted one after the other, and what gap each may keep.
+
+tolerance of target k = tol * scale * (objective of k at zero weights) / (that of all targets)
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem, normalized_weights
 
 
-class Progress:
+class MarginProgress:
     """The objectives and gaps of all targets: those not begun are at zero weights.
 
     Attributes

@@ -29,17 +29,17 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.least_squares.moments import SHIFT_ROWS, rough_mean
+from sixfold.solvers.linalg import EPS, SymmetricFactor
 from sixfold.solvers.passes import LOSS_CODES, times
 
 Array = NDArray[Any]
 
 # Up to so many columns a block of packed rows stays in the L2 cache, so that one pass can do everything.
 FUSED_COLUMNS = 700
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Point:
+class ObjectivePoint:
     """What is known of the objective at one theta.
 
     Attributes
@@ -69,9 +69,9 @@ class SmoothObjective(ABC):
         self.d, self.l2 = blocks.n_columns, problem.l2
         self.weight = [_weights(block) for block in blocks]
 
-    def fixed(self, matrix: Array) -> NDArray[np.bool_]:
-        """Return which entries of theta a step with this curvature must not move."""
-        return self.constant(np.diag(matrix).reshape(self.d + 1, -1)).ravel()
+    def factor(self, matrix: Array) -> SymmetricFactor:
+        """Return a curvature, ready to be divided by; entries of theta that must not move do not."""
+        return SymmetricFactor(matrix, self.constant(np.diag(matrix).reshape(self.d + 1, -1)).ravel())
 
     def constant(self, diagonal: Array) -> NDArray[np.bool_]:
         """Return which entries of theta must not move: the intercept, if there is none, and constant columns.
@@ -109,7 +109,7 @@ class SmoothObjective(ABC):
             raise FloatingPointError("the squares of the columns are not finite")
         return total / self.blocks.weight_sum
 
-    def first(self, theta: Array, curvature: bool = False) -> Point:
+    def first(self, theta: Array, curvature: bool = False) -> ObjectivePoint:
         """Return the point a solver starts from: the pass that meets every value of X.
 
         Raises
@@ -123,7 +123,7 @@ class SmoothObjective(ABC):
         return point
 
     @abstractmethod
-    def at(self, theta: Array, curvature: bool = False) -> Point:
+    def at(self, theta: Array, curvature: bool = False) -> ObjectivePoint:
         """Return value and slope at theta, and the curvature where it is asked for."""
 
     def largest_move(self, delta: Array) -> float:
@@ -197,7 +197,7 @@ class LinearObjective(SmoothObjective):
             theta[-1] = sum(sums) / self.blocks.weight_sum
         return theta
 
-    def at(self, theta: Array, curvature: bool = False) -> Point:
+    def at(self, theta: Array, curvature: bool = False) -> ObjectivePoint:
         """Return value and slope at theta, and the curvature where it is asked for."""
         if curvature and not self.blocks.sparse and self.d <= FUSED_COLUMNS:
             return self._fused(theta)
@@ -213,9 +213,9 @@ class LinearObjective(SmoothObjective):
             value += loss
             slope[:, 0] += part
         value, slope = self._complete(theta, value, slope)
-        return Point(theta, value, slope, score, None if h is None else self._matrix(h))
+        return ObjectivePoint(theta, value, slope, score, None if h is None else self._matrix(h))
 
-    def _fused(self, theta: Array) -> Point:
+    def _fused(self, theta: Array) -> ObjectivePoint:
         score = np.empty(self.blocks.n_rows)
         value, slope, part = 0.0, np.zeros((self.d + 1, 1)), np.empty(self.d + 1)
         gram, part_gram = np.zeros((self.d + 1, self.d + 1)), np.empty((self.d + 1, self.d + 1))
@@ -230,13 +230,13 @@ class LinearObjective(SmoothObjective):
             gram += part_gram
         slope[:-1] += self.shift[:, None] * slope[-1]  # the pass has moved the columns already
         value, slope = self._complete(theta, value, slope)
-        return Point(theta, value, slope, score, self._with_penalty(gram))
+        return ObjectivePoint(theta, value, slope, score, self._with_penalty(gram))
 
-    def curvature(self, point: Point) -> Array:
+    def curvature(self, point: ObjectivePoint) -> Array:
         """Return the curvature at a point where only value and slope are known."""
         return self._matrix(self.row_curvature(point))
 
-    def row_curvature(self, point: Point) -> Array:
+    def row_curvature(self, point: ObjectivePoint) -> Array:
         """Return weight_i loss''(s_i) for every row."""
         assert point.score is not None
         return self._weighted(self.problem.loss.curvature(point.score, np.concatenate(self.y)))
@@ -250,7 +250,7 @@ class LinearObjective(SmoothObjective):
             total[:, 0] += part
         return self._complete(v, 0.0, total)[1]
 
-    def along(self, start: Point, end: Point, length: float) -> float:
+    def along(self, start: ObjectivePoint, end: ObjectivePoint, length: float) -> float:
         """Return the value on the way from one point to another, without a pass over X."""
         assert start.score is not None
         assert end.score is not None
