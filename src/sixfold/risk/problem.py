@@ -320,9 +320,8 @@ def _slope(u: Array, q: Array, blocks: Blocks, absolute: bool = False) -> Array:
     """Return sum_i q_i x_i u_i, of shape (columns, scores); of |x_i| where absolute."""
 
     def part(block: Block) -> Array:
-        rows = slice(block.start, block.start + block.y.shape[0])
         X = abs(block.X) if absolute else block.X
-        return np.asarray(X.T @ (q[rows, None] * u[rows]))
+        return np.asarray(X.T @ (q[block.rows, None] * u[block.rows]))
 
     return blocks.reduce(part, np.add)
 

@@ -74,7 +74,7 @@ def objective(problem: Problem, w: Array, b: Array, blocks: Blocks, budget: Budg
 
 def _block_loss(problem: Problem, w: Array, b: Array, block: Block, budget: Budget) -> float:
     """Return sum_i weight_i loss(w.x_i + b, y_i) over a block."""
-    weight = None if block.weight is None else np.asarray(block.weight, dtype=np.float64)
+    weight = block.float64_weight
     if isinstance(block.X, np.ndarray) and block.X.flags.c_contiguous:
         finished, total = core.empirical_loss(
             X=block.X,

@@ -29,8 +29,7 @@ MOST_TRIALS = 30
 def sample(blocks: Blocks, random: Any) -> MemoryBlocks:
     """Return some rows of the first block that has rows that count."""
     for block in blocks:
-        count = np.ones(block.y.shape[0], bool) if block.weight is None else block.weight > 0
-        rows = random.permutation(np.flatnonzero(count))[:TRIAL_ROWS]
+        rows = random.permutation(np.flatnonzero(block.counts))[:TRIAL_ROWS]
         if rows.size:
             weight = None if block.weight is None else block.weight[rows]
             return MemoryBlocks(block.X[rows], block.y[rows], weight)

@@ -121,7 +121,7 @@ class FirstOrderProgress:
     def _round(self) -> None:
         """Turn the best model into what its learner keeps, in the precision of the data."""
         if self.blocks.dtype != np.float64:
-            self.w, self.b = (a.astype(self.blocks.dtype).astype(np.float64) for a in (self.w, self.b))
+            self.w, self.b = self.blocks.rounded(self.w), self.blocks.rounded(self.b)
             self.objective = objective(self.problem, self.w, self.b, self.blocks, Budget())
             self._gap = None
 

@@ -81,14 +81,7 @@ class WorkingGram:
 
 
 def descend(
-    gram: Array,
-    w: Array,
-    slope: Array,
-    rule: Shrinkage,
-    *,
-    epochs: int,
-    goal: float,
-    budget: Budget,
+    gram: Array, w: Array, slope: Array, rule: Shrinkage, *, epochs: int, goal: float, budget: Budget
 ) -> bool:
     """Run coordinate descent in place; true if nothing moved by more than the goal in the end.
 
@@ -98,16 +91,7 @@ def descend(
         If the budget ended; w is then better than before, and slope fits it.
     """
     finished, used = core.descend_gram(
-        gram,
-        slope,
-        w,
-        rule.l1,
-        rule.l2,
-        rule.positive,
-        epochs,
-        goal,
-        budget.seconds_left,
-        budget.flag,
+        gram, slope, w, rule.l1, rule.l2, rule.positive, epochs, goal, budget.seconds_left, budget.flag
     )
     budget.check(finished)
     return bool(used < epochs)

@@ -166,15 +166,7 @@ class DenseResiduals(Residuals):
         """Lower the objective in w."""
         finished: bool
         finished, _ = core.descend_columns(
-            self.X,
-            self.q,
-            self.mean,
-            self.curvature,
-            v,
-            w,
-            *rule,
-            budget.seconds_left,
-            budget.flag,
+            self.X, self.q, self.mean, self.curvature, v, w, *rule, budget.seconds_left, budget.flag
         )
         return finished
 

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget, BudgetExhausted
@@ -91,7 +90,8 @@ class CoordinateDescent:
 
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         """Minimise the problem, one target after the other."""
-        X, y, weight = _gather(blocks)
+        whole = blocks.whole()
+        X, y, weight = whole.X, whole.y, whole.weight
         if problem.loss.name != "squared":
             w, b, certificate = proximal_newton.minimise(
                 problem, X, y, weight, problem.n_scores(blocks), budget
@@ -108,7 +108,7 @@ class CoordinateDescent:
         b = np.array([point.b for point in state.points])
         certificate, details = state.certificate(), {}
         if blocks.dtype != np.float64:  # what is certified is what is kept
-            w, b = (part.astype(blocks.dtype).astype(np.float64) for part in (w, b))
+            w, b = blocks.rounded(w), blocks.rounded(b)
             certificate = problem.certify(certificate.kind, w, b, blocks, budget.tol)
         elif len(state.points) == 1:
             # Scores that are computed anew round differently, and the slope of a column of large values with
@@ -137,13 +137,7 @@ class _LassoState:
         # Losses are never negative: before any pass over the data the objective is a bound.
         self.points = [
             LeastSquaresPoint(
-                nothing,
-                float(self.y_mean[k]),
-                r,
-                np.zeros(d),
-                2.0 * loss,
-                float(loss),
-                float(loss),
+                nothing, float(self.y_mean[k]), r, np.zeros(d), 2.0 * loss, float(loss), float(loss)
             )
             for k, (r, loss) in enumerate(zip(self.targets, constant, strict=True))
         ]
@@ -335,13 +329,3 @@ class _LassoState:
             sum(point.gap for point in self.points),
             float(self.scales.sum()),
         )
-
-
-def _gather(blocks: Blocks) -> tuple[Any, Array, Array | None]:
-    """Return the whole table: columns are needed over and over, so all rows must be at hand."""
-    if isinstance(blocks, MemoryBlocks):
-        return blocks.X, blocks.y, blocks.weight
-    parts = list(blocks)
-    X = (sp.vstack if blocks.sparse else np.vstack)([part.X for part in parts])
-    weight = None if parts[0].weight is None else np.concatenate([part.weight for part in parts])
-    return X, np.vstack([part.y for part in parts]), weight

@@ -46,8 +46,8 @@ class ConjugateGradient:
         """Minimise the problem, one target after the other."""
         rows = _CentredRows(problem, blocks)
         w = np.column_stack([_descend(problem, rows, k, budget) for k in range(blocks.n_targets)])
-        w = w.astype(blocks.dtype).astype(np.float64)
-        b = (rows.mean_y - rows.mean @ w).astype(blocks.dtype).astype(np.float64)
+        w = blocks.rounded(w)
+        b = blocks.rounded(rows.mean_y - rows.mean @ w)
         certificate = problem.certify("least squares", w, b, blocks, budget.tol)
         return Solution(w, b, certificate, "conjugate gradients", len(budget.history))
 

@@ -102,8 +102,7 @@ def solve_moments(
         w, b = _refine(fit, w, b, rows, budget)
     shortest = factor.shortest(w)
     b = b + (fit.mean_x @ (w - shortest) if problem.fit_intercept else 0.0)
-    dtype = np.float64 if blocks is None else blocks.dtype
-    w, b = _rounded(shortest, dtype), _rounded(b, dtype)
+    w, b = (shortest, b) if blocks is None else (blocks.rounded(shortest), blocks.rounded(b))
     return _solution(fit, w, b, f"{method} with refinement" if rows else method, budget, rows)
 
 
@@ -210,19 +209,11 @@ def _block_slope(block: Block, target: int, w: Array, b: float, budget: Budget) 
     """Return sum weight r (x, 1, r) of one block for one target."""
     d = w.size
     out = np.empty(d + 2)
-    weight = None if block.weight is None else np.ascontiguousarray(block.weight, dtype=np.float64)
+    weight = block.float64_weight
     if isinstance(block.X, np.ndarray):
         slope = out[:-1]
         done, out[-1] = core.residual_slope(
-            block.X,
-            block.y,
-            target,
-            weight,
-            np.ascontiguousarray(w),
-            float(b),
-            slope,
-            np.inf,
-            budget.flag,
+            block.X, block.y, target, weight, np.ascontiguousarray(w), float(b), slope, np.inf, budget.flag
         )
         if not done:
             raise KeyboardInterrupt
@@ -231,11 +222,6 @@ def _block_slope(block: Block, target: int, w: Array, b: float, budget: Budget) 
     weighted = residual if weight is None else weight * residual
     out[:d], out[d], out[d + 1] = block.X.T @ weighted, weighted.sum(), weighted @ residual
     return out
-
-
-def _rounded(values: Array, dtype: Any) -> Array:
-    """Return the values as the data's type holds them: what is certified is what is kept."""
-    return values.astype(dtype).astype(np.float64)
 
 
 def _solution(fit: _Fit, w: Array, b: Array, how: str, budget: Budget, blocks: Blocks | None) -> Solution:

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
@@ -53,7 +52,7 @@ class RowSpace:
     @classmethod
     def of(cls, problem: Problem, blocks: Blocks, budget: Budget) -> RowSpace:
         """Return the problem as seen from its rows."""
-        block = _whole(blocks)
+        block = blocks.whole()
         q, Y = normalized_weights(block, blocks), np.asarray(block.y, dtype=np.float64)
         mean_y = q @ Y if problem.fit_intercept else np.zeros(Y.shape[1])
         root_q = np.sqrt(q)[:, None]
@@ -106,18 +105,6 @@ def solve_in_row_space(problem: Problem, blocks: Blocks, budget: Budget) -> Solu
         again, _ = _cholesky(rows, rows.fit(w)[1])
         w = w if again is None else w + rows.weights(again)
         return _certified(rows, blocks, w, "Cholesky in the row space", condition, None, budget)
-
-
-def _whole(blocks: Blocks) -> Block:
-    """Return all rows as one block: a wide table has few of them."""
-    parts = list(blocks)
-    if len(parts) == 1:
-        return parts[0]
-    tables = [part.X for part in parts]
-    X = sp.vstack(tables, format="csr") if blocks.sparse else np.concatenate(tables)
-    weights = [part.weight for part in parts if part.weight is not None]
-    weight = np.concatenate(weights) if weights else None
-    return Block(X, np.concatenate([part.y for part in parts]), weight, 0)
 
 
 def _row_products(block: Block, centred: bool, budget: Budget) -> Array:

@@ -26,12 +26,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget
-from sixfold.data.blocks import Blocks, MemoryBlocks
+from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
 from sixfold.solvers.margin.progress import MarginProgress
@@ -76,7 +75,7 @@ class DualCoordinate:
         descent = _DualDescent(problem, blocks, budget)
         for k in range(blocks.n_targets):
             w[:, k], b[k] = descent.minimise(k)
-        w, b = w.astype(blocks.dtype).astype(np.float64), b.astype(blocks.dtype).astype(np.float64)
+        w, b = blocks.rounded(w), blocks.rounded(b)
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol, descent.dual)
         return Solution(
             w, b, certificate, "dual coordinate descent", len(budget.history), {"dual": descent.dual}
@@ -89,7 +88,7 @@ class _DualDescent:
     def __init__(self, problem: Problem, blocks: Blocks, budget: Budget) -> None:
         self.problem, self.blocks, self.budget = problem, blocks, budget
         self.progress = MarginProgress(problem, blocks, budget)
-        self.rows = _gather(blocks)
+        self.rows = _native_rows(blocks)
         self.q = np.concatenate([normalized_weights(block, blocks) for block in blocks])
         self.dual = np.zeros((blocks.n_rows, blocks.n_targets))
         # y, upper, quadratic, |x|^2 and a, as the native loop knows them
@@ -183,12 +182,10 @@ def _same(values: Array, before: Array) -> bool:
     return bool(change <= UNCHANGED * np.abs(values).max(initial=0.0))
 
 
-def _gather(blocks: Blocks) -> Any:
+def _native_rows(blocks: Blocks) -> Any:
     """Return the whole table as native rows: they are visited in random order, so all must be at hand."""
-    whole = blocks.X if isinstance(blocks, MemoryBlocks) else None
+    X = blocks.whole().X
     if blocks.sparse:
-        X = sp.vstack([block.X for block in blocks], format="csr") if whole is None else whole
         starts = X.indptr.astype(X.indices.dtype, copy=False)
         return core.sparse_rows(X.data, X.indices, starts, blocks.n_columns, 1.0)
-    X = np.vstack([block.X for block in blocks]) if whole is None else np.ascontiguousarray(whole)
-    return core.dense_rows(X, np.zeros(blocks.n_columns), 1.0)
+    return core.dense_rows(np.ascontiguousarray(X), np.zeros(blocks.n_columns), 1.0)

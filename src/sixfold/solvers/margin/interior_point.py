@@ -90,7 +90,7 @@ class InteriorPoint:
                 theta, dual[:, k] = _minimise(terms, progress)
                 w[:, k], b[k] = terms.parameters(theta)
                 del terms
-        w, b = w.astype(blocks.dtype).astype(np.float64), b.astype(blocks.dtype).astype(np.float64)
+        w, b = blocks.rounded(w), blocks.rounded(b)
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
         return Solution(w, b, certificate, "interior point", len(budget.history), {"dual": dual})
 
@@ -112,8 +112,8 @@ class Terms:
         self.vectors = np.zeros((9, self.n + self.penalties))
         self.p, self.m, self.a, self.low, self.high, self.weight, *self.spare = self.vectors
         one_sided = problem.loss.labels == "sign"
-        for block, rows in self._each_block():
-            q, y = normalized_weights(block, blocks), block.y[:, target]
+        for block in blocks:
+            rows, q, y = block.rows, normalized_weights(block, blocks), block.y[:, target]
             self.high[rows] = np.where(y > 0, q, 0.0) if one_sided else q
             self.low[rows] = np.where(y > 0, 0.0, -q) if one_sided else -q
         self.high[self.n :], self.low[self.n :] = problem.l1, -problem.l1
@@ -148,8 +148,8 @@ class Terms:
     def matrix(self) -> tuple[Array, Array]:
         """Return Z'WZ + l2 D and Z'W t."""
         matrix, right = np.diag(self.shrink), np.zeros(self.d + 1)
-        for block, rows in self._each_block():
-            more = self._moments(block, self.weight[rows])
+        for block in self.blocks:
+            more = self._moments(block, self.weight[block.rows])
             matrix += more[0]
             right += more[1]
         if not self.problem.fit_intercept:  # b stays 0
@@ -200,17 +200,14 @@ class Terms:
     def gather(self, chosen: NDArray[np.intp]) -> Array:
         """Return the chosen rows of Z, in order."""
         result = np.zeros((chosen.size, self.d + 1))
-        for block, rows in self._each_block():
-            begin, end = np.searchsorted(chosen, [rows.start, rows.stop])
-            part = block.X[chosen[begin:end] - rows.start]
+        for block in self.blocks:
+            begin, end = np.searchsorted(chosen, [block.rows.start, block.rows.stop])
+            part = block.X[chosen[begin:end] - block.start]
             result[begin:end, :-1] = (part.toarray() if self.blocks.sparse else part) - self.shift
             result[begin:end, -1] = self.problem.fit_intercept
         begin = int(np.searchsorted(chosen, self.n))
         result[np.arange(begin, chosen.size), chosen[begin:] - self.n] = 1.0
         return result
-
-    def _each_block(self) -> list[tuple[Block, slice]]:
-        return [(block, slice(block.start, block.start + block.y.shape[0])) for block in self.blocks]
 
     def _rows(self, X: Any) -> Any:
         constant = float(self.problem.fit_intercept)

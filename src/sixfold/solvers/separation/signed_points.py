@@ -71,7 +71,7 @@ class SignedPoints:
         self.classes = 1 if self.signs else problem.n_scores(blocks)
         y = np.concatenate(list(blocks.map(lambda block: block.y[:, target if self.signs else 0])))
         self.labels = np.sign(y).astype(np.float64) if self.signs else y.astype(np.intp)
-        self.counts = np.concatenate(list(blocks.map(_counts)))
+        self.counts = np.concatenate(list(blocks.map(lambda block: block.counts)))
         self.center, factor = column_spread(problem, blocks)
         self.unit = 1.0 / np.sqrt(factor)
         loss = float(np.max(np.abs(self.center) / self.unit, initial=1.0))
@@ -116,7 +116,7 @@ class SignedPoints:
         """Return (z, 1) of some rows."""
         found = np.ones((numbers.size, self.width))
         for block in self.blocks:
-            here = (numbers >= block.start) & (numbers < block.start + block.y.shape[0])
+            here = (numbers >= block.rows.start) & (numbers < block.rows.stop)
             if here.any():
                 rows = _dense(block.X[numbers[here] - block.start])
                 found[here, : self.blocks.n_columns] = (rows - self.center) / self.unit
@@ -222,10 +222,6 @@ class SignedPoints:
 def exact_product(center: Array, w: Array) -> Array:
     """Return center.w with the terms multiplied and added in extended precision, rounded once."""
     return np.asarray(center.astype(np.longdouble) @ w.astype(np.longdouble), dtype=np.float64)
-
-
-def _counts(block: Block) -> Array:
-    return np.ones(block.y.shape[0], dtype=bool) if block.weight is None else np.asarray(block.weight) > 0
 
 
 def _chunks(X: Any, width: int) -> Iterator[Any]:

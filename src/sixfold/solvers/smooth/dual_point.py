@@ -75,9 +75,7 @@ def _unbalanced(problem: Problem, blocks: Blocks, shift: Array, u: Array, w: Arr
     """Return sum_i q_i u_i z_i + l2 (w, 0)."""
     total = np.zeros((w.shape[0] + 1, w.shape[1]))
     for block in blocks:
-        weighted = (
-            normalized_weights(block, blocks)[:, None] * u[block.start : block.start + block.y.shape[0]]
-        )
+        weighted = normalized_weights(block, blocks)[:, None] * u[block.rows]
         total[:-1] += transposed_times(block.X, weighted)
         total[-1] += weighted.sum(axis=0)
     total[:-1] += problem.l2 * w - shift[:, None] * total[-1]

@@ -67,7 +67,7 @@ class SmoothObjective(ABC):
         self.problem, self.blocks, self.budget = problem, blocks, budget
         self.shift, self.spread, self.shifted = shift, spread, bool(shift.any())
         self.d, self.l2 = blocks.n_columns, problem.l2
-        self.weight = [_weights(block) for block in blocks]
+        self.weight = [block.float64_weight for block in blocks]
 
     def factor(self, matrix: Array) -> SymmetricFactor:
         """Return a curvature, ready to be divided by; entries of theta that must not move do not."""
@@ -87,14 +87,14 @@ class SmoothObjective(ABC):
 
     def model(self, theta: Array) -> tuple[Array, Array]:
         """Return w and b, as the type of the data holds them."""
-        w = theta[:-1].astype(self.blocks.dtype).astype(np.float64)
+        w = self.blocks.rounded(theta[:-1])
         b = theta[-1] - self.shift @ w if self.problem.fit_intercept else np.zeros(theta.shape[1])
-        return w, b.astype(self.blocks.dtype).astype(np.float64)
+        return w, self.blocks.rounded(b)
 
     def metric(self, h: Array) -> Array:
         """Return sum_i q_i h_i z_i z_i' + l2 D."""
         weights = [
-            h[block.start : block.start + block.y.shape[0]] * (1.0 if weight is None else weight)
+            h[block.rows] * (1.0 if weight is None else weight)
             for block, weight in zip(self.blocks, self.weight, strict=True)
         ]
         return self._with_penalty(self._gram(weights))
@@ -139,8 +139,8 @@ class SmoothObjective(ABC):
     def _passes(self) -> Iterator[tuple[Block, Array | None, slice, dict[str, Any]]]:
         """Go through the blocks with their weights, their place among the rows, and the limits of a pass."""
         for block, weight in zip(self.blocks, self.weight, strict=True):
-            rows = slice(block.start, block.start + block.y.shape[0])
-            yield block, weight, rows, {"seconds_left": self.budget.seconds_left, "flag": self.budget.flag}
+            limits = {"seconds_left": self.budget.seconds_left, "flag": self.budget.flag}
+            yield block, weight, block.rows, limits
 
     def _complete(self, theta: Array, value: float, slope: Array) -> tuple[float, Array]:
         """Return value and slope with what the shift, the weights and the penalty make of them."""
@@ -323,7 +323,3 @@ def check_places(blocks: Blocks) -> None:
         X = block.X
         if blocks.sparse and not core.csr_is_sound(X.indices, X.indptr, X.shape[1], X.data):
             raise ValueError("The CSR table X is damaged: a column number or a row's end is out of range.")
-
-
-def _weights(block: Block) -> Array | None:
-    return None if block.weight is None else np.ascontiguousarray(block.weight, dtype=np.float64)
