@@ -4,7 +4,6 @@ A solver is a class with
 
     name       what the user writes in ``solver=``
     needs      the methods it asks of the loss (``gradient``, ``curvature``, ...)
-    one_target whether it fits a single column of targets only
     objection(problem)         why it cannot minimise this problem, or None
     solve(problem, blocks, budget) -> Solution
 
@@ -64,7 +63,6 @@ class Solver(Protocol):
     # A direct solver meets every value of X in its first pass and its result is not finite if one
     # of them is not, so checking X beforehand would only cost another pass.
     notices_nonfinite: ClassVar[bool]
-    one_target: ClassVar[bool]
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -103,12 +101,12 @@ def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver
     """
     solvers = list(solvers)
     check_option("solver", name, ["auto", *(solver.name for solver in solvers)])
-    able = [solver for solver in solvers if _objection(solver, problem, blocks) is None]
+    able = [solver for solver in solvers if _objection(solver, problem) is None]
     asked = f"loss={problem.loss.name!r} with penalty={problem.penalty.name!r}"
     asked += " and positive=True" * problem.penalty.positive
     if name != "auto":
         chosen = next(solver for solver in solvers if solver.name == name)
-        objection = _objection(chosen, problem, blocks)
+        objection = _objection(chosen, problem)
         if objection is None:
             return chosen
         works = [*(repr(solver.name) for solver in able), "or 'auto'"]
@@ -124,7 +122,5 @@ def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver
     )
 
 
-def _objection(solver: Solver, problem: Problem, blocks: Blocks) -> str | None:
-    if solver.one_target and blocks.n_targets > 1:
-        return f"it fits one target at a time, and y has {blocks.n_targets}"
+def _objection(solver: Solver, problem: Problem) -> str | None:
     return missing_methods(solver, problem) or solver.objection(problem)

@@ -86,7 +86,6 @@ class FirstOrderSolver:
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ("gradient",)
     notices_nonfinite: ClassVar[bool] = False
-    one_target: ClassVar[bool] = False
 
     def __init__(self, options: FirstOrderOptions | None = None) -> None:
         self.options = options or FirstOrderOptions()

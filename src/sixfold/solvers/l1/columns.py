@@ -28,8 +28,8 @@ Array = NDArray[Any]
 
 # Columns squared at a time: temporaries stay small beside the table.
 SQUARED_AT_ONCE = 64
-# A variance below this part of the mean square is rounding: the sparse column is constant.
-CONSTANT = 1e-13
+# A variance below this part of the mean square is rounding: the column is constant.
+CONSTANT_COLUMN = 1e-13
 
 
 class Columns(ABC):
@@ -188,7 +188,7 @@ class SparseColumns(Columns):
         if self.centred:
             self.mean = np.asarray(self.q @ self.X, dtype=np.float64)
             square = _mean_squares(self.X, self.q)
-            self.constant = square - self.mean**2 <= CONSTANT * square
+            self.constant = square - self.mean**2 <= CONSTANT_COLUMN * square
         return self.slopes(V, budget)
 
     def slopes(self, V: Array, budget: Budget) -> Array:

@@ -56,7 +56,6 @@ class LeastSquares:
     name: ClassVar[str] = "direct"
     needs: ClassVar[tuple[str, ...]] = ("gradient",)
     notices_nonfinite: ClassVar[bool] = True
-    one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""

@@ -55,7 +55,6 @@ class DualCoordinate:
     name: ClassVar[str] = "dual_coordinate"
     needs: ClassVar[tuple[str, ...]] = ("gradient", "conjugate", "domain")
     notices_nonfinite: ClassVar[bool] = False
-    one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""

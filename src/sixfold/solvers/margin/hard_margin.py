@@ -34,7 +34,6 @@ class HardMargin:
     name: ClassVar[str] = "hard_margin"
     needs: ClassVar[tuple[str, ...]] = ()
     notices_nonfinite: ClassVar[bool] = False
-    one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""

@@ -63,7 +63,6 @@ class InteriorPoint:
     name: ClassVar[str] = "interior_point"
     needs: ClassVar[tuple[str, ...]] = ("gradient", "conjugate", "domain")
     notices_nonfinite: ClassVar[bool] = False
-    one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""

@@ -50,7 +50,6 @@ class SmoothSolver(ABC):
     title: ClassVar[str]  # what a solution says was used
     needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate")
     notices_nonfinite: ClassVar[bool] = True
-    one_target: ClassVar[bool] = False
     factors: ClassVar[bool] = True  # matrices as large as the columns, by LAPACK
 
     def __init__(self, start: Model | None = None) -> None:

@@ -44,7 +44,9 @@ Array = NDArray[Any]
 
 MEMORY = 20  # changes that are remembered: two vectors as long as theta each
 RENEWED = 0.5  # of the value at which the metric was made: then it is made anew
-CHECKED = 0.7  # of the gap that is small enough: a slope that alone makes up so much has its gap worked out
+GAP_CHECKED = (
+    0.7  # of the gap that is small enough: a slope that alone makes up so much has its gap worked out
+)
 MAX_METRIC_COLUMNS = 2000  # beyond, factoring a d x d metric is no longer cheap
 
 
@@ -136,7 +138,7 @@ class GapCheck:
         # Later rounds only come about where the gap of the rounded model is larger than was seen here.
         first = progress.caution == CAUTION[0]
         able = isinstance(objective, SoftmaxObjective) and objective.l2 > 0 and first
-        self.bar = CHECKED * progress.budget.tol * progress.scale if able else 0.0
+        self.bar = GAP_CHECKED * progress.budget.tol * progress.scale if able else 0.0
 
     def gap(self, point: ObjectivePoint, decrease: float) -> float:
         """Return the gap over the caution if it was worked out, else its estimate."""

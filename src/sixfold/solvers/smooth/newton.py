@@ -41,8 +41,8 @@ from sixfold.solvers.smooth.descent import (
 Array = NDArray[Any]
 
 MAX_HESSIAN_COLUMNS = 4000  # beyond, a d x d matrix per iteration is no longer cheap
-SAMPLE_ROWS = 50  # a column: how many rows the first guess is made from
-SAMPLED = 8  # times fewer rows than there are, or there is no first guess
+SAMPLE_ROWS_A_COLUMN = 50  # for the first guess
+SAMPLED_AT_LEAST = 8  # times fewer rows than there are, or there is no first guess
 CHEAPER = 30  # entries of theta a pass for value and slope costs a pass with curvature as much again
 FAR = 1e-3  # of the scale: steps that promise more need the curvature at their end too
 CHEAP_TABLE = 1 << 17  # numbers in X, a pass over which takes about 0.1 ms
@@ -64,8 +64,8 @@ class Newton(SmoothSolver):
     def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
         """Minimise one target, starting from the minimum of a sample where there are many rows."""
         blocks = objective.blocks
-        every = blocks.n_rows // max(SAMPLE_ROWS * theta.size, 2000)
-        if every >= SAMPLED and progress.caution == CAUTION[0]:
+        every = blocks.n_rows // max(SAMPLE_ROWS_A_COLUMN * theta.size, 2000)
+        if every >= SAMPLED_AT_LEAST and progress.caution == CAUTION[0]:
             limits = Budget(tol=1e-3, max_iter=20, time_limit=min(progress.budget.seconds_left, 1e9))
             limits.flag = progress.budget.flag
             sample = objective.of_rows(EveryNth(blocks, every), limits)
