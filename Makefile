@@ -1,31 +1,38 @@
 # Every target sets up what it needs in .venv; a fresh machine has Python 3.11+, make and g++.
 PYTHON ?= python3
-VENV := .venv
-BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-STAMPS := $(VENV)/stamps
+BIN := .venv/bin
+STAMPS := .venv/stamps
+INSTALL := -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python $(INSTALL)
+BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.2" cmake ninja
 NATIVE_CODE := $(shell find native -name '*.?pp')
 NATIVE := CMakeLists.txt pyproject.toml $(NATIVE_CODE)
-LEVELS := $(if $(filter x86_64,$(shell uname -m)),v2 v3,)
+PACKAGE := $(NATIVE) $(shell find src -name '*.py')
 NATIVE_TESTS := tests/native tests/solvers
+PYTEST := -m pytest -q -n auto --dist worksteal
 # Tests run side by side: threads of BLAS would only wait for each other. Those of our own loops stay, to be tested.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run test test-levels test-oldest lint format bench sanitize clean
+.DELETE_ON_ERROR:  # a stamp of what failed would be taken for done
+.PHONY: run test test-all test-levels test-oldest lint format bench wheel sanitize clean
 
 run: $(STAMPS)/build
 	env -u OPENBLAS_NUM_THREADS $(BIN)/python -m sixfold
 
-test: $(STAMPS)/test test-levels test-oldest
-	$(BIN)/python -m pytest -q -n 2
+# The suite, with the loops for this machine.
+test: $(STAMPS)/test
+	$(BIN)/python $(PYTEST)
 
-# The default level is part of the whole suite; the others run the tests that reach native loops.
-test-levels: $(STAMPS)/test
-	for level in $(LEVELS); do SIXFOLD_ISA=$$level $(BIN)/python -m pytest -q -n 2 $(NATIVE_TESTS) || exit 1; done
+test-all: test wheel test-levels test-oldest
 
-# The oldest scikit-learn that is supported, with the contracts it knows, and the loops for the oldest processors.
+# The tests that reach native loops, with the loops for other processors: those that `make test` has not run.
+test-levels: .venv-oldest/stamp
+	for level in $$(.venv-oldest/bin/python -c "from sixfold import _native as n; print(*n.built_levels()[: n.built_levels().index(n.level)])"); do \
+	  SIXFOLD_ISA=$$level HYPOTHESIS_PROFILE=few .venv-oldest/bin/python $(PYTEST) $(NATIVE_TESTS) || exit 1; done
+
+# The oldest scikit-learn that is supported, with the contracts it knows.
 test-oldest: .venv-oldest/stamp
-	.venv-oldest/bin/python -m pytest -q -n 2 tests/contracts
+	.venv-oldest/bin/python $(PYTEST) tests/contracts
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
@@ -44,46 +51,57 @@ bench: $(STAMPS)/bench
 	$(BIN)/python -m compileall -q src
 	env -u OPENBLAS_NUM_THREADS $(BIN)/python -m benchmarks
 
+# A wheel with the loops for every processor, installed where nothing else is, and tried there.
+wheel: $(STAMPS)/wheel
+	rm -rf .venv-wheel && $(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python $(INSTALL) dist/*.whl
+	.venv-wheel/bin/python -I tests/installed_package.py
+
 # The native loops under AddressSanitizer and UndefinedBehaviorSanitizer.
 sanitize: .venv-sanitize/stamp
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
-	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 \
-	.venv-sanitize/bin/python -m pytest -q -p no:cacheprovider $(NATIVE_TESTS)
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 HYPOTHESIS_PROFILE=few \
+	.venv-sanitize/bin/python $(PYTEST) -p no:cacheprovider -m "not limits_memory" $(NATIVE_TESTS)
 
 clean:
-	rm -rf $(VENV) .venv-oldest .venv-sanitize build
+	rm -rf .venv .venv-oldest .venv-sanitize .venv-wheel build dist
 
 $(STAMPS)/venv:
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv .venv
 	mkdir -p $(STAMPS)
-	$(PIP) "scikit-build-core>=0.10" "nanobind>=2.2" cmake ninja
+	$(PIP) $(BUILD_TOOLS)
 	touch $@
 
 $(STAMPS)/build: $(STAMPS)/venv $(NATIVE)
 	$(PIP) --no-build-isolation --editable .
 	touch $@
 
-$(STAMPS)/test: $(STAMPS)/build
-	$(PIP) --no-build-isolation --editable ".[test]"
+# What an extra asks for, without building the package again.
+$(STAMPS)/test $(STAMPS)/bench: $(STAMPS)/%: $(STAMPS)/extra-% $(STAMPS)/build
 	touch $@
 
-$(STAMPS)/lint: $(STAMPS)/venv pyproject.toml
-	$(PIP) numpy "clang-format>=18" "import-linter>=2.0" "mypy>=1.10" "ruff>=0.6"
+$(STAMPS)/extra-%: $(STAMPS)/venv pyproject.toml
+	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['$*'], sep='\n')" > $@
+	$(PIP) --requirement $@
+
+$(STAMPS)/lint: $(STAMPS)/extra-lint
+	$(PIP) numpy
 	touch $@
 
-$(STAMPS)/bench: $(STAMPS)/build
-	$(PIP) --no-build-isolation --editable ".[bench]"
+# In the same build folder and from the same headers as the editable build: its level is not compiled again.
+$(STAMPS)/wheel: $(STAMPS)/build $(PACKAGE)
+	rm -rf dist
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist .
 	touch $@
 
-.venv-oldest/stamp: $(NATIVE)
-	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --config-settings=build-dir=build/oldest \
-	  $(addprefix --config-settings=cmake.define.SIXFOLD_LEVELS=,$(firstword $(LEVELS))) \
-	  --editable ".[test]" "scikit-learn==1.6.*"
+.venv-oldest/stamp: $(STAMPS)/wheel
+	rm -rf .venv-oldest && $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python $(INSTALL) "$$(ls dist/*.whl)[test]" "scikit-learn==1.6.*"
 	touch $@
 
-.venv-sanitize/stamp: $(NATIVE) $(shell find src -name '*.py')
+.venv-sanitize/stamp: $(NATIVE)
 	$(PYTHON) -m venv .venv-sanitize
-	.venv-sanitize/bin/python -m pip install --quiet --disable-pip-version-check --config-settings=build-dir=build/sanitize \
-	  --config-settings=cmake.define.SIXFOLD_SANITIZE=ON ".[test]"
+	.venv-sanitize/bin/python $(INSTALL) $(BUILD_TOOLS)
+	.venv-sanitize/bin/python $(INSTALL) --no-build-isolation --config-settings=build-dir=build/sanitize \
+	  --config-settings=cmake.define.SIXFOLD_SANITIZE=ON --editable ".[test]"
 	touch $@

@@ -9,10 +9,21 @@ import numpy as np
 import pytest
 
 # The same examples every time, so that it is a change that makes a test fail; HYPOTHESIS_PROFILE=search looks
-# for new ones. No test times anything: a busy machine is no failure.
+# for new ones, and "few" is for further runs of tests that pass. No test times anything: a busy machine is no
+# failure.
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "same")
+FEW = 10
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("search", deadline=None)
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+hypothesis.settings.register_profile("few", derandomize=True, deadline=None, max_examples=FEW)
+hypothesis.settings.load_profile(PROFILE)
+
+
+def pytest_itemcollected(item):
+    """Let "few" hold for tests that ask for more examples themselves."""
+    asked = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
+    if PROFILE == "few" and asked is not None and asked.max_examples > FEW:
+        item.obj._hypothesis_internal_use_settings = hypothesis.settings(asked, max_examples=FEW)
 
 
 @pytest.fixture(autouse=True)

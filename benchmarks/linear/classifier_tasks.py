@@ -112,7 +112,7 @@ def lower_bound(task: ClassificationTask) -> float:
         problem, blocks = problem_of(task), blocks_of(task)
         with Budget(tol=1e-9, max_iter=5000) as budget:
             found = choose("auto", problem, blocks, all_solvers()).solve(problem, blocks, budget)
-        gap = problem.gap(found.w, found.b, blocks, found.details.get("dual"))
+        gap = problem.gap(found.w, found.b, blocks, found.dual)
         _LOWER[task.name] = problem.objective(found.w, found.b, blocks) - gap
     return _LOWER[task.name]
 

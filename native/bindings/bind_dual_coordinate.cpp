@@ -1,5 +1,6 @@
 // Bindings of dual coordinate descent.
 #include "bindings/bindings.hpp"
+#include "core/threads.hpp"
 #include "linear/margin/dual_coordinate.hpp"
 
 namespace sixfold {

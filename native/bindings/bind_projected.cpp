@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
-#include "core/blas.hpp"
 #include "neighbors/projected/lower_bounds.hpp"
 #include "neighbors/projected/projected_search.hpp"
 #include "neighbors/projected/tile_products.hpp"

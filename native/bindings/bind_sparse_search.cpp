@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
-#include "core/blas.hpp"
+#include "core/threads.hpp"
 #include "neighbors/sparse/sparse_search.hpp"
 
 namespace sixfold {

@@ -2,6 +2,7 @@
 #include "bindings/bindings.hpp"
 
 #include "core/blas.hpp"
+#include "core/threads.hpp"
 
 namespace nb = nanobind;
 using namespace sixfold;
@@ -27,6 +28,6 @@ NB_MODULE(core, m) {
   bind_smooth(m);
   bind_sparse_search(m);
   bind_sparse_tree(m);
-  bind_square_moves(m);
+  bind_gram_moves(m);
   bind_tree(m);
 }

@@ -73,7 +73,7 @@ void bind_smo(nb::module_& m);
 void bind_smooth(nb::module_& m);
 void bind_sparse_search(nb::module_& m);
 void bind_sparse_tree(nb::module_& m);
-void bind_square_moves(nb::module_& m);
+void bind_gram_moves(nb::module_& m);
 void bind_tree(nb::module_& m);
 
 }  // namespace sixfold

@@ -1,11 +1,7 @@
 #include "core/blas.hpp"
 
 #include <dlfcn.h>
-#include <omp.h>
-#include <pthread.h>
 
-#include <algorithm>
-#include <atomic>
 #include <initializer_list>
 
 namespace sixfold::blas {
@@ -15,7 +11,6 @@ Gemm* dgemm = nullptr;
 namespace {
 SetThreads* set_threads = nullptr;
 GetThreads* get_threads = nullptr;
-std::atomic<bool> forked{false};
 
 void* find(void* library, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -35,7 +30,6 @@ void load(void* dgemm_pointer, const char* library) {
         handle,
         {"scipy_openblas_get_num_threads", "scipy_openblas_get_num_threads64_", "openblas_get_num_threads"}));
   }
-  pthread_atfork(nullptr, nullptr, [] { forked = true; });
 }
 
 bool can_limit_threads() { return set_threads != nullptr && get_threads != nullptr; }
@@ -52,22 +46,3 @@ SingleThreaded::SingleThreaded() : before_(limit_threads(1)) {}
 SingleThreaded::~SingleThreaded() { limit_threads(before_); }
 
 }  // namespace sixfold::blas
-
-namespace sixfold {
-namespace {
-thread_local int most_threads = 0;
-}
-
-int limit_threads(int most) {
-  const int before = most_threads;
-  most_threads = most;
-  return before;
-}
-
-int threads() {
-  if (blas::forked || !blas::can_limit_threads()) return 1;
-  const int available = omp_get_max_threads();
-  return most_threads > 0 ? std::min(most_threads, available) : available;
-}
-
-}  // namespace sixfold

@@ -12,15 +12,15 @@
 #include <immintrin.h>
 #endif
 
+#include "core/aligned_memory.hpp"
 #include "core/table.hpp"
 
 namespace sixfold {
 
-inline constexpr Index kLineBytes = 64;
-inline constexpr Index kStreamBytes = 32 << 20;  // of a result that no cache would hold anyway
+inline constexpr Index kNonTemporalBytes = 32 << 20;  // of a result that no cache would hold anyway
 
 // One line, to where a line begins.
-inline void stream_line(const void* from, void* to) {
+inline void store_line(const void* from, void* to) {
 #if defined(__AVX512F__)
   _mm512_stream_si512(static_cast<__m512i*>(to), _mm512_loadu_si512(from));
 #elif defined(__SSE2__)
@@ -32,20 +32,21 @@ inline void stream_line(const void* from, void* to) {
 #endif
 }
 
-// Copies numbers that do not overlap: whole lines are streamed, what is before and after them stored.
+// Copies numbers that do not overlap: whole lines go past the caches, what is before and after them is stored
+// as usual.
 template <class T>
-void stream(const T* from, Index count, T* to) {
+void copy_non_temporal(const T* from, Index count, T* to) {
   constexpr Index kLine = kLineBytes / static_cast<Index>(sizeof(T));
   const Index past = static_cast<Index>(reinterpret_cast<std::uintptr_t>(to) % kLineBytes / sizeof(T));
   const Index head = std::min(count, (kLine - past) % kLine);
   Index i = 0;
   for (; i < head; ++i) to[i] = from[i];
-  for (; i + kLine <= count; i += kLine) stream_line(from + i, to + i);
+  for (; i + kLine <= count; i += kLine) store_line(from + i, to + i);
   for (; i < count; ++i) to[i] = from[i];
 }
 
-// To be called by a thread that has streamed, before others read what it wrote.
-inline void end_stream() {
+// To be called by a thread that has copied so, before others read what it wrote.
+inline void non_temporal_fence() {
 #if defined(__SSE2__)
   _mm_sfence();
 #endif

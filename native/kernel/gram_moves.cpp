@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/blas.hpp"
 #include "core/non_temporal.hpp"
 #include "core/tasks.hpp"
+#include "core/threads.hpp"
 
 namespace sixfold {
 namespace {
@@ -21,7 +21,7 @@ void for_rows(Index first, Index last, Index bytes, const Move& move) {
             [&](Index task) {
               const Index begin = first + task * kRowsAtOnce, end = std::min(begin + kRowsAtOnce, last);
               for (Index i = begin; i < end; ++i) move(i);
-              end_stream();
+              non_temporal_fence();
             });
 }
 
@@ -46,15 +46,15 @@ void fill_holes(T* square, Index stride, Index kept, const Index* holes, const I
 template <class T>
 void widen_rows(T* square, Index rows, Index stride, Index wider) {
   const Index bytes = rows * static_cast<Index>(sizeof(T));
-  const bool streams = rows * bytes >= kStreamBytes;
+  const bool non_temporal = rows * bytes >= kNonTemporalBytes;
   // The last rows first. Those whose places begin after the end of all that have not moved go at once.
   for (Index end = rows; end > 1;) {
     const Index apart = (end * stride + wider - 1) / wider, begin = std::clamp<Index>(apart, 1, end - 1);
     for_rows(begin, end, bytes, [&](Index i) {
       const T* from = square + i * stride;
       T* to = square + i * wider;
-      if (streams && to - from >= rows)
-        stream(from, rows, to);
+      if (non_temporal && to - from >= rows)
+        copy_non_temporal(from, rows, to);
       else
         std::memmove(to, from, static_cast<std::size_t>(bytes));
     });

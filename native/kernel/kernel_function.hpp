@@ -11,8 +11,8 @@
 #include <type_traits>
 
 #include "core/float_math.hpp"
-#include "core/packs.hpp"
 #include "core/vector_math.hpp"
+#include "kernel/packs.hpp"
 
 namespace sixfold {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/aligned_memory.hpp"
 #include "core/non_temporal.hpp"
 #include "kernel/kernel_tiles.hpp"
 
@@ -18,11 +19,11 @@ struct MatrixSink {
   static constexpr Index kPanels = 8, kAcross = kPanelWidth<T>;
   StridedRows<T> out, mirrored;
   Index columns;
-  bool same, streams;
+  bool same, non_temporal;
 
   void begin(Workspace<T>&) const {}
   void end(Workspace<T>&) const {
-    if (streams) end_stream();
+    if (non_temporal) non_temporal_fence();
   }
 
   void take(const Workspace<T>& work, Index column, Index panels) const {
@@ -47,8 +48,8 @@ struct MatrixSink {
   }
 
   void write(const T* run, Index count, T* to) const {
-    if (streams)
-      stream(run, count, to);
+    if (non_temporal)
+      copy_non_temporal(run, count, to);
     else
       std::copy_n(run, count, to);
   }
@@ -106,8 +107,8 @@ bool kernel_block(const KernelForm& form, const ChosenRows<S>& A, const ChosenRo
                   StridedRows<T> out, StridedRows<T> mirrored, Stop& stop) {
   const int team = team_for(A.count, B.count, A.columns);
   const PackedRows<T> packed = panels_of<T>(B, team);
-  const bool streams = A.count * B.count * static_cast<Index>(sizeof(T)) >= kStreamBytes;
-  const MatrixSink<T> sink{out, mirrored, B.count, same, streams};
+  const bool non_temporal = A.count * B.count * static_cast<Index>(sizeof(T)) >= kNonTemporalBytes;
+  const MatrixSink<T> sink{out, mirrored, B.count, same, non_temporal};
   return for_tiles<T>(form, A, packed, same, 0, team, stop, sink);
 }
 

@@ -9,8 +9,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/blas.hpp"
+#include "core/aligned_memory.hpp"
 #include "core/tasks.hpp"
+#include "core/threads.hpp"
 #include "kernel/kernel_function.hpp"
 #include "kernel/row_panels.hpp"
 

@@ -9,13 +9,8 @@
 // at distance |x|^2 + |z|^2 - 2 x.z = 0 exactly.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <memory>
-#include <new>
 
 #include "core/table.hpp"
 #include "kernel/kernel_function.hpp"
@@ -34,31 +29,6 @@ inline constexpr Index kStripRows = 4;  // 16 registers
 inline constexpr Index kDepth = 128;
 
 inline constexpr Index pieces(Index size, Index piece) { return (size + piece - 1) / piece; }
-
-template <class T>
-class AlignedArray {
- public:
-  explicit AlignedArray(Index size = 0) {
-    if (size == 0) return;
-    // Large arrays ask for large pages, as those of NumPy do: one score of 4500 rows of 784 floats, which is
-    // mostly packing, took 6.0 ms instead of 7.2.
-    const std::size_t wanted = static_cast<std::size_t>(size) * sizeof(T);
-    const std::size_t page = wanted < (std::size_t{4} << 20) ? 64 : std::size_t{2} << 20;
-    const std::size_t bytes = (wanted + page - 1) / page * page;
-    data_.reset(static_cast<T*>(std::aligned_alloc(page, bytes)));
-    if (data_ == nullptr) throw std::bad_alloc();
-#if defined(MADV_HUGEPAGE)
-    if (page > 64) madvise(data_.get(), bytes, MADV_HUGEPAGE);
-#endif
-  }
-  T* data() const { return data_.get(); }
-
- private:
-  struct Free {
-    void operator()(T* pointer) const { std::free(pointer); }
-  };
-  std::unique_ptr<T[], Free> data_;
-};
 
 // Some rows of a table, less a centre: row i is data[index[i]] - centre. Without index all of them.
 template <class S>

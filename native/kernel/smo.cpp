@@ -99,13 +99,14 @@ std::vector<Index> movable(const DualRows<T>& rows, const Ends& ends) {
 template <class T>
 struct Part {
   DualRows<T> rows;
-  Lines<T> entries;
+  AlignedVector<T> entries;
   std::vector<Index> origin;
 };
 
 // Copies the kept rows of `from` to the front of `to`; they may be the same, for entries only move forward.
 template <class T>
-void pack(const DualRows<T>& from, const std::vector<Index>& kept, Lines<T>& entries, DualRows<T>& to) {
+void pack(const DualRows<T>& from, const std::vector<Index>& kept, AlignedVector<T>& entries,
+          DualRows<T>& to) {
   const Index count = static_cast<Index>(kept.size()), stride = whole_blocks(count);
   const Table<T> gram = from.gram;
   for (Index r = 0; r < count; ++r) {
@@ -180,7 +181,7 @@ bool descend_part(Part<T>& part, DualRows<T>& whole, double tolerance, Run& run)
 
 // Makes up for what happened to multipliers since `before`: slopes of all rows, and where they may move.
 template <class T>
-void catch_up(DualRows<T>& rows, const Lines<double>& before) {
+void catch_up(DualRows<T>& rows, const AlignedVector<double>& before) {
   for (Index i = 0; i < rows.count; ++i) {
     const double change = rows.alpha[i] - before[i];
     if (change == 0.0) continue;
@@ -203,7 +204,7 @@ void descend(DualRows<T>& rows, double tolerance, Run& run) {
     }
     std::vector<Index> kept = movable(rows, ends);
     if (worthwhile(kept, rows, run.result.iterations)) {
-      const Lines<double> before = rows.alpha;
+      const AlignedVector<double> before = rows.alpha;
       Part<T> part = part_of(rows, std::move(kept));
       // Where nothing moves in the part, the whole has the last word.
       if (!descend_part(part, rows, std::max(tolerance, kEnough * run.result.violation), run))

@@ -10,41 +10,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <new>
-#include <utility>
 #include <vector>
 
+#include "core/aligned_memory.hpp"
 #include "core/lane_mask.hpp"
-#include "core/packs.hpp"
 #include "core/vector_math.hpp"
+#include "kernel/packs.hpp"
 
 namespace sixfold {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kNoCurvature = 1e-12;     // LIBSVM's curvature of pairs that have none
 inline constexpr Index kRowsAtOnce = 8 * kLanes;  // rows between two looks at which block is the steepest
-inline constexpr std::align_val_t kCacheLine{64};
-
-template <class T>
-struct LineAllocator {
-  using value_type = T;
-  LineAllocator() = default;
-  template <class Other>
-  explicit LineAllocator(const LineAllocator<Other>&) {}
-  T* allocate(std::size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kCacheLine)); }
-  void deallocate(T* from, std::size_t) { ::operator delete(from, kCacheLine); }
-  // resize(count) leaves new entries as they are: a large Gram that is about to be filled is not zeroed
-  // first.
-  void construct(T* at) { ::new (static_cast<void*>(at)) T; }
-  template <class... Values>
-  void construct(T* at, Values&&... values) {
-    ::new (static_cast<void*>(at)) T(std::forward<Values>(values)...);
-  }
-  bool operator==(const LineAllocator&) const { return true; }
-};
-
-template <class T>
-using Lines = std::vector<T, LineAllocator<T>>;
 
 inline Index whole_blocks(Index rows) { return (rows + kRowsAtOnce - 1) / kRowsAtOnce * kRowsAtOnce; }
 
@@ -67,14 +44,14 @@ template <class T>
 struct DualRows {
   Index count = 0, padded = 0;
   Table<T> gram{};  // of `count` rows; as many columns as may be read, `count` or `padded`
-  Lines<double> y, upper, alpha, slope, diagonal;
+  AlignedVector<double> y, upper, alpha, slope, diagonal;
   std::vector<std::uint8_t> rise, fall;
-  Lines<T> low, diagonal_as;
+  AlignedVector<T> low, diagonal_as;
   double centre = 0.0;       // near the slopes of free rows, so that floats tell small differences
   double widest = 0.0;       // of the diagonal's sizes
   Index recent[2] = {0, 0};  // the rows that moved last
-  Lines<T> tails =
-      Lines<T>(2 * kRowsAtOnce, T{0});  // the last blocks of two rows of a Gram that is not padded
+  AlignedVector<T> tails =
+      AlignedVector<T>(2 * kRowsAtOnce, T{0});  // the last blocks of two rows of a Gram that is not padded
 
   // Room for so many rows, whose arrays are then filled, and start() called.
   void resize(Index rows) {

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/blas.hpp"
 #include "core/tasks.hpp"
+#include "core/threads.hpp"
 
 namespace sixfold {
 namespace {

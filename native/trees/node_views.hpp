@@ -1,10 +1,10 @@
 // How the columns of a node are searched: the two ways there are, behind the same few calls.
 //
-//   enter      turns to a node
-//   outlook    what a column may have to offer
-//   search     the best candidate of a column, or the split that is taken
-//   leave      the node is not split
-//   part       the node is split, and its rows are sorted by child
+//   enter        turns to a node
+//   split_bound  what a column may have to offer
+//   search       the best candidate of a column, or the split that is taken
+//   leave        the node is not split
+//   part         the node is split, and its rows are sorted by child
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ struct Growing {
   ColumnBest search(const NodeRows& node, Index column, ColumnDesk& desk, Split* chosen, double limit) const {
     return search_column(data, rules, score, node, column, desk, chosen, limit);
   }
-  Outlook search(const NodeRows& node, Index column, ColumnDesk& desk) const {
+  SplitBound search(const NodeRows& node, Index column, ColumnDesk& desk) const {
     const ColumnBest best = search_column(data, rules, score, node, column, desk);
     return {best.has_candidates, true, best.least, best.least};
   }
@@ -90,13 +90,14 @@ class BinnedView {
     if (!is_filled_ && kept_ >= 0) store_.error(kept_) = binned_->rounding() * node.totals.weight();
   }
 
-  Outlook outlook(Index column, SearchDesk<T>& desk) {
+  SplitBound split_bound(Index column, SearchDesk<T>& desk) {
     if (!is_binned(column)) return growing_.search(*node_, column, desk.columns);
     const Index k = growing_.number[column];
-    if (kept_ < 0) return search_->outlook(*binned_, k, desk.bins);
+    if (kept_ < 0) return search_->split_bound(*binned_, k, desk.bins);
     if (!is_filled_) build(*binned_, growing_.bins->codes(k), store_.column(kept_, k));
-    return search_->outlook(*binned_, k, store_.column(kept_, k),
-                            store_.error(kept_) / node_->totals.weight(), desk.bins.template scan<Mass>());
+    return search_->split_bound(*binned_, k, store_.column(kept_, k),
+                                store_.error(kept_) / node_->totals.weight(),
+                                desk.bins.template scan<Mass>());
   }
 
   ColumnBest search(Index column, double limit, SearchDesk<T>& desk, Split* chosen = nullptr) {
@@ -193,9 +194,9 @@ class SortedView {
     sorted_.enter(waiting.begin - first_, waiting.end - first_, node.totals, growing_.rules);
   }
 
-  Outlook outlook(Index column, SearchDesk<T>& desk) {
+  SplitBound split_bound(Index column, SearchDesk<T>& desk) {
     if (growing_.number[column] < 0) return growing_.search(*node_, column, desk.columns);
-    return sorted_.outlook(growing_.number[column]);
+    return sorted_.split_bound(growing_.number[column]);
   }
 
   ColumnBest search(Index column, double limit, SearchDesk<T>& desk, Split* chosen = nullptr) {

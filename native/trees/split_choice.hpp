@@ -1,7 +1,7 @@
 // The split of a node: of all columns that are looked at the best candidate there is.
 //
 // The best has the least S; taken is the first one, by column and then in the order of column_splits.hpp,
-// with S <= least + 1e-12 W. Columns are first asked for their outlook, which rules most of them out.
+// with S <= least + 1e-12 W. Columns are first asked for their bound, which rules most of them out.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +25,9 @@ struct ChoiceDesk {
   ChoiceDesk(Index classes, Index codes) : search(classes, codes) {}
 
   SearchDesk<T> search;
-  std::vector<Index> columns;     // in the order in which they are looked at
-  std::vector<Index> open;        // those that are to be searched
-  std::vector<Outlook> outlooks;  // of all columns
+  std::vector<Index> columns;      // in the order in which they are looked at
+  std::vector<Index> open;         // those that are to be searched
+  std::vector<SplitBound> bounds;  // of all columns
 };
 
 template <class T>
@@ -44,22 +44,22 @@ class SplitChoice {
     const Index all = growing_.data.X.columns;
     const double tie = SplitScore::kTie * node.weight();
     order_columns(path, desk.columns);
-    desk.outlooks.assign(static_cast<std::size_t>(all), Outlook{});
+    desk.bounds.assign(static_cast<std::size_t>(all), SplitBound{});
     const std::span<const Index> columns(desk.columns);
     double least = kNone;
     if (!look(columns.first(looked_at_), tie, desk, view, each, least)) return Reason::stopped;
     for (Index k = looked_at_; k < all && least == kNone; ++k)
       if (!look(columns.subspan(k, 1), tie, desk, view, each, least)) return Reason::stopped;
     if (least == kNone) {
-      const bool any = std::any_of(desk.outlooks.begin(), desk.outlooks.end(),
-                                   [](const Outlook& outlook) { return outlook.has_candidates; });
+      const bool any = std::any_of(desk.bounds.begin(), desk.bounds.end(),
+                                   [](const SplitBound& bound) { return bound.has_candidates; });
       return any ? Reason::limit : Reason::exhausted;
     }
     if (by_ratio()) {
       if (!choose_by_ratio(node, tie, desk, view, each, split)) return Reason::stopped;
     } else {
       Index first = 0;
-      while (!(desk.outlooks[first].least <= least + tie)) ++first;
+      while (!(desk.bounds[first].least <= least + tie)) ++first;
       view.search(first, least + tie, desk.search, &split);
     }
     if (split.column < 0) throw std::logic_error("sixfold: the best split of a node was not found again");
@@ -76,17 +76,17 @@ class SplitChoice {
   bool choose_by_ratio(const ClassTotals& node, double tie, ChoiceDesk<T>& desk, View& view, const Each& each,
                        Split& split) const {
     Average average;
-    for (const Outlook& outlook : desk.outlooks)
-      if (outlook.least < kNone) average.add(outlook.least);
+    for (const SplitBound& bound : desk.bounds)
+      if (bound.least < kNone) average.add(bound.least);
     std::vector<Index>& open = desk.open;
     open.clear();
     for (Index column = 0; column < growing_.data.X.columns; ++column)
-      if (desk.outlooks[column].least <= average.value() + tie) open.push_back(column);
+      if (desk.bounds[column].least <= average.value() + tie) open.push_back(column);
     std::vector<Split> splits(open.size());
     std::vector<double> scores(open.size());
     const ScorePart whole = growing_.score.part(node);
     const auto score = [&](Index k, SearchDesk<T>& room) {
-      view.search(open[k], desk.outlooks[open[k]].least + tie, room, &splits[k]);
+      view.search(open[k], desk.bounds[open[k]].least + tie, room, &splits[k]);
       scores[k] = SplitScore::ratio(node.weight(), whole, splits[k].parts);
     };
     if (!each(static_cast<Index>(open.size()), score)) return false;
@@ -103,34 +103,34 @@ class SplitChoice {
   template <class View, class Each>
   bool look(std::span<const Index> columns, double tie, ChoiceDesk<T>& desk, View& view, const Each& each,
             double& least) const {
-    std::vector<Outlook>& outlooks = desk.outlooks;
+    std::vector<SplitBound>& bounds = desk.bounds;
     const auto see = [&](Index k, SearchDesk<T>& room) {
-      outlooks[columns[k]] = view.outlook(columns[k], room);
+      bounds[columns[k]] = view.split_bound(columns[k], room);
     };
     if (!each(static_cast<Index>(columns.size()), see)) return false;
     std::vector<Index>& open = desk.open;
     open.clear();
     for (const Index column : columns) {
-      if (outlooks[column].is_exact)
-        least = std::min(least, outlooks[column].least);
+      if (bounds[column].is_exact)
+        least = std::min(least, bounds[column].least);
       else
         open.push_back(column);
     }
     std::sort(open.begin(), open.end(), [&](Index a, Index b) {
-      return outlooks[a].reach != outlooks[b].reach ? outlooks[a].reach < outlooks[b].reach : a < b;
+      return bounds[a].reach != bounds[b].reach ? bounds[a].reach < bounds[b].reach : a < b;
     });
     std::atomic<double> best{least};
     const auto search = [&](Index k, SearchDesk<T>& room) {
-      Outlook& outlook = outlooks[open[k]];
+      SplitBound& bound = bounds[open[k]];
       const double limit = by_ratio() ? kNone : best + tie;
       ColumnBest found;
-      if (outlook.least <= limit) {
-        const double reach = std::min(limit, outlook.reach);
+      if (bound.least <= limit) {
+        const double reach = std::min(limit, bound.reach);
         found = view.search(open[k], reach, room);
         // Candidates above its reach were left out.
         if (found.least > reach && reach < limit) found = view.search(open[k], limit, room);
       }
-      outlook = {outlook.has_candidates, true, found.least, found.least};
+      bound = {bound.has_candidates, true, found.least, found.least};
       for (double now = best; found.least < now && !best.compare_exchange_weak(now, found.least);) {
       }
     };

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 import sixfold
 from sixfold.app import cli
-from sixfold.learners.linear.logistic_regression import THEIR_SOFTMAX_SOLVERS, THEIR_SOLVERS
+from sixfold.learners.linear.logistic_regression import SKLEARN_SOFTMAX_SOLVERS, SKLEARN_SOLVERS
 from sixfold.learners.registry import LEARNERS
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import PENALTIES, make_penalty
@@ -124,12 +124,12 @@ def test_the_docstring_names_the_solvers_there_are(learner):
     named = set(re.findall(r'"([\w-]+)"', paragraph))
     losses = FIXED_LOSS.get(learner.name) or options(text, "loss")
     fitting = solvers_that_fit(losses, options(text, "penalty") & set(PENALTIES))
-    assert named - (THEIR_SOLVERS.keys() - fitting) == fitting | {"auto"}
+    assert named - (SKLEARN_SOLVERS.keys() - fitting) == fitting | {"auto"}
 
 
 def test_solvers_of_scikit_learn_mean_one_that_there_is():
     here = {"auto", *(solver.name for solver in all_solvers())}
-    assert {*THEIR_SOLVERS.values(), *THEIR_SOFTMAX_SOLVERS.values()} <= here
+    assert {*SKLEARN_SOLVERS.values(), *SKLEARN_SOFTMAX_SOLVERS.values()} <= here
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/blas.hpp"
+#include "core/threads.hpp"
 #include "linear/first_order/column_sums.hpp"
 
 namespace sixfold {

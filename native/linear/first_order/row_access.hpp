@@ -11,22 +11,6 @@ namespace sixfold {
 
 constexpr Index kPackedNumbers = 1 << 12;
 
-// A copy of numbers that begins with a cache line, so that eight at a time never touch two lines.
-class Aligned {
- public:
-  Aligned(const double* from, Index count)
-      : numbers_(static_cast<std::size_t>(from == nullptr ? 0 : count + kLanes)) {
-    if (from != nullptr) std::copy(from, from + count, data());
-  }
-  double* data() {
-    const std::size_t past = reinterpret_cast<std::size_t>(numbers_.data()) % 64 / sizeof(double);
-    return numbers_.data() + (past == 0 ? 0 : static_cast<std::size_t>(kLanes) - past);
-  }
-
- private:
-  std::vector<double> numbers_;
-};
-
 // Rows whose columns are next to each other are read where they are.
 template <class T>
 class RowsInPlace {

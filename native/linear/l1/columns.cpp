@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/blas.hpp"
+#include "core/threads.hpp"
 
 namespace sixfold {
 namespace {
@@ -186,7 +187,7 @@ bool gram_rows(const Table<T>& X, const RowRoots& roots, const Index* chosen, In
   const Index tiles = std::max<Index>((fresh + kGramTile - 1) / kGramTile, 1);
   // Tiles in one group are multiplied from one packing; more groups than these leave threads nothing to win.
   const Index groups = std::min(tiles, (kGramTasks + chunks - 1) / chunks);
-  const int team = team_size(chunks * groups, n * entries > kMultiplied);
+  const int team = team_size(chunks * groups, blas::can_limit_threads() && n * entries > kMultiplied);
   std::vector<double> partial(static_cast<std::size_t>((chunks - 1) * entries), 0.0);
   std::vector<double> buffers(static_cast<std::size_t>(team * kPackedRows * count));
   std::fill_n(gram, entries, 0.0);

@@ -15,7 +15,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "core/blas.hpp"
+#include "core/aligned_memory.hpp"
+#include "core/threads.hpp"
 #include "linear/least_squares/packed_rows.hpp"
 
 namespace sixfold {
@@ -42,14 +43,14 @@ bool moments(const Table<T>& X, const Table<T>& Y, const double* weight, const d
   const Index group = chunks > 1 && panels <= kWhole ? panels : kGroup;
   const Index groups = (panels + group - 1) / group, pairs = groups * (groups + 1) / 2;
   const int team = static_cast<int>(std::min<Index>(threads(), chunks * pairs));
-  const Buffer sums = zeros(chunks * stride * stride);
+  const AlignedArray<double> sums = aligned_zeros(chunks * stride * stride);
   const Index buffer = group * kBlockRows * kPanel;
-  const Buffer buffers = zeros(team * 2 * buffer);
+  const AlignedArray<double> buffers = aligned_zeros(team * 2 * buffer);
   std::atomic<bool> stopped{stop.now()};
 
 #pragma omp parallel num_threads(team)
   {
-    double* left = buffers.get() + omp_get_thread_num() * 2 * buffer;
+    double* left = buffers.data() + omp_get_thread_num() * 2 * buffer;
     double* right = left + buffer;
 #pragma omp for collapse(2) schedule(dynamic)
     for (Index chunk = 0; chunk < chunks; ++chunk) {
@@ -65,12 +66,12 @@ bool moments(const Table<T>& X, const Table<T>& Y, const double* weight, const d
           pack(z, first, last, left_from, left_to, left);
           if (down != across) pack(z, first, last, right_from, right_to, right);
           multiply(left, left_from, left_to, down == across ? left : right, right_from, right_to,
-                   last - first, width, sums.get() + chunk * stride * stride, stride);
+                   last - first, width, sums.data() + chunk * stride * stride, stride);
           if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
         }
       }
     }
-    add_partial_grams(sums.get(), chunks, stride, width, gram);
+    add_partial_grams(sums.data(), chunks, stride, width, gram);
   }
   return !stopped;
 }

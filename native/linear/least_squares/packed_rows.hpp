@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <memory>
-#include <new>
 
 #include "core/table.hpp"
 #include "linear/least_squares/gram_kernel.hpp"
@@ -14,21 +11,6 @@
 namespace sixfold {
 
 inline constexpr Index kBlockRows = 96;  // two panels of these fit into the L1 cache
-
-struct Free {
-  void operator()(double* pointer) const { std::free(pointer); }
-};
-using Buffer = std::unique_ptr<double[], Free>;
-
-// Zeros, aligned so that no vector straddles two cache lines.
-inline Buffer zeros(Index size) {
-  const std::size_t bytes =
-      (static_cast<std::size_t>(std::max<Index>(size, 1)) * sizeof(double) + 63) / 64 * 64;
-  auto* pointer = static_cast<double*>(std::aligned_alloc(64, bytes));
-  if (pointer == nullptr) throw std::bad_alloc();
-  std::fill_n(pointer, bytes / sizeof(double), 0.0);
-  return Buffer(pointer);
-}
 
 template <class T>
 struct Source {

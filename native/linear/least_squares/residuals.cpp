@@ -12,8 +12,8 @@
 #include <atomic>
 #include <vector>
 
-#include "core/blas.hpp"
 #include "core/double_double.hpp"
+#include "core/threads.hpp"
 
 namespace sixfold {
 namespace {

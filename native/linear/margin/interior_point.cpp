@@ -14,6 +14,8 @@
 #include <cmath>
 #include <vector>
 
+#include "core/threads.hpp"
+
 namespace sixfold {
 namespace {
 

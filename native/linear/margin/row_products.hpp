@@ -11,9 +11,9 @@
 #include <atomic>
 #include <variant>
 
-#include "core/blas.hpp"
 #include "core/stop.hpp"
 #include "core/table.hpp"
+#include "core/threads.hpp"
 #include "linear/first_order/stochastic_gradient.hpp"
 
 namespace sixfold {

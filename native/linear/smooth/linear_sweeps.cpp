@@ -14,7 +14,7 @@
 #include <atomic>
 #include <vector>
 
-#include "core/blas.hpp"
+#include "core/threads.hpp"
 #include "linear/smooth/smooth_losses.hpp"
 
 namespace sixfold {

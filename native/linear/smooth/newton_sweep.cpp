@@ -19,7 +19,8 @@
 #include <cmath>
 #include <vector>
 
-#include "core/blas.hpp"
+#include "core/aligned_memory.hpp"
+#include "core/threads.hpp"
 #include "linear/least_squares/packed_rows.hpp"
 #include "linear/smooth/smooth_losses.hpp"
 
@@ -71,16 +72,18 @@ bool newton_sweep(const Table<T>& X, LossCode loss, const double* theta, const d
   const Index chunks =
       std::clamp<Index>(std::min(n / kChunkRows, kPartialEntries / (stride * stride)), 1, kMostChunks);
   const int team = static_cast<int>(std::min<Index>(threads(), chunks));
-  const Buffer grams = zeros(chunks * stride * stride), slopes = zeros(chunks * stride);
-  const Buffer buffers = zeros(team * panels * kBlockRows * kPanel), padded = zeros(stride);
-  std::copy_n(theta, width, padded.get());
+  const AlignedArray<double> grams = aligned_zeros(chunks * stride * stride),
+                             slopes = aligned_zeros(chunks * stride);
+  const AlignedArray<double> buffers = aligned_zeros(team * panels * kBlockRows * kPanel),
+                             padded = aligned_zeros(stride);
+  std::copy_n(theta, width, padded.data());
   std::vector<double> values(static_cast<std::size_t>(chunks), 0.0);
   std::atomic<bool> stopped{stop.now()};
 
   with_smooth_loss(loss, [&]<class Loss>(Loss) {
 #pragma omp parallel num_threads(team)
     {
-      double* packed = buffers.get() + omp_get_thread_num() * panels * kBlockRows * kPanel;
+      double* packed = buffers.data() + omp_get_thread_num() * panels * kBlockRows * kPanel;
       double score[kBlockRows], factor[kBlockRows], root[kBlockRows];
 #pragma omp for schedule(dynamic)
       for (Index chunk = 0; chunk < chunks; ++chunk) {
@@ -88,26 +91,26 @@ bool newton_sweep(const Table<T>& X, LossCode loss, const double* theta, const d
         for (Index first = cut(n, chunks, chunk); first < end && !stopped; first += kBlockRows) {
           const Index count = std::min(kBlockRows, end - first);
           pack(z, first, first + count, Index{0}, panels, packed);
-          packed_scores(packed, panels, count, padded.get(), score);
+          packed_scores(packed, panels, count, padded.data(), score);
           if (rows.score != nullptr) std::copy_n(score, count, rows.score + first);
           values[static_cast<std::size_t>(chunk)] +=
               row_losses<Loss>(score, rows.y + first, rows.weight == nullptr ? nullptr : rows.weight + first,
                                count, factor, root);
           for (Index i = 0; i < count; ++i) root[i] = std::sqrt(root[i]);
-          add_slope_and_scale(packed, panels, count, factor, root, slopes.get() + chunk * stride);
-          multiply(packed, 0, panels, packed, 0, panels, count, width, grams.get() + chunk * stride * stride,
+          add_slope_and_scale(packed, panels, count, factor, root, slopes.data() + chunk * stride);
+          multiply(packed, 0, panels, packed, 0, panels, count, width, grams.data() + chunk * stride * stride,
                    stride);
           if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
         }
       }
-      add_partial_grams(grams.get(), chunks, stride, width, gram);
+      add_partial_grams(grams.data(), chunks, stride, width, gram);
     }
   });
   *value = 0.0;
   std::fill_n(slope, width, 0.0);
   for (Index chunk = 0; chunk < chunks; ++chunk) {
     *value += values[static_cast<std::size_t>(chunk)];
-    for (Index j = 0; j < width; ++j) slope[j] += slopes[chunk * stride + j];
+    for (Index j = 0; j < width; ++j) slope[j] += slopes.data()[chunk * stride + j];
   }
   return !stopped;
 }

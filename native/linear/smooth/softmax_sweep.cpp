@@ -18,7 +18,8 @@
 #include <cmath>
 #include <vector>
 
-#include "core/blas.hpp"
+#include "core/aligned_memory.hpp"
+#include "core/threads.hpp"
 #include "core/vector_math.hpp"
 #include "linear/least_squares/packed_rows.hpp"
 
@@ -257,27 +258,28 @@ bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index c
       std::clamp<Index>(std::min(x.values() * stride / kChunkWork, x.most_chunks(stride)), 1, kMostChunks);
   const int team = static_cast<int>(std::min<Index>(threads(), chunks));
   const Index room = step * stride + stride * kLanes;  // scores of a block, and the slope of the intercepts
-  const Buffer padded = zeros(size), sums = zeros(chunks * size), buffers = zeros(team * room);
-  for (Index j = 0; j < d; ++j) std::copy_n(w + j * classes, classes, padded.get() + j * stride);
-  std::copy_n(b, classes, padded.get() + d * stride);
+  const AlignedArray<double> padded = aligned_zeros(size), sums = aligned_zeros(chunks * size),
+                             buffers = aligned_zeros(team * room);
+  for (Index j = 0; j < d; ++j) std::copy_n(w + j * classes, classes, padded.data() + j * stride);
+  std::copy_n(b, classes, padded.data() + d * stride);
   std::vector<double> values(static_cast<std::size_t>(chunks), 0.0);
   std::atomic<bool> stopped{stop.now()};
 
 #pragma omp parallel num_threads(team)
   {
-    double* score = buffers.get() + omp_get_thread_num() * room;
+    double* score = buffers.data() + omp_get_thread_num() * room;
     double* ones = score + step * stride;
-    const double* bias = padded.get() + d * stride;
+    const double* bias = padded.data() + d * stride;
 #pragma omp for schedule(dynamic)
     for (Index chunk = 0; chunk < chunks; ++chunk) {
-      double* total = sums.get() + chunk * size;
+      double* total = sums.data() + chunk * size;
       Lanes loss{};
       std::fill_n(ones, stride * kLanes, 0.0);
       const Index end = cut(n, chunks, chunk + 1);
       for (Index first = cut(n, chunks, chunk); first < end && !stopped; first += step) {
         const Index count = std::min(step, end - first), whole = (count + kLanes - 1) / kLanes * kLanes;
         for (Index i = 0; i < whole; ++i) std::copy_n(bias, stride, score + i * stride);
-        x.scores(first, count, padded.get(), stride, score);
+        x.scores(first, count, padded.data(), stride, score);
         loss += add_rows(score, of, count, y + first, weight == nullptr ? nullptr : weight + first, ones);
         x.add(first, count, score, stride, total);
         if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
@@ -287,9 +289,9 @@ bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index c
     }
 #pragma omp for schedule(static)
     for (Index j = 0; j < d + 1; ++j) {
-      std::copy_n(sums.get() + j * stride, classes, slope + j * classes);
+      std::copy_n(sums.data() + j * stride, classes, slope + j * classes);
       for (Index chunk = 1; chunk < chunks; ++chunk) {
-        const double* more = sums.get() + chunk * size + j * stride;
+        const double* more = sums.data() + chunk * size + j * stride;
         for (Index k = 0; k < classes; ++k) slope[j * classes + k] += more[k];
       }
     }

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <limits>
 
-#include "core/blas.hpp"
+#include "core/threads.hpp"
 #include "neighbors/kd_tree/kd_tree.hpp"
 
 namespace sixfold {

@@ -17,9 +17,9 @@
 #include <cfloat>
 #include <cmath>
 
-#include "core/blas.hpp"
 #include "core/lane_mask.hpp"
 #include "core/tasks.hpp"
+#include "core/threads.hpp"
 #include "core/vector_math.hpp"
 #include "neighbors/kd_tree/kd_tree.hpp"
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
-#include "core/blas.hpp"
 #include "core/tasks.hpp"
+#include "core/threads.hpp"
 #include "neighbors/projected/tile_products.hpp"
 
 namespace sixfold {

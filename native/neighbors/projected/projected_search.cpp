@@ -7,8 +7,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "core/blas.hpp"
 #include "core/tasks.hpp"
+#include "core/threads.hpp"
 #include "neighbors/projected/lower_bounds.hpp"
 #include "neighbors/projected/tile_products.hpp"
 

@@ -7,10 +7,10 @@
 #include <limits>
 #include <vector>
 
-#include "core/blas.hpp"
 #include "core/stop.hpp"
 #include "core/table.hpp"
 #include "core/tasks.hpp"
+#include "core/threads.hpp"
 #include "neighbors/nearest.hpp"
 
 namespace sixfold {

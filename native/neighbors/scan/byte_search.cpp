@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/threads.hpp"
 #include "neighbors/scan/byte_lanes.hpp"
 
 namespace sixfold {

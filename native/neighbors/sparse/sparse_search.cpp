@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cmath>
 
-#include "core/blas.hpp"
+#include "core/threads.hpp"
 #include "neighbors/sparse/sparse_scan.hpp"
 
 namespace sixfold {

@@ -18,17 +18,18 @@ BinHistogram<Mass> histogram_of(const BinnedNode& node, const std::uint8_t* code
 }  // namespace
 
 template <class T>
-Outlook BinnedSearch<T>::outlook(const BinnedNode& node, Index k, BinDesk& desk) const {
+SplitBound BinnedSearch<T>::split_bound(const BinnedNode& node, Index k, BinDesk& desk) const {
   if (node.weights.empty())
-    return outlook(node, k, histogram_of<std::int32_t>(node, bins_.codes(k), desk), 0.0, desk.counts_scan);
-  return outlook(node, k, histogram_of<double>(node, bins_.codes(k), desk), node.rounding(),
-                 desk.weights_scan);
+    return split_bound(node, k, histogram_of<std::int32_t>(node, bins_.codes(k), desk), 0.0,
+                       desk.counts_scan);
+  return split_bound(node, k, histogram_of<double>(node, bins_.codes(k), desk), node.rounding(),
+                     desk.weights_scan);
 }
 
 template <class T>
 template <class Mass>
-Outlook BinnedSearch<T>::outlook(const BinnedNode& node, Index k, const BinHistogram<Mass>& histogram,
-                                 double error, BinScan<Mass>& scan) const {
+SplitBound BinnedSearch<T>::split_bound(const BinnedNode& node, Index k, const BinHistogram<Mass>& histogram,
+                                        double error, BinScan<Mass>& scan) const {
   scan.scan(node, histogram, bins_.mixed(k), kUnknowns, rules_, error);
   const double weight = node.totals.weight();
   const double edge = scan.least_edge(), bound = scan.least_bound(), margin = scan.margin();
@@ -169,18 +170,21 @@ double BinnedSearch<T>::threshold_above(const BinnedNode& node, Index k, Index b
 template class BinnedSearch<double>;
 template class BinnedSearch<float>;
 template class BinnedSearch<std::uint8_t>;
-template Outlook BinnedSearch<double>::outlook(const BinnedNode&, Index, const BinHistogram<std::int32_t>&,
-                                               double, BinScan<std::int32_t>&) const;
-template Outlook BinnedSearch<double>::outlook(const BinnedNode&, Index, const BinHistogram<double>&, double,
-                                               BinScan<double>&) const;
-template Outlook BinnedSearch<float>::outlook(const BinnedNode&, Index, const BinHistogram<std::int32_t>&,
-                                              double, BinScan<std::int32_t>&) const;
-template Outlook BinnedSearch<float>::outlook(const BinnedNode&, Index, const BinHistogram<double>&, double,
-                                              BinScan<double>&) const;
-template Outlook BinnedSearch<std::uint8_t>::outlook(const BinnedNode&, Index,
+template SplitBound BinnedSearch<double>::split_bound(const BinnedNode&, Index,
+                                                      const BinHistogram<std::int32_t>&, double,
+                                                      BinScan<std::int32_t>&) const;
+template SplitBound BinnedSearch<double>::split_bound(const BinnedNode&, Index, const BinHistogram<double>&,
+                                                      double, BinScan<double>&) const;
+template SplitBound BinnedSearch<float>::split_bound(const BinnedNode&, Index,
                                                      const BinHistogram<std::int32_t>&, double,
                                                      BinScan<std::int32_t>&) const;
-template Outlook BinnedSearch<std::uint8_t>::outlook(const BinnedNode&, Index, const BinHistogram<double>&,
+template SplitBound BinnedSearch<float>::split_bound(const BinnedNode&, Index, const BinHistogram<double>&,
                                                      double, BinScan<double>&) const;
+template SplitBound BinnedSearch<std::uint8_t>::split_bound(const BinnedNode&, Index,
+                                                            const BinHistogram<std::int32_t>&, double,
+                                                            BinScan<std::int32_t>&) const;
+template SplitBound BinnedSearch<std::uint8_t>::split_bound(const BinnedNode&, Index,
+                                                            const BinHistogram<double>&, double,
+                                                            BinScan<double>&) const;
 
 }  // namespace sixfold

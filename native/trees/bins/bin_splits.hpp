@@ -1,7 +1,7 @@
 // The search of a node's binned columns for the best threshold: the same candidates, and the same choice
 // among them, as the exhaustive search of column_splits.hpp, by looking at few of them.
 //
-// An outlook of every column (bin_scan.hpp) says what its thresholds between bins score, nearly, and what
+// A bound of every column (bin_scan.hpp) says what its thresholds between bins score, nearly, and what
 // those inside of bins score at best. Columns that may hold the best are then searched: thresholds whose
 // score may be below the limit are offered to the exhaustive search's own Candidates, which judge them in
 // double precision; for those inside of a bin its few rows are sorted.
@@ -68,10 +68,10 @@ class BinnedSearch {
       : data_(data), rules_(rules), score_(score), bins_(bins) {}
 
   // Of the k-th binned column. A histogram that is at hand saves making one.
-  Outlook outlook(const BinnedNode& node, Index k, BinDesk& desk) const;
+  SplitBound split_bound(const BinnedNode& node, Index k, BinDesk& desk) const;
   template <class Mass>
-  Outlook outlook(const BinnedNode& node, Index k, const BinHistogram<Mass>& histogram, double error,
-                  BinScan<Mass>& scan) const;
+  SplitBound split_bound(const BinnedNode& node, Index k, const BinHistogram<Mass>& histogram, double error,
+                         BinScan<Mass>& scan) const;
 
   // As search_column, of all candidates with S <= limit: others may be left out.
   ColumnBest search(const BinnedNode& node, Index k, double limit, BinDesk& desk, ColumnDesk& column_desk,

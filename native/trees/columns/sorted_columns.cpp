@@ -185,9 +185,9 @@ void SortedColumns<T>::tabulate() {
 }
 
 template <class T>
-Outlook SortedColumns<T>::outlook(Index k) {
+SplitBound SortedColumns<T>::split_bound(Index k) {
   const Word* words = words_.data() + k * loaded_ + begin_;
-  Outlook result;
+  SplitBound result;
   if (rank(words[count_ - 1]) == kUnknownRank) {  // where unknown rows go is for the full search to try
     result.has_candidates = rank(words[0]) != kUnknownRank;
     result.is_exact = !result.has_candidates;

@@ -30,7 +30,7 @@ class SortedColumns {
   // Turns to the node that has the loaded rows begin to end, as they are sorted by now.
   void enter(Index begin, Index end, const ClassTotals& totals, const GrowthRules& rules);
   // Of the k-th column at that node.
-  Outlook outlook(Index k);
+  SplitBound split_bound(Index k);
   // Sorts that node's rows by child: slots of the rows, in their order, and where each child ends.
   void part(std::span<const std::int32_t> slots, std::span<const Index> ends);
 

@@ -5,7 +5,7 @@
 
 namespace sixfold {
 
-struct Outlook {
+struct SplitBound {
   bool has_candidates = false;  // whether limits are met or not
   bool is_exact = false;        // whether `least` is S of the best valid candidate; else none is below it
   double least = std::numeric_limits<double>::infinity();

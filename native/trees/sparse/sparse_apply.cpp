@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/blas.hpp"
 #include "core/tasks.hpp"
+#include "core/threads.hpp"
 #include "trees/sparse/sparse_tree.hpp"
 
 namespace sixfold {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/blas.hpp"
 #include "core/tasks.hpp"
+#include "core/threads.hpp"
 #include "trees/columns/column_search.hpp"
 #include "trees/sparse/sparse_splits.hpp"
 #include "trees/sparse/sparse_worker.hpp"

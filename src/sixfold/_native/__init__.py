@@ -1,4 +1,4 @@
-"""The native loops, built for several instruction sets; the best one this processor has is loaded.
+"""The native loops, built for one or several instruction sets; the best one this processor has is loaded.
 
 ``SIXFOLD_ISA`` (``v2``, ``v3``, ``v4`` or ``plain``) asks for another. Only solvers call these
 loops: they check sizes and types first, and every loop has a plain NumPy oracle in the tests.
@@ -7,28 +7,34 @@ loops: they check sizes and types first, and every loop has a plain NumPy oracle
 import importlib
 import importlib.util
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from scipy.linalg import cython_blas
 
 from sixfold._native import cpu
 
-LEVELS = ("v2", "v3", "v4")
+LEVELS = ("plain", "v2", "v3", "v4")  # each runs on processors of the next, too
 
 
-def _choose_level() -> str:
-    wanted = os.environ.get("SIXFOLD_ISA")
-    if wanted is not None:
-        if not _is_built(wanted):
-            built = ", ".join(level for level in (*LEVELS, "plain") if _is_built(level))
-            raise ImportError(
-                f"SIXFOLD_ISA={wanted!r} was asked for, but this build of sixfold has {built}. "
-                "Unset SIXFOLD_ISA or choose one of these."
-            )
-        return wanted
-    best = cpu.level()
-    usable = LEVELS[: LEVELS.index(best) + 1] if best in LEVELS else (best,)
-    return next((level for level in reversed(usable) if _is_built(level)), "plain")
+def choose_level(wanted: str | None, built: Sequence[str], best: str) -> str:
+    """Return the level to load, where the processor has at most ``best``."""
+    runs = [level for level in built if LEVELS.index(level) <= LEVELS.index(best)]
+    if wanted is None and runs:
+        return runs[-1]
+    if wanted in runs:
+        return str(wanted)
+    asked = "" if wanted is None else f"SIXFOLD_ISA={wanted!r} was asked for, but "
+    offer = f"Unset SIXFOLD_ISA, choose {' or '.join(runs)}, or" if runs else "Please"
+    raise ImportError(
+        f"{asked}this build has loops for {', '.join(built)}, and this processor runs at most {best}. "
+        f"{offer} build other levels: pip install . --config-settings=cmake.define.SIXFOLD_LEVELS=all"
+    )
+
+
+def built_levels() -> list[str]:
+    """Return the levels that were built, the oldest processors' first."""
+    return [level for level in LEVELS if _is_built(level)]
 
 
 def _is_built(level: str) -> bool:
@@ -44,5 +50,5 @@ def _load(level: str) -> Any:
     return module
 
 
-level = _choose_level()
+level = choose_level(os.environ.get("SIXFOLD_ISA"), built_levels(), cpu.level())
 core = _load(level)

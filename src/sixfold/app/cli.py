@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sixfold.data.examples import Example, load_example
-from sixfold.learners.registry import LEARNERS, Demonstration, Learner
+from sixfold.learners.registry import LEARNERS, Demonstration, RegisteredLearner
 
 HEADER = ("learner", "data", "held-out score", "seconds", "solver", "certificate")
 
@@ -43,7 +43,7 @@ def main() -> int:
     return 0
 
 
-def show(learner: Learner, demonstration: Demonstration) -> Outcome:
+def show(learner: RegisteredLearner, demonstration: Demonstration) -> Outcome:
     """Fit one learner on one built-in table and score it on rows it has not seen."""
     from sklearn.model_selection import train_test_split
 

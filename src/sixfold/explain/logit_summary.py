@@ -13,8 +13,8 @@ The weights count as repetitions of a row.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +23,14 @@ from scipy.special import ndtr, ndtri
 from sixfold.data.blocks import Blocks
 from sixfold.data.checks import column_names
 from sixfold.errors import InputError
-from sixfold.explain.summary import coefficient_table
+from sixfold.explain.summary import CoefficientTable, Summaries, check_confidence
 from sixfold.risk.losses import softmax
 from sixfold.risk.problem import scores
 from sixfold.solvers.least_squares.moments import weighted_gram
 
 Array = NDArray[Any]
 
-MOST_PARAMETERS = 2000  # beyond, the information matrix is larger than what it tells
+MOST_PARAMETERS = 2000  # beyond, the information matrix takes more than 32 MB
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,14 @@ class Likelihood:
 
 
 @dataclass(frozen=True)
-class LogitSummary:
+class LogitSummary(CoefficientTable):
     """Coefficients of one class against the first, with what they are worth.
 
     Attributes
     ----------
-    title : str
-        Which class against which.
-    names : list of str
-    coefficient, standard_error, z, p, low, high : ndarray, one entry a name
-        ``low`` and ``high`` bound the interval of the given ``confidence``.
-    confidence : float
+    title, names, coefficient, standard_error, p, low, high, confidence
+        As in :class:`~sixfold.explain.summary.CoefficientTable`.
+    z : ndarray
     rows : float
         The sum of the weights.
     log_likelihood, constant_log_likelihood : float
@@ -63,37 +60,20 @@ class LogitSummary:
         McFadden's: 1 - log_likelihood / constant_log_likelihood.
     """
 
-    title: str
-    names: list[str]
-    coefficient: Array
-    standard_error: Array
+    statistic: ClassVar[str] = "z"
     z: Array
-    p: Array
-    low: Array
-    high: Array
-    confidence: float
-    rows: float
     log_likelihood: float
     constant_log_likelihood: float
     pseudo_r_squared: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python numbers and lists."""
-        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in asdict(self).items()}
-
-    def __str__(self) -> str:
-        """Return the table."""
-        percent = f"{100 * self.confidence:g}%"
-        header = ("coefficient", "std error", "z", "p", f"{percent} low", f"{percent} high")
-        columns = (self.coefficient, self.standard_error, self.z, self.p, self.low, self.high)
-        foot = (
+    def _foot(self) -> list[str]:
+        return [
             f"log-likelihood {self.log_likelihood:.6g} (constant model {self.constant_log_likelihood:.6g}), "
             f"pseudo R-squared {self.pseudo_r_squared:.4f}, {self.rows:g} rows"
-        )
-        return "\n".join([self.title, *coefficient_table(self.names, header, columns), "", foot])
+        ]
 
 
-def measure(
+def measure_likelihood(
     w: Array, b: Array, blocks: Blocks, intercept: bool, flag: NDArray[np.int32]
 ) -> Likelihood | None:
     """Return the information in the rows at a model; None where it would be too large."""
@@ -126,8 +106,7 @@ def measure(
 
 def summarise_logit(model: Any, confidence: float) -> Any:
     """Return the summary of a fitted, unpenalised logistic regression (a list for more than two classes)."""
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence={confidence!r} is outside 0 to 1. Use for instance 0.95.")
+    check_confidence(confidence)
     found: Likelihood | None = model.__dict__.get("_likelihood")
     if found is None:
         raise InputError(
@@ -143,11 +122,11 @@ def summarise_logit(model: Any, confidence: float) -> Any:
     scale[scale == 0] = 1.0
     values, vectors = np.linalg.eigh(found.information / np.outer(scale, scale))
     certain = values > 1e-13 * values[-1]
-    open_ = np.abs(vectors[:, ~certain]).max(axis=1, initial=0.0) > 1e-6  # has a part that no row tells of
+    open_ = np.abs(vectors[:, ~certain]).max(axis=1, initial=0.0) > 1e-6  # has a part on which no row depends
     variance = np.square(vectors[:, certain]) @ (1.0 / values[certain]) / scale**2
     error = np.where(open_, np.nan, np.sqrt(variance)).reshape(w.shape[1], -1)
     summaries = [_one(model, found, k, w[:, k], b[k], error[k], confidence) for k in range(w.shape[1])]
-    return summaries[0] if len(summaries) == 1 else summaries
+    return summaries[0] if len(summaries) == 1 else Summaries(summaries)
 
 
 def _one(
@@ -161,7 +140,7 @@ def _one(
     half = error * ndtri(0.5 + 0.5 * confidence)
     labels = model.classes_.tolist()
     return LogitSummary(
-        f"{labels[k + 1]!r} against {labels[0]!r}", names, coefficient, error, z, 2.0 * ndtr(-np.abs(z)),
-        coefficient - half, coefficient + half, confidence, found.rows, found.fitted, found.constant,
+        f"{labels[k + 1]!r} against {labels[0]!r}", names, coefficient, error, 2.0 * ndtr(-np.abs(z)),
+        coefficient - half, coefficient + half, confidence, found.rows, z, found.fitted, found.constant,
         1.0 - found.fitted / found.constant,
     )  # fmt: skip

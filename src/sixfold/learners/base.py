@@ -1,11 +1,12 @@
-"""One fit, told once, for every learner.
+"""The steps of a fit, once for every learner.
 
     check the parameters and the table -> state the problem -> solve it within a budget
     -> set the fitted attributes -> warn of what has to be known
 
-A family says what each step is (``_check``, ``_state_problem``, ``_solve``, ``_set_fitted``, ``_warn``). What
-they share is here: limits, callbacks, progress, threads, Ctrl-C, and the certificate. A fit that fails leaves
-the model as it was; one that is stopped leaves it fitted.
+A family says what each step is (``_check``, ``_state_problem``, ``_solve``, ``_set_fitted``, ``_warn``); a
+batch of ``partial_fit`` goes through the same steps with another check and another solver. What they share is
+here: limits, callbacks, progress, threads, Ctrl-C, and the certificate. A fit that fails leaves the model as
+it was; one that is stopped leaves it fitted.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from sixfold.errors import check_number
 from sixfold.solvers.threads import thread_limit
 from sixfold.verify.recomputed import Recomputed
 
+Step = Callable[..., Any] | None
+
 
 class Learner(BaseEstimator, ABC):
     """An estimator whose every fit ends with a certificate."""
@@ -34,16 +37,29 @@ class Learner(BaseEstimator, ABC):
 
     # -- one fit -----------------------------------------------------------------------------------------
 
-    def _run_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def _run_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        check: Step = None,
+        solve: Step = None,
+        warn: Step = None,
+    ) -> Self:
+        """Go through the steps; ``check``, ``solve`` and ``warn`` take the place of the methods."""
         with self._unchanged_on_failure():
             self._check_parameters()
-            data = self._check(X, y, sample_weight)
+            data = (check or self._check)(X, y, sample_weight)
             problem = self._state_problem(data)
             with self._budget(X, y) as budget, self._threads(data), self._arithmetic(data):
-                solution = self._solve(problem, data, budget)
+                solution = (solve or self._solve)(problem, data, budget)
             self._set_fitted(solution, data, budget)
-        self._warn(solution, data, budget)
+        (warn or self._warn)(solution, data, budget)
         return self
+
+    def _run_batch(self, X: Any, y: Any, sample_weight: Any, check: Step, solve: Step) -> Self:
+        """Learn from more rows, going on from the model there is."""
+        return self._run_fit(X, y, sample_weight, check, solve, self._warn_of_batch)
 
     def _check_parameters(self) -> None:
         """Raise an :class:`InputError` for a parameter that cannot be used as given."""
@@ -67,6 +83,11 @@ class Learner(BaseEstimator, ABC):
     def _warn(self, solution: Any, data: Any, budget: Budget) -> None:
         """Warn of what has to be known, and raise the KeyboardInterrupt that the budget held back."""
         budget.conclude(self.certificate_)
+
+    def _warn_of_batch(self, solution: Any, data: Any, budget: Budget) -> None:
+        """Raise the KeyboardInterrupt that the budget held back; a batch is short of the optimum anyway."""
+        if budget.interrupted:
+            budget.conclude(self.certificate_)
 
     # -- what surrounds the solver -----------------------------------------------------------------------
 

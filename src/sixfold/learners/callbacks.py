@@ -1,4 +1,4 @@
-"""Who hears of each iteration: the user's callbacks, scikit-learn's, and the screen where ``verbose`` is set.
+"""What is called after each iteration: the user's callbacks, scikit-learn's, and ``verbose``'s printing.
 
 ``sklearn.callback`` (from scikit-learn 1.9 on) takes longer to import than a small fit takes, so it is
 imported where one of its callbacks is set.
@@ -6,6 +6,7 @@ imported where one of its callbacks is set.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import Any, Self
 from sixfold.budget import Record
 from sixfold.errors import InputError
 
-PAUSE = 0.5  # seconds between two lines of progress
+PROGRESS_INTERVAL = 0.5  # seconds between two lines of progress
 
 
 class CallbackSupport:
@@ -51,12 +52,12 @@ class CallbackSupport:
         if not self.verbose:
             yield []
             return
-        printed, newest = -PAUSE, None
+        printed, newest = -math.inf, None
 
         def show(record: Record) -> None:
             nonlocal printed, newest
             newest = record
-            if time.perf_counter() - printed >= PAUSE:
+            if time.perf_counter() - printed >= PROGRESS_INTERVAL:
                 print(_line(self, record), flush=True)
                 printed, newest = time.perf_counter(), None
 
@@ -68,7 +69,7 @@ class CallbackSupport:
     def _sklearn_callbacks(
         self, X: Any, y: Any, max_iter: int | None
     ) -> Iterator[list[Callable[[Record], bool]]]:
-        """Give what tells scikit-learn's callbacks of an iteration."""
+        """Give what notifies scikit-learn's callbacks of an iteration."""
         if not hasattr(self, "_skl_callbacks"):
             yield []
             return

@@ -24,7 +24,7 @@ class Demonstration:
 
 
 @dataclass(frozen=True)
-class Learner:
+class RegisteredLearner:
     """One learner and how to show it."""
 
     name: str
@@ -38,8 +38,8 @@ class Learner:
         return getattr(importlib.import_module(self.module), self.name)(**parameters)
 
 
-LEARNERS: tuple[Learner, ...] = (
-    Learner(
+LEARNERS: tuple[RegisteredLearner, ...] = (
+    RegisteredLearner(
         "LinearRegression",
         "sixfold.learners.linear.linear_regression",
         "regression",
@@ -49,7 +49,7 @@ LEARNERS: tuple[Learner, ...] = (
             Demonstration("lasso", "diabetes", {"penalty": "l1", "alpha": 1.0}),
         ),
     ),
-    Learner(
+    RegisteredLearner(
         "ERMRegressor",
         "sixfold.learners.linear.erm",
         "regression",
@@ -58,7 +58,7 @@ LEARNERS: tuple[Learner, ...] = (
             Demonstration("cubed loss", "diabetes", {"loss": "cubed"}),
         ),
     ),
-    Learner(
+    RegisteredLearner(
         "LogisticRegression",
         "sixfold.learners.linear.logistic_regression",
         "classification",
@@ -68,7 +68,7 @@ LEARNERS: tuple[Learner, ...] = (
             Demonstration("sparse", "breast cancer", {"l1_ratio": 1.0}),
         ),
     ),
-    Learner(
+    RegisteredLearner(
         "Perceptron",
         "sixfold.learners.linear.perceptron",
         "classification",
@@ -77,7 +77,7 @@ LEARNERS: tuple[Learner, ...] = (
             Demonstration("binary labels", "setosa", {"form": "binary"}),
         ),
     ),
-    Learner(
+    RegisteredLearner(
         "LinearSVC",
         "sixfold.learners.svm.linear_svc",
         "classification",
@@ -86,7 +86,7 @@ LEARNERS: tuple[Learner, ...] = (
             Demonstration("hinge", "breast cancer", {"loss": "hinge"}),
         ),
     ),
-    Learner(
+    RegisteredLearner(
         "SVC",
         "sixfold.learners.svm.svc",
         "classification",
@@ -96,7 +96,7 @@ LEARNERS: tuple[Learner, ...] = (
         ),
         "kernel",
     ),
-    Learner(
+    RegisteredLearner(
         "ERMClassifier",
         "sixfold.learners.linear.erm",
         "classification",
@@ -105,7 +105,7 @@ LEARNERS: tuple[Learner, ...] = (
             Demonstration("logistic, rest", "iris", {"loss": "logistic"}),
         ),
     ),
-    Learner(
+    RegisteredLearner(
         "KNeighborsClassifier",
         "sixfold.learners.neighbors.k_neighbors",
         "classification",
@@ -115,14 +115,14 @@ LEARNERS: tuple[Learner, ...] = (
         ),
         "neighbours",
     ),
-    Learner(
+    RegisteredLearner(
         "KNeighborsRegressor",
         "sixfold.learners.neighbors.k_neighbors",
         "regression",
         (Demonstration("standardised", "diabetes", {"n_neighbors": 8, "metric": "seuclidean"}),),
         "neighbours",
     ),
-    Learner(
+    RegisteredLearner(
         "DecisionTreeClassifier",
         "sixfold.learners.trees.decision_tree",
         "classification",

@@ -13,8 +13,9 @@ first that has no objection to the problem and says it ``suits`` the data is tak
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from numpy.typing import NDArray
@@ -43,8 +44,12 @@ class Solution:
     solver : str
         What was used, in a word or two.
     n_iter : int
-    details : dict
-        What else the solver learnt and the learner may show (rank, singular values, ...).
+    dual : ndarray of shape (rows, scores) or None
+        The dual point behind the certificate, where it is not the slopes of the loss at the model.
+    rank : int or None
+        The rank of the (centred) table, where a direct solver found it.
+    last_move : float
+        How far the last step moved the score of any row; infinite where that is not known.
     """
 
     w: Array
@@ -52,7 +57,9 @@ class Solution:
     certificate: Certificate
     solver: str
     n_iter: int = 1
-    details: dict[str, Any] = field(default_factory=dict)
+    dual: Array | None = None
+    rank: int | None = None
+    last_move: float = math.inf
 
 
 class Solver(Protocol):

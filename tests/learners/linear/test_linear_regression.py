@@ -108,6 +108,22 @@ def test_batches_in_any_order_are_one_fit(table, penalty):
     )
 
 
+def test_batches_of_float32_have_float64_coefficients(table):
+    X, y, _ = table
+    model = LinearRegression().partial_fit(X.astype(np.float32), y.astype(np.float32))
+    assert model.coef_.dtype == np.float64
+    assert LinearRegression().fit(X.astype(np.float32), y).coef_.dtype == np.float32
+
+
+def test_a_fit_that_fails_forgets_no_batches(table):
+    X, y, _ = table
+    model = LinearRegression().partial_fit(X[:60], y[:60])
+    with pytest.raises(InputError, match="NaN"):
+        model.fit(X, np.full_like(y, np.nan))
+    model.partial_fit(X[60:], y[60:])
+    np.testing.assert_allclose(model.coef_, LinearRegression().fit(X, y).coef_, rtol=1e-10)
+
+
 def test_several_targets_are_fitted_as_each_alone(table):
     X, y, _ = table
     Y = np.column_stack([y, y**2])

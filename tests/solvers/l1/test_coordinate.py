@@ -56,7 +56,7 @@ def solve(
         problem.objective(solution.w, solution.b, blocks), abs=rounding
     )
     assert certificate.gap >= 0.0
-    honest = problem.gap(solution.w, solution.b, blocks, solution.details.get("dual"))
+    honest = problem.gap(solution.w, solution.b, blocks, solution.dual)
     assert certificate.gap == pytest.approx(honest, rel=1e-6, abs=rounding)
     return solution
 

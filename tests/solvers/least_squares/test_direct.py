@@ -99,10 +99,10 @@ def test_dependent_columns_are_found_with_their_combination():
     table = np.column_stack([X, 2.0 * X[:, 0] - 3.0 * X[:, 2], np.full(50, 0.1)])
     y = random.normal(size=50)
     solution, _ = solve(LeastSquares(), problem(), blocks(table, y))
-    root = solution.details["root"]
-    assert root.rank == 3
-    rebuilt = table[:, root.kept] @ root.combination
-    apart = table[:, root.dependent] - rebuilt
+    factor = solution.factor
+    assert factor.rank == 3
+    rebuilt = table[:, factor.kept] @ factor.combination
+    apart = table[:, factor.dependent] - rebuilt
     assert np.ptp(apart, axis=0).max() < 1e-12  # equal up to a constant
     w, _ = least_squares(table, y[:, None])
     np.testing.assert_allclose(solution.w, w, atol=1e-12)

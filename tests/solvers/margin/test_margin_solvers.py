@@ -65,7 +65,7 @@ def test_heart_scale_has_the_published_dual_objective_and_support_vectors(solver
     X, y = load_svmlight_file(str(HEART))
     n = len(y)
     found, _ = solve(solver, problem("hinge", "l2", 1 / n), blocks(X.toarray(), y), tol=1e-8)
-    a = -found.details["dual"][:, 0] * y
+    a = -found.dual[:, 0] * y
     # LIBSVM's tutorial output: obj = -92.473356, rho = 1.050690, nSV = 101, all at its tolerance of 1e-3.
     assert a.sum() - 0.5 * np.square(found.w).sum() == pytest.approx(92.473356, abs=3e-5)
     assert abs(found.b[0]) == pytest.approx(1.050690, abs=2e-3)
@@ -149,7 +149,7 @@ def test_the_interior_point_certifies_any_penalty_scale_and_layout(
 def test_multipliers_are_exactly_at_their_ends_off_the_margin():
     X, y = overlapping(3000, 12)
     found, _ = solve(InteriorPoint(), problem("hinge", "l2", 1 / 3000), blocks(X, y))
-    a = -found.details["dual"][:, 0] * y
+    a = -found.dual[:, 0] * y
     margin = y * (X @ found.w[:, 0] + found.b[0])
     between = (a > 0) & (a < 1)
     assert 1 <= np.count_nonzero(between) <= 13
@@ -215,7 +215,7 @@ def test_a_weight_is_a_row_that_is_there_more_often(solver):
     weighted, _ = solve(solver, stated, blocks(X, y, weight.astype(float)), tol=1e-10)
     repeated, _ = solve(solver, stated, blocks(np.repeat(X, weight, 0), np.repeat(y, weight)), tol=1e-10)
     np.testing.assert_allclose(weighted.w, repeated.w, atol=1e-4)
-    assert (weighted.details["dual"][weight == 0] == 0).all()
+    assert (weighted.dual[weight == 0] == 0).all()
 
 
 @both
@@ -257,7 +257,7 @@ def test_one_thread_does_the_same_as_two(solver):
         with thread_limit(threads):
             found.append(solve(solver, stated, blocks(table, y), tol=1e-4)[0])
     assert (found[0].w == found[1].w).all()
-    assert (found[0].details["dual"] == found[1].details["dual"]).all()
+    assert (found[0].dual == found[1].dual).all()
 
 
 def test_a_large_table_has_the_optimum_that_newton_finds():
@@ -286,7 +286,7 @@ def test_support_vectors_are_the_rows_on_or_inside_the_margin(solver):
     y, weight = np.array([1.0, -1.0, -1.0, 1.0, 1.0]), np.array([0.0, 1.0, 1.0, 1.0, 1.0])
     data = blocks(X, y, weight, 2)
     found, _ = solve(solver, problem("hinge", "l2", 1e-3), data, tol=1e-10)
-    by_multiplier = support(found.w, found.b, data, found.details["dual"])
+    by_multiplier = support(found.w, found.b, data, found.dual)
     by_margin = support(found.w, found.b, data)
     assert np.flatnonzero(by_multiplier).tolist() == np.flatnonzero(by_margin).tolist() == [2, 3]
     np.testing.assert_allclose(margins(found.w, found.b, data)[:, 0], [0, 2, 1, 1, 3], atol=1e-6)

@@ -43,6 +43,7 @@ for search, X in [
 """
 
 
+@pytest.mark.limits_memory
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux how much memory is taken")
 def test_running_out_of_memory_is_an_error():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)

@@ -209,9 +209,9 @@ def test_a_large_table_starts_from_a_sample_and_a_misleading_sample_does_no_harm
 
 def test_scores_settle_unless_a_plane_separates():
     X, y = table("logistic")
-    assert solve(Newton(), problem("logistic"), blocks(X, y))[0].details["last_move"] < 0.1
+    assert solve(Newton(), problem("logistic"), blocks(X, y))[0].last_move < 0.1
     apart = solve(Newton(), problem("logistic"), blocks(X, np.where(X[:, 0] > 0, 1.0, -1.0)))[0]
-    assert apart.details["last_move"] > 0.5
+    assert apart.last_move > 0.5
     assert apart.certificate.objective < 1e-5
 
 
@@ -222,7 +222,7 @@ def test_a_dual_point_is_kept_where_the_slope_alone_would_not_certify():
     found = solve(Newton(), stated, data)[0]
     assert found.certificate.converged
     assert stated.gap(found.w, found.b, data) > 1e-6 * found.certificate.scale
-    dual = stated.gap(found.w, found.b, data, found.details["dual"])
+    dual = stated.gap(found.w, found.b, data, found.dual)
     assert dual == pytest.approx(found.certificate.gap)
 
 

@@ -333,6 +333,7 @@ print(grow_sparse(X, labels, 2, GrowthRules(max_depth=20), Budget()).depth.max()
 """
 
 
+@pytest.mark.limits_memory
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux how much memory is taken")
 def test_memory_is_a_few_times_that_of_the_entries():
     # 64 bytes an entry, of which a copy by columns takes 12 and lists 20; written out it were 4,000.

@@ -9,20 +9,21 @@ rest.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import log_expit
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sixfold.data.checks import TrainingData
 from sixfold.data.labels import check_classes, check_labelled
 from sixfold.errors import InputError
 from sixfold.learners.linear.model import LinearModel
-from sixfold.risk.losses import LOSSES, Loss
+from sixfold.risk.losses import log_softmax, softmax
 
 Array = NDArray[Any]
 
@@ -32,13 +33,6 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     classes_: Array
     class_weight: Any
-
-    @abstractmethod
-    def _loss_name(self) -> str:
-        """Return the name of the loss; ``classes_`` is known."""
-
-    def _loss(self) -> Loss:
-        return LOSSES[self._loss_name()]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
@@ -59,40 +53,27 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         """
         return self._run_fit(X, y, sample_weight)
 
-    def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, reset: bool = True, classes: Array | None = None
+    ) -> TrainingData:
+        """Return the table as solvers read it; ``classes`` are those there are, if y need not have all."""
+        known = classes if reset else self.classes_
         data = check_labelled(
-            self,
-            X,
-            y,
-            sample_weight,
-            class_weight=self.class_weight,
-            classes=None if reset else self.classes_,
-            reset=reset,
+            self, X, y, sample_weight, class_weight=self.class_weight, classes=known, reset=reset
         )
         self.classes_ = data.classes
         return data.encoded(self._loss().labels)
 
-    def _check_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> TrainingData:
+    def _check_batch(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> TrainingData:
         """Return a batch as solvers read it; the first one has to come with all classes."""
         first = not hasattr(self, "coef_")
         known = check_classes(classes) if first or classes is not None else self.classes_
         if not first and not np.array_equal(known, self.classes_):
             raise InputError(
                 f"classes={known.tolist()} differ from those of the first call, "
-                f"{self.classes_.tolist()}. Pass "
-                "them once, or the same ones again."
+                f"{self.classes_.tolist()}. Pass them once, or the same ones again."
             )
-        data = check_labelled(
-            self,
-            X,
-            y,
-            sample_weight,
-            class_weight=self.class_weight,
-            classes=known,
-            reset=first,
-        )
-        self.classes_ = known
-        return data.encoded(self._loss().labels)
+        return self._check(X, y, sample_weight, first, known)
 
     def decision_function(self, X: Any) -> Array:
         """Return the score w.x + b of each row, or one score a class where there are more than two.
@@ -150,3 +131,54 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         check_is_fitted(self, "coef_")
         self.coef_ = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
         return self
+
+
+def _has_probabilities(model: Any) -> bool:
+    loss = getattr(model, "loss", "logistic")
+    if loss in ("logistic", "softmax"):
+        return True
+    raise AttributeError(
+        f"predict_proba needs loss='logistic' or 'softmax': the scores of {loss!r} are no probabilities."
+    )
+
+
+class ProbabilisticClassifier(LinearClassifier):
+    """A linear classifier with probabilities, where its loss is "logistic" or "softmax"."""
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class for each row, in the order of ``classes_``.
+
+        Scores of classes against the rest are turned into probabilities one by one and scaled to the sum 1.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return softmax(self._class_scores(X))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of the probability of each class, finite where the probability underflows.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return log_softmax(self._class_scores(X))
+
+    def _class_scores(self, X: Any) -> Array:
+        """Return one score a class, of which the softmax is the probabilities."""
+        scores = self.decision_scores(X)
+        if self._loss_name() == "softmax":
+            return scores
+        # Logarithms of the probabilities against the rest: all of them may be too small for the numbers.
+        return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else log_expit(scores)

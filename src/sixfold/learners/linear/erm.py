@@ -1,64 +1,48 @@
-"""The general recipe: any loss, any penalty, any solver that fits them.
+"""Empirical risk minimisation: any loss, any penalty, any solver that fits them.
 
     minimise  alpha * penalty(w) + (1 / n) sum_i loss(w.x_i + b, y_i)
 
 With weights, 1/n becomes weight_i / sum of weights. The named learners are special cases of this one.
+
+A batch of ``partial_fit`` is one pass of stochastic updates (:mod:`sixfold.solvers.first_order.sgd_updates`)
+over rows that may never come back. What is certified after it is the objective on that batch, with zero as
+its lower bound.
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+import inspect
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import log_expit
-from sklearn.utils.metaestimators import available_if
 
+from sixfold.budget import Budget
+from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData, check_training
 from sixfold.errors import check_option
-from sixfold.learners.linear.classifier import LinearClassifier
-from sixfold.learners.linear.erm_base import Recipe
-from sixfold.learners.linear.model import LinearRegressor
-from sixfold.risk.losses import LOSSES, Loss, log_softmax, softmax
-
-Array = NDArray[Any]
+from sixfold.learners.linear.classifier import ProbabilisticClassifier
+from sixfold.learners.linear.model import LinearModel, LinearRegressor
+from sixfold.risk.problem import Problem
+from sixfold.solvers.base import Solution, Solver
+from sixfold.solvers.first_order.options import FirstOrderOptions
+from sixfold.solvers.first_order.sgd_updates import SGDState, StepRule, sgd_pass
+from sixfold.solvers.first_order.stochastic import MiniBatch, StochasticGradient
+from sixfold.solvers.registry import all_solvers
 
 REAL_LOSSES = ("squared", "absolute", "cubed")
 CLASS_LOSSES = ("logistic", "squared", "perceptron", "hinge", "squared_hinge", "softmax")
+FIRST_ORDER_PARAMETERS = (
+    "learning_rate", "eta0", "decay", "power_t", "average", "shuffle", "batch_size", "random_state",
+)  # fmt: skip
 
 
-def _has_probabilities(model: ERMClassifier) -> bool:
-    if model.loss in ("logistic", "softmax"):
-        return True
-    raise AttributeError(
-        f"predict_proba needs loss='logistic' or 'softmax': the scores of {model.loss!r} are no "
-        "probabilities."
-    )
-
-
-class ERMRegressor(Recipe, LinearRegressor):
-    """Predict numbers by a linear function, with the loss, penalty and solver of your choice.
-
-    Minimises ``alpha * penalty(w) + mean_i loss(w.x_i + b, y_i)``.
+class ERMBase(LinearModel):
+    """Any loss, any penalty, any solver that fits them.
 
     Parameters
     ----------
-    loss : {"squared", "absolute", "cubed"}, default="squared"
-        ``(s - y)**2 / 2``, ``|s - y|`` or ``|s - y|**3 / 3`` of the score s.
-    penalty : {None, "l2", "l1", "elasticnet"}, default=None
-        ``|w|**2 / 2``, ``|w|_1``, or the mixture of both by ``l1_ratio``.
-    alpha : float, default=1e-4
-        How much the penalty counts.
-    l1_ratio : float, default=0.5
-        The share of the absolute values in "elasticnet".
-    fit_intercept : bool, default=True
-        Whether to fit b. It is never penalised.
-    solver : str, default="auto"
-        "direct" and "cg" (squared loss), "coordinate" (squared loss with absolute values in the penalty),
-        "newton" (smooth loss), "interior_point" (absolute loss), "gd", "sgd", "minibatch" (everything).
-        "auto" takes the first that fits; ``solver_`` says which.
-    tol : float, default=1e-6
-        Stop when the certified gap is below ``tol`` times the objective of the constant model.
     max_iter : int, default=1000
         Most iterations (epochs).
     time_limit : float, default=None
@@ -84,6 +68,60 @@ class ERMRegressor(Recipe, LinearRegressor):
         The seed of the shuffling.
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.
+    verbose : int, default=0
+        Whether to print progress: the first and the last iteration, and one in half a second between.
+    """
+
+    loss: str
+    learning_rate: str
+    eta0: float | None
+    decay: float | None
+    power_t: float
+    average: bool | int
+    shuffle: bool
+    batch_size: int
+
+    def _options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in FIRST_ORDER_PARAMETERS}
+
+    def _solvers(self) -> list[Solver]:
+        return all_solvers(**self._options())
+
+
+Model = TypeVar("Model", bound=type[ERMBase])
+
+
+def _with_shared_parameters(model: Model) -> Model:
+    """Add the parameters that ERMBase describes to the docstring of a learner, after its own."""
+    own, shared = (inspect.cleandoc(kind.__doc__ or "") for kind in (model, ERMBase))
+    model.__doc__ = own.replace("\nAttributes\n", shared.partition("----------\n")[2] + "\n\nAttributes\n", 1)
+    return model
+
+
+@_with_shared_parameters
+class ERMRegressor(ERMBase, LinearRegressor):
+    """Predict numbers by a linear function, with the loss, penalty and solver of your choice.
+
+    Minimises ``alpha * penalty(w) + mean_i loss(w.x_i + b, y_i)``.
+
+    Parameters
+    ----------
+    loss : {"squared", "absolute", "cubed"}, default="squared"
+        ``(s - y)**2 / 2``, ``|s - y|`` or ``|s - y|**3 / 3`` of the score s.
+    penalty : {None, "l2", "l1", "elasticnet"}, default=None
+        ``|w|**2 / 2``, ``|w|_1``, or the mixture of both by ``l1_ratio``.
+    alpha : float, default=1e-4
+        How much the penalty counts.
+    l1_ratio : float, default=0.5
+        The share of the absolute values in "elasticnet".
+    fit_intercept : bool, default=True
+        Whether to fit b. It is never penalised.
+    solver : str, default="auto"
+        "direct" and "cg" (squared loss), "coordinate" (squared loss with absolute values in the penalty),
+        "newton" (smooth loss), "interior_point" (absolute loss), "gd", "sgd", "minibatch" (everything).
+        "auto" takes the first that fits; ``solver_`` says which.
+    tol : float, default=1e-6
+        Stop when the certified gap is below ``tol`` times the objective of the constant model.
 
     Attributes
     ----------
@@ -128,6 +166,7 @@ class ERMRegressor(Recipe, LinearRegressor):
         batch_size: int = 32,
         random_state: Any = 0,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -148,35 +187,18 @@ class ERMRegressor(Recipe, LinearRegressor):
         self.batch_size = batch_size
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
-    def _loss(self) -> Loss:
+    def _loss_name(self) -> str:
         check_option("loss", self.loss, REAL_LOSSES)
-        return LOSSES[self.loss]
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-            The columns to predict from.
-        y : array of shape (n_samples,)
-            The numbers to predict.
-        sample_weight : array of shape (n_samples,), default=None
-            How much each row counts.
-
-        Returns
-        -------
-        ERMRegressor
-            The fitted model itself.
-        """
-        return self._run_fit(X, y, sample_weight)
+        return self.loss
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         return check_training(self, X, y, sample_weight, reset=reset, one_target=True)
 
 
-class ERMClassifier(Recipe, LinearClassifier):
+@_with_shared_parameters
+class ERMClassifier(ERMBase, ProbabilisticClassifier):
     """Tell classes apart by linear scores, with the loss, penalty and solver of your choice.
 
     Minimises ``alpha * penalty(w) + mean_i loss(w.x_i + b, y_i)``. With more than two classes every loss but
@@ -203,31 +225,6 @@ class ERMClassifier(Recipe, LinearClassifier):
         "minibatch" (everything). "auto" takes the first that fits; ``solver_`` says which.
     tol : float, default=1e-6
         Stop when the certified gap is below ``tol`` times the objective of the zero model.
-    max_iter : int, default=1000
-        Most iterations (epochs).
-    time_limit : float, default=None
-        Most seconds; the best model so far is kept.
-    callbacks : sequence of callables, default=None
-        Called with a record (iteration, seconds, objective, gap) after every iteration; True stops the fit.
-    learning_rate : {"auto", "constant", "decay", "invscaling"}, default="auto"
-        For "gd", "sgd", "minibatch": the step after t updates is ``eta0``, ``eta0 / (1 + decay t)`` or
-        ``eta0 / (t + 1)**power_t``.
-    eta0 : float, default=None
-        The first step; None finds one from the data.
-    decay : float, default=None
-        How fast "decay" falls; None takes one epoch as the unit of time.
-    power_t : float, default=0.5
-        The exponent of "invscaling".
-    average : bool or int, default=False
-        Return the average of the iterates, of all or of those after so many updates.
-    shuffle : bool, default=True
-        Visit the rows in a new random order in every epoch.
-    batch_size : int, default=32
-        Rows an update of "minibatch".
-    random_state : int, default=0
-        The seed of the shuffling.
-    n_jobs : int, default=None
-        Threads for the native loops; None or -1 for all.
 
     Attributes
     ----------
@@ -249,6 +246,9 @@ class ERMClassifier(Recipe, LinearClassifier):
     >>> ERMClassifier(loss="squared", penalty=None).fit(X, ["a", "a", "b", "b"]).coef_
     array([[0.6]])
     """
+
+    _state: SGDState  # between batches
+    _rule: StepRule
 
     def __init__(
         self,
@@ -273,6 +273,7 @@ class ERMClassifier(Recipe, LinearClassifier):
         batch_size: int = 32,
         random_state: Any = 0,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -294,13 +295,17 @@ class ERMClassifier(Recipe, LinearClassifier):
         self.batch_size = batch_size
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _loss(self) -> Loss:
-        check_option("loss", self.loss, CLASS_LOSSES)
-        return LOSSES[self.loss]
+        self.verbose = verbose
 
     def _loss_name(self) -> str:
+        check_option("loss", self.loss, CLASS_LOSSES)
         return self.loss
+
+    def _postprocess(
+        self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
+    ) -> Solution:
+        self.__dict__.pop("_state", None)  # batches go on from this fit
+        return solution
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one pass of stochastic updates over these rows, from where the last call ended.
@@ -322,44 +327,41 @@ class ERMClassifier(Recipe, LinearClassifier):
         ERMClassifier
             The model itself.
         """
-        data = self._check_batch(X, y, classes, sample_weight)
-        self._learn_batch(data, self.classes_.size if self.loss == "softmax" else data.y.shape[1])
+        before = getattr(self, "history_", [])
+        check = partial(self._check_batch, classes=classes)
+        self._run_batch(X, y, sample_weight, check, self._learn_batch)
+        self.history_ = [*before, *self.history_]
         return self
 
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class for each row; needs the loss "logistic" or "softmax".
-
-        Scores of classes against the rest are turned into probabilities one by one and scaled to the sum 1.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return softmax(self._class_scores(X))
-
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of the probability of each class, finite where the probability underflows.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return log_softmax(self._class_scores(X))
-
-    def _class_scores(self, X: Any) -> Array:
-        """Return one score a class, of which the softmax is the probabilities."""
-        scores = self.decision_scores(X)
-        if self.loss == "softmax":
-            return scores
-        # Logarithms of the probabilities against the rest: all of them may be too small for the numbers.
-        return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else log_expit(scores)
+    def _learn_batch(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+        """Make one pass over the rows, from where the last batch ended."""
+        data.require_computable()
+        blocks, scores = data.blocks(), self.classes_.size if self.loss == "softmax" else data.y.shape[1]
+        # Steps are those of the textbook: the columns of later batches may have another spread.
+        options = FirstOrderOptions(**self._options(), standardize=False)
+        random = options.generator()
+        if "_state" not in self.__dict__:
+            start = np.zeros((blocks.n_columns, scores)), np.zeros(scores)
+            if hasattr(self, "coef_"):
+                start = self._parameters()
+            solver = (MiniBatch if self.solver == "minibatch" else StochasticGradient)(options)
+            eta0 = self.eta0 or solver.first_step(problem, blocks, budget, random, scores)
+            # A perceptron at zero has to take a score of 0 for a mistake, or it would stay there.
+            at_zero = "wrong" if self.loss == "perceptron" else None
+            self._rule = replace(solver.rule(problem, blocks.n_rows, eta0), at_zero=at_zero)
+            average = options.average_from is not None
+            self._state = SGDState.at(*start, sparse=blocks.sparse, average=average)
+        for block in blocks:
+            rows = np.arange(block.y.shape[0], dtype=np.int64)
+            order = random.permutation(rows) if self.shuffle else rows
+            if not sgd_pass(self._state, block, problem, self._rule, order, None, budget):
+                break
+        w, b = (part.astype(data.X.dtype).astype(np.float64) for part in self._state.model(self._rule))
+        objective = problem.objective(w, b, blocks)
+        if not np.isfinite(objective):
+            raise FloatingPointError("the objective is not finite")
+        budget.record(objective, objective, 1.0)
+        notes = ("of the last batch alone, with zero as its lower bound",)
+        scale = problem.constant_loss(np.zeros(scores), blocks)
+        certificate = Certificate("duality gap", objective, objective, scale, budget.tol, notes=notes)
+        return Solution(w, b, certificate, "sgd")

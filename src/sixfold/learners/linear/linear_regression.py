@@ -11,6 +11,7 @@ With weights, 1/n becomes weight_i / sum of weights. ``alpha`` is that of scikit
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,22 +19,20 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sixfold.data.checks import check_training
-from sixfold.errors import InputError, check_flag, check_number
+from sixfold.budget import Budget
+from sixfold.data.checks import TrainingData
+from sixfold.errors import InputError
 from sixfold.explain.summary import Summary, summarise
 from sixfold.learners.linear.model import LinearRegressor
-from sixfold.risk.losses import LOSSES
-from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solver
-from sixfold.solvers.least_squares.direct import solve_moments
+from sixfold.solvers.base import Solution
+from sixfold.solvers.least_squares.direct import DirectSolution, solve_moments
 from sixfold.solvers.least_squares.moments import Moments, block_moments
-from sixfold.solvers.registry import all_solvers
 
 Array = NDArray[Any]
 
 
-def _adds_up(model: LinearRegression) -> bool:
+def _moments_suffice(model: LinearRegression) -> bool:
     """Return whether the statistics of earlier rows are enough; say which parameter is in the way if not."""
     if model.penalty in (None, "l2") and not model.positive:
         return True
@@ -55,7 +54,7 @@ class LinearRegression(LinearRegressor):
     fit_intercept : bool, default=True
         Whether to fit b. It is never penalised.
     copy_X : bool, default=True
-        Accepted for scikit-learn's sake: X is never written to.
+        Accepted for scikit-learn's sake; see docs/differences.md.
     tol : float, default=1e-6
         Iterative solvers stop when the certified gap is below ``tol`` times the variance of y (halved).
     n_jobs : int, default=None
@@ -80,6 +79,8 @@ class LinearRegression(LinearRegressor):
         Called with a record (iteration, seconds, objective, gap) after every iteration; True stops the fit.
     random_state : int or None, default=0
         The seed of the stochastic solvers.
+    verbose : int, default=0
+        Whether to print progress: the first and the last iteration, and one in half a second between.
 
     Attributes
     ----------
@@ -118,6 +119,7 @@ class LinearRegression(LinearRegressor):
     """
 
     _moments: Moments  # of the rows that partial_fit has seen
+    _direct: DirectSolution | None
 
     def __init__(
         self,
@@ -135,6 +137,7 @@ class LinearRegression(LinearRegressor):
         time_limit: float | None = None,
         callbacks: Any = None,
         random_state: int | None = 0,
+        verbose: int = 0,
     ) -> None:
         self.fit_intercept = fit_intercept
         self.copy_X = copy_X
@@ -149,39 +152,18 @@ class LinearRegression(LinearRegressor):
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.random_state = random_state
+        self.verbose = verbose
 
-    def _problem(self, weight_sum: float) -> Problem:
-        check_flag("fit_intercept", self.fit_intercept)
-        check_flag("positive", self.positive)
-        check_number("alpha", self.alpha, at_least=0, finite=True)
-        penalty = make_penalty(self.penalty, self.l1_ratio, bool(self.positive))
-        alpha = 0.0 if self.penalty is None else float(self.alpha)
-        return Problem(LOSSES["squared"], penalty, alpha, bool(self.fit_intercept))
+    def _loss_name(self) -> str:
+        return "squared"
 
-    def _solvers(self) -> list[Solver]:
-        return all_solvers(random_state=self.random_state)
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-            The columns to predict from.
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-            The numbers to predict.
-        sample_weight : array of shape (n_samples,), default=None
-            How much each row counts.
-
-        Returns
-        -------
-        LinearRegression
-            The fitted model itself.
-        """
+    def _postprocess(
+        self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
+    ) -> Solution:
         self.__dict__.pop("_moments", None)
-        return self._run_fit(X, y, sample_weight)
+        return solution
 
-    @available_if(_adds_up)
+    @available_if(_moments_suffice)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those seen by earlier calls of ``partial_fit`` and fit all of them, exactly.
 
@@ -189,22 +171,25 @@ class LinearRegression(LinearRegressor):
         batches does not matter beyond rounding. Needs no penalty or "l2". A call of ``fit`` forgets
         everything.
         """
-        first = not hasattr(self, "_moments")
-        data = check_training(self, X, y, sample_weight, reset=first)
-        with self._budget(X, y) as budget, self._arithmetic(data):
-            more = data.blocks().reduce(lambda block: block_moments(block, budget.flag), Moments.__add__)
-            if not first and more.mean.size != self._moments.mean.size:
+        check = partial(self._check, reset="_moments" not in self.__dict__)
+        return self._run_batch(X, y, sample_weight, check, self._add_rows)
+
+    def _add_rows(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+        moments = data.blocks().reduce(lambda block: block_moments(block, budget.flag), Moments.__add__)
+        if "_moments" in self.__dict__:
+            if moments.mean.size != self._moments.mean.size:
                 raise InputError(
                     f"y has {data.y.shape[1]} targets, but earlier batches had "
-                    f"{self._moments.mean.size - more.n_columns}. Pass the same targets in every batch."
+                    f"{self._moments.mean.size - moments.n_columns}. Pass the same targets in every batch."
                 )
-            moments = more if first else self._moments + more
-            solution = solve_moments(self._problem(moments.weight), moments, budget)
+            moments = self._moments + moments
         self._moments = moments
-        self._set_fitted(solution, data.float64(), budget)
+        return solve_moments(problem, moments, budget)
+
+    def _warn_of_batch(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
         if self._moments.rows > self._moments.n_columns:
             self._warn_of_dependence(solution, data)
-        return self
+        super()._warn_of_batch(solution, data, budget)
 
     def summary(self, confidence: float = 0.95) -> Summary:
         """Return standard errors, t, p and confidence intervals of the coefficients, with R-squared.
@@ -222,26 +207,33 @@ class LinearRegression(LinearRegressor):
         check_is_fitted(self, "coef_")
         return summarise(self, confidence)
 
+    def _coef_dtype(self, data: TrainingData) -> Any:
+        # Moments are float64, whatever the type of the last batch.
+        return np.float64 if "_moments" in self.__dict__ else data.X.dtype
+
+    def _set_fitted(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
+        super()._set_fitted(solution, data, budget)
+        self._rank = solution.rank
+        self._direct = solution if isinstance(solution, DirectSolution) else None
+
     @property
     def rank_(self) -> int:
         """The rank of the (centred) table."""
-        return int(self._from_direct("rank"))
+        return int(self._known("_rank"))
 
     @property
     def singular_(self) -> Array:
         """The singular values of the (centred) table, largest first."""
-        root = self._from_direct("root")
-        values: Array = root.singular_values() * np.sqrt(self._found["moments"].weight)
-        return values
+        direct: DirectSolution = self._known("_direct")
+        return direct.factor.singular_values() * np.sqrt(direct.moments.weight)
 
-    def _from_direct(self, name: str) -> Any:
-        found = self.__dict__.get("_found", {})
-        if name not in found:
+    def _known(self, name: str) -> Any:
+        value = self.__dict__.get(name)
+        if value is None:
             raise AttributeError(
-                f"{type(self).__name__} has no such attribute: only a direct fit without penalty "
-                "finds it out."
+                f"{type(self).__name__} has no such attribute: only a direct fit without penalty finds it."
             )
-        return found[name]
+        return value
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -32,10 +32,9 @@ from sixfold.errors import (
     warn,
 )
 from sixfold.explain.diagnosis import describe_separation
-from sixfold.explain.logit_summary import LogitSummary, measure, summarise_logit
-from sixfold.learners.linear.classifier import LinearClassifier
-from sixfold.learners.linear.separability import limit_model, noted, separates
-from sixfold.risk.losses import log_softmax, softmax
+from sixfold.explain.logit_summary import LogitSummary, measure_likelihood, summarise_logit
+from sixfold.learners.linear.classifier import ProbabilisticClassifier
+from sixfold.learners.linear.likelihood_limit import limit_model, separates, with_note
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem, scores
 from sixfold.solvers.base import Solution, Solver
@@ -46,15 +45,15 @@ from sixfold.solvers.separation.separation import Separation, separate
 Array = NDArray[Any]
 
 PENALTIES = ("auto", None, "l2", "l1", "elasticnet")
-CALM = 0.1  # change of the score of any row in the last step, below which iterates have come to rest
-CERTAIN = 12.0  # a score beyond which a row has no more to say: its probability is off by 6e-6
-SEPARATED = "the classes are separated, so that without the penalty the coefficients would have no limit"
+SETTLED_MOVE = 0.1  # change of any row's score in the last step, below which iterates have come to rest
+CERTAIN_SCORE = 12.0  # beyond, a row hardly counts any more: its probability is off by 6e-6
+SEPARATED_NOTE = "the classes are separated, so that without the penalty the coefficients would have no limit"
 # scikit-learn's names for solvers that have another name here, or no counterpart (for that loss).
-THEIR_SOLVERS = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto", "saga": "auto"}
-THEIR_SOFTMAX_SOLVERS = THEIR_SOLVERS | {"newton-cg": "auto"}
+SKLEARN_SOLVERS = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto", "saga": "auto"}
+SKLEARN_SOFTMAX_SOLVERS = SKLEARN_SOLVERS | {"newton-cg": "auto"}
 
 
-class LogisticRegression(LinearClassifier):
+class LogisticRegression(ProbabilisticClassifier):
     """Learn class probabilities by maximum likelihood, with or without a penalty.
 
     Minimises ``C * sum_i -log P(y_i | x_i) + penalty(w)``; two classes share one score, more than two are
@@ -70,13 +69,13 @@ class LogisticRegression(LinearClassifier):
     l1_ratio : float, default=0.0
         The share of absolute values in the penalty: 0 is "l2", 1 is "l1". None means 0.
     dual : bool, default=False
-        Accepted for scikit-learn's sake, without effect: the solvers choose themselves.
+        Accepted for scikit-learn's sake; see docs/differences.md.
     tol : float, default=1e-6
         Stop when the certified gap is below ``tol`` times the loss of guessing, log(number of classes).
     fit_intercept : bool, default=True
         Whether to fit b. It is never penalised.
     intercept_scaling : float, default=1.0
-        Accepted for scikit-learn's sake, without effect: there is no penalty on b to weaken.
+        Accepted for scikit-learn's sake; see docs/differences.md.
     class_weight : dict, "balanced" or None, default=None
         How much the rows of each class count; "balanced" gives all classes the same total.
     random_state : int or None, default=0
@@ -88,7 +87,7 @@ class LogisticRegression(LinearClassifier):
     max_iter : int, default=1000
         Most iterations (epochs).
     verbose : int, default=0
-        Accepted for scikit-learn's sake, without effect: ``callbacks=[print]`` reports progress.
+        Whether to print progress: the first and the last iteration, and one in half a second between.
     warm_start : bool, default=False
         Whether to start from the coefficients of the last fit ("newton", "lbfgs", "newton-cg").
     n_jobs : int, default=None
@@ -188,8 +187,8 @@ class LogisticRegression(LinearClassifier):
         return {0.0: "l2", 1.0: "l1"}.get(l1_ratio, "elasticnet"), l1_ratio
 
     def _solver_name(self) -> str:
-        theirs = THEIR_SOLVERS if self._loss_name() == "logistic" else THEIR_SOFTMAX_SOLVERS
-        return theirs.get(self.solver, self.solver)
+        names = SKLEARN_SOLVERS if self._loss_name() == "logistic" else SKLEARN_SOFTMAX_SOLVERS
+        return names.get(self.solver, self.solver)
 
     def _solvers(self) -> list[Solver]:
         check_flag("warm_start", self.warm_start)
@@ -204,24 +203,26 @@ class LogisticRegression(LinearClassifier):
         self.__dict__.pop("_likelihood", None)
         blocks = data.blocks()
         if problem.penalised:
-            return noted(solution, SEPARATED) if separates(problem, solution, blocks) else solution
-        if budget.seconds_left > 0 and self._suspicious(solution, blocks):
+            return with_note(solution, SEPARATED_NOTE) if separates(problem, solution, blocks) else solution
+        if budget.seconds_left > 0 and self._may_diverge(solution, blocks):
             found = separate(problem, blocks, budget, start=(solution.w, solution.b))
             if found.kind in ("complete", "quasi-complete"):
                 return self._separated(found, solution, problem, data, budget)
         if solution.certificate.converged:
-            self._likelihood = measure(solution.w, solution.b, blocks, problem.fit_intercept, budget.flag)
+            self._likelihood = measure_likelihood(
+                solution.w, solution.b, blocks, problem.fit_intercept, budget.flag
+            )
         return solution
 
-    def _suspicious(self, solution: Solution, blocks: Blocks) -> bool:
+    def _may_diverge(self, solution: Solution, blocks: Blocks) -> bool:
         """Return whether the coefficients may be on their way to infinity.
 
         Where the likelihood has a maximum, the fit converges and Newton's last step is tiny. On the way to
         infinity steps move scores by about 1, until some rows are so certain that they no longer count.
         """
-        if solution.details.get("last_move", np.inf) > CALM or not solution.certificate.converged:
+        if solution.last_move > SETTLED_MOVE or not solution.certificate.converged:
             return True
-        return any(np.abs(scores(block, solution.w, solution.b)).max() > CERTAIN for block in blocks)
+        return any(np.abs(scores(block, solution.w, solution.b)).max() > CERTAIN_SCORE for block in blocks)
 
     def _separated(
         self, found: Separation, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
@@ -238,32 +239,6 @@ class LogisticRegression(LinearClassifier):
     def _set_fitted(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
         super()._set_fitted(solution, data, budget)
         self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)  # an array, as scikit-learn has it
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class for each row, in the order of ``classes_``.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return softmax(self._class_scores(X))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of the probability of each class, finite where the probability underflows.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return log_softmax(self._class_scores(X))
 
     def log_likelihood(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return sum_i weight_i log P(y_i | x_i): how probable the labels are under the model.
@@ -282,11 +257,6 @@ class LogisticRegression(LinearClassifier):
         data = check_labelled(self, X, y, sample_weight, classes=self.classes_, reset=False)
         log_p = np.take_along_axis(self.predict_log_proba(X), data.index[:, None], axis=1)[:, 0]
         return float(log_p.sum() if data.weight is None else data.weight @ log_p)
-
-    def _class_scores(self, X: Any) -> Array:
-        """Return one score a class; the first of two has score 0."""
-        scores = self.decision_scores(X)
-        return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
 
     def summary(self, confidence: float = 0.95) -> LogitSummary:
         """Return standard errors, z, p and confidence intervals of an unpenalised fit.

@@ -1,8 +1,9 @@
 """What all linear learners share: from a table to a certified w and b, and back to predictions.
 
-The steps of a fit are those of :mod:`sixfold.learners.base`: a problem is stated, the solver that suits it is
-chosen, and what it finds is kept. A learner adds what makes it itself: its parameters, its loss, and how
-scores become answers.
+    minimise  alpha * penalty(w) + (1 / n) sum_i loss(w.x_i + b, y_i)
+
+With weights, 1/n becomes weight_i / sum of weights. The steps of a fit are those of
+:mod:`sixfold.learners.base`; a learner adds its parameters, its loss, and how scores become answers.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,24 +22,33 @@ from sklearn.utils.validation import check_is_fitted
 from sixfold.budget import Budget, Record
 from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData, check_rows, check_training
-from sixfold.errors import RankWarning, warn
+from sixfold.errors import RankWarning, check_flag, check_number, warn
 from sixfold.explain.diagnosis import describe_dependence
 from sixfold.learners.base import Learner
 from sixfold.learners.callbacks import CallbackSupport
+from sixfold.risk.losses import LOSSES, Loss
+from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver, choose
+from sixfold.solvers.least_squares.direct import DirectSolution
+from sixfold.solvers.registry import all_solvers
 from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
-ROUNDING = 1e-14  # a relative gap that only rounding may have left: tol=0 asks for as good as it gets
+ROUNDING_GAP = 1e-14  # a relative gap that only rounding may have left: tol=0 asks for as good as it gets
 
 
 class LinearModel(CallbackSupport, Learner):
     """A learner whose scores are w.x + b."""
 
+    penalty: str | None
+    alpha: float
+    l1_ratio: Any
+    positive: bool = False
     fit_intercept: bool
     solver: str
+    random_state: Any
     tol: float
     max_iter: int
     time_limit: float | None
@@ -49,28 +59,38 @@ class LinearModel(CallbackSupport, Learner):
     n_iter_: Any
 
     @abstractmethod
+    def _loss_name(self) -> str:
+        """Return the name of the loss; ``classes_`` is known where there are classes."""
+
+    def _loss(self) -> Loss:
+        return LOSSES[self._loss_name()]
+
     def _problem(self, weight_sum: float) -> Problem:
         """Return the problem that the parameters state for rows whose weights have this sum."""
+        check_flag("fit_intercept", self.fit_intercept)
+        check_flag("positive", self.positive)
+        check_number("alpha", self.alpha, at_least=0, finite=True)
+        penalty = make_penalty(self.penalty, self.l1_ratio, bool(self.positive))
+        alpha = 0.0 if self.penalty is None else float(self.alpha)
+        return Problem(self._loss(), penalty, alpha, bool(self.fit_intercept))
 
     def _solver_name(self) -> str:
         """Return the solver that is asked for by the name it has here."""
         return self.solver
 
-    @abstractmethod
     def _solvers(self) -> list[Solver]:
         """Return the solvers this learner may use, the preferred ones first."""
+        return all_solvers(random_state=self.random_state)
 
-    def _state_problem(self, data: TrainingData) -> tuple[Problem, Solver]:
+    def _state_problem(self, data: TrainingData) -> Problem:
+        return self._problem(data.blocks().weight_sum)
+
+    def _solve(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
         blocks = data.blocks()
-        problem = self._problem(blocks.weight_sum)
         solver = choose(self._solver_name(), problem, blocks, self._solvers())
         if not solver.notices_nonfinite:
             data.require_computable()
-        return problem, solver
-
-    def _solve(self, problem: tuple[Problem, Solver], data: TrainingData, budget: Budget) -> Solution:
-        stated, solver = problem
-        solution = self._postprocess(solver.solve(stated, data.blocks(), budget), stated, data, budget)
+        solution = self._postprocess(solver.solve(problem, blocks, budget), problem, data, budget)
         if not np.isfinite([solution.certificate.objective, solution.certificate.scale]).all():
             raise FloatingPointError("the objective is not finite")
         return solution
@@ -82,12 +102,16 @@ class LinearModel(CallbackSupport, Learner):
     def _postprocess(
         self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
     ) -> Solution:
-        """Look at what was found before it is kept: a learner may note, replace or refuse it."""
+        """Return the solution of a whole fit, with notes or another model in its place, or refuse it."""
         return solution
 
+    def _coef_dtype(self, data: TrainingData) -> Any:
+        """Return the type in which the coefficients were certified."""
+        return data.X.dtype
+
     def _set_fitted(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
-        """Set the fitted attributes."""
-        coef, intercept = solution.w.T.astype(data.X.dtype), solution.b.astype(data.X.dtype)
+        dtype = self._coef_dtype(data)
+        coef, intercept = solution.w.T.astype(dtype), solution.b.astype(dtype)
         if not self.fit_intercept:
             intercept = np.zeros_like(intercept)
         self.coef_ = np.ascontiguousarray(coef[0] if data.single_target else coef)
@@ -96,16 +120,14 @@ class LinearModel(CallbackSupport, Learner):
         self.n_iter_ = solution.n_iter
         self.history_ = budget.history
         self._certificate = solution.certificate
-        self._found = solution.details
         self.__dict__.pop("dual_", None)
-        if "dual" in solution.details:
-            dual = solution.details["dual"]
-            self.dual_ = dual[:, 0] if dual.shape[1] == 1 else dual
+        if solution.dual is not None:
+            self.dual_ = solution.dual[:, 0] if solution.dual.shape[1] == 1 else solution.dual
 
     def _warn(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
         self._warn_of_one_row(data)
         self._warn_of_dependence(solution, data)
-        short = not self.certificate_.converged and self.certificate_.relative_gap > ROUNDING
+        short = not self.certificate_.converged and self.certificate_.relative_gap > ROUNDING_GAP
         if short and budget.stopped_by is None:
             budget.stopped_by = "lack of progress"  # no fit ends short of its tolerance without a word
         budget.conclude(self.certificate_)
@@ -117,10 +139,8 @@ class LinearModel(CallbackSupport, Learner):
             warn(text, RankWarning)
 
     def _warn_of_dependence(self, solution: Solution, data: TrainingData) -> None:
-        root = solution.details.get("root")
-        if root is not None and root.dependent.size:
-            text = describe_dependence(root, data.names, self.fit_intercept)
-            warn(text, RankWarning)
+        if isinstance(solution, DirectSolution) and solution.factor.dependent.size:
+            warn(describe_dependence(solution.factor, data.names, self.fit_intercept), RankWarning)
 
     def _limits(self) -> tuple[float, int | None]:
         return self.tol, self.max_iter
@@ -173,7 +193,26 @@ class LinearModel(CallbackSupport, Learner):
 
 
 class LinearRegressor(RegressorMixin, LinearModel):
-    """A linear model whose scores are the answers."""
+    """A linear model whose scores are the predictions."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            The columns to predict from.
+        y : array of shape (n_samples,); for LinearRegression also (n_samples, n_targets)
+            The numbers to predict.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+
+        Returns
+        -------
+        LinearRegressor
+            The fitted model itself.
+        """
+        return self._run_fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> Array:
         """Return w.x + b for each row.

@@ -16,6 +16,7 @@ More than two classes are learnt one against the rest.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -28,11 +29,9 @@ from sixfold.data.blocks import Blocks
 from sixfold.data.checks import TrainingData
 from sixfold.errors import InputError, check_flag, check_number, check_option
 from sixfold.learners.linear.classifier import LinearClassifier
-from sixfold.learners.linear.separability import confirm, examine, separation_of, zero_one
-from sixfold.risk.losses import LOSSES
-from sixfold.risk.penalties import make_penalty
+from sixfold.learners.linear.separability import certify_planes, confirm, separation_of, zero_one
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution, Solver
+from sixfold.solvers.base import Solution
 from sixfold.solvers.first_order.options import FirstOrderOptions
 from sixfold.solvers.first_order.sgd_updates import SCHEDULES, SGDState, StepRule, sgd_pass
 from sixfold.solvers.first_order.stochastic import EpochOrder
@@ -40,8 +39,8 @@ from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
-AT_ZERO = {"signed": "wrong", "binary": "negative"}  # what each form takes a score of 0 for
-SMALL = 0.01  # the standard deviation of a random start
+FORMS = {"signed": "wrong", "binary": "negative"}  # what each form takes a score of 0 for
+START_SPREAD = 0.01  # the standard deviation of a random start
 
 
 class Perceptron(LinearClassifier):
@@ -69,7 +68,7 @@ class Perceptron(LinearClassifier):
     shuffle : bool, default=True
         Visit the rows in a new random order in every epoch.
     verbose : int, default=0
-        Accepted for scikit-learn's sake; ``callbacks=[print]`` reports progress.
+        Whether to print progress: the first and the last iteration, and one in half a second between.
     eta0 : float, default=1.0
         The first step.
     n_jobs : int, default=None
@@ -192,18 +191,8 @@ class Perceptron(LinearClassifier):
     def _loss_name(self) -> str:
         return "perceptron"
 
-    def _problem(self, weight_sum: float) -> Problem:
-        check_flag("fit_intercept", self.fit_intercept)
-        check_number("alpha", self.alpha, at_least=0, finite=True)
-        penalty = make_penalty(self.penalty, self.l1_ratio)
-        alpha = 0.0 if self.penalty is None else float(self.alpha)
-        return Problem(LOSSES["perceptron"], penalty, alpha, bool(self.fit_intercept))
-
-    def _solvers(self) -> list[Solver]:
-        return []
-
     def _check_parameters(self) -> None:
-        check_option("form", self.form, AT_ZERO)
+        check_option("form", self.form, FORMS)
         check_option("start", self.start, ("zero", "random"))
         check_option("learning_rate", self.learning_rate, SCHEDULES)
         check_number("eta0", self.eta0, above=0, finite=True)
@@ -217,9 +206,8 @@ class Perceptron(LinearClassifier):
         check_number("validation_fraction", self.validation_fraction, above=0)
         if self.validation_fraction >= 1:
             raise InputError(
-                f"validation_fraction={self.validation_fraction!r} is out of range: a share between 0 "
-                "and 1 is "
-                "needed, so that rows are left to learn from."
+                f"validation_fraction={self.validation_fraction!r} is out of range: a share between 0 and 1 "
+                "is needed, so that rows are left to learn from."
             )
 
     def _limits(self) -> tuple[float, int | None]:
@@ -227,14 +215,8 @@ class Perceptron(LinearClassifier):
 
     def _rule(self) -> StepRule:
         rate = self.decay if self.learning_rate == "decay" else self.power_t
-        average_from = 0 if self.average else None
-        return StepRule(
-            self.learning_rate,
-            float(self.eta0),
-            float(rate),
-            average_from=average_from,
-            at_zero=AT_ZERO[self.form],
-        )
+        start, at_zero = 0 if self.average else None, FORMS[self.form]
+        return StepRule(self.learning_rate, float(self.eta0), float(rate), 1, start, at_zero)
 
     # -- learning ----------------------------------------------------------------------------------------
 
@@ -261,20 +243,8 @@ class Perceptron(LinearClassifier):
         Perceptron
             The fitted model itself.
         """
-        before = self.__dict__.get("_state") if self.warm_start else None
-        data = self._check(X, y, sample_weight)
-        data.require_computable()
-        blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
-        self._check_parameters()
-        problem = self._problem(blocks.weight_sum)
-        with self._budget(X, y) as budget, self._threads(data), self._arithmetic(data):
-            self._state = self._begin(blocks, random, coef_init, intercept_init, before)
-            with EpochOrder(random, bool(self.shuffle)) as orders:
-                mistakes = self._learn(self._state, problem, blocks, budget, orders)
-            self._conclude(problem, data, blocks, budget, mistakes)
-        if self.certificate_.kind == "separating plane" or budget.interrupted:
-            budget.conclude(self.certificate_)
-        return self
+        solve = partial(self._solve, coef=coef_init, intercept=intercept_init)
+        return self._run_fit(X, y, sample_weight, solve=solve)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go once through these rows, from where the last call ended.
@@ -294,38 +264,43 @@ class Perceptron(LinearClassifier):
         Perceptron
             The model itself.
         """
-        first = not hasattr(self, "coef_")
-        data = self._check_batch(X, y, classes, sample_weight)
-        data.require_computable()
-        self._check_parameters()
-        blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
-        problem = self._problem(blocks.weight_sum)
-        with self._budget(X, y) as budget, self._threads(data), self._arithmetic(data):
-            if first:
-                self._state = self._begin(blocks, random, None, None, None)
-            before = 0 if first else self.mistakes_
-            orders = EpochOrder(random, bool(self.shuffle))
-            mistakes = self._one_epoch(self._state, problem, blocks, budget, orders)
-            budget.record(mistakes / data.y.size, mistakes / data.y.size, 1.0)
-            self._conclude(problem, data, blocks, budget, before + mistakes, search=False)
-        if budget.interrupted:
-            budget.conclude(self.certificate_)
-        return self
+        check = partial(self._check_batch, classes=classes)
+        return self._run_batch(X, y, sample_weight, check, self._learn_batch)
 
-    def _begin(
-        self, blocks: Blocks, random: Any, coef: Any, intercept: Any, before: SGDState | None
-    ) -> SGDState:
+    def _solve(
+        self, problem: Problem, data: TrainingData, budget: Budget, coef: Any = None, intercept: Any = None
+    ) -> Solution:
+        data.require_computable()
+        blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
+        self._state = self._begin(blocks, random, coef, intercept)
+        with EpochOrder(random, bool(self.shuffle)) as orders:
+            self.mistakes_ = self._learn(self._state, problem, blocks, budget, orders)
+        return self._certified(problem, data, budget)
+
+    def _learn_batch(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+        data.require_computable()
+        blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
+        if not hasattr(self, "coef_"):
+            self._state, self.mistakes_ = self._begin(blocks, random), 0
+        orders = EpochOrder(random, bool(self.shuffle))
+        mistakes = self._one_epoch(self._state, problem, blocks, budget, orders)
+        self.mistakes_ += mistakes
+        budget.record(mistakes / data.y.size, mistakes / data.y.size, 1.0)
+        return self._certified(problem, data, budget, search=False)
+
+    def _begin(self, blocks: Blocks, random: Any, coef: Any = None, intercept: Any = None) -> SGDState:
         """Return the state to start from."""
         shape = (blocks.n_columns, blocks.n_targets)
+        before = self.__dict__.get("_state") if self.warm_start else None
         if before is not None and before.w.shape == shape and coef is None:
             return before
         w, b = np.zeros(shape), np.zeros(shape[1])
         if self.start == "random":
-            w = SMALL * random.standard_normal(shape)
+            w = START_SPREAD * random.standard_normal(shape)
         if coef is not None:
-            w = _given("coef_init", coef, shape[::-1]).T
+            w = _check_start("coef_init", coef, shape[::-1]).T
         if intercept is not None:
-            b = _given("intercept_init", intercept, shape[1:])
+            b = _check_start("intercept_init", intercept, shape[1:])
         return SGDState.at(w, b, sparse=blocks.sparse, average=bool(self.average))
 
     def _learn(
@@ -345,12 +320,12 @@ class Perceptron(LinearClassifier):
             idle = 0 if self.tol is None or judged < best - self.tol else idle + 1
             best = min(best, judged)
             if idle >= self.n_iter_no_change:
-                if held_out is not None or self._hopeless(state, blocks, budget):
+                if held_out is not None or self._not_separable(blocks, budget):
                     break
                 best, idle = np.inf, -np.inf  # there is a plane to be found: going on will find it
         return total
 
-    def _hopeless(self, state: SGDState, blocks: Blocks, budget: Budget) -> bool:
+    def _not_separable(self, blocks: Blocks, budget: Budget) -> bool:
         """Return whether some class cannot be separated from the others."""
         problem = zero_one(bool(self.fit_intercept))
         kinds = (separation_of(problem, blocks, budget, k).kind for k in range(blocks.n_targets))
@@ -385,9 +360,8 @@ class Perceptron(LinearClassifier):
             held[rows[: round(self.validation_fraction * rows.size)]] = True
         if not held.any():
             raise InputError(
-                f"validation_fraction={self.validation_fraction!r} of {blocks.n_rows} rows holds out "
-                "none. Use a "
-                "larger one, or early_stopping=False."
+                f"validation_fraction={self.validation_fraction!r} of {blocks.n_rows} rows holds out none. "
+                "Use a larger one, or early_stopping=False."
             )
         return held
 
@@ -397,24 +371,20 @@ class Perceptron(LinearClassifier):
         wrong = [np.asarray(block.y * (block.X @ w + b) <= 0.0) for block in blocks]
         return float(np.concatenate(wrong)[rows].mean())
 
-    def _conclude(
-        self,
-        problem: Problem,
-        data: TrainingData,
-        blocks: Blocks,
-        budget: Budget,
-        mistakes: int,
-        search: bool = True,
-    ) -> None:
-        """Set the fitted attributes, and find out what holds of the planes."""
+    def _certified(
+        self, problem: Problem, data: TrainingData, budget: Budget, search: bool = True
+    ) -> Solution:
+        """Return the planes with what holds of them; ``search`` looks for proofs that none separates."""
         w, b = (part.astype(data.X.dtype).astype(np.float64) for part in self._state.model(self._rule()))
-        certificate, proofs = examine(
-            w, b, blocks, problem.fit_intercept, budget, float(self.max_error), search
+        certificate, proofs = certify_planes(
+            w, b, data.blocks(), problem.fit_intercept, budget, float(self.max_error), search
         )
-        solution = Solution(w, b, certificate, "perceptron", len(budget.history))
-        self._set_fitted(solution, data, budget)
         self.proof_ = proofs[0] if len(proofs) == 1 else proofs
-        self.mistakes_ = mistakes
+        return Solution(w, b, certificate, "perceptron", len(budget.history))
+
+    def _warn(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
+        if solution.certificate.kind == "separating plane" or budget.interrupted:
+            budget.conclude(self.certificate_)
 
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
         check_is_fitted(self, "coef_")
@@ -426,7 +396,7 @@ class Perceptron(LinearClassifier):
         return confirm(claimed, w, b, blocks, bool(self.fit_intercept), proofs)
 
 
-def _given(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+def _check_start(name: str, values: Any, shape: tuple[int, ...]) -> Array:
     """Return a start in the shape it has to have; one score may be given without its axis."""
     array = np.asarray(values, dtype=np.float64)
     if array.size != int(np.prod(shape)):

@@ -34,14 +34,13 @@ from sixfold.learners.linear.classifier import LinearClassifier
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver
-from sixfold.solvers.margin.hard_margin import HardMargin, certify_margin
+from sixfold.solvers.margin.hard_margin import HardMargin, Overlap, certify_margin
 from sixfold.solvers.margin.support_vectors import support
-from sixfold.solvers.registry import all_solvers
 from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
-FIRST_ORDER = ("gd", "sgd", "minibatch")
+FIRST_ORDER_SOLVERS = ("gd", "sgd", "minibatch")
 
 
 class LinearSVC(LinearClassifier):
@@ -59,7 +58,7 @@ class LinearSVC(LinearClassifier):
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         What a row inside the margin costs.
     dual : bool or "auto", default="auto"
-        Accepted for scikit-learn's sake, without effect: ``solver`` says how to minimise.
+        Accepted for scikit-learn's sake; see docs/differences.md.
     tol : float, default=1e-6
         Stop when the certified gap is below ``tol`` times the objective of the zero model.
     C : float, default=1.0
@@ -69,11 +68,11 @@ class LinearSVC(LinearClassifier):
     fit_intercept : bool, default=True
         Whether to fit b. It is not penalised.
     intercept_scaling : float, default=1.0
-        Accepted for scikit-learn's sake, without effect: there is no penalty on b to weaken.
+        Accepted for scikit-learn's sake; see docs/differences.md.
     class_weight : dict, "balanced" or None, default=None
         How much the rows of each class count; "balanced" gives all classes the same total.
     verbose : int, default=0
-        Accepted for scikit-learn's sake, without effect: ``callbacks=[print]`` reports progress.
+        Whether to print progress: the first and the last iteration, and one in half a second between.
     random_state : int or None, default=0
         The seed of the stochastic solvers.
     max_iter : int, default=1000
@@ -163,7 +162,7 @@ class LinearSVC(LinearClassifier):
         check_flag("fit_intercept", self.fit_intercept)
         check_number("C", self.C, above=0)
         loss = self._loss()
-        if self.penalty == "l1" and loss.name == "hinge" and self.solver not in FIRST_ORDER:
+        if self.penalty == "l1" and loss.name == "hinge" and self.solver not in FIRST_ORDER_SOLVERS:
             raise IncompatibleError(
                 "penalty='l1' with loss='hinge' has no exact solver here. Use loss='squared_hinge', or one "
                 "of the solvers 'gd', 'sgd' and 'minibatch'."
@@ -177,17 +176,21 @@ class LinearSVC(LinearClassifier):
         return np.inf == self.C
 
     def _solvers(self) -> list[Solver]:
-        return [HardMargin()] if self._hard else all_solvers(random_state=self.random_state)
+        return [HardMargin()] if self._hard else super()._solvers()
+
+    def _solve(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+        try:
+            return super()._solve(problem, data, budget)
+        except Overlap as overlap:
+            target, proof = overlap.target, overlap.proof
+            text = describe_overlap(proof, data.y[:, target], self._sides(target))
+            text += " C=inf asks for a plane that does; use a finite C."
+            raise NotSeparable(text, proof.rows, proof.weights) from None
 
     def _postprocess(
         self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
     ) -> Solution:
-        if "overlap" in solution.details:
-            target, proof = solution.details["overlap"]
-            text = describe_overlap(proof, data.y[:, target], self._sides(target))
-            text += " C=inf asks for a plane that does; use a finite C."
-            raise NotSeparable(text, proof.rows, proof.weights)
-        inside = support(solution.w, solution.b, data.blocks(), solution.details.get("dual"))
+        inside = support(solution.w, solution.b, data.blocks(), solution.dual)
         rows = [np.flatnonzero(column) for column in inside.T]
         with np.errstate(divide="ignore"):
             margin = 1.0 / np.linalg.norm(solution.w, axis=0)

@@ -105,15 +105,15 @@ class CoordinateDescent:
             budget.exhausted()  # notes why
         w = np.column_stack([point.w for point in state.points])
         b = np.array([point.b for point in state.points])
-        certificate, details = state.certificate(), {}
+        certificate, dual = state.certificate(), None
         if blocks.dtype != np.float64:  # what is certified is what is kept
             w, b = blocks.rounded(w), blocks.rounded(b)
             certificate = problem.certify(certificate.kind, w, b, blocks, budget.tol)
         elif len(state.points) == 1:
             # Scores that are computed anew round differently, and the slope of a column of large values with
             # them: beside a small alpha that alone has cost 1e-10 of the scale.
-            details["dual"] = -state.points[0].r[:, None]
-        return Solution(w, b, certificate, "coordinate descent", len(budget.history), details)
+            dual = -state.points[0].r[:, None]
+        return Solution(w, b, certificate, "coordinate descent", len(budget.history), dual)
 
 
 class _LassoState:

@@ -50,6 +50,24 @@ CHEAP_REFINEMENT = 1 << 16  # entries of a table on which refinement costs less 
 WORTH_MENTIONING = 1e4  # condition from which the certificate speaks of digits
 
 
+@dataclass(frozen=True, kw_only=True)
+class DirectSolution(Solution):
+    """A solution with what its standard errors and singular values are computed from.
+
+    Attributes
+    ----------
+    factor : TriangularFactor
+        Of the second moments.
+    moments : Moments
+    square : ndarray of shape (targets,)
+        The mean squared residual of each target.
+    """
+
+    factor: TriangularFactor
+    moments: Moments
+    square: Array
+
+
 class LeastSquares:
     """Direct solution of least squares with no penalty or the squared one."""
 
@@ -82,7 +100,7 @@ class LeastSquares:
 
 def solve_moments(
     problem: Problem, moments: Moments, budget: Budget, blocks: Blocks | None = None
-) -> Solution:
+) -> DirectSolution:
     """Return the solution from the moments; with the rows at hand too, to full accuracy."""
     A, c, y2 = moments.second(problem.fit_intercept)
     if not all(np.isfinite(part).all() for part in (A, c, y2)):
@@ -223,7 +241,9 @@ def _block_slope(block: Block, target: int, w: Array, b: float, budget: Budget) 
     return out
 
 
-def _solution(fit: _Fit, w: Array, b: Array, how: str, budget: Budget, blocks: Blocks | None) -> Solution:
+def _solution(
+    fit: _Fit, w: Array, b: Array, how: str, budget: Budget, blocks: Blocks | None
+) -> DirectSolution:
     """Certify the parameters, by another pass over the rows if they were refined, else from the moments."""
     problem, moments = fit.problem, fit.moments
     if blocks is not None:
@@ -251,8 +271,9 @@ def _solution(fit: _Fit, w: Array, b: Array, how: str, budget: Budget, blocks: B
         rounding=_moment_rounding(fit, w) if blocks is None else 0.0,
     )
     budget.record(objective, certificate.gap, scale)
-    found = {"root": fit.factor, "rank": fit.factor.rank, "moments": moments, "square": square}
-    return Solution(w, b, certificate, how, 1, found)
+    return DirectSolution(
+        w, b, certificate, how, rank=fit.factor.rank, factor=fit.factor, moments=moments, square=square
+    )
 
 
 def _moment_rounding(fit: _Fit, w: Array) -> float:

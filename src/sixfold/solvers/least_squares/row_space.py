@@ -195,4 +195,4 @@ def _certified(
     gap = objective if gap is None else min(gap, objective)
     certificate = Certificate("least squares", objective, gap, scale, budget.tol, details, notes=notes)
     budget.record(objective, certificate.gap, scale)
-    return Solution(w, b, certificate, how, 1, {"rank": rank, "square": square})
+    return Solution(w, b, certificate, how, rank=rank)

@@ -76,9 +76,7 @@ class DualCoordinate:
             w[:, k], b[k] = descent.minimise(k)
         w, b = blocks.rounded(w), blocks.rounded(b)
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol, descent.dual)
-        return Solution(
-            w, b, certificate, "dual coordinate descent", len(budget.history), {"dual": descent.dual}
-        )
+        return Solution(w, b, certificate, "dual coordinate descent", len(budget.history), descent.dual)
 
 
 class _DualDescent:

@@ -28,6 +28,14 @@ from sixfold.solvers.margin.widest_margin import widest_margin
 Array = NDArray[Any]
 
 
+class Overlap(Exception):  # noqa: N818 - an answer, which the learner puts into words
+    """No plane separates a column of labels, and a proof says so."""
+
+    def __init__(self, target: int, proof: Any) -> None:
+        super().__init__(target, proof)
+        self.target, self.proof = target, proof
+
+
 class HardMargin:
     """The widest margin for labels -1 and +1; several columns of labels are separate problems."""
 
@@ -44,7 +52,7 @@ class HardMargin:
         return True
 
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
-        """Find the planes; ``details["overlap"]`` has (target, proof) where there is none."""
+        """Find the planes; raise :class:`Overlap` where there is none."""
         targets = blocks.n_targets
         w, b = np.zeros((blocks.n_columns, targets)), np.zeros(targets)
         a = np.zeros((blocks.n_rows, targets))
@@ -52,8 +60,7 @@ class HardMargin:
         for target in range(targets):
             found = widest_margin(problem, blocks, budget, target)
             if found.kind == "not separable":
-                nothing = Certificate("duality gap", 0.0, 0.0, 1.0, budget.tol)
-                return Solution(w, b, nothing, self.name, 0, {"overlap": (target, found.proof)})
+                raise Overlap(target, found.proof)
             if found.kind == "unknown":
                 unknown.append(target)
                 continue
@@ -65,7 +72,7 @@ class HardMargin:
         budget.record(certificate.objective, certificate.gap, certificate.scale)
         if unknown:
             budget.stopped_by = budget.stopped_by or "rounding: the margin is too small to be found"
-        return Solution(w, b, certificate, "hard margin", len(budget.history), {"dual": dual})
+        return Solution(w, b, certificate, "hard margin", len(budget.history), dual)
 
 
 def _allowed(w: Array, b: Array, blocks: Blocks) -> tuple[Array, Array]:

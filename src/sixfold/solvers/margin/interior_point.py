@@ -91,7 +91,7 @@ class InteriorPoint:
                 del terms
         w, b = blocks.rounded(w), blocks.rounded(b)
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
-        return Solution(w, b, certificate, "interior point", len(budget.history), {"dual": dual})
+        return Solution(w, b, certificate, "interior point", len(budget.history), dual)
 
 
 class Terms:

@@ -33,7 +33,7 @@ def support(w: Array, b: Array, blocks: Blocks, dual: Array | None = None) -> ND
     Parameters
     ----------
     dual : ndarray of shape (rows, targets), or None
-        The slopes a solver returned as ``details["dual"]``; without them the margins decide.
+        The slopes that a solver returned as its dual point; without them the margins decide.
     """
     if dual is not None:
         return np.abs(dual) > LEAST_MULTIPLIER

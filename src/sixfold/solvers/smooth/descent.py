@@ -140,44 +140,45 @@ def solve_targets(solver: SmoothSolver, problem: Problem, blocks: Blocks, budget
         values = progress.values
         models = [objective.model(theta) for objective, theta in zip(objectives, thetas, strict=True)]
         w, b = np.column_stack([w for w, _ in models]), np.concatenate([b for _, b in models])
-        certificate, details = _certify(progress, objectives, w, b)
+        certificate, dual = _certify(progress, objectives, w, b)
         if certificate.converged or budget.exhausted():
             break
+    last_move = math.inf
     if problem.l2 == 0 and not _hurried(budget, blocks, w):
         # Small at a minimum; about 1 or more where theta runs off to infinity, since there is none.
         moves = [objective.largest_move(step) for objective, step in zip(objectives, steps, strict=True)]
-        details["last_move"] = max(moves)
-    return Solution(w, b, certificate, solver.title, len(budget.history), details)
+        last_move = max(moves)
+    return Solution(w, b, certificate, solver.title, len(budget.history), dual, last_move=last_move)
 
 
 def _certify(
     progress: SmoothProgress, objectives: list[Any], w: Array, b: Array
-) -> tuple[Certificate, dict[str, Any]]:
+) -> tuple[Certificate, Array | None]:
     """Return the certificate, and the dual point behind it where it is not the slopes of the loss."""
     problem, blocks, budget = objectives[0].problem, objectives[0].blocks, progress.budget
     if _hurried(budget, blocks, w):
         # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
         value = problem.objective(w, b, blocks)
         notes = (OUT_OF_TIME,)
-        return Certificate("duality gap", value, value, progress.scale, budget.tol, notes=notes), {}
+        return Certificate("duality gap", value, value, progress.scale, budget.tol, notes=notes), None
     if isinstance(objectives[0], SoftmaxObjective) and problem.l2 > 0:
         value, gap = objectives[0].objective_and_gap(w, b)
         certificate = Certificate("duality gap", value, gap, progress.scale, budget.tol)
     else:
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
     if certificate.converged or budget.exhausted():
-        return certificate, {}
+        return certificate, None
     # With 10 classes and 100 columns a dual point costs as much as 60 steps, so more of those come first.
     if problem.loss.labels == "class" and w.size > MAX_SOFTMAX and progress.caution != CAUTION[-1]:
-        return certificate, {}
+        return certificate, None
     try:
         dual = balanced_slopes(problem, blocks, objectives, w, b)
     except BudgetExhausted:
-        return certificate, {}
+        return certificate, None
     if dual is None:
-        return certificate, {}
+        return certificate, None
     better = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
-    return (better, {"dual": dual}) if better.gap < certificate.gap else (certificate, {})
+    return (better, dual) if better.gap < certificate.gap else (certificate, None)
 
 
 def _hurried(budget: Budget, blocks: Blocks, w: Array) -> bool:

@@ -10,7 +10,7 @@
 // stay those of the original w.
 //
 // The update of one row and the score of the next are one pass over w.
-#include "linear/first_order/stochastic_gradient.hpp"
+#pragma once
 
 #include <omp.h>
 
@@ -18,10 +18,12 @@
 #include <cmath>
 #include <vector>
 
-#include "core/blas.hpp"
+#include "core/aligned_memory.hpp"
+#include "core/threads.hpp"
 #include "linear/first_order/empirical_loss.hpp"
 #include "linear/first_order/lazy_weights.hpp"
 #include "linear/first_order/row_access.hpp"
+#include "linear/first_order/stochastic_gradient.hpp"
 
 namespace sixfold {
 namespace {
@@ -129,7 +131,7 @@ class DenseUpdates {
         g_(static_cast<std::size_t>(model.scores)) {
     aligned_.reserve(static_cast<std::size_t>(model.scores));
     for (Index k = 0; k < model.scores; ++k) {
-      aligned_.emplace_back(model.w + k * d_, d_);
+      aligned_.emplace_back(model.w + k * d_, model.w + (k + 1) * d_);
       w_[k] = aligned_.back().data();
     }
   }
@@ -279,7 +281,7 @@ class DenseUpdates {
   bool shrinks_;
   FindGradients find_gradients_;
   Index operations_ = 0;
-  std::vector<Aligned> aligned_;
+  std::vector<AlignedVector<double>> aligned_;
   std::vector<double*> w_;
   std::vector<double> score_, g_;
 };
@@ -287,7 +289,11 @@ class DenseUpdates {
 template <class T, bool scaled>
 bool dense_rows(const Table<T>& X, const RowOrder& order, Metric metric, const DescentRule& rule,
                 Model& model, Stop& stop) {
-  Aligned center(metric.center, X.columns), factor(metric.factor, X.columns);
+  AlignedVector<double> center, factor;
+  if (scaled) {
+    center.assign(metric.center, metric.center + X.columns);
+    factor.assign(metric.factor, metric.factor + X.columns);
+  }
   DenseUpdates<T, scaled> updates(order, {center.data(), factor.data()}, rule, model, X.columns);
   const auto visit = [&](auto rows) {
     if (rule.batch_size > 1) return updates.visit_in_batches(rows, stop);
@@ -381,18 +387,5 @@ bool descend_sparse(const SparseTable<T, I>& X, const RowOrder& order, const Des
   return with_loss(rule.loss,
                    [&]<class Loss>(Loss) { return sparse_batches<T, I, Loss>(X, order, rule, model, stop); });
 }
-
-template bool descend_dense(const Table<double>&, const RowOrder&, const double*, const double*,
-                            const DescentRule&, Model&, ReferenceModel&, Stop&);
-template bool descend_dense(const Table<float>&, const RowOrder&, const double*, const double*,
-                            const DescentRule&, Model&, ReferenceModel&, Stop&);
-template bool descend_sparse(const SparseTable<double, std::int32_t>&, const RowOrder&, const DescentRule&,
-                             Model&, Stop&);
-template bool descend_sparse(const SparseTable<float, std::int32_t>&, const RowOrder&, const DescentRule&,
-                             Model&, Stop&);
-template bool descend_sparse(const SparseTable<double, Index>&, const RowOrder&, const DescentRule&, Model&,
-                             Stop&);
-template bool descend_sparse(const SparseTable<float, Index>&, const RowOrder&, const DescentRule&, Model&,
-                             Stop&);
 
 }  // namespace sixfold

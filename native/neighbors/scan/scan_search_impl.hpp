@@ -1,4 +1,4 @@
-#include "neighbors/scan/scan_search.hpp"
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/simd.hpp"
+#include "neighbors/scan/scan_search.hpp"
 
 namespace sixfold {
 namespace {
@@ -336,16 +337,5 @@ Index scan_within(const Scan<T, A>& scan, double radius, Around& around, Stop& s
   };
   return around_of_all(shares_of(scan, 32), around, stop, look);
 }
-
-template Index scan_nearest(const Scan<double, double>&, Index, double*, Index*, Stop&);
-template Index scan_nearest(const Scan<float, double>&, Index, double*, Index*, Stop&);
-template Index scan_nearest(const Scan<float, float>&, Index, double*, Index*, Stop&);
-template Index scan_nearest(const Scan<std::uint8_t, double>&, Index, double*, Index*, Stop&);
-template Index scan_nearest(const Scan<std::uint8_t, float>&, Index, double*, Index*, Stop&);
-template Index scan_within(const Scan<double, double>&, double, Around&, Stop&);
-template Index scan_within(const Scan<float, double>&, double, Around&, Stop&);
-template Index scan_within(const Scan<float, float>&, double, Around&, Stop&);
-template Index scan_within(const Scan<std::uint8_t, double>&, double, Around&, Stop&);
-template Index scan_within(const Scan<std::uint8_t, float>&, double, Around&, Stop&);
 
 }  // namespace sixfold

@@ -1,6 +1,6 @@
-// The growth of tree_growth.hpp. Large nodes are split one after the other, their columns shared by all
+// The growth of growth.hpp. Large nodes are split one after the other, their columns shared by all
 // threads; what is left are subtrees, each grown by one thread.
-#include "trees/growth.hpp"
+#pragma once
 
 #include <omp.h>
 
@@ -10,8 +10,9 @@
 #include <span>
 #include <utility>
 
-#include "core/blas.hpp"
 #include "core/tasks.hpp"
+#include "core/threads.hpp"
+#include "trees/growth.hpp"
 #include "trees/node_views.hpp"
 #include "trees/split_choice.hpp"
 
@@ -312,12 +313,5 @@ std::pair<TreeArrays, bool> grow_tree(const TrainingTable<T>& data, const Growth
                                       std::vector<Row> rows, Index codes, Stop& stop) {
   return Growth<T>(data, rules, std::move(rows), codes, stop).grow();
 }
-
-template std::pair<TreeArrays, bool> grow_tree(const TrainingTable<double>&, const GrowthRules&,
-                                               std::vector<Row>, Index, Stop&);
-template std::pair<TreeArrays, bool> grow_tree(const TrainingTable<float>&, const GrowthRules&,
-                                               std::vector<Row>, Index, Stop&);
-template std::pair<TreeArrays, bool> grow_tree(const TrainingTable<std::uint8_t>&, const GrowthRules&,
-                                               std::vector<Row>, Index, Stop&);
 
 }  // namespace sixfold

@@ -40,7 +40,7 @@ void widen(const Room<T>& room, Index rows, Index stride, Index wider) {
 
 }  // namespace
 
-void bind_square_moves(nb::module_& m) {
+void bind_gram_moves(nb::module_& m) {
   const auto bind_one = [&]<class T>(T) {
     m.def("fill_holes", &fill<T>, nb::arg("square").noconvert(), nb::arg("kept"),
           nb::arg("holes").noconvert(), nb::arg("movers").noconvert());

@@ -1,0 +1,9 @@
+// Descent over dense rows of doubles: a unit of its own, so that the three are compiled at the same time.
+#include "linear/first_order/stochastic_gradient_impl.hpp"
+
+namespace sixfold {
+
+template bool descend_dense(const Table<double>&, const RowOrder&, const double*, const double*,
+                            const DescentRule&, Model&, ReferenceModel&, Stop&);
+
+}  // namespace sixfold

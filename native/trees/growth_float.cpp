@@ -1,0 +1,9 @@
+// Trees of tables of floats: a unit of its own, so that the three are compiled at the same time.
+#include "trees/growth_impl.hpp"
+
+namespace sixfold {
+
+template std::pair<TreeArrays, bool> grow_tree(const TrainingTable<float>&, const GrowthRules&,
+                                               std::vector<Row>, Index, Stop&);
+
+}  // namespace sixfold
