@@ -99,12 +99,12 @@ void bind_descend_gram(nb::module_& m) {
         double *slopes = slope.data(), *coefficients = w.data();
         const Descent descent{l1, l2, positive, most_epochs, goal};
         Stop stop(seconds_left, flag.data());
-        Progress progress{};
+        DescentResult result{};
         {
           nb::gil_scoped_release release;
-          progress = descend_gram(g, static_cast<Index>(count), slopes, coefficients, descent, stop);
+          result = descend_gram(g, static_cast<Index>(count), slopes, coefficients, descent, stop);
         }
-        return nb::make_tuple(progress.finished, progress.epochs);
+        return nb::make_tuple(result.finished, result.epochs);
       },
       nb::arg("gram").noconvert(), nb::arg("slope").noconvert(), nb::arg("w").noconvert(), nb::arg("l1"),
       nb::arg("l2"), nb::arg("positive"), nb::arg("most_epochs"), nb::arg("goal"), nb::arg("seconds_left"),
@@ -115,12 +115,12 @@ template <class T>
 void bind_descend_columns(nb::module_& m) {
   m.def(
       "descend_columns",
-      [](const Matrix<T>& X, const Vector& share, const Vector& mean, const Vector& curvature, OutVector v,
+      [](const Matrix<T>& X, const Vector& weight, const Vector& mean, const Vector& curvature, OutVector v,
          OutVector w, double l1, double l2, bool positive, Index most_epochs, double goal,
          double seconds_left, const Flag& flag) {
         const Table<T> x = table(X);
         expect(x.row_stride == 1 || x.rows <= 1, "X must be contiguous along columns");
-        const double *q = each_row(share, x.rows), *centre = mean.data(), *h = curvature.data();
+        const double *q = each_row(weight, x.rows), *centre = mean.data(), *h = curvature.data();
         expect(static_cast<Index>(mean.shape(0)) == x.columns && curvature.shape(0) == mean.shape(0) &&
                    w.shape(0) == mean.shape(0),
                "mean, curvature and w must have one entry a column");
@@ -128,14 +128,14 @@ void bind_descend_columns(nb::module_& m) {
         double *residual = v.data(), *coefficients = w.data();
         const Descent descent{l1, l2, positive, most_epochs, goal};
         Stop stop(seconds_left, flag.data());
-        Progress progress{};
+        DescentResult result{};
         {
           nb::gil_scoped_release release;
-          progress = descend_columns(x, q, centre, h, residual, coefficients, descent, stop);
+          result = descend_columns(x, q, centre, h, residual, coefficients, descent, stop);
         }
-        return nb::make_tuple(progress.finished, progress.epochs);
+        return nb::make_tuple(result.finished, result.epochs);
       },
-      nb::arg("X").noconvert(), nb::arg("share"), nb::arg("mean"), nb::arg("curvature"),
+      nb::arg("X").noconvert(), nb::arg("weight"), nb::arg("mean"), nb::arg("curvature"),
       nb::arg("v").noconvert(), nb::arg("w").noconvert(), nb::arg("l1"), nb::arg("l2"), nb::arg("positive"),
       nb::arg("most_epochs"), nb::arg("goal"), nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
@@ -146,7 +146,7 @@ void bind_descend_sparse_columns(nb::module_& m) {
   using Places = nb::ndarray<const I, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   m.def(
       "descend_sparse_columns",
-      [](const Values& data, const Places& row, const Places& start, const Vector& share, const Vector& mean,
+      [](const Values& data, const Places& row, const Places& start, const Vector& weight, const Vector& mean,
          const Vector& curvature, OutVector v, double lift, OutVector w, double l1, double l2, bool positive,
          Index most_epochs, double goal, double seconds_left, const Flag& flag) {
         const Index rows = static_cast<Index>(v.shape(0)), columns = static_cast<Index>(w.shape(0));
@@ -158,21 +158,21 @@ void bind_descend_sparse_columns(nb::module_& m) {
         for (Index j = 0; j < columns; ++j) expect(x.start[j] <= x.start[j + 1], "start must not fall");
         for (std::size_t k = 0; k < row.shape(0); ++k)
           expect(x.row[k] >= 0 && x.row[k] < rows, "an entry lies outside the rows");
-        const double *q = each_row(share, rows), *centre = mean.data(), *h = curvature.data();
+        const double *q = each_row(weight, rows), *centre = mean.data(), *h = curvature.data();
         expect(mean.shape(0) == w.shape(0) && curvature.shape(0) == w.shape(0),
                "mean, curvature and w must have one entry a column");
         double *residual = v.data(), *coefficients = w.data();
         const Descent descent{l1, l2, positive, most_epochs, goal};
         Stop stop(seconds_left, flag.data());
-        Progress progress{};
+        DescentResult result{};
         {
           nb::gil_scoped_release release;
-          progress = descend_sparse_columns(x, q, centre, h, residual, &lift, coefficients, descent, stop);
+          result = descend_sparse_columns(x, q, centre, h, residual, &lift, coefficients, descent, stop);
         }
-        return nb::make_tuple(progress.finished, progress.epochs, lift);
+        return nb::make_tuple(result.finished, result.epochs, lift);
       },
-      nb::arg("data").noconvert(), nb::arg("row").noconvert(), nb::arg("start").noconvert(), nb::arg("share"),
-      nb::arg("mean"), nb::arg("curvature"), nb::arg("v").noconvert(), nb::arg("lift"),
+      nb::arg("data").noconvert(), nb::arg("row").noconvert(), nb::arg("start").noconvert(),
+      nb::arg("weight"), nb::arg("mean"), nb::arg("curvature"), nb::arg("v").noconvert(), nb::arg("lift"),
       nb::arg("w").noconvert(), nb::arg("l1"), nb::arg("l2"), nb::arg("positive"), nb::arg("most_epochs"),
       nb::arg("goal"), nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }

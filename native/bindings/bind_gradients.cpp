@@ -44,8 +44,8 @@ DescentRule descent_rule(int loss, int schedule, double eta0, double rate, doubl
           average_from};
 }
 
-Visits visits(const Indices& order, const InMatrix& y, const std::optional<Vector>& weight, Index rows,
-              const DescentRule& rule, Index scores) {
+RowOrder row_order(const Indices& order, const InMatrix& y, const std::optional<Vector>& weight, Index rows,
+                   const DescentRule& rule, Index scores) {
   expect_targets(y, rows, rule.loss, static_cast<std::size_t>(scores));
   expect(all_within(order.data(), order.shape(0), rows), "order must hold row numbers");
   return {order.data(), static_cast<Index>(order.shape(0)), y.data(), static_cast<Index>(y.shape(1)),
@@ -73,7 +73,7 @@ void bind_descend_dense(nb::module_& m) {
       "descend_dense",
       [](const Matrix<T>& X, const InMatrix& y, const std::optional<Vector>& weight, const Indices& order,
          const std::optional<Vector>& center, const std::optional<Vector>& factor,
-         const std::optional<InMatrix>& watched_w, const std::optional<Vector>& watched_b, OutMatrix w,
+         const std::optional<InMatrix>& reference_w, const std::optional<Vector>& reference_b, OutMatrix w,
          OutVector b, OutMatrix mean_w, OutVector mean_b, Counts mistakes, Index updates, int loss,
          int schedule, double eta0, double rate, double l1, double l2, bool positive, bool fit_intercept,
          Index batch_size, Index average_from, double seconds_left, const Flag& flag) {
@@ -81,31 +81,31 @@ void bind_descend_dense(nb::module_& m) {
         const DescentRule rule = descent_rule(loss, schedule, eta0, rate, l1, l2, positive, fit_intercept,
                                               batch_size, average_from);
         Model state = model(w, b, mean_w, mean_b, mistakes, updates, rule, X.shape(1), true);
-        const Visits rows = visits(order, y, weight, x.rows, rule, state.scores);
+        const RowOrder rows = row_order(order, y, weight, x.rows, rule, state.scores);
         expect(center.has_value() == factor.has_value(), "center and factor go together");
         expect(!center || (center->shape(0) == X.shape(1) && factor->shape(0) == X.shape(1)),
                "center and factor must have one entry a column");
         const double* middle = center ? center->data() : nullptr;
         const double* step = factor ? factor->data() : nullptr;
-        expect(watched_w.has_value() == watched_b.has_value(), "watched_w and watched_b go together");
-        expect(!watched_w || (watched_w->shape(0) == b.shape(0) && watched_w->shape(1) == X.shape(1) &&
-                              watched_b->shape(0) == b.shape(0)),
-               "the watched model must have the shape of w and b");
-        expect(!watched_w || x.column_stride == 1 || x.columns == 1,
-               "to watch, the columns of X must be next to each other");
-        Watched watched{watched_w ? watched_w->data() : nullptr, watched_b ? watched_b->data() : nullptr,
-                        0.0};
+        expect(reference_w.has_value() == reference_b.has_value(), "reference_w and reference_b go together");
+        expect(!reference_w || (reference_w->shape(0) == b.shape(0) && reference_w->shape(1) == X.shape(1) &&
+                                reference_b->shape(0) == b.shape(0)),
+               "the reference model must have the shape of w and b");
+        expect(!reference_w || x.column_stride == 1 || x.columns == 1,
+               "with a reference model, the columns of X must be next to each other");
+        ReferenceModel reference{reference_w ? reference_w->data() : nullptr,
+                                 reference_b ? reference_b->data() : nullptr, 0.0};
         Stop stop(seconds_left, flag.data());
         bool finished = false;
         {
           nb::gil_scoped_release release;
-          finished = descend_dense(x, rows, middle, step, rule, state, watched, stop);
+          finished = descend_dense(x, rows, middle, step, rule, state, reference, stop);
         }
-        return nb::make_tuple(finished, state.updates, watched.loss);
+        return nb::make_tuple(finished, state.updates, reference.loss);
       },
       nb::arg("X").noconvert(), nb::arg("y").noconvert(), nb::arg("weight").none(),
       nb::arg("order").noconvert(), nb::arg("center").none(), nb::arg("factor").none(),
-      nb::arg("watched_w").none(), nb::arg("watched_b").none(), nb::arg("w").noconvert(),
+      nb::arg("reference_w").none(), nb::arg("reference_b").none(), nb::arg("w").noconvert(),
       nb::arg("b").noconvert(), nb::arg("mean_w").noconvert(), nb::arg("mean_b").noconvert(),
       nb::arg("mistakes").noconvert(), nb::arg("updates"), nb::arg("loss"), nb::arg("schedule"),
       nb::arg("eta0"), nb::arg("rate"), nb::arg("l1"), nb::arg("l2"), nb::arg("positive"),
@@ -137,7 +137,7 @@ void bind_descend_sparse(nb::module_& m) {
         const DescentRule rule = descent_rule(loss, schedule, eta0, rate, l1, l2, positive, fit_intercept,
                                               batch_size, average_from);
         Model state = model(w, b, mean_w, mean_b, mistakes, updates, rule, w.shape(0), false);
-        const Visits rows = visits(order, y, weight, n, rule, state.scores);
+        const RowOrder rows = row_order(order, y, weight, n, rule, state.scores);
         const SparseTable<T, I> x{values.data(), columns.data(), starts.data(), n, d};
         Stop stop(seconds_left, flag.data());
         bool finished = false;

@@ -9,7 +9,7 @@
 
 namespace sixfold {
 
-// The losses that have a gradient, in the order of sixfold.solvers.first_order.sgd_updates.LOSS_CODES; then
+// The losses that have a gradient, in the order of sixfold.solvers.passes.LOSS_CODES; then
 // the perceptron with other conventions for a score of 0, in the order of AT_ZERO.
 enum class LossCode : int {
   squared,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sixfold.data import blocks as module
-from sixfold.data.blocks import MemoryBlocks
+from sixfold.data.blocks import Blocks, MemoryBlocks
 
 
 def draw(rows=10, columns=3, kind=None):
@@ -96,6 +96,22 @@ def test_a_row_larger_than_a_block_is_a_block(monkeypatch):
     monkeypatch.setattr(module, "BLOCK_BYTES", 8)
     X, y, _ = draw(3)
     assert len(list(MemoryBlocks(X, y))) == 3
+
+
+@pytest.mark.parametrize("kind", [None, sp.csr_array])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_whole_is_what_the_blocks_are_parts_of(kind, weighted):
+    X, y, weight = draw(10, kind=kind)
+    weight = np.round(weight) if weighted else None
+    blocks = MemoryBlocks(X, y, weight, rows_per_block=4)
+    for whole in (blocks.whole(), Blocks.whole(blocks)):
+        assert (whole.X != X).sum() == 0
+        np.testing.assert_array_equal(whole.y, y)
+        assert whole.rows == slice(0, 10)
+        for part in blocks:
+            np.testing.assert_array_equal(part.y, y[part.rows])
+            np.testing.assert_array_equal(part.counts, whole.counts[part.rows])
+    assert blocks.whole().counts.tolist() == (weight > 0 if weighted else np.ones(10, bool)).tolist()
 
 
 def test_map_is_lazy_and_reduce_joins_in_row_order():

@@ -15,14 +15,14 @@ constexpr Index kPackedNumbers = 1 << 12;
 template <class T>
 class RowsInPlace {
  public:
-  RowsInPlace(const Table<T>& X, const Visits& visits) : X_(X), visits_(visits), ahead_(rows_ahead(X)) {}
+  RowsInPlace(const Table<T>& X, const RowOrder& order) : X_(X), order_(order), ahead_(rows_ahead(X)) {}
 
-  const T* at(Index visit) const { return X_.row(visits_.order[visit]); }
-  const T* ahead_of(Index visit) const { return at(std::min(visit + ahead_, visits_.count - 1)); }
+  const T* at(Index visit) const { return X_.row(order_.row[visit]); }
+  const T* ahead_of(Index visit) const { return at(std::min(visit + ahead_, order_.count - 1)); }
 
  private:
   const Table<T> X_;
-  const Visits visits_;
+  const RowOrder order_;
   const Index ahead_;
 };
 
@@ -31,9 +31,9 @@ class RowsInPlace {
 template <class T>
 class PackedRows {
  public:
-  PackedRows(const Table<T>& X, const Visits& visits)
+  PackedRows(const Table<T>& X, const RowOrder& order)
       : X_(X),
-        visits_(visits),
+        order_(order),
         rows_(std::clamp<Index>(kPackedNumbers / X.columns, 1, 256)),
         units_(static_cast<std::size_t>(2 * rows_ * X.columns)) {}
 
@@ -48,13 +48,13 @@ class PackedRows {
   void pack(Index unit) {
     held_[unit % 2] = unit;
     T* out = units_.data() + unit % 2 * rows_ * X_.columns;
-    const Index first = unit * rows_, end = std::min(first + rows_, visits_.count);
+    const Index first = unit * rows_, end = std::min(first + rows_, order_.count);
     for (Index visit = first; visit < end; ++visit)
-      for (Index j = 0; j < X_.columns; ++j) *out++ = X_.row(visits_.order[visit])[j * X_.column_stride];
+      for (Index j = 0; j < X_.columns; ++j) *out++ = X_.row(order_.row[visit])[j * X_.column_stride];
   }
 
   const Table<T>& X_;
-  const Visits& visits_;
+  const RowOrder& order_;
   Index rows_;
   std::vector<T> units_;
   Index held_[2] = {-1, -1};

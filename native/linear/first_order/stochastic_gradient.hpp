@@ -32,8 +32,8 @@ struct Model {
 };
 
 // The rows to visit, in this order; y has `targets` entries a row; weight may be null.
-struct Visits {
-  const Index* order;
+struct RowOrder {
+  const Index* row;
   Index count;
   const double* y;
   Index targets;
@@ -42,7 +42,7 @@ struct Visits {
 
 // Another model over the same centred rows, whose loss is added up along the way; w is null where there is
 // none.
-struct Watched {
+struct ReferenceModel {
   const double *w, *b;
   double loss;
 };
@@ -58,12 +58,12 @@ struct SparseTable {
 // One pass over the visits. center and factor (one entry a column) make column j count as x_j - center_j with
 // its own step eta factor_j; both null for the plain update. Returns false if stopped before the last row.
 template <class T>
-bool descend_dense(const Table<T>& X, const Visits& visits, const double* center, const double* factor,
-                   const DescentRule& rule, Model& model, Watched& watched, Stop& stop);
+bool descend_dense(const Table<T>& X, const RowOrder& order, const double* center, const double* factor,
+                   const DescentRule& rule, Model& model, ReferenceModel& reference, Stop& stop);
 
 // The same over sparse rows; an update costs the entries of its rows, whatever the number of columns.
 template <class T, class I>
-bool descend_sparse(const SparseTable<T, I>& X, const Visits& visits, const DescentRule& rule, Model& model,
+bool descend_sparse(const SparseTable<T, I>& X, const RowOrder& order, const DescentRule& rule, Model& model,
                     Stop& stop);
 
 }  // namespace sixfold

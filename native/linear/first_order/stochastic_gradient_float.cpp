@@ -3,7 +3,7 @@
 
 namespace sixfold {
 
-template bool descend_dense(const Table<float>&, const Visits&, const double*, const double*,
-                            const DescentRule&, Model&, Watched&, Stop&);
+template bool descend_dense(const Table<float>&, const RowOrder&, const double*, const double*,
+                            const DescentRule&, Model&, ReferenceModel&, Stop&);
 
 }  // namespace sixfold

@@ -37,7 +37,7 @@ double step_size(const DescentRule& rule, Index t) {
   return rule.eta0;
 }
 
-double weight_of(const Visits& visits, Index i) { return visits.weight == nullptr ? 1.0 : visits.weight[i]; }
+double weight_of(const RowOrder& order, Index i) { return order.weight == nullptr ? 1.0 : order.weight[i]; }
 
 void average(double* __restrict mean, const double* __restrict value, double share, Index count) {
 #pragma omp simd
@@ -46,14 +46,14 @@ void average(double* __restrict mean, const double* __restrict value, double sha
 
 // The derivatives of row i in its scores, and its mistakes; rows without weight make none.
 template <class Loss>
-void find_gradients(const double* score, const Visits& visits, Index i, Model& model, double* g) {
-  const double* y = visits.y + i * visits.targets;
+void find_gradients(const double* score, const RowOrder& order, Index i, Model& model, double* g) {
+  const double* y = order.y + i * order.targets;
   gradients<Loss>(score, y, model.scores, g);
-  if (visits.weight == nullptr || visits.weight[i] > 0.0)
+  if (order.weight == nullptr || order.weight[i] > 0.0)
     count_mistakes<Loss>(score, y, model.scores, model.mistakes);
 }
 
-using FindGradients = void (*)(const double*, const Visits&, Index, Model&, double*);
+using FindGradients = void (*)(const double*, const RowOrder&, Index, Model&, double*);
 
 FindGradients pick_gradients(LossCode loss) {
   FindGradients found = nullptr;
@@ -118,8 +118,8 @@ UpdateAndDot<T> pick_update(const DescentRule& rule) {
 template <class T, bool scaled>
 class DenseUpdates {
  public:
-  DenseUpdates(const Visits& visits, Metric metric, const DescentRule& rule, Model& model, Index columns)
-      : visits_(visits),
+  DenseUpdates(const RowOrder& order, Metric metric, const DescentRule& rule, Model& model, Index columns)
+      : order_(order),
         metric_(metric),
         rule_(rule),
         model_(model),
@@ -146,7 +146,7 @@ class DenseUpdates {
   template <class Loss, class Rows>
   bool visit_one_score(Rows& rows, Stop& stop) {
     const auto update = pick_update<T, scaled>(rule_);
-    const Visits visits = visits_;
+    const RowOrder order = order_;
     const DescentRule rule = rule_;
     const Metric metric = metric_;
     const Index d = d_, poll = kPollOperations / (d + 16) + 1;
@@ -156,10 +156,10 @@ class DenseUpdates {
     double product = dot<T, scaled>(w, x, x, metric, d);
     Index mistakes = 0, at = 0;
     do {
-      for (const Index end = std::min(at + poll, visits.count); at < end; ++at) {
-        const Index i = visits.order[at], coming = std::min(at + 1, visits.count - 1);
+      for (const Index end = std::min(at + poll, order.count); at < end; ++at) {
+        const Index i = order.row[at], coming = std::min(at + 1, order.count - 1);
         const T *next = rows.at(coming), *ahead = rows.ahead_of(coming);
-        const double score = product + b, y = visits.y[i], weight = weight_of(visits, i);
+        const double score = product + b, y = order.y[i], weight = weight_of(order, i);
         double g;
         gradients<Loss>(&score, &y, 1, &g);
         if (weight > 0.0) count_mistakes<Loss>(&score, &y, 1, &mistakes);
@@ -178,10 +178,10 @@ class DenseUpdates {
           take_average();
         }
       }
-    } while (at < visits.count && !stop.now());
+    } while (at < order.count && !stop.now());
     model_.b[0] = b;
     model_.mistakes[0] += mistakes;
-    return at == visits.count;
+    return at == order.count;
   }
 
   // One row an update; false once stopped. The update of one row and the score of the next are one loop.
@@ -191,12 +191,12 @@ class DenseUpdates {
     const auto update = pick_update<T, scaled>(rule_);
     const T* x = rows.at(0);
     for (Index k = 0; k < scores; ++k) score_[k] = dot<T, scaled>(w_[k], x, x, metric_, d_);
-    for (Index at = 0; at < visits_.count; ++at) {
-      const Index i = visits_.order[at];
-      const T* next = at + 1 < visits_.count ? rows.at(at + 1) : x;
-      const T* ahead = rows.ahead_of(at + 1 < visits_.count ? at + 1 : at);
+    for (Index at = 0; at < order_.count; ++at) {
+      const Index i = order_.row[at];
+      const T* next = at + 1 < order_.count ? rows.at(at + 1) : x;
+      const T* ahead = rows.ahead_of(at + 1 < order_.count ? at + 1 : at);
       add_intercepts_and_differentiate(i);
-      const double eta = step_size(rule_, model_.updates), weighted_eta = eta * weight_of(visits_, i);
+      const double eta = step_size(rule_, model_.updates), weighted_eta = eta * weight_of(order_, i);
       for (Index k = 0; k < scores; ++k) {
         const Step step{weighted_eta * g_[k], eta * rule_.l1, eta * rule_.l2};
         score_[k] = step.gradient == 0.0 && !shrinks_ ? dot<T, scaled>(w_[k], next, ahead, metric_, d_)
@@ -219,14 +219,14 @@ class DenseUpdates {
     const std::vector<double> centred(static_cast<std::size_t>(d_), 0.0);  // what the sums are made of is
     const Metric metric{centred.data(), metric_.factor};
     Index in_batch = 0;
-    for (Index at = 0; at < visits_.count; ++at) {
-      const Index i = visits_.order[at];
+    for (Index at = 0; at < order_.count; ++at) {
+      const Index i = order_.row[at];
       const T* x = rows.at(at);
       for (Index k = 0; k < scores; ++k) score_[k] = dot<T, scaled>(w_[k], x, rows.ahead_of(at), metric_, d_);
       add_intercepts_and_differentiate(i);
-      for (Index k = 0; k < scores; ++k) add(sums.data() + k * width, x, g_[k] * weight_of(visits_, i));
+      for (Index k = 0; k < scores; ++k) add(sums.data() + k * width, x, g_[k] * weight_of(order_, i));
       ++in_batch;
-      if (in_batch < rule_.batch_size && at + 1 < visits_.count) continue;
+      if (in_batch < rule_.batch_size && at + 1 < order_.count) continue;
       const double eta = step_size(rule_, model_.updates);
       const Step step{eta / static_cast<double>(in_batch), eta * rule_.l1, eta * rule_.l2};
       for (Index k = 0; k < scores; ++k) {
@@ -245,7 +245,7 @@ class DenseUpdates {
   // From the products w.x of row i, which still lack the intercept.
   void add_intercepts_and_differentiate(Index i) {
     for (Index k = 0; k < model_.scores; ++k) score_[k] += model_.b[k];
-    find_gradients_(score_.data(), visits_, i, model_, g_.data());
+    find_gradients_(score_.data(), order_, i, model_, g_.data());
   }
 
   void add(double* __restrict sum, const T* __restrict x, double g) const {
@@ -270,10 +270,10 @@ class DenseUpdates {
     operations_ += (d_ * model_.scores + 16) * rule_.batch_size;
     if (operations_ < kPollOperations) return false;
     operations_ = 0;
-    return stop.now() && at + 1 < visits_.count;
+    return stop.now() && at + 1 < order_.count;
   }
 
-  const Visits& visits_;
+  const RowOrder& order_;
   Metric metric_;
   const DescentRule& rule_;
   Model& model_;
@@ -287,22 +287,21 @@ class DenseUpdates {
 };
 
 template <class T, bool scaled>
-bool dense_rows(const Table<T>& X, const Visits& visits, Metric metric, const DescentRule& rule, Model& model,
-                Stop& stop) {
+bool dense_rows(const Table<T>& X, const RowOrder& order, Metric metric, const DescentRule& rule,
+                Model& model, Stop& stop) {
   AlignedVector<double> center, factor;
   if (scaled) {
     center.assign(metric.center, metric.center + X.columns);
     factor.assign(metric.factor, metric.factor + X.columns);
   }
-  DenseUpdates<T, scaled> updates(visits, {center.data(), factor.data()}, rule, model, X.columns);
+  DenseUpdates<T, scaled> updates(order, {center.data(), factor.data()}, rule, model, X.columns);
   const auto visit = [&](auto rows) {
     if (rule.batch_size > 1) return updates.visit_in_batches(rows, stop);
     if (model.scores > 1) return updates.visit_singly(rows, stop);
     return with_loss(rule.loss,
                      [&]<class Loss>(Loss) { return updates.template visit_one_score<Loss>(rows, stop); });
   };
-  const bool whole =
-      X.column_stride == 1 ? visit(RowsInPlace<T>(X, visits)) : visit(PackedRows<T>(X, visits));
+  const bool whole = X.column_stride == 1 ? visit(RowsInPlace<T>(X, order)) : visit(PackedRows<T>(X, order));
   updates.finish();
   return whole;
 }
@@ -310,19 +309,19 @@ bool dense_rows(const Table<T>& X, const Visits& visits, Metric metric, const De
 // -- sparse rows ------------------------------------------------------------------------------------------
 
 template <class T, class I, class Loss>
-bool sparse_batches(const SparseTable<T, I>& X, const Visits& visits, const DescentRule& rule, Model& model,
+bool sparse_batches(const SparseTable<T, I>& X, const RowOrder& order, const DescentRule& rule, Model& model,
                     Stop& stop) {
   const Index scores = model.scores;
-  LazyWeights weights(rule, model, X.width, visits.count / rule.batch_size + 1);
+  LazyWeights weights(rule, model, X.width, order.count / rule.batch_size + 1);
   std::vector<double> score(static_cast<std::size_t>(scores));
-  std::vector<double> g(static_cast<std::size_t>(scores * std::min(rule.batch_size, visits.count)));
+  std::vector<double> g(static_cast<std::size_t>(scores * std::min(rule.batch_size, order.count)));
   Index operations = 0, first = 0;
   bool stopped = false;
-  for (; first < visits.count && !stopped; first += rule.batch_size) {
-    const Index size = std::min(rule.batch_size, visits.count - first);
+  for (; first < order.count && !stopped; first += rule.batch_size) {
+    const Index size = std::min(rule.batch_size, order.count - first);
     const double eta = step_size(rule, model.updates), share = eta / static_cast<double>(size);
     for (Index r = 0; r < size; ++r) {
-      const Index i = visits.order[first + r];
+      const Index i = order.row[first + r];
       std::fill(score.begin(), score.end(), 0.0);
       for (I at = X.starts[i]; at < X.starts[i + 1]; ++at) {
         weights.catch_up(X.columns[at]);
@@ -330,15 +329,15 @@ bool sparse_batches(const SparseTable<T, I>& X, const Visits& visits, const Desc
         for (Index k = 0; k < scores; ++k) score[k] += v[k] * static_cast<double>(X.values[at]);
       }
       for (Index k = 0; k < scores; ++k) score[k] = score[k] * weights.scale() + model.b[k];
-      find_gradients<Loss>(score.data(), visits, i, model, g.data() + r * scores);
-      for (Index k = 0; k < scores; ++k) g[r * scores + k] *= share * weight_of(visits, i);
+      find_gradients<Loss>(score.data(), order, i, model, g.data() + r * scores);
+      for (Index k = 0; k < scores; ++k) g[r * scores + k] *= share * weight_of(order, i);
       operations += (static_cast<Index>(X.starts[i + 1] - X.starts[i]) + 16) * scores;
     }
     ++model.updates;
     const bool averaged = rule.average_from >= 0 && model.updates > rule.average_from;
     weights.shrink(eta, averaged);
     for (Index r = 0; r < size; ++r) {
-      const Index i = visits.order[first + r];
+      const Index i = order.row[first + r];
       for (Index k = 0; k < scores && rule.fit_intercept; ++k) model.b[k] -= g[r * scores + k];
       for (Index k = 0; k < scores; ++k) g[r * scores + k] /= weights.scale();
       for (I at = X.starts[i]; at < X.starts[i + 1]; ++at) {
@@ -354,38 +353,39 @@ bool sparse_batches(const SparseTable<T, I>& X, const Visits& visits, const Desc
     }
   }
   weights.settle();
-  return first >= visits.count;
+  return first >= order.count;
 }
 
 }  // namespace
 
 template <class T>
-bool descend_dense(const Table<T>& X, const Visits& visits, const double* center, const double* factor,
-                   const DescentRule& rule, Model& model, Watched& watched, Stop& stop) {
-  if (visits.count == 0) return true;
-  LossSum<T> watch(X, visits.y, visits.targets, visits.weight, rule.loss, watched.w, watched.b, model.scores);
-  const bool watching = watched.w != nullptr;
+bool descend_dense(const Table<T>& X, const RowOrder& order, const double* center, const double* factor,
+                   const DescentRule& rule, Model& model, ReferenceModel& reference, Stop& stop) {
+  if (order.count == 0) return true;
+  LossSum<T> loss_sum(X, order.y, order.targets, order.weight, rule.loss, reference.w, reference.b,
+                      model.scores);
+  const bool has_reference = reference.w != nullptr;
   bool whole = true;  // written by the thread that updates
   // Updates are a chain that one thread walks; the other adds up losses, until both do.
-#pragma omp parallel num_threads(watching ? std::min(threads(), 2) : 1)
+#pragma omp parallel num_threads(has_reference ? std::min(threads(), 2) : 1)
   {
     if (omp_get_thread_num() == 0) {
-      whole = factor == nullptr ? dense_rows<T, false>(X, visits, {}, rule, model, stop)
-                                : dense_rows<T, true>(X, visits, {center, factor}, rule, model, stop);
-      if (!whole) watch.cancel();
+      whole = factor == nullptr ? dense_rows<T, false>(X, order, {}, rule, model, stop)
+                                : dense_rows<T, true>(X, order, {center, factor}, rule, model, stop);
+      if (!whole) loss_sum.cancel();
     }
-    if (watching) watch.work(omp_get_thread_num() == 0 ? &stop : nullptr);
+    if (has_reference) loss_sum.work(omp_get_thread_num() == 0 ? &stop : nullptr);
   }
-  whole = whole && !watch.cancelled();
-  if (watching && whole) watched.loss = watch.total();
+  whole = whole && !loss_sum.cancelled();
+  if (has_reference && whole) reference.loss = loss_sum.total();
   return whole;
 }
 
 template <class T, class I>
-bool descend_sparse(const SparseTable<T, I>& X, const Visits& visits, const DescentRule& rule, Model& model,
+bool descend_sparse(const SparseTable<T, I>& X, const RowOrder& order, const DescentRule& rule, Model& model,
                     Stop& stop) {
-  return with_loss(
-      rule.loss, [&]<class Loss>(Loss) { return sparse_batches<T, I, Loss>(X, visits, rule, model, stop); });
+  return with_loss(rule.loss,
+                   [&]<class Loss>(Loss) { return sparse_batches<T, I, Loss>(X, order, rule, model, stop); });
 }
 
 }  // namespace sixfold

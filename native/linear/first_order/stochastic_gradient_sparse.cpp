@@ -3,13 +3,13 @@
 
 namespace sixfold {
 
-template bool descend_sparse(const SparseTable<double, std::int32_t>&, const Visits&, const DescentRule&,
+template bool descend_sparse(const SparseTable<double, std::int32_t>&, const RowOrder&, const DescentRule&,
                              Model&, Stop&);
-template bool descend_sparse(const SparseTable<float, std::int32_t>&, const Visits&, const DescentRule&,
+template bool descend_sparse(const SparseTable<float, std::int32_t>&, const RowOrder&, const DescentRule&,
                              Model&, Stop&);
-template bool descend_sparse(const SparseTable<double, Index>&, const Visits&, const DescentRule&, Model&,
+template bool descend_sparse(const SparseTable<double, Index>&, const RowOrder&, const DescentRule&, Model&,
                              Stop&);
-template bool descend_sparse(const SparseTable<float, Index>&, const Visits&, const DescentRule&, Model&,
+template bool descend_sparse(const SparseTable<float, Index>&, const RowOrder&, const DescentRule&, Model&,
                              Stop&);
 
 }  // namespace sixfold

@@ -20,7 +20,7 @@ constexpr Index kPollOperations = 1 << 16;
 // Form: slope(j), curvature(j), move(j, step) which adds step to w_j in the slopes, cost (operations of a
 // visit).
 template <class Form>
-Progress descend(Form& form, Index count, double* w, const Descent& descent, Stop& stop) {
+DescentResult descend(Form& form, Index count, double* w, const Descent& descent, Stop& stop) {
   std::vector<Index> active;
   active.reserve(static_cast<std::size_t>(count));
   Index operations = 0;
@@ -77,7 +77,7 @@ struct GramForm {
 template <class T>
 struct DenseForm {
   const Table<T>& X;
-  const double *share, *mean, *curvatures;
+  const double *q, *mean, *curvatures;
   double* v;
   Index cost;
 
@@ -94,69 +94,69 @@ struct DenseForm {
     const T* x = X.data + j * X.column_stride;
     const double centre = mean[j];
 #pragma omp simd
-    for (Index i = 0; i < X.rows; ++i) v[i] -= step * share[i] * (x[i] - centre);
+    for (Index i = 0; i < X.rows; ++i) v[i] -= step * q[i] * (x[i] - centre);
   }
 };
 
 template <class T, class I>
 struct SparseForm {
   const SparseColumns<T, I>& X;
-  const double *share, *mean, *curvatures;
+  const double *q, *mean, *curvatures;
   double *v, *lift;
   Index cost;
 
   double curvature(Index j) const { return curvatures[j]; }
-  // sum_i (v_i + lift share_i)(x_ij - mean_j), where v + lift share sums to zero and share . x_j = mean_j.
+  // sum_i (v_i + lift q_i)(x_ij - mean_j), where v + lift q sums to zero and q . x_j = mean_j.
   double slope(Index j) const {
     double sum = *lift * mean[j];
     for (I k = X.start[j]; k < X.start[j + 1]; ++k) sum += v[X.row[k]] * X.data[k];
     return sum;
   }
   void move(Index j, double step) {
-    for (I k = X.start[j]; k < X.start[j + 1]; ++k) v[X.row[k]] -= step * share[X.row[k]] * X.data[k];
+    for (I k = X.start[j]; k < X.start[j + 1]; ++k) v[X.row[k]] -= step * q[X.row[k]] * X.data[k];
     *lift += step * mean[j];
   }
 };
 
 }  // namespace
 
-Progress descend_gram(const double* gram, Index count, double* slope, double* w, const Descent& descent,
-                      Stop& stop) {
+DescentResult descend_gram(const double* gram, Index count, double* slope, double* w, const Descent& descent,
+                           Stop& stop) {
   GramForm form{gram, count, slope, 1 + count / 8};
   return descend(form, count, w, descent, stop);
 }
 
 template <class T>
-Progress descend_columns(const Table<T>& X, const double* share, const double* mean, const double* curvature,
-                         double* v, double* w, const Descent& descent, Stop& stop) {
-  DenseForm<T> form{X, share, mean, curvature, v, 1 + X.rows};
+DescentResult descend_columns(const Table<T>& X, const double* q, const double* mean, const double* curvature,
+                              double* v, double* w, const Descent& descent, Stop& stop) {
+  DenseForm<T> form{X, q, mean, curvature, v, 1 + X.rows};
   return descend(form, X.columns, w, descent, stop);
 }
 
 template <class T, class I>
-Progress descend_sparse_columns(const SparseColumns<T, I>& X, const double* share, const double* mean,
-                                const double* curvature, double* v, double* lift, double* w,
-                                const Descent& descent, Stop& stop) {
+DescentResult descend_sparse_columns(const SparseColumns<T, I>& X, const double* q, const double* mean,
+                                     const double* curvature, double* v, double* lift, double* w,
+                                     const Descent& descent, Stop& stop) {
   const Index entries = X.columns > 0 ? static_cast<Index>(X.start[X.columns]) / X.columns : 0;
-  SparseForm<T, I> form{X, share, mean, curvature, v, lift, 1 + entries};
+  SparseForm<T, I> form{X, q, mean, curvature, v, lift, 1 + entries};
   return descend(form, X.columns, w, descent, stop);
 }
 
-template Progress descend_columns(const Table<double>&, const double*, const double*, const double*, double*,
-                                  double*, const Descent&, Stop&);
-template Progress descend_columns(const Table<float>&, const double*, const double*, const double*, double*,
-                                  double*, const Descent&, Stop&);
-template Progress descend_sparse_columns(const SparseColumns<double, std::int32_t>&, const double*,
-                                         const double*, const double*, double*, double*, double*,
-                                         const Descent&, Stop&);
-template Progress descend_sparse_columns(const SparseColumns<double, std::int64_t>&, const double*,
-                                         const double*, const double*, double*, double*, double*,
-                                         const Descent&, Stop&);
-template Progress descend_sparse_columns(const SparseColumns<float, std::int32_t>&, const double*,
-                                         const double*, const double*, double*, double*, double*,
-                                         const Descent&, Stop&);
-template Progress descend_sparse_columns(const SparseColumns<float, std::int64_t>&, const double*,
-                                         const double*, const double*, double*, double*, double*,
-                                         const Descent&, Stop&);
+template DescentResult descend_columns(const Table<double>&, const double*, const double*, const double*,
+                                       double*, double*, const Descent&, Stop&);
+template DescentResult descend_columns(const Table<float>&, const double*, const double*, const double*,
+                                       double*, double*, const Descent&, Stop&);
+template DescentResult descend_sparse_columns(const SparseColumns<double, std::int32_t>&, const double*,
+                                              const double*, const double*, double*, double*, double*,
+                                              const Descent&, Stop&);
+template DescentResult descend_sparse_columns(const SparseColumns<double, std::int64_t>&, const double*,
+                                              const double*, const double*, double*, double*, double*,
+                                              const Descent&, Stop&);
+template DescentResult descend_sparse_columns(const SparseColumns<float, std::int32_t>&, const double*,
+                                              const double*, const double*, double*, double*, double*,
+                                              const Descent&, Stop&);
+template DescentResult descend_sparse_columns(const SparseColumns<float, std::int64_t>&, const double*,
+                                              const double*, const double*, double*, double*, double*,
+                                              const Descent&, Stop&);
 
 }  // namespace sixfold

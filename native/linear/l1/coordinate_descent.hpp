@@ -13,23 +13,23 @@ struct Descent {
   double goal;        // end when no move of a whole pass changes curvature * move^2 by more than this
 };
 
-struct Progress {
+struct DescentResult {
   Index epochs;
   bool finished;  // false if stopped by the deadline or Ctrl-C
 };
 
 // Each of these lowers  1/2 w'G w - c'w + l1 |w|_1 + l2/2 |w|^2  over `count` coordinates in turn, in place.
 // They differ in how the slope c - G w is kept: as such, with the Gram matrix G (count x count) at hand,
-Progress descend_gram(const double* gram, Index count, double* slope, double* w, const Descent& descent,
-                      Stop& stop);
+DescentResult descend_gram(const double* gram, Index count, double* slope, double* w, const Descent& descent,
+                           Stop& stop);
 
-// or as shared residuals v_i = share_i r_i of the columns of a dense table (contiguous along rows), where the
+// or as weighted residuals v_i = q_i r_i of the columns of a dense table (contiguous along rows), where the
 // slope of coordinate j is sum_i v_i (x_ij - mean_j),
 template <class T>
-Progress descend_columns(const Table<T>& X, const double* share, const double* mean, const double* curvature,
-                         double* v, double* w, const Descent& descent, Stop& stop);
+DescentResult descend_columns(const Table<T>& X, const double* q, const double* mean, const double* curvature,
+                              double* v, double* w, const Descent& descent, Stop& stop);
 
-// or the same for compressed sparse columns, where v_i + lift * share_i stands for v_i, so that centring
+// or the same for compressed sparse columns, where v_i + lift * q_i stands for v_i, so that centring
 // never touches a zero; lift is updated.
 template <class T, class I>
 struct SparseColumns {
@@ -38,8 +38,8 @@ struct SparseColumns {
   Index rows, columns;
 };
 template <class T, class I>
-Progress descend_sparse_columns(const SparseColumns<T, I>& X, const double* share, const double* mean,
-                                const double* curvature, double* v, double* lift, double* w,
-                                const Descent& descent, Stop& stop);
+DescentResult descend_sparse_columns(const SparseColumns<T, I>& X, const double* q, const double* mean,
+                                     const double* curvature, double* v, double* lift, double* w,
+                                     const Descent& descent, Stop& stop);
 
 }  // namespace sixfold

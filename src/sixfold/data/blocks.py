@@ -48,6 +48,21 @@ class Block:
     weight: Array | None
     start: int
 
+    @property
+    def rows(self) -> slice:
+        """Where these rows are among all rows."""
+        return slice(self.start, self.start + self.y.shape[0])
+
+    @property
+    def counts(self) -> NDArray[np.bool_]:
+        """Which rows have a weight above 0."""
+        return np.ones(self.y.shape[0], dtype=bool) if self.weight is None else np.asarray(self.weight) > 0
+
+    @property
+    def float64_weight(self) -> Array | None:
+        """The weights as native loops read them."""
+        return None if self.weight is None else np.ascontiguousarray(self.weight, dtype=np.float64)
+
 
 class Blocks(ABC):
     """Rows of a training table, as blocks.
@@ -81,6 +96,21 @@ class Blocks(ABC):
         """Return what the function makes of each block, joined in row order."""
         return reduce(join, self.map(function))
 
+    def whole(self) -> Block:
+        """Return all rows as one block, for solvers that need them again and again in any order."""
+        parts = list(self)
+        if len(parts) == 1:
+            return parts[0]
+        tables = [part.X for part in parts]
+        X = sp.vstack(tables, format="csr") if self.sparse else np.concatenate(tables)
+        weights = [part.weight for part in parts if part.weight is not None]
+        weight = np.concatenate(weights) if weights else None
+        return Block(X, np.concatenate([part.y for part in parts]), weight, 0)
+
+    def rounded(self, values: Array) -> Array:
+        """Return values as the type of the data holds them, in float64: what is certified is what is kept."""
+        return values.astype(self.dtype).astype(np.float64)
+
 
 class MemoryBlocks(Blocks):
     """Rows that are in memory: views, never copies.
@@ -103,16 +133,42 @@ class MemoryBlocks(Blocks):
         row_bytes = held / max(self.n_rows, 1)
         self.rows_per_block = rows_per_block or max(int(BLOCK_BYTES / max(row_bytes, 1)), 1)
 
+    def whole(self) -> Block:
+        """Return all rows as one block."""
+        return Block(self.X, self.y, self.weight, 0)
+
     def __iter__(self) -> Iterator[Block]:
         """Go through the blocks in row order."""
         if self.rows_per_block >= self.n_rows:
-            yield Block(self.X, self.y, self.weight, 0)
+            yield self.whole()
             return
         for start in range(0, self.n_rows, self.rows_per_block):
             rows = slice(start, start + self.rows_per_block)
             weight = None if self.weight is None else self.weight[rows]
             X = _rows_of_csr(self.X, rows) if self.sparse else self.X[rows]
             yield Block(X, self.y[rows], weight, start)
+
+
+class EveryNth(Blocks):
+    """Every so many-th row of a table, copied, so that they lie next to each other: one block a block."""
+
+    def __init__(self, blocks: Blocks, every: int) -> None:
+        self.parts: list[Block] = []
+        start = 0
+        for block in blocks:
+            rows = slice(None, None, every)
+            weight = None if block.weight is None else block.weight[rows]
+            self.parts.append(Block(block.X[rows].copy(), block.y[rows], weight, start))
+            start += self.parts[-1].y.shape[0]
+        self.n_rows, self.n_columns, self.n_targets = start, blocks.n_columns, blocks.n_targets
+        self.weight_sum = float(
+            sum(part.y.shape[0] if part.weight is None else part.weight.sum() for part in self.parts)
+        )
+        self.dtype, self.sparse = blocks.dtype, blocks.sparse
+
+    def __iter__(self) -> Iterator[Block]:
+        """Go through the blocks in row order."""
+        return iter(self.parts)
 
 
 def _rows_of_csr(X: Any, rows: slice) -> Any:

@@ -65,18 +65,20 @@ class Problem:
 
     def objective(self, w: Array, b: Array, blocks: Blocks) -> float:
         """Return R(w, b); w has shape (columns, scores), b has shape (scores,)."""
-        return self._penalty_value(w) + self._risk(*self._rows(w, b, blocks))
+        return self.penalty_value(w) + self._risk(*self._rows(w, b, blocks))
 
     def constant_loss(self, score: Array, blocks: Blocks) -> float:
         """Return the weighted loss of giving every row these scores; X is not read."""
 
         def weighted_loss(block: Block) -> float:
             if self.loss.labels == "class":  # rows of one class have one loss
-                y, count = self._targets(block).astype(np.intp), score.shape[0]
+                y, count = self.targets(block).astype(np.intp), score.shape[0]
                 each = self.loss.value(np.broadcast_to(score, (count, count)), np.arange(count))
-                return float(np.bincount(y, shares(block, blocks), count) @ each)
+                return float(np.bincount(y, normalized_weights(block, blocks), count) @ each)
             same = np.broadcast_to(score, (block.y.shape[0], score.shape[0]))
-            return float((shares(block, blocks) @ self.loss.value(same, self._targets(block))).sum())
+            return float(
+                (normalized_weights(block, blocks) @ self.loss.value(same, self.targets(block))).sum()
+            )
 
         return blocks.reduce(weighted_loss, float.__add__)
 
@@ -89,7 +91,7 @@ class Problem:
         at_zero = self.constant_loss(origin, blocks)
         if not self.fit_intercept or self.loss.labels != "real":
             return at_zero
-        mean = blocks.reduce(lambda block: shares(block, blocks) @ _float64(block.y), np.add)
+        mean = blocks.reduce(lambda block: normalized_weights(block, blocks) @ _float64(block.y), np.add)
         return self.constant_loss(mean, blocks) + 1e-30 * at_zero
 
     def n_scores(self, blocks: Blocks) -> int:
@@ -123,7 +125,7 @@ class Problem:
         self, w: Array, b: Array, blocks: Blocks, dual: Array | None
     ) -> tuple[float, float]:
         score, y, q = self._rows(w, b, blocks)
-        total = self._penalty_value(w) + self._risk(score, y, q)
+        total = self.penalty_value(w) + self._risk(score, y, q)
         if not np.isfinite(total):
             return total, np.inf
         u = np.array(self.loss.gradient(score, y) if dual is None else dual, dtype=np.float64)
@@ -142,8 +144,8 @@ class Problem:
 
     def _rows(self, w: Array, b: Array, blocks: Blocks) -> tuple[Array, Array, Array]:
         """Return scores, targets and q of all rows, which are kept where the table is not."""
-        q = _stack(blocks, lambda block: shares(block, blocks))
-        return _all_scores(w, b, blocks), _stack(blocks, self._targets), q
+        q = _stack(blocks, lambda block: normalized_weights(block, blocks))
+        return _all_scores(w, b, blocks), _stack(blocks, self.targets), q
 
     def _risk(self, score: Array, y: Array, q: Array) -> float:
         return _sum_rows(lambda rows: q[rows] @ self.loss.value(score[rows], y[rows]), q.size)
@@ -165,7 +167,7 @@ class Problem:
         summing = (8.0 + np.sqrt(blocks.n_rows)) * EPS
 
         def moves(block: Block) -> tuple[Array, Array]:
-            score, y, q = scores(block, w, b), self._targets(block), shares(block, blocks)
+            score, y, q = scores(block, w, b), self.targets(block), normalized_weights(block, blocks)
             size = abs(block.X)
             delta = (blocks.n_columns + 2) * EPS * (size @ np.abs(w) + np.abs(b))
             ends = [np.abs(self.loss.gradient(score + side * delta, y)) for side in (-1.0, 1.0)]
@@ -184,12 +186,15 @@ class Problem:
             gap += min(float(error.max(initial=0.0)) / self.l1, 1.0) * 2.0 * total
         return float(first), float(gap)
 
-    def _targets(self, block: Block) -> Array:
+    def targets(self, block: Block) -> Array:
+        """Return y as the loss wants it: a column a score, or plain class numbers."""
         return block.y[:, 0] if self.loss.labels == "class" else block.y
 
-    def _penalty_value(self, w: Array) -> float:
+    def penalty_value(self, w: Array) -> float:
+        """Return alpha * penalty(w), infinite where a weight is negative and must not be."""
         if self.penalised:
-            return self.alpha * self.penalty.value(w)
+            with np.errstate(all="ignore"):
+                return self.alpha * self.penalty.value(w)
         return np.inf if self.penalty.positive and np.any(w < 0) else 0.0
 
     def _penalty_excess(self, w: Array, slope: Array) -> float:
@@ -289,7 +294,7 @@ def _float64(values: Array) -> Array:
     return np.asarray(values, dtype=np.float64)
 
 
-def shares(block: Block, blocks: Blocks) -> Array:
+def normalized_weights(block: Block, blocks: Blocks) -> Array:
     """Return q for the rows of a block."""
     if block.weight is None:
         return np.full(block.y.shape[0], 1.0 / blocks.weight_sum)
@@ -315,15 +320,14 @@ def _slope(u: Array, q: Array, blocks: Blocks, absolute: bool = False) -> Array:
     """Return sum_i q_i x_i u_i, of shape (columns, scores); of |x_i| where absolute."""
 
     def part(block: Block) -> Array:
-        rows = slice(block.start, block.start + block.y.shape[0])
         X = abs(block.X) if absolute else block.X
-        return np.asarray(X.T @ (q[rows, None] * u[rows]))
+        return np.asarray(X.T @ (q[block.rows, None] * u[block.rows]))
 
     return blocks.reduce(part, np.add)
 
 
 def _mean_row(blocks: Blocks) -> Array:
-    return blocks.reduce(lambda block: np.asarray(shares(block, blocks) @ block.X), np.add)
+    return blocks.reduce(lambda block: np.asarray(normalized_weights(block, blocks) @ block.X), np.add)
 
 
 def _gram_solver(mean: Array, blocks: Blocks) -> Callable[[Array], Array] | None:
@@ -357,7 +361,7 @@ def _lengths(norms: Array, mean: Array) -> Array:
 
 def _sparse_gram(blocks: Blocks) -> Array:
     def part(block: Block) -> Array:
-        weighted = block.X.multiply(shares(block, blocks)[:, None]).tocsr()
+        weighted = block.X.multiply(normalized_weights(block, blocks)[:, None]).tocsr()
         return np.asarray((block.X.T @ weighted).toarray(), dtype=np.float64)
 
     return blocks.reduce(part, np.add)
@@ -367,7 +371,7 @@ def _root(mean: Array, blocks: Blocks) -> Array:
     """Return the triangle R with R'R = sum_i q_i (x_i - mean) (x_i - mean)'."""
 
     def triangle(block: Block) -> Array:
-        rows = np.sqrt(shares(block, blocks))[:, None] * (_float64(block.X) - mean)
+        rows = np.sqrt(normalized_weights(block, blocks))[:, None] * (_float64(block.X) - mean)
         return np.asarray(np.linalg.qr(rows, mode="r"))
 
     def join(first: Array, second: Array) -> Array:

@@ -4,7 +4,6 @@ A solver is a class with
 
     name       what the user writes in ``solver=``
     needs      the methods it asks of the loss (``gradient``, ``curvature``, ...)
-    one_target whether it fits a single column of targets only
     objection(problem)         why it cannot minimise this problem, or None
     solve(problem, blocks, budget) -> Solution
 
@@ -28,6 +27,9 @@ from sixfold.errors import IncompatibleError, check_option
 from sixfold.risk.problem import Problem
 
 Array = NDArray[Any]
+
+BOUND_WORK = 1e9  # multiplications (about 0.2 s) that a bound may still cost when time is up
+OUT_OF_TIME = "time was up, so no better bound than zero was computed"
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,6 @@ class Solver(Protocol):
     # A direct solver meets every value of X in its first pass and its result is not finite if one
     # of them is not, so checking X beforehand would only cost another pass.
     notices_nonfinite: ClassVar[bool]
-    one_target: ClassVar[bool]
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -78,6 +79,14 @@ class Solver(Protocol):
 
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         """Minimise the problem."""
+
+
+def too_late_to_bound(budget: Budget, work: float) -> bool:
+    """Return whether time is up and a bound of so many multiplications would still take long.
+
+    No objective is negative, so that it bounds its own gap: true, and free.
+    """
+    return (budget.interrupted or budget.seconds_left <= 0) and work > BOUND_WORK
 
 
 def missing_methods(solver: Solver, problem: Problem) -> str | None:
@@ -99,12 +108,12 @@ def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver
     """
     solvers = list(solvers)
     check_option("solver", name, ["auto", *(solver.name for solver in solvers)])
-    able = [solver for solver in solvers if _objection(solver, problem, blocks) is None]
+    able = [solver for solver in solvers if _objection(solver, problem) is None]
     asked = f"loss={problem.loss.name!r} with penalty={problem.penalty.name!r}"
     asked += " and positive=True" * problem.penalty.positive
     if name != "auto":
         chosen = next(solver for solver in solvers if solver.name == name)
-        objection = _objection(chosen, problem, blocks)
+        objection = _objection(chosen, problem)
         if objection is None:
             return chosen
         works = [*(repr(solver.name) for solver in able), "or 'auto'"]
@@ -120,7 +129,5 @@ def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver
     )
 
 
-def _objection(solver: Solver, problem: Problem, blocks: Blocks) -> str | None:
-    if solver.one_target and blocks.n_targets > 1:
-        return f"it fits one target at a time, and y has {blocks.n_targets}"
+def _objection(solver: Solver, problem: Problem) -> str | None:
     return missing_methods(solver, problem) or solver.objection(problem)

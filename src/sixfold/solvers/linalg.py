@@ -2,9 +2,9 @@
 
     A x = r,     A = S U S with S^2 = diag(A):     x = S^-1 U^-1 S^-1 r
 
-Where A is singular to working precision, :class:`Factor` takes the shortest solution in scaled columns from
-the eigenvectors of U (second-order steps), and :func:`scaled_cholesky` adds a ridge to U (interior points,
-whose systems are never exactly singular).
+Where A is singular to working precision, :class:`SymmetricFactor` takes the shortest solution in scaled
+columns from the eigenvectors of U (second-order steps), and :func:`scaled_cholesky` adds a ridge to U
+(interior points, whose systems are never exactly singular).
 """
 
 from __future__ import annotations
@@ -22,59 +22,59 @@ FIRST_RIDGE = 1e-14
 EPS = float(np.finfo(np.float64).eps)
 
 
-class Factor:
-    """The curvature, ready to be divided by: columns scaled to one length, then Cholesky.
+class SymmetricFactor:
+    """A positive semidefinite matrix, ready to be divided by: scaled to a unit diagonal, then Cholesky.
 
-    Where columns depend on each other, eigenvectors give the shortest step (in scaled columns). Entries of
-    theta that must not move (``objective.fixed``) do not.
+    Parameters
+    ----------
+    matrix : ndarray of shape (size, size)
+    fixed : ndarray of bool, or None
+        Entries that are zero in every solution; their rows and columns do not count.
+
+    Attributes
+    ----------
+    scale : ndarray
+        S above, of the entries that are not fixed.
+    vectors : ndarray or None
+        Where columns depend on each other: the eigenvectors of U that are not lost in rounding.
+
+    >>> SymmetricFactor(np.array([[4.0, 4.0], [4.0, 4.0]])).solve(np.array([8.0, 8.0])).round(12)
+    array([1., 1.])
     """
 
-    def __init__(self, matrix: Array, objective: Any) -> None:
-        self.size, self.free = matrix.shape[0], np.flatnonzero(~objective.fixed(matrix))
+    def __init__(self, matrix: Array, fixed: Array | None = None) -> None:
+        self.size = matrix.shape[0]
+        self.free = np.arange(self.size) if fixed is None else np.flatnonzero(~fixed)
         part = matrix[np.ix_(self.free, self.free)] if self.free.size < self.size else matrix
-        self.scale, self.factor, self.inverse = factored(part)
+        if not np.isfinite(part).all():
+            raise FloatingPointError("the second derivatives are not finite")
+        self.scale = np.sqrt(np.diag(part))
+        self.scale[self.scale == 0] = 1.0
+        self.vectors: Array | None = None
+        self._values = self._triangle = np.zeros(0)
+        scaled, size = part / np.outer(self.scale, self.scale), self.free.size
+        if size == 0:
+            return
+        triangle, failed = lapack.dpotrf(scaled, lower=1)
+        norm = float(np.abs(scaled).sum(axis=0).max())
+        if not failed and lapack.dpocon(triangle, norm, uplo="L")[0] > size * EPS:
+            self._triangle = triangle
+            return
+        values, vectors = np.linalg.eigh(scaled)
+        kept = values > 4.0 * size * EPS * values[-1]
+        self.vectors, self._values = vectors[:, kept], values[kept]
 
     def solve(self, right: Array) -> Array:
         """Return the matrix's inverse, or pseudo-inverse, times every column of right."""
         columns = right.reshape(self.size, -1)
         result = np.zeros(columns.shape)
-        result[self.free] = divide(columns[self.free], self.scale, self.factor, self.inverse)
+        scaled = columns[self.free] / self.scale[:, None]
+        if self.vectors is not None:
+            scaled = self.vectors @ ((self.vectors.T @ scaled) / self._values[:, None])
+        elif scaled.size:
+            scaled = lapack.dpotrs(self._triangle, scaled, lower=1)[0]
+        result[self.free] = scaled / self.scale[:, None]
         return result.reshape(right.shape)
-
-    def step(self, slope: Array) -> tuple[Array, float]:
-        """Return Newton's step and by how much the objective falls along it at first."""
-        delta = self.solve(-slope)
-        return delta, -float(np.vdot(slope, delta))
-
-
-def factored(matrix: Array) -> tuple[Array, Array | None, tuple[Array, Array] | None]:
-    """Return scale, Cholesky's factor or None, and the eigenvectors and values there are instead."""
-    size = matrix.shape[0]
-    if not np.isfinite(matrix).all():
-        raise FloatingPointError("the second derivatives are not finite")
-    scale = np.sqrt(np.diag(matrix))
-    scale[scale == 0] = 1.0
-    scaled = matrix / np.outer(scale, scale)
-    if size == 0:
-        return scale, None, (np.zeros((0, 0)), np.zeros(0))
-    factor, info = lapack.dpotrf(scaled, lower=1)
-    norm = float(np.abs(scaled).sum(axis=0).max())
-    if info == 0 and lapack.dpocon(factor, norm, uplo="L")[0] > size * EPS:
-        return scale, factor, None
-    values, vectors = np.linalg.eigh(scaled)
-    kept = values > 4.0 * size * EPS * values[-1]
-    return scale, None, (vectors[:, kept], values[kept])
-
-
-def divide(right: Array, scale: Array, factor: Array | None, inverse: tuple[Array, Array] | None) -> Array:
-    """Return the matrix's inverse, or pseudo-inverse, times every column of right."""
-    scaled = right / scale[:, None]
-    if inverse is not None:
-        vectors, values = inverse
-        scaled = vectors @ ((vectors.T @ scaled) / values[:, None])
-    elif factor is not None:
-        scaled = lapack.dpotrs(factor, scaled, lower=1)[0]
-    return np.asarray(scaled / scale[:, None])
 
 
 def scaled_cholesky(matrix: Array, ridge: float = 0.0) -> Callable[[Array], Array]:

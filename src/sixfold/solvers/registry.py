@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from sixfold.solvers.base import Solver
-from sixfold.solvers.first_order.stochastic import GradientDescent, MiniBatch, StochasticGradient
-from sixfold.solvers.first_order.stopping import FirstOrderOptions
+from sixfold.solvers.first_order.gradient_descent import GradientDescent
+from sixfold.solvers.first_order.options import FirstOrderOptions
+from sixfold.solvers.first_order.stochastic import MiniBatch, StochasticGradient
 from sixfold.solvers.l1.coordinate import CoordinateDescent
 from sixfold.solvers.least_squares.conjugate_gradient import ConjugateGradient
 from sixfold.solvers.least_squares.direct import LeastSquares
 from sixfold.solvers.margin.dual_coordinate import DualCoordinate
 from sixfold.solvers.margin.interior_point import InteriorPoint
+from sixfold.solvers.smooth.descent import Model
 from sixfold.solvers.smooth.lbfgs import LBFGS
-from sixfold.solvers.smooth.newton import Model, Newton
+from sixfold.solvers.smooth.newton import Newton
 from sixfold.solvers.smooth.newton_cg import NewtonCG
 
 

@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 
 from sixfold.budget import Budget
-from sixfold.solvers.first_order.stochastic import (
-    FirstOrderOptions,
-    GradientDescent,
-    MiniBatch,
-    StochasticGradient,
-)
+from sixfold.solvers.first_order.gradient_descent import GradientDescent
+from sixfold.solvers.first_order.options import FirstOrderOptions
+from sixfold.solvers.first_order.stochastic import MiniBatch, StochasticGradient
 
 SOLVERS = (GradientDescent, StochasticGradient, MiniBatch)
 SIZES = np.array([1.0, 100.0, 0.01, 1.0])

@@ -12,14 +12,8 @@ from sixfold.data.blocks import Block
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import Penalty, make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.first_order.sgd_updates import (
-    LOSS_CODES,
-    SCHEDULES,
-    RowState,
-    StepRule,
-    Watched,
-    advance,
-)
+from sixfold.solvers.first_order.sgd_updates import SCHEDULES, ReferenceModel, SGDState, StepRule, sgd_pass
+from sixfold.solvers.passes import LOSS_CODES
 from sixfold.solvers.threads import thread_limit
 
 
@@ -29,8 +23,8 @@ def updated(loss, x, y, w, *, eta=0.1, alpha=0.0, penalty=None, b=None):
     w = np.array(w, dtype=float).reshape(x.size, -1)
     intercept = b is not None
     problem = Problem(LOSSES[loss], make_penalty(penalty), alpha, fit_intercept=intercept)
-    state = RowState.at(w, np.atleast_1d(b if intercept else np.zeros(w.shape[1])))
-    assert advance(state, Block(x, y, None, 0), problem, StepRule("constant", eta))
+    state = SGDState.at(w, np.atleast_1d(b if intercept else np.zeros(w.shape[1])))
+    assert sgd_pass(state, Block(x, y, None, 0), problem, StepRule("constant", eta))
     return state.w, state.c
 
 
@@ -75,10 +69,10 @@ def test_perceptron_moves_only_for_a_mistake():
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_score_of_zero_is_to_the_perceptron_what_its_rule_says(at_zero, label, moved, sparse):
     X = np.array([[2.0, -3.0]])
-    state = RowState.at(np.zeros((2, 1)), np.zeros(1), sparse=sparse)
+    state = SGDState.at(np.zeros((2, 1)), np.zeros(1), sparse=sparse)
     block = Block(sp.csr_array(X) if sparse else X, np.array([[float(label)]]), None, 0)
     rule = StepRule("constant", 0.5, at_zero=at_zero)
-    assert advance(state, block, Problem(LOSSES["perceptron"], make_penalty(None)), rule)
+    assert sgd_pass(state, block, Problem(LOSSES["perceptron"], make_penalty(None)), rule)
     np.testing.assert_array_equal(state.w[:, 0], 0.5 * moved * label * X[0])
     np.testing.assert_array_equal(state.c, [0.5 * moved * label])
     # Under its own gradient a score of 0 moves nothing, and is a mistake all the same.
@@ -88,9 +82,9 @@ def test_a_score_of_zero_is_to_the_perceptron_what_its_rule_says(at_zero, label,
 def test_the_perceptron_of_the_texts_by_hand():
     # w = 0 is wrong: w = (2, 1), b = 1. Then (1, -1) has s = 2: w = (1, 2), b = 0. Then s = 3 is right.
     X, y = np.array([[2.0, 1.0], [1.0, -1.0], [1.0, 1.0]]), np.array([[1.0], [-1.0], [1.0]])
-    state = RowState.at(np.zeros((2, 1)), np.zeros(1))
+    state = SGDState.at(np.zeros((2, 1)), np.zeros(1))
     rule = StepRule("constant", 1.0, at_zero="wrong")
-    assert advance(state, Block(X, y, None, 0), Problem(LOSSES["perceptron"], make_penalty(None)), rule)
+    assert sgd_pass(state, Block(X, y, None, 0), Problem(LOSSES["perceptron"], make_penalty(None)), rule)
     assert (state.w[:, 0].tolist(), state.c.tolist()) == ([1.0, 2.0], [0.0])
     assert state.mistakes.tolist() == [2]
 
@@ -108,7 +102,7 @@ def test_mistakes_are_counted_before_each_update(loss, batch_size, sparse):
         Problem(LOSSES[loss], make_penalty(None)),
         StepRule("constant", 0.3, batch_size=batch_size),
     )
-    state = RowState.at(np.zeros((3, scores)), np.zeros(scores), sparse=sparse)
+    state = SGDState.at(np.zeros((3, scores)), np.zeros(scores), sparse=sparse)
     expected = np.zeros(scores, dtype=int)
     for first in range(0, 40, batch_size):
         rows = slice(first, first + batch_size)
@@ -119,17 +113,17 @@ def test_mistakes_are_counted_before_each_update(loss, batch_size, sparse):
             else:
                 expected += (counts * (label * s <= 0)).astype(int)
         part = sp.csr_array(X[rows]) if sparse else X[rows]
-        advance(state, Block(part, y[rows].astype(float), weight[rows], 0), problem, rule, None, 1.0)
+        sgd_pass(state, Block(part, y[rows].astype(float), weight[rows], 0), problem, rule, None, 1.0)
     assert state.mistakes.tolist() == expected.tolist()
-    whole = RowState.at(np.zeros((3, scores)), np.zeros(scores), sparse=sparse)
+    whole = SGDState.at(np.zeros((3, scores)), np.zeros(scores), sparse=sparse)
     block = Block(sp.csr_array(X) if sparse else X, y.astype(float), weight, 0)
-    advance(whole, block, problem, rule, None, 1.0)
+    sgd_pass(whole, block, problem, rule, None, 1.0)
     assert whole.mistakes.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("loss", "dtype"), [("logistic", np.float64), ("softmax", np.float32)])
-def test_the_loss_of_a_watched_model_comes_with_a_pass(loss, dtype, threads):
+def test_the_loss_of_a_reference_model_comes_with_a_pass(loss, dtype, threads):
     random = np.random.default_rng(4)
     X = random.standard_normal((5000, 11)).astype(dtype)
     weight = random.uniform(size=5000)
@@ -138,16 +132,16 @@ def test_the_loss_of_a_watched_model_comes_with_a_pass(loss, dtype, threads):
     block = Block(X, y.astype(float), weight, 0)
     problem, rule = Problem(LOSSES[loss], make_penalty("l2"), 0.1), StepRule("decay", 0.1, 0.01)
     w, b = random.standard_normal((11, scores)), random.standard_normal(scores)
-    watched = Watched(w, b)
+    reference = ReferenceModel(w, b)
     center, factor = X.mean(axis=0).astype(float), np.ones(11)
-    state, alone = (RowState.at(0 * w, 0 * b, center=center, factor=factor) for _ in range(2))
+    state, alone = (SGDState.at(0 * w, 0 * b, center=center, factor=factor) for _ in range(2))
     order = random.permutation(5000)
     with thread_limit(threads):
-        assert advance(state, block, problem, rule, order, 2.0, None, watched)
+        assert sgd_pass(state, block, problem, rule, order, 2.0, None, reference)
     labels = y[:, 0] if loss == "softmax" else y
     value = problem.loss.value(X.astype(float) @ w + b, labels)
-    assert watched.loss == pytest.approx(2.0 * (weight @ value).sum(), rel=1e-12)
-    advance(alone, block, problem, rule, order, 2.0)
+    assert reference.loss == pytest.approx(2.0 * (weight @ value).sum(), rel=1e-12)
+    sgd_pass(alone, block, problem, rule, order, 2.0)
     np.testing.assert_array_equal(state.w, alone.w)
 
 
@@ -175,9 +169,9 @@ def test_softmax_moves_every_class_by_its_probability():
 
 def test_a_batch_moves_by_the_mean_of_its_rows():
     problem = Problem(LOSSES["squared"], make_penalty(None), fit_intercept=False)
-    state = RowState.at(np.array([[1.0]]), np.zeros(1))
+    state = SGDState.at(np.array([[1.0]]), np.zeros(1))
     X, y = np.array([[1.0], [2.0], [4.0]]), np.array([[2.0], [6.0], [4.0]])
-    advance(state, Block(X, y, None, 0), problem, StepRule("constant", 0.1, batch_size=2))
+    sgd_pass(state, Block(X, y, None, 0), problem, StepRule("constant", 0.1, batch_size=2))
     # first two rows: (1*1 + 4*2) / 2 = 4.5, w = 1.45; last row alone: 4 - 5.8 = -1.8, w += 0.1 * -7.2
     assert state.w[0, 0] == pytest.approx(1.45 - 0.72, rel=1e-14)
     assert state.updates == 2
@@ -254,7 +248,7 @@ def expected(case, center, factor):
 def run(case, X, center=None, factor=None):
     rule = case["rule"]
     problem = Problem(LOSSES[case["loss"]], case["penalty"], case["alpha"], case["fit_intercept"])
-    state = RowState.at(
+    state = SGDState.at(
         case["w"],
         case["b"],
         sparse=sp.issparse(X),
@@ -263,7 +257,7 @@ def run(case, X, center=None, factor=None):
         factor=factor,
     )
     block = Block(X, case["y"], case["weight"], 0)
-    assert advance(state, block, problem, rule, case["order"], weight_scale=1.0)
+    assert sgd_pass(state, block, problem, rule, case["order"], weight_scale=1.0)
     return state
 
 
@@ -313,7 +307,7 @@ def test_sparse_updates_stay_right_over_many_rows(alpha):
     assert_same(run(case, sp.csr_array(X)), case)
 
 
-# -- the contract of advance -------------------------------------------------------------------
+# -- the contract of sgd_pass -------------------------------------------------------------------
 
 
 def test_two_passes_over_halves_are_one_pass_over_the_whole():
@@ -323,12 +317,12 @@ def test_two_passes_over_halves_are_one_pass_over_the_whole():
     rule = StepRule("decay", 0.1, 0.2, average_from=0)
     for kind in (np.asarray, sp.csr_array):
         states = [
-            RowState.at(np.zeros((3, 1)), np.zeros(1), sparse=kind is not np.asarray, average=True)
+            SGDState.at(np.zeros((3, 1)), np.zeros(1), sparse=kind is not np.asarray, average=True)
             for _ in range(2)
         ]
-        advance(states[0], Block(kind(X), y, None, 0), problem, rule)
+        sgd_pass(states[0], Block(kind(X), y, None, 0), problem, rule)
         for rows in (slice(0, 7), slice(7, 20)):
-            advance(states[1], Block(kind(X[rows]), y[rows], None, 0), problem, rule)
+            sgd_pass(states[1], Block(kind(X[rows]), y[rows], None, 0), problem, rule)
         np.testing.assert_allclose(states[0].w, states[1].w, rtol=1e-13)
         np.testing.assert_allclose(states[0].mean_w, states[1].mean_w, rtol=1e-13)
 
@@ -338,8 +332,8 @@ def test_weights_of_a_block_are_scaled_to_a_mean_of_one():
     problem, rule = Problem(LOSSES["squared"], make_penalty(None)), StepRule("constant", 0.1)
     models = []
     for weight in (np.array([1.0, 3.0]), np.array([10.0, 30.0]), np.array([0.5, 1.5])):
-        state = RowState.at(np.zeros((1, 1)), np.zeros(1))
-        advance(state, Block(X, y, weight, 0), problem, rule)
+        state = SGDState.at(np.zeros((1, 1)), np.zeros(1))
+        sgd_pass(state, Block(X, y, weight, 0), problem, rule)
         models.append(state.w[0, 0])
     assert models[0] == models[1] == models[2]
     # by hand: w = b = 0.1 * 0.5 * 1, then s = 0.15, w += 0.1 * 1.5 * 1.85 * 2
@@ -347,9 +341,9 @@ def test_weights_of_a_block_are_scaled_to_a_mean_of_one():
 
 
 def test_a_block_whose_rows_all_count_nothing_changes_nothing():
-    state = RowState.at(np.ones((1, 1)), np.ones(1))
+    state = SGDState.at(np.ones((1, 1)), np.ones(1))
     problem, rule = Problem(LOSSES["squared"], make_penalty(None)), StepRule("constant", 0.1)
-    assert advance(state, Block(np.ones((2, 1)), np.ones((2, 1)), np.zeros(2), 0), problem, rule)
+    assert sgd_pass(state, Block(np.ones((2, 1)), np.ones((2, 1)), np.zeros(2), 0), problem, rule)
     assert state.w[0, 0] == state.c[0] == 1.0
 
 
@@ -361,9 +355,9 @@ def test_an_interrupt_ends_the_pass_with_a_whole_update(kind, batch_size):
     problem = Problem(LOSSES["squared"], make_penalty("l2"), 1e-3)
     budget = Budget()
     budget.flag[0] = 1
-    state = RowState.at(np.zeros((4, 1)), np.zeros(1), sparse=kind is not np.asarray)
+    state = SGDState.at(np.zeros((4, 1)), np.zeros(1), sparse=kind is not np.asarray)
     rule = StepRule("constant", 0.01, batch_size=batch_size)
-    finished = advance(state, Block(kind(X), np.ones((1000, 1)), None, 0), problem, rule, order, 1.0, budget)
+    finished = sgd_pass(state, Block(kind(X), np.ones((1000, 1)), None, 0), problem, rule, order, 1.0, budget)
     assert not finished
     assert 0 < state.updates < order.size // batch_size
     assert np.isfinite(state.w).all()
@@ -380,7 +374,7 @@ def test_an_interrupt_ends_the_pass_with_a_whole_update(kind, batch_size):
 def test_the_native_loop_refuses_sizes_that_do_not_fit(change, message):
     given_sizes = {"y": np.ones((5, 1)), "w": np.ones((3, 1)), "order": np.arange(5)} | change
     problem, rule = Problem(LOSSES["squared"], make_penalty(None)), StepRule("constant", 0.1)
-    state = RowState.at(given_sizes["w"], np.zeros(1))
+    state = SGDState.at(given_sizes["w"], np.zeros(1))
     block = Block(np.ones((5, 3)), given_sizes["y"], None, 0)
     with pytest.raises(ValueError, match=message):
-        advance(state, block, problem, rule, given_sizes["order"])
+        sgd_pass(state, block, problem, rule, given_sizes["order"])

@@ -1,4 +1,4 @@
-"""How first-order solvers stop, what is on record, and which options are refused."""
+"""How first-order solvers stop, and what is on record."""
 
 import numpy as np
 import pytest
@@ -6,20 +6,11 @@ import scipy.sparse as sp
 
 from sixfold.budget import Budget
 from sixfold.data.blocks import MemoryBlocks
-from sixfold.errors import InputError
-from sixfold.solvers.base import choose
-from sixfold.solvers.first_order.stochastic import (
-    FirstOrderOptions,
-    GradientDescent,
-    MiniBatch,
-    Orders,
-    StochasticGradient,
-    best_step,
-)
+from sixfold.solvers.first_order.gradient_descent import GradientDescent
+from sixfold.solvers.first_order.options import FirstOrderOptions
+from sixfold.solvers.first_order.stochastic import MiniBatch, StochasticGradient
 from solvers.first_order.first_order_problems import SOLVERS, regression, solve
 from solvers.problems import problem
-
-# -- stopping ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -103,39 +94,6 @@ def test_stochastic_updates_end_when_they_no_longer_gain():
     assert not solution.certificate.converged
 
 
-# -- options -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"learning_rate": "invscale"}, "did you mean 'invscaling'"),
-        ({"eta0": 0.0}, "eta0=0.0 is out of range"),
-        ({"eta0": float("nan")}, "eta0=nan is out of range"),
-        ({"decay": -1.0}, "decay=-1.0 is out of range"),
-        ({"power_t": -0.1}, "power_t=-0.1 is out of range"),
-        ({"batch_size": 0}, "batch_size=0 is out of range"),
-        ({"batch_size": 2.5}, "a whole number"),
-        ({"average": -3}, "average=-3 is out of range"),
-    ],
-)
-def test_wrong_options_are_refused_by_name(options, message):
-    with pytest.raises(InputError, match=message):
-        FirstOrderOptions(**options)
-
-
-def test_a_loss_without_gradient_is_refused_by_name():
-    blocks = MemoryBlocks(np.ones((2, 1)), np.ones((2, 1)))
-    with pytest.raises(InputError, match="needs the gradient of the loss"):
-        choose("sgd", problem("zero_one"), blocks, [solver() for solver in SOLVERS])
-
-
-def test_the_best_step_is_found_from_any_guess():
-    for guess in (1e-9, 1.0, 1e9):
-        step = best_step(lambda eta: abs(np.log(eta)) if eta < 1e6 else np.inf, guess, Budget())
-        assert 0.25 < step < 4.0
-
-
 @pytest.mark.parametrize("kind", ["C", "F", "sparse"])
 def test_the_objective_on_record_is_that_of_its_own_pass(kind):
     # In C order it is added up during the next pass, for all but the last; otherwise after the pass.
@@ -154,19 +112,3 @@ def test_the_objective_on_record_is_that_of_its_own_pass(kind):
         best = min(record.objective for record in budget.history)
         assert stated.objective(solution.w, solution.b, data) == pytest.approx(best, rel=1e-12)
     np.testing.assert_allclose([record.objective for record in budget.history], reached, rtol=1e-12)
-
-
-def test_orders_are_drawn_ahead_but_from_one_sequence():
-    sizes = [20_000, 20_000, 3, 20_000, 15_000]
-    with Orders(np.random.default_rng(0), shuffle=True) as orders:
-        taken = [orders.take(rows) for rows in sizes]
-    with Orders(np.random.default_rng(0), shuffle=True) as orders:
-        again = [orders.take(rows) for rows in sizes]
-    for one, two, rows in zip(taken, again, sizes, strict=True):
-        np.testing.assert_array_equal(one, two)
-        np.testing.assert_array_equal(np.sort(one), np.arange(rows))
-    random = np.random.default_rng(0)
-    np.testing.assert_array_equal(taken[0], random.permutation(20_000))
-    np.testing.assert_array_equal(taken[1], random.permutation(20_000))
-    with Orders(np.random.default_rng(0), shuffle=False) as orders:
-        np.testing.assert_array_equal(orders.take(4), [0, 1, 2, 3])

@@ -255,7 +255,7 @@ def test_small_limits_give_the_same_answer(monkeypatch, loss, table, copied):
     weight = np.random.default_rng(4).random(50)
     stated = problem(loss, "elasticnet", 0.05, l1_ratio=0.5)
     expected = solve(stated, blocks(X, y, weight))
-    monkeypatch.setattr(proximal_newton, "FIRST_COLUMNS", 5)
+    monkeypatch.setattr(proximal_newton, "FETCHED_COLUMNS", 5)
     monkeypatch.setattr(subproblem, "FIRST_COORDINATES", 3)
     monkeypatch.setattr(working_set, "MOST_GRAM", 4)
     monkeypatch.setattr(working_set, "COPIED", copied)

@@ -26,9 +26,9 @@ from sixfold.learners.linear.classifier import ProbabilisticClassifier
 from sixfold.learners.linear.model import LinearModel, LinearRegressor
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver
-from sixfold.solvers.first_order.sgd_updates import RowState, StepRule, advance
+from sixfold.solvers.first_order.options import FirstOrderOptions
+from sixfold.solvers.first_order.sgd_updates import SGDState, StepRule, sgd_pass
 from sixfold.solvers.first_order.stochastic import MiniBatch, StochasticGradient
-from sixfold.solvers.first_order.stopping import FirstOrderOptions
 from sixfold.solvers.registry import all_solvers
 
 REAL_LOSSES = ("squared", "absolute", "cubed")
@@ -247,7 +247,7 @@ class ERMClassifier(ERMBase, ProbabilisticClassifier):
     array([[0.6]])
     """
 
-    _state: RowState  # between batches
+    _state: SGDState  # between batches
     _rule: StepRule
 
     def __init__(
@@ -350,11 +350,11 @@ class ERMClassifier(ERMBase, ProbabilisticClassifier):
             at_zero = "wrong" if self.loss == "perceptron" else None
             self._rule = replace(solver.rule(problem, blocks.n_rows, eta0), at_zero=at_zero)
             average = options.average_from is not None
-            self._state = RowState.at(*start, sparse=blocks.sparse, average=average)
+            self._state = SGDState.at(*start, sparse=blocks.sparse, average=average)
         for block in blocks:
             rows = np.arange(block.y.shape[0], dtype=np.int64)
             order = random.permutation(rows) if self.shuffle else rows
-            if not advance(self._state, block, problem, self._rule, order, None, budget):
+            if not sgd_pass(self._state, block, problem, self._rule, order, None, budget):
                 break
         w, b = (part.astype(data.X.dtype).astype(np.float64) for part in self._state.model(self._rule))
         objective = problem.objective(w, b, blocks)

@@ -32,9 +32,9 @@ from sixfold.learners.linear.classifier import LinearClassifier
 from sixfold.learners.linear.separability import certify_planes, confirm, separation_of, zero_one
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
-from sixfold.solvers.first_order.sgd_updates import SCHEDULES, RowState, StepRule, advance
-from sixfold.solvers.first_order.stochastic import Orders
-from sixfold.solvers.first_order.stopping import FirstOrderOptions
+from sixfold.solvers.first_order.options import FirstOrderOptions
+from sixfold.solvers.first_order.sgd_updates import SCHEDULES, SGDState, StepRule, sgd_pass
+from sixfold.solvers.first_order.stochastic import EpochOrder
 from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
@@ -131,7 +131,7 @@ class Perceptron(LinearClassifier):
     ('not separable', array([0.25, 0.25, 0.25, 0.25]))
     """
 
-    _state: RowState
+    _state: SGDState
 
     def __init__(
         self,
@@ -273,7 +273,7 @@ class Perceptron(LinearClassifier):
         data.require_computable()
         blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
         self._state = self._begin(blocks, random, coef, intercept)
-        with Orders(random, bool(self.shuffle)) as orders:
+        with EpochOrder(random, bool(self.shuffle)) as orders:
             self.mistakes_ = self._learn(self._state, problem, blocks, budget, orders)
         return self._certified(problem, data, budget)
 
@@ -282,13 +282,13 @@ class Perceptron(LinearClassifier):
         blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
         if not hasattr(self, "coef_"):
             self._state, self.mistakes_ = self._begin(blocks, random), 0
-        orders = Orders(random, bool(self.shuffle))
+        orders = EpochOrder(random, bool(self.shuffle))
         mistakes = self._one_epoch(self._state, problem, blocks, budget, orders)
         self.mistakes_ += mistakes
         budget.record(mistakes / data.y.size, mistakes / data.y.size, 1.0)
         return self._certified(problem, data, budget, search=False)
 
-    def _begin(self, blocks: Blocks, random: Any, coef: Any = None, intercept: Any = None) -> RowState:
+    def _begin(self, blocks: Blocks, random: Any, coef: Any = None, intercept: Any = None) -> SGDState:
         """Return the state to start from."""
         shape = (blocks.n_columns, blocks.n_targets)
         before = self.__dict__.get("_state") if self.warm_start else None
@@ -301,10 +301,10 @@ class Perceptron(LinearClassifier):
             w = _check_start("coef_init", coef, shape[::-1]).T
         if intercept is not None:
             b = _check_start("intercept_init", intercept, shape[1:])
-        return RowState.at(w, b, sparse=blocks.sparse, average=bool(self.average))
+        return SGDState.at(w, b, sparse=blocks.sparse, average=bool(self.average))
 
     def _learn(
-        self, state: RowState, problem: Problem, blocks: Blocks, budget: Budget, orders: Orders
+        self, state: SGDState, problem: Problem, blocks: Blocks, budget: Budget, orders: EpochOrder
     ) -> int:
         """Go through the rows, epoch after epoch; return how many mistakes were made."""
         held_out = self._held_out(blocks, orders.random) if self.early_stopping else None
@@ -333,11 +333,11 @@ class Perceptron(LinearClassifier):
 
     def _one_epoch(
         self,
-        state: RowState,
+        state: SGDState,
         problem: Problem,
         blocks: Blocks,
         budget: Budget,
-        orders: Orders,
+        orders: EpochOrder,
         held_out: Array | None = None,
     ) -> int:
         """Visit every row once; return how many mistakes were made."""
@@ -347,7 +347,7 @@ class Perceptron(LinearClassifier):
             order = orders.take(block.y.shape[0])
             if held_out is not None:
                 order = order[~held_out[block.start + order]]
-            if not advance(state, block, problem, self._rule(), order, scale, budget):
+            if not sgd_pass(state, block, problem, self._rule(), order, scale, budget):
                 break
         return int(state.mistakes.sum()) - before
 
@@ -365,7 +365,7 @@ class Perceptron(LinearClassifier):
             )
         return held
 
-    def _error(self, state: RowState, blocks: Blocks, rows: Array) -> float:
+    def _error(self, state: SGDState, blocks: Blocks, rows: Array) -> float:
         """Return the share of these rows that are wrong."""
         w, b = state.model(self._rule())
         wrong = [np.asarray(block.y * (block.X @ w + b) <= 0.0) for block in blocks]

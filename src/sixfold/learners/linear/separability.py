@@ -21,14 +21,13 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.data.blocks import Block, Blocks
+from sixfold.data.blocks import Block, Blocks, EveryNth
 from sixfold.errors import CertificateError
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
-from sixfold.risk.problem import EPS, Problem, scores, shares
+from sixfold.risk.problem import EPS, Problem, normalized_weights, scores
 from sixfold.solvers.separation.separation import Proof, Separation, proves, separate
 from sixfold.solvers.separation.signed_points import SignedPoints
-from sixfold.solvers.smooth.newton import EveryNth
 from sixfold.solvers.threads import single_threaded_blas
 from sixfold.verify.recomputed import Recomputed
 
@@ -68,7 +67,7 @@ def measure_margins(w: Array, b: Array, blocks: Blocks, fit_intercept: bool) -> 
     radius = np.sqrt(blocks.reduce(_longest_row_squared, max) + fit_intercept)
     doubt = (blocks.n_columns + 2) * EPS * radius * length
     for block in blocks:
-        q, signed = shares(block, blocks), block.y * scores(block, w, b)
+        q, signed = normalized_weights(block, blocks), block.y * scores(block, w, b)
         wrong += q @ (signed <= 0.0)
         undecided += q @ (np.abs(signed) <= doubt)
         margin = np.minimum(margin, signed[q > 0].min(axis=0, initial=np.inf))
@@ -170,7 +169,7 @@ def _holds(proof: Proof, blocks: Blocks, fit_intercept: bool, target: int) -> bo
 
 def _bounds(proofs: list[Proof | None], blocks: Blocks) -> Array:
     """Return for each class what share of the rows is wrong at least."""
-    q = np.concatenate([shares(block, blocks) for block in blocks])
+    q = np.concatenate([normalized_weights(block, blocks) for block in blocks])
     return np.array([0.0 if proof is None else float(q[proof.rows].min()) for proof in proofs])
 
 

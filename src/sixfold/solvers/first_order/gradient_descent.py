@@ -1,47 +1,115 @@
-"""Steps along the whole gradient: proximal, with momentum, or with a decaying step for losses with kinks.
+"""Gradient descent over all rows: proximal, with momentum, or with a decaying step for losses with kinks.
 
-In a metric with centre m and factors f_j (see :mod:`sixfold.solvers.first_order.sgd_updates`; c = b + w.m),
-one step is
+    w <- prox(w - eta sum_i q_i loss'(s_i, y_i) x_i)      one step a pass over the data
+
+*The step.* For a smooth loss it is 1 / L, where L = curvature_bound * (largest eigenvalue of the second
+moments of the columns) comes from a few rounds of power iteration and is doubled whenever the loss rises
+above the parabola it promises; for the cubed loss, whose curvature has no bound, that test alone finds L, and
+L may also fall. ``accelerate`` adds Nesterov's momentum, built up anew whenever the objective rises
+(O'Donoghue and Candes, 2015). For a loss with kinks the step is halved, and the best model taken up again,
+whenever some passes bring nothing better.
+
+*The metric.* In one with centre m and factors f_j (see :mod:`sixfold.solvers.first_order.sgd_updates`; c = b
++ w.m), one step is
 
     w <- prox_{eta alpha f}(w - eta f (sum_i q_i g_i x_i - m sum_i q_i g_i)),     c <- c - eta sum_i q_i g_i
 
 where g_i = loss'(s_i, y_i). Scores s = X w + b are kept along with w: they are linear, so momentum needs no
 product with X of its own, and a step costs one product with X and one with its transpose.
+
+Sources: Beck and Teboulle (2009), A fast iterative shrinkage-thresholding algorithm for linear inverse
+problems; O'Donoghue and Candes (2015), Adaptive restart for accelerated gradient schemes.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Blocks
-from sixfold.risk.problem import Problem, shares
+from sixfold.risk.problem import Problem, normalized_weights
+from sixfold.solvers.base import Solution
+from sixfold.solvers.first_order.first_step import best_step, sample
+from sixfold.solvers.first_order.options import FirstOrderSolver
 from sixfold.solvers.first_order.sgd_updates import StepRule
-from sixfold.solvers.first_order.stopping import (
-    EXPLODED,
-    Progress,
-    column_spread,
-    penalty_value,
-    targets,
-    times,
-    transposed_times,
-)
+from sixfold.solvers.first_order.stopping import FirstOrderProgress, diverged
+from sixfold.solvers.passes import column_spread, constant_model, times, transposed_times
 
 Array = NDArray[Any]
 
 POWER_ROUNDS = 6
+TRIAL_PASSES = 50  # over a sample, for each first step that is tried
 SMOOTH_PATIENCE = 200  # passes without gain after which a smooth problem is given up
 KINKED_PATIENCE = 150  # the same where the loss has kinks
 HALVING_PATIENCE = 15  # passes without a better model after which the step is halved
 
 
+class GradientDescent(FirstOrderSolver):
+    """Gradient descent with the whole gradient, accelerated unless told otherwise.
+
+    >>> from sixfold.data.blocks import MemoryBlocks
+    >>> from sixfold.risk.losses import LOSSES
+    >>> from sixfold.risk.penalties import make_penalty
+    >>> blocks = MemoryBlocks(np.array([[1.0], [2.0], [3.0]]), np.array([[3.0], [5.0], [7.0]]))
+    >>> problem = Problem(LOSSES["squared"], make_penalty(None))
+    >>> solution = GradientDescent().solve(problem, blocks, Budget(tol=1e-12))
+    >>> solution.w.round(6), solution.b.round(6)
+    (array([[2.]]), array([1.]))
+    """
+
+    name: ClassVar[str] = "gd"
+
+    def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
+        """Minimise the problem."""
+        options = self.options
+        progress = FirstOrderProgress.begin(problem, blocks, budget, *constant_model(problem, blocks))
+        smooth = problem.loss.smooth
+        details: dict[str, Any] = {}
+        try:
+            gradient = FullGradient(problem, blocks, budget, options.standardize)
+            if smooth and options.learning_rate in ("auto", "constant"):
+                details = {"accelerated": options.accelerate}
+                details["eta0"] = descend_smooth(gradient, progress, options.eta0, options.accelerate)
+            elif options.learning_rate == "auto":
+                details["eta0"] = options.eta0 or self._first_step(gradient, progress)
+                descend_by_halving(gradient, progress, details["eta0"])
+            else:
+                details["eta0"] = options.eta0 or self._first_step(gradient, progress)
+                descend_by_schedule(gradient, progress, self._rule(details["eta0"]))
+        except BudgetExhausted:
+            budget.exhausted()
+        return self._solution(progress, **details)
+
+    def _rule(self, eta0: float) -> StepRule:
+        schedule = self.options.learning_rate
+        decay = 0.1 if self.options.decay is None else self.options.decay
+        return StepRule(schedule, eta0, decay if schedule == "decay" else self.options.power_t)
+
+    def _first_step(self, gradient: FullGradient, progress: FirstOrderProgress) -> float:
+        if gradient.problem.loss.smooth:
+            return smooth_step(gradient, gradient.at(progress.w, progress.b))
+        problem, options = gradient.problem, self.options
+        rows = sample(gradient.blocks, options.generator())
+        start = constant_model(problem, rows, progress.b.shape[0])
+
+        def trial(eta0: float) -> float:
+            budget = Budget(tol=0.0, max_iter=TRIAL_PASSES)
+            small = FirstOrderProgress.begin(problem, rows, budget, *start)
+            small.bounds = False
+            trial_gradient = FullGradient(problem, rows, budget, options.standardize)
+            descend_by_halving(trial_gradient, small, eta0)
+            return small.objective
+
+        return best_step(trial, progress.scale or 1.0, gradient.budget)
+
+
 @dataclass(frozen=True)
-class Point:
+class DescentPoint:
     """A model in the centred metric, with its scores and its loss (without penalty)."""
 
     w: Array
@@ -49,14 +117,14 @@ class Point:
     scores: list[Array]
     loss: float
 
-    def beyond(self, previous: Point, beta: float, gradient: FullGradient) -> Point:
+    def beyond(self, previous: DescentPoint, beta: float, gradient: FullGradient) -> DescentPoint:
         """Return the point that lies beta times the last step beyond this one."""
         if beta == 0.0:
             return self
         pairs = zip(self.scores, previous.scores, strict=True)
         scores = [s + beta * (s - p) for s, p in pairs]
         w, c = self.w + beta * (self.w - previous.w), self.c + beta * (self.c - previous.c)
-        return Point(w, c, scores, gradient.loss(scores))
+        return DescentPoint(w, c, scores, gradient.loss(scores))
 
 
 class FullGradient:
@@ -68,17 +136,17 @@ class FullGradient:
         if standardize:
             self.center, self.factor = column_spread(problem, blocks)
 
-    def point(self, w: Array, c: Array) -> Point:
+    def point(self, w: Array, c: Array) -> DescentPoint:
         """Return the point with these parameters."""
         b = c - self.center @ w
         scores = [times(block.X, w) + b for block in self.budget.watch(self.blocks)]
-        return Point(w, c, scores, self.loss(scores))
+        return DescentPoint(w, c, scores, self.loss(scores))
 
-    def at(self, w: Array, b: Array) -> Point:
+    def at(self, w: Array, b: Array) -> DescentPoint:
         """Return the point of a model with intercept b."""
         return self.point(w, b + self.center @ w)
 
-    def model(self, point: Point) -> tuple[Array, Array]:
+    def model(self, point: DescentPoint) -> tuple[Array, Array]:
         """Return w and the intercept of a point."""
         return point.w, point.c - self.center @ point.w
 
@@ -87,27 +155,27 @@ class FullGradient:
         total = 0.0
         with np.errstate(all="ignore"):
             for block, score in zip(self.blocks, scores, strict=True):
-                value = self.problem.loss.value(score, targets(self.problem, block))
-                total += float((shares(block, self.blocks) @ value).sum())
+                value = self.problem.loss.value(score, self.problem.targets(block))
+                total += float((normalized_weights(block, self.blocks) @ value).sum())
         return total if math.isfinite(total) else math.inf
 
-    def value(self, point: Point) -> float:
+    def value(self, point: DescentPoint) -> float:
         """Return the objective of a point."""
-        return point.loss + penalty_value(self.problem, point.w)
+        return point.loss + self.problem.penalty_value(point.w)
 
-    def slope(self, point: Point) -> tuple[Array, Array]:
+    def slope(self, point: DescentPoint) -> tuple[Array, Array]:
         """Return the gradient of the loss in w and c."""
         slope_w, slope_c = np.zeros_like(point.w), np.zeros_like(point.c)
         pairs = zip(self.budget.watch(self.blocks), point.scores, strict=True)
         for block, score in pairs:
-            u = self.problem.loss.gradient(score, targets(self.problem, block))
-            u = shares(block, self.blocks)[:, None] * u
+            u = self.problem.loss.gradient(score, self.problem.targets(block))
+            u = normalized_weights(block, self.blocks)[:, None] * u
             slope_w += transposed_times(block.X, u)
             slope_c += u.sum(axis=0)
         slope_w -= np.outer(self.center, slope_c)
         return slope_w, slope_c if self.problem.fit_intercept else np.zeros_like(slope_c)
 
-    def step(self, point: Point, slope: tuple[Array, Array], eta: float) -> Point:
+    def step(self, point: DescentPoint, slope: tuple[Array, Array], eta: float) -> DescentPoint:
         """Return the point one proximal step further."""
         steps: Any = eta * self.factor[:, None]
         w = point.w - steps * slope[0]
@@ -115,7 +183,9 @@ class FullGradient:
             w = self.problem.penalty.prox(w, steps * self.problem.alpha)
         return self.point(w, point.c - eta * slope[1])
 
-    def promises(self, start: Point, slope: tuple[Array, Array], end: Point, eta: float) -> bool:
+    def promises(
+        self, start: DescentPoint, slope: tuple[Array, Array], end: DescentPoint, eta: float
+    ) -> bool:
         """Return whether the loss at the end is below the parabola of curvature 1 / eta at the start."""
         dw, dc = end.w - start.w, end.c - start.c
         linear = float((slope[0] * dw).sum() + slope[1] @ dc)
@@ -138,7 +208,7 @@ class FullGradient:
             image_w, image_c = np.zeros_like(w), np.zeros(1)
             for block in self.budget.watch(self.blocks):
                 score = times(block.X, w) + (c - self.center @ w)
-                u = shares(block, self.blocks)[:, None] * score
+                u = normalized_weights(block, self.blocks)[:, None] * score
                 image_w += transposed_times(block.X, u)
                 image_c += u.sum(axis=0)
             w = root * (image_w - np.outer(self.center, image_c))
@@ -147,20 +217,22 @@ class FullGradient:
         return largest
 
 
-def smooth_step(gradient: FullGradient, point: Point) -> float:
+def smooth_step(gradient: FullGradient, point: DescentPoint) -> float:
     """Return 1 / L for a smooth loss; where curvature has no bound, that at the point itself."""
     loss = gradient.problem.loss
     bound = loss.curvature_bound
     if not math.isfinite(bound):
         bound = sum(
-            float((shares(block, gradient.blocks) @ loss.curvature(score, block.y)).max())
+            float((normalized_weights(block, gradient.blocks) @ loss.curvature(score, block.y)).max())
             for block, score in zip(gradient.blocks, point.scores, strict=True)
         )
     curvature = bound * gradient.largest_moment()
     return 1.0 / curvature if curvature > 0.0 else 1.0
 
 
-def descend_smooth(gradient: FullGradient, progress: Progress, eta0: float | None, momentum: bool) -> float:
+def descend_smooth(
+    gradient: FullGradient, progress: FirstOrderProgress, eta0: float | None, momentum: bool
+) -> float:
     """Minimise a smooth loss by proximal steps; return the last step size.
 
     A given ``eta0`` is kept; else the step is halved until the parabola holds.
@@ -196,7 +268,7 @@ def descend_smooth(gradient: FullGradient, progress: Progress, eta0: float | Non
     return eta
 
 
-def descend_by_schedule(gradient: FullGradient, progress: Progress, rule: StepRule) -> None:
+def descend_by_schedule(gradient: FullGradient, progress: FirstOrderProgress, rule: StepRule) -> None:
     """Minimise any loss by (sub)gradient steps whose size follows a schedule; the best model is kept."""
     point = gradient.at(progress.w, progress.b)
     start = gradient.value(point)
@@ -213,7 +285,7 @@ def descend_by_schedule(gradient: FullGradient, progress: Progress, rule: StepRu
             break
 
 
-def descend_by_halving(gradient: FullGradient, progress: Progress, eta0: float) -> None:
+def descend_by_halving(gradient: FullGradient, progress: FirstOrderProgress, eta0: float) -> None:
     """Minimise a loss with kinks by subgradient steps, halved whenever they bring nothing better.
 
     After each halving the best model is taken up again. A piecewise linear objective grows in proportion to
@@ -235,15 +307,3 @@ def descend_by_halving(gradient: FullGradient, progress: Progress, eta0: float) 
             best, lowest, idle = point, value, 0
         if idle == HALVING_PATIENCE:
             point, eta, idle = best, 0.5 * eta, 0
-
-
-def diverged(progress: Progress, value: float, start: float, eta: float) -> bool:
-    """Note it and return True where the objective has left all bounds."""
-    if value <= EXPLODED * max(start, progress.scale):
-        return False
-    progress.stop(
-        "divergence",
-        f"the objective grew without bound: the step eta0={eta:.3g} is too large, try {eta / 10:.1g} "
-        "or leave it None",
-    )
-    return True

@@ -21,7 +21,7 @@ invscaling  eta0 / (t + 1)^rate         every convex loss, for 1/2 <= rate <= 1
 its step is eta f_j. That is the same update in a diagonal metric, with the intercept meant at x = m instead
 of x = 0: the minimiser and the penalties stay those of the original columns.
 
-:func:`advance` makes one pass over one block, so it also serves learning from a stream.
+:func:`sgd_pass` makes one pass over one block, so it also serves learning from a stream.
 """
 
 from __future__ import annotations
@@ -36,20 +36,11 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.data.blocks import Block
 from sixfold.risk.problem import Problem
+from sixfold.solvers.passes import LOSS_CODES
 
 Array = NDArray[Any]
 
-# The position is the number the native loop knows the loss or schedule by.
-LOSS_CODES = (
-    "squared",
-    "absolute",
-    "cubed",
-    "logistic",
-    "hinge",
-    "squared_hinge",
-    "perceptron",
-    "softmax",
-)
+# The position is the number that the native loop knows the schedule by.
 SCHEDULES = ("constant", "decay", "invscaling")
 # What a score of 0 is to the perceptron; these follow the losses.
 AT_ZERO = ("wrong", "positive", "negative")
@@ -96,8 +87,8 @@ class StepRule:
 
 
 @dataclass
-class RowState:
-    """A model between two updates; :func:`advance` changes it in place.
+class SGDState:
+    """A model between two updates; :func:`sgd_pass` changes it in place.
 
     Attributes
     ----------
@@ -134,7 +125,7 @@ class RowState:
         average: bool = False,
         center: Array | None = None,
         factor: Array | None = None,
-    ) -> RowState:
+    ) -> SGDState:
         """Return the state that starts at the model (w, b)."""
         # Sparse rows update column by column, dense rows score by score.
         w = np.array(w, dtype=np.float64, order="C" if sparse else "F")
@@ -151,8 +142,8 @@ class RowState:
 
 
 @dataclass
-class Watched:
-    """Another model, whose loss is added up by a second thread while the first one updates.
+class ReferenceModel:
+    """The model of the pass before, whose loss is added up by a second thread while the first one updates.
 
     After a pass over a C-ordered block, ``loss`` has grown by sum_i weight_i loss(w.x_i + b, y_i) over all of
     its rows: the objective after one pass comes with the next.
@@ -168,15 +159,15 @@ class Watched:
     loss: float = 0.0
 
 
-def advance(
-    state: RowState,
+def sgd_pass(
+    state: SGDState,
     block: Block,
     problem: Problem,
     rule: StepRule,
     order: Array | None = None,
     weight_scale: float | None = None,
     budget: Budget | None = None,
-    watched: Watched | None = None,
+    reference: ReferenceModel | None = None,
 ) -> bool:
     """Make one pass over the rows of a block.
 
@@ -188,7 +179,7 @@ def advance(
         What weights are multiplied by; None makes those of this block have a mean of 1.
     budget : Budget or None
         Its time limit and Ctrl-C end the pass.
-    watched : Watched or None
+    reference : ReferenceModel or None
         For C-ordered blocks.
 
     Returns
@@ -226,20 +217,20 @@ def advance(
         "flag": budget.flag,
     }
     if isinstance(block.X, np.ndarray):
-        other: dict[str, Any] = {"watched_w": None, "watched_b": None}
-        if watched is not None:
-            other = {"watched_w": np.ascontiguousarray(watched.w.T), "watched_b": watched.b}
+        compared: dict[str, Any] = {"reference_w": None, "reference_b": None}
+        if reference is not None:
+            compared = {"reference_w": np.ascontiguousarray(reference.w.T), "reference_b": reference.b}
         finished, state.updates, loss = core.descend_dense(
             X=block.X,
             center=state.center,
             factor=state.factor,
-            **other,
+            **compared,
             w=state.w.T,
             mean_w=state.mean_w.T,
             **shared,
         )
-        if watched is not None:
-            watched.loss += loss
+        if reference is not None:
+            reference.loss += loss
     else:
         finished, state.updates = core.descend_sparse(
             values=block.X.data,

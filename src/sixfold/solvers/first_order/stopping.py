@@ -1,7 +1,7 @@
-"""What gradient descent and its stochastic relatives share: options, column scaling, and when to stop.
+"""When gradient descent and its stochastic relatives stop, and what is certified of the best model.
 
-*When to stop.* Every pass over the data is one record of the budget, with the exact objective R(w, b) after
-it. A bound on min R costs several passes (without penalty a factorisation), so it is computed only
+Every pass over the data is one record of the budget, with the exact objective R(w, b) after it. A bound on
+min R costs several passes (without penalty a factorisation), so it is computed only
 
 - after a pass that gained less than tol * scale: before that the tolerance is certainly not met, and
 - at most once in as many passes as it costs, and in a tenth of those made.
@@ -14,220 +14,26 @@ its certificate is computed from it and the data alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.data.blocks import Block, Blocks
-from sixfold.errors import check_flag, check_number, check_option
-from sixfold.risk.problem import Problem, shares
-from sixfold.solvers.first_order.sgd_updates import LOSS_CODES, SCHEDULES
+from sixfold.data.blocks import Blocks
+from sixfold.risk.problem import Problem
+from sixfold.solvers.base import OUT_OF_TIME, too_late_to_bound
+from sixfold.solvers.passes import objective
 
 Array = NDArray[Any]
 
-CHUNK_BYTES = 1 << 20  # of float64, so that a converted chunk stays in the L2 cache
-SPREAD_ROWS = 10_000  # rows from which the size of columns is estimated
 EXPLODED = 100.0  # times the objective at the start: what has grown so far does not come back
-CERTIFY_WORK = 1e9  # multiplications (about 0.2 s) that a bound may still cost when time is up
-
-
-@dataclass(frozen=True)
-class FirstOrderOptions:
-    """How the first-order solvers step.
-
-    Attributes
-    ----------
-    learning_rate : {"auto", "constant", "decay", "invscaling"}
-        "constant" is eta0, "decay" is eta0 / (1 + decay t), "invscaling" is eta0 / (t + 1)^power_t after t
-        updates. "auto" is "decay" for stochastic updates; for full gradients it is "constant" where the loss
-        is smooth, and a step that is halved when it brings nothing better where it is not.
-    eta0 : float or None
-        The first step; None finds one from the data.
-    decay : float or None
-        None lets the step fall to a quarter in the first pass, or faster where the penalty is curved enough.
-    power_t : float
-    average : bool or int
-        True averages all iterates; a number those after so many updates.
-    shuffle : bool
-        Visit the rows of every block in a new random order in every pass.
-    batch_size : int
-        Rows an update of "minibatch".
-    standardize : bool
-        Step in each column according to its spread (see :mod:`sixfold.solvers.first_order.sgd_updates`); the
-        problem and its solution stay the same. Stochastic updates over sparse rows never do, since it would
-        touch every column.
-    accelerate : bool
-        Nesterov's momentum for full gradients.
-    random_state : int, Generator, RandomState or None
-    """
-
-    learning_rate: str = "auto"
-    eta0: float | None = None
-    decay: float | None = None
-    power_t: float = 0.5
-    average: bool | int = False
-    shuffle: bool = True
-    batch_size: int = 32
-    standardize: bool = True
-    accelerate: bool = True
-    random_state: Any = 0
-
-    def __post_init__(self) -> None:
-        check_option("learning_rate", self.learning_rate, ("auto", *SCHEDULES))
-        check_number("eta0", self.eta0, above=0.0, optional=True)
-        check_number("decay", self.decay, at_least=0.0, optional=True)
-        check_number("power_t", self.power_t, at_least=0.0)
-        check_flag("shuffle", self.shuffle)
-        check_number("batch_size", self.batch_size, at_least=1, whole=True)
-        if not isinstance(self.average, bool):
-            check_number("average", self.average, at_least=0, whole=True)
-
-    @property
-    def average_from(self) -> int | None:
-        """Updates after which iterates are averaged, or None."""
-        if self.average is False:
-            return None
-        return 0 if self.average is True else int(self.average)
-
-    def generator(self) -> Any:
-        """Return the random numbers of ``random_state``."""
-        if hasattr(self.random_state, "permutation"):
-            return self.random_state
-        return np.random.default_rng(self.random_state)
-
-
-# -- passes over the data ------------------------------------------------------------------------------
-
-
-def targets(problem: Problem, block: Block) -> Array:
-    """Return y as the loss wants it: a column a score, or plain class numbers."""
-    return block.y[:, 0] if problem.loss.labels == "class" else block.y
-
-
-def times(X: Any, w: Array) -> Array:
-    """Return X w in float64, without a float64 copy of X."""
-    if X.dtype == np.float64 or sp.issparse(X):
-        return np.asarray(X @ w)
-    score = np.empty((X.shape[0], w.shape[1]))
-    for rows in _chunks(X):
-        np.matmul(X[rows].astype(np.float64), w, out=score[rows])
-    return score
-
-
-def transposed_times(X: Any, u: Array) -> Array:
-    """Return X' u in float64, without a float64 copy of X."""
-    if X.dtype == np.float64 or sp.issparse(X):
-        return np.asarray(X.T @ u)
-    total = np.zeros((X.shape[1], u.shape[1]))
-    for rows in _chunks(X):
-        total += X[rows].astype(np.float64).T @ u[rows]
-    return total
-
-
-def _chunks(X: Any) -> Iterator[slice]:
-    step = max(CHUNK_BYTES // (8 * max(X.shape[1], 1)), 1)
-    return (slice(start, start + step) for start in range(0, X.shape[0], step))
-
-
-def penalty_value(problem: Problem, w: Array) -> float:
-    """Return alpha * penalty(w), infinite where a weight is negative and must not be."""
-    if problem.penalised:
-        with np.errstate(all="ignore"):
-            return problem.alpha * problem.penalty.value(w)
-    return math.inf if problem.penalty.positive and np.any(w < 0) else 0.0
-
-
-def objective(problem: Problem, w: Array, b: Array, blocks: Blocks, budget: Budget) -> float:
-    """Return R(w, b); infinite where the model has overflowed."""
-    total = penalty_value(problem, w)
-    for block in budget.watch(blocks):
-        total += _block_loss(problem, w, b, block, budget) / blocks.weight_sum
-    return total if math.isfinite(total) else math.inf
-
-
-def _block_loss(problem: Problem, w: Array, b: Array, block: Block, budget: Budget) -> float:
-    """Return sum_i weight_i loss(w.x_i + b, y_i) over a block."""
-    weight = None if block.weight is None else np.asarray(block.weight, dtype=np.float64)
-    if isinstance(block.X, np.ndarray) and block.X.flags.c_contiguous:
-        finished, total = core.empirical_loss(
-            X=block.X,
-            y=np.ascontiguousarray(block.y, dtype=np.float64),
-            weight=weight,
-            loss=LOSS_CODES.index(problem.loss.name),
-            w=np.ascontiguousarray(w.T),
-            b=b,
-            seconds_left=budget.seconds_left,
-            flag=budget.flag,
-        )
-        budget.check(finished)
-        return float(total)
-    with np.errstate(all="ignore"):
-        value = problem.loss.value(times(block.X, w) + b, targets(problem, block))
-        return float(value.sum() if weight is None else (weight @ value).sum())
-
-
-def constant_model(problem: Problem, blocks: Blocks, scores: int | None = None) -> tuple[Array, Array]:
-    """Return the start: no weights, and the mean of real targets as intercept."""
-    scores = problem.n_scores(blocks) if scores is None else scores
-    b = np.zeros(scores)
-    if problem.fit_intercept and problem.loss.labels == "real":
-        b = blocks.reduce(lambda block: shares(block, blocks) @ block.y.astype(np.float64), np.add)
-    return np.zeros((blocks.n_columns, scores)), b
-
-
-def column_spread(problem: Problem, blocks: Blocks) -> tuple[Array, Array]:
-    """Return where to centre each column and the factor of its step, 1 / variance.
-
-    Any centre and any positive factor leave the problem the same, so a sample of the rows is enough. Without
-    intercept nothing can be centred, and the mean square stands for the variance. A constant column has
-    factor 1.
-    """
-    every = max(blocks.n_rows // SPREAD_ROWS, 1)
-    center, variance = _column_moments(problem, blocks, every)
-    if every > 1 and np.any(variance == 0.0):
-        center, variance = _column_moments(problem, blocks, 1)  # too rare for the sample
-    return center, 1.0 / np.where(variance > 0.0, variance, 1.0)
-
-
-def _column_moments(problem: Problem, blocks: Blocks, every: int) -> tuple[Array, Array]:
-    def sums(block: Block) -> Array:
-        X, q = block.X[::every], shares(block, blocks)[::every]
-        return np.vstack([transposed_times(X, q[:, None])[:, 0], np.full(X.shape[1], q.sum())])
-
-    total, mass = blocks.reduce(sums, np.add)
-    center = total / np.where(mass > 0.0, mass, 1.0)
-    if not problem.fit_intercept:
-        center = np.zeros_like(center)
-
-    def squares(block: Block) -> Array:
-        X, q = block.X[::every], shares(block, blocks)[::every]
-        if sp.issparse(X):
-            # sum q (x - m)^2 = sum over entries q x (x - 2 m) + m^2 sum q
-            entries = transposed_times(X.multiply(X), q[:, None])[:, 0]
-            return np.asarray(entries - 2.0 * center * (X.T @ q) + center**2 * q.sum())
-        deviations = (np.square(X[rows] - center) for rows in _chunks(X))
-        return sum(
-            (q[rows] @ part for rows, part in zip(_chunks(X), deviations, strict=True)),
-            np.zeros(X.shape[1]),
-        )
-
-    variance = blocks.reduce(squares, np.add) / np.where(mass > 0.0, mass, 1.0)
-    # Below this the column is constant but for rounding.
-    return center, np.where(variance > (1e-13 * center) ** 2, variance, 0.0)
-
-
-# -- when to stop ----------------------------------------------------------------------------------------
 
 
 @dataclass
-class Progress:
+class FirstOrderProgress:
     """The best model so far, the best lower bound, and the word on whether to go on."""
 
     problem: Problem
@@ -247,7 +53,9 @@ class Progress:
     _milestone_pass: int = 0
 
     @classmethod
-    def begin(cls, problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array) -> Progress:
+    def begin(
+        cls, problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array
+    ) -> FirstOrderProgress:
         """Return the progress of a solver that starts at the constant model, w = 0."""
         at_start = at_zero = problem.constant_loss(b, blocks)
         if b.any():
@@ -301,10 +109,9 @@ class Progress:
         negative, and free.
         """
         self._round()
-        hurried = self.budget.interrupted or self.budget.seconds_left <= 0
-        if hurried and self._bound_work() > CERTIFY_WORK:
+        if too_late_to_bound(self.budget, self._bound_work()):
             gap = self.objective if self._gap is None else self._gap
-            self.notes.append("time was up, so no better bound than zero was computed")
+            self.notes.append(OUT_OF_TIME)
         else:
             gap = self.best_gap()
         return Certificate(
@@ -314,7 +121,7 @@ class Progress:
     def _round(self) -> None:
         """Turn the best model into what its learner keeps, in the precision of the data."""
         if self.blocks.dtype != np.float64:
-            self.w, self.b = (a.astype(self.blocks.dtype).astype(np.float64) for a in (self.w, self.b))
+            self.w, self.b = self.blocks.rounded(self.w), self.blocks.rounded(self.b)
             self.objective = objective(self.problem, self.w, self.b, self.blocks, Budget())
             self._gap = None
 
@@ -326,3 +133,15 @@ class Progress:
         width = self.blocks.n_columns
         rows = self.blocks.n_rows * (min(width, 100) if self.blocks.sparse else width)
         return float(rows * (8 if self.problem.penalised else max(width, 8)))
+
+
+def diverged(progress: FirstOrderProgress, value: float, start: float, eta: float) -> bool:
+    """Note it and return True where the objective has left all bounds."""
+    if value <= EXPLODED * max(start, progress.scale):
+        return False
+    progress.stop(
+        "divergence",
+        f"the objective grew without bound: the step eta0={eta:.3g} is too large, try {eta / 10:.1g} "
+        "or leave it None",
+    )
+    return True

@@ -44,7 +44,7 @@ from sixfold.geometry.kernels import Precomputed
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.separation.hull_search import MOST_NUMBERS, Face, search
+from sixfold.solvers.separation.hull_search import MOST_NUMBERS, ProjectedPoints, find_direction
 from sixfold.solvers.separation.min_norm_point import Corral, shorten
 from sixfold.solvers.separation.separation import Proof
 from sixfold.solvers.separation.signed_points import SignedPoints
@@ -85,7 +85,7 @@ def overlap(problem: DualProblem, alpha: Array, budget: Budget) -> Proof | None:
     try:
         points = _written_out(problem, budget)
         if points is not None:
-            direction, support = search(Face.of(points, points.lengths()))
+            direction, support = find_direction(ProjectedPoints.of(points, points.lengths()))
             if support is not None:
                 return _checked(problem, *support, budget)
             if direction is not None:

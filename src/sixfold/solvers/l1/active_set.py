@@ -41,7 +41,7 @@ MOST_DEPENDENT = 64
 
 
 @dataclass(frozen=True)
-class Rule:
+class Shrinkage:
     """What each coordinate is shrunk by."""
 
     l1: float
@@ -53,7 +53,7 @@ class Rule:
         return float(self.l1 * np.abs(w).sum() + 0.5 * self.l2 * (w @ w))
 
 
-class WorkingSet:
+class WorkingGram:
     """Some columns and their Gram matrix, grown as columns are added."""
 
     def __init__(self, columns: Columns) -> None:
@@ -81,14 +81,7 @@ class WorkingSet:
 
 
 def descend(
-    gram: Array,
-    w: Array,
-    slope: Array,
-    rule: Rule,
-    *,
-    epochs: int,
-    goal: float,
-    budget: Budget,
+    gram: Array, w: Array, slope: Array, rule: Shrinkage, *, epochs: int, goal: float, budget: Budget
 ) -> bool:
     """Run coordinate descent in place; true if nothing moved by more than the goal in the end.
 
@@ -98,22 +91,13 @@ def descend(
         If the budget ended; w is then better than before, and slope fits it.
     """
     finished, used = core.descend_gram(
-        gram,
-        slope,
-        w,
-        rule.l1,
-        rule.l2,
-        rule.positive,
-        epochs,
-        goal,
-        budget.seconds_left,
-        budget.flag,
+        gram, slope, w, rule.l1, rule.l2, rule.positive, epochs, goal, budget.seconds_left, budget.flag
     )
     budget.check(finished)
     return bool(used < epochs)
 
 
-def polish(gram: Array, w: Array, slope: Array, rule: Rule, budget: Budget) -> None:
+def polish(gram: Array, w: Array, slope: Array, rule: Shrinkage, budget: Budget) -> None:
     """Take Newton steps on the nonzero weights until no sign turns, in place.
 
     The objective never grows. Raises :class:`BudgetExhausted` as ``descend`` does.
@@ -132,7 +116,7 @@ def polish(gram: Array, w: Array, slope: Array, rule: Rule, budget: Budget) -> N
             return
 
 
-def _step_on_face(A: Array, w: Array, slope: Array, rule: Rule) -> tuple[Array, bool]:
+def _step_on_face(A: Array, w: Array, slope: Array, rule: Shrinkage) -> tuple[Array, bool]:
     """Return better weights of the same signs, and whether another step is worth while.
 
     A is the Gram matrix of these columns. Where only the first weight to turn could be made zero,

@@ -28,8 +28,8 @@ Array = NDArray[Any]
 
 # Columns squared at a time: temporaries stay small beside the table.
 SQUARED_AT_ONCE = 64
-# A variance below this part of the mean square is rounding: the sparse column is constant.
-CONSTANT = 1e-13
+# A variance below this part of the mean square is rounding: the column is constant.
+CONSTANT_COLUMN = 1e-13
 
 
 class Columns(ABC):
@@ -37,13 +37,13 @@ class Columns(ABC):
 
     Attributes
     ----------
-    share : ndarray of shape (rows,)
-        q above.
+    q : ndarray of shape (rows,)
+        The normalized weights.
     mean : ndarray of shape (columns,)
         m above.
     """
 
-    share: Array
+    q: Array
     mean: Array
 
     @abstractmethod
@@ -94,35 +94,35 @@ class Residuals(ABC):
 def make_columns(X: Any, weight: Array | None, centred: bool) -> Columns:
     """Return the columns of a dense or CSR table."""
     n = X.shape[0]
-    share = (
+    q = (
         np.full(n, 1.0 / n)
         if weight is None
         else np.asarray(weight, np.float64) / weight.sum(dtype=np.float64)
     )
-    return (SparseColumns if sp.issparse(X) else DenseColumns)(X, share, centred)
+    return (SparseColumns if sp.issparse(X) else DenseColumns)(X, q, centred)
 
 
 class DenseColumns(Columns):
     """Columns of an array of either memory order; one contiguous along no axis is copied."""
 
-    def __init__(self, X: Array, share: Array, centred: bool) -> None:
+    def __init__(self, X: Array, q: Array, centred: bool) -> None:
         self.X = X if X.itemsize in X.strides else np.ascontiguousarray(X)
-        self.share, self.centred = share, centred
+        self.q, self.centred = q, centred
         self.mean = np.zeros(X.shape[1])
 
     def start(self, V: Array, budget: Budget) -> Array:
         """Find the means and the slopes in one pass over the table."""
         if not self.centred:
-            return self._correlate(V * self.share, budget)
+            return self._correlate(V * self.q, budget)
         # Differences to a row of the table are exactly zero for a constant column.
-        first = np.asarray(self.X[int(np.argmax(self.share > 0))], dtype=np.float64)
-        found = self._correlate(np.vstack([V * self.share, self.share]), budget, first)
+        first = np.asarray(self.X[int(np.argmax(self.q > 0))], dtype=np.float64)
+        found = self._correlate(np.vstack([V * self.q, self.q]), budget, first)
         self.mean = first + found[-1]
         return found[:-1]
 
     def slopes(self, V: Array, budget: Budget) -> Array:
         """Return sum_i V_ki q_i (x_ij - m_j)."""
-        return self._correlate(V * self.share, budget, self.mean)
+        return self._correlate(V * self.q, budget, self.mean)
 
     def _correlate(self, V: Array, budget: Budget, shift: Array | None = None) -> Array:
         d = self.X.shape[1]
@@ -142,41 +142,31 @@ class DenseColumns(Columns):
 
     def gram_rows(self, ids: Array, old: int, budget: Budget) -> Array:
         """Return rows of the Gram matrix."""
-        root, group = np.sqrt(self.share)[:, None], np.zeros(len(ids), dtype=np.int64)
+        root, group = np.sqrt(self.q)[:, None], np.zeros(len(ids), dtype=np.int64)
         return weighted_gram_rows(self.X, root, group, ids, old, self.mean[ids], budget)
 
     def curvature(self) -> Array:
         """Return the variance of every column."""
-        return _variances(self.X, self.share, self.mean)
+        return _variances(self.X, self.q, self.mean)
 
     def take(self, ids: Array) -> Residuals:
         """Return a copy of some columns; all columns of a table in column order are not copied."""
         whole = len(ids) == self.X.shape[1] and self.X.strides[0] == self.X.itemsize
-        return DenseResiduals(
-            self.X if whole else np.asfortranarray(self.X[:, ids]), self.share, self.mean[ids]
-        )
+        return DenseResiduals(self.X if whole else np.asfortranarray(self.X[:, ids]), self.q, self.mean[ids])
 
 
 class DenseResiduals(Residuals):
     """Columns of an array in column order."""
 
-    def __init__(self, X: Array, share: Array, mean: Array) -> None:
-        self.X, self.share, self.mean = X, share, mean
-        self.curvature = _variances(X, share, mean)
+    def __init__(self, X: Array, q: Array, mean: Array) -> None:
+        self.X, self.q, self.mean = X, q, mean
+        self.curvature = _variances(X, q, mean)
 
     def descend(self, v: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
         """Lower the objective in w."""
         finished: bool
         finished, _ = core.descend_columns(
-            self.X,
-            self.share,
-            self.mean,
-            self.curvature,
-            v,
-            w,
-            *rule,
-            budget.seconds_left,
-            budget.flag,
+            self.X, self.q, self.mean, self.curvature, v, w, *rule, budget.seconds_left, budget.flag
         )
         return finished
 
@@ -184,26 +174,26 @@ class DenseResiduals(Residuals):
 class SparseColumns(Columns):
     """Columns of a CSR table, as compressed columns."""
 
-    def __init__(self, X: Any, share: Array, centred: bool) -> None:
+    def __init__(self, X: Any, q: Array, centred: bool) -> None:
         self.X = sp.csc_array(X)
         if not self.X.has_canonical_format:
             self.X = self.X.copy()
             self.X.sum_duplicates()
-        self.share, self.centred = share, centred
+        self.q, self.centred = q, centred
         self.mean = np.zeros(X.shape[1])
         self.constant = np.zeros(X.shape[1], dtype=bool)
 
     def start(self, V: Array, budget: Budget) -> Array:
         """Find the means and the slopes."""
         if self.centred:
-            self.mean = np.asarray(self.share @ self.X, dtype=np.float64)
-            square = _mean_squares(self.X, self.share)
-            self.constant = square - self.mean**2 <= CONSTANT * square
+            self.mean = np.asarray(self.q @ self.X, dtype=np.float64)
+            square = _mean_squares(self.X, self.q)
+            self.constant = square - self.mean**2 <= CONSTANT_COLUMN * square
         return self.slopes(V, budget)
 
     def slopes(self, V: Array, budget: Budget) -> Array:
         """Return sum_i V_ki q_i x_ij: the rows of V sum to zero under q wherever m is not zero."""
-        slopes = np.asarray((V * self.share) @ self.X, dtype=np.float64)
+        slopes = np.asarray((V * self.q) @ self.X, dtype=np.float64)
         slopes[:, self.constant] = 0.0
         return slopes
 
@@ -214,25 +204,25 @@ class SparseColumns(Columns):
     def gram_rows(self, ids: Array, old: int, budget: Budget) -> Array:
         """Return rows of the Gram matrix."""
         chosen = self.X[:, ids]
-        shared = sp.csc_array(chosen[:, old:].multiply(self.share[:, None]))
+        shared = sp.csc_array(chosen[:, old:].multiply(self.q[:, None]))
         gram = (shared.T @ chosen).toarray().astype(np.float64)
         return np.ascontiguousarray(gram - np.outer(self.mean[ids[old:]], self.mean[ids]))
 
     def curvature(self) -> Array:
         """Return the variance of every column."""
-        return np.where(self.constant, 0.0, _mean_squares(self.X, self.share) - self.mean**2)
+        return np.where(self.constant, 0.0, _mean_squares(self.X, self.q) - self.mean**2)
 
     def take(self, ids: Array) -> Residuals:
         """Return a copy of some columns."""
-        return SparseResiduals(self.X[:, ids], self.share, self.mean[ids])
+        return SparseResiduals(self.X[:, ids], self.q, self.mean[ids])
 
 
 class SparseResiduals(Residuals):
     """Compressed columns."""
 
-    def __init__(self, X: Any, share: Array, mean: Array) -> None:
-        self.X, self.share, self.mean = X, share, mean
-        self.curvature = _mean_squares(X, share) - mean**2
+    def __init__(self, X: Any, q: Array, mean: Array) -> None:
+        self.X, self.q, self.mean = X, q, mean
+        self.curvature = _mean_squares(X, q) - mean**2
 
     def descend(self, v: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
         """Lower the objective in w."""
@@ -241,7 +231,7 @@ class SparseResiduals(Residuals):
             self.X.data,
             self.X.indices,
             self.X.indptr,
-            self.share,
+            self.q,
             self.mean,
             self.curvature,
             v,
@@ -263,11 +253,11 @@ def weighted_gram_rows(
     return out
 
 
-def _variances(X: Array, share: Array, mean: Array) -> Array:
+def _variances(X: Array, q: Array, mean: Array) -> Array:
     parts = [slice(k, k + SQUARED_AT_ONCE) for k in range(0, X.shape[1], SQUARED_AT_ONCE)]
-    return np.concatenate([share @ np.square(X[:, part] - mean[part]) for part in parts])
+    return np.concatenate([q @ np.square(X[:, part] - mean[part]) for part in parts])
 
 
-def _mean_squares(X: Any, share: Array) -> Array:
+def _mean_squares(X: Any, q: Array) -> Array:
     squares = sp.csc_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
-    return np.asarray(share @ squares, dtype=np.float64)
+    return np.asarray(q @ squares, dtype=np.float64)

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget, BudgetExhausted
@@ -38,29 +37,24 @@ from sixfold.data.blocks import Blocks, MemoryBlocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
 from sixfold.solvers.l1 import proximal_newton
-from sixfold.solvers.l1.active_set import Rule, WorkingSet, descend, polish, solve_semidefinite
+from sixfold.solvers.l1.active_set import Shrinkage, WorkingGram, descend, polish, solve_semidefinite
 from sixfold.solvers.l1.columns import make_columns
+from sixfold.solvers.l1.proximal_newton import GRACE, NEARLY, PATIENCE
 
 Array = NDArray[Any]
 
 MOST_GRAM = 4096
 # The first working set; from then on it grows by as many columns as have a weight.
 FIRST_COLUMNS = 128
-# Columns this near to their bound come along where there is room: that saves one pass in six.
-NEARLY = 0.8
 # The working set is solved to this part of the gap that all columns together have.
 INNER_PART = 0.01
 MOST_ROUNDS = 30
 EPOCHS_A_ROUND = 20
 RESIDUAL_EPOCHS = 100
-# Iterations without a better gap or objective after which only rounding is left.
-PATIENCE = 3
-# Seconds for the certificate of a stopped fit; past them the last certified model is kept.
-GRACE = 0.1
 
 
 @dataclass(frozen=True)
-class Point:
+class LeastSquaresPoint:
     """Weights of one target, and what a pass over the data says of them."""
 
     w: Array
@@ -78,7 +72,6 @@ class CoordinateDescent:
     name: ClassVar[str] = "coordinate"
     needs: ClassVar[tuple[str, ...]] = ("gradient",)
     notices_nonfinite: ClassVar[bool] = False
-    one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -96,44 +89,45 @@ class CoordinateDescent:
 
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         """Minimise the problem, one target after the other."""
-        X, y, weight = _gather(blocks)
+        whole = blocks.whole()
+        X, y, weight = whole.X, whole.y, whole.weight
         if problem.loss.name != "squared":
             w, b, certificate = proximal_newton.minimise(
                 problem, X, y, weight, problem.n_scores(blocks), budget
             )
             return Solution(w, b, certificate, "coordinate descent", len(budget.history))
-        search = _Search(problem, X, y, weight, budget)
+        state = _LassoState(problem, X, y, weight, budget)
         try:
-            search.begin()
+            state.begin()
             for target in range(y.shape[1]):
-                search.improve(target)
+                state.improve(target)
         except BudgetExhausted:
             budget.exhausted()  # notes why
-        w = np.column_stack([point.w for point in search.points])
-        b = np.array([point.b for point in search.points])
-        certificate, dual = search.certificate(), None
+        w = np.column_stack([point.w for point in state.points])
+        b = np.array([point.b for point in state.points])
+        certificate, dual = state.certificate(), None
         if blocks.dtype != np.float64:  # what is certified is what is kept
-            w, b = (part.astype(blocks.dtype).astype(np.float64) for part in (w, b))
+            w, b = blocks.rounded(w), blocks.rounded(b)
             certificate = problem.certify(certificate.kind, w, b, blocks, budget.tol)
-        elif len(search.points) == 1:
+        elif len(state.points) == 1:
             # Scores that are computed anew round differently, and the slope of a column of large values with
             # them: beside a small alpha that alone has cost 1e-10 of the scale.
-            dual = -search.points[0].r[:, None]
+            dual = -state.points[0].r[:, None]
         return Solution(w, b, certificate, "coordinate descent", len(budget.history), dual)
 
 
-class _Search:
+class _LassoState:
     """The state of one solve: the best certified point of every target."""
 
     def __init__(self, problem: Problem, X: Any, y: Array, weight: Array | None, budget: Budget) -> None:
         self.problem, self.X, self.y, self.weight, self.budget = problem, X, y, weight, budget
         self.columns = make_columns(X, weight, problem.fit_intercept)
-        self.rule = Rule(problem.l1, problem.l2, problem.penalty.positive)
-        share, targets = self.columns.share, np.ascontiguousarray(y.T, dtype=np.float64)
-        at_zero = 0.5 * np.square(targets) @ share
-        self.y_mean = targets @ share if problem.fit_intercept else np.zeros(len(targets))
+        self.rule = Shrinkage(problem.l1, problem.l2, problem.penalty.positive)
+        q, targets = self.columns.q, np.ascontiguousarray(y.T, dtype=np.float64)
+        at_zero = 0.5 * np.square(targets) @ q
+        self.y_mean = targets @ q if problem.fit_intercept else np.zeros(len(targets))
         self.targets = targets - self.y_mean[:, None]
-        constant = 0.5 * np.square(self.targets) @ share
+        constant = 0.5 * np.square(self.targets) @ q
         # What rounding leaves of a constant target, as in Problem.constant_objective.
         self.scales = constant + (1e-30 * at_zero if problem.fit_intercept else 0.0)
         nothing, d = np.zeros(X.shape[1]), X.shape[1]
@@ -141,14 +135,8 @@ class _Search:
         self.gram: Array | None = None
         # Losses are never negative: before any pass over the data the objective is a bound.
         self.points = [
-            Point(
-                nothing,
-                float(self.y_mean[k]),
-                r,
-                np.zeros(d),
-                2.0 * loss,
-                float(loss),
-                float(loss),
+            LeastSquaresPoint(
+                nothing, float(self.y_mean[k]), r, np.zeros(d), 2.0 * loss, float(loss), float(loss)
             )
             for k, (r, loss) in enumerate(zip(self.targets, constant, strict=True))
         ]
@@ -176,7 +164,7 @@ class _Search:
 
     def improve(self, k: int) -> None:
         """Bring target k within the tolerance, or to where only rounding is left."""
-        working = WorkingSet(self.columns)
+        working = WorkingGram(self.columns)
         newest, stale = self.points[k], 0
         while not self._reached(k) and stale < PATIENCE and not self.budget.exhausted():
             before, w = newest, newest.w.copy()
@@ -193,7 +181,7 @@ class _Search:
 
     # -- one iteration ------------------------------------------------------------------------
 
-    def _lower(self, working: WorkingSet, point: Point, w: Array, scale: float) -> bool:
+    def _lower(self, working: WorkingGram, point: LeastSquaresPoint, w: Array, scale: float) -> bool:
         """Add columns to the working set and lower the objective on it; true if it grew."""
         goal = INNER_PART * (point.gap if self.problem.penalised else self.budget.tol * scale)
         weighted = np.flatnonzero(w)
@@ -216,7 +204,7 @@ class _Search:
     def _lower_on_residuals(self, ids: Array, w: Array, r: Array, goal: float) -> None:
         part, rule = w[ids], self.rule
         moves = (rule.l1, rule.l2, rule.positive, RESIDUAL_EPOCHS, goal / len(ids))
-        finished = self.columns.take(ids).descend(self.columns.share * r, part, moves, self.budget)
+        finished = self.columns.take(ids).descend(self.columns.q * r, part, moves, self.budget)
         w[ids] = part
         self.budget.check(finished)
 
@@ -247,7 +235,7 @@ class _Search:
             if left <= goal:
                 return
 
-    def _violators(self, ids: Array, point: Point) -> Array:
+    def _violators(self, ids: Array, point: LeastSquaresPoint) -> Array:
         """Return columns outside the set that would lower the objective, and some that nearly do.
 
         The steepest first; none if no column would lower it.
@@ -266,23 +254,23 @@ class _Search:
 
     # -- what the data say of a point ---------------------------------------------------------
 
-    def _evaluate(self, k: int, w: Array, budget: Budget) -> Point:
+    def _evaluate(self, k: int, w: Array, budget: Budget) -> LeastSquaresPoint:
         r = self.targets[k] - self.columns.combine(w, budget)
         b = self.y_mean[k]
         if self.problem.fit_intercept:
-            offset = self.columns.share @ r
+            offset = self.columns.q @ r
             r -= offset
             b = b + offset - self.columns.mean @ w
         return self._point(k, w, float(b), r, self.columns.slopes(r[None], budget)[0])
 
-    def _point(self, k: int, w: Array, b: float, r: Array, slope: Array) -> Point:
-        square = float(self.columns.share @ np.square(r))
+    def _point(self, k: int, w: Array, b: float, r: Array, slope: Array) -> LeastSquaresPoint:
+        square = float(self.columns.q @ np.square(r))
         objective = 0.5 * square + self.rule.penalty(w)
         if self.problem.penalised:
             gap = self._bound(w, slope, square)
         else:
             gap = self._bound_without_penalty(k, w, b, slope)
-        return Point(w, b, r, slope, square, objective, float(min(gap, objective)))
+        return LeastSquaresPoint(w, b, r, slope, square, objective, float(min(gap, objective)))
 
     def _bound(self, w: Array, slope: Array, square: float) -> float:
         """Return the bound of step 3 above."""
@@ -326,7 +314,7 @@ class _Search:
     def _reached(self, k: int) -> bool:
         return bool(self.points[k].gap <= self.budget.tol * self.scales[k])
 
-    def _offer(self, k: int, point: Point) -> None:
+    def _offer(self, k: int, point: LeastSquaresPoint) -> None:
         if point.gap <= self.points[k].gap:
             self.points[k] = point
 
@@ -340,13 +328,3 @@ class _Search:
             sum(point.gap for point in self.points),
             float(self.scales.sum()),
         )
-
-
-def _gather(blocks: Blocks) -> tuple[Any, Array, Array | None]:
-    """Return the whole table: columns are needed over and over, so all rows must be at hand."""
-    if isinstance(blocks, MemoryBlocks):
-        return blocks.X, blocks.y, blocks.weight
-    parts = list(blocks)
-    X = (sp.vstack if blocks.sparse else np.vstack)([part.X for part in parts])
-    weight = None if parts[0].weight is None else np.concatenate([part.weight for part in parts])
-    return X, np.vstack([part.y for part in parts]), weight

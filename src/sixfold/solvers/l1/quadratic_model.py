@@ -28,12 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
+from sixfold.solvers.l1.columns import CONSTANT_COLUMN
 from sixfold.solvers.l1.working_set import WorkingColumns
 
 Array = NDArray[Any]
-
-# A column that keeps less than this part of its square when centred is constant on the rows that bend.
-CONSTANT = 1e-13
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Curvature:
         return self.own[:, k] if self.shared is None else self.own[:, k] - self.shared[:, k] ** 2
 
 
-class Model:
+class QuadraticModel:
     """G of a growing list of coordinates, and its minimum over the intercepts.
 
     Attributes
@@ -148,7 +146,7 @@ class Model:
         self._cross = self._whole[f:, :f]
         self._pull = self._cross @ self._inverse
         gram = self._whole[f:, f:] - self._pull @ self._cross.T
-        gone = np.flatnonzero(gram.diagonal() <= CONSTANT * self._whole.diagonal()[f:])
+        gone = np.flatnonzero(gram.diagonal() <= CONSTANT_COLUMN * self._whole.diagonal()[f:])
         gram[gone] = 0.0
         gram[:, gone] = 0.0
         self.gram = gram

@@ -25,7 +25,7 @@ class ScoreRisk:
     Attributes
     ----------
     q : ndarray of shape (rows,)
-        The share of each row.
+        The normalized weight of each row.
     scale : float
         The risk at zero, against which gaps are judged.
     """

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.solvers.l1.active_set import Rule, descend, polish
-from sixfold.solvers.l1.quadratic_model import Model
+from sixfold.solvers.l1.active_set import Shrinkage, descend, polish
+from sixfold.solvers.l1.quadratic_model import QuadraticModel
 from sixfold.solvers.l1.score_risk import ScoreRisk
 from sixfold.solvers.l1.working_set import WorkingColumns
+from sixfold.solvers.linalg import EPS
 
 Array = NDArray[Any]
 
@@ -38,7 +39,6 @@ BISECTIONS = 30
 SHORT = 0.25
 # The least damping keeps every coordinate bent, also where no row is.
 LEAST_DAMPING = 1e-15
-EPS = float(np.finfo(np.float64).eps)
 
 
 class WorkingMinimum:
@@ -57,8 +57,8 @@ class WorkingMinimum:
         problem = risk.problem
         self.risk, self.working, self.budget = risk, working, budget
         self.fit_intercept, self.n_scores = problem.fit_intercept, risk.n_scores
-        self.rule = Rule(problem.l1, problem.l2, problem.penalty.positive)
-        self.model = Model(working, self.n_scores, self.fit_intercept)
+        self.rule = Shrinkage(problem.l1, problem.l2, problem.penalty.positive)
+        self.model = QuadraticModel(working, self.n_scores, self.fit_intercept)
         self.w = np.empty(0)
         self.c = np.zeros(self.n_scores)
         self.score = np.zeros((len(risk.q), self.n_scores))
@@ -141,10 +141,10 @@ class WorkingMinimum:
             u = self.risk.slopes(self.score)
             curvature = self.risk.curvature(self.score, self.damping).of_score(k)
             total, pull = curvature.sum(), -self.risk.q * u[:, k]
-            share, v = curvature / total, pull / total
+            weight, v = curvature / total, pull / total
             if self.fit_intercept:
-                v -= v.sum() * share
-            residuals = self.working.residuals(ids, share, self.fit_intercept)
+                v -= v.sum() * weight
+            residuals = self.working.residuals(ids, weight, self.fit_intercept)
             goal = self._move_goal(left, total * float(residuals.curvature.max(initial=0.0))) / total
             rule = (self.rule.l1 / total, self.rule.l2 / total, self.rule.positive, RESIDUAL_EPOCHS, goal)
             finished = residuals.descend(v, part, rule, self.budget)

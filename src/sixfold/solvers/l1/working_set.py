@@ -6,7 +6,7 @@ a_ij = root[i, group_j] (x_ij - m_j) there are
     slopes(V)                         sum_i V_ki (x_ij - m_j)      for every column j of the set
     combine(ids, w)                   sum_j w_j (x_ij - m_j)       for every row i
     gram_rows(root, group, ids, k)    sum_i a_ij a_il              for j in ids[k:], l in ids
-    residuals(ids, share)             for coordinate descent on residuals weighted by row
+    residuals(ids, weight)            for coordinate descent on residuals weighted by row
 
 A dense table in column order is read where it is. Of one in row order the columns are copied as the set
 grows, until the set is more than an eighth of it: from then on it is read where it is, too. m is zero for
@@ -95,7 +95,7 @@ class WorkingColumns(ABC):
         """Return whether a Gram matrix is cheaper than passes over residuals, which may have been slow."""
 
     @abstractmethod
-    def residuals(self, ids: Array, share: Array, centred: bool) -> Residuals:
+    def residuals(self, ids: Array, weight: Array, centred: bool) -> Residuals:
         """Return some of the columns, for rows whose weights add up to one."""
 
 
@@ -161,12 +161,12 @@ class _DenseWorkingColumns(WorkingColumns):
     def gram_pays(self, ids: Array, slow: bool) -> bool:
         return len(ids) <= MOST_GRAM
 
-    def residuals(self, ids: Array, share: Array, centred: bool) -> Residuals:
+    def residuals(self, ids: Array, weight: Array, centred: bool) -> Residuals:
         X = np.asfortranarray(self.X[:, self._at(ids)])
         mean = self.table.mean[ids]
         if centred:
-            mean = mean + self.slopes(share[None], Budget())[0, self.place[ids]]
-        return DenseResiduals(X, share, mean)
+            mean = mean + self.slopes(weight[None], Budget())[0, self.place[ids]]
+        return DenseResiduals(X, weight, mean)
 
 
 class _SparseWorkingColumns(WorkingColumns):
@@ -204,7 +204,7 @@ class _SparseWorkingColumns(WorkingColumns):
         entries = np.diff(self.table.indptr)[ids].sum()
         return bool(entries <= MOST_ENTRIES * self.table.shape[0]) and len(ids) <= MOST_GRAM
 
-    def residuals(self, ids: Array, share: Array, centred: bool) -> Residuals:
+    def residuals(self, ids: Array, weight: Array, centred: bool) -> Residuals:
         X = self.X[:, self.place[ids]]
-        mean = np.asarray(share @ X, dtype=np.float64) if centred else np.zeros(len(ids))
-        return SparseResiduals(X, share, mean)
+        mean = np.asarray(weight @ X, dtype=np.float64) if centred else np.zeros(len(ids))
+        return SparseResiduals(X, weight, mean)

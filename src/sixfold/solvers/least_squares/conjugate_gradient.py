@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
-from sixfold.risk.problem import Problem, shares
+from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
 
 Array = NDArray[Any]
@@ -28,7 +28,6 @@ class ConjugateGradient:
     name: ClassVar[str] = "cg"
     needs: ClassVar[tuple[str, ...]] = ("gradient",)
     notices_nonfinite: ClassVar[bool] = False
-    one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -46,8 +45,8 @@ class ConjugateGradient:
         """Minimise the problem, one target after the other."""
         rows = _CentredRows(problem, blocks)
         w = np.column_stack([_descend(problem, rows, k, budget) for k in range(blocks.n_targets)])
-        w = w.astype(blocks.dtype).astype(np.float64)
-        b = (rows.mean_y - rows.mean @ w).astype(blocks.dtype).astype(np.float64)
+        w = blocks.rounded(w)
+        b = blocks.rounded(rows.mean_y - rows.mean @ w)
         certificate = problem.certify("least squares", w, b, blocks, budget.tol)
         return Solution(w, b, certificate, "conjugate gradients", len(budget.history))
 
@@ -58,9 +57,13 @@ class _CentredRows:
     def __init__(self, problem: Problem, blocks: Blocks) -> None:
         self.blocks = blocks
         zero = np.zeros(blocks.n_columns)
-        mean = sum((np.asarray(shares(block, blocks) @ block.X) for block in blocks), zero)
-        square = sum((np.asarray(shares(block, blocks) @ _squared(block.X)) for block in blocks), zero)
-        mean_y = sum((shares(block, blocks) @ block.y for block in blocks), np.zeros(blocks.n_targets))
+        mean = sum((np.asarray(normalized_weights(block, blocks) @ block.X) for block in blocks), zero)
+        square = sum(
+            (np.asarray(normalized_weights(block, blocks) @ _squared(block.X)) for block in blocks), zero
+        )
+        mean_y = sum(
+            (normalized_weights(block, blocks) @ block.y for block in blocks), np.zeros(blocks.n_targets)
+        )
         self.mean = mean if problem.fit_intercept else zero
         self.mean_y = mean_y if problem.fit_intercept else np.zeros_like(mean_y)
         length = np.sqrt(np.maximum(square - self.mean**2, 0.0) + problem.l2)
@@ -77,14 +80,15 @@ class _CentredRows:
         """Return (X - mean)' diag(q) rows."""
         result = np.zeros(self.mean.size)
         for block, part in zip(self.blocks, rows, strict=True):
-            weighted = shares(block, self.blocks) * part
+            weighted = normalized_weights(block, self.blocks) * part
             result += block.X.T @ weighted - self.mean * weighted.sum()
         return result
 
     def square(self, rows: list[Array]) -> float:
         """Return sum_i q_i rows_i^2."""
         return sum(
-            float(shares(block, self.blocks) @ part**2) for block, part in zip(self.blocks, rows, strict=True)
+            float(normalized_weights(block, self.blocks) @ part**2)
+            for block, part in zip(self.blocks, rows, strict=True)
         )
 
 

@@ -2,14 +2,14 @@
 
     minimise  sum_i q_i |y_i - b - w.x_i|^2 / 2 + l2 |w|^2 / 2
 
-Tall data climb a ladder, and stop at the rung whose condition estimate says the digits are there:
+Of three methods, tall data take the first whose condition estimate says that the digits are there:
 
 1. one pass for the moments, Cholesky of the scaled moment matrix (condition up to 20: nothing is lost);
 2. the same factor, with residuals in double-double arithmetic fed back until the coefficients stand still
    (up to 1e3, or to 1e6 where QR would be costly);
 3. Householder QR of the rows with column pivoting, and the same refinement.
 
-Dependent columns are found on the third rung, with how they follow from the others, and of all best
+Dependent columns are found by the third, with how they follow from the others, and of all best
 coefficients the shortest are returned. Wide data (more columns than rows) are solved in the row space, see
 :mod:`sixfold.solvers.least_squares.row_space`.
 
@@ -32,9 +32,10 @@ from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
-from sixfold.solvers.least_squares.factors import EPS, Root, cholesky_root, pivoted_root, qr_root
+from sixfold.solvers.least_squares.factors import TriangularFactor, cholesky_factor, pivoted_factor, qr_factor
 from sixfold.solvers.least_squares.moments import Moments, block_moments
 from sixfold.solvers.least_squares.row_space import solve_in_row_space
+from sixfold.solvers.linalg import EPS
 from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
@@ -45,7 +46,7 @@ CHOLESKY_CONDITION_LARGE = 1e6  # refinement still converges; 8 times cheaper th
 LARGE_QR = 1e8  # rows times squared columns from which QR costs a second or more
 MAX_SPARSE_SIDE = 4000  # the smaller side of a sparse table up to which its dense moment matrix is formed
 CANCELLED = 1e-4  # residual share from which subtracting it from the variance of y costs too many digits
-SMALL = 1 << 16  # entries of a table on which refinement costs less than a millisecond
+CHEAP_REFINEMENT = 1 << 16  # entries of a table on which refinement costs less than a millisecond
 WORTH_MENTIONING = 1e4  # condition from which the certificate speaks of digits
 
 
@@ -55,14 +56,14 @@ class DirectSolution(Solution):
 
     Attributes
     ----------
-    factor : Root
+    factor : TriangularFactor
         Of the second moments.
     moments : Moments
     square : ndarray of shape (targets,)
         The mean squared residual of each target.
     """
 
-    factor: Root
+    factor: TriangularFactor
     moments: Moments
     square: Array
 
@@ -73,7 +74,6 @@ class LeastSquares:
     name: ClassVar[str] = "direct"
     needs: ClassVar[tuple[str, ...]] = ("gradient",)
     notices_nonfinite: ClassVar[bool] = True
-    one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -107,30 +107,29 @@ def solve_moments(
         raise FloatingPointError("the moments are not finite")
     mean = moments.mean[: moments.n_columns] if problem.fit_intercept else np.zeros(moments.n_columns)
     scale = _column_scale(A, moments, problem)
-    method, root, refine = _choose_root(A, scale, mean, problem, moments, blocks)
-    fit = _Fit(problem, moments, root, A, c, y2)
-    w = root.solve(c)
+    method, factor, refine = _choose_factor(A, scale, mean, problem, moments, blocks)
+    fit = _Fit(problem, moments, factor, A, c, y2)
+    w = factor.solve(c)
     b = fit.intercept(w)
     left = float(np.sum(y2 - np.sum(w * c, axis=0)))
-    if left < CANCELLED * float(y2.sum()) or moments.rows * moments.n_columns < SMALL:
+    if left < CANCELLED * float(y2.sum()) or moments.rows * moments.n_columns < CHEAP_REFINEMENT:
         refine = True
     rows = blocks if refine else None
     if rows is not None:
         w, b = _refine(fit, w, b, rows, budget)
-    shortest = root.shortest(w)
+    shortest = factor.shortest(w)
     b = b + (fit.mean_x @ (w - shortest) if problem.fit_intercept else 0.0)
-    dtype = np.float64 if blocks is None else blocks.dtype
-    w, b = _rounded(shortest, dtype), _rounded(b, dtype)
+    w, b = (shortest, b) if blocks is None else (blocks.rounded(shortest), blocks.rounded(b))
     return _solution(fit, w, b, f"{method} with refinement" if rows else method, budget, rows)
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """One problem with its moments and their root, as the steps of the solution pass it on."""
+    """One problem with its moments and their factor, as the steps of the solution pass it on."""
 
     problem: Problem
     moments: Moments
-    root: Root
+    factor: TriangularFactor
     A: Array
     c: Array
     y2: Array
@@ -157,33 +156,33 @@ def _column_scale(A: Array, moments: Moments, problem: Problem) -> Array:
     return np.where(constant, np.where(size > 0, size, 1.0), length)
 
 
-def _choose_root(
+def _choose_factor(
     A: Array, scale: Array, mean: Array, problem: Problem, moments: Moments, blocks: Blocks | None
-) -> tuple[str, Root, bool]:
-    """Return the lowest rung that is good enough, its root, and whether to refine the solution."""
+) -> tuple[str, TriangularFactor, bool]:
+    """Return the first method that is accurate enough, its factor, and whether to refine the solution."""
     d = scale.size
     penalised = A + problem.l2 * np.eye(d) if problem.l2 > 0 else A
     # A column that rounding alone keeps from being constant must not be scaled up to length 1.
-    root = cholesky_root(penalised) if np.all(1.1 * np.diag(penalised) > scale**2) else None
-    condition = np.inf if root is None else root.condition
-    if root is not None and condition <= EXACT_CONDITION:
-        return "Cholesky", root, False
+    factor = cholesky_factor(penalised) if np.all(1.1 * np.diag(penalised) > scale**2) else None
+    condition = np.inf if factor is None else factor.condition
+    if factor is not None and condition <= EXACT_CONDITION:
+        return "Cholesky", factor, False
     rows_at_hand = blocks is not None and not blocks.sparse
     cheap_qr = rows_at_hand and moments.rows * d * d <= LARGE_QR
-    if root is not None and condition <= (CHOLESKY_CONDITION if cheap_qr else CHOLESKY_CONDITION_LARGE):
-        return "Cholesky", root, True
+    if factor is not None and condition <= (CHOLESKY_CONDITION if cheap_qr else CHOLESKY_CONDITION_LARGE):
+        return "Cholesky", factor, True
     if blocks is not None and rows_at_hand:
-        return "QR", qr_root(blocks, mean, scale, problem.l2), True
-    return "eigenvalues", _eigen_root(penalised, scale, moments.rows), True
+        return "QR", qr_factor(blocks, mean, scale, problem.l2), True
+    return "eigenvalues", _eigen_factor(penalised, scale, moments.rows), True
 
 
-def _eigen_root(A: Array, scale: Array, n_rows: int) -> Root:
-    """Return the root where only the moments are at hand: half the digits, and dependence is seen later."""
+def _eigen_factor(A: Array, scale: Array, n_rows: int) -> TriangularFactor:
+    """Return the factor where only the moments are at hand: half the digits, and dependence is seen later."""
     values, vectors = np.linalg.eigh(A / np.outer(scale, scale))
     kept = values > 1e-13 * scale.size * values[-1:]
     triangle = np.zeros_like(A)
     triangle[: kept.sum()] = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
-    return pivoted_root(triangle, scale, n_rows)
+    return pivoted_factor(triangle, scale, n_rows)
 
 
 def _refine(fit: _Fit, w: Array, b: Array, blocks: Blocks, budget: Budget) -> tuple[Array, Array]:
@@ -191,8 +190,8 @@ def _refine(fit: _Fit, w: Array, b: Array, blocks: Blocks, budget: Budget) -> tu
     before = np.inf
     for _ in range(12):
         slope, mean_residual, _ = residual_slope(fit, w, b, blocks, budget)
-        step = fit.root.solve(slope)
-        scale = fit.root.scale[:, None]
+        step = fit.factor.solve(slope)
+        scale = fit.factor.scale[:, None]
         size = float(np.max(np.abs(step) * scale, initial=0.0))
         # A correction that no longer shrinks is made of rounding alone.
         if not size < 0.5 * before:
@@ -227,19 +226,11 @@ def _block_slope(block: Block, target: int, w: Array, b: float, budget: Budget) 
     """Return sum weight r (x, 1, r) of one block for one target."""
     d = w.size
     out = np.empty(d + 2)
-    weight = None if block.weight is None else np.ascontiguousarray(block.weight, dtype=np.float64)
+    weight = block.float64_weight
     if isinstance(block.X, np.ndarray):
         slope = out[:-1]
         done, out[-1] = core.residual_slope(
-            block.X,
-            block.y,
-            target,
-            weight,
-            np.ascontiguousarray(w),
-            float(b),
-            slope,
-            np.inf,
-            budget.flag,
+            block.X, block.y, target, weight, np.ascontiguousarray(w), float(b), slope, np.inf, budget.flag
         )
         if not done:
             raise KeyboardInterrupt
@@ -248,11 +239,6 @@ def _block_slope(block: Block, target: int, w: Array, b: float, budget: Budget) 
     weighted = residual if weight is None else weight * residual
     out[:d], out[d], out[d + 1] = block.X.T @ weighted, weighted.sum(), weighted @ residual
     return out
-
-
-def _rounded(values: Array, dtype: Any) -> Array:
-    """Return the values as the data's type holds them: what is certified is what is kept."""
-    return values.astype(dtype).astype(np.float64)
 
 
 def _solution(
@@ -269,11 +255,11 @@ def _solution(
         square = np.maximum(square, 0.0)
     penalty = 0.5 * problem.l2 * float(np.square(w).sum())
     objective = 0.5 * float(square.sum()) + penalty
-    left = slope / np.sqrt(problem.l2) if problem.l2 > 0 else fit.root.half_solve(slope)
+    left = slope / np.sqrt(problem.l2) if problem.l2 > 0 else fit.factor.half_solve(slope)
     gap = 0.5 * float(np.square(left).sum()) + 0.5 * float(np.square(off).sum())
     at_zero = fit.y2 + (moments.mean[moments.n_columns :] ** 2 if problem.fit_intercept else 0.0)
     scale = 0.5 * float(fit.y2.sum()) + 0.5e-30 * float(at_zero.sum())
-    details, notes = _details(fit, fit.root.condition)
+    details, notes = _details(fit, fit.factor.condition)
     certificate = Certificate(
         kind="least squares",
         objective=objective,
@@ -286,7 +272,7 @@ def _solution(
     )
     budget.record(objective, certificate.gap, scale)
     return DirectSolution(
-        w, b, certificate, how, rank=fit.root.rank, factor=fit.root, moments=moments, square=square
+        w, b, certificate, how, rank=fit.factor.rank, factor=fit.factor, moments=moments, square=square
     )
 
 
@@ -308,6 +294,7 @@ def _details(fit: _Fit, condition: float) -> tuple[dict[str, Any], tuple[str, ..
             f"condition number {condition:.0e}: with data rounded to 16 digits, about {digits:.0f} "
             "digits of the coefficients can be trusted"
         )
-    if fit.root.dependent.size:
-        notes.append(f"rank {fit.root.rank} of {fit.root.scale.size}: the shortest of all best coefficients")
-    return {"condition": condition, "digits": digits, "rank": fit.root.rank}, tuple(notes)
+    rank, columns = fit.factor.rank, fit.factor.scale.size
+    if rank < columns:
+        notes.append(f"rank {rank} of {columns}: the shortest of all best coefficients")
+    return {"condition": condition, "digits": digits, "rank": rank}, tuple(notes)

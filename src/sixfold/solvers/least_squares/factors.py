@@ -1,4 +1,4 @@
-"""Square roots of a second-moment matrix: the factor behind every direct least-squares solution.
+"""Triangular factors of a second-moment matrix, behind every direct least-squares solution.
 
 For the moment matrix A = mean x x' + l2 I of columns scaled to A_jj = 1 (``scale`` remembers the lengths),
 
@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from sixfold.data.blocks import Block, Blocks
+from sixfold.solvers.linalg import EPS
 
 Array = NDArray[Any]
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Root:
+class TriangularFactor:
     """The triangular factor of the independent columns, all scaled to length 1."""
 
     R: Array
@@ -93,8 +93,8 @@ def _triangular(R: Array, right: Array, transposed: bool = False) -> Array:
     return np.asarray(lapack.dtrtrs(R, right, trans=int(transposed))[0]) if R.size else right
 
 
-def cholesky_root(A: Array) -> Root | None:
-    """Return the root of a moment matrix by Cholesky; None where it is not clearly positive definite."""
+def cholesky_factor(A: Array) -> TriangularFactor | None:
+    """Return the factor of a moment matrix by Cholesky; None where it is not clearly positive definite."""
     scale = np.sqrt(np.diag(A))
     if not np.all(scale > 0):
         return None
@@ -102,11 +102,11 @@ def cholesky_root(A: Array) -> Root | None:
     if info != 0:
         return None
     d = scale.size
-    return Root(R, scale, np.arange(d), np.arange(0), np.zeros((d, 0)))
+    return TriangularFactor(R, scale, np.arange(d), np.arange(0), np.zeros((d, 0)))
 
 
-def qr_root(blocks: Blocks, mean: Array, scale: Array, l2: float) -> Root:
-    """Return the root by Householder QR of the rows (x - mean) sqrt(q), a few thousand rows at a time.
+def qr_factor(blocks: Blocks, mean: Array, scale: Array, l2: float) -> TriangularFactor:
+    """Return the factor by Householder QR of the rows (x - mean) sqrt(q), a few thousand rows at a time.
 
     Pivoting then orders the columns; the rank is the number of pivots above rounding.
     """
@@ -117,11 +117,11 @@ def qr_root(blocks: Blocks, mean: Array, scale: Array, l2: float) -> Root:
     for piece in pieces:
         triangle = _triangle(np.vstack([triangle, piece]))
     triangle = np.vstack([triangle, np.zeros((max(d - triangle.shape[0], 0), d))])[:d]
-    return pivoted_root(triangle, scale, blocks.n_rows)
+    return pivoted_factor(triangle, scale, blocks.n_rows)
 
 
-def pivoted_root(triangle: Array, scale: Array, n_rows: int) -> Root:
-    """Return the root with its independent columns found by QR with column pivoting."""
+def pivoted_factor(triangle: Array, scale: Array, n_rows: int) -> TriangularFactor:
+    """Return the factor with its independent columns found by QR with column pivoting."""
     from scipy.linalg import qr
 
     d = scale.size
@@ -130,10 +130,10 @@ def pivoted_root(triangle: Array, scale: Array, n_rows: int) -> Root:
     rank = int(np.count_nonzero(pivots > max(n_rows, d) * EPS * max(1.0, pivots.max(initial=0.0))))
     if rank == d:
         # Back in the order of the columns, so that the answer does not hang on the pivoting.
-        return Root(_triangle(triangle), scale, np.arange(d), np.arange(0), np.zeros((d, 0)))
+        return TriangularFactor(_triangle(triangle), scale, np.arange(d), np.arange(0), np.zeros((d, 0)))
     kept, dependent = np.sort(order[:rank]), np.sort(order[rank:])
     square = _triangle(triangle[:, kept])[:rank] if rank else np.zeros((0, 0))
-    return Root(square, scale, kept, dependent, _combination(triangle, kept, dependent, scale))
+    return TriangularFactor(square, scale, kept, dependent, _combination(triangle, kept, dependent, scale))
 
 
 def _combination(triangle: Array, kept: Array, dependent: Array, scale: Array) -> Array:
@@ -154,9 +154,9 @@ def _triangle(rows: Array) -> Array:
 
 def _pieces(block: Block, blocks: Blocks, mean: Array, scale: Array) -> Iterator[Array]:
     at_once = max(4096, 4 * mean.size)
-    shares = None if block.weight is None else np.sqrt(block.weight / blocks.weight_sum)
+    root_q = None if block.weight is None else np.sqrt(block.weight / blocks.weight_sum)
     for first in range(0, block.X.shape[0], at_once):
         rows = slice(first, first + at_once)
         piece = (np.asarray(block.X[rows], dtype=np.float64) - mean) / scale
-        piece *= 1.0 / np.sqrt(blocks.weight_sum) if shares is None else shares[rows, None]
+        piece *= 1.0 / np.sqrt(blocks.weight_sum) if root_q is None else root_q[rows, None]
         yield piece

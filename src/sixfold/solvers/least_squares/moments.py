@@ -96,7 +96,7 @@ def block_moments(block: Block, flag: NDArray[np.int32]) -> Moments:
     some = slice(None, None, max(X.shape[0] // SHIFT_ROWS, 1))
     shift = np.concatenate([X[some].mean(axis=0, dtype=np.float64), Y[some].mean(axis=0, dtype=np.float64)])
     gram = np.empty((p, p))
-    weight = None if block.weight is None else np.ascontiguousarray(block.weight, dtype=np.float64)
+    weight = block.float64_weight
     if not core.moments(X, Y, weight, shift, None, gram, np.inf, flag):
         raise KeyboardInterrupt
     total = gram[-1, -1]

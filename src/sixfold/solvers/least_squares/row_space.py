@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
@@ -27,16 +26,15 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
-from sixfold.risk.problem import Problem, shares
+from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
-from sixfold.solvers.least_squares.factors import EPS
+from sixfold.solvers.linalg import EPS
 from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 
-CHOLESKY_CONDITION = (
-    1e10  # of K, the square of that of X: six digits, and one step of refinement for the rest
-)
+# Of K, the square of that of X: six digits, and one step of refinement for the rest.
+ROW_CHOLESKY_CONDITION = 1e10
 
 
 @dataclass(frozen=True)
@@ -54,8 +52,8 @@ class RowSpace:
     @classmethod
     def of(cls, problem: Problem, blocks: Blocks, budget: Budget) -> RowSpace:
         """Return the problem as seen from its rows."""
-        block = _whole(blocks)
-        q, Y = shares(block, blocks), np.asarray(block.y, dtype=np.float64)
+        block = blocks.whole()
+        q, Y = normalized_weights(block, blocks), np.asarray(block.y, dtype=np.float64)
         mean_y = q @ Y if problem.fit_intercept else np.zeros(Y.shape[1])
         root_q = np.sqrt(q)[:, None]
         K = _row_products(block, problem.fit_intercept, budget)
@@ -109,18 +107,6 @@ def solve_in_row_space(problem: Problem, blocks: Blocks, budget: Budget) -> Solu
         return _certified(rows, blocks, w, "Cholesky in the row space", condition, None, budget)
 
 
-def _whole(blocks: Blocks) -> Block:
-    """Return all rows as one block: a wide table has few of them."""
-    parts = list(blocks)
-    if len(parts) == 1:
-        return parts[0]
-    tables = [part.X for part in parts]
-    X = sp.vstack(tables, format="csr") if blocks.sparse else np.concatenate(tables)
-    weights = [part.weight for part in parts if part.weight is not None]
-    weight = np.concatenate(weights) if weights else None
-    return Block(X, np.concatenate([part.y for part in parts]), weight, 0)
-
-
 def _row_products(block: Block, centred: bool, budget: Budget) -> Array:
     """Return the products of all pairs of rows, the first row subtracted from all where centring follows."""
     X = block.X
@@ -152,7 +138,7 @@ def _cholesky(rows: RowSpace, target: Array) -> tuple[Array | None, float]:
         return None, np.inf
     reciprocal, _ = lapack.dpocon(factor, norm, uplo="L")
     condition = float(1.0 / max(reciprocal, 1e-300))
-    if condition > CHOLESKY_CONDITION:
+    if condition > ROW_CHOLESKY_CONDITION:
         return None, condition
     a, _ = lapack.dpotrs(factor, target, lower=1)
     return a, float(np.sqrt(condition))

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from sixfold.solvers.margin.interior_point import Terms
 
 Array = NDArray[Any]
-ROUNDS = 8
-MOST_FREE = 4  # times d + 1 rows: at the optimum there are d + 1, more only where rows depend on each other
-SOFTER = 1e-4
-SMALL = 1e-9  # of the range of a multiplier, or of the mean residual: what counts as being at the end
+SORTING_ROUNDS = 8
+MOST_FREE_ROWS = 4  # times d + 1, which there are at the optimum; more only where rows depend on each other
+SOFTER = 1e-4  # times the weights W, in the last rounds
+AT_END = 1e-9  # of the range of a multiplier, or of the mean residual: what counts as being at the end
 
 
 def crossover(terms: Terms, theta: Array, enough: float) -> tuple[Array, Array]:
@@ -37,18 +37,18 @@ def crossover(terms: Terms, theta: Array, enough: float) -> tuple[Array, Array]:
     t, a, residual = terms.spare  # vectors as long as the table are not taken lightly
     t[:], a[:] = terms.targets(), terms.a
     at_high, at_low = _ends(terms)
-    for _ in range(ROUNDS):
+    for _ in range(SORTING_ROUNDS):
         free = np.flatnonzero(counts & ~at_high & ~at_low)
-        if free.size == 0 or free.size > MOST_FREE * (terms.d + 1):
+        if free.size == 0 or free.size > MOST_FREE_ROWS * (terms.d + 1):
             break
         np.copyto(a, high, where=at_high)
         np.copyto(a, low, where=at_low)
         found = _meet(terms, free, t[free], a)
         np.subtract(t, terms.scores(found), out=residual)
-        margin = SMALL * (high[free] - low[free])
+        margin = AT_END * (high[free] - low[free])
         over, under = free[a[free] > high[free] + margin], free[a[free] < low[free] - margin]
-        wrong = at_high & (residual < -SMALL * terms.unit)
-        wrong |= at_low & (residual > SMALL * terms.unit)
+        wrong = at_high & (residual < -AT_END * terms.unit)
+        wrong |= at_low & (residual > AT_END * terms.unit)
         np.clip(a, low, high, out=a)
         if not (over.size or under.size or wrong.any()):
             if _gap(terms, found, a, residual) <= enough:
@@ -90,7 +90,7 @@ def _meet(terms: Terms, free: NDArray[np.intp], t: Array, a: Array) -> Array:
             if not worst < 0.5 * least:
                 break
             least = worst
-        if worst > SMALL * terms.unit:  # more equations than unknowns: the multipliers say which have to go
+        if worst > AT_END * terms.unit:  # more equations than unknowns: the multipliers say which have to go
             break
     a[free] = mine
     return theta
@@ -100,4 +100,4 @@ def _gap(terms: Terms, theta: Array, a: Array, residual: Array) -> float:
     cost = np.maximum(terms.high * residual, terms.low * residual)
     loss = float(cost.sum())
     cost -= a * residual
-    return terms.judge(theta, terms.slope(a), loss, float(cost.sum()))[1]
+    return terms.objective_and_gap(theta, terms.slope(a), loss, float(cost.sum()))[1]

@@ -26,19 +26,18 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget
-from sixfold.data.blocks import Blocks, MemoryBlocks
-from sixfold.risk.problem import Problem, shares
+from sixfold.data.blocks import Blocks
+from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
-from sixfold.solvers.margin.progress import Progress
+from sixfold.solvers.margin.progress import MarginProgress
 from sixfold.solvers.smooth.objective import inner
 
 Array = NDArray[Any]
-LOSSES = ("hinge", "squared_hinge")
+HINGES = ("hinge", "squared_hinge")
 PASSES = 100  # over the active rows before all rows are looked at again
 # How loose b is, in rows: 50,000 x 100,000 texts took 31 passes with 0.1, 28 with 0.03, 32 with 0.01,
 # and 26 without intercept.
@@ -47,7 +46,7 @@ STIFFEST = 0.1  # rho beyond which multipliers, which add up to 1 at most, could
 ENOUGH = 0.8  # of the gap asked for: what a round expects to be left is about the gap, not quite
 FIRST = 0.1  # gap of the first round, of the objective at zero weights
 SHRINK = 0.03  # how much smaller the gap of the next round should be
-ROUNDING = 1e-15  # of the largest entry: a round that changes no more has nothing left to change
+UNCHANGED = 1e-15  # of the largest entry: a round that changes no more has nothing left to change
 
 
 class DualCoordinate:
@@ -56,11 +55,10 @@ class DualCoordinate:
     name: ClassVar[str] = "dual_coordinate"
     needs: ClassVar[tuple[str, ...]] = ("gradient", "conjugate", "domain")
     notices_nonfinite: ClassVar[bool] = False
-    one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
-        if problem.loss.name not in LOSSES:
+        if problem.loss.name not in HINGES:
             return "it is made for the hinge and its square"
         if problem.l2 == 0 or not problem.penalty.quadratic:
             return "it needs the l2 penalty, and no other"
@@ -73,22 +71,22 @@ class DualCoordinate:
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         """Minimise the problem."""
         w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
-        machine = _Machine(problem, blocks, budget)
+        descent = _DualDescent(problem, blocks, budget)
         for k in range(blocks.n_targets):
-            w[:, k], b[k] = machine.minimise(k)
-        w, b = w.astype(blocks.dtype).astype(np.float64), b.astype(blocks.dtype).astype(np.float64)
-        certificate = problem.certify("duality gap", w, b, blocks, budget.tol, machine.dual)
-        return Solution(w, b, certificate, "dual coordinate descent", len(budget.history), machine.dual)
+            w[:, k], b[k] = descent.minimise(k)
+        w, b = blocks.rounded(w), blocks.rounded(b)
+        certificate = problem.certify("duality gap", w, b, blocks, budget.tol, descent.dual)
+        return Solution(w, b, certificate, "dual coordinate descent", len(budget.history), descent.dual)
 
 
-class _Machine:
+class _DualDescent:
     """What all targets share: rows, their lengths, limits and progress."""
 
     def __init__(self, problem: Problem, blocks: Blocks, budget: Budget) -> None:
         self.problem, self.blocks, self.budget = problem, blocks, budget
-        self.progress = Progress(problem, blocks, budget)
-        self.rows = _gather(blocks)
-        self.q = np.concatenate([shares(block, blocks) for block in blocks])
+        self.progress = MarginProgress(problem, blocks, budget)
+        self.rows = _native_rows(blocks)
+        self.q = np.concatenate([normalized_weights(block, blocks) for block in blocks])
         self.dual = np.zeros((blocks.n_rows, blocks.n_targets))
         # y, upper, quadratic, |x|^2 and a, as the native loop knows them
         self.vectors = np.zeros((5, blocks.n_rows))
@@ -140,7 +138,7 @@ class _Machine:
             if value - gap > bound:
                 bound = value - gap
                 np.divide(-a * y, self.q, out=self.dual[:, k], where=self.q > 0)
-            settled = abs(b - centre) <= ROUNDING * (1.0 + abs(b))
+            settled = abs(b - centre) <= UNCHANGED * (1.0 + abs(b))
             if gap <= goal or (settled and _same(w, before[0]) and _same(a, before[1])):
                 break
             centre = b
@@ -178,15 +176,13 @@ class _Machine:
 
 def _same(values: Array, before: Array) -> bool:
     change = np.abs(values - before).max(initial=0.0)
-    return bool(change <= ROUNDING * np.abs(values).max(initial=0.0))
+    return bool(change <= UNCHANGED * np.abs(values).max(initial=0.0))
 
 
-def _gather(blocks: Blocks) -> Any:
+def _native_rows(blocks: Blocks) -> Any:
     """Return the whole table as native rows: they are visited in random order, so all must be at hand."""
-    whole = blocks.X if isinstance(blocks, MemoryBlocks) else None
+    X = blocks.whole().X
     if blocks.sparse:
-        X = sp.vstack([block.X for block in blocks], format="csr") if whole is None else whole
         starts = X.indptr.astype(X.indices.dtype, copy=False)
         return core.sparse_rows(X.data, X.indices, starts, blocks.n_columns, 1.0)
-    X = np.vstack([block.X for block in blocks]) if whole is None else np.ascontiguousarray(whole)
-    return core.dense_rows(X, np.zeros(blocks.n_columns), 1.0)
+    return core.dense_rows(np.ascontiguousarray(X), np.zeros(blocks.n_columns), 1.0)

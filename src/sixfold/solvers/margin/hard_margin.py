@@ -42,7 +42,6 @@ class HardMargin:
     name: ClassVar[str] = "hard_margin"
     needs: ClassVar[tuple[str, ...]] = ()
     notices_nonfinite: ClassVar[bool] = False
-    one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -79,19 +78,18 @@ class HardMargin:
 def _allowed(w: Array, b: Array, blocks: Blocks) -> tuple[Array, Array]:
     """Return the planes rounded to the data's type, and long enough that no row is inside the margin."""
     for _ in range(2):
-        w, b = (part.astype(blocks.dtype).astype(np.float64) for part in (w, b))
+        w, b = blocks.rounded(w), blocks.rounded(b)
         least = least_margin(w, b, blocks)
         grow = np.where((least > 0) & (least < 1), (1.0 + EPS) / least, 1.0)
         w, b = w * grow, b * grow
-    return tuple(part.astype(blocks.dtype).astype(np.float64) for part in (w, b))  # type: ignore[return-value]
+    return blocks.rounded(w), blocks.rounded(b)
 
 
 def least_margin(w: Array, b: Array, blocks: Blocks) -> Array:
     """Return the least y (w.x + b) of each column of labels over the rows that count."""
     least = np.full(b.size, np.inf)
     for block in blocks:
-        counted = slice(None) if block.weight is None else block.weight > 0
-        signed = (block.y * scores(block, w, b))[counted]
+        signed = (block.y * scores(block, w, b))[block.counts]
         least = np.minimum(least, signed.min(axis=0, initial=np.inf))
     return least
 
@@ -110,9 +108,7 @@ def certify_margin(
         up, down = np.where(y > 0, a, 0.0), np.where(y < 0, a, 0.0)
         heavy = np.maximum(up.sum(axis=0), down.sum(axis=0))
         a = up * _ratio(heavy, up.sum(axis=0)) + down * _ratio(heavy, down.sum(axis=0))
-    slope = sum(
-        np.asarray(block.X.T @ (a * y)[block.start : block.start + block.y.shape[0]]) for block in blocks
-    )
+    slope = sum(np.asarray(block.X.T @ (a * y)[block.rows]) for block in blocks)
     lower = float(np.sum(_ratio(0.5 * a.sum(axis=0) ** 2, np.square(slope).sum(axis=0))))
     gap = max(objective - lower, 0.0) if outside and np.isfinite(lower) else np.inf
     return Certificate("duality gap", objective, gap, objective, tolerance, rounding=8 * EPS * objective)

@@ -38,23 +38,23 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Block, Blocks
-from sixfold.risk.problem import Problem, shares
+from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.moments import rough_mean, weighted_gram
-from sixfold.solvers.linalg import divide, factored, scaled_cholesky
+from sixfold.solvers.linalg import SymmetricFactor, scaled_cholesky
 from sixfold.solvers.margin.crossover import crossover
-from sixfold.solvers.margin.progress import Progress
+from sixfold.solvers.margin.progress import MarginProgress
 from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 STEP = 0.9995  # how much of the way to the boundary a step may go
-MAX_COLUMNS = 4000
+MAX_SYSTEM_COLUMNS = 4000  # beyond, a d x d system per iteration is no longer cheap
 FEW_COLUMNS = 1000  # a system of which takes less than 50 ms, whatever the rows are like
 # Of the gap that is asked for: two more iterations, after which rows can be told apart. On 200,000 x 100, 8
 # rounds of sorting rows did not settle after a gap of 2e-7, and two did after 8e-9.
 CLOSER = 0.01
 MOST_STALLED = 15  # iterations without halving the gap, after which rounding has the upper hand
-LOSSES = ("absolute", "hinge")
+PIECEWISE_LINEAR = ("absolute", "hinge")
 
 
 class InteriorPoint:
@@ -63,25 +63,24 @@ class InteriorPoint:
     name: ClassVar[str] = "interior_point"
     needs: ClassVar[tuple[str, ...]] = ("gradient", "conjugate", "domain")
     notices_nonfinite: ClassVar[bool] = False
-    one_target: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
-        if problem.loss.name not in LOSSES:
+        if problem.loss.name not in PIECEWISE_LINEAR:
             return "it is made for the absolute loss and the hinge"
         return "it cannot keep the coefficients positive" if problem.penalty.positive else None
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
         """Return whether a d x d system per iteration is affordable, and rows are dear enough to save."""
         if problem.loss.name == "absolute" or blocks.n_columns <= FEW_COLUMNS:
-            return blocks.n_columns <= MAX_COLUMNS
-        return blocks.n_columns <= min(MAX_COLUMNS, blocks.n_rows) and not blocks.sparse
+            return blocks.n_columns <= MAX_SYSTEM_COLUMNS
+        return blocks.n_columns <= min(MAX_SYSTEM_COLUMNS, blocks.n_rows) and not blocks.sparse
 
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         """Minimise the problem."""
         w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
         dual = np.zeros((blocks.n_rows, blocks.n_targets))
-        progress = Progress(problem, blocks, budget)
+        progress = MarginProgress(problem, blocks, budget)
         with single_threaded_blas(blocks.n_columns):
             for k in range(blocks.n_targets):
                 if budget.exhausted():
@@ -90,7 +89,7 @@ class InteriorPoint:
                 theta, dual[:, k] = _minimise(terms, progress)
                 w[:, k], b[k] = terms.parameters(theta)
                 del terms
-        w, b = w.astype(blocks.dtype).astype(np.float64), b.astype(blocks.dtype).astype(np.float64)
+        w, b = blocks.rounded(w), blocks.rounded(b)
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
         return Solution(w, b, certificate, "interior point", len(budget.history), dual)
 
@@ -112,8 +111,8 @@ class Terms:
         self.vectors = np.zeros((9, self.n + self.penalties))
         self.p, self.m, self.a, self.low, self.high, self.weight, *self.spare = self.vectors
         one_sided = problem.loss.labels == "sign"
-        for block, rows in self._each_block():
-            q, y = shares(block, blocks), block.y[:, target]
+        for block in blocks:
+            rows, q, y = block.rows, normalized_weights(block, blocks), block.y[:, target]
             self.high[rows] = np.where(y > 0, q, 0.0) if one_sided else q
             self.low[rows] = np.where(y > 0, 0.0, -q) if one_sided else -q
         self.high[self.n :], self.low[self.n :] = problem.l1, -problem.l1
@@ -148,8 +147,8 @@ class Terms:
     def matrix(self) -> tuple[Array, Array]:
         """Return Z'WZ + l2 D and Z'W t."""
         matrix, right = np.diag(self.shrink), np.zeros(self.d + 1)
-        for block, rows in self._each_block():
-            more = self._moments(block, self.weight[rows])
+        for block in self.blocks:
+            more = self._moments(block, self.weight[block.rows])
             matrix += more[0]
             right += more[1]
         if not self.problem.fit_intercept:  # b stays 0
@@ -185,7 +184,7 @@ class Terms:
         state: tuple[float, float, float] = core.take_step(primal, dual, self.vectors)
         return state
 
-    def judge(self, theta: Array, slope: Array, loss: float, slack: float) -> tuple[float, float]:
+    def objective_and_gap(self, theta: Array, slope: Array, loss: float, slack: float) -> tuple[float, float]:
         """Return the objective and its distance from the bound that a certifies, slope = Z'a.
 
         An imbalance of a in b has to be made up for, at the price of what it would gain by moving b.
@@ -200,17 +199,14 @@ class Terms:
     def gather(self, chosen: NDArray[np.intp]) -> Array:
         """Return the chosen rows of Z, in order."""
         result = np.zeros((chosen.size, self.d + 1))
-        for block, rows in self._each_block():
-            begin, end = np.searchsorted(chosen, [rows.start, rows.stop])
-            part = block.X[chosen[begin:end] - rows.start]
+        for block in self.blocks:
+            begin, end = np.searchsorted(chosen, [block.rows.start, block.rows.stop])
+            part = block.X[chosen[begin:end] - block.start]
             result[begin:end, :-1] = (part.toarray() if self.blocks.sparse else part) - self.shift
             result[begin:end, -1] = self.problem.fit_intercept
         begin = int(np.searchsorted(chosen, self.n))
         result[np.arange(begin, chosen.size), chosen[begin:] - self.n] = 1.0
         return result
-
-    def _each_block(self) -> list[tuple[Block, slice]]:
-        return [(block, slice(block.start, block.start + block.y.shape[0])) for block in self.blocks]
 
     def _rows(self, X: Any) -> Any:
         constant = float(self.problem.fit_intercept)
@@ -236,7 +232,7 @@ class Terms:
         return self.budget.seconds_left, self.budget.flag
 
 
-def _minimise(terms: Terms, progress: Progress) -> tuple[Array, Array]:
+def _minimise(terms: Terms, progress: MarginProgress) -> tuple[Array, Array]:
     """Return theta and the dual point of one target."""
     theta, a, path = np.zeros(terms.d + 1), terms.a, None
     try:
@@ -257,7 +253,7 @@ def _minimise(terms: Terms, progress: Progress) -> tuple[Array, Array]:
     return theta, np.divide(u, q, out=u, where=q > 0)
 
 
-def _follow(path: _Path, progress: Progress) -> bool:
+def _follow(path: _Path, progress: MarginProgress) -> bool:
     """Follow the path to its end; return whether the gap is small enough there."""
     k, smallest, stalled = path.terms.target, np.inf, 0
     for _ in progress.budget.iterations():
@@ -280,7 +276,7 @@ def _follow(path: _Path, progress: Progress) -> bool:
     return path.gap <= progress.tolerance(k)
 
 
-def _goal(path: _Path, progress: Progress) -> float:
+def _goal(path: _Path, progress: MarginProgress) -> float:
     """Return the gap to aim at: relative to the objective itself where that is small.
 
     Only then does a tiny penalty on separable data still choose the plane of the largest margin.
@@ -297,8 +293,8 @@ class _Path:
         q = 0.5 * (terms.high - terms.low)
         terms.weight[:] = q
         matrix, right = terms.matrix()
-        self.parts = factored(matrix)
-        theta = divide(right[:, None], *self.parts)[:, 0]
+        self.factor = SymmetricFactor(matrix)
+        theta = self.factor.solve(right)
         t = terms.targets()
         residual = t - terms.scores(theta)
         means = [float(q @ np.abs(part)) / float(q.sum()) for part in (residual, t)]
@@ -341,10 +337,9 @@ class _Path:
 
     def _solver(self, matrix: Array) -> Callable[[Array], Array]:
         """Return right -> matrix^-1 right, without what dependent columns leave open."""
-        solve, (scale, _, inverse) = scaled_cholesky(matrix), self.parts
-        if inverse is None:
+        solve, scale, vectors = scaled_cholesky(matrix), self.factor.scale, self.factor.vectors
+        if vectors is None:
             return solve
-        vectors = inverse[0]
         return lambda right: vectors @ (vectors.T @ (scale * solve(right))) / scale
 
     def refresh(self) -> None:
@@ -359,6 +354,6 @@ class _Path:
 
     def _note(self, state: tuple[float, float, float]) -> None:
         loss, slack, self.products = state
-        self.objective, self.gap = self.terms.judge(self.theta, self.slope, loss, slack)
+        self.objective, self.gap = self.terms.objective_and_gap(self.theta, self.slope, loss, slack)
         if self.objective < self.least:
             self.best, self.least = self.theta, self.objective

@@ -1,4 +1,7 @@
-"""Progress of a solver that fits several targets one after the other."""
+"""What the targets of a margin problem have reached, fitted one after the other, and what gap each may keep.
+
+tolerance of target k = tol * scale * (objective of k at zero weights) / (that of all targets)
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ import numpy as np
 
 from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
-from sixfold.risk.problem import Problem, shares
+from sixfold.risk.problem import Problem, normalized_weights
 
 
-class Progress:
+class MarginProgress:
     """The objectives and gaps of all targets: those not begun are at zero weights.
 
     Attributes
@@ -22,7 +25,7 @@ class Progress:
         self.budget = budget
         self.objective = np.zeros(blocks.n_targets)
         for block in blocks:
-            y, q = np.asarray(block.y, dtype=np.float64), shares(block, blocks)
+            y, q = np.asarray(block.y, dtype=np.float64), normalized_weights(block, blocks)
             self.objective += q @ problem.loss.value(np.zeros_like(y), y)
         self.gap = self.objective.copy()
         real = problem.fit_intercept and problem.loss.labels == "real"

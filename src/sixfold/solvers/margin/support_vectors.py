@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.data.blocks import Block, Blocks
-from sixfold.risk.problem import scores, shares
+from sixfold.risk.problem import normalized_weights, scores
 
 Array = NDArray[Any]
-LEAST = 1e-6  # multipliers below this are what an interior point leaves of zero
+LEAST_MULTIPLIER = 1e-6  # multipliers below this are what an interior point leaves of zero
 
 
 def margins(w: Array, b: Array, blocks: Blocks) -> Array:
@@ -36,6 +36,6 @@ def support(w: Array, b: Array, blocks: Blocks, dual: Array | None = None) -> ND
         The slopes that a solver returned as its dual point; without them the margins decide.
     """
     if dual is not None:
-        return np.abs(dual) > LEAST
-    counts = np.concatenate([shares(block, blocks) > 0 for block in blocks])
-    return (margins(w, b, blocks) <= 1.0 + LEAST) & counts[:, None]
+        return np.abs(dual) > LEAST_MULTIPLIER
+    counts = np.concatenate([normalized_weights(block, blocks) > 0 for block in blocks])
+    return (margins(w, b, blocks) <= 1.0 + LEAST_MULTIPLIER) & counts[:, None]

@@ -36,7 +36,7 @@ from sixfold.solvers.separation.signed_points import SignedPoints
 
 Array = NDArray[Any]
 
-WIDEST = 1e-10  # how far a margin may stay below the widest, relative to it
+SHORT_OF_WIDEST = 1e-10  # how far a margin may stay below the widest, relative to it
 
 
 @dataclass(frozen=True)
@@ -137,22 +137,22 @@ def _nearest(points: SignedPoints) -> WidestMargin | None:
     batch = 3 * d + 20
     if batch * d > MOST_NUMBERS:
         return None
-    at_hand = _Outermost(points)
+    outermost = _OutermostRows(points)
     corral = Corral(d)
-    rows = np.concatenate([_evenly(rows, batch) for rows in at_hand.sides])
+    rows = np.concatenate([_evenly(rows, batch) for rows in outermost.sides])
     least = -np.inf
-    while at_hand.add(rows):
-        zero = shorten(corral, at_hand.price, WIDEST, points.out_of_time)
+    while outermost.add(rows):
+        zero = shorten(corral, outermost.price, SHORT_OF_WIDEST, points.out_of_time)
         if points.out_of_time():
             raise BudgetExhausted
         if zero:
-            return _not_separable(points, *at_hand.row_weights(corral))
+            return _not_separable(points, *outermost.row_weights(corral))
         r = corral.residual()
         margins = points.margins(np.append(-r[:-1], np.zeros(int(points.intercept))))[:, 0] / r[-1]
-        rows, least = at_hand.outermost(margins, batch)
-        if least >= 1.0 - WIDEST:
+        rows, least = outermost.nearest_rows(margins, batch)
+        if least >= 1.0 - SHORT_OF_WIDEST:
             break
-    return _plane(points, corral, *at_hand.row_weights(corral)) if least > 0.0 else None
+    return _plane(points, corral, *outermost.row_weights(corral)) if least > 0.0 else None
 
 
 def _evenly(numbers: Array, count: int) -> Array:
@@ -182,7 +182,7 @@ def _plane(points: SignedPoints, corral: Corral, rows: Array, weights: Array) ->
     return _scaled(points, w, b, bound=length / share, rows=rows, weights=weights)
 
 
-class _Outermost:
+class _OutermostRows:
     """Rows that were once among the outermost of their class, and the differences between the classes.
 
     Without intercept all rows are on one side, as y x, and there are no differences.
@@ -215,7 +215,7 @@ class _Outermost:
         point = sum(coordinates[k] for coordinates, k in zip(self.coordinates, best, strict=True))
         return label, np.asarray(point), float(sum(g[k] for g, k in zip(gains, best, strict=True)) + r[-1])
 
-    def outermost(self, margins: Array, batch: int) -> tuple[Array, float]:
+    def nearest_rows(self, margins: Array, batch: int) -> tuple[Array, float]:
         """Return the rows nearest to the other class, and the least p.g / t over the differences."""
         nearest = [
             side[np.argpartition(margins[side], min(batch, side.size - 1))[:batch]] for side in self.sides

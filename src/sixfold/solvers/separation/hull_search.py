@@ -28,13 +28,13 @@ Combination = tuple[Array, Array]  # numbers of points, and their weights
 
 BOUNDARY = 1e-10  # of a point's length: nothing is left of it, or it is on the boundary
 SPAN = 1e-11  # of the longest: what a pivot of a factorisation must exceed to add a dimension
-SHORT_OF_WIDEST = 0.9  # any direction will do, not the one with the widest margin
+NEAR_ENOUGH = 0.9  # any direction will do, not the one with the widest margin
 MOST_NUMBERS = 1 << 25  # in the points at hand (256 MB); more dimensions than that are not decided
 
 
 @dataclass
-class Face:
-    """What is left of the points beside a span that was projected out.
+class ProjectedPoints:
+    """What is left of the points after a span was projected out: a face, in the words of facial reduction.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class Face:
     lengths: Array
 
     @classmethod
-    def of(cls, points: SignedPoints, whole: Array) -> Face:
-        """Return the face of all points; those of classes are orthogonal to a model that is alike for all."""
+    def of(cls, points: SignedPoints, whole: Array) -> ProjectedPoints:
+        """Return all points; those of classes are orthogonal to a model that is alike for all."""
         if points.classes == 1:
             return cls(points, None, whole)
         apart = np.linalg.qr(np.eye(points.classes)[:, 1:] - 1.0 / points.classes)[0]
@@ -69,21 +69,21 @@ class Face:
         length = np.linalg.norm(coordinates, axis=1, keepdims=True)
         return coordinates / np.where(length > 0, length, 1.0)
 
-    def there(self) -> Array:
+    def present(self) -> Array:
         """Return of which points something is left."""
-        return self.points.there() & (self.lengths > 0)
+        return self.points.present() & (self.lengths > 0)
 
     def whole(self, v: Array) -> Array:
-        """Return a direction of this face, or several, in the coordinates of the points."""
+        """Return a direction of what is left, or several, in the coordinates of the points."""
         return v if self.basis is None else self.basis @ v
 
     def margins(self, v: Array) -> Array:
         """Return the margin of every point relative to its length; infinite where nothing is left."""
         margin = self.points.margins(self.whole(v))
-        return np.divide(margin, self.lengths, out=np.full_like(margin, np.inf), where=self.there())
+        return np.divide(margin, self.lengths, out=np.full_like(margin, np.inf), where=self.present())
 
 
-def search(face: Face) -> tuple[Array | None, Combination | None]:
+def find_direction(projected: ProjectedPoints) -> tuple[Array | None, Combination | None]:
     """Search for a direction with every point on its right side.
 
     Returns
@@ -93,60 +93,61 @@ def search(face: Face) -> tuple[Array | None, Combination | None]:
         Where there is no direction: points, and the weights with which what is left of them adds up to 0.
         None as well where rounding or sheer size hides the answer.
     """
-    there = np.flatnonzero(face.there())
-    batch = min(3 * face.dimensions + 20, there.size)
-    if batch * face.dimensions > MOST_NUMBERS:
+    there = np.flatnonzero(projected.present())
+    batch = min(3 * projected.dimensions + 20, there.size)
+    if batch * projected.dimensions > MOST_NUMBERS:
         return None, None
-    corral = Corral(face.dimensions)
-    at_hand = _AtHand(face)
-    v = _least_squares(face, there)
+    corral = Corral(projected.dimensions)
+    candidates = _CandidatePoints(projected)
+    v = _least_squares(projected, there)
     while True:
-        margins = face.margins(v).ravel()
+        margins = projected.margins(v).ravel()
         worst = np.argpartition(margins, min(batch, margins.size - 1))[:batch]
-        if margins[worst].min() > face.points.rounding:
+        if margins[worst].min() > projected.points.rounding:
             return v, None
-        if not at_hand.add(worst[np.isfinite(margins[worst])]):
+        if not candidates.add(worst[np.isfinite(margins[worst])]):
             return None, None
-        zero = shorten(corral, at_hand.price, SHORT_OF_WIDEST, face.points.out_of_time)
-        if face.points.out_of_time():
+        zero = shorten(corral, candidates.price, NEAR_ENOUGH, projected.points.out_of_time)
+        if projected.points.out_of_time():
             raise BudgetExhausted
         if zero:
-            return None, _support(face, corral)
+            return None, _support(projected, corral)
         v = -corral.residual()[:-1]
         v /= np.linalg.norm(v)
 
 
-def _least_squares(face: Face, there: Array) -> Array:
+def _least_squares(projected: ProjectedPoints, there: Array) -> Array:
     """Return the direction whose margins are nearest to 1, over some of the points.
 
     It separates what is wide apart, and the points it has on the wrong side are the first to look at.
     """
-    some = face.take(there[:: max(there.size // (5 * face.dimensions + 500), 1)])
+    some = projected.take(there[:: max(there.size // (5 * projected.dimensions + 500), 1)])
     gram = some.T @ some
-    gram.flat[:: face.dimensions + 1] += 1e-8 * some.shape[0]
-    with single_threaded_blas(face.dimensions):
+    gram.flat[:: projected.dimensions + 1] += 1e-8 * some.shape[0]
+    with single_threaded_blas(projected.dimensions):
         v = np.linalg.solve(gram, some.sum(axis=0))
     return np.asarray(v / (np.linalg.norm(v) or 1.0))
 
 
-def _support(face: Face, corral: Corral) -> Combination:
+def _support(projected: ProjectedPoints, corral: Corral) -> Combination:
     """Return the points of a combination that is 0, and their weights before they were scaled to length 1.
 
-    A weight that rounding could have made is none: points that do have one are found again in the next face.
+    A weight that rounding could have made is none: points that do have one are found again after the next
+    projection.
     """
     numbers, weights = np.array(corral.labels, dtype=np.intp), corral.combination()
     numbers, weights = numbers[weights > corral.zero], weights[weights > corral.zero]
-    lengths = np.broadcast_to(face.lengths, (face.points.labels.size, face.points.classes))
+    lengths = np.broadcast_to(projected.lengths, (projected.points.labels.size, projected.points.classes))
     return numbers, weights / lengths.ravel()[numbers]
 
 
-class _AtHand:
+class _CandidatePoints:
     """The points that were once among the worst, with their coordinates."""
 
-    def __init__(self, face: Face) -> None:
-        self.face = face
+    def __init__(self, projected: ProjectedPoints) -> None:
+        self.projected = projected
         self.numbers = np.zeros(0, dtype=np.intp)
-        self.coordinates = np.zeros((0, face.dimensions))
+        self.coordinates = np.zeros((0, projected.dimensions))
 
     def add(self, numbers: Array) -> bool:
         """Take up more points; false if all of them were there."""
@@ -156,7 +157,7 @@ class _AtHand:
         if self.coordinates.size > MOST_NUMBERS:  # those in the corral are kept there
             self.numbers, self.coordinates = self.numbers[:0], self.coordinates[:0]
         self.numbers = np.concatenate([self.numbers, fresh])
-        self.coordinates = np.vstack([self.coordinates, self.face.take(fresh)])
+        self.coordinates = np.vstack([self.coordinates, self.projected.take(fresh)])
         return True
 
     def price(self, r: Array) -> tuple[int, Array, float]:
@@ -166,20 +167,20 @@ class _AtHand:
         return int(self.numbers[best]), self.coordinates[best], float(gains[best])
 
 
-# -- what is left beside some points ---------------------------------------------------------------------
+# -- projecting points out -------------------------------------------------------------------------------
 
 
-def beside(face: Face, support: Array, whole: Array) -> Face:
-    """Return the face of what is orthogonal to some points."""
-    basis = complement(face, support)
-    left = face.points.lengths(basis) if basis.shape[1] else np.zeros((1, 1))
-    return Face(face.points, basis, np.where(left > BOUNDARY * whole, left, 0.0))
+def project_out(projected: ProjectedPoints, support: Array, whole: Array) -> ProjectedPoints:
+    """Return what is left of all points orthogonally to some of them."""
+    basis = complement(projected, support)
+    left = projected.points.lengths(basis) if basis.shape[1] else np.zeros((1, 1))
+    return ProjectedPoints(projected.points, basis, np.where(left > BOUNDARY * whole, left, 0.0))
 
 
-def complement(face: Face, support: Array) -> Array:
+def complement(projected: ProjectedPoints, support: Array) -> Array:
     """Return a basis of what is orthogonal to the supporting points and to all that went before."""
-    with single_threaded_blas(face.dimensions):
-        q, r, _ = qr(face.take(support).T, pivoting=True)
+    with single_threaded_blas(projected.dimensions):
+        q, r, _ = qr(projected.take(support).T, pivoting=True)
     pivots = np.abs(np.diagonal(r))
     rank = int((pivots > SPAN * pivots.max(initial=0.0)).sum())
-    return face.whole(q[:, rank:])
+    return projected.whole(q[:, rank:])

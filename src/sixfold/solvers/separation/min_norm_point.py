@@ -7,12 +7,13 @@ steps. Where its residual r = (-g, t) is zero, u is a convex combination of the 
 not, u divided by its sum is the combination nearest to 0, and p_i.g / t >= 1 for every point, with g the
 shortest such vector: a plane through 0 with all points on one side, as far from the nearest as can be.
 
-The few points that carry weight, the *corral*, are kept as a QR factorisation, from which points come and go
-at the cost of one column. The residual is projected twice, so it is orthogonal to the corral relative to its
-own length, however short it is (Giraud, Langou and Rozloznik, 2005): hulls that pass 0 at a distance of
-1e-12 of their size are told from hulls that contain it.
+The few points that carry weight, the *corral* (Wolfe 1976), are kept as a QR factorisation, from which points
+come and go at the cost of one column. The residual is projected twice, so it is orthogonal to the corral
+relative to its own length, however short it is (Giraud, Langou and Rozloznik, 2005): hulls that pass 0 at a
+distance of 1e-12 of their size are told from hulls that contain it.
 
-Source: Lawson and Hanson (1974), Solving least squares problems, chapter 23.
+Sources: Lawson and Hanson (1974), Solving least squares problems, chapter 23; Wolfe (1976), Finding the
+nearest point in a polytope.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr_delete, solve_triangular
 
+from sixfold.solvers.linalg import EPS
 from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 Label = Hashable
-EPS = float(np.finfo(np.float64).eps)
 
 
 class Corral:
@@ -66,8 +67,8 @@ class Corral:
     def insert(self, label: Label, point: Array) -> bool:
         """Give weight to one more point, and drop those that lose theirs; false if it takes no weight."""
         column = np.append(point, 1.0)
-        shares = self._q.T @ column
-        rest = column - self._q @ shares
+        products = self._q.T @ column
+        rest = column - self._q @ products
         again = self._q.T @ rest
         rest -= self._q @ again
         length = float(np.linalg.norm(rest))
@@ -75,7 +76,7 @@ class Corral:
             return False
         size = len(self.labels)
         r = np.zeros((size + 1, size + 1))
-        r[:size, :size], r[:size, size], r[size, size] = self._r, shares + again, length
+        r[:size, :size], r[:size, size], r[size, size] = self._r, products + again, length
         before = self._q, self._r
         self._q, self._r = np.column_stack([self._q, rest / length]), r
         target = self._solve()

@@ -69,8 +69,7 @@ def _ranges(blocks: Blocks, target: int, side: int) -> Array:
 
     def ends(block: Block) -> Array:
         inside = block.y[:, target] == side
-        counts = np.ones(inside.size, dtype=bool) if block.weight is None else np.asarray(block.weight) > 0
-        return np.array([_ends(block.X, inside & counts), _ends(block.X, ~inside & counts)])
+        return np.array([_ends(block.X, rows & block.counts) for rows in (inside, ~inside)])
 
     def join(one: Array, two: Array) -> Array:
         return np.stack([np.minimum(one[:, 0], two[:, 0]), np.maximum(one[:, 1], two[:, 1])], axis=1)

@@ -45,12 +45,19 @@ from numpy.typing import NDArray
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.separation.hull_search import BOUNDARY, Combination, Face, beside, complement, search
+from sixfold.solvers.separation.hull_search import (
+    BOUNDARY,
+    Combination,
+    ProjectedPoints,
+    complement,
+    find_direction,
+    project_out,
+)
 from sixfold.solvers.separation.signed_points import SignedPoints
 
 Array = NDArray[Any]
 
-PROOF = 1e-9  # of its terms: what a combination that is 0 may come to
+PROOF_RESIDUAL = 1e-9  # of its terms: what a combination that is 0 may come to
 
 
 @dataclass(frozen=True)
@@ -144,27 +151,28 @@ def _nothing(kind: str, points: SignedPoints, proof: Proof | None = None) -> Sep
     return Separation(kind, w, b, points.unit, rows, proof)
 
 
-# -- from face to face -----------------------------------------------------------------------------------
+# -- facial reduction ------------------------------------------------------------------------------------
 
 
 def _reduce(points: SignedPoints) -> Separation:
-    """Project points out, face after face, until the rest is separated or nothing is left."""
+    """Project points out, time after time, until the rest is separated or nothing is left."""
     whole = points.lengths()
-    face = Face.of(points, whole)
-    zeros = np.flatnonzero(points.there() & (whole == 0.0))[:1]  # a row of zeros is on every plane through 0
+    projected = ProjectedPoints.of(points, whole)
+    # A row of zeros is on every plane through 0.
+    zeros = np.flatnonzero(points.present() & (whole == 0.0))[:1]
     proof = zeros, np.ones(zeros.size)
     for pair in _pairs(points, whole):
         proof = _join(proof, pair)
     if proof[0].size:
-        face = beside(face, proof[0], whole)
-    while face.there().any():
-        direction, support = search(face)
+        projected = project_out(projected, proof[0], whole)
+    while projected.present().any():
+        direction, support = find_direction(projected)
         if direction is not None:
-            return _separated(points, face.whole(direction), whole, proof)
+            return _separated(points, projected.whole(direction), whole, proof)
         if support is None:
             return _nothing("unknown", points)
         proof = _extend(points, proof, support)
-        face = beside(face, support[0], whole)
+        projected = project_out(projected, support[0], whole)
     return _nothing("overlap", points, _state(points, *proof))
 
 
@@ -186,10 +194,10 @@ def _pairs(points: SignedPoints, whole: Array) -> Iterator[Combination]:
         compared = np.zeros((points.labels.size, points.classes), dtype=bool)
         compared[:, a], compared[:, b] = points.labels == b, points.labels == a
         basis = np.kron(np.eye(points.width), sides[:, None]) / np.sqrt(2.0)
-        face = Face(points, basis, np.where(compared, whole, 0.0))
-        if not face.there().any():
+        projected = ProjectedPoints(points, basis, np.where(compared, whole, 0.0))
+        if not projected.present().any():
             continue
-        _, support = search(face)
+        _, support = find_direction(projected)
         patience += 1 if support is not None else -1
         if support is not None:
             group[group == group[b]] = group[a]
@@ -261,7 +269,7 @@ def check_separation(found: Separation, problem: Problem, blocks: Blocks, target
     on[found.boundary] = True
     allowed = -2.0 * BOUNDARY * points.lengths() * points.length_of(found.w, found.b)
     return bool(
-        strict[points.counts & ~on].all() and (margin >= allowed).all() and strict[points.there()].any()
+        strict[points.counts & ~on].all() and (margin >= allowed).all() and strict[points.present()].any()
     )
 
 
@@ -274,10 +282,10 @@ def proves(points: SignedPoints, proof: Proof | None, spanning: bool = False) ->
         return False
     numbers = proof.rows * points.classes + (0 if proof.others is None else proof.others)
     if numbers.size == 0:
-        return not points.there().any()
+        return not points.present().any()
     convex = bool((proof.weights > 0).all()) and abs(proof.weights.sum() - 1.0) <= 1e-12
-    zero = combination_residual(points, numbers, proof.weights) <= PROOF
-    there = points.there()
+    zero = combination_residual(points, numbers, proof.weights) <= PROOF_RESIDUAL
+    there = points.present()
     return (
         convex and zero and bool(there.ravel()[numbers].all()) and (not spanning or _spans(points, numbers))
     )
@@ -285,8 +293,8 @@ def proves(points: SignedPoints, proof: Proof | None, spanning: bool = False) ->
 
 def _spans(points: SignedPoints, numbers: Array) -> bool:
     """Return whether every point is in the span of these."""
-    left = complement(Face.of(points, np.ones((1, 1))), numbers)
+    left = complement(ProjectedPoints.of(points, np.ones((1, 1))), numbers)
     if left.shape[1] == 0:
         return True
     within = points.lengths(left) <= 10.0 * BOUNDARY * points.lengths()
-    return bool((within | ~points.there()).all())
+    return bool((within | ~points.present()).all())

@@ -22,15 +22,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget, BudgetExhausted
+from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.first_order.stopping import column_spread, times
+from sixfold.solvers.linalg import EPS
+from sixfold.solvers.passes import column_spread, times
 
 Array = NDArray[Any]
-EPS = float(np.finfo(np.float64).eps)
 
-CHUNK_NUMBERS = 1 << 17  # of rows that are centred at a time: they stay in the L2 cache
+CENTRED_NUMBERS = 1 << 17  # of rows that are centred at a time: they stay in the L2 cache
 # Mean over spread up to which w.(x - m) is computed as w.x - w.m, at three times the speed: three digits go.
 MODEST_MEAN = 1e3
 
@@ -71,7 +71,7 @@ class SignedPoints:
         self.classes = 1 if self.signs else problem.n_scores(blocks)
         y = np.concatenate(list(blocks.map(lambda block: block.y[:, target if self.signs else 0])))
         self.labels = np.sign(y).astype(np.float64) if self.signs else y.astype(np.intp)
-        self.counts = np.concatenate(list(blocks.map(_counts)))
+        self.counts = np.concatenate(list(blocks.map(lambda block: block.counts)))
         self.center, factor = column_spread(problem, blocks)
         self.unit = 1.0 / np.sqrt(factor)
         loss = float(np.max(np.abs(self.center) / self.unit, initial=1.0))
@@ -88,8 +88,8 @@ class SignedPoints:
     def scores(self, v: Array) -> Array:
         """Return (z, 1).v for every row and class; v has shape (dimensions,)."""
         w, constant = self._in_columns(v)
-        parts = [self._score(rows, w, constant) for block in self._watched() for rows in self._parts(block)]
-        return np.concatenate(parts)
+        rows = (part for block in self.budget.watch(self.blocks) for part in self._parts(block))
+        return np.concatenate([self._score(part, w, constant) for part in rows])
 
     def _in_columns(self, v: Array) -> tuple[Array, Array]:
         v = v.reshape(self.width, -1)
@@ -112,17 +112,11 @@ class SignedPoints:
         """Return whether the time limit or Ctrl-C ends the work."""
         return self.budget.interrupted or self.budget.seconds_left <= 0
 
-    def _watched(self) -> Iterator[Block]:
-        for block in self.blocks:
-            if self.out_of_time():
-                raise BudgetExhausted
-            yield block
-
     def rows(self, numbers: Array) -> Array:
         """Return (z, 1) of some rows."""
         found = np.ones((numbers.size, self.width))
         for block in self.blocks:
-            here = (numbers >= block.start) & (numbers < block.start + block.y.shape[0])
+            here = (numbers >= block.rows.start) & (numbers < block.rows.stop)
             if here.any():
                 rows = _dense(block.X[numbers[here] - block.start])
                 found[here, : self.blocks.n_columns] = (rows - self.center) / self.unit
@@ -148,9 +142,9 @@ class SignedPoints:
 
     def margins(self, v: Array) -> Array:
         """Return p.v for every point, of shape (rows, classes); infinite where there is no point."""
-        return np.where(self.there(), self._sides(self.scores(v)), np.inf)
+        return np.where(self.present(), self._sides(self.scores(v)), np.inf)
 
-    def there(self) -> Array:
+    def present(self) -> Array:
         """Return which points there are, of shape (rows, classes): no row is compared with its own class."""
         if self.signs:
             return self.counts[:, None]
@@ -162,12 +156,12 @@ class SignedPoints:
         Without a basis, the points of a row are equally long.
         """
         if basis is None:
-            squares = np.concatenate([self._squares(block) for block in self._watched()])
+            squares = np.concatenate([self._squares(block) for block in self.budget.watch(self.blocks)])
             factor = 1.0 if self.classes == 1 else 2.0
             return np.sqrt(factor * (squares + self.intercept))[:, None]
         w, constant = self._in_columns(basis)
         parts = []
-        for block in self._watched():
+        for block in self.budget.watch(self.blocks):
             start = block.start
             for rows in _chunks(block.X, w.shape[1]):
                 score = self._score(rows, w, constant).reshape(rows.shape[0], self.classes, -1)
@@ -208,13 +202,13 @@ class SignedPoints:
         centred = not self.blocks.sparse or self.exact
         c = b.astype(np.longdouble) + (self.center.astype(np.longdouble) @ w if centred else 0.0)
         c = c.astype(np.float64)
-        for block in self._watched():
+        for block in self.budget.watch(self.blocks):
             for rows in _chunks(block.X, block.X.shape[1]) if centred else [block.X]:
                 z = _dense(rows) - self.center if centred else rows
                 parts.append(np.asarray(z @ w) + c)
                 errors.append(np.asarray(abs(z) @ np.abs(w)) + np.abs(c))
         error = np.concatenate(errors)
-        margin = np.where(self.there(), self._sides(np.concatenate(parts)), np.inf)
+        margin = np.where(self.present(), self._sides(np.concatenate(parts)), np.inf)
         if self.classes > 1:
             error = error + np.take_along_axis(error, self.labels[:, None], axis=1)
         return margin, eps * error
@@ -230,12 +224,8 @@ def exact_product(center: Array, w: Array) -> Array:
     return np.asarray(center.astype(np.longdouble) @ w.astype(np.longdouble), dtype=np.float64)
 
 
-def _counts(block: Block) -> Array:
-    return np.ones(block.y.shape[0], dtype=bool) if block.weight is None else np.asarray(block.weight) > 0
-
-
 def _chunks(X: Any, width: int) -> Iterator[Any]:
-    step = max(CHUNK_NUMBERS // max(width, 1), 1)
+    step = max(CENTRED_NUMBERS // max(width, 1), 1)
     return (X[start : start + step] for start in range(0, X.shape[0], step))
 
 

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 
 from sixfold.data.blocks import Blocks
 from sixfold.risk.losses import softmax
-from sixfold.risk.problem import Problem, shares
-from sixfold.solvers.first_order.stopping import times, transposed_times
-from sixfold.solvers.linalg import Factor
+from sixfold.risk.problem import Problem, normalized_weights
+from sixfold.solvers.passes import times, transposed_times
 
 Array = NDArray[Any]
 
-MAX_ENTRIES = 4000  # of theta, whose square is factored
+MAX_FACTORED = 4000  # of theta, whose square is factored
 CORRECTIONS = 3  # each leaves of the slope eps times the condition number of H
 
 
@@ -35,8 +34,8 @@ def balanced_slopes(
 ) -> Array | None:
     """Return u for every row and score, or None where H is too large to be factored."""
     if problem.loss.labels == "class":
-        return _softmax_slopes(problem, blocks, objectives[0], w, b) if w.size <= MAX_ENTRIES // 4 else None
-    if blocks.n_columns > MAX_ENTRIES:
+        return _softmax_slopes(problem, blocks, objectives[0], w, b) if w.size <= MAX_FACTORED // 4 else None
+    if blocks.n_columns > MAX_FACTORED:
         return None
     score = _scores(blocks, w, b)
     u = np.empty_like(score)
@@ -44,7 +43,7 @@ def balanced_slopes(
         y = np.concatenate(objective.y)
         u[:, k] = problem.loss.gradient(score[:, k], y)
         h = problem.loss.curvature(score[:, k], y)
-        factor = Factor(objective.data_curvature(h), objective)
+        factor = objective.factor(objective.data_curvature(h))
         for _ in range(CORRECTIONS):
             beta = factor.solve(
                 -_unbalanced(problem, blocks, objective.shift, u[:, k : k + 1], w[:, k : k + 1])
@@ -56,7 +55,7 @@ def balanced_slopes(
 def _softmax_slopes(problem: Problem, blocks: Blocks, objective: Any, w: Array, b: Array) -> Array:
     score = _scores(blocks, w, b)
     u, p = problem.loss.gradient(score, np.concatenate(objective.y)), softmax(score)
-    factor = Factor(objective.data_curvature(p), objective)
+    factor = objective.factor(objective.data_curvature(p))
     for _ in range(CORRECTIONS):
         beta = factor.solve(-_unbalanced(problem, blocks, objective.shift, u, w))
         moves = _moves(blocks, objective.shift, beta)
@@ -76,7 +75,7 @@ def _unbalanced(problem: Problem, blocks: Blocks, shift: Array, u: Array, w: Arr
     """Return sum_i q_i u_i z_i + l2 (w, 0)."""
     total = np.zeros((w.shape[0] + 1, w.shape[1]))
     for block in blocks:
-        weighted = shares(block, blocks)[:, None] * u[block.start : block.start + block.y.shape[0]]
+        weighted = normalized_weights(block, blocks)[:, None] * u[block.rows]
         total[:-1] += transposed_times(block.X, weighted)
         total[-1] += weighted.sum(axis=0)
     total[:-1] += problem.l2 * w - shift[:, None] * total[-1]

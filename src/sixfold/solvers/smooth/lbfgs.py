@@ -20,98 +20,84 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget, BudgetExhausted
+from sixfold.budget import BudgetExhausted
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution
-from sixfold.solvers.linalg import Factor
-from sixfold.solvers.smooth.newton import (
+from sixfold.solvers.smooth.descent import (
     CAUTION,
-    Model,
-    Progress,
-    advance,
+    SmoothProgress,
+    SmoothSolver,
     gap_estimate,
     is_noise,
-    kinks,
-    solve_targets,
+    line_search,
 )
-from sixfold.solvers.smooth.objective import Point, check_places, inner
+from sixfold.solvers.smooth.metrics import DiagonalMetric, Metric, squared_length
+from sixfold.solvers.smooth.objective import ObjectivePoint, inner
 from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
-from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 
 MEMORY = 20  # changes that are remembered: two vectors as long as theta each
 RENEWED = 0.5  # of the value at which the metric was made: then it is made anew
-CHECKED = 0.7  # of the gap that is small enough: a slope that alone makes up so much has its gap worked out
-MAX_COLUMNS = 2000  # beyond, factoring a d x d metric is no longer cheap
+GAP_CHECKED = (
+    0.7  # of the gap that is small enough: a slope that alone makes up so much has its gap worked out
+)
+MAX_METRIC_COLUMNS = 2000  # beyond, factoring a d x d metric is no longer cheap
 
 
-class LBFGS:
+class LBFGS(SmoothSolver):
     """Limited-memory BFGS."""
 
     name: ClassVar[str] = "lbfgs"
-    needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate")
-    notices_nonfinite: ClassVar[bool] = True
-    one_target: ClassVar[bool] = False
-
-    def __init__(self, start: Model | None = None) -> None:
-        self.start = start
+    title: ClassVar[str] = "L-BFGS"
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
         if problem.loss.labels == "real":
             return "it is made for the losses of classification"
-        return kinks(problem)
+        return super().objection(problem)
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
         """Return whether there are several classes; for one score other solvers are faster."""
         return problem.loss.labels == "class"
 
-    def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
-        """Minimise the problem, one target after the other."""
-        check_places(blocks)
-        with single_threaded_blas(blocks.n_columns):
-            return solve_targets(problem, blocks, budget, _descend, "L-BFGS", self.start)
-
-
-class Metric(Protocol):
-    """A symmetric positive matrix that slopes are divided by."""
-
-    def solve(self, right: Array) -> Array:
-        """Return its inverse times right."""
-
-
-class DiagonalMetric:
-    """The diagonal of the curvature, as a metric."""
-
-    def __init__(self, objective: Any, squares: Array, curvature: float) -> None:
-        diagonal = curvature * squares + objective.l2
-        diagonal[-1] -= objective.l2
-        fixed = objective.constant(squares[:, None])[:, 0] | (diagonal <= 0.0)
-        self.inverse = np.where(fixed, 0.0, 1.0 / np.where(fixed, 1.0, diagonal))[:, None]
-
-    def solve(self, right: Array) -> Array:
-        """Return its inverse times right."""
-        return self.inverse * right
+    def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
+        """Return the minimiser of one target from theta on, and the step that would come next."""
+        point, step, check = None, np.zeros_like(theta), GapCheck(objective, progress)
+        try:
+            point = objective.first(theta)
+            memory, value = Memory(first_metric(objective, theta)), point.value
+            while True:
+                step = memory.solve(-point.slope)
+                decrease = -inner(point.slope, step)
+                if progress.record(point.value, check.gap(point, decrease)) or not decrease > 0:
+                    break
+                end = line_search(objective, point, step, decrease, False)
+                if end is None or (
+                    is_noise(decrease, point)
+                    and not squared_length(end, memory.metric) < 0.9 * squared_length(point, memory.metric)
+                ):
+                    break
+                memory.add(end.theta - point.theta, end.slope - point.slope)
+                point = end
+                if point.value < RENEWED * value:
+                    memory.metric, value = first_metric(objective, point.theta), point.value
+        except BudgetExhausted:
+            pass
+        return theta if point is None else point.theta, step
 
 
 def first_metric(objective: Any, theta: Array) -> Metric:
     """Return the curvature at theta as one matrix for all scores, or its diagonal where that is too large."""
-    if objective.d > MAX_COLUMNS or (objective.blocks.sparse and objective.d > 200):
+    if objective.d > MAX_METRIC_COLUMNS or (objective.blocks.sparse and objective.d > 200):
         h = objective.mean_curvature(theta)
         return DiagonalMetric(objective, objective.column_squares(), float(h.mean()))
-    return Factor(objective.metric(objective.mean_curvature(theta)), objective)
-
-
-def norm(point: Point, metric: Metric) -> float:
-    """Return the square of the slope's length in a metric."""
-    return inner(point.slope, metric.solve(point.slope))
+    return objective.factor(objective.metric(objective.mean_curvature(theta)))
 
 
 class Memory:
@@ -129,14 +115,14 @@ class Memory:
 
     def solve(self, right: Array) -> Array:
         """Return the metric's inverse times right, by the two loops of Nocedal (1980)."""
-        result, shares = right.copy(), []
+        result, coefficients = right.copy(), []
         for moved, bent, product in reversed(self.changes):
-            share = inner(moved, result) / product
-            shares.append(share)
-            result -= share * bent
+            coefficient = inner(moved, result) / product
+            coefficients.append(coefficient)
+            result -= coefficient * bent
         result = self.metric.solve(result)
-        for (moved, bent, product), share in zip(self.changes, reversed(shares), strict=True):
-            result += (share - inner(bent, result) / product) * moved
+        for (moved, bent, product), coefficient in zip(self.changes, reversed(coefficients), strict=True):
+            result += (coefficient - inner(bent, result) / product) * moved
         return result
 
 
@@ -147,14 +133,14 @@ class GapCheck:
     intercepts are nearly balanced: 19 iterations instead of 23 on 20,000 x 100 with 10 classes.
     """
 
-    def __init__(self, objective: Any, progress: Progress) -> None:
+    def __init__(self, objective: Any, progress: SmoothProgress) -> None:
         self.objective, self.progress = objective, progress
         # Later rounds only come about where the gap of the rounded model is larger than was seen here.
         first = progress.caution == CAUTION[0]
         able = isinstance(objective, SoftmaxObjective) and objective.l2 > 0 and first
-        self.bar = CHECKED * progress.budget.tol * progress.scale if able else 0.0
+        self.bar = GAP_CHECKED * progress.budget.tol * progress.scale if able else 0.0
 
-    def gap(self, point: Point, decrease: float) -> float:
+    def gap(self, point: ObjectivePoint, decrease: float) -> float:
         """Return the gap over the caution if it was worked out, else its estimate."""
         objective, caution = self.objective, self.progress.caution
         estimate = gap_estimate(objective, point, decrease)
@@ -163,28 +149,3 @@ class GapCheck:
         self.bar *= 0.1  # a check that fails must not be made at every point from there on
         known = objective.objective_and_gap(*objective.model(point.theta), to_the_end=False)[1]
         return min(estimate, float(known) / caution)
-
-
-def _descend(objective: Any, theta: Array, progress: Progress) -> tuple[Array, Array]:
-    """Return the minimiser of one target from theta on, and the step that would come next."""
-    point, step, check = None, np.zeros_like(theta), GapCheck(objective, progress)
-    try:
-        point = objective.first(theta)
-        memory, value = Memory(first_metric(objective, theta)), point.value
-        while True:
-            step = memory.solve(-point.slope)
-            decrease = -inner(point.slope, step)
-            if progress.record(point.value, check.gap(point, decrease)) or not decrease > 0:
-                break
-            end = advance(objective, point, step, decrease, False)
-            if end is None or (
-                is_noise(decrease, point) and not norm(end, memory.metric) < 0.9 * norm(point, memory.metric)
-            ):
-                break
-            memory.add(end.theta - point.theta, end.slope - point.slope)
-            point = end
-            if point.value < RENEWED * value:
-                memory.metric, value = first_metric(objective, point.theta), point.value
-    except BudgetExhausted:
-        pass
-    return theta if point is None else point.theta, step

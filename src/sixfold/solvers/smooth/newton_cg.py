@@ -5,7 +5,7 @@
 is solved by preconditioned conjugate gradients as far as the step is worth it (Dembo, Eisenstat and Steihaug
 1982): a product with the matrix is one pass over the rows, X'(h * (X v)), and the matrix is never formed. The
 preconditioner is its diagonal, which also makes the result independent of the units of the columns. Steps are
-shortened as in :mod:`sixfold.solvers.smooth.newton`.
+shortened as in :mod:`sixfold.solvers.smooth.descent`.
 """
 
 from __future__ import annotations
@@ -16,21 +16,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget, BudgetExhausted
+from sixfold.budget import BudgetExhausted
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution
-from sixfold.solvers.smooth.lbfgs import DiagonalMetric, Metric, norm
-from sixfold.solvers.smooth.newton import (
-    Model,
-    Progress,
-    advance,
-    gap_estimate,
-    is_noise,
-    kinks,
-    solve_targets,
-)
-from sixfold.solvers.smooth.objective import LinearObjective, Point, check_places, inner
+from sixfold.solvers.smooth.descent import SmoothProgress, SmoothSolver, gap_estimate, is_noise, line_search
+from sixfold.solvers.smooth.metrics import DiagonalMetric, Metric, squared_length
+from sixfold.solvers.smooth.objective import LinearObjective, ObjectivePoint, inner
 
 Array = NDArray[Any]
 
@@ -38,65 +29,58 @@ LOOSEST = 0.1  # share of the slope that may be left of the equations after conj
 MAX_PRODUCTS = 500  # a step
 
 
-class NewtonCG:
+class NewtonCG(SmoothSolver):
     """Newton's method with steps from conjugate gradients."""
 
     name: ClassVar[str] = "newton-cg"
-    needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate")
-    notices_nonfinite: ClassVar[bool] = True
-    one_target: ClassVar[bool] = False
-
-    def __init__(self, start: Model | None = None) -> None:
-        self.start = start
+    title: ClassVar[str] = "Newton-CG"
+    factors: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
         if problem.loss.labels != "sign":
             return "it is made for losses of labels -1 and +1"
-        return kinks(problem)
+        return super().objection(problem)
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
         """Return True: it needs no more than a few vectors, and is asked after Newton."""
         return True
 
-    def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
-        """Minimise the problem, one target after the other."""
-        check_places(blocks)
-        return solve_targets(problem, blocks, budget, _descend, "Newton-CG", self.start)
+    def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
+        """Return the minimiser of one target from theta on, and the last step."""
+        point, step = None, np.zeros_like(theta)
+        try:
+            point = objective.first(theta)
+            squares = objective.column_squares()
+            while True:
+                h = objective.row_curvature(point)
+                metric = DiagonalMetric(objective, squares, float(h.sum()) / objective.blocks.weight_sum)
+                # With a penalty the slope says how much is left to gain; without one, only the step does.
+                if objective.l2 > 0 and progress.record(
+                    point.value, gap_estimate(objective, point, squared_length(point, metric))
+                ):
+                    break
+                delta = newton_step(objective, point, h, metric, progress.excess)
+                decrease = -inner(point.slope, delta)
+                if objective.l2 == 0 and progress.record(point.value, 0.5 * decrease):
+                    break
+                if not decrease > 0:
+                    break
+                end = line_search(objective, point, delta, decrease, False)
+                if end is None or (
+                    is_noise(decrease, point)
+                    and not squared_length(end, metric) < 0.5 * squared_length(point, metric)
+                ):
+                    break
+                point, step = end, end.theta - point.theta
+        except BudgetExhausted:
+            pass
+        return theta if point is None else point.theta, step
 
 
-def _descend(objective: LinearObjective, theta: Array, progress: Progress) -> tuple[Array, Array]:
-    """Return the minimiser of one target from theta on, and the last step."""
-    point, step = None, np.zeros_like(theta)
-    try:
-        point = objective.first(theta)
-        squares = objective.column_squares()
-        while True:
-            h = objective.row_curvature(point)
-            metric = DiagonalMetric(objective, squares, float(h.sum()) / objective.blocks.weight_sum)
-            # With a penalty the slope says how much is left to gain; without one, only the step does.
-            if objective.l2 > 0 and progress.record(
-                point.value, gap_estimate(objective, point, norm(point, metric))
-            ):
-                break
-            delta = newton_step(objective, point, h, metric, progress.excess)
-            decrease = -inner(point.slope, delta)
-            if objective.l2 == 0 and progress.record(point.value, 0.5 * decrease):
-                break
-            if not decrease > 0:
-                break
-            end = advance(objective, point, delta, decrease, False)
-            if end is None or (
-                is_noise(decrease, point) and not norm(end, metric) < 0.5 * norm(point, metric)
-            ):
-                break
-            point, step = end, end.theta - point.theta
-    except BudgetExhausted:
-        pass
-    return theta if point is None else point.theta, step
-
-
-def newton_step(objective: LinearObjective, point: Point, h: Array, metric: Metric, excess: float) -> Array:
+def newton_step(
+    objective: LinearObjective, point: ObjectivePoint, h: Array, metric: Metric, excess: float
+) -> Array:
     """Return Newton's step to the accuracy that pays.
 
     The step ends where the slope that the quadratic model leaves is a tenth of what it was, or, close to the

@@ -28,19 +28,18 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.first_order.sgd_updates import LOSS_CODES
-from sixfold.solvers.first_order.stopping import times
 from sixfold.solvers.least_squares.moments import SHIFT_ROWS, rough_mean
+from sixfold.solvers.linalg import EPS, SymmetricFactor
+from sixfold.solvers.passes import LOSS_CODES, times
 
 Array = NDArray[Any]
 
 # Up to so many columns a block of packed rows stays in the L2 cache, so that one pass can do everything.
 FUSED_COLUMNS = 700
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Point:
+class ObjectivePoint:
     """What is known of the objective at one theta.
 
     Attributes
@@ -68,11 +67,11 @@ class SmoothObjective(ABC):
         self.problem, self.blocks, self.budget = problem, blocks, budget
         self.shift, self.spread, self.shifted = shift, spread, bool(shift.any())
         self.d, self.l2 = blocks.n_columns, problem.l2
-        self.weight = [_weights(block) for block in blocks]
+        self.weight = [block.float64_weight for block in blocks]
 
-    def fixed(self, matrix: Array) -> NDArray[np.bool_]:
-        """Return which entries of theta a step with this curvature must not move."""
-        return self.constant(np.diag(matrix).reshape(self.d + 1, -1)).ravel()
+    def factor(self, matrix: Array) -> SymmetricFactor:
+        """Return a curvature, ready to be divided by; entries of theta that must not move do not."""
+        return SymmetricFactor(matrix, self.constant(np.diag(matrix).reshape(self.d + 1, -1)).ravel())
 
     def constant(self, diagonal: Array) -> NDArray[np.bool_]:
         """Return which entries of theta must not move: the intercept, if there is none, and constant columns.
@@ -88,14 +87,14 @@ class SmoothObjective(ABC):
 
     def model(self, theta: Array) -> tuple[Array, Array]:
         """Return w and b, as the type of the data holds them."""
-        w = theta[:-1].astype(self.blocks.dtype).astype(np.float64)
+        w = self.blocks.rounded(theta[:-1])
         b = theta[-1] - self.shift @ w if self.problem.fit_intercept else np.zeros(theta.shape[1])
-        return w, b.astype(self.blocks.dtype).astype(np.float64)
+        return w, self.blocks.rounded(b)
 
     def metric(self, h: Array) -> Array:
         """Return sum_i q_i h_i z_i z_i' + l2 D."""
         weights = [
-            h[block.start : block.start + block.y.shape[0]] * (1.0 if weight is None else weight)
+            h[block.rows] * (1.0 if weight is None else weight)
             for block, weight in zip(self.blocks, self.weight, strict=True)
         ]
         return self._with_penalty(self._gram(weights))
@@ -110,7 +109,7 @@ class SmoothObjective(ABC):
             raise FloatingPointError("the squares of the columns are not finite")
         return total / self.blocks.weight_sum
 
-    def first(self, theta: Array, curvature: bool = False) -> Point:
+    def first(self, theta: Array, curvature: bool = False) -> ObjectivePoint:
         """Return the point a solver starts from: the pass that meets every value of X.
 
         Raises
@@ -124,7 +123,7 @@ class SmoothObjective(ABC):
         return point
 
     @abstractmethod
-    def at(self, theta: Array, curvature: bool = False) -> Point:
+    def at(self, theta: Array, curvature: bool = False) -> ObjectivePoint:
         """Return value and slope at theta, and the curvature where it is asked for."""
 
     def largest_move(self, delta: Array) -> float:
@@ -140,8 +139,8 @@ class SmoothObjective(ABC):
     def _passes(self) -> Iterator[tuple[Block, Array | None, slice, dict[str, Any]]]:
         """Go through the blocks with their weights, their place among the rows, and the limits of a pass."""
         for block, weight in zip(self.blocks, self.weight, strict=True):
-            rows = slice(block.start, block.start + block.y.shape[0])
-            yield block, weight, rows, {"seconds_left": self.budget.seconds_left, "flag": self.budget.flag}
+            limits = {"seconds_left": self.budget.seconds_left, "flag": self.budget.flag}
+            yield block, weight, block.rows, limits
 
     def _complete(self, theta: Array, value: float, slope: Array) -> tuple[float, Array]:
         """Return value and slope with what the shift, the weights and the penalty make of them."""
@@ -198,7 +197,7 @@ class LinearObjective(SmoothObjective):
             theta[-1] = sum(sums) / self.blocks.weight_sum
         return theta
 
-    def at(self, theta: Array, curvature: bool = False) -> Point:
+    def at(self, theta: Array, curvature: bool = False) -> ObjectivePoint:
         """Return value and slope at theta, and the curvature where it is asked for."""
         if curvature and not self.blocks.sparse and self.d <= FUSED_COLUMNS:
             return self._fused(theta)
@@ -214,9 +213,9 @@ class LinearObjective(SmoothObjective):
             value += loss
             slope[:, 0] += part
         value, slope = self._complete(theta, value, slope)
-        return Point(theta, value, slope, score, None if h is None else self._matrix(h))
+        return ObjectivePoint(theta, value, slope, score, None if h is None else self._matrix(h))
 
-    def _fused(self, theta: Array) -> Point:
+    def _fused(self, theta: Array) -> ObjectivePoint:
         score = np.empty(self.blocks.n_rows)
         value, slope, part = 0.0, np.zeros((self.d + 1, 1)), np.empty(self.d + 1)
         gram, part_gram = np.zeros((self.d + 1, self.d + 1)), np.empty((self.d + 1, self.d + 1))
@@ -231,13 +230,13 @@ class LinearObjective(SmoothObjective):
             gram += part_gram
         slope[:-1] += self.shift[:, None] * slope[-1]  # the pass has moved the columns already
         value, slope = self._complete(theta, value, slope)
-        return Point(theta, value, slope, score, self._with_penalty(gram))
+        return ObjectivePoint(theta, value, slope, score, self._with_penalty(gram))
 
-    def curvature(self, point: Point) -> Array:
+    def curvature(self, point: ObjectivePoint) -> Array:
         """Return the curvature at a point where only value and slope are known."""
         return self._matrix(self.row_curvature(point))
 
-    def row_curvature(self, point: Point) -> Array:
+    def row_curvature(self, point: ObjectivePoint) -> Array:
         """Return weight_i loss''(s_i) for every row."""
         assert point.score is not None
         return self._weighted(self.problem.loss.curvature(point.score, np.concatenate(self.y)))
@@ -251,7 +250,7 @@ class LinearObjective(SmoothObjective):
             total[:, 0] += part
         return self._complete(v, 0.0, total)[1]
 
-    def along(self, start: Point, end: Point, length: float) -> float:
+    def along(self, start: ObjectivePoint, end: ObjectivePoint, length: float) -> float:
         """Return the value on the way from one point to another, without a pass over X."""
         assert start.score is not None
         assert end.score is not None
@@ -324,7 +323,3 @@ def check_places(blocks: Blocks) -> None:
         X = block.X
         if blocks.sparse and not core.csr_is_sound(X.indices, X.indptr, X.shape[1], X.data):
             raise ValueError("The CSR table X is damaged: a column number or a row's end is out of range.")
-
-
-def _weights(block: Block) -> Array | None:
-    return None if block.weight is None else np.ascontiguousarray(block.weight, dtype=np.float64)

@@ -18,8 +18,8 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
 from sixfold.risk.losses import softmax
 from sixfold.risk.problem import Problem
-from sixfold.solvers.first_order.stopping import times
-from sixfold.solvers.smooth.objective import Point, SmoothObjective, parts_of
+from sixfold.solvers.passes import times
+from sixfold.solvers.smooth.objective import ObjectivePoint, SmoothObjective, parts_of
 
 Array = NDArray[Any]
 
@@ -49,12 +49,12 @@ class SoftmaxObjective(SmoothObjective):
         """Return the model without weights."""
         return np.zeros((self.d + 1, self.classes))
 
-    def at(self, theta: Array, curvature: bool = False) -> Point:
+    def at(self, theta: Array, curvature: bool = False) -> ObjectivePoint:
         """Return value and slope at theta, and the curvature where it is asked for."""
         w, b = np.ascontiguousarray(theta[:-1]), theta[-1] - self.shift @ theta[:-1]
         value, slope = self._complete(theta, *self._sweep(w, b))
-        point = Point(theta, value, slope)
-        return Point(theta, value, slope, None, self.curvature(point)) if curvature else point
+        point = ObjectivePoint(theta, value, slope)
+        return ObjectivePoint(theta, value, slope, None, self.curvature(point)) if curvature else point
 
     def _sweep(self, w: Array, b: Array, **extra: Any) -> tuple[float, Array]:
         """Return the sums over the rows of one native pass at w and b, neither shifted nor penalised."""
@@ -115,11 +115,11 @@ class SoftmaxObjective(SmoothObjective):
             axis=0,
         )
 
-    def along(self, start: Point, end: Point, length: float) -> float:
+    def along(self, start: ObjectivePoint, end: ObjectivePoint, length: float) -> float:
         """Return the value on the way from one point to another."""
         return self.at(start.theta + length * (end.theta - start.theta)).value
 
-    def curvature(self, point: Point) -> Array:
+    def curvature(self, point: ObjectivePoint) -> Array:
         """Return the curvature, which has one block Z' diag(q p_k ([k = l] - p_l)) Z a pair of classes.
 
         The same number added to the weights of all classes changes no score, so the curvature has no inverse.

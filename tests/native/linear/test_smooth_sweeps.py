@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sixfold._native import core
 from sixfold.risk.losses import LOSSES, softmax
-from sixfold.solvers.first_order.sgd_updates import LOSS_CODES
+from sixfold.solvers.passes import LOSS_CODES
 from sixfold.solvers.threads import thread_limit
 
 SMOOTH = ("squared", "cubed", "logistic", "squared_hinge")

@@ -18,7 +18,6 @@ from sixfold.solvers.registry import all_solvers
 from sixfold.solvers.smooth.lbfgs import LBFGS
 from sixfold.solvers.smooth.newton import Newton
 from sixfold.solvers.smooth.newton_cg import NewtonCG
-from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
 from sixfold.solvers.threads import thread_limit
 from solvers.problems import blocks, problem, solve
 
@@ -318,21 +317,3 @@ def test_values_that_cannot_be_summed_are_noticed(solver, loss, value):
     X[77, 2] = value
     with np.errstate(all="ignore"), pytest.raises(FloatingPointError):
         solve(solver, problem(loss, "l2", 0.01), blocks(X, y))
-
-
-@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, sp.csr_array])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("weighted", [True, False])
-def test_softmax_gap_of_two_passes_is_that_of_the_problem(layout, fit_intercept, weighted):
-    rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(203, 5)), rng.integers(0, 4, size=203)
-    weight = rng.integers(0, 3, size=203).astype(float) if weighted else None
-    p = problem("softmax", "l2", alpha=0.5, fit_intercept=fit_intercept)
-    data = blocks(layout(X), y, weight)
-    objective = SoftmaxObjective(p, data, Budget(), np.zeros(5), 1.0)
-    w = solve(LBFGS(), p, data)[0].w + 0.01 * rng.normal(size=(5, 4))  # near enough for a gap below R
-    b = 0.01 * rng.normal(size=4) * fit_intercept
-    value, gap = objective.objective_and_gap(w, b)
-    assert value == pytest.approx(p.objective(w, b, data), rel=1e-14)
-    assert gap == pytest.approx(p.gap(w, b, data), rel=1e-11)
-    assert gap < value

@@ -1,0 +1,226 @@
+"""What the smooth solvers share: one target after the other, when to stop, and how far to go along a step.
+
+    R(w, b) - min R  <=  |g|^2 / (2 l2)                       with a penalty, at the slope g of the objective
+                     ~   g'H^-1 g / 2                         without one: half the squared Newton decrement
+
+estimates the gap; where the estimate is small enough, the duality gap is computed, and decides.
+
+*Line search.* A step is shortened until the objective falls enough (Armijo), on the line between two points
+whose scores are known, so a trial costs no pass over X. Where a step promises less than the rounding of the
+value shows, the slope has to tell.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget, BudgetExhausted
+from sixfold.certificate import Certificate
+from sixfold.data.blocks import Blocks
+from sixfold.risk.problem import Problem
+from sixfold.solvers.base import OUT_OF_TIME, Solution, too_late_to_bound
+from sixfold.solvers.linalg import EPS
+from sixfold.solvers.smooth.dual_point import balanced_slopes
+from sixfold.solvers.smooth.objective import LinearObjective, ObjectivePoint, centre_and_spread, check_places
+from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
+from sixfold.solvers.threads import single_threaded_blas
+
+Array = NDArray[Any]
+Model = tuple[Array, Array]  # w of shape (columns, scores) and b of shape (scores,)
+
+SUFFICIENT = 1e-4  # share of the predicted decrease that a step has to bring (Armijo)
+MAX_SOFTMAX = 300  # columns times classes beyond which a matrix of second derivatives is no longer cheap
+IDLE = 30  # iterations that gain nothing are enough to see that rounding allows no more
+IDLE_GAIN = 1e-14  # of the scale
+MOVED = 1.0  # log(1 / p) of a typical row, over the caution
+CAUTION = (4.0, 1e3, 1e6)  # times the estimated gap must be within the tolerance before it is computed
+
+
+class SmoothSolver(ABC):
+    """A solver that goes downhill in value and slope, from the constant model or from ``start``."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]  # what a solution says was used
+    needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate")
+    notices_nonfinite: ClassVar[bool] = True
+    factors: ClassVar[bool] = True  # matrices as large as the columns, by LAPACK
+
+    def __init__(self, start: Model | None = None) -> None:
+        self.start = start
+
+    def objection(self, problem: Problem) -> str | None:
+        """Return why this solver cannot minimise the problem, or None."""
+        if not problem.loss.smooth:
+            return "the loss has kinks, where it has no curvature"
+        if not problem.penalty.quadratic:
+            return "the penalty has kinks, where it has no curvature"
+        return None
+
+    def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
+        """Minimise the problem, one target after the other."""
+        check_places(blocks)
+        with single_threaded_blas(blocks.n_columns) if self.factors else nullcontext():
+            return solve_targets(self, problem, blocks, budget)
+
+    @abstractmethod
+    def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
+        """Return the minimiser of one target from theta on, and the step that would come next."""
+
+
+@dataclass
+class SmoothProgress:
+    """What all targets have reached together; each may use its share of the tolerance."""
+
+    budget: Budget
+    scale: float
+    values: list[float]
+    gaps: list[float]
+    target: int = 0
+    caution: float = CAUTION[0]
+    _best: float = math.inf
+    _idle: int = 0  # iterations since the value last fell by what counts
+
+    @property
+    def excess(self) -> float:
+        """How many times the gap at which it is done the target's gap is."""
+        enough = self.budget.tol * self.scale / len(self.gaps)
+        return self.gaps[self.target] / enough if enough > 0 else math.inf
+
+    def record(self, value: float, gap: float) -> bool:
+        """Note one iteration and its estimated gap; true when the target is done or the budget used up."""
+        # No objective is negative, so the value itself bounds the gap.
+        self.values[self.target], self.gaps[self.target] = value, min(self.caution * gap, value)
+        stop = self.budget.record(math.fsum(self.values), math.fsum(self.gaps), self.scale)
+        self._idle += 1
+        if not value > self._best - max(1e-3 * self.budget.tol, IDLE_GAIN) * self.scale:
+            self._best, self._idle = value, 0
+        return stop or self.excess <= 1.0 or self._idle >= IDLE
+
+    def begin(self, target: int) -> None:
+        """Turn to another target."""
+        self.target, self._best, self._idle = target, math.inf, 0
+
+
+def solve_targets(solver: SmoothSolver, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
+    """Minimise target after target.
+
+    Where the duality gap turns out larger than estimated, the descent goes on from where it was.
+    """
+    shift, spread = centre_and_spread(problem, blocks)
+    objectives: list[Any]
+    if problem.loss.labels == "class":
+        objectives = [SoftmaxObjective(problem, blocks, budget, shift, spread)]
+    else:
+        objectives = [
+            LinearObjective(problem, blocks, budget, shift, spread, k) for k in range(blocks.n_targets)
+        ]
+    if not math.isfinite(spread):
+        raise FloatingPointError("the squares of some columns overflow")
+    scale = problem.constant_objective(blocks)
+    thetas = [objective.start() for objective in objectives]
+    if solver.start is not None:
+        w, b = solver.start
+        whole = np.vstack([w, b + shift @ w])
+        thetas = [np.ascontiguousarray(part) for part in np.split(whole, len(objectives), axis=1)]
+    steps = [np.zeros_like(theta) for theta in thetas]
+    values = [scale / len(thetas)] * len(thetas)
+    for caution in CAUTION:
+        progress = SmoothProgress(budget, scale, list(values), [max(scale, 1e-300)] * len(thetas), 0, caution)
+        for k, objective in enumerate(objectives):
+            progress.begin(k)
+            if not budget.exhausted():
+                thetas[k], steps[k] = solver.descend(objective, thetas[k], progress)
+        values = progress.values
+        models = [objective.model(theta) for objective, theta in zip(objectives, thetas, strict=True)]
+        w, b = np.column_stack([w for w, _ in models]), np.concatenate([b for _, b in models])
+        certificate, dual = _certify(progress, objectives, w, b)
+        if certificate.converged or budget.exhausted():
+            break
+    last_move = math.inf
+    if problem.l2 == 0 and not _hurried(budget, blocks, w):
+        # Small at a minimum; about 1 or more where theta runs off to infinity, since there is none.
+        moves = [objective.largest_move(step) for objective, step in zip(objectives, steps, strict=True)]
+        last_move = max(moves)
+    return Solution(w, b, certificate, solver.title, len(budget.history), dual, last_move=last_move)
+
+
+def _certify(
+    progress: SmoothProgress, objectives: list[Any], w: Array, b: Array
+) -> tuple[Certificate, Array | None]:
+    """Return the certificate, and the dual point behind it where it is not the slopes of the loss."""
+    problem, blocks, budget = objectives[0].problem, objectives[0].blocks, progress.budget
+    if _hurried(budget, blocks, w):
+        # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
+        value = problem.objective(w, b, blocks)
+        notes = (OUT_OF_TIME,)
+        return Certificate("duality gap", value, value, progress.scale, budget.tol, notes=notes), None
+    if isinstance(objectives[0], SoftmaxObjective) and problem.l2 > 0:
+        value, gap = objectives[0].objective_and_gap(w, b)
+        certificate = Certificate("duality gap", value, gap, progress.scale, budget.tol)
+    else:
+        certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
+    if certificate.converged or budget.exhausted():
+        return certificate, None
+    # With 10 classes and 100 columns a dual point costs as much as 60 steps, so more of those come first.
+    if problem.loss.labels == "class" and w.size > MAX_SOFTMAX and progress.caution != CAUTION[-1]:
+        return certificate, None
+    try:
+        dual = balanced_slopes(problem, blocks, objectives, w, b)
+    except BudgetExhausted:
+        return certificate, None
+    if dual is None:
+        return certificate, None
+    better = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
+    return (better, dual) if better.gap < certificate.gap else (certificate, None)
+
+
+def _hurried(budget: Budget, blocks: Blocks, w: Array) -> bool:
+    """Return whether time is up and a bound would still take long."""
+    width = min(blocks.n_columns, 100) if blocks.sparse else blocks.n_columns
+    work = 8.0 * blocks.n_rows * width * w.shape[1]
+    return too_late_to_bound(budget, work)
+
+
+def gap_estimate(objective: Any, point: ObjectivePoint, decrease: float) -> float:
+    """Return the gap at the slope where there is a penalty, else half the squared Newton decrement."""
+    if objective.l2 == 0:
+        return 0.5 * decrease
+    # Balancing the rows takes the intercept's slope away, and gives up to so much to the columns.
+    size = float(np.linalg.norm(point.slope[:-1]) + objective.spread * np.linalg.norm(point.slope[-1]))
+    gap = max(0.5 * size**2 / objective.l2, 0.5 * decrease)
+    if point.slope.shape[1] > 1:
+        # Probability that is moved to a class of probability p costs log(1 / p) times as much.
+        gap += MOVED * float(np.abs(point.slope[-1]).sum())
+    return gap
+
+
+def is_noise(decrease: float, point: ObjectivePoint) -> bool:
+    """Return whether a step promises less than the rounding of the value shows: the slope has to tell."""
+    return decrease <= 64.0 * EPS * abs(point.value)
+
+
+def line_search(
+    objective: Any, point: ObjectivePoint, delta: Array, decrease: float, curvature: bool
+) -> ObjectivePoint | None:
+    """Return the point after the longest step of length 1, ... that descends enough; None where none does."""
+    end: ObjectivePoint = objective.at(point.theta + delta, curvature)
+    if end.value <= point.value - SUFFICIENT * decrease or is_noise(decrease, point):
+        return end
+    length, value = 1.0, end.value
+    while length > 1e-12:
+        # the minimum of the parabola through what is known, within reason
+        bend = value - point.value + decrease * length
+        best = 0.5 * decrease * length**2 / bend if np.isfinite(bend) and bend > 0 else 0.0
+        length = min(max(best, 0.1 * length), 0.5 * length)
+        value = objective.along(point, end, length)
+        if value <= point.value - SUFFICIENT * length * decrease:
+            shorter: ObjectivePoint = objective.at(point.theta + length * delta, curvature)
+            return shorter
+    return None
