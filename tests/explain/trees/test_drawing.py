@@ -30,7 +30,7 @@ from sixfold.explain.trees.drawing import BODY, HEADING, MOST_TEXT, PADDING, lay
 from sixfold.explain.trees.layout import COUSIN_GAP, GAP, tidy_centres
 from sixfold.explain.trees.names import TreeNames
 from sixfold.explain.trees.svg import export_svg
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees.fitted_tree import Reason
 
 SVG = "{http://www.w3.org/2000/svg}"
 HAIR = 1e-6  # of rounding

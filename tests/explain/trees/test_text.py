@@ -28,7 +28,7 @@ from sixfold.errors import InputError
 from sixfold.explain.trees.names import TreeNames
 from sixfold.explain.trees.text import export_graphviz, export_rules, export_text, to_dict
 from sixfold.explain.trees.words import leaf_conditions, number, path_conditions, percent, word
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees.fitted_tree import Reason
 
 ODD = [
     "<b>&amp;",

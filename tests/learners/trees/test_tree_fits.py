@@ -8,8 +8,8 @@ from learners.trees.compared_trees import X, Y
 from sixfold import DecisionTreeClassifier
 from sixfold.budget import Budget
 from sixfold.errors import InputError, StoppedEarly
-from sixfold.learners.trees import tree_model
-from sixfold.solvers.trees.tree import Reason
+from sixfold.learners import base
+from sixfold.solvers.trees.fitted_tree import Reason
 
 
 def test_the_history_is_that_of_the_trees_cut_at_each_level():
@@ -48,7 +48,7 @@ class Interrupted(Budget):
 
 
 def test_time_that_is_over_leaves_the_tree_grown_so_far(monkeypatch):
-    monkeypatch.setattr(tree_model, "Budget", Late)
+    monkeypatch.setattr(base, "Budget", Late)
     with pytest.warns(
         StoppedEarly, match=r"Stopped by time_limit=1 s after 1 node; .* Let it grow on"
     ) as one:
@@ -60,7 +60,7 @@ def test_time_that_is_over_leaves_the_tree_grown_so_far(monkeypatch):
 
 
 def test_ctrl_c_leaves_a_model_that_answers(monkeypatch):
-    monkeypatch.setattr(tree_model, "Budget", Interrupted)
+    monkeypatch.setattr(base, "Budget", Interrupted)
     model = DecisionTreeClassifier()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)

@@ -30,11 +30,9 @@ from sixfold.explain.trees.words import (
     word,
 )
 from sixfold.solvers.trees.exhaustive_splits import ColumnSplit
-from sixfold.solvers.trees.fitted_tree import FittedTree
-from sixfold.solvers.trees.growth import GrowthRules
+from sixfold.solvers.trees.fitted_tree import FittedTree, Reason
+from sixfold.solvers.trees.growth import GrowthRules, TrainingRows
 from sixfold.solvers.trees.routing import NodeRows, SplitTables, route
-from sixfold.solvers.trees.training import TrainingRows
-from sixfold.solvers.trees.tree import Reason, Tree
 
 Array = NDArray[Any]
 
@@ -155,7 +153,7 @@ class Trace:
                 lines.append(f"  {'  '.join(cells)}".rstrip())
         return "\n".join(lines)
 
-    def inside(self, whole: Tree, tree: Tree) -> Trace:
+    def inside(self, whole: FittedTree, tree: FittedTree) -> Trace:
         """Return the trace of a smaller tree inside the whole one, of which this is the trace.
 
         What a node could have been split by is shown for those, too, that are split no more.

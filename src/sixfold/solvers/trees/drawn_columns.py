@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sixfold.solvers.trees.tree import Tree
+from sixfold.solvers.trees.fitted_tree import FittedTree
 
 LOW_BITS = (1 << 64) - 1
 
@@ -30,7 +30,7 @@ def mix(x: int) -> int:
     return x ^ (x >> 31)
 
 
-def node_paths(tree: Tree, seed: int) -> list[int]:
+def node_paths(tree: FittedTree, seed: int) -> list[int]:
     """Return the number of each node from which its columns are drawn."""
     paths = [mix(seed)] * tree.node_count
     for node in (~tree.is_leaf).nonzero()[0].tolist():

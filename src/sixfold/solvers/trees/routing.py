@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from sixfold.solvers.trees.drawn_columns import drawn_columns, node_paths
 from sixfold.solvers.trees.exhaustive_splits import ColumnSplit, split_table
+from sixfold.solvers.trees.fitted_tree import FittedTree
 from sixfold.solvers.trees.growth import GrowthRules
-from sixfold.solvers.trees.tree import Tree
 
 Array = NDArray[Any]
 
 
-def route(tree: Tree, X: Any) -> NDArray[np.int64]:
+def route(tree: FittedTree, X: Any) -> NDArray[np.int64]:
     """Return the node at which each row ends, level by level."""
     nodes = np.zeros(X.shape[0], dtype=np.int64)
     moving = np.arange(X.shape[0]) if tree.column[0] >= 0 else np.arange(0)
@@ -32,7 +32,7 @@ def route(tree: Tree, X: Any) -> NDArray[np.int64]:
     return nodes
 
 
-def _next_nodes(tree: Tree, X: Any, nodes: Array, moving: Array) -> Array:
+def _next_nodes(tree: FittedTree, X: Any, nodes: Array, moving: Array) -> Array:
     """Return where rows go from their nodes, -1 where there is no branch."""
     here = nodes[moving]
     column = tree.column[here]
@@ -54,7 +54,7 @@ def _next_nodes(tree: Tree, X: Any, nodes: Array, moving: Array) -> Array:
 class NodeRows:
     """The rows that reach each node, made from where they end."""
 
-    def __init__(self, tree: Tree, X: Any, labels: Array, weight: Array, nodes: Array) -> None:
+    def __init__(self, tree: FittedTree, X: Any, labels: Array, weight: Array, nodes: Array) -> None:
         self.tree, self.X, self.labels, self.weight = tree, X, labels, weight
         self.order = np.argsort(nodes, kind="stable")  # depth first: a subtree is one stretch
         self.ends = nodes[self.order]
