@@ -242,7 +242,7 @@ def test_depth_is_cut_and_what_is_below_counted():
     assert "… 6 nodes below" in texts(svg)
     assert len(lay_out(iris(), IRIS, max_depth=1).nodes) == 3
     assert "below" not in export_svg(iris(), IRIS, max_depth=3)
-    with pytest.raises(InputError, match="max_depth is -2"):
+    with pytest.raises(InputError, match="max_depth=-2 is out of range"):
         export_svg(iris(), IRIS, max_depth=-2)
 
 

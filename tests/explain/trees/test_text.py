@@ -179,7 +179,7 @@ def test_a_tree_may_be_deeper_than_python_can_recurse():
 
 
 def test_wrong_options_are_refused():
-    with pytest.raises(InputError, match="max_depth is -1"):
+    with pytest.raises(InputError, match="max_depth=-1 is out of range"):
         export_text(iris(), IRIS, max_depth=-1)
 
 

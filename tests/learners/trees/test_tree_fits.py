@@ -32,6 +32,18 @@ def test_callbacks_hear_of_every_level_and_may_stop_there():
     assert Reason.STOPPED in stopped.tree_.reason
 
 
+def test_verbose_prints_a_line_for_each_level(capsys):
+    model = DecisionTreeClassifier(verbose=1).fit(X, Y)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0] for line in lines] == [
+        f"DecisionTreeClassifier: level {record.iteration}" for record in model.history_
+    ]
+    assert f"objective {model.history_[0].objective:.8g}" in lines[0]
+    model.cost_complexity_pruning_path(X, Y)
+    DecisionTreeClassifier().fit(X, Y)
+    assert capsys.readouterr().out == ""
+
+
 class Late(Budget):
     """A budget whose time is over."""
 

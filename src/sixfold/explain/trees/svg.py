@@ -35,7 +35,8 @@ from sixfold.explain.trees.names import TreeNames
 from sixfold.explain.trees.words import check_shown, count
 from sixfold.solvers.trees.fitted_tree import FittedTree
 
-NOTEBOOK_DEPTH, NOTEBOOK_BRANCHES = 3, 8  # what has room beside code: about 1,000 pixels
+NOTEBOOK_WIDTH = 1200.0  # pixels that have room beside code
+NOTEBOOK_DEPTH, NOTEBOOK_BRANCHES = 6, 8
 INK, FAINT, LINE, PAPER = "#1f2328", "#57606a", "#8c959f", "#ffffff"
 
 
@@ -69,16 +70,20 @@ def export_svg(
 
 
 def tree_html(tree: FittedTree, names: TreeNames) -> str:
-    """Return the tree as a notebook shows it: the drawing of its first levels, and how to see the others."""
-    drawing = lay_out(tree, names, max_depth=NOTEBOOK_DEPTH, max_branches=NOTEBOOK_BRANCHES)
+    """Return the tree as a notebook shows it: as many levels as have room, and how to see the others."""
+    drawing = lay_out(tree, names, max_depth=2, max_branches=NOTEBOOK_BRANCHES)
+    for depth in range(3, NOTEBOOK_DEPTH + 1):
+        deeper = lay_out(tree, names, max_depth=depth, max_branches=NOTEBOOK_BRANCHES)
+        if deeper.width > NOTEBOOK_WIDTH:
+            break
+        drawing = deeper
     shown = sum(node >= 0 for node in drawing.nodes)
     note = (
         f"<p>{shown:,} of {count(tree.node_count, 'node')} are shown. For all of them use "
         "<code>export_svg(max_depth=None, max_branches=None)</code> or <code>export_text()</code>.</p>"
     )
-    whole = shown == tree.node_count
     svg = "\n".join(_svg(tree, names, drawing))
-    return f'<div style="overflow-x: auto">{svg}</div>{"" if whole else note}'
+    return f'<div style="overflow-x: auto">{svg}</div>{note if shown < tree.node_count else ""}'
 
 
 def _write(path: Path, text: str) -> None:

@@ -23,7 +23,7 @@ import copy
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -68,6 +68,7 @@ from sixfold.verify.trees import TreeClaim, recompute
 
 Array = NDArray[Any]
 
+_PARAMETERS = tuple(one.name for one in fields(TreeParameters))
 _BY_POSITION = "Rows that were held out are found by their positions: pass all rows in the order of the fit."
 
 
@@ -189,6 +190,8 @@ class DecisionTreeClassifier(CallbackSupport, ClassifierMixin, Learner):
     greedy tree: every split is the best of its node; no tree fits these rows better
     """
 
+    _step, _progress_interval = "level", 0.0  # records come all at once
+
     classes_: Array
     n_features_in_: int
     tree_: FittedTree
@@ -273,7 +276,7 @@ class DecisionTreeClassifier(CallbackSupport, ClassifierMixin, Learner):
         check_flag("trace", self.trace)
 
     def _parameters(self) -> TreeParameters:
-        return TreeParameters(**{one.name: getattr(self, one.name) for one in fields(TreeParameters)})
+        return TreeParameters(**{name: getattr(self, name) for name in _PARAMETERS})
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingRows:
         if reset:
@@ -299,15 +302,16 @@ class DecisionTreeClassifier(CallbackSupport, ClassifierMixin, Learner):
         return parameters
 
     def _solve(self, problem: TreeParameters, data: TrainingRows, budget: Budget) -> TreeSolution:
-        seed = problem.draw_seed(self.n_features_in_)
+        seed, rows = problem.draw_seed(self.n_features_in_), data
+        rules = problem.rules(rows, seed)
         if problem.prunes:
             growth = grow_and_prune(data, problem, seed, budget)
         else:
-            growth = Growth(grow(data, problem.rules(data, seed), budget))
-        rows = data if growth.left_out is None else data.without(growth.left_out)
-        rules, seconds = problem.rules(rows, seed), budget.seconds
-        totals = np.ldexp(growth.tree.totals, data.weight_exponent)
-        tree = replace(growth.tree, totals=totals, unit=problem.unit)
+            growth = Growth(grow(data, rules, budget))
+        if growth.left_out is not None:
+            rows = data.without(growth.left_out)
+            rules = problem.rules(rows, seed)
+        tree, seconds = growth.tree.in_units(data.weight_exponent, problem.unit), budget.seconds
         if budget.callbacks:
             tree = self._notify_levels(tree, seconds, budget)
         record = FitRecord(
@@ -372,7 +376,7 @@ class DecisionTreeClassifier(CallbackSupport, ClassifierMixin, Learner):
         rows, rules = grown.grown_from(self._check(X, y, sample_weight, reset=False)), grown.rules
         counts = np.flatnonzero(rows.counting)
         claim = TreeClaim(
-            replace(tree, totals=np.ldexp(tree.totals, -rows.weight_exponent)),
+            tree.in_units(-rows.weight_exponent, tree.unit),
             rows.X[counts],
             rows.kinds,
             rows.labels[counts],

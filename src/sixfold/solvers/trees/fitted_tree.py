@@ -228,6 +228,12 @@ class FittedTree:
             totals=self.totals[old],
         )
 
+    def in_units(self, exponent: int, unit: float) -> FittedTree:
+        """Return the tree with totals of weights times 2 ** exponent, and impurities in another unit."""
+        if exponent == 0 and unit == self.unit:
+            return self
+        return replace(self, totals=np.ldexp(self.totals, exponent), unit=unit)
+
     @property
     def unit_name(self) -> str:
         """Return what impurities are in: "bits" or "nats", else the criterion itself."""

@@ -180,7 +180,7 @@ def grow(rows: TrainingRows, rules: GrowthRules, budget: Budget) -> FittedTree:
     *arrays, completed = grown
     if not completed:
         budget.exhausted()  # notes why
-    tree = replace(FittedTree(rows.kinds, *arrays), criterion=rules.criterion)
+    tree = FittedTree(*(rows.kinds, *arrays, rules.criterion))
     tree.threshold[tree.is_leaf] = LEAF_THRESHOLD
     return tree
 
