@@ -140,8 +140,8 @@ class DecisionTreeClassifier(CallbackSupport, ClassifierMixin, Learner):
     time_limit : float, default=None
         Most seconds of growth; beyond, nodes are left as they are.
     callbacks : sequence of callables, default=None
-        Each hears of every level, as in ``history_``, when the tree is grown; one that returns True cuts it
-        there. While it grows none is called: ``time_limit`` and Ctrl-C end that.
+        Each is called with the record of every level, as in ``history_``, once the tree is grown; one that
+        returns True cuts it there. While it grows none is called: ``time_limit`` and Ctrl-C end that.
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.
     verbose : int, default=0
@@ -384,7 +384,7 @@ class DecisionTreeClassifier(CallbackSupport, ClassifierMixin, Learner):
             rules.criterion,
             rules.binary,
             rules.unknown_best,
-            int(rules.min_samples_leaf),
+            rules.min_samples_leaf,
             rules.min_leaf_weight,
             rules.max_columns,
             rules.seed,

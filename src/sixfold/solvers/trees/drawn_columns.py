@@ -5,8 +5,8 @@ A node has a number that the seed and the way to it alone decide,
     path(root) = mix(seed),    path(child k) = mix(path(node) + k + 1),    all modulo 2^64
 
 and its columns are shuffled (Fisher and Yates) with mix(path), mix(mix(path)), ... as random numbers. Source
-of mix: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014. Engines do this in
-native code, which the check of a certificate does not share.
+of mix: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014. Engines do so
+in native code (``native/trees/columns/column_order.hpp``).
 """
 
 from __future__ import annotations
