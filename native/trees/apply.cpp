@@ -1,4 +1,4 @@
-// The way of tree_apply.hpp. The nodes are packed first, each with all that a step needs, and several rows
+// The way of apply.hpp. The nodes are packed first, each with all that a step needs, and several rows
 // are on their way at a time, since a step waits for the one before it and hardly ever is its outcome
 // guessed.
 #include "trees/apply.hpp"

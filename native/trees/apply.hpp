@@ -1,4 +1,4 @@
-// The way of rows through a finished tree: the node at which each one ends, see solvers/trees/tree.py.
+// The way of rows through a finished tree: the node at which each one ends, see solvers/trees/fitted_tree.py.
 //
 // At a node the value of one column leads to a child, or nowhere if the node has no branch for it: then, as
 // in a leaf, the way ends.

@@ -19,17 +19,17 @@
 namespace sixfold {
 namespace {
 
-// Room for one thread.
+// Scratch memory of one thread.
 template <class T>
-struct Desk {
-  Desk(Index classes, Index codes) : choice(classes, codes), totals(classes) {}
+struct Workspace {
+  Workspace(Index classes, Index codes) : choice(classes, codes), totals(classes) {}
 
-  ChoiceDesk<T> choice;
+  ChoiceWorkspace<T> choice;
   ClassTotals totals;
   std::vector<std::int32_t> slots;  // of rows
   std::vector<Index> ends;          // of slots
   std::vector<std::int32_t> moved;
-  std::vector<Waiting> children;
+  std::vector<PendingNode> children;
 };
 
 template <class T>
@@ -40,24 +40,24 @@ class Growth {
       : data_(data),
         rules_(rules),
         score_(rules.criterion, data.weight != nullptr, static_cast<Index>(rows.size())),
-        growing_{data, rules, score_, std::move(rows), {}, {}, {}, {}},
+        context_{data, rules, score_, std::move(rows), {}, {}, {}, {}},
         stop_(stop),
-        team_(size() * data.X.columns < kAlone ? 1 : threads()) {
-    for (int thread = 0; thread < team_; ++thread) desks_.emplace_back(data.classes, codes);
+        team_(size() * data.X.columns < kSingleThread ? 1 : threads()) {
+    for (int thread = 0; thread < team_; ++thread) workspaces_.emplace_back(data.classes, codes);
     double whole_weight = 0.0;
-    for (const Row row : growing_.rows) whole_weight += data.weight_of(row);
-    choice_.emplace(growing_, whole_weight);
+    for (const Row row : context_.rows) whole_weight += data.weight_of(row);
+    choice_.emplace(context_, whole_weight);
     const bool is_concave = rules.criterion != Criterion::homogeneous;
-    growing_.number.assign(static_cast<std::size_t>(data.X.columns), -1);
+    context_.number.assign(static_cast<std::size_t>(data.X.columns), -1);
     for (Index j = 0; is_concave && j < data.X.columns; ++j) {
       if (data.kinds[j] != 0) continue;
-      growing_.number[j] = static_cast<std::int32_t>(growing_.numbers.size());
-      growing_.numbers.push_back(j);
+      context_.number[j] = static_cast<std::int32_t>(context_.numbers.size());
+      context_.numbers.push_back(j);
     }
-    if (growing_.numbers.empty() || size() <= SortedColumns<T>::kMostRows) return;
+    if (context_.numbers.empty() || size() <= SortedColumns<T>::kMostRows) return;
     group_by_class();
-    growing_.bins.emplace(data.X, growing_.numbers, growing_.rows, team_, stop);
-    growing_.places = growing_.rows;
+    context_.bins.emplace(data.X, context_.numbers, context_.rows, team_, stop);
+    context_.places = context_.rows;
   }
 
   std::pair<TreeArrays, bool> grow() {
@@ -67,14 +67,14 @@ class Growth {
  private:
   // Threads wait for each other at every node: 20,000 x 16 values take two of them 48 ms and one 40 ms, and
   // beside another busy process 178 ms and 49 ms.
-  static constexpr Index kAlone = Index{1} << 19;
+  static constexpr Index kSingleThread = Index{1} << 19;
   // Nodes below 2^16 values are left to one thread; a subtree of a 32nd of all rows is small enough for
   // threads to come out even.
   static constexpr Index kShared = Index{1} << 16, kSubtrees = 32;
-  static constexpr Index kPatient = Index{1} << 12;  // values between two looks at the clock
+  static constexpr Index kClockInterval = Index{1} << 12;  // values between two looks at the clock
 
-  Index size() const { return static_cast<Index>(growing_.rows.size()); }
-  bool is_large(const Waiting& node) const {
+  Index size() const { return static_cast<Index>(context_.rows.size()); }
+  bool is_large(const PendingNode& node) const {
     return team_ > 1 && node.size() * data_.X.columns >= kShared && node.size() * kSubtrees >= size();
   }
   // Of kept histograms: a quarter of the table.
@@ -83,34 +83,34 @@ class Growth {
   template <class Mass>
   std::pair<TreeArrays, bool> grow_by() {
     GrowingTree tree(data_.classes);
-    std::vector<Waiting> small;
+    std::vector<PendingNode> small;
     std::vector<Index> places;
     std::atomic<bool> ended{false};
     Watch watch(&stop_, ended);
-    std::optional<BinnedView<T, Mass>> view(std::in_place, growing_, most_bytes());
+    std::optional<BinnedView<T, Mass>> view(std::in_place, context_, most_bytes());
     const auto together = [&](Index tasks, const auto& work) {
       return !watch.over() && run_tasks(tasks, team_, &stop_, [&](Index task, Watch&) {
-        work(task, desks_[omp_get_thread_num()].choice.search);
+        work(task, workspaces_[omp_get_thread_num()].choice.search);
       });
     };
-    std::vector<Waiting> stack{{0, size(), -1, 0, 0, root_path(rules_.seed)}};
+    std::vector<PendingNode> stack{{0, size(), -1, 0, 0, root_path(rules_.seed)}};
     while (!stack.empty()) {
-      const Waiting node = stack.back();
+      const PendingNode node = stack.back();
       stack.pop_back();
       if (is_large(node) || watch.over()) {
-        visit(node, tree, stack, desks_[0], *view, together);
+        visit(node, tree, stack, workspaces_[0], *view, together);
       } else {
         view->drop(node);
         small.push_back(node);
-        places.push_back(tree.add(node.parent, node.slot, count(node, desks_[0])));
+        places.push_back(tree.add(node.parent, node.slot, count(node, workspaces_[0])));
       }
     }
     view.reset();
-    if (growing_.bins && !small.empty() && small.front().size() < size()) {
-      // By now the rows of a subtree lie all over the table: half of its time would be waiting for their
+    if (context_.bins && !small.empty() && small.front().size() < size()) {
+      // By now the rows of a subtree lie all over the table: half of its time would be pending for their
       // codes.
-      growing_.bins->reorder(growing_.places, team_, stop_);
-      std::iota(growing_.places.begin(), growing_.places.end(), 0);
+      context_.bins->reorder(context_.places, team_, stop_);
+      std::iota(context_.places.begin(), context_.places.end(), 0);
     }
     const bool completed = grow_subtrees<Mass>(tree, small, places) && !watch.over();
     return {tree.finish(), completed};
@@ -119,16 +119,17 @@ class Growth {
   // Histograms are made class by class. Nodes keep the order of their rows when they are split.
   void group_by_class() {
     std::vector<Index> to(static_cast<std::size_t>(data_.classes) + 1, 0);
-    for (const Row row : growing_.rows) ++to[data_.labels[row] + 1];
+    for (const Row row : context_.rows) ++to[data_.labels[row] + 1];
     std::partial_sum(to.begin(), to.end(), to.begin());
-    std::vector<Row> grouped(growing_.rows.size());
-    for (const Row row : growing_.rows) grouped[to[data_.labels[row]]++] = row;
-    growing_.rows = std::move(grouped);
+    std::vector<Row> grouped(context_.rows.size());
+    for (const Row row : context_.rows) grouped[to[data_.labels[row]]++] = row;
+    context_.rows = std::move(grouped);
   }
 
   // Each small node becomes a tree of its own, which is put in its place at last.
   template <class Mass>
-  bool grow_subtrees(GrowingTree& tree, const std::vector<Waiting>& nodes, const std::vector<Index>& places) {
+  bool grow_subtrees(GrowingTree& tree, const std::vector<PendingNode>& nodes,
+                     const std::vector<Index>& places) {
     std::vector<GrowingTree> subtrees(nodes.size(), GrowingTree(data_.classes));
     std::vector<Index> order(nodes.size());
     std::iota(order.begin(), order.end(), 0);
@@ -136,10 +137,10 @@ class Growth {
       return nodes[a].end - nodes[a].begin > nodes[b].end - nodes[b].begin;
     });
     const auto work = [&](Index task, Watch& watch) {
-      Waiting root = nodes[order[task]];
+      PendingNode root = nodes[order[task]];
       root.parent = -1;
       root.histograms = -1;
-      grow_subtree<Mass>(root, subtrees[order[task]], desks_[omp_get_thread_num()], watch);
+      grow_subtree<Mass>(root, subtrees[order[task]], workspaces_[omp_get_thread_num()], watch);
     };
     const int team = nodes.size() > 1 ? team_ : 1;
     const bool completed = run_tasks(static_cast<Index>(nodes.size()), team, &stop_, work);
@@ -147,57 +148,57 @@ class Growth {
       if (subtrees[k].size() > 0)
         tree.graft(places[k], subtrees[k]);
       else
-        tree.close(places[k], end_of(nodes[k], count(nodes[k], desks_[0])).value_or(Reason::stopped));
+        tree.close(places[k], end_of(nodes[k], count(nodes[k], workspaces_[0])).value_or(Reason::stopped));
     }
     return completed;
   }
 
   template <class Mass>
-  void grow_subtree(const Waiting& root, GrowingTree& tree, Desk<T>& desk, Watch& watch) {
-    if (is_sorted(root)) return grow_sorted(root, tree, desk, watch);
-    BinnedView<T, Mass> view(growing_, most_bytes() / team_);
-    std::vector<Waiting> stack{root};
+  void grow_subtree(const PendingNode& root, GrowingTree& tree, Workspace<T>& workspace, Watch& watch) {
+    if (is_sorted(root)) return grow_sorted(root, tree, workspace, watch);
+    BinnedView<T, Mass> view(context_, most_bytes() / team_);
+    std::vector<PendingNode> stack{root};
     while (!stack.empty()) {
-      const Waiting node = stack.back();
+      const PendingNode node = stack.back();
       stack.pop_back();
       if (is_sorted(node))
-        grow_sorted(node, tree, desk, watch);
+        grow_sorted(node, tree, workspace, watch);
       else
-        visit(node, tree, stack, desk, view, alone(node, desk, watch));
+        visit(node, tree, stack, workspace, view, alone(node, workspace, watch));
     }
   }
 
   // Few rows, all of whose columns are looked at in every node: it pays to sort them. If only few levels are
   // to come, histograms of fewer rows are faster, which cost about as much as sorting 32 rows a class.
-  bool is_sorted(const Waiting& node) const {
-    if (growing_.numbers.empty() || !growing_.all_columns()) return false;
+  bool is_sorted(const PendingNode& node) const {
+    if (context_.numbers.empty() || !context_.all_columns()) return false;
     Index most = SortedColumns<T>::kMostRows;
     const Index levels = rules_.max_depth - node.depth;
-    if (growing_.bins && rules_.max_depth >= 0 && levels >= 1 && levels <= 5)
+    if (context_.bins && rules_.max_depth >= 0 && levels >= 1 && levels <= 5)
       most = std::min(most, 32 * data_.classes << (levels - 1));
     return node.size() <= most;
   }
 
-  void grow_sorted(const Waiting& root, GrowingTree& tree, Desk<T>& desk, Watch& watch) {
-    const ClassTotals& totals = count(root, desk);
+  void grow_sorted(const PendingNode& root, GrowingTree& tree, Workspace<T>& workspace, Watch& watch) {
+    const ClassTotals& totals = count(root, workspace);
     if (const std::optional<Reason> reason = end_of(root, totals))
       return tree.close(tree.add(root.parent, root.slot, totals), *reason);
-    SortedView<T> view(growing_, desk.choice.search.sorted, root);
-    std::vector<Waiting> stack{root};
+    SortedView<T> view(context_, workspace.choice.search.sorted, root);
+    std::vector<PendingNode> stack{root};
     while (!stack.empty()) {
-      const Waiting node = stack.back();
+      const PendingNode node = stack.back();
       stack.pop_back();
-      visit(node, tree, stack, desk, view, alone(node, desk, watch));
+      visit(node, tree, stack, workspace, view, alone(node, workspace, watch));
     }
   }
 
   // Does tasks for a node one after the other.
-  auto alone(const Waiting& node, Desk<T>& desk, Watch& watch) const {
-    const Index patience = kPatient / node.size() + 1;
-    return [&desk, &watch, patience](Index tasks, const auto& work) {
+  auto alone(const PendingNode& node, Workspace<T>& workspace, Watch& watch) const {
+    const Index interval = kClockInterval / node.size() + 1;
+    return [&workspace, &watch, interval](Index tasks, const auto& work) {
       for (Index task = 0; task < tasks; ++task) {
-        if (task % patience == 0 && watch.over()) return false;
-        work(task, desk.choice.search);
+        if (task % interval == 0 && watch.over()) return false;
+        work(task, workspace.choice.search);
       }
       return true;
     };
@@ -205,84 +206,85 @@ class Growth {
 
   // Adds a node to the tree, and its children to those that wait if it is split.
   template <class View, class Each>
-  void visit(const Waiting& node, GrowingTree& tree, std::vector<Waiting>& stack, Desk<T>& desk, View& view,
-             const Each& each) {
-    const ClassTotals& totals = count(node, desk);
+  void visit(const PendingNode& node, GrowingTree& tree, std::vector<PendingNode>& stack,
+             Workspace<T>& workspace, View& view, const Each& each) {
+    const ClassTotals& totals = count(node, workspace);
     const Index number = tree.add(node.parent, node.slot, totals);
     if (const std::optional<Reason> reason = end_of(node, totals)) return tree.close(number, *reason);
-    view.enter({growing_.rows.data() + node.begin, node.size(), totals}, node);
+    view.enter({context_.rows.data() + node.begin, node.size(), totals}, node);
     Split split;
-    const Reason reason = choice_->find(totals, node.path, desk.choice, view, each, split);
+    const Reason reason = choice_->find(totals, node.path, workspace.choice, view, each, split);
     if (reason != Reason::split) {
       view.leave();
       return tree.close(number, reason);
     }
     tree.split(number, split);
-    partition(node, number, split, desk);
-    view.part(desk.children, desk.slots, each);
+    partition(node, number, split, workspace);
+    view.part(workspace.children, workspace.slots, each);
     // The largest child waits for the others, so that few nodes wait at a time, and few histograms.
-    std::stable_sort(desk.children.begin(), desk.children.end(),
-                     [](const Waiting& a, const Waiting& b) { return a.size() > b.size(); });
-    stack.insert(stack.end(), desk.children.begin(), desk.children.end());
+    std::stable_sort(workspace.children.begin(), workspace.children.end(),
+                     [](const PendingNode& a, const PendingNode& b) { return a.size() > b.size(); });
+    stack.insert(stack.end(), workspace.children.begin(), workspace.children.end());
   }
 
-  const ClassTotals& count(const Waiting& node, Desk<T>& desk) const {
-    desk.totals.clear();
+  const ClassTotals& count(const PendingNode& node, Workspace<T>& workspace) const {
+    workspace.totals.clear();
     for (Index i = node.begin; i < node.end; ++i)
-      desk.totals.add(data_.labels[growing_.rows[i]], data_.weight_of(growing_.rows[i]));
-    return desk.totals;
+      workspace.totals.add(data_.labels[context_.rows[i]], data_.weight_of(context_.rows[i]));
+    return workspace.totals;
   }
 
   // Why a node is not even to be searched, if so.
-  std::optional<Reason> end_of(const Waiting& node, const ClassTotals& totals) const {
+  std::optional<Reason> end_of(const PendingNode& node, const ClassTotals& totals) const {
     if (totals.is_pure()) return Reason::pure;
     if (node.depth == rules_.max_depth || totals.rows() < rules_.min_samples_split) return Reason::limit;
     return std::nullopt;
   }
 
   // Sorts the rows of a node by child, in their order, and makes the children.
-  void partition(const Waiting& node, Index number, const Split& split, Desk<T>& desk) {
-    find_slots(node, split, desk);
-    std::vector<Index>& ends = desk.ends;
+  void partition(const PendingNode& node, Index number, const Split& split, Workspace<T>& workspace) {
+    find_slots(node, split, workspace);
+    std::vector<Index>& ends = workspace.ends;
     ends.assign(static_cast<std::size_t>(split.children + 1), 0);
-    for (const std::int32_t slot : desk.slots) ++ends[slot + 1];
+    for (const std::int32_t slot : workspace.slots) ++ends[slot + 1];
     std::partial_sum(ends.begin(), ends.end(), ends.begin());
-    desk.children.clear();
+    workspace.children.clear();
     for (Index slot = 0; slot < split.children; ++slot)
-      desk.children.push_back({node.begin + ends[slot], node.begin + ends[slot + 1], number, slot,
-                               node.depth + 1, child_path(node.path, slot)});
-    move(growing_.rows, node, desk.slots, ends, desk.moved);
-    if (growing_.bins) move(growing_.places, node, desk.slots, ends, desk.moved);
-    for (Waiting& child : desk.children) child.is_open = may_split(child);
+      workspace.children.push_back({node.begin + ends[slot], node.begin + ends[slot + 1], number, slot,
+                                    node.depth + 1, child_path(node.path, slot)});
+    move(context_.rows, node, workspace.slots, ends, workspace.moved);
+    if (context_.bins) move(context_.places, node, workspace.slots, ends, workspace.moved);
+    for (PendingNode& child : workspace.children) child.is_open = may_split(child);
   }
 
   // Codes tell most rows apart without a look at the table, whose rows lie far from each other.
-  void find_slots(const Waiting& node, const Split& split, Desk<T>& desk) const {
+  void find_slots(const PendingNode& node, const Split& split, Workspace<T>& workspace) const {
     const Index count = node.size();
-    const Row* rows = growing_.rows.data() + node.begin;
+    const Row* rows = context_.rows.data() + node.begin;
     const T* values = data_.X.data + split.column * data_.X.column_stride;
     const bool categories = data_.kinds[split.column] != 0;
-    desk.slots.resize(static_cast<std::size_t>(count));
+    workspace.slots.resize(static_cast<std::size_t>(count));
     const auto slot = [&](Index i) {
       return slot_of(split, categories, values[rows[i] * data_.X.row_stride]);
     };
-    if (!growing_.bins || growing_.number[split.column] < 0) {
-      for (Index i = 0; i < count; ++i) desk.slots[i] = slot(i);
+    if (!context_.bins || context_.number[split.column] < 0) {
+      for (Index i = 0; i < count; ++i) workspace.slots[i] = slot(i);
       return;
     }
-    const Index k = growing_.number[split.column];
-    const std::uint8_t* column = growing_.bins->codes(k);
-    const std::uint8_t middle = growing_.bins->code_of(k, split.threshold);
-    const std::int32_t* places = growing_.places.data() + node.begin;
+    const Index k = context_.number[split.column];
+    const std::uint8_t* column = context_.bins->codes(k);
+    const std::uint8_t middle = context_.bins->code_of(k, split.threshold);
+    const std::int32_t* places = context_.places.data() + node.begin;
     for (Index i = 0; i < count; ++i) {
       const std::uint8_t code = column[places[i]];
       const bool is_plain = code != middle && (code != kUnknownBin || !std::numeric_limits<T>::has_quiet_NaN);
-      desk.slots[i] = is_plain ? code > middle : slot(i);
+      workspace.slots[i] = is_plain ? code > middle : slot(i);
     }
   }
 
-  static void move(std::vector<std::int32_t>& rows, const Waiting& node, std::span<const std::int32_t> slots,
-                   std::vector<Index> ends, std::vector<std::int32_t>& room) {
+  static void move(std::vector<std::int32_t>& rows, const PendingNode& node,
+                   std::span<const std::int32_t> slots, std::vector<Index> ends,
+                   std::vector<std::int32_t>& room) {
     std::int32_t* first = rows.data() + node.begin;
     room.assign(first, first + node.size());
     for (Index i = 0; i < node.size(); ++i) first[ends[slots[i]]++] = room[i];
@@ -290,20 +292,20 @@ class Growth {
 
   // False only where it is clear that a node will not be split. Its rows are grouped by class if there are
   // bins.
-  bool may_split(const Waiting& node) const {
+  bool may_split(const PendingNode& node) const {
     const bool is_pure =
-        growing_.bins && data_.labels[growing_.rows[node.begin]] == data_.labels[growing_.rows[node.end - 1]];
+        context_.bins && data_.labels[context_.rows[node.begin]] == data_.labels[context_.rows[node.end - 1]];
     return !is_pure && node.depth != rules_.max_depth && node.size() >= rules_.min_samples_split;
   }
 
   const TrainingTable<T>& data_;
   const GrowthRules& rules_;
   SplitScore score_;
-  Growing<T> growing_;
+  GrowthContext<T> context_;
   Stop& stop_;
   const int team_;
   std::optional<SplitChoice<T>> choice_;
-  std::vector<Desk<T>> desks_;  // one a thread
+  std::vector<Workspace<T>> workspaces_;  // one a thread
 };
 
 }  // namespace

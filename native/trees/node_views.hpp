@@ -1,7 +1,7 @@
 // How the columns of a node are searched: the two ways there are, behind the same few calls.
 //
 //   enter        turns to a node
-//   split_bound  what a column may have to offer
+//   split_bound  how good the best candidate of a column can be
 //   search       the best candidate of a column, or the split that is taken
 //   leave        the node is not split
 //   part         the node is split, and its rows are sorted by child
@@ -20,8 +20,8 @@
 
 namespace sixfold {
 
-// A node that waits: its rows and its place in the tree.
-struct Waiting {
+// A node yet to be split: its rows and its place in the tree.
+struct PendingNode {
   Index begin, end;
   Index parent, slot;
   Index depth;
@@ -34,7 +34,7 @@ struct Waiting {
 
 // What all nodes of a tree have in common.
 template <class T>
-struct Growing {
+struct GrowthContext {
   const TrainingTable<T>& data;
   const GrowthRules& rules;
   const SplitScore& score;
@@ -50,22 +50,23 @@ struct Growing {
   }
   bool all_columns() const { return looked_at() == data.X.columns; }
 
-  ColumnBest search(const NodeRows& node, Index column, ColumnDesk& desk, Split* chosen, double limit) const {
-    return search_column(data, rules, score, node, column, desk, chosen, limit);
+  ColumnBest search(const NodeRows& node, Index column, ColumnWorkspace& workspace, Split* chosen,
+                    double limit) const {
+    return search_column(data, rules, score, node, column, workspace, chosen, limit);
   }
-  SplitBound search(const NodeRows& node, Index column, ColumnDesk& desk) const {
-    const ColumnBest best = search_column(data, rules, score, node, column, desk);
+  SplitBound search(const NodeRows& node, Index column, ColumnWorkspace& workspace) const {
+    const ColumnBest best = search_column(data, rules, score, node, column, workspace);
     return {best.has_candidates, true, best.least, best.least};
   }
 };
 
-// Room for one thread.
+// Scratch memory of one thread.
 template <class T>
-struct SearchDesk {
-  SearchDesk(Index classes, Index codes) : columns(classes, codes) {}
+struct SearchWorkspace {
+  SearchWorkspace(Index classes, Index codes) : columns(classes, codes) {}
 
-  ColumnDesk columns;
-  BinDesk bins;
+  ColumnWorkspace columns;
+  BinWorkspace bins;
   SortedColumns<T> sorted;
 };
 
@@ -75,79 +76,80 @@ template <class T, class Mass>
 class BinnedView {
  public:
   // Histograms are kept in up to `most_bytes`.
-  BinnedView(Growing<T>& growing, Index most_bytes)
-      : growing_(growing), store_(growing.numbers.size(), growing.data.classes, most_bytes) {
-    if (growing.bins) search_.emplace(growing.data, growing.rules, growing.score, *growing.bins);
+  BinnedView(GrowthContext<T>& context, Index most_bytes)
+      : context_(context), store_(context.numbers.size(), context.data.classes, most_bytes) {
+    if (context.bins) search_.emplace(context.data, context.rules, context.score, *context.bins);
   }
 
-  void enter(const NodeRows& node, const Waiting& waiting) {
+  void enter(const NodeRows& node, const PendingNode& pending) {
     node_.emplace(node);
     if (!search_) return;
-    kept_ = waiting.histograms;
+    kept_ = pending.histograms;
     is_filled_ = kept_ >= 0;
-    if (!is_filled_ && growing_.all_columns() && waiting.size() >= 2 * fewest_kept()) kept_ = store_.take();
-    binned_.emplace(binned(waiting, node.totals, kept_ >= 0));
+    if (!is_filled_ && context_.all_columns() && pending.size() >= 2 * fewest_kept()) kept_ = store_.take();
+    binned_.emplace(binned(pending, node.totals, kept_ >= 0));
     if (!is_filled_ && kept_ >= 0) store_.error(kept_) = binned_->rounding() * node.totals.weight();
   }
 
-  SplitBound split_bound(Index column, SearchDesk<T>& desk) {
-    if (!is_binned(column)) return growing_.search(*node_, column, desk.columns);
-    const Index k = growing_.number[column];
-    if (kept_ < 0) return search_->split_bound(*binned_, k, desk.bins);
-    if (!is_filled_) build(*binned_, growing_.bins->codes(k), store_.column(kept_, k));
+  SplitBound split_bound(Index column, SearchWorkspace<T>& workspace) {
+    if (!is_binned(column)) return context_.search(*node_, column, workspace.columns);
+    const Index k = context_.number[column];
+    if (kept_ < 0) return search_->split_bound(*binned_, k, workspace.bins);
+    if (!is_filled_) build(*binned_, context_.bins->codes(k), store_.column(kept_, k));
     return search_->split_bound(*binned_, k, store_.column(kept_, k),
                                 store_.error(kept_) / node_->totals.weight(),
-                                desk.bins.template scan<Mass>());
+                                workspace.bins.template scan<Mass>());
   }
 
-  ColumnBest search(Index column, double limit, SearchDesk<T>& desk, Split* chosen = nullptr) {
-    if (!is_binned(column)) return growing_.search(*node_, column, desk.columns, chosen, limit);
-    return search_->search(*binned_, growing_.number[column], limit, desk.bins, desk.columns, chosen);
+  ColumnBest search(Index column, double limit, SearchWorkspace<T>& workspace, Split* chosen = nullptr) {
+    if (!is_binned(column)) return context_.search(*node_, column, workspace.columns, chosen, limit);
+    return search_->search(*binned_, context_.number[column], limit, workspace.bins, workspace.columns,
+                           chosen);
   }
 
   void leave() {
     if (kept_ >= 0) store_.give_back(kept_);
     kept_ = -1;
   }
-  // A node that waits is for others to search.
-  void drop(const Waiting& node) {
+  // A node that is left for others to search.
+  void drop(const PendingNode& node) {
     if (node.histograms >= 0) store_.give_back(node.histograms);
   }
 
   // The child with the most rows has the histograms of the node less those of the others.
   template <class Each>
-  void part(std::span<Waiting> children, std::span<const std::int32_t>, const Each& each) {
+  void part(std::span<PendingNode> children, std::span<const std::int32_t>, const Each& each) {
     if (kept_ < 0) return;
     const auto largest = std::max_element(children.begin(), children.end(),
                                           [](const auto& a, const auto& b) { return a.size() < b.size(); });
     if (!largest->is_open || largest->size() < fewest_kept()) return leave();
-    std::vector<ClassTotals> totals(children.size(), ClassTotals(growing_.data.classes));
+    std::vector<ClassTotals> totals(children.size(), ClassTotals(context_.data.classes));
     std::vector<BinnedNode> others;
     std::vector<Index> kept;
     double error = store_.error(kept_) + 0x1p-53 * node_->totals.weight(), rest = node_->totals.weight();
     for (std::size_t slot = 0; slot < children.size(); ++slot) {
-      Waiting& child = children[slot];
+      PendingNode& child = children[slot];
       if (&child == &*largest) continue;
       for (Index i = child.begin; i < child.end; ++i)
-        totals[slot].add(growing_.data.labels[growing_.rows[i]], growing_.data.weight_of(growing_.rows[i]));
+        totals[slot].add(context_.data.labels[context_.rows[i]], context_.data.weight_of(context_.rows[i]));
       others.push_back(binned(child, totals[slot], true));
       error += others.back().rounding() * totals[slot].weight();
       rest -= totals[slot].weight();
     }
     if (!std::is_integral_v<Mass> && error > kMostError * rest) return leave();
     for (std::size_t slot = 0; slot < children.size(); ++slot) {
-      Waiting& child = children[slot];
+      PendingNode& child = children[slot];
       if (&child == &*largest) continue;
       if (child.is_open && child.size() >= fewest_kept()) child.histograms = store_.take();
       if (child.histograms >= 0)
         store_.error(child.histograms) = others[kept.size()].rounding() * totals[slot].weight();
       kept.push_back(child.histograms);
     }
-    each(growing_.bins->columns(), [&](Index k, SearchDesk<T>& desk) {
+    each(context_.bins->columns(), [&](Index k, SearchWorkspace<T>& workspace) {
       for (std::size_t i = 0; i < others.size(); ++i) {
         const BinHistogram<Mass> part =
-            kept[i] >= 0 ? store_.column(kept[i], k) : desk.bins.template histogram<Mass>(others[i]);
-        build(others[i], growing_.bins->codes(k), part);
+            kept[i] >= 0 ? store_.column(kept[i], k) : workspace.bins.template histogram<Mass>(others[i]);
+        build(others[i], context_.bins->codes(k), part);
         subtract(others[i], part, store_.column(kept_, k));
       }
     });
@@ -160,16 +162,16 @@ class BinnedView {
   static constexpr double kMostError = 1e-9;  // of a sum of weights, over W: far below that of the scan
 
   // Rows of a node for which subtracting histograms is faster than counting.
-  Index fewest_kept() const { return growing_.data.classes * kBins; }
-  bool is_binned(Index column) const { return search_ && growing_.number[column] >= 0; }
+  Index fewest_kept() const { return context_.data.classes * kBins; }
+  bool is_binned(Index column) const { return search_ && context_.number[column] >= 0; }
 
-  BinnedNode binned(const Waiting& node, const ClassTotals& totals, bool all_classes) const {
+  BinnedNode binned(const PendingNode& node, const ClassTotals& totals, bool all_classes) const {
     const std::size_t size = static_cast<std::size_t>(node.size());
-    return {std::span(growing_.rows).subspan(node.begin, size),
-            std::span(growing_.places).subspan(node.begin, size), totals, growing_.data.weight, all_classes};
+    return {std::span(context_.rows).subspan(node.begin, size),
+            std::span(context_.places).subspan(node.begin, size), totals, context_.data.weight, all_classes};
   }
 
-  Growing<T>& growing_;
+  GrowthContext<T>& context_;
   KeptHistograms<Mass> store_;
   std::optional<BinnedSearch<T>> search_;
   std::optional<NodeRows> node_;
@@ -182,38 +184,38 @@ class BinnedView {
 template <class T>
 class SortedView {
  public:
-  SortedView(const Growing<T>& growing, SortedColumns<T>& sorted, const Waiting& root)
-      : growing_(growing), sorted_(sorted), first_(root.begin) {
-    const std::span<const Row> rows(growing.rows);
-    sorted.load(growing.data, rows.subspan(root.begin, static_cast<std::size_t>(root.size())),
-                growing.numbers);
+  SortedView(const GrowthContext<T>& context, SortedColumns<T>& sorted, const PendingNode& root)
+      : context_(context), sorted_(sorted), first_(root.begin) {
+    const std::span<const Row> rows(context.rows);
+    sorted.load(context.data, rows.subspan(root.begin, static_cast<std::size_t>(root.size())),
+                context.numbers);
   }
 
-  void enter(const NodeRows& node, const Waiting& waiting) {
+  void enter(const NodeRows& node, const PendingNode& pending) {
     node_.emplace(node);
-    sorted_.enter(waiting.begin - first_, waiting.end - first_, node.totals, growing_.rules);
+    sorted_.enter(pending.begin - first_, pending.end - first_, node.totals, context_.rules);
   }
 
-  SplitBound split_bound(Index column, SearchDesk<T>& desk) {
-    if (growing_.number[column] < 0) return growing_.search(*node_, column, desk.columns);
-    return sorted_.split_bound(growing_.number[column]);
+  SplitBound split_bound(Index column, SearchWorkspace<T>& workspace) {
+    if (context_.number[column] < 0) return context_.search(*node_, column, workspace.columns);
+    return sorted_.split_bound(context_.number[column]);
   }
 
-  ColumnBest search(Index column, double limit, SearchDesk<T>& desk, Split* chosen = nullptr) {
-    return growing_.search(*node_, column, desk.columns, chosen, limit);
+  ColumnBest search(Index column, double limit, SearchWorkspace<T>& workspace, Split* chosen = nullptr) {
+    return context_.search(*node_, column, workspace.columns, chosen, limit);
   }
 
   void leave() {}
 
   template <class Each>
-  void part(std::span<Waiting> children, std::span<const std::int32_t> slots, const Each&) {
+  void part(std::span<PendingNode> children, std::span<const std::int32_t> slots, const Each&) {
     std::vector<Index> ends;
-    for (const Waiting& child : children) ends.push_back(child.end - children[0].begin);
+    for (const PendingNode& child : children) ends.push_back(child.end - children[0].begin);
     sorted_.part(slots, ends);
   }
 
  private:
-  const Growing<T>& growing_;
+  const GrowthContext<T>& context_;
   SortedColumns<T>& sorted_;
   const Index first_;
   std::optional<NodeRows> node_;

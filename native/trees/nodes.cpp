@@ -1,4 +1,4 @@
-// The growing tree of tree_nodes.hpp.
+// The growing tree of nodes.hpp.
 #include "trees/nodes.hpp"
 
 #include <algorithm>

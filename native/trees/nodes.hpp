@@ -29,7 +29,7 @@ struct Split {
   ScorePart parts;  // of the children, summed
 };
 
-// The tree as Python knows it, see solvers/trees/tree.py.
+// The tree as Python knows it, see solvers/trees/fitted_tree.py.
 struct TreeArrays {
   std::vector<std::int32_t> column;
   std::vector<double> threshold;

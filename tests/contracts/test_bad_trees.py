@@ -11,7 +11,7 @@ from sklearn.exceptions import DataConversionWarning
 from contracts.refusals import LABELS, NAMES, X, changed, refuses
 from sixfold import DecisionTreeClassifier, LinearRegression
 from sixfold.errors import MemorisedColumn
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees.fitted_tree import Reason
 
 # -- what is refused -------------------------------------------------------------------------------------
 

@@ -266,6 +266,7 @@ def flat(nodes):
     kinds_of = {"column": np.int32, "threshold": np.float64, "unknown": np.int32, "reason": np.uint8}
     kinds_of |= {"rows": np.int64, "totals": np.float64}
     arrays = {name: np.array([node[name] for node in nodes], dtype=kind) for name, kind in kinds_of.items()}
+    arrays["threshold"][arrays["column"] < 0] = -2.0  # as scikit-learn has it
     branches = [sorted(node["branches"].items()) for node in nodes]
     arrays["first"] = np.cumsum([0] + [len(some) for some in branches])
     arrays["code"] = np.array([code for some in branches for code, _ in some], dtype=np.int32)

@@ -7,24 +7,25 @@ import pytest
 
 from sixfold import DecisionTreeClassifier
 from sixfold.errors import CertificateError
-from sixfold.solvers.trees import certificate, training
-from sixfold.solvers.trees.tree import Reason
+from sixfold.learners.trees import decision_tree
+from sixfold.solvers.trees import fitted_tree
+from sixfold.solvers.trees.fitted_tree import Reason
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 6, size=(200, 4)).astype(float)
 X[RNG.random(X.shape) < 0.1] = np.nan
 y = ((np.nan_to_num(X[:, 0]) > 2) ^ (np.nan_to_num(X[:, 1]) > 3)).astype(int) + (RNG.random(200) < 0.2)
 WEIGHT = RNG.choice([0.5, 1.0, 2.0], 200)
-grown = training.TrainingRows.grown
+grow = decision_tree.grow
 
 
 def engine(change_rows=lambda rows: rows, change_rules=lambda rules: rules, change_tree=lambda tree: tree):
     """Return growth that sees other rows or rules than it should, or returns another tree."""
 
-    def faulty(self, rules, budget):
-        return change_tree(grown(change_rows(self), change_rules(rules), budget))
+    def faulty(rows, rules, budget):
+        return change_tree(grow(change_rows(rows), change_rules(rules), budget))
 
-    return lambda monkeypatch: monkeypatch.setattr(training.TrainingRows, "grown", faulty)
+    return lambda monkeypatch: monkeypatch.setattr(decision_tree, "grow", faulty)
 
 
 def array(name, change):
@@ -47,8 +48,8 @@ def without_first_column(rows):
 
 
 def smaller_bound(monkeypatch):
-    whole = certificate.lost_nats
-    monkeypatch.setattr(certificate, "lost_nats", lambda totals: 0.99 * whole(totals))
+    whole = fitted_tree.lost_nats
+    monkeypatch.setattr(fitted_tree, "lost_nats", lambda totals: 0.99 * whole(totals))
 
 
 def swap_first_two(child, tree):

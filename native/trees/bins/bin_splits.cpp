@@ -9,8 +9,8 @@ namespace sixfold {
 namespace {
 
 template <class Mass>
-BinHistogram<Mass> histogram_of(const BinnedNode& node, const std::uint8_t* codes, BinDesk& desk) {
-  const BinHistogram<Mass> histogram = desk.histogram<Mass>(node);
+BinHistogram<Mass> histogram_of(const BinnedNode& node, const std::uint8_t* codes, BinWorkspace& workspace) {
+  const BinHistogram<Mass> histogram = workspace.histogram<Mass>(node);
   build(node, codes, histogram);
   return histogram;
 }
@@ -18,12 +18,12 @@ BinHistogram<Mass> histogram_of(const BinnedNode& node, const std::uint8_t* code
 }  // namespace
 
 template <class T>
-SplitBound BinnedSearch<T>::split_bound(const BinnedNode& node, Index k, BinDesk& desk) const {
+SplitBound BinnedSearch<T>::split_bound(const BinnedNode& node, Index k, BinWorkspace& workspace) const {
   if (node.weights.empty())
-    return split_bound(node, k, histogram_of<std::int32_t>(node, bins_.codes(k), desk), 0.0,
-                       desk.counts_scan);
-  return split_bound(node, k, histogram_of<double>(node, bins_.codes(k), desk), node.rounding(),
-                     desk.weights_scan);
+    return split_bound(node, k, histogram_of<std::int32_t>(node, bins_.codes(k), workspace), 0.0,
+                       workspace.counts_scan);
+  return split_bound(node, k, histogram_of<double>(node, bins_.codes(k), workspace), node.rounding(),
+                     workspace.weights_scan);
 }
 
 template <class T>
@@ -47,23 +47,24 @@ bool BinnedSearch<T>::is_one_value(const BinnedNode& node, Index k) const {
 }
 
 template <class T>
-ColumnBest BinnedSearch<T>::search(const BinnedNode& node, Index k, double limit, BinDesk& desk,
-                                   ColumnDesk& column_desk, Split* chosen) const {
-  const BinHistogram<std::int32_t> counts = histogram_of<std::int32_t>(node, bins_.codes(k), desk);
+ColumnBest BinnedSearch<T>::search(const BinnedNode& node, Index k, double limit, BinWorkspace& workspace,
+                                   ColumnWorkspace& column_workspace, Split* chosen) const {
+  const BinHistogram<std::int32_t> counts = histogram_of<std::int32_t>(node, bins_.codes(k), workspace);
   if (node.weights.empty()) {
-    desk.counts_scan.scan(node, counts, bins_.mixed(k), kUnknowns, rules_, 0.0);
-    return offer(node, k, limit, desk.counts_scan, desk, column_desk, chosen);
+    workspace.counts_scan.scan(node, counts, bins_.mixed(k), kUnknowns, rules_, 0.0);
+    return offer(node, k, limit, workspace.counts_scan, workspace, column_workspace, chosen);
   }
-  const BinHistogram<double> weights = histogram_of<double>(node, bins_.codes(k), desk);
-  desk.weights_scan.scan(node, weights, bins_.mixed(k), kUnknowns, rules_, node.rounding());
-  return offer(node, k, limit, desk.weights_scan, desk, column_desk, chosen);
+  const BinHistogram<double> weights = histogram_of<double>(node, bins_.codes(k), workspace);
+  workspace.weights_scan.scan(node, weights, bins_.mixed(k), kUnknowns, rules_, node.rounding());
+  return offer(node, k, limit, workspace.weights_scan, workspace, column_workspace, chosen);
 }
 
 // Goes through the bins from left to right with what is left of them, and stops where the limit may be met.
 template <class T>
 template <class Mass>
 ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit, const BinScan<Mass>& scan,
-                                  BinDesk& desk, ColumnDesk& column_desk, Split* chosen) const {
+                                  BinWorkspace& workspace, ColumnWorkspace& column_workspace,
+                                  Split* chosen) const {
   // Infinite scores are of thresholds that are none, or that have a child too small.
   const float level = static_cast<float>(limit / node.totals.weight()) + 2.0f * scan.margin();
   const auto may_be_below = [level](float score) {
@@ -71,33 +72,33 @@ ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit,
   };
   bool wanted[kBins];
   for (Index b = 0; b < kBins; ++b) wanted[b] = may_be_below(scan.bound(b));
-  gather(node, k, wanted, desk);
+  gather(node, k, wanted, workspace);
   const auto add_bin = [&](Index bin, ClassTotals& to) {
     for (Index c = 0; c < node.class_count(); ++c) {
-      const std::int32_t rows = desk.counts[c * kBins + bin];
-      const double weight = node.weights.empty() ? rows : desk.weights[c * kBins + bin];
+      const std::int32_t rows = workspace.counts[c * kBins + bin];
+      const double weight = node.weights.empty() ? rows : workspace.weights[c * kBins + bin];
       if (rows > 0) to.add(node.classes[c].label, weight, rows);
     }
   };
-  column_desk.unknown.clear();
-  if (scan.has_unknown()) add_bin(kUnknownBin, column_desk.unknown);
-  column_desk.known.set_difference(node.totals, column_desk.unknown);
+  column_workspace.unknown.clear();
+  if (scan.has_unknown()) add_bin(kUnknownBin, column_workspace.unknown);
+  column_workspace.known.set_difference(node.totals, column_workspace.unknown);
 
-  Candidates candidates(rules_, score_, node.totals, column_desk, static_cast<std::int32_t>(bins_.column(k)),
-                        chosen, limit);
-  ClassTotals &left = column_desk.left, &right = column_desk.right;
+  Candidates candidates(rules_, score_, node.totals, column_workspace,
+                        static_cast<std::int32_t>(bins_.column(k)), chosen, limit);
+  ClassTotals &left = column_workspace.left, &right = column_workspace.right;
   left.clear();
-  for (Index b = 0; left.rows() < column_desk.known.rows(); ++b) {
+  for (Index b = 0; left.rows() < column_workspace.known.rows(); ++b) {
     // Where only the least counts, what was found so far rules out bins that were wanted.
     const double least = candidates.best().least + SplitScore::kTie * node.totals.weight();
     if (wanted[b] && (chosen != nullptr || scan.bound(b) * node.totals.weight() <= least))
-      offer_inside(sorted_inside(k, b, desk), candidates);
+      offer_inside(sorted_inside(k, b, workspace), candidates);
     else
       add_bin(b, left);
     if (!may_be_below(scan.edge(b))) continue;
-    right.set_difference(column_desk.known, left);
+    right.set_difference(column_workspace.known, left);
     candidates.offer_two(left, right,
-                         [&](Split& split) { set_threshold(split, threshold_above(node, k, b, desk)); });
+                         [&](Split& split) { set_threshold(split, threshold_above(node, k, b, workspace)); });
   }
   if (scan.used_bins() > 1) candidates.note_candidate();
   candidates.offer_known([&](Split& split) { set_all_known(split, rules_.unknown_best); });
@@ -106,13 +107,13 @@ ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit,
 
 // The thresholds between the rows of one bin, which are added to what is left of it.
 template <class T>
-void BinnedSearch<T>::offer_inside(std::span<const BinDesk::Value> rows, Candidates& candidates) const {
-  ColumnDesk& desk = candidates.desk();
+void BinnedSearch<T>::offer_inside(std::span<const BinWorkspace::Value> rows, Candidates& candidates) const {
+  ColumnWorkspace& workspace = candidates.workspace();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    desk.left.add(data_.labels[rows[i].row], data_.weight_of(rows[i].row));
+    workspace.left.add(data_.labels[rows[i].row], data_.weight_of(rows[i].row));
     if (i + 1 == rows.size() || rows[i].value == rows[i + 1].value) continue;
-    desk.right.set_difference(desk.known, desk.left);
-    candidates.offer_two(desk.left, desk.right, [&](Split& split) {
+    workspace.right.set_difference(workspace.known, workspace.left);
+    candidates.offer_two(workspace.left, workspace.right, [&](Split& split) {
       set_threshold(split, threshold_between(rows[i].value, rows[i + 1].value));
     });
   }
@@ -120,33 +121,37 @@ void BinnedSearch<T>::offer_inside(std::span<const BinDesk::Value> rows, Candida
 
 // The rows in the bins wanted, bin by bin.
 template <class T>
-void BinnedSearch<T>::gather(const BinnedNode& node, Index k, const bool* wanted, BinDesk& desk) const {
+void BinnedSearch<T>::gather(const BinnedNode& node, Index k, const bool* wanted,
+                             BinWorkspace& workspace) const {
   Index total = 0;
   for (Index b = 0; b < kBins; ++b) {
-    desk.inside_ends[b] = total;
-    total += wanted[b] ? desk.rows[b] : 0;
+    workspace.inside_ends[b] = total;
+    total += wanted[b] ? workspace.rows[b] : 0;
   }
   if (total == 0) return;
   const std::uint8_t* codes = bins_.codes(k);
-  if (desk.found.size() <= node.rows.size()) desk.found.resize(node.rows.size() + 1);
-  if (static_cast<Index>(desk.inside.size()) < total) desk.inside.resize(static_cast<std::size_t>(total));
+  if (workspace.found.size() <= node.rows.size()) workspace.found.resize(node.rows.size() + 1);
+  if (static_cast<Index>(workspace.inside.size()) < total)
+    workspace.inside.resize(static_cast<std::size_t>(total));
   Index count = 0;
   for (Index i = 0; i < node.size(); ++i) {  // without a branch, which would be guessed wrong too often
-    desk.found[count] = static_cast<std::int32_t>(i);
+    workspace.found[count] = static_cast<std::int32_t>(i);
     count += wanted[codes[node.places[i]]];
   }
   for (Index i = 0; i < count; ++i) {
-    const std::int32_t at = desk.found[i];
-    desk.inside[desk.inside_ends[codes[node.places[at]]]++].row = node.rows[at];
+    const std::int32_t at = workspace.found[i];
+    workspace.inside[workspace.inside_ends[codes[node.places[at]]]++].row = node.rows[at];
   }
 }
 
 // The rows of one of these bins by value.
 template <class T>
-std::span<const BinDesk::Value> BinnedSearch<T>::sorted_inside(Index k, Index bin, BinDesk& desk) const {
-  const std::size_t size = static_cast<std::size_t>(desk.rows[bin]);
-  const std::span<BinDesk::Value> rows(desk.inside.data() + desk.inside_ends[bin] - size, size);
-  for (BinDesk::Value& item : rows) item.value = static_cast<double>(value(item.row, k));
+std::span<const BinWorkspace::Value> BinnedSearch<T>::sorted_inside(Index k, Index bin,
+                                                                    BinWorkspace& workspace) const {
+  const std::size_t size = static_cast<std::size_t>(workspace.rows[bin]);
+  const std::span<BinWorkspace::Value> rows(workspace.inside.data() + workspace.inside_ends[bin] - size,
+                                            size);
+  for (BinWorkspace::Value& item : rows) item.value = static_cast<double>(value(item.row, k));
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
   return rows;
 }
@@ -154,9 +159,9 @@ std::span<const BinDesk::Value> BinnedSearch<T>::sorted_inside(Index k, Index bi
 // Between the greatest value in a bin and the least one beyond it.
 template <class T>
 double BinnedSearch<T>::threshold_above(const BinnedNode& node, Index k, Index bin,
-                                        const BinDesk& desk) const {
+                                        const BinWorkspace& workspace) const {
   Index above = bin + 1;
-  while (desk.rows[above] == 0) ++above;
+  while (workspace.rows[above] == 0) ++above;
   double low = -std::numeric_limits<double>::infinity(), high = -low;
   const std::uint8_t* codes = bins_.codes(k);
   for (Index i = 0; i < node.size(); ++i) {

@@ -22,8 +22,8 @@
 
 namespace sixfold {
 
-// Room for one thread.
-struct BinDesk {
+// Scratch memory of one thread.
+struct BinWorkspace {
   struct Value {
     double value;
     Row row;
@@ -68,26 +68,26 @@ class BinnedSearch {
       : data_(data), rules_(rules), score_(score), bins_(bins) {}
 
   // Of the k-th binned column. A histogram that is at hand saves making one.
-  SplitBound split_bound(const BinnedNode& node, Index k, BinDesk& desk) const;
+  SplitBound split_bound(const BinnedNode& node, Index k, BinWorkspace& workspace) const;
   template <class Mass>
   SplitBound split_bound(const BinnedNode& node, Index k, const BinHistogram<Mass>& histogram, double error,
                          BinScan<Mass>& scan) const;
 
   // As search_column, of all candidates with S <= limit: others may be left out.
-  ColumnBest search(const BinnedNode& node, Index k, double limit, BinDesk& desk, ColumnDesk& column_desk,
-                    Split* chosen = nullptr) const;
+  ColumnBest search(const BinnedNode& node, Index k, double limit, BinWorkspace& workspace,
+                    ColumnWorkspace& column_workspace, Split* chosen = nullptr) const;
 
  private:
   static constexpr bool kUnknowns = std::numeric_limits<T>::has_quiet_NaN;
 
   bool is_one_value(const BinnedNode& node, Index k) const;
   template <class Mass>
-  ColumnBest offer(const BinnedNode& node, Index k, double limit, const BinScan<Mass>& scan, BinDesk& desk,
-                   ColumnDesk& column_desk, Split* chosen) const;
-  void offer_inside(std::span<const BinDesk::Value> rows, Candidates& candidates) const;
-  void gather(const BinnedNode& node, Index k, const bool* wanted, BinDesk& desk) const;
-  std::span<const BinDesk::Value> sorted_inside(Index k, Index bin, BinDesk& desk) const;
-  double threshold_above(const BinnedNode& node, Index k, Index bin, const BinDesk& desk) const;
+  ColumnBest offer(const BinnedNode& node, Index k, double limit, const BinScan<Mass>& scan,
+                   BinWorkspace& workspace, ColumnWorkspace& column_workspace, Split* chosen) const;
+  void offer_inside(std::span<const BinWorkspace::Value> rows, Candidates& candidates) const;
+  void gather(const BinnedNode& node, Index k, const bool* wanted, BinWorkspace& workspace) const;
+  std::span<const BinWorkspace::Value> sorted_inside(Index k, Index bin, BinWorkspace& workspace) const;
+  double threshold_above(const BinnedNode& node, Index k, Index bin, const BinWorkspace& workspace) const;
 
   T value(Row row, Index k) const { return data_.X.row(row)[bins_.column(k) * data_.X.column_stride]; }
 

@@ -1,4 +1,4 @@
-// The bins of tree_bins.hpp.
+// The bins of bins.hpp.
 #include "trees/bins/bins.hpp"
 
 #include <algorithm>

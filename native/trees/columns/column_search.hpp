@@ -27,12 +27,12 @@ inline void set_all_known(Split& split, bool unknown_best) {
 
 class Candidates {
  public:
-  Candidates(const GrowthRules& rules, const SplitScore& score, const ClassTotals& node, ColumnDesk& desk,
-             std::int32_t column, Split* chosen, double limit)
+  Candidates(const GrowthRules& rules, const SplitScore& score, const ClassTotals& node,
+             ColumnWorkspace& workspace, std::int32_t column, Split* chosen, double limit)
       : rules_(rules),
         score_(score),
         node_(node),
-        desk_(desk),
+        workspace_(workspace),
         column_(column),
         chosen_(chosen),
         limit_(limit) {}
@@ -40,8 +40,8 @@ class Candidates {
   const ColumnBest& best() const { return best_; }
   const GrowthRules& rules() const { return rules_; }
   const SplitScore& score() const { return score_; }
-  ColumnDesk& desk() const { return desk_; }
-  bool has_unknown() const { return desk_.unknown.rows() > 0; }
+  ColumnWorkspace& workspace() const { return workspace_; }
+  bool has_unknown() const { return workspace_.unknown.rows() > 0; }
 
   // Weights are sums that rounding may leave a little below what they are.
   bool is_large_enough(double weight, Index rows) const {
@@ -72,14 +72,14 @@ class Candidates {
   template <class Fill>
   void offer_two(const ClassTotals& left, const ClassTotals& right, const Fill& fill) {
     note_candidate();
-    const ClassTotals& unknown = desk_.unknown;
+    const ClassTotals& unknown = workspace_.unknown;
     if (has_unknown() && rules_.unknown_best) {
-      desk_.joined.set_sum(left, unknown);
-      if (is_large_enough(desk_.joined) && is_large_enough(right))
-        offer(score_.part(desk_.joined) + score_.part(right), 2, 0, fill);
-      desk_.joined.set_sum(right, unknown);
-      if (is_large_enough(left) && is_large_enough(desk_.joined))
-        offer(score_.part(left) + score_.part(desk_.joined), 2, 1, fill);
+      workspace_.joined.set_sum(left, unknown);
+      if (is_large_enough(workspace_.joined) && is_large_enough(right))
+        offer(score_.part(workspace_.joined) + score_.part(right), 2, 0, fill);
+      workspace_.joined.set_sum(right, unknown);
+      if (is_large_enough(left) && is_large_enough(workspace_.joined))
+        offer(score_.part(left) + score_.part(workspace_.joined), 2, 1, fill);
       return;
     }
     if (!is_large_enough(left) || !is_large_enough(right)) return;
@@ -93,7 +93,7 @@ class Candidates {
   // Known | unknown.
   template <class Fill>
   void offer_known(const Fill& fill) {
-    const ClassTotals &known = desk_.known, &unknown = desk_.unknown;
+    const ClassTotals &known = workspace_.known, &unknown = workspace_.unknown;
     if (known.rows() == 0 || !has_unknown()) return;
     note_candidate();
     if (is_large_enough(known) && is_large_enough(unknown))
@@ -104,7 +104,7 @@ class Candidates {
   const GrowthRules& rules_;
   const SplitScore& score_;
   const ClassTotals& node_;
-  ColumnDesk& desk_;
+  ColumnWorkspace& workspace_;
   const std::int32_t column_;
   Split* chosen_;
   const double limit_;
@@ -112,7 +112,7 @@ class Candidates {
   ColumnBest best_;
 };
 
-// Offers all groupings of the categories on the desk.
+// Offers all groupings of the categories on the workspace.
 void offer_categories(Candidates& candidates);
 
 }  // namespace sixfold

@@ -63,8 +63,8 @@ struct ColumnBest {
   double least = std::numeric_limits<double>::infinity();  // S of the best valid candidate, or S_entropy
 };
 
-// Room for one thread's searches.
-struct ColumnDesk {
+// Scratch memory of one thread's searches.
+struct ColumnWorkspace {
   struct Value {
     double value;
     Row row;
@@ -78,7 +78,7 @@ struct ColumnDesk {
     double share;  // of the class that orders categories
   };
 
-  ColumnDesk(Index classes, Index codes)
+  ColumnWorkspace(Index classes, Index codes)
       : known(classes), unknown(classes), left(classes), right(classes), joined(classes), slots(codes, -1) {}
 
   ClassTotals known, unknown, left, right, joined;
@@ -100,8 +100,8 @@ struct ColumnDesk {
 // the split that is taken.
 template <class T>
 ColumnBest search_column(const TrainingTable<T>& data, const GrowthRules& rules, const SplitScore& score,
-                         const NodeRows& node, Index column, ColumnDesk& desk, Split* chosen = nullptr,
-                         double limit = -std::numeric_limits<double>::infinity());
+                         const NodeRows& node, Index column, ColumnWorkspace& workspace,
+                         Split* chosen = nullptr, double limit = -std::numeric_limits<double>::infinity());
 
 // Where the rows of a split go: the slot of one value.
 template <class T>

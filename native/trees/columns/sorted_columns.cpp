@@ -207,7 +207,7 @@ SplitBound SortedColumns<T>::split_bound(Index k) {
     least = units == kNone ? std::numeric_limits<double>::infinity() : static_cast<double>(units) * kUnit;
   }
   result.least = least - margin_;
-  result.reach = least + margin_;
+  result.likely = least + margin_;
   return result;
 }
 

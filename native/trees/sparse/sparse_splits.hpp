@@ -123,7 +123,7 @@ class GroupSearch {
  private:
   static constexpr std::size_t kWorthABound = 4;  // fewer entries are sooner walked through
 
-  // One way of parting: the side as it grows, and both together, which stay what they are.
+  // One way of partition: the side as it grows, and both together, which stay what they are.
   struct Walk {
     std::vector<ClassCell> side;  // zeros between searches
     const ClassCell* both;

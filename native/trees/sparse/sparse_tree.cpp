@@ -17,7 +17,7 @@ namespace sixfold {
 namespace {
 
 constexpr Index kColumnsATask = 32;
-constexpr Index kAlone = 1 << 14;  // entries that one thread has sooner looked at than two
+constexpr Index kSingleThread = 1 << 14;  // entries that one thread has sooner looked at than two
 
 // The column by which a node is split.
 struct Found {
@@ -26,8 +26,8 @@ struct Found {
   bool has_candidates = false;
 };
 
-// How the rows of a node are parted.
-struct Parting {
+// How the rows of a node go to its children.
+struct RowPartition {
   std::int32_t node, first_child;
   std::int32_t column, unknown;  // `unknown` is a slot
   Cut cut;
@@ -69,13 +69,13 @@ class SparseGrowth {
     root_weight_ = open_[0].totals.weight();
     bool completed = true;
     const Index stored = data_.X.starts[data_.X.columns];
-    const int most = stored < kAlone ? 1 : threads();
+    const int most = stored < kSingleThread ? 1 : threads();
     SparseLists lists(data_.X, states_, most, stop_, &completed);
     for (int k = 0; k < most; ++k)
       workers_.push_back({GroupSearch<criterion>(score_, rules_, states_, data_.weight, data_.classes),
                           ColumnOrder(looks_at_all() ? 0 : data_.X.columns)});
     while (completed && !open_.empty()) {
-      const int team = lists.entry_count() < kAlone ? 1 : most;
+      const int team = lists.entry_count() < kSingleThread ? 1 : most;
       completed = look(lists, team) && (looks_at_all() || look_at_some(lists, team));
       if (kByRatio && completed) choose_by_ratio();
       lists.drop_empty_columns();
@@ -116,7 +116,8 @@ class SparseGrowth {
       if constexpr (kByRatio) {
         note_ratio(group.node, column, own, worker, task, &has_candidates);
       } else {
-        const double least = least_of(node, own, worker.lows[group.node].least, worker, &has_candidates);
+        const double least =
+            least_of(node, own, worker.best_so_far[group.node].least, worker, &has_candidates);
         worker.note(group.node, column, least, tie(node));
       }
       worker.has_candidates[group.node] |= has_candidates;
@@ -173,7 +174,7 @@ class SparseGrowth {
     Found found;
     double least = kInfinity;
     for (const Worker<criterion>& worker : workers_) {
-      least = std::min(least, worker.lows[n].least);
+      least = std::min(least, worker.best_so_far[n].least);
       found.has_candidates |= worker.has_candidates[n] != 0;
     }
     if (least == kInfinity) return found;
@@ -193,7 +194,7 @@ class SparseGrowth {
       const SparseNode& node = open_[n];
       Found& found = found_[n];
       double least = kInfinity;
-      std::vector<Low> lows;
+      std::vector<BestSoFar> tried;
       worker.order.begin(node.path);
       for (Index k = 0; !worker.order.is_over() && (k < rules_.max_columns || least == kInfinity); ++k) {
         const std::int32_t column = worker.order.next();
@@ -203,23 +204,23 @@ class SparseGrowth {
           const auto number = static_cast<std::int32_t>(n);
           least = std::min(least, note_ratio(number, column, entries, worker, n, &found.has_candidates));
         } else {
-          lows.push_back({least_of(node, entries, least, worker, &found.has_candidates), column});
-          least = std::min(least, lows.back().least);
+          tried.push_back({least_of(node, entries, least, worker, &found.has_candidates), column});
+          least = std::min(least, tried.back().least);
         }
       }
       if constexpr (kByRatio) std::ranges::sort(ratios_[n], {}, &Ratio::column);
       if (kByRatio || least == kInfinity) return;
       found.limit = least + tie(node);
-      for (const Low& low : lows)
-        if (low.least <= found.limit && (found.column == kNone || low.column < found.column))
-          found.column = low.column;
+      for (const BestSoFar& one : tried)
+        if (one.least <= found.limit && (found.column == kNone || one.column < found.column))
+          found.column = one.column;
     });
   }
 
   // Splits or closes every open node; their children are the next level.
   void split_all(const SparseLists& lists) {
     std::vector<SparseNode> children;
-    std::vector<Parting> partings;
+    std::vector<RowPartition> partitions;
     first_child_.assign(open_.size(), kNone);
     for (std::size_t n = 0; n < open_.size(); ++n) {
       const SparseNode& node = open_[n];
@@ -232,12 +233,12 @@ class SparseGrowth {
       }
       tree_.split(node.number, split);
       first_child_[n] = static_cast<std::int32_t>(children.size());
-      partings.push_back({static_cast<std::int32_t>(n), first_child_[n], split.column, split.unknown, cut});
+      partitions.push_back({static_cast<std::int32_t>(n), first_child_[n], split.column, split.unknown, cut});
       for (Index slot = 0; slot < split.children; ++slot)
         children.push_back(
             {node.number, slot, node.depth + 1, child_path(node.path, slot), ClassTotals(data_.classes)});
     }
-    part(lists, partings);
+    part(lists, partitions);
     enter(std::move(children));
   }
 
@@ -288,17 +289,17 @@ class SparseGrowth {
 
   // Rows go to the children, whose numbers they have from now on: first all as if they were zeros, then those
   // that are not.
-  void part(const SparseLists& lists, const std::vector<Parting>& partings) {
+  void part(const SparseLists& lists, const std::vector<RowPartition>& partitions) {
     std::vector<std::int32_t> child_of_zeros(open_.size(), kNone);
-    for (const Parting& parting : partings)
-      child_of_zeros[parting.node] = parting.first_child + (parting.cut.zeros_left ? 0 : 1);
+    for (const RowPartition& partition : partitions)
+      child_of_zeros[partition.node] = partition.first_child + (partition.cut.zeros_left ? 0 : 1);
     for (const std::int32_t row : rows_) states_[row].node = child_of_zeros[states_[row].node];
-    for (const Parting& parting : partings) {
-      const std::span<const Entry> entries = lists.entries_of(parting.column, parting.node);
+    for (const RowPartition& partition : partitions) {
+      const std::span<const Entry> entries = lists.entries_of(partition.column, partition.node);
       for (std::int32_t i = 0; i < std::ssize(entries); ++i) {
         const bool is_unknown = entries[i].rank == kUnknownRank;
-        const std::int32_t slot = is_unknown ? parting.unknown : i < parting.cut.left ? 0 : 1;
-        states_[entries[i].row].node = parting.first_child + slot;
+        const std::int32_t slot = is_unknown ? partition.unknown : i < partition.cut.left ? 0 : 1;
+        states_[entries[i].row].node = partition.first_child + slot;
       }
     }
   }

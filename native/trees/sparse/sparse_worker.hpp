@@ -18,7 +18,7 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The least S of a column. `previous` leads to one of an earlier column that is a little larger, so that it
 // comes first if no later column is much better.
-struct Low {
+struct BestSoFar {
   double least = kInfinity;
   std::int32_t column = kNone;
   std::int32_t previous = kNone;
@@ -41,34 +41,34 @@ struct Worker {
   GroupSearch<criterion> search;
   ColumnOrder order;
   SparseLists::Scratch scratch{};
-  std::vector<Low> lows{}, earlier{};
+  std::vector<BestSoFar> best_so_far{}, earlier{};
   std::vector<std::uint8_t> has_candidates{};
   std::vector<Candidate> close{};
 
   void forget(std::size_t nodes) {
-    lows.assign(nodes, {});
+    best_so_far.assign(nodes, {});
     earlier.clear();
     has_candidates.assign(nodes, 0);
   }
 
   // Columns come in rising order: one that is not less than an earlier one is never the first of equals.
   void note(std::int32_t node, std::int32_t column, double least, double tie) {
-    Low& low = lows[node];
-    if (!(least < low.least)) return;
+    BestSoFar& one = best_so_far[node];
+    if (!(least < one.least)) return;
     std::int32_t previous = kNone;
-    if (low.least <= least + tie) {
+    if (one.least <= least + tie) {
       previous = static_cast<std::int32_t>(earlier.size());
-      earlier.push_back(low);
+      earlier.push_back(one);
     }
-    low = {least, column, previous};
+    one = {least, column, previous};
   }
 
   // The first column with S <= limit, or none.
   std::int32_t first_column(std::int32_t node, double limit) const {
     std::int32_t column = kNone;
-    for (const Low* low = &lows[node]; low->least <= limit; low = &earlier[low->previous]) {
-      column = low->column;
-      if (low->previous == kNone) break;
+    for (const BestSoFar* one = &best_so_far[node]; one->least <= limit; one = &earlier[one->previous]) {
+      column = one->column;
+      if (one->previous == kNone) break;
     }
     return column;
   }

@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Factor:
+class DistinctValues:
     """The different values of a column, and which of them each row has.
 
     Attributes
@@ -60,7 +60,7 @@ def is_declared(column: Any) -> bool:
     return bool(column.dtype in (nw.Categorical, nw.Enum))
 
 
-def factor_of(column: Any) -> Factor:
+def distinct_values(column: Any) -> DistinctValues:
     """Return the values of an array, or of narwhals' series; TypeError where one cannot be compared."""
     if isinstance(column, np.ndarray):
         return _of_numbers(column) if column.dtype.kind in "biuf" else _of_objects(column)
@@ -77,40 +77,41 @@ def factor_of(column: Any) -> Factor:
     return replace(_of_objects(np.asarray(column.to_numpy())), declared=is_declared(column))
 
 
-def _of_numbers(column: Array) -> Factor:
+def _of_numbers(column: Array) -> DistinctValues:
     values, codes = np.unique(column, return_inverse=True)
-    return Factor(values.tolist(), codes)
+    return DistinctValues(values.tolist(), codes)
 
 
-def _of_objects(column: Array) -> Factor:
+def _of_objects(column: Array) -> DistinctValues:
     # As Python's own numbers and text; of dates, which are refused, some would become numbers.
     listed = list(column) if column.dtype.kind in "Mm" else column.tolist()
     place = {value: k for k, value in enumerate(dict.fromkeys(listed))}  # a NaN is found as the object it is
-    return Factor(list(place), np.fromiter(map(place.__getitem__, listed), dtype=np.intp, count=len(listed)))
+    codes = np.fromiter(map(place.__getitem__, listed), dtype=np.intp, count=len(listed))
+    return DistinctValues(list(place), codes)
 
 
-def _of_pandas(column: Any, declared: bool) -> Factor:
+def _of_pandas(column: Any, declared: bool) -> DistinctValues:
     if column.dtype.name == "category":
         codes = column.cat.codes.to_numpy()
         return _in_use(column.cat.categories.tolist(), codes, bool(column.cat.ordered))
     codes, values = column.factorize()
-    return Factor(values.tolist(), codes, declared)
+    return DistinctValues(values.tolist(), codes, declared)
 
 
-def _of_polars(column: Any) -> Factor:
+def _of_polars(column: Any) -> DistinctValues:
     import polars as pl
 
     if column.dtype == pl.String:
         values = column.drop_nulls().unique()
         codes = column.cast(pl.Enum(values)).to_physical()
-        return Factor(values.to_list(), _filled(codes))
+        return DistinctValues(values.to_list(), _filled(codes))
     if column.dtype == pl.Enum:
         return _in_use(column.dtype.categories.to_list(), _filled(column.to_physical()), True)
     values = column.drop_nulls().unique()  # the codes of a categorical type are those of all tables together
     numbers = _filled(values.to_physical())
     place = np.full(numbers.max(initial=-1) + 2, -1)  # the last is that of -1: nothing
     place[numbers] = np.arange(numbers.size)
-    return Factor(values.cast(pl.String).to_list(), place[_filled(column.to_physical())], True)
+    return DistinctValues(values.cast(pl.String).to_list(), place[_filled(column.to_physical())], True)
 
 
 def _filled(codes: Any) -> Array:
@@ -120,18 +121,18 @@ def _filled(codes: Any) -> Array:
     return np.asarray(codes.cast(pl.Int64).fill_null(-1).to_numpy())
 
 
-def _of_arrow(column: Any, declared: bool) -> Factor:
+def _of_arrow(column: Any, declared: bool) -> DistinctValues:
     encoded = column.dictionary_encode().unify_dictionaries()
     codes = np.concatenate([chunk.indices.cast("int64").fill_null(-1).to_numpy() for chunk in encoded.chunks])
     values = encoded.chunk(0).dictionary.to_pylist()
-    return _in_use(values, codes, encoded.type.ordered) if declared else Factor(values, codes)
+    return _in_use(values, codes, encoded.type.ordered) if declared else DistinctValues(values, codes)
 
 
-def _in_use(values: list[Any], codes: Array, ordered: bool) -> Factor:
-    """Return the factor of a categorical type without the categories that no row has."""
+def _in_use(values: list[Any], codes: Array, ordered: bool) -> DistinctValues:
+    """Return the values of a categorical type without the categories that no row has."""
     used = np.flatnonzero(np.bincount(codes.astype(np.intp) + 1, minlength=len(values) + 1)[1:])
     if used.size < len(values):
         place = np.full(len(values) + 1, -1)
         place[used] = np.arange(used.size)
         codes = place[codes]
-    return Factor([values[k] for k in used], codes, True, ordered)
+    return DistinctValues([values[k] for k in used], codes, True, ordered)

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold.data.arrays import check_table, collected, in_narwhals
-from sixfold.data.categorical import Factor, factor_of, is_nested
+from sixfold.data.categorical import DistinctValues, distinct_values, is_nested
 from sixfold.errors import InputError
 
 Array = NDArray[Any]
@@ -119,7 +119,7 @@ def check_mixed(
         column = Column(given, f"Column {names[j]!r} (number {j}, counted from 0)")
         if known is None:
             kind = _categories(column, j in named, reading)
-            if kind is not None and j not in named and not column.factor.declared:
+            if kind is not None and j not in named and not column.distinct.declared:
                 by_values.append(j)
         else:
             kind = known.categories[j]
@@ -175,12 +175,12 @@ class Column:
         return values if values.dtype.kind in "biuf" else None
 
     @cached_property
-    def factor(self) -> Factor:
+    def distinct(self) -> DistinctValues:
         """The different values of the column."""
         try:
             if self.framed and is_nested(self.given):
                 raise TypeError(f"'{str(self.given.dtype).split('(')[0].lower()}'")
-            return factor_of(self.given if self.numbers is None else self.numbers)
+            return distinct_values(self.given if self.numbers is None else self.numbers)
         except TypeError as error:
             raise InputError(
                 f"{self.called} holds {error.args[0].removeprefix('unhashable type: ')}s, which are neither "
@@ -190,7 +190,7 @@ class Column:
     def merged(self) -> tuple[int, int] | None:
         """Return two different whole numbers of the column that are one as float64, if there are any."""
         if self.numbers is None:
-            found = sorted(value for value in self.factor.values if isinstance(value, int | np.integer))
+            found = sorted(value for value in self.distinct.values if isinstance(value, int | np.integer))
             whole = np.array(found, dtype=object)
         else:
             whole = np.unique(self.numbers) if self.numbers.dtype.kind in "iu" else np.empty(0)
@@ -241,20 +241,20 @@ def _categories(column: Column, named: bool, reading: Reading) -> tuple[Any, ...
         answers = column.numbers.dtype.kind == "b"
         if not (answers and column.framed and reading.booleans):
             return None
-    factor = column.factor
-    present = [value for value in factor.values if not reading.is_missing(value)]
+    distinct = column.distinct
+    present = [value for value in distinct.values if not reading.is_missing(value)]
     if any(_is_date(value) for value in present):
         raise InputError(
             f"{column.called} holds dates or times, such as {present[0]!r}, which are neither "
             "numbers nor categories. Turn them into numbers first, for instance days since a date."
         )
-    wanted = named or factor.declared
+    wanted = named or distinct.declared
     if not wanted and present and all(isinstance(value, NUMBERS) for value in present):
         answers = all(isinstance(value, BOOLEANS) for value in present)
         if not (answers and reading.booleans):
             return None
     try:
-        return tuple(present if factor.ordered else sorted(present, key=_type_and_value))
+        return tuple(present if distinct.ordered else sorted(present, key=_type_and_value))
     except TypeError as error:
         raise InputError(
             f"{column.called} holds values such as {present[0]!r:.50}, which have no order. Turn them into "
@@ -282,23 +282,23 @@ def _with_more(
 
 def _codes(column: Column, categories: tuple[Any, ...], reading: Reading) -> Array:
     """Return the code of each row; each different value is looked up once."""
-    factor, place = column.factor, {category: float(k) for k, category in enumerate(categories)}
-    codes = np.full(len(factor.values) + 1, np.nan)  # the last is that of -1: nothing
+    distinct, place = column.distinct, {category: float(k) for k, category in enumerate(categories)}
+    codes = np.full(len(distinct.values) + 1, np.nan)  # the last is that of -1: nothing
     strange, sort = [], _sort_of_all(categories)
-    for k, value in enumerate(factor.values):
+    for k, value in enumerate(distinct.values):
         if not reading.is_missing(value):
             codes[k] = place.get(value, -1.0)
             if sort and _sort_of(value) not in (sort, ""):
                 strange.append(k)
     if strange:
-        row, value = factor.first(strange)
+        row, value = distinct.first(strange)
         if all(isinstance(one, BOOLEANS) for one in categories):
             sort = "True and False"
         raise InputError(
             f"{column.called} held {sort} in the training table, such as {categories[0]!r:.50}, but row "
             f"{row} is {value!r:.50}. Turn the column into {sort} first, as it was there."
         )
-    return codes[factor.codes]
+    return codes[distinct.codes]
 
 
 def _sort_of(value: Any) -> str:
@@ -314,21 +314,21 @@ def _sort_of_all(categories: tuple[Any, ...]) -> str:
 def _numbers(column: Column, reading: Reading) -> Array:
     if column.numbers is not None:
         return column.numbers.astype(np.float64)
-    factor = column.factor
-    numbers = np.full(len(factor.values) + 1, np.nan)  # the last is that of -1: nothing
+    distinct = column.distinct
+    numbers = np.full(len(distinct.values) + 1, np.nan)  # the last is that of -1: nothing
     strange = []
-    for k, value in enumerate(factor.values):
+    for k, value in enumerate(distinct.values):
         if isinstance(value, NUMBERS):
             numbers[k] = _as_float(value)
         elif not reading.is_missing(value):
             strange.append(k)
     if strange:
-        row, value = factor.first(strange)
+        row, value = distinct.first(strange)
         raise InputError(
             f"{column.called} held numbers in the training table, but row {row} is {value!r:.50}. Pass a "
             "number, or nothing where it is missing."
         )
-    return numbers[factor.codes]
+    return numbers[distinct.codes]
 
 
 def _as_float(value: Any) -> float:

@@ -24,10 +24,10 @@ from sixfold.errors import InputError, MemorisedColumn, warn
 
 Array = NDArray[Any]
 
-TREE = Reading("categorical_features", booleans=True, unknown=("?",))
-KEPT = (np.float64, np.float32, np.uint8)  # what the native loops read
-MANY, FEW = 20, 5  # more categories than that, with fewer rows for each, identify rows
-EXACT = 2.0**53  # up to here float64 holds every whole number
+TREE_READING = Reading("categorical_features", booleans=True, unknown=("?",))
+NATIVE_DTYPES = (np.float64, np.float32, np.uint8)  # what the native loops read
+MANY_CATEGORIES, FEW_ROWS = 20, 5  # more categories than that, with fewer rows for each, identify rows
+LARGEST_EXACT = 2.0**53  # up to here float64 holds every whole number
 
 
 def check_tree_table(
@@ -56,14 +56,14 @@ def check_tree_table(
         categorical = None
     if sp.issparse(X) and (known is not None or categorical is not None):
         raise InputError("X is sparse, but categories are not. Pass a dense table.")
-    X = collected(X)
+    X = X if isinstance(X, np.ndarray) else collected(X)
     if known is None and categorical is None and _is_of_numbers(X):
         table = _numbers(estimator, X, reset)
         kinds = None
     else:
         if known is None and not reset:
             known = ColumnKinds((None,) * estimator.n_features_in_)
-        table, kinds = check_mixed(estimator, X, known, categorical, reading=TREE)
+        table, kinds = check_mixed(estimator, X, known, categorical, reading=TREE_READING)
         kinds = kinds if kinds.categorical.any() else None
     if table.dtype != np.uint8:
         require_finite(table, "X", lambda: column_names(estimator, table.shape[1]), gaps=True)
@@ -77,7 +77,7 @@ def check_tree_table(
 
 
 def _numbers(estimator: Any, X: Any, reset: bool) -> Any:
-    plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in KEPT and X.size
+    plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in NATIVE_DTYPES and X.size
     if plain and not hasattr(estimator, "feature_names_in_"):
         # What scikit-learn checks takes as long as growing a tree on a small table.
         if reset:
@@ -109,7 +109,7 @@ def _warn_of_merged(X: Any, table: Any, kinds: ColumnKinds | None) -> None:
     """Warn of different whole numbers that are one as float64."""
     if sp.issparse(X) or _is_of_floats(X):
         return
-    large = (table >= EXACT).any(axis=0) | (table <= -EXACT).any(axis=0)
+    large = (table >= LARGEST_EXACT).any(axis=0) | (table <= -LARGEST_EXACT).any(axis=0)
     if kinds is not None:
         large &= ~kinds.categorical
     if not large.any():
@@ -169,7 +169,7 @@ def _warn_of_memorised(kinds: ColumnKinds, names: list[str], rows: int) -> None:
     """Warn of columns of many categories that have few rows each, on average."""
     for number, categories in enumerate(kinds.categories):
         count = 0 if categories is None else len(categories)
-        if count > MANY and FEW * count > rows:
+        if count > MANY_CATEGORIES and FEW_ROWS * count > rows:
             text = (
                 f"Column {names[number]!r} (number {number}, counted from 0) has {count} categories in "
                 f"{rows} rows: a tree that splits by it memorises these rows and knows nothing about others. "

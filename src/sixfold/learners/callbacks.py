@@ -23,6 +23,8 @@ class CallbackSupport:
 
     callbacks: Sequence[Callable[[Record], Any]] | None
     verbose: Any = 0
+    _step = "iteration"  # what a record is of
+    _progress_interval = PROGRESS_INTERVAL
 
     def set_callbacks(self, *callbacks: Any) -> Self:
         """Set callbacks of scikit-learn's protocol, for instance ``sklearn.callback.ProgressBar()``."""
@@ -57,7 +59,7 @@ class CallbackSupport:
         def show(record: Record) -> None:
             nonlocal printed, newest
             newest = record
-            if time.perf_counter() - printed >= PROGRESS_INTERVAL:
+            if time.perf_counter() - printed >= self._progress_interval:
                 print(_line(self, record), flush=True)
                 printed, newest = time.perf_counter(), None
 
@@ -91,6 +93,6 @@ class CallbackSupport:
 
 def _line(model: Any, record: Record) -> str:
     return (
-        f"{type(model).__name__}: iteration {record.iteration}, {record.seconds:.2f} s, "
+        f"{type(model).__name__}: {model._step} {record.iteration}, {record.seconds:.2f} s, "
         f"objective {record.objective:.8g}, gap {record.gap:.2g}"
     )

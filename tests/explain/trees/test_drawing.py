@@ -30,7 +30,7 @@ from sixfold.explain.trees.drawing import BODY, HEADING, MOST_TEXT, PADDING, lay
 from sixfold.explain.trees.layout import COUSIN_GAP, GAP, tidy_centres
 from sixfold.explain.trees.names import TreeNames
 from sixfold.explain.trees.svg import export_svg
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees.fitted_tree import Reason
 
 SVG = "{http://www.w3.org/2000/svg}"
 HAIR = 1e-6  # of rounding
@@ -242,7 +242,7 @@ def test_depth_is_cut_and_what_is_below_counted():
     assert "… 6 nodes below" in texts(svg)
     assert len(lay_out(iris(), IRIS, max_depth=1).nodes) == 3
     assert "below" not in export_svg(iris(), IRIS, max_depth=3)
-    with pytest.raises(InputError, match="max_depth is -2"):
+    with pytest.raises(InputError, match="max_depth=-2 is out of range"):
         export_svg(iris(), IRIS, max_depth=-2)
 
 

@@ -25,7 +25,7 @@ from learners.trees.small_trees import (
 )
 from sixfold.explain.trees.explanation import TreeChange, explain_row
 from sixfold.explain.trees.names import TreeNames
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees.fitted_tree import Reason
 
 
 def explain(tree, names, values):

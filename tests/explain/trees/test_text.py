@@ -28,7 +28,7 @@ from sixfold.errors import InputError
 from sixfold.explain.trees.names import TreeNames
 from sixfold.explain.trees.text import export_graphviz, export_rules, export_text, to_dict
 from sixfold.explain.trees.words import leaf_conditions, number, path_conditions, percent, word
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees.fitted_tree import Reason
 
 ODD = [
     "<b>&amp;",
@@ -179,7 +179,7 @@ def test_a_tree_may_be_deeper_than_python_can_recurse():
 
 
 def test_wrong_options_are_refused():
-    with pytest.raises(InputError, match="max_depth is -1"):
+    with pytest.raises(InputError, match="max_depth=-1 is out of range"):
         export_text(iris(), IRIS, max_depth=-1)
 
 

@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris, make_classification
 
 from sixfold import DecisionTreeClassifier
 from sixfold.budget import Budget
-from sixfold.learners.trees import tree_model
+from sixfold.learners import base
 from sixfold.solvers.trees import routing
 
 X, Y = make_classification(300, 6, n_informative=4, n_classes=3, flip_y=0.2, random_state=0)
@@ -103,7 +103,7 @@ def stopping_after(looks, how):
 
 
 def test_time_that_is_over_ends_the_trace(monkeypatch):
-    monkeypatch.setattr(tree_model, "Budget", stopping_after(2, "time"))
+    monkeypatch.setattr(base, "Budget", stopping_after(2, "time"))
     model = DecisionTreeClassifier(trace=True, time_limit=60.0).fit(*load_iris(return_X_y=True))
     assert sum(bool(node.splits) for node in model.trace_) == 2
     assert str(model.trace_).count("other splits were not looked at: the time was over") > 2
@@ -111,7 +111,7 @@ def test_time_that_is_over_ends_the_trace(monkeypatch):
 
 
 def test_ctrl_c_ends_the_trace(monkeypatch):
-    monkeypatch.setattr(tree_model, "Budget", stopping_after(2, "Ctrl-C"))
+    monkeypatch.setattr(base, "Budget", stopping_after(2, "Ctrl-C"))
     model = DecisionTreeClassifier(trace=True)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*load_iris(return_X_y=True))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from learners.trees.small_trees import build, leaf, split
 from sixfold.explain.trees.names import TreeNames
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees.fitted_tree import Reason
 
 CODES = 5  # of each column of categories
 

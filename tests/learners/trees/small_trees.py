@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sixfold.explain.trees.names import TreeNames
-from sixfold.solvers.trees.fitted_tree import FittedTree
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees.fitted_tree import FittedTree, Reason
 
 
 @dataclass

@@ -8,8 +8,8 @@ from learners.trees.compared_trees import X, Y
 from sixfold import DecisionTreeClassifier
 from sixfold.budget import Budget
 from sixfold.errors import InputError, StoppedEarly
-from sixfold.learners.trees import tree_model
-from sixfold.solvers.trees.tree import Reason
+from sixfold.learners import base
+from sixfold.solvers.trees.fitted_tree import Reason
 
 
 def test_the_history_is_that_of_the_trees_cut_at_each_level():
@@ -32,6 +32,18 @@ def test_callbacks_hear_of_every_level_and_may_stop_there():
     assert Reason.STOPPED in stopped.tree_.reason
 
 
+def test_verbose_prints_a_line_for_each_level(capsys):
+    model = DecisionTreeClassifier(verbose=1).fit(X, Y)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0] for line in lines] == [
+        f"DecisionTreeClassifier: level {record.iteration}" for record in model.history_
+    ]
+    assert f"objective {model.history_[0].objective:.8g}" in lines[0]
+    model.cost_complexity_pruning_path(X, Y)
+    DecisionTreeClassifier().fit(X, Y)
+    assert capsys.readouterr().out == ""
+
+
 class Late(Budget):
     """A budget whose time is over."""
 
@@ -48,7 +60,7 @@ class Interrupted(Budget):
 
 
 def test_time_that_is_over_leaves_the_tree_grown_so_far(monkeypatch):
-    monkeypatch.setattr(tree_model, "Budget", Late)
+    monkeypatch.setattr(base, "Budget", Late)
     with pytest.warns(
         StoppedEarly, match=r"Stopped by time_limit=1 s after 1 node; .* Let it grow on"
     ) as one:
@@ -60,7 +72,7 @@ def test_time_that_is_over_leaves_the_tree_grown_so_far(monkeypatch):
 
 
 def test_ctrl_c_leaves_a_model_that_answers(monkeypatch):
-    monkeypatch.setattr(tree_model, "Budget", Interrupted)
+    monkeypatch.setattr(base, "Budget", Interrupted)
     model = DecisionTreeClassifier()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)

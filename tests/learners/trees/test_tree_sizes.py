@@ -6,7 +6,7 @@ import pytest
 from learners.trees.compared_trees import X, Y, same
 from sixfold import DecisionTreeClassifier
 from sixfold.errors import InputError
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees.fitted_tree import Reason
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 
 from sixfold import DecisionTreeClassifier
 from sixfold.errors import InputError
-from sixfold.solvers.trees import sparse_growth, training
+from sixfold.solvers.trees import pruned_growth
 from sixfold.solvers.trees.growth import CRITERIA
 
 X, y = load_iris(return_X_y=True)
@@ -40,24 +40,23 @@ def test_weights_that_add_up_to_infinity_are_refused():
 @pytest.mark.parametrize("sparse", [False, True])
 def test_rows_are_held_out_without_weights_for_all(monkeypatch, prune, sparse):
     seen = []
-    where, name = (sparse_growth, "grow_sparse") if sparse else (training, "grow")
-    whole = getattr(where, name)
+    whole = pruned_growth.grow
 
-    def grow(*given):
-        seen.append(given)
-        return whole(*given)
+    def grow(rows, rules, budget):
+        seen.append((rules, rows.weight, rows.rows))
+        return whole(rows, rules, budget)
 
-    monkeypatch.setattr(where, name, grow)
+    monkeypatch.setattr(pruned_growth, "grow", grow)
     table = sp.csr_array(X) if sparse else X
     model = DecisionTreeClassifier(prune=prune, min_samples_leaf=0.1, min_samples_split=0.3, random_state=0)
     model.fit(table, y)
-    *_, rules, _, weight, rows = seen[0]
+    rules, weight, rows = seen[0]
     assert weight is None
     assert rows.size == 150 - 36
     # ceil(0.1 * 114), ceil(0.3 * 114); of all rows 15 and 45
     assert (rules.min_samples_leaf, rules.min_samples_split) == (12, 35)
     if prune == "cost_complexity":
-        *_, rules, _, weight, rows = seen[1]
+        rules, weight, rows = seen[1]
         assert (weight, rows) == (None, None)
         assert (rules.min_samples_leaf, rules.min_samples_split) == (15, 45)
     model.certificate_.verify(table, y)

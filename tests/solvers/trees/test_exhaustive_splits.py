@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sixfold.budget import Budget
 from sixfold.data.examples import load_example
 from sixfold.data.tree_table import check_tree_table
-from sixfold.solvers.trees.exhaustive_splits import best_split, split_score, split_table
-from sixfold.solvers.trees.growth import CRITERIA, GrowthRules, grow
+from sixfold.solvers.trees.exhaustive_splits import _final, _summed, split_table
+from sixfold.solvers.trees.growth import CRITERIA, TIE, GrowthRules, TrainingRows, grow
 
 
 class Learner:
@@ -108,6 +108,21 @@ def grown_split(tree):
     return int(tree.column[0]), tree.threshold[0], groups, unknown
 
 
+def best_split(table, total, rules):
+    """Return the split that the rules take, of those of all columns of a node with this weight."""
+    if rules.criterion == "gain_ratio" and table:
+        average = sum(one.gain for one in table) / len(table)
+        table = [one for one in table if one.gain >= average - TIE]
+    least = min((one.score for one in table), default=np.inf)
+    return next((one for one in table if one.score <= least + TIE * total), None)
+
+
+def split_score(totals, rules):
+    """Return the score of a split from the class totals of its children."""
+    candidates = _summed(totals[None], np.ones((1, len(totals))), rules, totals.sum())
+    return float(_final(candidates, totals.sum(axis=0), rules.criterion)[0])
+
+
 tables = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
@@ -131,7 +146,7 @@ def test_the_first_of_the_best_is_the_split_that_is_grown(
     labels = random.integers(0, classes, size=rows).astype(np.int32)
     weight = random.uniform(0.1, 3.0, size=rows) if weighted else None
     rules = GrowthRules(criterion, binary, best, max_depth=1, min_samples_leaf=least)
-    tree = grow(X, kinds, labels, classes, rules, Budget(), weight)
+    tree = grow(TrainingRows(X, kinds, labels, classes, weight), rules, Budget())
     if len(set(labels.tolist())) == 1:
         return
     table = split_table(X, kinds, labels, classes, weight, rules)

@@ -8,10 +8,17 @@ from sklearn.tree import DecisionTreeClassifier
 
 from oracles import trees as tree_oracle
 from sixfold.budget import Budget
-from sixfold.solvers.trees.growth import CRITERIA, GrowthRules, grow
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees import growth
+from sixfold.solvers.trees.fitted_tree import Reason
+from sixfold.solvers.trees.growth import CRITERIA, GrowthRules, TrainingRows
 
 every_criterion = pytest.mark.parametrize("criterion", CRITERIA)
+
+
+def grow(X, kinds, labels, classes, rules, budget, weight=None):
+    """Return the tree of the rows that have weight."""
+    rows = None if weight is None else np.flatnonzero(weight)
+    return growth.grow(TrainingRows(X, kinds, labels, classes, weight, rows), rules, budget)
 
 
 def assert_same_nodes(tree, nodes):
@@ -21,7 +28,8 @@ def assert_same_nodes(tree, nodes):
     assert tree.unknown.tolist() == [node["unknown"] for node in nodes]
     assert tree.reason.tolist() == [node["reason"] for node in nodes]
     assert tree.rows.tolist() == [node["rows"] for node in nodes]
-    np.testing.assert_array_equal(tree.threshold, [node["threshold"] for node in nodes])
+    thresholds = [node["threshold"] if node["branches"] else -2.0 for node in nodes]
+    np.testing.assert_array_equal(tree.threshold, thresholds)
     np.testing.assert_allclose(tree.totals, [node["totals"] for node in nodes], rtol=1e-12)
     assert_arrays_are_sound(tree)
 

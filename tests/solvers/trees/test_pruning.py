@@ -1,11 +1,14 @@
 """Smaller trees inside a grown one are those that growing or pruning step by step would give."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from oracles import trees as tree_oracle
+from sixfold.solvers.trees.fitted_tree import FittedTree, Reason
 from sixfold.solvers.trees.impurity import impurity
 from sixfold.solvers.trees.pruning import (
     by_alpha,
@@ -18,7 +21,6 @@ from sixfold.solvers.trees.pruning import (
     prune_ccp,
     prune_reduced_error,
 )
-from sixfold.solvers.trees.tree import Reason, Tree
 
 CRITERIA = ["entropy", "gini", "gain_ratio", "homogeneous"]
 
@@ -32,16 +34,16 @@ def oracles_tree(seed, rows=60, criterion="entropy", weighted=False, **rules):
     labels = rng.integers(0, 3, rows).astype(np.int32)
     weight = rng.uniform(0.5, 2.0, rows) if weighted else None
     nodes = tree_oracle.grow(X, kinds, labels, 3, weight, criterion=criterion, **rules)
-    return X, labels, nodes, Tree(kinds, **tree_oracle.flat(nodes))
+    return X, labels, nodes, FittedTree(kinds, **tree_oracle.flat(nodes), criterion=criterion)
 
 
-def from_sklearn(theirs):
+def from_sklearn(theirs, criterion):
     """Return scikit-learn's tree as one of ours."""
     split = theirs.feature >= 0
-    return Tree(
+    return FittedTree(
         kinds=np.zeros(theirs.n_features, dtype=np.uint8),
         column=np.where(split, theirs.feature, -1).astype(np.int32),
-        threshold=np.where(split, theirs.threshold, np.nan),
+        threshold=theirs.threshold,
         first=np.concatenate([[0], np.cumsum(2 * split)]),
         code=np.tile([0, 1], split.sum()).astype(np.int32),
         child=np.column_stack([theirs.children_left, theirs.children_right])[split].ravel().astype(np.int32),
@@ -49,6 +51,7 @@ def from_sklearn(theirs):
         reason=np.where(split, 0, Reason.LIMIT).astype(np.uint8),
         rows=theirs.n_node_samples,
         totals=theirs.value[:, 0] * theirs.weighted_n_node_samples[:, None],
+        criterion=criterion,
     )
 
 
@@ -112,10 +115,10 @@ def test_a_chain_of_fifty_thousand_splits():
     splits = 50_000
     column = np.append(np.tile([0, -1], splits), -1).astype(np.int32)
     child = np.column_stack([np.arange(1, 2 * splits, 2), np.arange(2, 2 * splits + 1, 2)])
-    tree = Tree(
+    tree = FittedTree(
         kinds=np.zeros(1, dtype=np.uint8),
         column=column,
-        threshold=np.where(column >= 0, 0.0, np.nan),
+        threshold=np.where(column >= 0, 0.0, -2.0),
         first=np.concatenate([[0], np.cumsum(2 * (column >= 0))]),
         code=np.tile([0, 1], splits).astype(np.int32),
         child=child.ravel().astype(np.int32),
@@ -135,7 +138,7 @@ def test_a_chain_of_fifty_thousand_splits():
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_gains_by_definition(criterion):
     _, _, nodes, tree = oracles_tree(0, criterion=criterion, weighted=True)
-    gains = node_gains(tree, criterion)
+    gains = node_gains(tree)
     for node, gain in enumerate(gains):
         expected = 0.0
         if not tree.is_leaf[node]:
@@ -152,13 +155,13 @@ def test_importances_are_scikit_learns(load, criterion):
     X, y = load(return_X_y=True)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     model = DecisionTreeClassifier(criterion=criterion, random_state=0).fit(X, y, weight)
-    found = importances(from_sklearn(model.tree_), criterion)
+    found = importances(from_sklearn(model.tree_, criterion))
     np.testing.assert_allclose(found, model.feature_importances_, atol=1e-12)
 
 
 def test_importances_of_a_tree_without_a_split_are_zero():
     tree = cut_depth(oracles_tree(0)[-1], 0)
-    np.testing.assert_array_equal(importances(tree, "entropy"), np.zeros(4))
+    np.testing.assert_array_equal(importances(tree), np.zeros(4))
 
 
 # -- leaves --------------------------------------------------------------------------------------------
@@ -172,8 +175,8 @@ def test_most_rewarding_leaves_are_scikit_learns_max_leaf_nodes(criterion, leave
     y = (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=400) > 1).astype(int) + (X[:, 2] > 0.8)
     rules = {"criterion": criterion, "min_samples_leaf": 6, "random_state": 0}
     weight = rng.uniform(0.5, 2.0, 400)  # so that no two splits are equal
-    tree = from_sklearn(DecisionTreeClassifier(**rules).fit(X, y, weight).tree_)
-    found = keep_leaves(tree, leaves, node_gains(tree, criterion))
+    tree = from_sklearn(DecisionTreeClassifier(**rules).fit(X, y, weight).tree_, criterion)
+    found = keep_leaves(tree, leaves)
     if leaves == 1:
         assert found.node_count == 1
         return
@@ -207,9 +210,9 @@ def first_splits(tree, leaves, gains):
 @pytest.mark.parametrize("binary", [False, True])
 def test_leaves_of_multiway_trees_are_never_more_than_asked_for(seed, binary):
     *_, tree = oracles_tree(seed, binary=binary)
-    gains = node_gains(tree, "entropy")
+    gains = node_gains(tree)
     for leaves in range(1, tree.leaf_count + 2):
-        found = keep_leaves(tree, leaves, gains)
+        found = keep_leaves(tree, leaves)
         assert found.leaf_count <= leaves
         assert_same_tree(found, tree.cut(first_splits(tree, leaves, gains)))
     assert found.node_count == tree.node_count
@@ -242,15 +245,15 @@ def weakest_first(tree, criterion):
 def test_trees_of_all_alphas_are_those_of_pruning_step_by_step(seed, criterion, binary):
     *_, tree = oracles_tree(seed, criterion=criterion, binary=binary, weighted=seed % 2)
     alphas, risks, leaves = weakest_first(tree, criterion)
-    path = ccp_path(tree, criterion)
+    path = ccp_path(tree)
     assert (np.diff(path.ccp_alphas) >= 0.0).all()
     for alpha in np.concatenate([alphas * (1 + 1e-9), alphas * (1 - 1e-9), [2.0]]):
         if alpha > 1e-12:  # at 0 the tree stays as it is
             step = np.searchsorted(alphas, alpha, side="right") - 1
-            assert prune_ccp(tree, alpha, criterion).leaf_count == leaves[step]
+            assert prune_ccp(tree, alpha).leaf_count == leaves[step]
             entry = np.searchsorted(path.ccp_alphas, alpha, side="right") - 1
             assert path.impurities[entry] == pytest.approx(risks[step], abs=1e-12)
-    assert prune_ccp(tree, 0.0, criterion) is tree
+    assert prune_ccp(tree, 0.0) is tree
 
 
 @every_table
@@ -261,17 +264,17 @@ def test_cost_complexity_path_is_scikit_learns(load, criterion, weighted):
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y)) if weighted else None
     model = DecisionTreeClassifier(criterion=criterion, random_state=0)
     theirs = model.cost_complexity_pruning_path(X, y, weight)
-    tree = from_sklearn(model.fit(X, y, weight).tree_)
-    path = ccp_path(tree, criterion)
+    tree = from_sklearn(model.fit(X, y, weight).tree_, criterion)
+    path = ccp_path(tree)
     np.testing.assert_allclose(path.ccp_alphas, theirs.ccp_alphas, atol=1e-14)
     np.testing.assert_allclose(path.impurities, theirs.impurities, atol=1e-14)
     for alpha in [0.0, 1e-4, 0.01, 0.03, 0.1, 1.0]:
         pruned = model.set_params(ccp_alpha=alpha).fit(X, y, weight).tree_
-        assert_same_tree(prune_ccp(tree, alpha, criterion), from_sklearn(pruned))
+        assert_same_tree(prune_ccp(tree, alpha), from_sklearn(pruned, criterion))
 
 
 def test_a_root_alone_has_one_tree():
-    path = ccp_path(cut_depth(oracles_tree(0)[-1], 0), "gini")
+    path = ccp_path(cut_depth(oracles_tree(0)[-1], 0))
     assert path.ccp_alphas.tolist() == [0.0]
     assert path.nodes.tolist() == [-1]
 
@@ -327,11 +330,11 @@ def test_answers_of_every_depth_are_those_of_the_tree_cut_there(seed):
 
 @many_trees
 def test_the_distinct_trees_of_the_path_are_those_of_their_alphas(seed):
-    tree = oracles_tree(seed)[-1]
-    path = ccp_path(tree, "gini").distinct
+    tree = replace(oracles_tree(seed)[-1], criterion="gini")
+    path = ccp_path(tree).distinct
     assert (np.diff(path.ccp_alphas) > 0).all()
     for alpha, leaves, risk in zip(path.ccp_alphas, path.leaves, path.impurities, strict=True):
-        small = prune_ccp(tree, alpha, "gini")
+        small = prune_ccp(tree, alpha)
         assert small.leaf_count == leaves
         weighted = (impurity(small.totals, "gini") * small.weight)[small.is_leaf].sum() / small.weight[0]
         assert weighted == pytest.approx(risk, abs=1e-12)
@@ -341,10 +344,11 @@ def test_the_distinct_trees_of_the_path_are_those_of_their_alphas(seed):
 def test_answers_of_every_alpha_are_those_of_the_tree_pruned_with_it(seed):
     X, _, _, tree = oracles_tree(seed)
     X[::3] += 1.0
-    path = ccp_path(tree, "gini")
+    tree = replace(tree, criterion="gini")
+    path = ccp_path(tree)
     alphas = np.unique(np.concatenate([path.ccp_alphas, [1e-6, 0.01, 1.0]]))
     for alpha, nodes in zip(alphas, by_alpha(tree, tree.apply(X), path, alphas), strict=True):
-        small = prune_ccp(tree, alpha, "gini")
+        small = prune_ccp(tree, alpha)
         np.testing.assert_array_equal(tree.totals[nodes], small.totals[small.apply(X)])
         np.testing.assert_array_equal(tree.depth[nodes], small.depth[small.apply(X)])
 
@@ -353,12 +357,12 @@ def test_a_split_without_gain_stays_at_alpha_zero_and_goes_at_any_other():
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     kinds = np.zeros(2, dtype=np.uint8)
     nodes = tree_oracle.grow(X, kinds, np.array([0, 1, 1, 0]), 2, max_depth=1)
-    tree = Tree(kinds, **tree_oracle.flat(nodes))
-    path = ccp_path(tree, "entropy")
+    tree = FittedTree(kinds, **tree_oracle.flat(nodes))
+    path = ccp_path(tree)
     assert path.ccp_alphas.tolist() == [0.0, 0.0]
     assert path.leaves.tolist() == [2, 1]
     assert path.distinct.leaves.tolist() == [2]
     answers = by_alpha(tree, tree.apply(X), path, [0.0, 1e-300])
     assert [nodes.tolist() for nodes in answers] == [[1, 1, 2, 2], [0, 0, 0, 0]]
-    assert prune_ccp(tree, 0.0, "entropy").leaf_count == 2
-    assert prune_ccp(tree, 1e-300, "entropy").leaf_count == 1
+    assert prune_ccp(tree, 0.0).leaf_count == 2
+    assert prune_ccp(tree, 1e-300).leaf_count == 1

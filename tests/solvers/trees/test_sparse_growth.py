@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.solvers.trees import growth
-from sixfold.solvers.trees.growth import CRITERIA, GrowthRules
-from sixfold.solvers.trees.sparse_growth import apply_sparse, grow_sparse
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees.fitted_tree import Reason
+from sixfold.solvers.trees.growth import CRITERIA, GrowthRules, TrainingRows
 
 every_criterion = pytest.mark.parametrize("criterion", CRITERIA)
 unknown_modes = pytest.mark.parametrize("unknown_best", [False, True])
@@ -24,8 +23,9 @@ ARRAYS = ("column", "threshold", "first", "code", "child", "unknown", "reason", 
 
 
 def grow(X, labels, classes=2, weight=None, budget=None, **rules):
-    labels = np.asarray(labels, dtype=np.int32)
-    return grow_sparse(X, labels, classes, GrowthRules(**rules), budget or Budget(), weight)
+    labels, kinds = np.asarray(labels, dtype=np.int32), np.full(X.shape[1], NUMBERS)
+    rows = TrainingRows(X, kinds, labels, classes, weight, None if weight is None else np.flatnonzero(weight))
+    return growth.grow(rows, GrowthRules(**rules), budget or Budget())
 
 
 def assert_same_trees(one, other):
@@ -36,10 +36,9 @@ def assert_same_trees(one, other):
 def assert_as_dense(X, labels, classes, weight=None, **rules):
     """Compare tree and ways with those of the table written out."""
     tree = grow(sp.csr_array(X), labels, classes, weight, **rules)
-    kinds = np.full(X.shape[1], NUMBERS)
-    dense = growth.grow(X, kinds, labels, classes, GrowthRules(**rules), Budget(), weight)
+    dense = grow(X, labels, classes, weight, **rules)
     assert_same_trees(tree, dense)
-    np.testing.assert_array_equal(apply_sparse(tree, sp.csr_array(X)), dense.apply(X))
+    np.testing.assert_array_equal(tree.apply(sp.csr_array(X)), dense.apply(X))
     return tree
 
 
@@ -128,7 +127,7 @@ def test_weights_that_vanish_beside_others_do_no_harm(criterion, unknown_best):
     weight = 10.0 ** -np.random.default_rng(6).integers(0, 40, size=300)
     for classes, of_row in [(3, labels), (2, np.minimum(labels, 1))]:
         tree = grow(sp.csr_array(X), of_row, classes, weight, criterion=criterion, unknown_best=unknown_best)
-        ends = np.bincount(apply_sparse(tree, sp.csr_array(X)), minlength=tree.node_count)
+        ends = np.bincount(tree.apply(sp.csr_array(X)), minlength=tree.node_count)
         np.testing.assert_array_equal(ends[tree.is_leaf], tree.rows[tree.is_leaf])
         assert (tree.rows[tree.is_leaf] > 0).all()
 
@@ -195,7 +194,7 @@ def test_zeros_stand_between_what_is_below_and_above():
     assert low.threshold[0] == -1.0
     assert high.threshold[0] == 3.0
     # -1 and 3 are equally good: 4 bits less f(2) + f(2); the lower one is taken.
-    np.testing.assert_array_equal(apart.threshold, [-1.0, np.nan, 3.0, np.nan, np.nan])
+    np.testing.assert_array_equal(apart.threshold, [-1.0, -2.0, 3.0, -2.0, -2.0])
     np.testing.assert_array_equal(apart.rows, [6, 2, 4, 2, 2])
 
 
@@ -232,7 +231,7 @@ def test_stored_zeros_are_zeros_and_repeated_entries_are_added():
     tree = grow(X, [1, 0, 0, 1])
     assert_same_trees(tree, grow(sp.csr_array([[3.0, 0], [0, 0], [0, 0], [5.0, 0]]), [1, 0, 0, 1]))
     assert tree.threshold[0] == 1.5
-    np.testing.assert_array_equal(apply_sparse(tree, X), [2, 1, 1, 2])
+    np.testing.assert_array_equal(tree.apply(X), [2, 1, 1, 2])
     np.testing.assert_array_equal(X.data, before.data)
 
 
@@ -245,7 +244,7 @@ def test_a_table_of_zeros_cannot_be_split():
 def test_one_row_is_a_leaf():
     tree = grow(sp.csr_array([[1.0, 0.0]]), [1])
     assert tree.reason.tolist() == [Reason.PURE]
-    assert apply_sparse(tree, sp.csr_array((2, 2))).tolist() == [0, 0]
+    assert tree.apply(sp.csr_array((2, 2))).tolist() == [0, 0]
 
 
 def test_a_table_without_columns_is_a_leaf():
@@ -266,22 +265,22 @@ def test_rows_of_any_kind_end_where_dense_ones_do():
     X, labels = words(400, 30, 0.3, 2, unknown=0.05)
     tree = grow(sp.csr_array(X), labels, max_depth=8)
     other = words(300, 30, 0.6, 2, seed=9, unknown=0.3)[0]  # unknown values where none were met, too
-    np.testing.assert_array_equal(apply_sparse(tree, sp.csc_array(other)), tree.apply(other))
+    np.testing.assert_array_equal(tree.apply(sp.csc_array(other)), tree.apply(other))
 
 
 def test_rows_end_where_they_do_alone():
     X, labels = words(100, 200, 0.1, 2)
     X = sp.csr_array(X)
     tree = grow(X, labels)
-    alone = [apply_sparse(tree, X[[i]])[0] for i in range(100)]  # with less entries than columns
-    np.testing.assert_array_equal(apply_sparse(tree, X), alone)
+    alone = [tree.apply(X[[i]])[0] for i in range(100)]  # with less entries than columns
+    np.testing.assert_array_equal(tree.apply(X), alone)
 
 
 def test_tables_of_categories_are_refused():
     tree = grow(sp.csr_array([[0.0, 1.0], [1.0, 1.0]]), [0, 1])
     tree.kinds[1] = 1
     with pytest.raises(ValueError, match="numbers alone"):
-        apply_sparse(tree, sp.csr_array((1, 2)))
+        tree.apply(sp.csr_array((1, 2)))
 
 
 # -- limits -----------------------------------------------------------------------------------------
@@ -317,8 +316,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sixfold.budget import Budget
-from sixfold.solvers.trees.sparse_growth import grow_sparse
-from sixfold.solvers.trees.growth import GrowthRules
+from sixfold.solvers.trees.growth import GrowthRules, TrainingRows, grow
 
 rng = np.random.default_rng(0)
 n, d, held = 4000, 50_000, 100
@@ -326,10 +324,11 @@ columns = np.argsort(rng.random((n, d // 100)), axis=1)[:, :held] * 100 + rng.in
 X = sp.csr_array((np.ones(n * held), columns.ravel(), np.arange(0, n * held + 1, held)), shape=(n, d))
 X.sort_indices()
 labels = rng.integers(2, size=n).astype(np.int32)
-grow_sparse(X[:400], labels[:400], 2, GrowthRules(max_depth=2), Budget())  # starts the threads
+kinds = np.zeros(d, dtype=np.uint8)
+grow(TrainingRows(X[:400], kinds, labels[:400], 2, None), GrowthRules(max_depth=2), Budget())  # threads
 taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (taken + 64 * X.nnz, resource.RLIM_INFINITY))
-print(grow_sparse(X, labels, 2, GrowthRules(max_depth=20), Budget()).depth.max())
+print(grow(TrainingRows(X, kinds, labels, 2, None), GrowthRules(max_depth=20), Budget()).depth.max())
 """
 
 

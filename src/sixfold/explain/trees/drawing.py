@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sixfold.explain.palette import OTHERS, class_colours
 from sixfold.explain.text import fit_text, text_width
-from sixfold.explain.trees.layout import Box, tidy_centres
+from sixfold.explain.trees.layout import Rectangle, tidy_centres
 from sixfold.explain.trees.names import TreeNames
 from sixfold.explain.trees.words import (
     MEASURES,
@@ -34,8 +34,7 @@ from sixfold.explain.trees.words import (
     shown_branches,
     word,
 )
-from sixfold.solvers.trees.fitted_tree import FittedTree
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees.fitted_tree import FittedTree, Reason
 
 HEADING, BODY = 12.0, 11.0  # font sizes
 ROW = 15.0  # from one line of text to the next
@@ -52,7 +51,7 @@ class NodeBox:
     node: int  # -1 - n for the branches of node n that are not drawn
     depth: int
     totals: NDArray[np.float64]  # the weight of each class
-    box: Box
+    box: Rectangle
     heading: str
     lines: tuple[str, ...]
     whole: str
@@ -66,7 +65,7 @@ class EdgeLabel:
 
     parent: int
     child: int
-    box: Box
+    box: Rectangle
     text: str
     whole: str
     unknown: bool  # only unknown values go this way
@@ -77,7 +76,7 @@ class LegendEntry:
     """The name of a class beside its colour; class -1 stands for all that have no colour of their own."""
 
     label: int
-    box: Box
+    box: Rectangle
     text: str
     whole: str
 
@@ -102,7 +101,7 @@ def lay_out(
     decimals: int | None = 3,
     max_branches: int | None = 12,
 ) -> Drawing:
-    """Return what is drawn, and where; for the parameters see :mod:`sixfold.explain.trees.svg`."""
+    """Return what is drawn, and where; as :meth:`~sixfold.DecisionTreeClassifier.export_svg`."""
     cut, digits = cut_nodes(tree, max_depth), column_decimals(tree, decimals)
     boxes, edges, shown, weighted = {}, [], {0}, by_weight(tree)
     for node in range(tree.node_count):
@@ -194,10 +193,10 @@ def _all_shares(names: TreeNames, totals: NDArray[np.float64]) -> list[str]:
     ]
 
 
-def _box_around(heading: str, lines: list[str]) -> Box:
+def _box_around(heading: str, lines: list[str]) -> Rectangle:
     text = max(text_width(heading, HEADING, bold=True), *(text_width(line, BODY) for line in lines))
     height = 2 * PADDING + ROW * (1 + len(lines)) + BAR
-    return Box(0.0, 0.0, max(text + 2 * PADDING, LEAST_BOX), height)
+    return Rectangle(0.0, 0.0, max(text + 2 * PADDING, LEAST_BOX), height)
 
 
 def _labels(
@@ -212,7 +211,7 @@ def _labels(
 
 
 def _sized(parent: int, child: int, text: str, whole: str, unknown: bool) -> EdgeLabel:
-    size = Box(0.0, 0.0, text_width(text, BODY) + 6.0, LABEL)
+    size = Rectangle(0.0, 0.0, text_width(text, BODY) + 6.0, LABEL)
     return EdgeLabel(parent, child, size, text, whole, unknown)
 
 
@@ -257,6 +256,6 @@ def _legend(names: TreeNames, colours: dict[int, int], width: float) -> tuple[li
         size = SWATCH + 6.0 + text_width(text, BODY)
         if left > MARGIN and left + size > width - MARGIN:
             left, top = MARGIN, top + LEGEND_ROW
-        entries.append(LegendEntry(label, Box(left, top, size, SWATCH), text, name))
+        entries.append(LegendEntry(label, Rectangle(left, top, size, SWATCH), text, name))
         left += size + 16.0
     return entries, top + LEGEND_ROW + 4.0 - MARGIN

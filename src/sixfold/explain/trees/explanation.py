@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold.explain.axes import axes_or_new
@@ -38,8 +39,7 @@ from sixfold.explain.trees.words import (
     share_words,
     word,
 )
-from sixfold.solvers.trees.fitted_tree import FittedTree
-from sixfold.solvers.trees.tree import NO_NODE, Reason, Tree
+from sixfold.solvers.trees.fitted_tree import NO_NODE, FittedTree, Reason
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,21 @@ def explain_row(
     )
 
 
-def _way(tree: Tree, row: NDArray[Any]) -> list[int]:
+def given_values(table: Any, row: NDArray[Any]) -> list[Any]:
+    """Return the values of a table of one row as they were given; those that were checked if it is sparse."""
+    if sp.issparse(table):
+        return row.tolist()
+    if isinstance(table, np.ndarray):
+        return table[0].tolist()
+    import narwhals.stable.v1 as nw
+
+    frame: Any = nw.from_native(table, eager_only=True, pass_through=True)
+    return (
+        list(frame.row(0)) if isinstance(frame, nw.DataFrame) else np.asarray(table, dtype=object)[0].tolist()
+    )
+
+
+def _way(tree: FittedTree, row: NDArray[Any]) -> list[int]:
     """Return the nodes that a row passes, from the root to where it ends."""
     way = [0]
     while (after := _next(tree, way[-1], row)) != NO_NODE:
@@ -264,7 +278,7 @@ def _way(tree: Tree, row: NDArray[Any]) -> list[int]:
     return way
 
 
-def _next(tree: Tree, node: int, row: NDArray[Any]) -> int:
+def _next(tree: FittedTree, node: int, row: NDArray[Any]) -> int:
     """Return the child to which a row goes; -1 in a leaf and where its value has no branch."""
     column = tree.column[node]
     if column < 0:
@@ -279,7 +293,9 @@ def _given(value: float, shown: Any) -> Any:
     return None if math.isnan(value) else plain(shown)
 
 
-def _reason(tree: Tree, names: TreeNames, node: int, row: NDArray[Any], shown_values: Sequence[Any]) -> str:
+def _reason(
+    tree: FittedTree, names: TreeNames, node: int, row: NDArray[Any], shown_values: Sequence[Any]
+) -> str:
     """Return why a way ends at a node: it is a leaf, or the row's value was not seen there."""
     column = int(tree.column[node])
     if column < 0:
@@ -349,7 +365,7 @@ def _other_categories(
     return Condition(column, codes=codes), node
 
 
-def _categories_to(tree: Tree, row: NDArray[Any], free: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+def _categories_to(tree: FittedTree, row: NDArray[Any], free: int) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Yield each node where the row can end by its category in one column, and the ones that lead there."""
     waiting: list[tuple[int, tuple[int, ...] | None]] = [(0, None)]
     while waiting:
@@ -366,7 +382,7 @@ def _categories_to(tree: Tree, row: NDArray[Any], free: int) -> Iterator[tuple[i
             yield node, codes
 
 
-def _intervals(tree: Tree, row: NDArray[Any], free: int) -> Iterator[tuple[int, float, float]]:
+def _intervals(tree: FittedTree, row: NDArray[Any], free: int) -> Iterator[tuple[int, float, float]]:
     """Yield each node where the row can end by its value of one column of numbers, and low < x <= high."""
     waiting = [(0, -math.inf, math.inf)]
     while waiting:

@@ -17,7 +17,7 @@ COUSIN_GAP = 28.0  # between those of other nodes in a row, so that families can
 
 
 @dataclass(frozen=True)
-class Box:
+class Rectangle:
     """A rectangle, measured from the upper left corner of the drawing."""
 
     left: float

@@ -30,12 +30,13 @@ from sixfold.explain.trees.drawing import (
     NodeBox,
     lay_out,
 )
-from sixfold.explain.trees.layout import Box
+from sixfold.explain.trees.layout import Rectangle
 from sixfold.explain.trees.names import TreeNames
-from sixfold.explain.trees.words import count
+from sixfold.explain.trees.words import check_shown, count
 from sixfold.solvers.trees.fitted_tree import FittedTree
-from sixfold.solvers.trees.tree import Tree
 
+NOTEBOOK_WIDTH = 1200.0  # pixels that have room beside code
+NOTEBOOK_DEPTH, NOTEBOOK_BRANCHES = 6, 8
 INK, FAINT, LINE, PAPER = "#1f2328", "#57606a", "#8c959f", "#ffffff"
 
 
@@ -57,28 +58,8 @@ def export_svg(
     decimals: int | None = 3,
     max_branches: int | None = 12,
 ) -> Picture:
-    """Return the tree as a drawing in SVG.
-
-    Parameters
-    ----------
-    tree : FittedTree
-    names : TreeNames
-    path : str or path, default=None
-        Where to write the drawing as well, a name that ends in .svg; a file that is there is replaced by the
-        whole new one.
-    max_depth : int, default=4
-        How many tests deep the drawing goes; a node at which it ends says how many are below. None for all.
-    decimals : int, default=3
-        Of thresholds and impurities; None for every digit. Thresholds that would look the same
-        have more.
-    max_branches : int, default=12
-        How many branches of a node are drawn, those with the most rows; others are counted. None for all.
-
-    Returns
-    -------
-    Picture
-        A str, which notebooks show as a picture.
-    """
+    """Return the tree as a drawing in SVG, see :meth:`~sixfold.DecisionTreeClassifier.export_svg`."""
+    check_shown(max_depth, decimals, None, max_branches)
     if path is not None and Path(path).suffix.lower() != ".svg":
         raise InputError(f"path={str(path)!r} does not end in .svg, and a drawing is written as SVG alone.")
     drawing = lay_out(tree, names, max_depth=max_depth, decimals=decimals, max_branches=max_branches)
@@ -86,6 +67,23 @@ def export_svg(
     if path is not None:
         _write(Path(path), svg)
     return svg
+
+
+def tree_html(tree: FittedTree, names: TreeNames) -> str:
+    """Return the tree as a notebook shows it: as many levels as have room, and how to see the others."""
+    drawing = lay_out(tree, names, max_depth=2, max_branches=NOTEBOOK_BRANCHES)
+    for depth in range(3, NOTEBOOK_DEPTH + 1):
+        deeper = lay_out(tree, names, max_depth=depth, max_branches=NOTEBOOK_BRANCHES)
+        if deeper.width > NOTEBOOK_WIDTH:
+            break
+        drawing = deeper
+    shown = sum(node >= 0 for node in drawing.nodes)
+    note = (
+        f"<p>{shown:,} of {count(tree.node_count, 'node')} are shown. For all of them use "
+        "<code>export_svg(max_depth=None, max_branches=None)</code> or <code>export_text()</code>.</p>"
+    )
+    svg = "\n".join(_svg(tree, names, drawing))
+    return f'<div style="overflow-x: auto">{svg}</div>{note if shown < tree.node_count else ""}'
 
 
 def _write(path: Path, text: str) -> None:
@@ -100,7 +98,7 @@ def _write(path: Path, text: str) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def _svg(tree: Tree, names: TreeNames, drawing: Drawing) -> list[str]:
+def _svg(tree: FittedTree, names: TreeNames, drawing: Drawing) -> list[str]:
     width, height = _n(drawing.width), _n(drawing.height)
     title = f"Decision tree: {count(tree.node_count, 'node')}, {count(int(tree.rows[0]), 'row')}"
     used = set(drawing.colours.values())
@@ -188,7 +186,7 @@ def _node_svg(node: NodeBox, colours: dict[int, int]) -> str:
     return "".join([*parts, *_bar_svg(node.totals, box, colours), "</g>"])
 
 
-def _bar_svg(totals: NDArray[np.float64], box: Box, colours: dict[int, int]) -> list[str]:
+def _bar_svg(totals: NDArray[np.float64], box: Rectangle, colours: dict[int, int]) -> list[str]:
     """Draw the shares of the classes beside each other, those without a colour of their own last."""
     shares: dict[int, float] = {}
     for label in sorted(colours, key=lambda label: (colours[label] == OTHERS, label)):

@@ -27,6 +27,7 @@ from sixfold.explain.trees.words import (
     branch_words,
     by_weight,
     category_values,
+    check_shown,
     class_word,
     column_decimals,
     condition_words,
@@ -40,8 +41,7 @@ from sixfold.explain.trees.words import (
     shown_branches,
     word,
 )
-from sixfold.solvers.trees.fitted_tree import FittedTree
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees.fitted_tree import FittedTree, Reason
 
 
 def export_text(
@@ -53,26 +53,8 @@ def export_text(
     max_categories: int | None = 8,
     max_branches: int | None = 30,
 ) -> str:
-    """Return the tree as indented lines: the test of each branch, and the class and its share in each leaf.
-
-    Parameters
-    ----------
-    tree : FittedTree
-    names : TreeNames
-    max_depth : int, default=None
-        How many tests deep the text goes; deeper nodes are counted.
-    decimals : int, default=3
-        Of thresholds and impurities; None for every digit. Thresholds that would look the same
-        have more.
-    max_categories : int, default=8
-        How many categories of a branch are listed; the others are counted. None for all.
-    max_branches : int, default=30
-        How many branches of a node are shown, those with the most rows; others are counted. None for all.
-
-    Returns
-    -------
-    str
-    """
+    """Return the tree as indented lines, see :meth:`~sixfold.DecisionTreeClassifier.export_text`."""
+    check_shown(max_depth, decimals, max_categories, max_branches)
     writer = _NodeWords(tree, names, decimals)
     cut = cut_nodes(tree, max_depth)
     lines: list[str] = []
@@ -148,22 +130,10 @@ def export_rules(
     """Return one if/then sentence a leaf, in the order of the leaves, each on a line.
 
     All that a path asks of a column is one condition. A row that meets no rule, because a value was not seen
-    on its way, has the answer of the node where it stops.
-
-    Parameters
-    ----------
-    tree : FittedTree
-    names : TreeNames
-    decimals : int, default=3
-        Of thresholds and impurities; None for every digit. Thresholds that would look the same
-        have more.
-    max_categories : int, default=None
-        How many categories of a condition are listed; the others are counted. None for all.
-
-    Returns
-    -------
-    str
+    on its way, has the answer of the node where it stops. For the parameters see
+    :meth:`~sixfold.DecisionTreeClassifier.export_rules`.
     """
+    check_shown(None, decimals, max_categories)
     writer = _NodeWords(tree, names, decimals)
     lines = []
     for node, path in leaf_conditions(tree):
@@ -239,26 +209,8 @@ def export_graphviz(
     max_categories: int | None = 4,
     max_branches: int | None = 12,
 ) -> str:
-    """Return the tree in DOT, the language of Graphviz.
-
-    Parameters
-    ----------
-    tree : FittedTree
-    names : TreeNames
-    max_depth : int, default=None
-        How many tests deep the drawing goes; deeper nodes are counted.
-    decimals : int, default=3
-        Of thresholds and impurities; None for every digit. Thresholds that would look the same
-        have more.
-    max_categories : int, default=4
-        How many categories of a branch are listed; the others are counted. None for all.
-    max_branches : int, default=12
-        How many branches of a node are drawn, those with the most rows; others are counted. None for all.
-
-    Returns
-    -------
-    str
-    """
+    """Return the tree in DOT, see :meth:`~sixfold.DecisionTreeClassifier.export_graphviz`."""
+    check_shown(max_depth, decimals, max_categories, max_branches)
     writer = _NodeWords(tree, names, decimals)
     cut = cut_nodes(tree, max_depth)
     lines = [

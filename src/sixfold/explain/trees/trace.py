@@ -30,11 +30,9 @@ from sixfold.explain.trees.words import (
     word,
 )
 from sixfold.solvers.trees.exhaustive_splits import ColumnSplit
-from sixfold.solvers.trees.fitted_tree import FittedTree
-from sixfold.solvers.trees.growth import GrowthRules
-from sixfold.solvers.trees.routing import NodeRows, SplitTables, route
-from sixfold.solvers.trees.training import TrainingRows
-from sixfold.solvers.trees.tree import Reason, Tree
+from sixfold.solvers.trees.fitted_tree import FittedTree, Reason
+from sixfold.solvers.trees.growth import GrowthRules, TrainingRows
+from sixfold.solvers.trees.routing import NodeRows, SplitTables
 
 Array = NDArray[Any]
 
@@ -155,7 +153,7 @@ class Trace:
                 lines.append(f"  {'  '.join(cells)}".rstrip())
         return "\n".join(lines)
 
-    def inside(self, whole: Tree, tree: Tree) -> Trace:
+    def inside(self, whole: FittedTree, tree: FittedTree) -> Trace:
         """Return the trace of a smaller tree inside the whole one, of which this is the trace.
 
         What a node could have been split by is shown for those, too, that are split no more.
@@ -190,12 +188,13 @@ def trace(
     counting = np.flatnonzero(rows.counting)
     X, labels = rows.X[counting], rows.labels[counting]
     weight = np.ones(counting.size) if rows.weight is None else rows.weight[counting]
-    tables = SplitTables(NodeRows(tree, X, labels, weight, route(tree, X)), rules)
+    tables = SplitTables(NodeRows(tree, X, labels, weight), rules)
+    totals = np.ldexp(tree.weight, -rows.weight_exponent)
     traced, decimals = [], column_decimals(tree)
     for node in range(tree.node_count):
         splits: tuple[TracedSplit, ...] = ()
         if tree.column[node] >= 0 and not budget.exhausted():
-            total = float(tables.nodes.totals[node].sum()) if rules.criterion == "gain_ratio" else None
+            total = float(totals[node]) if rules.criterion == "gain_ratio" else None
             chosen = int(tree.column[node])
             splits = tuple(
                 _traced(one, names, tree.unit, chosen, total, decimals[one.column]) for one in tables.of(node)

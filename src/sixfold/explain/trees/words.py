@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from sixfold.errors import InputError
+from sixfold.errors import check_number
 from sixfold.explain.trees.names import TreeNames
-from sixfold.solvers.trees.tree import Reason, Tree
+from sixfold.solvers.trees.fitted_tree import FittedTree, Reason
 
 REASONS = {
     Reason.SPLIT: "split",
@@ -34,12 +34,20 @@ MEASURES = {"bits": "entropy", "nats": "entropy", "gini": "gini", "homogeneous":
 MOST_DECIMALS = 17  # any two numbers that need more are written with every digit
 
 
-def cut_nodes(tree: Tree, max_depth: int | None) -> dict[int, int]:
+def check_shown(
+    max_depth: Any = None, decimals: Any = None, max_categories: Any = None, max_branches: Any = None
+) -> None:
+    """Raise an :class:`~sixfold.errors.InputError` about what is asked to be shown, if it makes no sense."""
+    check_number("max_depth", max_depth, at_least=0, whole=True, optional=True)
+    check_number("decimals", decimals, at_least=0, whole=True, optional=True)
+    check_number("max_categories", max_categories, at_least=1, whole=True, optional=True)
+    check_number("max_branches", max_branches, at_least=1, whole=True, optional=True)
+
+
+def cut_nodes(tree: FittedTree, max_depth: int | None) -> dict[int, int]:
     """Return the split nodes at a depth, below which nothing is shown, and how many nodes that leaves out."""
     if max_depth is None:
         return {}
-    if max_depth < 0:
-        raise InputError(f"max_depth is {max_depth}; it must be 0 (the root alone) or more, or None.")
     ends = np.flatnonzero((tree.depth == max_depth) & ~tree.is_leaf)
     # Nodes are numbered depth first: a subtree ends where the next node as high as its root begins.
     high = np.append(np.flatnonzero(tree.depth <= max_depth), tree.node_count)
@@ -82,7 +90,7 @@ class Condition:
         )
 
 
-def branch_conditions(tree: Tree, node: int) -> dict[int, Condition]:
+def branch_conditions(tree: FittedTree, node: int) -> dict[int, Condition]:
     """Return what leads from a node to each of its children, in their order."""
     column, threshold, unknown = int(tree.column[node]), float(tree.threshold[node]), int(tree.unknown[node])
     codes: dict[int, list[int]] = {} if unknown < 0 else {unknown: []}
@@ -103,7 +111,7 @@ def branch_conditions(tree: Tree, node: int) -> dict[int, Condition]:
 
 
 def shown_branches(
-    tree: Tree, node: int, most: int | None
+    tree: FittedTree, node: int, most: int | None
 ) -> tuple[dict[int, Condition], dict[int, Condition]]:
     """Return the branches of a node with the most rows, which are shown in their order, and the others."""
     branches = branch_conditions(tree, node)
@@ -116,7 +124,7 @@ def shown_branches(
     )
 
 
-def path_conditions(tree: Tree, node: int) -> list[Condition]:
+def path_conditions(tree: FittedTree, node: int) -> list[Condition]:
     """Return what a row meets that reaches a node: one condition a column, in the order they are asked."""
     met: dict[int, Condition] = {}
     for above, below in pairwise(tree.path_to(node)):
@@ -124,7 +132,7 @@ def path_conditions(tree: Tree, node: int) -> list[Condition]:
     return list(met.values())
 
 
-def leaf_conditions(tree: Tree) -> Iterator[tuple[int, list[Condition]]]:
+def leaf_conditions(tree: FittedTree) -> Iterator[tuple[int, list[Condition]]]:
     """Yield each leaf, and what a row meets that reaches it."""
     met: dict[int, dict[int, Condition]] = {0: {}}
     for node, leaf in enumerate(tree.is_leaf.tolist()):
@@ -140,7 +148,7 @@ def _after(met: dict[int, Condition], condition: Condition) -> dict[int, Conditi
     return met | {condition.column: condition if before is None else before.narrowed(condition)}
 
 
-def column_decimals(tree: Tree, least: int | None = 3) -> list[int | None]:
+def column_decimals(tree: FittedTree, least: int | None = 3) -> list[int | None]:
     """Return for each column with how many decimals its thresholds are written, None for every digit.
 
     At least so many, and as many more as it takes for thresholds that differ to look different: a tree that
@@ -245,7 +253,7 @@ def percent(share: float) -> str:
     return f"{share:.0%}"
 
 
-def by_weight(tree: Tree) -> bool:
+def by_weight(tree: FittedTree) -> bool:
     """Return whether the rows a tree was grown from had weights, so that shares are not those of the rows."""
     return not (np.array_equal(tree.weight, tree.rows) and np.array_equal(tree.totals, tree.totals.round()))
 

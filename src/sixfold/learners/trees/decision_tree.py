@@ -9,25 +9,79 @@ and its parts are grown in the same way. What it minimises greedily is the avera
 
 which is the average entropy of the leaves. Sources: Quinlan, Induction of decision trees, Machine Learning 1,
 1986; Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984 (binary groups, pruning).
+
+A split does not depend on what is split elsewhere. So the tree of a smaller ``max_depth`` or of a larger
+``ccp_alpha`` is inside the one that was grown, and a row that ends at some node of the large tree ends, in
+each smaller one, at the node above it where that one ends. One growth and one way through the tree for each
+row give the answers of all of them, the same as those of separate fits. All that can be worked out from the
+tree alone is worked out when it is asked for.
 """
 
 from __future__ import annotations
 
+import copy
+import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import fields
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
-from sixfold.budget import Record
-from sixfold.learners.trees.tree_model import TreeModel
+from sixfold.budget import CALLBACK, Budget, Record
+from sixfold.certificate import Certificate
+from sixfold.data.checks import check_weight, column_names
+from sixfold.data.labels import check_labels, with_class_weight
+from sixfold.data.mixed_table import ColumnKinds
+from sixfold.data.one_row import one_row
+from sixfold.data.tree_table import check_tree_table
+from sixfold.errors import CertificateError, InputError, check_flag, check_number, check_option
+from sixfold.explain.trees import svg, text
+from sixfold.explain.trees.explanation import TreeExplanation, explain_row, given_values
+from sixfold.explain.trees.names import TreeNames
+from sixfold.learners.base import Learner
+from sixfold.learners.callbacks import CallbackSupport
+from sixfold.solvers.threads import thread_limit
+from sixfold.solvers.trees.exhaustive_splits import ALL_GROUPINGS
+from sixfold.solvers.trees.fitted_tree import FittedTree, Reason, certify
+from sixfold.solvers.trees.growth import FitRecord, GrowthRules, TrainingRows, TreeParameters, grow
+from sixfold.solvers.trees.pruned_growth import Growth, grow_and_prune
+from sixfold.solvers.trees.pruning import (
+    by_alpha,
+    by_depth,
+    ccp_path,
+    cut_depth,
+    importances,
+    leaves_by_depth,
+    levels,
+    most_rewarding,
+    prune_ccp,
+)
+from sixfold.verify.recomputed import Recomputed
+from sixfold.verify.trees import TreeClaim, recompute
 
 Array = NDArray[Any]
 
+_PARAMETERS = tuple(one.name for one in fields(TreeParameters))
+_BY_POSITION = "Rows that were held out are found by their positions: pass all rows in the order of the fit."
 
-class DecisionTreeClassifier(ClassifierMixin, TreeModel):
+
+class TreeSolution(NamedTuple):
+    """A tree, the alpha it was cut by, what it was grown by, and its trace where one was asked for."""
+
+    tree: FittedTree
+    alpha: float
+    record: FitRecord
+    trace: Any
+
+
+class DecisionTreeClassifier(CallbackSupport, ClassifierMixin, Learner):
     """Answer one question after the other until the class is clear.
 
     The parameters are those of scikit-learn's class, without ``monotonic_cst``; ``splitter`` is "best" alone,
@@ -86,10 +140,12 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     time_limit : float, default=None
         Most seconds of growth; beyond, nodes are left as they are.
     callbacks : sequence of callables, default=None
-        Each hears of every level, as in ``history_``, when the tree is grown; one that returns True cuts it
-        there. While it grows none is called: ``time_limit`` and Ctrl-C end that.
+        Each is called with the record of every level, as in ``history_``, once the tree is grown; one that
+        returns True cuts it there. While it grows none is called: ``time_limit`` and Ctrl-C end that.
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.
+    verbose : int, default=0
+        Whether to print a line for each level, when the tree is grown.
 
     Attributes
     ----------
@@ -134,6 +190,15 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
     greedy tree: every split is the best of its node; no tree fits these rows better
     """
 
+    _step, _progress_interval = "level", 0.0  # records come all at once
+
+    classes_: Array
+    n_features_in_: int
+    tree_: FittedTree
+    _kinds: ColumnKinds | None  # None where all columns are of numbers
+    _grown: FitRecord
+    _size: dict[str, Any]  # the limits of depth, leaves and alpha that the tree has
+
     def __init__(
         self,
         *,
@@ -159,6 +224,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
         time_limit: float | None = None,
         callbacks: Sequence[Callable[[Record], Any]] | None = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.criterion = criterion
         self.splitter = splitter
@@ -182,6 +248,160 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- growing ---------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            Columns of numbers and of categories; NaN, None, and "?" in text are unknown.
+        y : array of shape (n_samples,)
+            The label of each row: text, whole numbers or booleans.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+
+        Returns
+        -------
+        DecisionTreeClassifier
+            The fitted model itself.
+        """
+        return self._run_fit(X, y, sample_weight)
+
+    def _check_parameters(self) -> None:
+        self._parameters().check()
+        check_flag("trace", self.trace)
+
+    def _parameters(self) -> TreeParameters:
+        return TreeParameters(**{name: getattr(self, name) for name in _PARAMETERS})
+
+    def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingRows:
+        if reset:
+            table, self._kinds = check_tree_table(self, X, True, categorical=self.categorical_features)
+        else:
+            table, _ = check_tree_table(self, X, False, self._kinds)
+        classes, index = check_labels(self, y, table, None if reset else self.classes_)
+        weight = check_weight(sample_weight, table.shape[0])
+        class_weight = self.class_weight if reset else self._grown.class_weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            weight = with_class_weight(class_weight, classes, index, weight)
+            if weight is not None and not np.isfinite(weight.sum()):
+                raise InputError("The weights of all rows add up to infinity. Divide them by a large number.")
+        if weight is not None and not weight.any():
+            raise InputError("class_weight leaves every row without weight. Give some class more than 0.")
+        self.classes_ = classes
+        kinds = np.zeros(table.shape[1], np.uint8) if self._kinds is None else self._kinds.categorical
+        return TrainingRows.of(table, kinds.view(np.uint8), index.astype(np.int32), classes.size, weight)
+
+    def _state_problem(self, data: TrainingRows) -> TreeParameters:
+        parameters = self._parameters()
+        self.max_features_ = parameters.columns_looked_at(self.n_features_in_)
+        return parameters
+
+    def _solve(self, problem: TreeParameters, data: TrainingRows, budget: Budget) -> TreeSolution:
+        seed, rows = problem.draw_seed(self.n_features_in_), data
+        rules = problem.rules(rows, seed)
+        if problem.prunes:
+            growth = grow_and_prune(data, problem, seed, budget)
+        else:
+            growth = Growth(grow(data, rules, budget))
+        if growth.left_out is not None:
+            rows = data.without(growth.left_out)
+            rules = problem.rules(rows, seed)
+        tree, seconds = growth.tree.in_units(data.weight_exponent, problem.unit), budget.seconds
+        if budget.callbacks:
+            tree = self._notify_levels(tree, seconds, budget)
+        record = FitRecord(
+            rules=rules,
+            fraction=float(problem.validation_fraction),
+            left_out=data.count - rows.count,
+            class_weight=copy.copy(self.class_weight),
+            all_groupings=self._tried_all_groupings(rules),
+            stopped=budget.stopped_by is not None,
+            seconds=seconds,
+        )
+        trace = None
+        if self.trace:
+            from sixfold.explain.trees.trace import trace as trace_of
+
+            trace = trace_of(tree, rows, rules, self._names(), budget)
+        return TreeSolution(tree, growth.alpha * problem.unit, record, trace)
+
+    def _tried_all_groupings(self, rules: GrowthRules) -> bool:
+        """Return whether no grouping of the categories of a column is better than all that were tried.
+
+        In the order of their shares of one of two classes the best groups are neighbours (Breiman et al.
+        1984, section 9.4), unless a leaf can be too small for them.
+        """
+        if self._kinds is None or not rules.binary:
+            return True
+        most = max((len(some) for some in self._kinds.categories if some is not None), default=0)
+        if self.classes_.size > 2:
+            return most <= ALL_GROUPINGS
+        return most <= 2 or (rules.min_samples_leaf == 1 and rules.min_leaf_weight == 0.0)
+
+    def _notify_levels(self, tree: FittedTree, seconds: float, budget: Budget) -> FittedTree:
+        """Call the callbacks for every level; return the tree up to the one at which they say stop."""
+        for record in levels(tree, seconds):
+            answers = [callback(record) for callback in budget.callbacks]
+            if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
+                if record.iteration < tree.max_depth:
+                    budget.stopped_by = budget.stopped_by or CALLBACK
+                return tree.cut(tree.depth < record.iteration, Reason.STOPPED)
+        return tree
+
+    def _set_fitted(self, solution: TreeSolution, data: TrainingRows, budget: Budget) -> None:
+        self.tree_, self.ccp_alpha_, self._grown, self._trace = solution
+        self.n_classes_, self.n_outputs_, self.solver_ = self.classes_.size, 1, "ID3"
+        self._size = {
+            "max_depth": self._grown.rules.max_depth,
+            "max_leaf_nodes": self.max_leaf_nodes,
+            "ccp_alpha": self.ccp_alpha_,
+        }
+
+    def _warn(self, solution: TreeSolution, data: TrainingRows, budget: Budget) -> None:
+        if solution.record.stopped or budget.interrupted:
+            nodes = solution.tree.node_count
+            reached = f"{nodes} node{'s' * (nodes != 1)}"
+            budget.conclude(self.certificate_, reached, "Let it grow on if that is not good enough.")
+
+    def _certify(self) -> Certificate:
+        return certify(self.tree_, self._grown.left_out, self._grown.tried, self._grown.stopped)
+
+    def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
+        grown, tree = self._grown, self._fitted_tree()
+        rows, rules = grown.grown_from(self._check(X, y, sample_weight, reset=False)), grown.rules
+        counts = np.flatnonzero(rows.counting)
+        claim = TreeClaim(
+            tree.in_units(-rows.weight_exponent, tree.unit),
+            rows.X[counts],
+            rows.kinds,
+            rows.labels[counts],
+            np.ones(counts.size) if rows.weight is None else rows.weight[counts],
+            rules.criterion,
+            rules.binary,
+            rules.unknown_best,
+            rules.min_samples_leaf,
+            rules.min_leaf_weight,
+            rules.max_columns,
+            rules.seed,
+        )
+        if not grown.left_out:
+            return recompute(claim, claimed)
+        try:
+            return recompute(claim, claimed, _BY_POSITION)
+        except CertificateError as error:
+            raise CertificateError(f"{error} {_BY_POSITION}") from None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "tree_" in self.__dict__
+
+    def _fitted_tree(self) -> FittedTree:
+        check_is_fitted(self)
+        return self.tree_
 
     # -- answering -------------------------------------------------------------------------------------------
 
@@ -299,3 +519,340 @@ class DecisionTreeClassifier(ClassifierMixin, TreeModel):
         way, starts = self.tree_.ways_to(nodes)
         passed = np.ones(way.size, dtype=np.int64)
         return sp.csr_matrix((passed, way, starts), (nodes.size, self.tree_.node_count))
+
+    def _ends(self, X: Any) -> NDArray[np.int32]:
+        """Return the node where each row ends."""
+        tree = self._fitted_tree()
+        table, _ = check_tree_table(self, X, False, self._kinds)
+        with thread_limit(self.n_jobs):
+            return tree.apply(table)
+
+    def _staged_ends(self, X: Any, by: str, values: Any) -> Iterator[NDArray[np.int32]]:
+        """Return the node that answers each row, in the tree of each size."""
+        tree = self._fitted_tree()
+        check_option("by", by, ("max_depth", "ccp_alpha"))
+        if values is None:
+            values = self.depth_path_.max_depths if by == "max_depth" else self.ccp_path_.ccp_alphas
+        else:
+            values = list(values)
+            for value in values:
+                check_number(by, value, at_least=0, whole=by == "max_depth")
+                self._require_inside({by: value})
+            if any(after < before for before, after in pairwise(values)):
+                raise InputError(f"The values of {by} are not in ascending order. Sort them.")
+        ended = self._ends(X)
+        if by == "max_depth":
+            return by_depth(tree, ended, values)
+        return by_alpha(tree, ended, ccp_path(tree), np.asarray(values, np.float64) / tree.unit)
+
+    # -- what the tree says of itself ------------------------------------------------------------------------
+
+    @property
+    def log_likelihood_(self) -> float:
+        """The average log-likelihood, in nats, of the rows the tree has grown from."""
+        check_is_fitted(self)
+        return 0.0 - self.certificate_.objective  # never -0
+
+    @property
+    def history_(self) -> list[Record]:
+        """One record a level: the average entropy in nats, were the tree cut there."""
+        return levels(self._fitted_tree(), self._grown.seconds)
+
+    @property
+    def feature_importances_(self) -> Array:
+        """The share of all gain that is due to each column; zeros where there is no gain."""
+        return importances(self._fitted_tree())
+
+    @property
+    def trace_(self) -> Any:
+        """For every node what it could have been split by."""
+        if self.__dict__.get("_trace") is None:
+            raise AttributeError("There is no trace_. Fit with trace=True.")
+        return self._trace
+
+    def get_depth(self) -> int:
+        """Return the most splits above a leaf."""
+        return self._fitted_tree().max_depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        return self._fitted_tree().leaf_count
+
+    # -- smaller trees ---------------------------------------------------------------------------------------
+
+    @property
+    def ccp_path_(self) -> Bunch:
+        """Every ``ccp_alpha`` at which the tree becomes smaller, with impurity and leaves of what is left.
+
+        Each alpha is there once, with all nodes that it makes leaves; ``cost_complexity_pruning_path`` has an
+        entry for each of these nodes, as scikit-learn does, and so repeats alphas.
+        """
+        tree = self._fitted_tree()
+        path = ccp_path(tree).distinct.in_unit(tree.unit)
+        path.ccp_alphas[0] = self.ccp_alpha_  # below, there were larger trees
+        return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities, leaves=path.leaves)
+
+    @property
+    def depth_path_(self) -> Bunch:
+        """Every depth, with the average entropy in nats and the leaves of the tree cut there."""
+        objectives = np.array([record.objective for record in self.history_])
+        leaves = leaves_by_depth(self.tree_)
+        return Bunch(max_depths=np.arange(leaves.size), objectives=objectives, leaves=leaves)
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Return every ``ccp_alpha`` at which the tree of these rows becomes smaller.
+
+        As in scikit-learn there is an entry for each node that becomes a leaf, so an alpha is repeated where
+        several do at once. Of these, ``ccp_path_`` of a fitted tree keeps the last: each alpha once.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            As in :meth:`fit`.
+        y : array of shape (n_samples,)
+            As in :meth:`fit`.
+        sample_weight : array of shape (n_samples,), default=None
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        Bunch
+            ``ccp_alphas`` and ``impurities``, the impurity of the leaves of each tree.
+        """
+        whole = {"ccp_alpha": 0.0, "prune": "none", "trace": False}
+        model = clone(self).set_params(**whole, callbacks=None, time_limit=None, verbose=0)
+        tree = model.fit(X, y, sample_weight).tree_
+        path = ccp_path(tree).in_unit(tree.unit)
+        return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities)
+
+    def pruned(
+        self,
+        *,
+        ccp_alpha: float | None = None,
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+    ) -> Self:
+        """Return the model with a smaller tree, cut from this one without growing anything anew.
+
+        It is the tree of a new fit with this limit, unless both another limit and this one cut it.
+
+        Parameters
+        ----------
+        ccp_alpha : float, default=None
+            What a leaf costs.
+        max_depth : int, default=None
+            Most splits above a leaf.
+        max_leaf_nodes : int, default=None
+            Most leaves; fewer may result where categories have a branch each.
+
+        Returns
+        -------
+        DecisionTreeClassifier
+            A fitted copy.
+        """
+        tree = self._fitted_tree()
+        check_number("ccp_alpha", ccp_alpha, at_least=0, optional=True)
+        check_number("max_depth", max_depth, at_least=0, whole=True, optional=True)
+        check_number("max_leaf_nodes", max_leaf_nodes, at_least=2, whole=True, optional=True)
+        wanted = {"ccp_alpha": ccp_alpha, "max_depth": max_depth, "max_leaf_nodes": max_leaf_nodes}
+        # NumPy's numbers become Python's, as they are shown among the parameters.
+        given = {name: np.asarray(value).item() for name, value in wanted.items() if value is not None}
+        self._require_inside(given)
+        model = copy.copy(self).set_params(**given)
+        if max_depth is not None:
+            tree = cut_depth(tree, max_depth)
+        if max_leaf_nodes is not None:
+            tree = most_rewarding(tree, max_leaf_nodes)
+        if ccp_alpha is not None:
+            tree = prune_ccp(tree, ccp_alpha / tree.unit)
+            model.ccp_alpha_ = float(ccp_alpha)
+        model.tree_, model._size = tree, self._size | given
+        model._trace = self._trace and self._trace.inside(self.tree_, tree)
+        return model
+
+    def _require_inside(self, given: dict[str, float]) -> None:
+        """Raise where a limit asks for a larger tree than this one was allowed to be."""
+        for name, value in given.items():
+            had = self._size[name]
+            if had is None or (value >= had if name == "ccp_alpha" else value <= had):
+                continue
+            raise InputError(
+                f"{name}={value!r} asks for a larger tree than this one, which was grown with "
+                f"{name}={had!r}. A larger tree needs a new fit."
+            )
+
+    # -- what people read ------------------------------------------------------------------------------------
+
+    def export_text(
+        self,
+        *,
+        max_depth: int | None = None,
+        decimals: int | None = 3,
+        max_categories: int | None = 8,
+        max_branches: int | None = 30,
+    ) -> str:
+        """Return the tree as indented lines: the test of each branch, the class and its share in each leaf.
+
+        Parameters
+        ----------
+        max_depth : int, default=None
+            How many tests deep the text goes; deeper nodes are counted.
+        decimals : int, default=3
+            Of thresholds and impurities; None for every digit. Thresholds that would look the same
+            have more.
+        max_categories : int, default=8
+            How many categories of a branch are listed; the others are counted. None for all.
+        max_branches : int, default=30
+            How many branches of a node are shown, those with the most rows; others are counted. None for all.
+
+        Returns
+        -------
+        str
+        """
+        return text.export_text(
+            *self._reading(),
+            max_depth=max_depth,
+            decimals=decimals,
+            max_categories=max_categories,
+            max_branches=max_branches,
+        )
+
+    def export_rules(self, *, decimals: int | None = 3, max_categories: int | None = None) -> str:
+        """Return one if/then sentence a leaf, each on a line.
+
+        Parameters
+        ----------
+        decimals : int, default=3
+            Of thresholds and impurities; None for every digit. Thresholds that would look the same
+            have more.
+        max_categories : int, default=None
+            How many categories of a condition are listed; the others are counted. None for all.
+
+        Returns
+        -------
+        str
+        """
+        return text.export_rules(*self._reading(), decimals=decimals, max_categories=max_categories)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tree as nested plain data that JSON can hold, with nothing rounded or shortened.
+
+        Returns
+        -------
+        dict
+            ``columns``, ``classes``, ``unit`` and ``root``, see :func:`sixfold.explain.trees.text.to_dict`.
+        """
+        return text.to_dict(*self._reading())
+
+    def export_graphviz(
+        self,
+        *,
+        max_depth: int | None = None,
+        decimals: int | None = 3,
+        max_categories: int | None = 4,
+        max_branches: int | None = 12,
+    ) -> str:
+        """Return the tree in DOT, the language of Graphviz.
+
+        Parameters
+        ----------
+        max_depth : int, default=None
+            How many tests deep the drawing goes; deeper nodes are counted.
+        decimals : int, default=3
+            Of thresholds and impurities; None for every digit. Thresholds that would look the same
+            have more.
+        max_categories : int, default=4
+            How many categories of a branch are listed; the others are counted. None for all.
+        max_branches : int, default=12
+            How many branches of a node are drawn, those with the most rows; others are counted. None for all.
+
+        Returns
+        -------
+        str
+        """
+        return text.export_graphviz(
+            *self._reading(),
+            max_depth=max_depth,
+            decimals=decimals,
+            max_categories=max_categories,
+            max_branches=max_branches,
+        )
+
+    def export_svg(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        max_depth: int | None = 4,
+        decimals: int | None = 3,
+        max_branches: int | None = 12,
+    ) -> svg.Picture:
+        """Return the tree as a drawing in SVG, and write it to a file if a path is given.
+
+        Parameters
+        ----------
+        path : str or path, default=None
+            Where to write the drawing, a name that ends in .svg; a file that is there is replaced by the
+            whole new one.
+        max_depth : int, default=4
+            How many tests deep the drawing goes; a node where it ends says how many are below. None for all.
+        decimals : int, default=3
+            Of thresholds and impurities; None for every digit. Thresholds that would look the same
+            have more.
+        max_branches : int, default=12
+            How many branches of a node are drawn, those with the most rows; others are counted. None for all.
+
+        Returns
+        -------
+        Picture
+            A str, which notebooks show as a picture.
+        """
+        return svg.export_svg(
+            *self._reading(), path=path, max_depth=max_depth, decimals=decimals, max_branches=max_branches
+        )
+
+    def explain(self, x: Any) -> TreeExplanation:
+        """Return why one row gets its label: its way, the entropy at each step, and what would change it.
+
+        Parameters
+        ----------
+        x : array of shape (n_features,), or a table with one row
+
+        Returns
+        -------
+        TreeExplanation
+        """
+        tree, names = self._reading()
+        given = one_row(x, names.columns)
+        with warnings.catch_warnings():  # one row is rightly written without names
+            warnings.simplefilter("ignore", UserWarning)
+            table, _ = check_tree_table(self, given, False, self._kinds)
+        row = table.toarray()[0] if sp.issparse(table) else np.asarray(table)[0]
+        return explain_row(tree, names, row.astype(np.float64), given_values(given, row))
+
+    def _names(self) -> TreeNames:
+        """Return what columns, categories and classes are called."""
+        columns = column_names(self, self.n_features_in_)
+        categories = (None,) * len(columns) if self._kinds is None else self._kinds.categories
+        return TreeNames(tuple(columns), categories, tuple(self.classes_.tolist()))
+
+    def _reading(self) -> tuple[FittedTree, TreeNames]:
+        """Return the tree and the names of what it speaks of."""
+        return self._fitted_tree(), self._names()
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """What a notebook shows: the tree once there is one, else scikit-learn's page of parameters."""
+        page: Callable[[], str] = super()._repr_html_  # raises where scikit-learn is set to show text
+        return (lambda: svg.tree_html(*self._reading())) if self.__sklearn_is_fitted__() else page
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return shown | {"text/html": self._repr_html_()} if "text/html" in shown else shown
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags

@@ -5,15 +5,15 @@ A node has a number that the seed and the way to it alone decide,
     path(root) = mix(seed),    path(child k) = mix(path(node) + k + 1),    all modulo 2^64
 
 and its columns are shuffled (Fisher and Yates) with mix(path), mix(mix(path)), ... as random numbers. Source
-of mix: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014. Engines do this in
-native code, which the check of a certificate does not share.
+of mix: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014. Engines do so
+in native code (``native/trees/columns/column_order.hpp``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sixfold.solvers.trees.tree import Tree
+from sixfold.solvers.trees.fitted_tree import FittedTree
 
 LOW_BITS = (1 << 64) - 1
 
@@ -30,7 +30,7 @@ def mix(x: int) -> int:
     return x ^ (x >> 31)
 
 
-def node_paths(tree: Tree, seed: int) -> list[int]:
+def node_paths(tree: FittedTree, seed: int) -> list[int]:
     """Return the number of each node from which its columns are drawn."""
     paths = [mix(seed)] * tree.node_count
     for node in (~tree.is_leaf).nonzero()[0].tolist():

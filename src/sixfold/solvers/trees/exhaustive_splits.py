@@ -9,8 +9,7 @@ With the weight w_kc of each class in the children k of a split, and W_k = sum_c
 
 The gain ratio compares columns only, each by its split with the most gain, and of those only the ones with at
 least the average gain (Quinlan 1993). S is a sum over children (of f(W_k) too), so the candidates of a column
-are rows of two sums. This is what the certificate of a tree is checked with and what its trace shows; no
-engine that grows trees uses it.
+are rows of two sums. This is what the trace of a tree shows; no engine that grows trees uses it.
 """
 
 from __future__ import annotations
@@ -128,21 +127,6 @@ def split_table(
             values = _values(x, labels, classes, weight)
             found.append(_best(column, values, bool(kinds[column]), rules))
     return sorted((one for one in found if one is not None), key=lambda one: one.column)
-
-
-def best_split(table: list[ColumnSplit], total: float, rules: GrowthRules) -> ColumnSplit | None:
-    """Return the split that the rules take, of those of all columns of a node with this weight."""
-    if rules.criterion == "gain_ratio" and table:
-        average = sum(one.gain for one in table) / len(table)
-        table = [one for one in table if one.gain >= average - TIE]
-    least = min((one.score for one in table), default=np.inf)
-    return next((one for one in table if one.score <= least + TIE * total), None)
-
-
-def split_score(totals: Array, rules: GrowthRules) -> float:
-    """Return the score of a split from the class totals of its children."""
-    candidates = _summed(totals[None], np.ones((1, len(totals))), rules, totals.sum())
-    return float(_final(candidates, totals.sum(axis=0), rules.criterion)[0])
 
 
 # -- columns of known numbers ------------------------------------------------------------------------------

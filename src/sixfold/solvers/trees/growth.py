@@ -7,23 +7,41 @@ Of all columns and all thresholds (or categories) the split with the least weigh
 and its parts are grown in the same way, until rows are of one class, equal in every column, or at a limit.
 Ties go to the lowest column, then to the lowest threshold; averages within 1e-12 are ties. No split that any
 engine chooses is worse than one that an exhaustive search would find.
+
+Sparse tables give the same tree without writing zeros out. What is not stored is 0, like zeros that are, and
+a stored NaN is unknown. At a node with class totals w_c the rows that are 0 in a column have
+
+    w_c(zeros) = w_c - sum of the stored rows of class c,
+
+so that a column costs what it has stored among the rows of the node. All open nodes of a level are searched
+in one pass: each column's entries, sorted by value once, stand in groups, one for each open node, and follow
+their rows to the children (as in SPRINT: Shafer, Agrawal and Mehta 1996). A level costs time in proportion to
+the entries of its open nodes, and lists take 20 bytes an entry. The loops are ``native/trees/growth.cpp`` and
+``native/trees/sparse/sparse_tree.cpp``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from sixfold._native import core
 from sixfold.budget import Budget
-from sixfold.solvers.trees.tree import Tree
+from sixfold.data.stratified_split import held_out
+from sixfold.errors import InputError, check_number, check_option
+from sixfold.solvers.trees.fitted_tree import LEAF_THRESHOLD, FittedTree, sparse_parts
 
 Array = NDArray[Any]
 
 CRITERIA = ("entropy", "gini", "gain_ratio", "homogeneous")
+ENTROPIES = ("entropy", "log_loss", "gain_ratio")  # the criteria whose unit is bits or nats
 TIE = 1e-12  # averages this close are equal
 
 
@@ -75,21 +93,13 @@ class GrowthRules:
         )
 
 
-def grow(
-    X: Array,
-    kinds: NDArray[np.uint8],
-    labels: NDArray[np.int32],
-    classes: int,
-    rules: GrowthRules,
-    budget: Budget,
-    weight: NDArray[np.float64] | None = None,
-    rows: NDArray[np.int64] | None = None,
-) -> Tree:
-    """Return the tree that the rules grow; what the budget does not allow for is left unsplit.
+@dataclass(frozen=True)
+class TrainingRows:
+    """What a tree grows from.
 
-    Parameters
+    Attributes
     ----------
-    X : ndarray of shape (rows, columns)
+    X : ndarray or CSR array of shape (rows, columns)
         Numbers and codes of categories; NaN is unknown.
     kinds : ndarray of uint8, shape (columns,)
         0 for numbers, 1 for categories.
@@ -97,27 +107,271 @@ def grow(
         The class of each row, counted from 0.
     classes : int
         How many classes there are.
-    rules : GrowthRules
-    budget : Budget
-    weight : ndarray of shape (rows,), optional
-        How much each row counts.
-    rows : ndarray of int64, optional
-        The rows to grow from, in order; None for all that have weight.
+    weight : ndarray of float64, shape (rows,), or None
+        How much each row counts, in units of 2 ** weight_exponent.
+    rows : ndarray of int64, or None
+        Which rows count, in order; None for all.
+    weight_exponent : int
     """
-    choice = rules.criterion, rules.binary, rules.unknown_best
-    given = labels, weight, counted(weight, rows), classes
-    grown = core.grow_tree(X, kinds, *given, *choice, *rules.limits, budget.seconds_left, budget.flag)
-    return finished(kinds, grown, budget)
+
+    X: Any
+    kinds: NDArray[np.uint8]
+    labels: NDArray[np.int32]
+    classes: int
+    weight: NDArray[np.float64] | None
+    rows: NDArray[np.int64] | None = None
+    weight_exponent: int = 0
+
+    @classmethod
+    def of(cls, X: Any, kinds: Array, labels: Array, classes: int, weight: Array | None) -> TrainingRows:
+        """Return rows of which those with weight count."""
+        if weight is None:
+            return cls(X, kinds, labels, classes, None)
+        exponent = _mean_exponent(weight)
+        weight = np.ldexp(weight, -exponent)
+        rows = None if weight.all() else np.flatnonzero(weight)
+        return cls(X, kinds, labels, classes, weight, rows, exponent)
+
+    @property
+    def counting(self) -> NDArray[np.bool_]:
+        """Return which rows count."""
+        counts = np.zeros(self.labels.size, dtype=bool)
+        counts[slice(None) if self.rows is None else self.rows] = True
+        return counts
+
+    @property
+    def count(self) -> int:
+        """Return how many rows count."""
+        return self.labels.size if self.rows is None else self.rows.size
+
+    @property
+    def weight_sum(self) -> float:
+        """Return their total weight."""
+        if self.weight is None:
+            return float(self.count)
+        return float((self.weight if self.rows is None else self.weight[self.rows]).sum())
+
+    def without(self, left_out: NDArray[np.bool_]) -> TrainingRows:
+        """Return the same rows of which these do not count."""
+        return replace(self, rows=np.flatnonzero(self.counting & ~left_out))
 
 
-def counted(weight: Array | None, rows: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-    """Return the rows to grow from: those given, or those that have weight; None for all."""
-    return np.flatnonzero(weight) if rows is None and weight is not None and not weight.all() else rows
+def _mean_exponent(weight: Array) -> int:
+    """Return the exponent of the power of two that is next to the mean of the weights above 0.
+
+    The criteria have squares and logarithms of weights: divided by that power, which is exact, these neither
+    overflow nor vanish.
+    """
+    exponent = int(np.frexp(weight.max())[1])
+    mean = np.ldexp(weight, -exponent).sum() / np.count_nonzero(weight)
+    return exponent + round(math.log2(mean))
 
 
-def finished(kinds: NDArray[np.uint8], grown: tuple[Any, ...], budget: Budget) -> Tree:
-    """Return what an engine has grown as a tree; the budget notes why, if it was stopped."""
+def grow(rows: TrainingRows, rules: GrowthRules, budget: Budget) -> FittedTree:
+    """Return the tree that the rules grow; what the budget does not allow for is left unsplit."""
+    given = rows.labels, rows.weight, rows.rows, rows.classes
+    left = budget.seconds_left, budget.flag
+    if sp.issparse(rows.X):
+        parts, limits = sparse_parts(rows.X.tocsc()), (rules.criterion, rules.unknown_best, *rules.limits)
+        grown = core.grow_sparse_tree(*parts, rows.X.shape[0], *given, *limits, *left)
+    else:
+        choice = rules.criterion, rules.binary, rules.unknown_best
+        grown = core.grow_tree(rows.X, rows.kinds, *given, *choice, *rules.limits, *left)
     *arrays, completed = grown
     if not completed:
-        budget.exhausted()
-    return Tree(kinds, *arrays)
+        budget.exhausted()  # notes why
+    tree = FittedTree(*(rows.kinds, *arrays, rules.criterion))
+    tree.threshold[tree.is_leaf] = LEAF_THRESHOLD
+    return tree
+
+
+# -- what the user asks for ----------------------------------------------------------------------------------
+
+_COUNT = "a whole number that is at least {}, or a share above 0 and at most 1.0"
+
+
+@dataclass(frozen=True)
+class TreeParameters:
+    """The parameters of a decision tree as users give them, see :class:`~sixfold.DecisionTreeClassifier`.
+
+    Limits may be shares of rows, columns and weight, which become numbers of the rows that a tree grows from;
+    thresholds on entropies are in the unit of ``base``, and become bits.
+    """
+
+    criterion: str = "entropy"
+    splitter: str = "best"
+    max_depth: int | None = None
+    min_samples_split: float = 2
+    min_samples_leaf: float = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any = None
+    random_state: Any = None
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    ccp_alpha: float = 0.0
+    base: Any = 2
+    categories: str = "multiway"
+    unknown: str = "branch"
+    prune: str = "none"
+    validation_fraction: float = 0.25
+
+    def check(self) -> None:
+        """Raise an :class:`InputError` about the first parameter that makes no sense."""
+        check_option("criterion", self.criterion, (*CRITERIA, "log_loss"))
+        if self.splitter != "best":
+            raise InputError(
+                f"splitter={self.splitter!r} is not an option: every split is the best of its node. For "
+                "trees that differ from each other, set max_features and random_state."
+            )
+        check_number("max_depth", self.max_depth, at_least=0, whole=True, optional=True)
+        _check_count("min_samples_split", self.min_samples_split, 2)
+        _check_count("min_samples_leaf", self.min_samples_leaf, 1)
+        check_number("min_weight_fraction_leaf", self.min_weight_fraction_leaf, at_least=0)
+        if self.min_weight_fraction_leaf > 0.5:
+            raise InputError(
+                f"min_weight_fraction_leaf={self.min_weight_fraction_leaf!r} is out of range: no split "
+                "leaves more than half of the weight on both sides. Use at most 0.5."
+            )
+        if isinstance(self.max_features, str):
+            check_option("max_features", self.max_features, ("sqrt", "log2", None), also=_COUNT.format(1))
+        elif self.max_features is not None:
+            _check_count("max_features", self.max_features, 1)
+        check_number("max_leaf_nodes", self.max_leaf_nodes, at_least=2, whole=True, optional=True)
+        check_number("min_impurity_decrease", self.min_impurity_decrease, at_least=0)
+        check_number("ccp_alpha", self.ccp_alpha, at_least=0)
+        if not isinstance(self.base, Real | str) or self.base not in (2, "e", math.e):
+            raise InputError(f"base={self.base!r} is not an option: entropies are in bits (2) or nats ('e').")
+        check_option("categories", self.categories, ("multiway", "binary"))
+        check_option("unknown", self.unknown, ("branch", "best"))
+        check_option("prune", self.prune, ("none", "reduced_error", "cost_complexity"))
+        check_number("validation_fraction", self.validation_fraction, above=0)
+        if self.validation_fraction >= 1:
+            raise InputError(
+                f"validation_fraction={self.validation_fraction!r} is out of range: rows to grow from have "
+                "to be left. Use a share below 1."
+            )
+        if not isinstance(self.random_state, Integral | np.random.RandomState | None):
+            raise InputError(
+                f"random_state={self.random_state!r} cannot be used to seed: pass a whole number, a "
+                "RandomState or None."
+            )
+        if isinstance(self.random_state, Integral) and not 0 <= int(self.random_state) < 2**32:
+            raise InputError(
+                f"random_state={self.random_state!r} is out of range: a seed is a whole number from 0 to "
+                "2**32 - 1."
+            )
+
+    @property
+    def unit(self) -> float:
+        """Return what a bit is in the unit of the impurities."""
+        return math.log(2.0) if self.base != 2 and self.criterion in ENTROPIES else 1.0
+
+    @property
+    def alpha(self) -> float:
+        """Return what a leaf costs, in bits."""
+        return float(self.ccp_alpha) / self.unit
+
+    @property
+    def holds_out(self) -> bool:
+        """Return whether pruning needs rows that the tree is not grown from."""
+        return self.prune == "reduced_error" or (self.prune == "cost_complexity" and self.alpha == 0.0)
+
+    @property
+    def prunes(self) -> bool:
+        """Return whether a tree is cut once it is grown."""
+        return self.max_leaf_nodes is not None or self.prune != "none" or self.alpha > 0.0
+
+    def columns_looked_at(self, columns: int) -> int:
+        """Return how many columns are looked at in a node, as scikit-learn counts them."""
+        if self.max_features is None:
+            return columns
+        if self.max_features == "sqrt":
+            return max(1, int(math.sqrt(columns)))
+        if self.max_features == "log2":
+            return max(1, int(math.log2(columns)))
+        if isinstance(self.max_features, Integral):
+            return int(self.max_features)
+        return max(1, int(self.max_features * columns))
+
+    def draw_seed(self, columns: int) -> int:
+        """Return a number that draws columns and held-out rows, where any are drawn."""
+        if self.columns_looked_at(columns) >= columns and not self.holds_out:
+            return 0
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def rules(self, rows: TrainingRows, seed: int) -> GrowthRules:
+        """Return the rules for a tree of these rows."""
+        count, columns = rows.count, rows.X.shape[1]
+        looked_at = self.columns_looked_at(columns)
+        return GrowthRules(
+            criterion="entropy" if self.criterion == "log_loss" else self.criterion,
+            binary=self.categories == "binary",
+            unknown_best=self.unknown == "best",
+            # What no tree of these rows can reach is the same, however far it lies beyond.
+            max_depth=None if self.max_depth is None else min(int(self.max_depth), count),
+            min_samples_split=min(max(2, _count(self.min_samples_split, count)), count + 1),
+            min_samples_leaf=min(max(1, _count(self.min_samples_leaf, count)), count),
+            min_leaf_weight=float(self.min_weight_fraction_leaf) * rows.weight_sum,
+            min_impurity_decrease=float(self.min_impurity_decrease) / self.unit,
+            max_columns=looked_at if looked_at < columns else None,
+            seed=seed,
+        )
+
+
+def _check_count(parameter: str, value: Any, least: int) -> None:
+    """Raise unless the value is a whole number from ``least`` on, or a share."""
+    right_kind = isinstance(value, Real) and not isinstance(value, bool)
+    whole = isinstance(value, Integral)
+    if right_kind and (value >= least if whole else 0 < value <= 1):
+        return
+    problem = "is out of range" if right_kind else f"is of type {type(value).__name__}"
+    raise InputError(f"{parameter}={value!r} {problem}: {_COUNT.format(least)}, is needed.")
+
+
+def _count(value: float, rows: int) -> int:
+    return int(value) if isinstance(value, Integral) else math.ceil(value * rows)
+
+
+# -- what a fit keeps ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FitRecord:
+    """All that a tree was grown by, whatever the parameters of its model say later.
+
+    Attributes
+    ----------
+    rules : GrowthRules
+    fraction : float
+        The share of the rows that was held out, where any were.
+    left_out : int
+        How many rows the tree was not grown from.
+    class_weight : dict, "balanced" or None
+    all_groupings : bool
+        Whether no grouping of categories is better than those that were tried.
+    stopped : bool
+        Whether growth was cut short.
+    seconds : float
+        What growing took.
+    """
+
+    rules: GrowthRules
+    fraction: float
+    left_out: int
+    class_weight: Any
+    all_groupings: bool
+    stopped: bool
+    seconds: float
+
+    def grown_from(self, rows: TrainingRows) -> TrainingRows:
+        """Return the rows without those that were held out, which their positions tell."""
+        if not self.left_out:
+            return rows
+        return rows.without(held_out(rows.labels, rows.counting, self.fraction, self.rules.seed))
+
+    @property
+    def tried(self) -> list[str]:
+        """Say among what every split is the best of its node, where that is not all there is."""
+        return ["the columns drawn"] * (self.rules.max_columns is not None) + ["the groupings tried"] * (
+            not self.all_groupings
+        )

@@ -20,29 +20,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sixfold.budget import Record
+from sixfold.errors import SixfoldWarning, warn
+from sixfold.solvers.trees.fitted_tree import NO_NODE, FittedTree, Reason, lost_nats, lost_of_all
 from sixfold.solvers.trees.impurity import impurity
-from sixfold.solvers.trees.tree import NO_NODE, Reason, Tree
 
 Array = NDArray[Any]
 
-TIE = 1e-12  # shares of the weight, and decreases of the impurity, this close are equal
+SAME_ERRORS = 1e-12  # shares of the weight that errors have, this close, are equal
 
 
 # -- what a split is worth ---------------------------------------------------------------------------------
 
 
-def node_gains(tree: Tree, criterion: str) -> NDArray[np.float64]:
+def node_gains(tree: FittedTree) -> NDArray[np.float64]:
     """Return how far each split lowers the impurity of its node on average; 0 at leaves."""
     weight = tree.weight
-    mixed = impurity(tree.totals, criterion)
+    mixed = impurity(tree.totals, tree.criterion)
     below = np.bincount(tree.parent[1:], weights=(weight * mixed)[1:], minlength=tree.node_count)
     return np.where(tree.is_leaf, 0.0, mixed - below / weight)
 
 
-def importances(tree: Tree, criterion: str) -> NDArray[np.float64]:
+def importances(tree: FittedTree) -> NDArray[np.float64]:
     """Return the part of all gain, weighted by the rows that have it, that is due to each column."""
     split = ~tree.is_leaf
-    decrease = (tree.weight * node_gains(tree, criterion))[split]
+    decrease = (tree.weight * node_gains(tree))[split]
     gained = np.zeros(tree.kinds.size)
     np.add.at(gained, tree.column[split], np.maximum(decrease, 0.0))
     return gained / (gained.sum() or 1.0)
@@ -51,25 +53,18 @@ def importances(tree: Tree, criterion: str) -> NDArray[np.float64]:
 # -- by depth and by leaves ----------------------------------------------------------------------------------
 
 
-def cut_depth(tree: Tree, depth: int) -> Tree:
+def cut_depth(tree: FittedTree, depth: int) -> FittedTree:
     """Return the tree that growth to this depth gives."""
     return tree.cut(tree.depth < depth, Reason.LIMIT)
 
 
-def keep_leaves(tree: Tree, max_leaf_nodes: int, gains: NDArray[np.float64]) -> Tree:
+def keep_leaves(tree: FittedTree, max_leaf_nodes: int) -> FittedTree:
     """Return the tree that splits the most rewarding node first, while the leaves are no more than this.
 
     A node whose children would be too many is left out, and the next one tried. Of equal ones the node with
     the lowest number comes first.
-
-    Parameters
-    ----------
-    tree : Tree
-    max_leaf_nodes : int
-    gains : ndarray of shape (nodes,)
-        How far each split lowers the impurity of its node, see :func:`node_gains`.
     """
-    decrease = np.round(gains * tree.weight / tree.totals[0].sum(), 12).tolist()
+    decrease = np.round(node_gains(tree) * tree.weight / tree.totals[0].sum(), 12).tolist()
     children, start = _children(tree)
     split = np.zeros(tree.node_count, dtype=bool)
     frontier, leaves = [(-decrease[0], 0)], 1
@@ -84,7 +79,19 @@ def keep_leaves(tree: Tree, max_leaf_nodes: int, gains: NDArray[np.float64]) -> 
     return tree.cut(split, Reason.LIMIT)
 
 
-def _children(tree: Tree) -> tuple[list[int], list[int]]:
+def most_rewarding(tree: FittedTree, leaves: int) -> FittedTree:
+    """Return the tree of so many leaves; warn where the first split alone has more branches than that."""
+    kept = keep_leaves(tree, leaves)
+    if kept.node_count == 1 < tree.node_count:
+        text = (
+            f"max_leaf_nodes={leaves} leaves the constant model: the first split has {len(tree.children(0))} "
+            "branches. Set categories='binary' and unknown='best' for splits in two, or allow more leaves."
+        )
+        warn(SixfoldWarning(text))
+    return kept
+
+
+def _children(tree: FittedTree) -> tuple[list[int], list[int]]:
     """Return the children of all nodes in one list, and where those of each node start."""
     parent = tree.parent[1:]
     counts = np.bincount(parent, minlength=tree.node_count)
@@ -123,15 +130,21 @@ class CostPath(NamedTuple):
         stays[0] = True  # nothing goes at 0
         return CostPath(self.ccp_alphas[stays], self.impurities[stays], self.nodes[stays], self.leaves[stays])
 
+    def in_unit(self, unit: float) -> CostPath:
+        """Return the path in another unit than bits, its alphas no smaller when they come back in bits."""
+        given = unit * self.ccp_alphas
+        alphas = np.where(given / unit < self.ccp_alphas, np.nextafter(given, np.inf), given)
+        return self._replace(ccp_alphas=alphas, impurities=unit * self.impurities)
 
-def ccp_path(tree: Tree, criterion: str) -> CostPath:
+
+def ccp_path(tree: FittedTree) -> CostPath:
     """Return all trees of cost complexity pruning, from the whole tree to its root alone."""
-    alpha, lost, fewer = _weakest_links(tree, criterion)
+    alpha, lost, fewer = _weakest_links(tree)
     above = tree.from_root(alpha, np.minimum)[tree.parent]
     above[0] = np.inf
     seen = np.flatnonzero(alpha < above)  # the others go with a node above them
     seen = seen[np.argsort(alpha[seen], kind="stable")]
-    whole = (impurity(tree.totals, criterion) * tree.weight)[tree.is_leaf].sum() / tree.totals[0].sum()
+    whole = (impurity(tree.totals, tree.criterion) * tree.weight)[tree.is_leaf].sum() / tree.totals[0].sum()
     return CostPath(
         np.concatenate([[0.0], alpha[seen]]),
         whole + np.concatenate([[0.0], np.cumsum(lost[seen])]),
@@ -140,12 +153,12 @@ def ccp_path(tree: Tree, criterion: str) -> CostPath:
     )
 
 
-def prune_ccp(tree: Tree, alpha: float, criterion: str) -> Tree:
+def prune_ccp(tree: FittedTree, alpha: float) -> FittedTree:
     """Return the smallest tree with the least R(T) + alpha * leaves; the tree itself for alpha = 0."""
-    return tree.cut(_weakest_links(tree, criterion)[0] > alpha) if alpha > 0.0 else tree
+    return tree.cut(_weakest_links(tree)[0] > alpha) if alpha > 0.0 else tree
 
 
-def _weakest_links(tree: Tree, criterion: str) -> tuple[Array, Array, Array]:
+def _weakest_links(tree: FittedTree) -> tuple[Array, Array, Array]:
     """Return the alpha from which on each node is a leaf, infinity at leaves.
 
     And, when it becomes one, the risk that this adds and the leaves that the tree loses.
@@ -156,7 +169,7 @@ def _weakest_links(tree: Tree, criterion: str) -> tuple[Array, Array, Array]:
     a link is put into a heap and taken out once, and heaps are merged into the larger one: O(n log^2 n) for
     all alphas, 0.2 s for 100,000 nodes.
     """
-    risk = (impurity(tree.totals, criterion) * tree.weight / tree.totals[0].sum()).tolist()
+    risk = (impurity(tree.totals, tree.criterion) * tree.weight / tree.totals[0].sum()).tolist()
     children, start = _children(tree)
     alpha = np.full(tree.node_count, np.inf)
     lost = np.zeros(tree.node_count)
@@ -191,13 +204,13 @@ def _merged(heaps: list[list[tuple[float, int]]]) -> list[tuple[float, int]]:
 
 
 def prune_reduced_error(
-    tree: Tree, X: Array, labels: NDArray[np.int32], weight: NDArray[np.float64] | None = None
-) -> Tree:
+    tree: FittedTree, X: Array, labels: NDArray[np.int32], weight: NDArray[np.float64] | None = None
+) -> FittedTree:
     """Return the tree whose nodes, from the leaves upwards, are leaves where that makes no more errors.
 
     Parameters
     ----------
-    tree : Tree
+    tree : FittedTree
     X : ndarray of shape (rows, columns)
         Rows that the tree was not grown from; a node that none of them reaches becomes a leaf.
     labels : ndarray of int32, shape (rows,)
@@ -213,7 +226,7 @@ def prune_reduced_error(
     reached = np.zeros((count, tree.totals.shape[1]))  # the weight of each class, later with what is below
     np.add.at(reached, (ended, labels), weight)
     split = ~tree.is_leaf
-    allowed = TIE * weight.sum()
+    allowed = SAME_ERRORS * weight.sum()
     for level in _levels(tree):  # of each node all that is below is done
         as_leaf = reached[level].sum(axis=1) - reached[level, answer[level]]
         split[level] &= as_leaf > here[level] + allowed
@@ -224,7 +237,7 @@ def prune_reduced_error(
     return tree.cut(split)
 
 
-def _levels(tree: Tree) -> list[NDArray[np.int64]]:
+def _levels(tree: FittedTree) -> list[NDArray[np.int64]]:
     """Return the nodes of each depth, the deepest first."""
     order = np.argsort(tree.depth, kind="stable")
     ends = np.cumsum(np.bincount(tree.depth))
@@ -234,12 +247,38 @@ def _levels(tree: Tree) -> list[NDArray[np.int64]]:
 # -- all nested trees at once, for a tuner -------------------------------------------------------------------
 
 
-def by_depth(tree: Tree, ended: NDArray[np.int32], depths: Array) -> Iterator[NDArray[np.int32]]:
+def levels(tree: FittedTree, seconds: float) -> list[Record]:
+    """Return one record a level, from the constant model on, as if the tree were cut there.
+
+    The gap is the distance to the least objective that any tree could have, as far as this one knows.
+    """
+    lost = lost_nats(tree.totals / tree.totals[0].sum())
+    here = np.bincount(tree.depth, weights=lost)
+    objectives = here + _ended_above(tree, lost)
+    bound = lost_of_all(tree)
+    return [
+        Record(level, seconds, float(objective), max(float(objective) - bound, 0.0))
+        for level, objective in enumerate(objectives)
+    ]
+
+
+def leaves_by_depth(tree: FittedTree) -> NDArray[np.int64]:
+    """Return how many leaves the tree of each depth has."""
+    return np.bincount(tree.depth) + _ended_above(tree, np.ones(tree.node_count)).astype(np.int64)
+
+
+def _ended_above(tree: FittedTree, values: Array) -> Array:
+    """Return the sum of the values of all leaves above each level."""
+    ended = np.bincount(tree.depth, weights=np.where(tree.is_leaf, values, 0.0))
+    return np.concatenate([[0.0], np.cumsum(ended)[:-1]])
+
+
+def by_depth(tree: FittedTree, ended: NDArray[np.int32], depths: Array) -> Iterator[NDArray[np.int32]]:
     """Yield the node that answers each row, in the tree of each depth.
 
     Parameters
     ----------
-    tree : Tree
+    tree : FittedTree
     ended : ndarray of int32, shape (rows,)
         Where the rows end in the whole tree: ``tree.apply(X)``.
     depths : array of int, shape (trees,)
@@ -252,13 +291,13 @@ def by_depth(tree: Tree, ended: NDArray[np.int32], depths: Array) -> Iterator[ND
 
 
 def by_alpha(
-    tree: Tree, ended: NDArray[np.int32], path: CostPath, alphas: Array
+    tree: FittedTree, ended: NDArray[np.int32], path: CostPath, alphas: Array
 ) -> Iterator[NDArray[np.int32]]:
     """Yield the node that answers each row, in the tree of each alpha.
 
     Parameters
     ----------
-    tree : Tree
+    tree : FittedTree
     ended : ndarray of int32, shape (rows,)
         Where the rows end in the whole tree: ``tree.apply(X)``.
     path : CostPath

@@ -1,7 +1,11 @@
-"""What people ask to be shown of a tree: refused in a sentence where it makes no sense."""
+"""What people ask to be shown of a tree, refused where it makes no sense, and what notebooks show."""
+
+import xml.etree.ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
 
 from sixfold import DecisionTreeClassifier
 from sixfold.errors import InputError
@@ -75,3 +79,49 @@ def test_the_text_of_many_branches_takes_time_in_proportion(monkeypatch):
     monkeypatch.setattr(text, "max", lambda many: sizes.append(len(many)) or max(many), raising=False)
     assert model.export_text().count("└─ ") == (model.tree_.node_count > 1)
     assert sum(sizes) <= 300
+
+
+# -- in a notebook -------------------------------------------------------------------------------------
+
+
+def shown_in_notebooks(model):
+    """Return what a notebook shows, by whichever of the two ways it asks."""
+    page = model._repr_mimebundle_()["text/html"]
+    assert model._repr_html_() == page
+    return page
+
+
+def test_a_notebook_shows_a_fitted_tree_as_its_picture():
+    assert shown_in_notebooks(MODEL).count("<svg") == 1
+    assert MODEL.export_svg(max_depth=None) in shown_in_notebooks(MODEL)
+    assert "are shown" not in shown_in_notebooks(MODEL)  # nothing is left out
+
+
+def test_before_it_is_fitted_scikit_learns_page_is_shown():
+    page = DecisionTreeClassifier(max_depth=3)._repr_mimebundle_()["text/html"]
+    assert "sk-estimator" in page
+    assert "max_depth" in page
+    assert "Decision tree:" not in page
+
+
+def test_of_a_large_tree_a_notebook_shows_the_first_levels_and_says_how_to_see_the_others():
+    rng = np.random.default_rng(0)
+    model = DecisionTreeClassifier().fit(rng.normal(size=(500, 3)), rng.integers(0, 2, 500))
+    page = shown_in_notebooks(model)
+    assert float(page.partition('width="')[2].partition('"')[0]) <= 1200
+    nodes = model.tree_.node_count
+    assert f"<p>15 of {nodes} nodes are shown. For all of them use <code>export_svg(max_depth=None" in page
+
+
+def test_names_are_no_html():
+    table = pd.DataFrame({"<script>alert(1)</script>": ["<b>", "a & b", "<b>", "a & b"]})
+    page = shown_in_notebooks(DecisionTreeClassifier().fit(table, ["<i>", "no", "<i>", "no"]))
+    xml.etree.ElementTree.fromstring(page)
+    assert not any(given in page for given in ("<script", "<b>", "<i>", "a & b"))
+    assert "&lt;script&gt;" in page
+
+
+def test_who_asks_scikit_learn_for_text_gets_no_picture():
+    with sklearn.config_context(display="text"):
+        assert not hasattr(MODEL, "_repr_html_")
+        assert list(MODEL._repr_mimebundle_()) == ["text/plain"]

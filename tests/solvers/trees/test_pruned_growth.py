@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from sixfold import DecisionTreeClassifier
 from sixfold.budget import Budget
 from sixfold.errors import InputError, SixfoldWarning
-from sixfold.solvers.trees import training
-from sixfold.solvers.trees.growth import GrowthRules
-from sixfold.solvers.trees.pruning import keep_leaves, node_gains
-from sixfold.solvers.trees.training import Cuts, TrainingRows, grow_and_cut
-from sixfold.solvers.trees.tree import Reason
+from sixfold.solvers.trees import pruned_growth
+from sixfold.solvers.trees.fitted_tree import Reason
+from sixfold.solvers.trees.growth import TrainingRows, TreeParameters, grow
+from sixfold.solvers.trees.pruned_growth import grow_and_prune
+from sixfold.solvers.trees.pruning import keep_leaves
 
 ARRAYS = ("column", "threshold", "first", "code", "child", "unknown", "reason", "rows", "totals")
 NOTHING = Budget(0.0, None, None, [])
@@ -31,18 +31,18 @@ def table(seed, rows=5000, categories=0, noise=0.3):
     return TrainingRows(X, kinds, labels, 3, None)
 
 
-def cut_by(leaves):
-    return Cuts(leaves, 0.0, "none", 0.25)
+def few(rows, leaves, budget=NOTHING, **parameters):
+    """Return the tree of so many leaves."""
+    return grow_and_prune(rows, TreeParameters(max_leaf_nodes=leaves, **parameters), 0, budget).tree
 
 
-def grown_by(rows, rules, cuts, budget):
-    return grow_and_cut(rows, lambda rows: rules, cuts, budget)
+def whole(rows, **parameters):
+    return grow(rows, TreeParameters(**parameters).rules(rows, 0), NOTHING)
 
 
-def few_of_all(rows, rules, leaves):
+def few_of_all(rows, leaves, **parameters):
     """Return the most rewarding splits of the whole tree."""
-    tree = rows.grown(rules, NOTHING)
-    return keep_leaves(tree, leaves, node_gains(tree, rules.criterion))
+    return keep_leaves(whole(rows, **parameters), leaves)
 
 
 def same(tree, other):
@@ -54,8 +54,8 @@ def same(tree, other):
 @pytest.mark.parametrize("max_depth", [None, 1, 2, 4])
 @pytest.mark.parametrize("leaves", [2, 3, 5, 8, 40])
 def test_a_tree_of_few_leaves_is_that_of_the_whole_tree(criterion, max_depth, leaves):
-    rows, rules = table(0), GrowthRules(criterion, max_depth=max_depth)
-    same(grown_by(rows, rules, cut_by(leaves), NOTHING).tree, few_of_all(rows, rules, leaves))
+    rows, limits = table(0), {"criterion": criterion, "max_depth": max_depth}
+    same(few(rows, leaves, **limits), few_of_all(rows, leaves, **limits))
 
 
 @settings(max_examples=60, deadline=None)
@@ -73,17 +73,15 @@ def test_also_with_categories_limits_and_nothing_but_noise(
     seed, leaves, categories, binary, noise, least, leaf
 ):
     rows = table(seed, 5000, categories, noise)
-    rules = GrowthRules(binary=binary, min_impurity_decrease=least, min_samples_leaf=leaf)
-    same(grown_by(rows, rules, cut_by(leaves), NOTHING).tree, few_of_all(rows, rules, leaves))
+    limits = {"min_impurity_decrease": least, "min_samples_leaf": leaf}
+    limits["categories"] = "binary" if binary else "multiway"
+    same(few(rows, leaves, **limits), few_of_all(rows, leaves, **limits))
 
 
 @pytest.mark.parametrize(("seed", "leaves"), [(32, 8), (230, 8), (242, 7)])
 def test_a_lesser_split_is_made_where_a_better_one_has_too_many_branches(seed, leaves):
     rows = table(seed, 4200, 3, 1.0)
-    same(
-        grown_by(rows, GrowthRules(), cut_by(leaves), NOTHING).tree,
-        few_of_all(rows, GrowthRules(), leaves),
-    )
+    same(few(rows, leaves), few_of_all(rows, leaves))
 
 
 def chain(rows=8192):
@@ -94,19 +92,18 @@ def chain(rows=8192):
 
 
 def test_a_deep_tree_of_few_leaves_is_grown_to_its_depth():
-    tree = grown_by(chain(), GrowthRules(), cut_by(8), NOTHING).tree
-    same(tree, few_of_all(chain(), GrowthRules(), 8))
+    tree = few(chain(), 8)
+    same(tree, few_of_all(chain(), 8))
     assert tree.depth.max() > 4
 
 
 def test_few_leaves_do_not_grow_the_whole_tree(monkeypatch):
     grown = []
-    grow = training.grow
-    monkeypatch.setattr(training, "grow", lambda *given: grown.append(grow(*given)) or grown[-1])
+    monkeypatch.setattr(pruned_growth, "grow", lambda *given: grown.append(grow(*given)) or grown[-1])
     rows = table(0, noise=1.0)
-    grown_by(rows, GrowthRules(), cut_by(8), NOTHING)
-    whole = rows.grown(GrowthRules(), NOTHING).node_count
-    assert sum(tree.node_count for tree in grown[:-1]) < whole / 10
+    few(rows, 8)
+    grown.append(whole(rows))
+    assert sum(tree.node_count for tree in grown[:-1]) < grown[-1].node_count / 10
 
 
 def test_a_second_growth_that_is_stopped_leaves_the_first():
@@ -118,7 +115,7 @@ def test_a_second_growth_that_is_stopped_leaves_the_first():
             Late.growths += 1
             return 100.0 if Late.growths == 1 else -1.0
 
-    tree = grown_by(chain(), GrowthRules(), cut_by(8), Late(0.0, None, 1.0, [])).tree
+    tree = few(chain(), 8, Late(0.0, None, 1.0, []))
     assert tree.node_count > 1
     assert (tree.reason[tree.is_leaf & (tree.depth == 4)] == Reason.STOPPED).any()
 

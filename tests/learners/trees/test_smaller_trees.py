@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier as PeerTree
 from sixfold import DecisionTreeClassifier
 from sixfold.data.examples import load_example
 from sixfold.errors import InputError
-from sixfold.learners.trees import tree_model
+from sixfold.learners.trees import decision_tree
 
 X, Y = make_classification(300, 6, n_informative=4, n_classes=3, flip_y=0.3, random_state=0)
 OTHERS = np.random.default_rng(1).normal(size=(200, 6))
@@ -117,7 +117,8 @@ def test_sizes_that_make_no_sense_are_refused_at_once(parameters, given, sentenc
 
 def test_one_growth_is_enough(monkeypatch):
     model = DecisionTreeClassifier().fit(X, Y)
-    monkeypatch.setattr(tree_model, "grow_and_cut", None)
+    monkeypatch.setattr(decision_tree, "grow", None)
+    monkeypatch.setattr(decision_tree, "grow_and_prune", None)
     assert len(list(model.staged_predict(OTHERS, by="ccp_alpha"))) == model.ccp_path_.leaves.size
 
 
