@@ -322,10 +322,11 @@ def _allowances(
     objective   sum_i q_i slope_i delta_i, and the sums; for least squares, the solver may say that it put it
                 together from moments, y'y - 2 w.X'y + w.X'X w, and is allowed what that costs at most
     slope of w  E_j = sum_i q_i |x_ij| (delta_i + sums |u_i|)
-    gap         the objective's and |w|.E; with absolute values u is made shorter until |v_j| <= l1, by a
-                factor that moves by max E_j / l1. For least squares without kink or constraint the gap is a
-                square, and its root moves by the roots of sum_i q_i delta_i^2 and |E|^2 / l2, without penalty
-                by eps times the condition number of that of the residuals.
+    gap         a term that is a square moves by its root: |E| / sqrt(l2) of the penalty's; for least squares
+                without kink or constraint that of sum_i q_i delta_i^2, and without penalty that of the
+                residuals, eps times the condition number. Others move by the objective's and by |w|.E; with
+                absolute values u is made shorter until |v_j| <= l1, by a factor that moves by max E_j / l1.
+                A millionth of the gap itself misleads nobody.
     """
     (n, d), w, squared = claim.X.shape, np.abs(claim.w), rows.name == "squared"
     sums = (8.0 + np.sqrt(n)) * EPS
@@ -343,11 +344,11 @@ def _allowances(
     for part in row_parts(claim.X):
         error += np.asarray(abs(claim.X[part]).T @ (q[part, None] * (delta + sums * slope)[part]))
     first = float((q @ (slope * delta)).sum() + sums * objective)
+    gap, root = 1e-6 * claimed.gap, 2.0 * np.linalg.norm(error) / np.sqrt(claim.l2) if claim.l2 > 0 else 0.0
     if squared and claim.l1 == 0 and not claim.positive:
-        root = 2.0 * np.sqrt((q @ delta**2).sum()) + 1e-15 * condition * np.sqrt(objective)
-        root += 2.0 * np.sqrt(np.square(error).sum() / claim.l2) if claim.l2 > 0 else 0.0
-        gap = (np.sqrt(claimed.gap) + root) ** 2
+        root += 2.0 * np.sqrt((q @ delta**2).sum()) + 1e-15 * condition * np.sqrt(objective)
     else:
-        gap = claimed.gap + first + (w * error).sum()
+        gap += first + (w * error).sum()
         gap += min(error.max(initial=0.0) / claim.l1, 1.0) * 2.0 * objective if claim.l1 > 0 else 0.0
+    gap += (np.sqrt(claimed.gap) + root) ** 2
     return first + min(claimed.rounding, moments), float(gap)

@@ -1,4 +1,4 @@
-"""The claims of a perceptron: what share of the rows its planes have on the wrong side, and why none has less.
+"""The claims of a perceptron: what share of rows its planes have on the wrong side, and why none has less.
 
     wrong = sum_i q_i [y_i (w.x_i + b) <= 0],      margin = min_i y_i (w.x_i + b) / |(w, b)|
 

@@ -1,0 +1,116 @@
+"""A fingerprint of training data: 64 bits that tell other rows, targets or weights from those of a fit.
+
+    h_i = mix(sum_j m_j fold(x_ij) + sum_k m'_k fold(y_ik) + m'' fold(weight_i)),    fingerprint = sum_i h_i
+
+modulo 2^64, where fold(x) are the bits of x as float64, the upper half added to the lower by exclusive or, m
+are odd multipliers and mix is the last step of SplitMix64 (Steele, Lea and Flood 2014). Neither the order of
+the rows nor that in memory counts, nor whether numbers are kept as float32, integers or floats. The bits of 0
+are 0, so a sparse table has the fingerprint of the dense one. No weights count as 1 for every row. Text
+counts by its characters. Nothing here withstands someone who looks for two tables with one fingerprint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sixfold.data.arrays import in_narwhals
+
+Array = NDArray[Any]
+
+ENTRIES = 1 << 15  # hashed at a time: they stay in the cache
+HALF = np.uint64(32)
+Y_COLUMN, WEIGHT_COLUMN = 1 << 40, 1 << 50  # where the multipliers of y and of the weights are counted from
+
+
+def fingerprint(X: Any, y: Any, sample_weight: Any = None) -> str | None:
+    """Return 16 hexadecimal digits; None for rows that are neither numbers nor text.
+
+    >>> fingerprint([[1.0, 2.0], [3.0, 4.0]], [0, 1]) == fingerprint([[3, 4], [1, 2]], [1, 0])
+    True
+    """
+    try:
+        rows = _row_sums(X, 0) + _row_sums(y, Y_COLUMN)
+        rows += ONE if sample_weight is None else _row_sums(np.atleast_1d(sample_weight), WEIGHT_COLUMN)
+    except (TypeError, ValueError):
+        return None
+    return f"{int(_mix(rows).sum(dtype=np.uint64)):016x}"
+
+
+def table_size(X: Any) -> tuple[int, int, int]:
+    """Return rows, columns and about as many bytes as the values take."""
+    shape = getattr(X, "shape", None) or np.shape(X)
+    columns = int(shape[1]) if len(shape) > 1 else 1
+    stored = X.nnz if sp.issparse(X) else int(shape[0]) * columns
+    return int(shape[0]), columns, stored * getattr(getattr(X, "dtype", None), "itemsize", 8)
+
+
+def _row_sums(values: Any, first: int) -> Array:
+    """Return sum_j m_j fold(x_ij) for each row, the columns counted from ``first``."""
+    if sp.issparse(values):
+        return _sparse_sums(sp.csr_array(values), first)
+    if not isinstance(values, np.ndarray):
+        values = in_narwhals(values)
+        if hasattr(values, "iter_columns"):
+            return _by_column([column.to_numpy() for column in values.iter_columns()], first, _row_sums)
+        values = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    values = values if values.ndim == 2 else values.reshape(values.shape[0], -1)
+    count, columns = values.shape
+    if values.dtype.kind == "O":
+        return _by_column(list(values.T), first, _object_sums)
+    if values.dtype.kind in "US":
+        values = np.ascontiguousarray(values.astype(str)).view(np.uint32).astype(np.uint64)
+        return np.asarray(values @ _multipliers(first, values.shape[1]))
+    if values.dtype.kind not in "fiub":
+        raise TypeError(f"{values.dtype} is neither numbers nor text")
+    multipliers, step = _multipliers(first, columns), max(ENTRIES // max(columns, 1), 1)
+    parts = (values[start : start + step] for start in range(0, count, step))
+    sums = [np.einsum("ij,j->i", _fold(part), multipliers) for part in parts]
+    return sums[0] if len(sums) == 1 else np.concatenate(sums)
+
+
+def _by_column(columns: list[Array], first: int, row_sums: Callable[[Array, int], Array]) -> Array:
+    parts = [row_sums(column, first + number) for number, column in enumerate(columns)]
+    return np.asarray(np.sum(parts, axis=0, dtype=np.uint64))
+
+
+def _object_sums(column: Array, first: int) -> Array:
+    try:
+        return _row_sums(column.astype(np.float64), first)
+    except (TypeError, ValueError):
+        if not all(value is None or isinstance(value, str | int | float | bool) for value in column):
+            raise TypeError("objects are neither numbers nor text") from None
+        return _row_sums(column.astype(str), first)
+
+
+def _sparse_sums(values: Any, first: int) -> Array:
+    if not values.has_canonical_format:
+        values = values.copy()
+        values.sum_duplicates()
+    folded = sp.csr_array((_fold(values.data), values.indices, values.indptr), shape=values.shape)
+    return np.asarray(folded @ _multipliers(first, values.shape[1]))
+
+
+def _fold(values: Array) -> Array:
+    bits = np.add(values, 0.0, dtype=np.float64).view(np.uint64)  # -0 becomes 0
+    return bits ^ (bits >> HALF)
+
+
+@lru_cache(8)
+def _multipliers(first: int, count: int) -> Array:
+    numbers = np.arange(first + 1, first + count + 1, dtype=np.uint64)
+    return _mix(numbers * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
+
+
+def _mix(z: Array) -> Array:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+ONE = _row_sums(np.ones(1), WEIGHT_COLUMN)

@@ -1,0 +1,67 @@
+"""What a certificate speaks of: set down at the fit, compared when it is verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from sixfold import __version__
+from sixfold.certificate import Subject, plain_parameter
+from sixfold.data.fingerprint import fingerprint, table_size
+from sixfold.errors import CertificateError
+
+# Up to here the fingerprint is taken at the fit, in some milliseconds; beyond it would slow fits down.
+FINGERPRINT_BYTES = 1 << 24
+
+
+def describe(model: Any, X: Any, y: Any, sample_weight: Any) -> Subject:
+    """Return what the certificate of a model that was fitted just now speaks of."""
+    rows, columns, size = table_size(X)
+    if size > FINGERPRINT_BYTES:
+        taken, note = (
+            None,
+            f"not taken at the fit of {size / 1e6:.0f} MB, to save time; verify(X, y) takes it",
+        )
+    else:
+        taken = fingerprint(X, y, sample_weight)
+        note = "" if taken else "there is none of rows that are neither numbers nor text"
+    return Subject(
+        type(model).__name__,
+        {name: plain_parameter(getattr(model, name)) for name in _parameter_names(model.__class__)},
+        __version__,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        rows,
+        columns,
+        taken,
+        note,
+        model._relative_to(),
+    )
+
+
+@cache
+def _parameter_names(learner: type) -> list[str]:
+    # Looking at the signature takes longer than hashing a small table.
+    return list(learner._get_param_names())  # type: ignore[attr-defined]
+
+
+@contextmanager
+def same_subject(subject: Subject | None, X: Any, y: Any, sample_weight: Any) -> Iterator[Subject | None]:
+    """Give the subject with its fingerprint; a check of other data ends with an error that says so."""
+    taken, other = fingerprint(X, y, sample_weight), ""
+    if subject is not None and subject.fingerprint is None and taken is not None:
+        subject = replace(subject, fingerprint=taken, fingerprint_note="")
+    if subject is not None and taken is not None and taken != subject.fingerprint:
+        other = (
+            f"X, y and the weights have the fingerprint {taken}, those of the fit {subject.fingerprint}: the "
+            "data are not those of the fit. "
+        )
+    try:
+        yield subject
+    except CertificateError as error:
+        raise CertificateError(f"{other}{error}") from error
+    if other:
+        raise CertificateError(f"{other}Pass X, y and, if there were weights, the sample_weight of the fit.")
