@@ -63,9 +63,12 @@ def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
         u, v, condition = _feasible(claim, rows, q, score)
         excess = float((q @ rows.excess(score, u)).sum()) + _penalty_excess(claim, v)
         gap = min(objective, excess)  # no loss is negative
-    scale = _constant_model(rows, q, claim.fit_intercept)
+    scale, at_zero = _constant_model(rows, q, claim.fit_intercept)
     found = Certificate(claimed.kind, objective, gap, scale, claimed.tolerance)
-    return Recomputed(found, *_allowances(claim, rows, q, score, objective, condition, claimed))
+    allowances = _allowances(claim, rows, q, score, objective, condition, claimed)
+    # A batch, of which no bound but zero is claimed, is judged by the model that predicts zero.
+    largest = (scale if claimed.gap < claimed.objective else max(scale, at_zero)) + 1e-13 * at_zero
+    return Recomputed(found, *allowances, scale_allowance=largest)
 
 
 def counted_rows(claim: LinearClaim) -> tuple[LinearClaim, Array]:
@@ -187,14 +190,14 @@ class _Softmax:
         return p * kept + moved - self.own
 
 
-def _constant_model(rows: _OneScore | _Softmax, q: Array, fit_intercept: bool) -> float:
-    """Return the loss of predicting zero, or the mean of numbers; the last term is for a constant target."""
+def _constant_model(rows: _OneScore | _Softmax, q: Array, fit_intercept: bool) -> tuple[float, float]:
+    """Return the loss of predicting the mean of numbers, and zero; 1e-30 is for a constant target."""
 
     def loss(constant: Array) -> float:
         return float((q @ rows.value(np.broadcast_to(constant, (q.size, rows.scores)))).sum())
 
     at_zero = loss(np.zeros(rows.scores))
-    return loss(q @ rows.y) + 1e-30 * at_zero if rows.real and fit_intercept else at_zero
+    return (loss(q @ rows.y) + 1e-30 * at_zero if rows.real and fit_intercept else at_zero), at_zero
 
 
 # -- penalties ---------------------------------------------------------------------------------------------
