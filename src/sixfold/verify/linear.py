@@ -44,7 +44,7 @@ class LinearClaim:
     weights: Array | None  # None where every row counts 1
     w: Array  # (columns, scores)
     b: Array  # (scores,)
-    loss: str  # one of LOSSES, or "softmax"
+    loss: str  # a name of REAL or SIGN, or "softmax"
     l1: float  # the factor of the absolute values of w
     l2: float  # the factor of half their squares
     positive: bool  # whether only w >= 0 are compared with
@@ -299,7 +299,8 @@ def _lengths(norms: Array, mean: Array) -> Array:
 
 def row_parts(X: Any) -> Iterator[slice]:
     """Go through the rows, so many at a time as may be copied."""
-    step = max(ENTRIES // max(X.shape[1], 1), 1)
+    stored = X.nnz if sp.issparse(X) else X.size
+    step = max(ENTRIES * X.shape[0] // max(stored, 1), 1)
     return (slice(start, start + step) for start in range(0, X.shape[0], step))
 
 
@@ -334,15 +335,15 @@ def _allowances(
     (n, d), w, squared = claim.X.shape, np.abs(claim.w), rows.name == "squared"
     sums = (8.0 + np.sqrt(n)) * EPS
     delta, error, moments = np.empty_like(score), np.zeros_like(w), 0.0
-    mean_x, mean_y = (q @ claim.X, q @ claim.y) if claim.fit_intercept else (0.0, 0.0)
+    mean_x, mean_y = (q @ claim.X, q @ claim.y) if claim.fit_intercept else (np.zeros(d), 0.0)
     for part in row_parts(claim.X):
         X = claim.X[part]
         delta[part] = (d + 2) * EPS * (np.asarray(abs(X) @ w) + np.abs(claim.b))
         if squared and claimed.rounding > 0:
-            terms = (
-                np.abs(claim.y[part] - mean_y) + np.abs((X.toarray() if sp.issparse(X) else X) - mean_x) @ w
+            spread = abs(X) @ w + np.abs(mean_x) @ w if sp.issparse(X) else np.abs(X - mean_x) @ w
+            moments += (sums + d * EPS) * float(
+                (q[part] @ (np.abs(claim.y[part] - mean_y) + spread) ** 2).sum()
             )
-            moments += (sums + d * EPS) * float((q[part] @ terms**2).sum())
     slope = np.maximum(*(np.abs(rows.slope(score + side * delta)) for side in (-1.0, 1.0)))
     for part in row_parts(claim.X):
         error += np.asarray(abs(claim.X[part]).T @ (q[part, None] * (delta + sums * slope)[part]))

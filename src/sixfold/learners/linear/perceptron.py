@@ -395,6 +395,9 @@ class Perceptron(LinearClassifier):
             claimed,
         )
 
+    def _relative_to(self) -> str:
+        return "the weight of all rows, once for each plane"
+
 
 def _check_start(name: str, values: Any, shape: tuple[int, ...]) -> Array:
     """Return a start in the shape it has to have; one score may be given without its axis."""

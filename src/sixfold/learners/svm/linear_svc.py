@@ -211,3 +211,6 @@ class LinearSVC(LinearClassifier):
             rows = self.dual_.shape[0]
             raise CertificateError(f"The model was fitted on {rows} rows, not on {claim.y.shape[0]}.")
         return recompute(claim, claimed)
+
+    def _relative_to(self) -> str:
+        return "the objective itself" if self._hard else super()._relative_to()
