@@ -229,7 +229,7 @@ class Certificate:
         }
         rows = "".join(
             f'<tr><td style="text-align:left;opacity:0.7">{name}</td>'
-            f'<td style="text-align:right;font-family:monospace">{value}</td></tr>'
+            f'<td style="text-align:right;font-family:monospace;padding-left:1.5em">{value}</td></tr>'
             for name, value in figures.items()
         )
         parts = [f"<b>{escape(self.kind)}</b>: {escape(self._claim_in_words())}"]

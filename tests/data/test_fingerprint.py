@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from sixfold.data.fingerprint import fingerprint
+from sixfold.data.fingerprint import fingerprint, table_size
 
 rng = np.random.default_rng(0)
 X = rng.integers(-3, 4, size=(200, 5)).astype(np.float64) / 4  # exact in float32, with zeros
@@ -29,6 +29,7 @@ order = rng.permutation(200)
         (X.tolist(), y.tolist(), weight.tolist()),
         (pd.DataFrame(X), pd.Series(y), pd.Series(weight)),
         (pl.DataFrame(X), pl.Series(y), weight),
+        (pl.DataFrame(X).lazy(), y, weight),
         (X.astype(object), y, weight),
         (X, y[:, None], weight),
     ],
@@ -102,3 +103,21 @@ def test_rows_are_hashed_in_parts():
         == fingerprint(tall[::-1], target)
         == fingerprint(sp.csr_array(tall), target)
     )
+
+
+@pytest.mark.parametrize(
+    ("table", "size"),
+    [
+        (X, (200, 5, 8000)),
+        (X.astype(np.float32), (200, 5, 4000)),
+        (X.tolist(), (200, 5, 8000)),
+        (pl.DataFrame(X).lazy(), (200, 5, 8000)),
+        (sp.csr_array(np.eye(4)), (4, 4, 32)),
+        (["ab", "c"], (2, 1, 16)),
+        ([[1], [1, 2]], (2, 1, 16)),
+        ([], (0, 1, 0)),
+    ],
+    ids=str,
+)
+def test_the_size_of_a_table(table, size):
+    assert table_size(table) == size

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sixfold.data.arrays import in_narwhals
+from sixfold.data.arrays import collected, in_narwhals
 
 Array = NDArray[Any]
 
@@ -37,17 +37,21 @@ def fingerprint(X: Any, y: Any, sample_weight: Any = None) -> str | None:
     try:
         rows = _row_sums(X, 0) + _row_sums(y, Y_COLUMN)
         rows += ONE if sample_weight is None else _row_sums(np.atleast_1d(sample_weight), WEIGHT_COLUMN)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, IndexError):
         return None
     return f"{int(_mix(rows).sum(dtype=np.uint64)):016x}"
 
 
 def table_size(X: Any) -> tuple[int, int, int]:
     """Return rows, columns and about as many bytes as the values take."""
-    shape = getattr(X, "shape", None) or np.shape(X)
-    columns = int(shape[1]) if len(shape) > 1 else 1
-    stored = X.nnz if sp.issparse(X) else int(shape[0]) * columns
-    return int(shape[0]), columns, stored * getattr(getattr(X, "dtype", None), "itemsize", 8)
+    X = collected(X)
+    shape = getattr(X, "shape", None)
+    if shape is None:
+        first = X[0] if len(X) else ""
+        shape = len(X), len(first) if hasattr(first, "__len__") and not isinstance(first, str) else 1
+    rows, columns = int(shape[0]), int(shape[1]) if len(shape) > 1 else 1
+    stored = X.nnz if sp.issparse(X) else rows * columns
+    return rows, columns, stored * getattr(getattr(X, "dtype", None), "itemsize", 8)
 
 
 def _row_sums(values: Any, first: int) -> Array:
@@ -55,7 +59,7 @@ def _row_sums(values: Any, first: int) -> Array:
     if sp.issparse(values):
         return _sparse_sums(sp.csr_array(values), first)
     if not isinstance(values, np.ndarray):
-        values = in_narwhals(values)
+        values = in_narwhals(collected(values))
         if hasattr(values, "iter_columns"):
             return _by_column([column.to_numpy() for column in values.iter_columns()], first, _row_sums)
         values = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
