@@ -24,6 +24,7 @@ from typing import Any, Self
 from sixfold.errors import CertificateError
 
 CONSTANT_MODEL = "the objective of the model that predicts a constant (zero without intercept)"
+PLAIN = (str, bool, int, type(None))  # joined by | at every call they would cost most of the time
 CARD = (
     "border:1px solid #8886;border-radius:6px;padding:10px 14px;display:inline-block;max-width:44em;"
     "font-family:sans-serif;font-size:13px;line-height:1.5"
@@ -241,7 +242,7 @@ class Certificate:
 
 def plain_parameter(value: Any) -> Any:
     """Return a parameter as JSON knows it: what is not finite is text, and so is an object (by its name)."""
-    if isinstance(value, str | bool | int | None):
+    if isinstance(value, PLAIN):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else repr(value)

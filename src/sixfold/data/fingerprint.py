@@ -24,7 +24,11 @@ from sixfold.data.arrays import collected, in_narwhals
 Array = NDArray[Any]
 
 ENTRIES = 1 << 15  # hashed at a time: they stay in the cache
-HALF = np.uint64(32)
+HALF, GOLDEN = np.uint64(32), np.uint64(0x9E3779B97F4A7C15)
+# The shifts and factors of SplitMix64, as NumPy's own numbers: making them takes as long as a small sum.
+S1, F1 = np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)
+S2, F2 = np.uint64(27), np.uint64(0x94D049BB133111EB)
+S3 = np.uint64(31)
 Y_COLUMN, WEIGHT_COLUMN = 1 << 40, 1 << 50  # where the multipliers of y and of the weights are counted from
 
 
@@ -56,21 +60,22 @@ def table_size(X: Any) -> tuple[int, int, int]:
 
 def _row_sums(values: Any, first: int) -> Array:
     """Return sum_j m_j fold(x_ij) for each row, the columns counted from ``first``."""
-    if sp.issparse(values):
-        return _sparse_sums(sp.csr_array(values), first)
     if not isinstance(values, np.ndarray):
+        if sp.issparse(values):
+            return _sparse_sums(sp.csr_array(values), first)
         values = in_narwhals(collected(values))
         if hasattr(values, "iter_columns"):
             return _by_column([column.to_numpy() for column in values.iter_columns()], first, _row_sums)
         values = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
     values = values if values.ndim == 2 else values.reshape(values.shape[0], -1)
     count, columns = values.shape
-    if values.dtype.kind == "O":
+    kind = values.dtype.kind
+    if kind == "O":
         return _by_column(list(values.T), first, _object_sums)
-    if values.dtype.kind in "US":
+    if kind in "US":
         values = np.ascontiguousarray(values.astype(str)).view(np.uint32).astype(np.uint64)
         return np.asarray(values @ _multipliers(first, values.shape[1]))
-    if values.dtype.kind not in "fiub":
+    if kind not in "fiub":
         raise TypeError(f"{values.dtype} is neither numbers nor text")
     multipliers, step = _multipliers(first, columns), max(ENTRIES // max(columns, 1), 1)
     parts = (values[start : start + step] for start in range(0, count, step))
@@ -108,13 +113,13 @@ def _fold(values: Array) -> Array:
 @lru_cache(8)
 def _multipliers(first: int, count: int) -> Array:
     numbers = np.arange(first + 1, first + count + 1, dtype=np.uint64)
-    return _mix(numbers * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
+    return _mix(numbers * GOLDEN) | np.uint64(1)
 
 
 def _mix(z: Array) -> Array:
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    z = (z ^ (z >> S1)) * F1
+    z = (z ^ (z >> S2)) * F2
+    return z ^ (z >> S3)
 
 
 ONE = _row_sums(np.ones(1), WEIGHT_COLUMN)
