@@ -8,9 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from sixfold import LinearRegression, LinearSVC, LogisticRegression
+from sixfold import KNeighborsRegressor, LinearRegression, LinearSVC, LogisticRegression, Perceptron
 from sixfold.certificate import Certificate, Subject, plain_parameter
 from sixfold.errors import CertificateError
+from sixfold.learners.registry import LEARNERS
 from sixfold.verify.recomputed import Recomputed
 
 
@@ -274,6 +275,37 @@ def test_a_large_table_has_its_fingerprint_from_verify(monkeypatch):
     assert not verified.subject.fingerprint_note
     monkeypatch.undo()
     assert LinearRegression().fit(X, y).certificate_.subject.fingerprint == verified.subject.fingerprint
+
+
+@pytest.mark.parametrize("learner", [LinearRegression, KNeighborsRegressor])
+def test_rows_of_batches_add_up(learner):
+    X, y, weight = table()
+    model = learner().partial_fit(X[:10], y[:10], sample_weight=weight[:10])
+    model.partial_fit(X[10:], y[10:], sample_weight=weight[10:])
+    whole = learner().fit(X, y, sample_weight=weight).certificate_.subject
+    found = model.certificate_.subject
+    assert (found.rows, found.fingerprint) == (30, whole.fingerprint)
+    model.certificate_.verify(X, y, weight)
+
+
+def test_a_batch_whose_certificate_speaks_of_it_alone_is_its_subject():
+    X, y, _ = table()
+    model = Perceptron().fit(X, y > 0)
+    model.partial_fit(X[:10], y[:10] > 0)
+    assert model.certificate_.subject.rows == 10
+    model.certificate_.verify(X[:10], y[:10] > 0)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+def test_every_learner_hands_its_certificate_on(learner):
+    X, y, _ = table()
+    model = learner.make().fit(X, y if learner.task == "regression" else (y > 0).astype(int))
+    certificate = model.certificate_
+    read = Certificate.from_json(certificate.to_json())
+    assert read == certificate
+    assert read.subject == certificate.subject
+    assert read.subject.learner == type(model).__name__
+    assert "<table" in certificate._repr_html_()
 
 
 # -- the card ----------------------------------------------------------------------------------------------

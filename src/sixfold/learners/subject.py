@@ -18,8 +18,8 @@ from sixfold.errors import CertificateError
 FINGERPRINT_BYTES = 1 << 24
 
 
-def describe(model: Any, X: Any, y: Any, sample_weight: Any) -> Subject:
-    """Return what the certificate of a model that was fitted just now speaks of."""
+def describe(model: Any, X: Any, y: Any, sample_weight: Any, before: Subject | None = None) -> Subject:
+    """Return what the certificate of a model speaks of that has just learnt these rows, and those before."""
     rows, columns, size = table_size(X)
     if size > FINGERPRINT_BYTES:
         taken, note = (
@@ -29,6 +29,12 @@ def describe(model: Any, X: Any, y: Any, sample_weight: Any) -> Subject:
     else:
         taken = fingerprint(X, y, sample_weight)
         note = "" if taken else "there is none of rows that are neither numbers nor text"
+    if before is not None:
+        rows += before.rows
+        if taken is not None and before.fingerprint is not None:  # they are sums over the rows
+            taken = f"{(int(taken, 16) + int(before.fingerprint, 16)) % 2**64:016x}"
+        else:
+            taken, note = None, before.fingerprint_note or note
     return Subject(
         type(model).__name__,
         {name: plain_parameter(getattr(model, name)) for name in _parameter_names(model.__class__)},
