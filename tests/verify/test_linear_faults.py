@@ -176,7 +176,7 @@ LS, L1, SMOOTH, MARGIN = (f"sixfold.solvers.{room}" for room in ("least_squares"
 STOPPING = "sixfold.solvers.first_order.stopping"
 SHARED = "sixfold.risk.problem"
 PLANES = "sixfold.learners.linear.separability"
-OFF = {f"{LS}.direct:_rounded": times(1.001)}
+OFF = {f"{LS}.factors:shortest": times(1.001)}
 OFF_WIDE = {f"{LS}.row_space:_cholesky": times(1.001)}
 
 # Fits that get their certificate from what all solvers share.
