@@ -255,13 +255,24 @@ def test_a_certificate_that_was_read_is_checked_with_a_model():
 
 def test_other_data_are_told_by_their_fingerprint():
     X, y, weight = table()
-    certificate = LogisticRegression().fit(X, y > 0, weight).certificate_
-    certificate.verify(X[::-1], (y > 0)[::-1], weight[::-1])  # the order of the rows does not count
-    other = X.copy()
-    other[3, 1] = np.nextafter(other[3, 1], 9.0)  # too little for the objective to tell
-    for data in ((other, y > 0, weight), (X, y > 0, np.ones(30)), (X[1:], y[1:] > 0, weight[1:])):
+    model = LogisticRegression().fit(X, y > 0, weight)
+    read = Certificate.from_json(model.certificate_.to_json()).bind(model)
+    read.verify(X[::-1], (y > 0)[::-1], weight[::-1])  # the order of the rows does not count
+    rounded = X.copy()
+    rounded[3, 1] = np.nextafter(X[3, 1], 9.0)  # too little for the objective to tell
+    for data in ((rounded, y > 0, weight), (X, y > 0, np.ones(30)), (X[1:], y[1:] > 0, weight[1:])):
         with pytest.raises(CertificateError, match=r"fingerprint .* the data are not those of the fit"):
-            certificate.verify(*data)
+            read.verify(*data)
+    with pytest.raises(CertificateError, match=r"fingerprint .* the objective is"):
+        model.certificate_.verify(X, y > 0, np.ones(30))
+
+
+def test_the_model_itself_may_be_checked_on_rows_that_were_made_anew():
+    X, y, _ = table()
+    certificate = LinearRegression().fit(X, y).certificate_
+    found = certificate.verify(X * (1.0 + 2e-16), y).subject
+    assert found.fingerprint != certificate.subject.fingerprint
+    assert found.fingerprint_note.endswith(f"those of the fit have {certificate.subject.fingerprint}")
 
 
 def test_a_large_table_has_its_fingerprint_from_verify(monkeypatch):

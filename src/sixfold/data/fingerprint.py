@@ -6,7 +6,8 @@ modulo 2^64, where fold(x) are the bits of x as float64, the upper half added to
 are odd multipliers and mix is the last step of SplitMix64 (Steele, Lea and Flood 2014). Neither the order of
 the rows nor that in memory counts, nor whether numbers are kept as float32, integers or floats. The bits of 0
 are 0, so a sparse table has the fingerprint of the dense one. No weights count as 1 for every row. Text
-counts by its characters. Nothing here withstands someone who looks for two tables with one fingerprint.
+counts by its characters, also beside numbers. Nothing here withstands someone who looks for two tables with
+one fingerprint.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def _row_sums(values: Any, first: int) -> Array:
         if hasattr(values, "iter_columns"):
             return _by_column([column.to_numpy() for column in values.iter_columns()], first, _row_sums)
         values = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
-    values = values if values.ndim == 2 else values.reshape(values.shape[0], -1)
+    values = values[:, None] if values.ndim == 1 else values
     count, columns = values.shape
     kind = values.dtype.kind
     if kind == "O":
@@ -78,7 +79,7 @@ def _row_sums(values: Any, first: int) -> Array:
     if kind not in "fiub":
         raise TypeError(f"{values.dtype} is neither numbers nor text")
     multipliers, step = _multipliers(first, columns), max(ENTRIES // max(columns, 1), 1)
-    parts = (values[start : start + step] for start in range(0, count, step))
+    parts = (values[start : start + step] for start in range(0, max(count, 1), step))
     sums = [np.einsum("ij,j->i", _fold(part), multipliers) for part in parts]
     return sums[0] if len(sums) == 1 else np.concatenate(sums)
 
@@ -89,12 +90,12 @@ def _by_column(columns: list[Array], first: int, row_sums: Callable[[Array, int]
 
 
 def _object_sums(column: Array, first: int) -> Array:
-    try:
-        return _row_sums(column.astype(np.float64), first)
-    except (TypeError, ValueError):
-        if not all(value is None or isinstance(value, str | int | float | bool) for value in column):
-            raise TypeError("objects are neither numbers nor text") from None
-        return _row_sums(column.astype(str), first)
+    """Return the sums of texts and of numbers, each value as what it is; None is NaN."""
+    text = np.fromiter((isinstance(value, str) for value in column), dtype=bool, count=column.size)
+    sums = np.empty(column.size, dtype=np.uint64)
+    sums[text] = _row_sums(column[text].astype(str), first)
+    sums[~text] = _row_sums(column[~text].astype(np.float64), first)
+    return sums
 
 
 def _sparse_sums(values: Any, first: int) -> Array:

@@ -154,7 +154,8 @@ class Learner(BaseEstimator, ABC):
 
     def _verify(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Certificate:
         """Return what the checker finds; raise a :class:`CertificateError` where it contradicts the claim."""
-        with same_subject(claimed.subject, X, y, sample_weight) as subject:
+        handed_on = claimed.subject is not self.__dict__.get("_subject")
+        with same_subject(claimed.subject, X, y, sample_weight, handed_on) as subject:
             found = self._recompute(claimed, X, y, sample_weight).compare(claimed)
         return replace(found, subject=subject)
 

@@ -55,19 +55,26 @@ def _parameter_names(learner: type) -> list[str]:
 
 
 @contextmanager
-def same_subject(subject: Subject | None, X: Any, y: Any, sample_weight: Any) -> Iterator[Subject | None]:
-    """Give the subject with its fingerprint; a check of other data ends with an error that says so."""
+def same_subject(
+    subject: Subject | None, X: Any, y: Any, sample_weight: Any, handed_on: bool
+) -> Iterator[Subject | None]:
+    """Give the subject with the fingerprint of these data; a check that fails on others says so.
+
+    A certificate that was handed on speaks of its data alone. That of the model itself may be checked on rows
+    that were made anew, which differ by rounding.
+    """
     taken, other = fingerprint(X, y, sample_weight), ""
-    if subject is not None and subject.fingerprint is None and taken is not None:
-        subject = replace(subject, fingerprint=taken, fingerprint_note="")
     if subject is not None and taken is not None and taken != subject.fingerprint:
-        other = (
-            f"X, y and the weights have the fingerprint {taken}, those of the fit {subject.fingerprint}: the "
-            "data are not those of the fit. "
-        )
+        if subject.fingerprint is not None:
+            other = (
+                f"X, y and the weights have the fingerprint {taken}, those of the fit {subject.fingerprint}: "
+                "the data are not those of the fit. "
+            )
+        note = f"of the rows that were checked; those of the fit have {subject.fingerprint}" if other else ""
+        subject = replace(subject, fingerprint=taken, fingerprint_note=note)
     try:
         yield subject
     except CertificateError as error:
         raise CertificateError(f"{other}{error}") from error
-    if other:
+    if other and handed_on:
         raise CertificateError(f"{other}Pass X, y and, if there were weights, the sample_weight of the fit.")
