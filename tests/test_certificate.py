@@ -1,14 +1,17 @@
 """A certificate is plain data, speaks plainly, and does not let a changed model pass."""
 
 import dataclasses
+import datetime
 import json
 import math
 
 import numpy as np
 import pytest
 
-from sixfold.certificate import Certificate
+from sixfold import KNeighborsRegressor, LinearRegression, LinearSVC, LogisticRegression, Perceptron
+from sixfold.certificate import Certificate, Subject, plain_parameter
 from sixfold.errors import CertificateError
+from sixfold.learners.registry import LEARNERS
 from sixfold.verify.recomputed import Recomputed
 
 
@@ -61,9 +64,11 @@ def test_json_holds_every_field_and_what_follows_from_them():
         "claim": "",
         "notes": ["rank 2 of 3"],
         "rounding": 0.0,
+        "subject": None,
         "lower_bound": 2.5,
         "relative_gap": 0.05,
         "converged": True,
+        "legend": given.legend,
     }
     fields = {f.name for f in dataclasses.fields(Certificate)} - {"model"}
     assert Certificate(**{name: read[name] for name in fields}) == certificate(
@@ -143,3 +148,186 @@ def test_binding_changes_neither_equality_nor_the_original():
     assert bound == free
     assert bound.model == "model"
     assert free.model is None
+
+
+# -- handed on ---------------------------------------------------------------------------------------------
+
+
+SUBJECT = Subject("LinearRegression", {"alpha": 0.1}, "0.1.0", "2026-01-31T12:00:00+00:00", 3, 2, "00ff")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"gap": math.inf, "objective": math.inf},
+        {"notes": ("rank 2 of 3", "stopped"), "claim": "exact", "details": {"rank": 3, "deep": [1.5, None]}},
+        {"subject": SUBJECT, "rounding": 1e-12},
+        {"subject": dataclasses.replace(SUBJECT, fingerprint=None, fingerprint_note="too large")},
+    ],
+)
+def test_json_there_and_back(changes):
+    given = certificate(**changes, model=object())
+    read = Certificate.from_json(given.to_json())
+    assert read == given
+    assert read.subject == given.subject
+    assert read.model is None
+    assert read.to_json() == given.to_json()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "duality gap"}', "null"])
+def test_what_is_no_certificate_is_refused(text):
+    with pytest.raises(CertificateError, match="This is no certificate"):
+        Certificate.from_json(text)
+
+
+def test_parameters_are_plain():
+    given = {
+        "C": math.inf,
+        "gamma": np.float64(0.5),
+        "depth": np.int64(3),
+        "weights": {np.str_("a"): np.nan, 1: [True, None]},
+        "metric": math.hypot,
+        "seed": Model,
+        "table": np.eye(2),
+        "other": complex(1, 2),
+    }
+    plain = plain_parameter(given)
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain == {
+        "C": "inf",
+        "gamma": 0.5,
+        "depth": 3,
+        "weights": {"a": "nan", "1": [True, None]},
+        "metric": "hypot",
+        "seed": "Model",
+        "table": [[1.0, 0.0], [0.0, 1.0]],
+        "other": "(1+2j)",
+    }
+
+
+def test_the_legend_says_relative_to_what_and_of_what_it_speaks():
+    text = certificate().legend
+    assert "divided by the objective of the model that predicts a constant" in text
+    assert text.endswith("it speaks of the fit to these rows, not of the accuracy on new ones.")
+    assert text.count(".") == 1
+    assert "in the units of the objective" in certificate(scale=0.0).legend
+    X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), [0, 0, 1, 1]
+    hard = LinearSVC(C=math.inf, loss="hinge").fit(X, y).certificate_
+    assert "divided by the objective itself" in hard.legend
+
+
+# -- subjects ----------------------------------------------------------------------------------------------
+
+
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    return X, X @ [1.0, 2.0, 3.0] + rng.normal(size=30), rng.uniform(size=30)
+
+
+def test_a_fit_says_what_it_was():
+    X, y, weight = table()
+    subject = LinearRegression(penalty="l2", alpha=0.5).fit(X, y, weight).certificate_.subject
+    assert (subject.learner, subject.rows, subject.columns) == ("LinearRegression", 30, 3)
+    assert subject.parameters["alpha"] == 0.5
+    assert subject.parameters["penalty"] == "l2"
+    assert subject.version
+    when = datetime.datetime.fromisoformat(subject.date)
+    assert when.utcoffset() == datetime.timedelta(0)
+    assert abs((datetime.datetime.now(datetime.UTC) - when).total_seconds()) < 600
+    assert len(subject.fingerprint) == 16
+    assert not subject.fingerprint_note
+
+
+def test_a_certificate_that_was_read_is_checked_with_a_model():
+    X, y, weight = table()
+    model = LinearRegression().fit(X, y, weight)
+    read = Certificate.from_json(model.certificate_.to_json())
+    with pytest.raises(CertificateError, match=r"needs the fitted model: `certificate\.bind\(model\)"):
+        read.verify(X, y, weight)
+    assert read.bind(model).verify(X, y, weight).subject == read.subject
+    changed = model.fit(X, y, weight)
+    changed.coef_ = changed.coef_ * 1.001
+    with pytest.raises(CertificateError, match="on these data the model has"):
+        read.bind(changed).verify(X, y, weight)
+
+
+def test_other_data_are_told_by_their_fingerprint():
+    X, y, weight = table()
+    model = LogisticRegression().fit(X, y > 0, weight)
+    read = Certificate.from_json(model.certificate_.to_json()).bind(model)
+    read.verify(X[::-1], (y > 0)[::-1], weight[::-1])  # the order of the rows does not count
+    rounded = X.copy()
+    rounded[3, 1] = np.nextafter(X[3, 1], 9.0)  # too little for the objective to tell
+    for data in ((rounded, y > 0, weight), (X, y > 0, np.ones(30)), (X[1:], y[1:] > 0, weight[1:])):
+        with pytest.raises(CertificateError, match=r"fingerprint .* the data are not those of the fit"):
+            read.verify(*data)
+    with pytest.raises(CertificateError, match=r"fingerprint .* the objective is"):
+        model.certificate_.verify(X, y > 0, np.ones(30))
+
+
+def test_the_model_itself_may_be_checked_on_rows_that_were_made_anew():
+    X, y, _ = table()
+    certificate = LinearRegression().fit(X, y).certificate_
+    found = certificate.verify(X * (1.0 + 2e-16), y).subject
+    assert found.fingerprint != certificate.subject.fingerprint
+    assert found.fingerprint_note.endswith(f"those of the fit have {certificate.subject.fingerprint}")
+
+
+def test_a_large_table_has_its_fingerprint_from_verify(monkeypatch):
+    monkeypatch.setattr("sixfold.learners.subject.FINGERPRINT_BYTES", 100)
+    X, y, _ = table()
+    certificate = LinearRegression().fit(X, y).certificate_
+    assert certificate.subject.fingerprint is None
+    assert "verify(X, y) takes it" in json.loads(certificate.to_json())["subject"]["fingerprint_note"]
+    verified = certificate.verify(X, y)
+    assert len(verified.subject.fingerprint) == 16
+    assert not verified.subject.fingerprint_note
+    monkeypatch.undo()
+    assert LinearRegression().fit(X, y).certificate_.subject.fingerprint == verified.subject.fingerprint
+
+
+@pytest.mark.parametrize("learner", [LinearRegression, KNeighborsRegressor])
+def test_rows_of_batches_add_up(learner):
+    X, y, weight = table()
+    model = learner().partial_fit(X[:10], y[:10], sample_weight=weight[:10])
+    model.partial_fit(X[10:], y[10:], sample_weight=weight[10:])
+    whole = learner().fit(X, y, sample_weight=weight).certificate_.subject
+    found = model.certificate_.subject
+    assert (found.rows, found.fingerprint) == (30, whole.fingerprint)
+    model.certificate_.verify(X, y, weight)
+
+
+def test_a_batch_whose_certificate_speaks_of_it_alone_is_its_subject():
+    X, y, _ = table()
+    model = Perceptron().fit(X, y > 0)
+    model.partial_fit(X[:10], y[:10] > 0)
+    assert model.certificate_.subject.rows == 10
+    model.certificate_.verify(X[:10], y[:10] > 0)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+def test_every_learner_hands_its_certificate_on(learner):
+    X, y, _ = table()
+    model = learner.make().fit(X, y if learner.task == "regression" else (y > 0).astype(int))
+    certificate = model.certificate_
+    read = Certificate.from_json(certificate.to_json())
+    assert read == certificate
+    assert read.subject == certificate.subject
+    assert read.subject.learner == type(model).__name__
+    assert "<table" in certificate._repr_html_()
+
+
+# -- the card ----------------------------------------------------------------------------------------------
+
+
+def test_the_card_shows_every_figure_and_escapes_text():
+    given = certificate(kind="a < b", claim="<script>", notes=("x & y", "<b>"), gap=math.inf)
+    html = given._repr_html_()
+    for text in ("a &lt; b", "&lt;script&gt;", "x &amp; y", "&lt;b&gt;", "not of the accuracy on new ones"):
+        assert text in html
+    for name in ("objective", "lower bound", "gap", "relative gap", "tolerance", "converged"):
+        assert f">{name}</td>" in html
+    assert "<script>" not in html
+    assert html.count("<div") == html.count("</div>")

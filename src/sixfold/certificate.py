@@ -7,6 +7,9 @@ For a minimisation problem with objective R, a certificate states
 so the model is at most ``gap`` worse than any other, whatever the solver did. The gap is judged
 against ``scale``, the objective of the model that predicts a constant (zero without intercept):
 ``converged`` means ``gap <= tolerance * scale``.
+
+It can be handed on: ``to_json`` writes it with its subject (learner, parameters, version, date, and a
+fingerprint of the data), and ``Certificate.from_json(text).bind(model).verify(X, y)`` checks it elsewhere.
 """
 
 from __future__ import annotations
@@ -15,9 +18,53 @@ import dataclasses
 import json
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from html import escape
+from typing import Any, Self
 
 from sixfold.errors import CertificateError
+
+CONSTANT_MODEL = "the objective of the model that predicts a constant (zero without intercept)"
+PLAIN = (str, bool, int, type(None))  # joined by | at every call they would cost most of the time
+CARD = (
+    "border:1px solid #8886;border-radius:6px;padding:10px 14px;display:inline-block;max-width:44em;"
+    "font-family:sans-serif;font-size:13px;line-height:1.5"
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a certificate speaks of.
+
+    Attributes
+    ----------
+    learner : str
+        The name of the class.
+    parameters : dict
+        Its parameters as JSON knows them; what is not finite, and what is an object, as text.
+    version : str
+        That of sixfold.
+    date : str
+        When the fit ended, in UTC and ISO 8601.
+    rows, columns : int
+        Of the training table.
+    fingerprint : str or None
+        64 bits of X, y and the weights, whatever the order of the rows
+        (:mod:`sixfold.data.fingerprint`).
+    fingerprint_note : str
+        Why there is none.
+    relative_to : str
+        What the scale of the certificate is.
+    """
+
+    learner: str
+    parameters: dict[str, Any]
+    version: str
+    date: str
+    rows: int
+    columns: int
+    fingerprint: str | None
+    fingerprint_note: str = ""
+    relative_to: str = CONSTANT_MODEL
 
 
 @dataclass(frozen=True)
@@ -44,6 +91,8 @@ class Certificate:
         What else has to be known.
     rounding : float
         How far the solver's own sums may have moved the objective.
+    subject : Subject or None
+        What it speaks of: learner, parameters, date, data. Two certificates are equal whatever it is.
     """
 
     kind: str
@@ -55,6 +104,7 @@ class Certificate:
     claim: str = ""
     notes: tuple[str, ...] = ()
     rounding: float = 0.0
+    subject: Subject | None = field(default=None, repr=False, compare=False)
     model: Any = field(default=None, repr=False, compare=False)
 
     @property
@@ -72,21 +122,56 @@ class Certificate:
         """Whether the gap is within the tolerance."""
         return self.relative_gap <= self.tolerance
 
+    @property
+    def legend(self) -> str:
+        """How to read the figures, in one sentence."""
+        if self.scale == 0:
+            figures = "The gap is in the units of the objective"
+        else:
+            relative_to = CONSTANT_MODEL if self.subject is None else self.subject.relative_to
+            figures = f"The relative gap is the gap divided by {relative_to}"
+        return f"{figures}; it speaks of the fit to these rows, not of the accuracy on new ones."
+
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as a dictionary that JSON can hold; what is infinite is None."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "model"}
         fields |= {
+            "subject": None if self.subject is None else vars(self.subject),
             "lower_bound": self.lower_bound,
             "relative_gap": self.relative_gap,
             "converged": self.converged,
+            "legend": self.legend,
         }
         return {name: _plain(value) for name, value in fields.items()}
 
     def to_json(self) -> str:
-        """Return the certificate as JSON."""
+        """Return the certificate as JSON, to be handed on and read by :meth:`from_json`."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
-    def bind(self, model: Any) -> Certificate:
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the certificate that was written by :meth:`to_json`, attached to no model.
+
+        Raises
+        ------
+        CertificateError
+            If the text is not one of those.
+        """
+        try:
+            read = json.loads(text)
+            given = {f.name: read[f.name] for f in dataclasses.fields(cls) if f.name != "model"}
+            for name in ("objective", "gap", "scale", "tolerance", "rounding"):
+                given[name] = math.inf if given[name] is None else float(given[name])
+            given["notes"] = tuple(given["notes"])
+            given["subject"] = None if given["subject"] is None else Subject(**given["subject"])
+            return cls(**given)
+        except (ValueError, TypeError, KeyError) as error:
+            raise CertificateError(
+                f"This is no certificate ({type(error).__name__}: {error}). Pass the text that "
+                "`certificate_.to_json()` returned."
+            ) from error
+
+    def bind(self, model: Any) -> Self:
         """Return this certificate attached to the fitted model it speaks of."""
         return dataclasses.replace(self, model=model)
 
@@ -108,13 +193,17 @@ class Certificate:
         """
         if self.model is None:
             raise CertificateError(
-                "This certificate is not attached to a model. Use `model.certificate_.verify(X, y)`."
+                "This certificate is not attached to a model. Use `model.certificate_.verify(X, y)`; one "
+                "that was read from JSON needs the fitted model: `certificate.bind(model).verify(X, y)`."
             )
         found: Certificate = self.model._verify(self, X, y, sample_weight)
         return found
 
     def __str__(self) -> str:
         """Say in plain words what is certified."""
+        return "; ".join([f"{self.kind}: {self._claim_in_words()}", *self.notes])
+
+    def _claim_in_words(self) -> str:
         if self.claim:
             claim = self.claim
         elif self.relative_gap <= 1e-15:
@@ -127,8 +216,43 @@ class Certificate:
             claim = f"at most {self.gap:.1g} above the optimum"
         # Where none was asked for, the claim says all.
         short = not self.converged and not (self.claim and self.tolerance == 0)
-        verdict = f", short of the {self.tolerance:g} asked for" if short else ""
-        return "; ".join([f"{self.kind}: {claim}{verdict}", *self.notes])
+        return claim + (f", short of the {self.tolerance:g} asked for" if short else "")
+
+    def _repr_html_(self) -> str:
+        """Return the certificate as a card, for notebooks."""
+        figures = {
+            "objective": f"{self.objective:.10g}",
+            "lower bound": f"{self.lower_bound:.10g}",
+            "gap": f"{self.gap:.3g}",
+            "relative gap": f"{self.relative_gap:.3g}",
+            "tolerance": f"{self.tolerance:g}",
+            "converged": "yes" if self.converged else "no",
+        }
+        rows = "".join(
+            f'<tr><td style="text-align:left;opacity:0.7">{name}</td>'
+            f'<td style="text-align:right;font-family:monospace;padding-left:1.5em">{value}</td></tr>'
+            for name, value in figures.items()
+        )
+        parts = [f"<b>{escape(self.kind)}</b>: {escape(self._claim_in_words())}"]
+        parts += [f'<table style="margin:6px 0;font-size:inherit">{rows}</table>']
+        parts += [f"<div>{escape(note)}</div>" for note in self.notes]
+        parts += [f'<div style="margin-top:6px;opacity:0.7">{escape(self.legend)}</div>']
+        return f'<div style="{CARD}">{"".join(parts)}</div>'
+
+
+def plain_parameter(value: Any) -> Any:
+    """Return a parameter as JSON knows it: what is not finite is text, and so is an object (by its name)."""
+    if isinstance(value, PLAIN):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if hasattr(value, "tolist"):
+        return plain_parameter(value.tolist())
+    if isinstance(value, dict):
+        return {str(key): plain_parameter(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_parameter(part) for part in value]
+    return getattr(value, "__name__", None) or repr(value)
 
 
 def _plain(value: Any) -> Any:

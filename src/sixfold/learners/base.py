@@ -14,13 +14,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 
 from sixfold.budget import Budget, Record
-from sixfold.certificate import Certificate
+from sixfold.certificate import CONSTANT_MODEL, Certificate, Subject
 from sixfold.errors import check_number
+from sixfold.learners.subject import describe, same_subject
 from sixfold.solvers.threads import thread_limit
 from sixfold.verify.recomputed import Recomputed
 
@@ -34,6 +36,7 @@ class Learner(BaseEstimator, ABC):
     n_jobs: int | None = None
 
     _certificate: Certificate
+    _subject: Subject
 
     # -- one fit -----------------------------------------------------------------------------------------
 
@@ -54,6 +57,7 @@ class Learner(BaseEstimator, ABC):
             with self._budget(X, y) as budget, self._threads(data), self._arithmetic(data):
                 solution = (solve or self._solve)(problem, data, budget)
             self._set_fitted(solution, data, budget)
+            self._subject = describe(self, X, y, sample_weight)
         (warn or self._warn)(solution, data, budget)
         return self
 
@@ -139,14 +143,21 @@ class Learner(BaseEstimator, ABC):
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"{type(self).__name__} has no certificate_ before it is fitted.")
         # Bound here and not when it was made, so that a copy of the model verifies itself.
-        return self._certify().bind(self)
+        return replace(self._certify(), subject=self.__dict__.get("_subject"), model=self)
 
     def _certify(self) -> Certificate:
         return self._certificate
 
+    def _relative_to(self) -> str:
+        """Say what the scale of the certificate is."""
+        return CONSTANT_MODEL
+
     def _verify(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Certificate:
         """Return what the checker finds; raise a :class:`CertificateError` where it contradicts the claim."""
-        return self._recompute(claimed, X, y, sample_weight).compare(claimed)
+        handed_on = claimed.subject is not self.__dict__.get("_subject")
+        with same_subject(claimed.subject, X, y, sample_weight, handed_on) as subject:
+            found = self._recompute(claimed, X, y, sample_weight).compare(claimed)
+        return replace(found, subject=subject)
 
     @abstractmethod
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:

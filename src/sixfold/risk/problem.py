@@ -150,42 +150,6 @@ class Problem:
     def _risk(self, score: Array, y: Array, q: Array) -> float:
         return _sum_rows(lambda rows: q[rows] @ self.loss.value(score[rows], y[rows]), q.size)
 
-    def rounding(self, w: Array, b: Array, blocks: Blocks) -> tuple[float, float]:
-        """Return by how much two float64 evaluations of objective and gap at one point can differ.
-
-        A score w.x + b of d columns is off by up to delta = (d + 2) eps (|w|.|x| + |b|), on both sides
-        together and whatever the order of the sum. A convex loss then moves by at most delta times its
-        steepest slope within delta. A sum over n rows adds sqrt(n) eps of its terms: rounding errors of long
-        sums do not all point one way (Higham and Mary 2019). From there:
-
-        objective   sum_i q_i slope_i delta_i, and the sums
-        slope of w  E_j = sum_i q_i |x_ij| (delta_i + sums |u_i|)
-        gap         the objective's and |w|.E; for least squares without kink or constraint the gap is a
-                    square, and moves by squares only: sum_i q_i delta_i^2 and |E|^2 / l2. With absolute
-                    values u is scaled until |slope_j| <= l1, so the scale moves by max E_j / l1.
-        """
-        summing = (8.0 + np.sqrt(blocks.n_rows)) * EPS
-
-        def moves(block: Block) -> tuple[Array, Array]:
-            score, y, q = scores(block, w, b), self.targets(block), normalized_weights(block, blocks)
-            size = abs(block.X)
-            delta = (blocks.n_columns + 2) * EPS * (size @ np.abs(w) + np.abs(b))
-            ends = [np.abs(self.loss.gradient(score + side * delta, y)) for side in (-1.0, 1.0)]
-            slope = np.maximum(*ends)
-            error = size.T @ (q[:, None] * (delta + summing * slope))
-            return np.array([(q @ (slope * delta)).sum(), (q @ delta**2).sum()]), np.asarray(error)
-
-        (first, second), error = blocks.reduce(moves, lambda one, two: (one[0] + two[0], one[1] + two[1]))
-        total = self.objective(w, b, blocks)
-        first += summing * total
-        if self.loss.name == "squared" and self.l1 == 0 and not self.penalty.positive:
-            gap = 4.0 * (second + (np.square(error).sum() / self.l2 if self.l2 > 0 else 0.0))
-        else:
-            gap = first + float((np.abs(w) * error).sum())
-        if self.l1 > 0:
-            gap += min(float(error.max(initial=0.0)) / self.l1, 1.0) * 2.0 * total
-        return float(first), float(gap)
-
     def targets(self, block: Block) -> Array:
         """Return y as the loss wants it: a column a score, or plain class numbers."""
         return block.y[:, 0] if self.loss.labels == "class" else block.y

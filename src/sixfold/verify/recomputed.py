@@ -1,13 +1,15 @@
 """What a checker finds, and when it contradicts the certificate.
 
-    |objective found - objective claimed| <= objective_allowance,     gap found <= gap_allowance
+    |objective found - objective claimed| <= objective_allowance,     gap found <= gap_allowance,
+    scale claimed <= scale_allowance
 
-A checker recomputes both figures from the data and the model's public attributes, and states as the two
-allowances what rounding may have done to them, on its own side and on that of the solver.
+A checker recomputes the figures from the data and the model's public attributes, and states as allowances
+what rounding may have done to them, on its own side and on that of the solver.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from sixfold.certificate import Certificate
@@ -32,12 +34,15 @@ class Recomputed:
         The largest gap that does not contradict the claim.
     hint : str
         What else may be the matter where they disagree.
+    scale_allowance : float
+        The largest scale to judge the gap by; infinite where it is not looked at.
     """
 
     certificate: Certificate
     objective_allowance: float
     gap_allowance: float
     hint: str = ""
+    scale_allowance: float = math.inf
 
     def compare(self, claimed: Certificate) -> Certificate:
         """Return the recomputed certificate, or raise a :class:`CertificateError` where it is another."""
@@ -53,5 +58,10 @@ class Recomputed:
             raise CertificateError(
                 f"The certificate claims a gap of at most {claimed.gap:.3g}, but the recomputed "
                 f"bound only supports {found.gap:.3g}. {reasons}"
+            )
+        if not claimed.scale <= self.scale_allowance:
+            raise CertificateError(
+                f"The certificate judges its gap by a scale of {claimed.scale!r}, but on these data it is "
+                f"{found.scale!r}. {reasons}"
             )
         return found

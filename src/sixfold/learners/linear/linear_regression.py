@@ -24,6 +24,7 @@ from sixfold.data.checks import TrainingData
 from sixfold.errors import InputError
 from sixfold.explain.summary import Summary, summarise
 from sixfold.learners.linear.model import LinearRegressor
+from sixfold.learners.subject import describe
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.direct import DirectSolution, solve_moments
@@ -172,7 +173,10 @@ class LinearRegression(LinearRegressor):
         everything.
         """
         check = partial(self._check, reset="_moments" not in self.__dict__)
-        return self._run_batch(X, y, sample_weight, check, self._add_rows)
+        before = self._subject if "_moments" in self.__dict__ else None
+        self._run_batch(X, y, sample_weight, check, self._add_rows)
+        self._subject = describe(self, X, y, sample_weight, before)
+        return self
 
     def _add_rows(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
         moments = data.blocks().reduce(lambda block: block_moments(block, budget.flag), Moments.__add__)

@@ -32,6 +32,7 @@ from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver, choose
 from sixfold.solvers.least_squares.direct import DirectSolution
 from sixfold.solvers.registry import all_solvers
+from sixfold.verify.linear import LinearClaim, recompute
 from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
@@ -170,21 +171,31 @@ class LinearModel(CallbackSupport, Learner):
         return w, np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), w.shape[1]).copy()
 
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
+        return recompute(self._claim(X, y, sample_weight), claimed)
+
+    def _claim(self, X: Any, y: Any, sample_weight: Any) -> LinearClaim:
+        """Return the public attributes and the data as the checker reads them."""
         check_is_fitted(self, "coef_")
         data = self._check(X, y, sample_weight, reset=False)
         data.require_finite()
-        w, b = self._parameters()
+        data = data.float64()
+        problem = self._problem(data.blocks().weight_sum)
+        targets = data.y[:, 0] if problem.loss.labels == "class" else data.y
         dual = getattr(self, "dual_", None)
         # One of another length is of other data: the objective will tell.
         dual = None if dual is None or dual.shape[0] != data.y.shape[0] else dual.reshape(dual.shape[0], -1)
-        blocks = data.float64().blocks()
-        problem = self._problem(blocks.weight_sum)
-        certificate = problem.certify(claimed.kind, w, b, blocks, claimed.tolerance, dual)
-        objective, gap = problem.rounding(w, b, blocks)
-        # A gap that is a square, e^2 with e rounded by r, is up to (e + r)^2 <= 2 e^2 + 2 r^2. Rounding
-        # errors of the slope, eps times the residuals, are stretched by the condition.
-        gap += (1e-15 * claimed.details.get("condition", 1.0)) ** 2 * claimed.objective
-        return Recomputed(certificate, objective + claimed.rounding, 2.0 * claimed.gap + gap)
+        return LinearClaim(
+            data.X,
+            targets,
+            data.weight,
+            *self._parameters(),
+            problem.loss.name,
+            problem.l1,
+            problem.l2,
+            problem.penalty.positive,
+            problem.fit_intercept,
+            dual,
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

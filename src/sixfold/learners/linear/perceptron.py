@@ -21,7 +21,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
@@ -29,13 +28,14 @@ from sixfold.data.blocks import Blocks
 from sixfold.data.checks import TrainingData
 from sixfold.errors import InputError, check_flag, check_number, check_option
 from sixfold.learners.linear.classifier import LinearClassifier
-from sixfold.learners.linear.separability import certify_planes, confirm, separation_of, zero_one
+from sixfold.learners.linear.separability import certify_planes, separation_of, zero_one
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
 from sixfold.solvers.first_order.options import FirstOrderOptions
 from sixfold.solvers.first_order.sgd_updates import SCHEDULES, SGDState, StepRule, sgd_pass
 from sixfold.solvers.first_order.stochastic import EpochOrder
 from sixfold.verify.recomputed import Recomputed
+from sixfold.verify.separation import SeparationClaim, recompute
 
 Array = NDArray[Any]
 
@@ -387,13 +387,16 @@ class Perceptron(LinearClassifier):
             budget.conclude(self.certificate_)
 
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
-        check_is_fitted(self, "coef_")
-        data = self._check(X, y, sample_weight, reset=False)
-        data.require_finite()
-        w, b = self._parameters()
+        claim = self._claim(X, y, sample_weight)
         proofs = self.proof_ if isinstance(self.proof_, list) else [self.proof_]
-        blocks = data.float64().blocks()
-        return confirm(claimed, w, b, blocks, bool(self.fit_intercept), proofs)
+        plain = [None if proof is None else (proof.rows, proof.weights) for proof in proofs]
+        return recompute(
+            SeparationClaim(claim.X, claim.y, claim.weights, claim.w, claim.b, claim.fit_intercept, plain),
+            claimed,
+        )
+
+    def _relative_to(self) -> str:
+        return "the weight of all rows, once for each plane"
 
 
 def _check_start(name: str, values: Any, shape: tuple[int, ...]) -> Array:

@@ -22,14 +22,11 @@ from numpy.typing import NDArray
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks, EveryNth
-from sixfold.errors import CertificateError
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
-from sixfold.risk.problem import EPS, Problem, normalized_weights, scores
-from sixfold.solvers.separation.separation import Proof, Separation, proves, separate
-from sixfold.solvers.separation.signed_points import SignedPoints
+from sixfold.risk.problem import Problem, normalized_weights, scores
+from sixfold.solvers.separation.separation import Proof, Separation, separate
 from sixfold.solvers.threads import single_threaded_blas
-from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
@@ -44,8 +41,6 @@ class MarginReport:
     ----------
     wrong : ndarray of shape (scores,)
         The weighted share of rows on the wrong side, or on the plane.
-    undecided : ndarray of shape (scores,)
-        The share of rows so near that rounding decides.
     margin : ndarray of shape (scores,)
         The least signed distance y (w.x + b) / |(w, b)|.
     radius : float
@@ -53,7 +48,6 @@ class MarginReport:
     """
 
     wrong: Array
-    undecided: Array
     margin: Array
     radius: float
 
@@ -63,15 +57,12 @@ def measure_margins(w: Array, b: Array, blocks: Blocks, fit_intercept: bool) -> 
     length = np.sqrt(np.square(w).sum(axis=0) + np.square(b))
     length = np.where(length > 0, length, 1.0)
     wrong, margin = np.zeros(b.size), np.full(b.size, np.inf)
-    undecided = np.zeros(b.size)
     radius = np.sqrt(blocks.reduce(_longest_row_squared, max) + fit_intercept)
-    doubt = (blocks.n_columns + 2) * EPS * radius * length
     for block in blocks:
         q, signed = normalized_weights(block, blocks), block.y * scores(block, w, b)
         wrong += q @ (signed <= 0.0)
-        undecided += q @ (np.abs(signed) <= doubt)
         margin = np.minimum(margin, signed[q > 0].min(axis=0, initial=np.inf))
-    return MarginReport(wrong, undecided, margin / length, float(radius))
+    return MarginReport(wrong, margin / length, float(radius))
 
 
 def _longest_row_squared(block: Block) -> float:
@@ -126,45 +117,9 @@ def separation_of(problem: Problem, blocks: Blocks, budget: Budget, target: int)
     return separate(problem, blocks, budget, target)
 
 
-def confirm(
-    certificate: Certificate,
-    w: Array,
-    b: Array,
-    blocks: Blocks,
-    fit_intercept: bool,
-    proofs: list[Proof | None],
-) -> Recomputed:
-    """Return the certificate recomputed from the data; a claim that does not hold is a CertificateError."""
-    report = measure_margins(w, b, blocks, fit_intercept)
-    for k, proof in enumerate(proofs):
-        if proof is not None and not _holds(proof, blocks, fit_intercept, k):
-            raise CertificateError(
-                "The rows of the proof do not span a point that lies in the hulls of both classes. "
-                "The proof was "
-                "changed after the fit, or the data are not those of the fit."
-            )
-    if not np.allclose(report.margin, certificate.details["margin"], rtol=1e-9, atol=1e-12 * report.radius):
-        raise CertificateError(
-            f"The certificate says the margin is {certificate.details['margin']}, but on these data it is "
-            f"{report.margin.tolist()}. The model was changed after the fit, or the data are not those "
-            "of the fit."
-        )
-    gap = float(np.sum(report.wrong - _bounds(proofs, blocks)))
-    rounding = float(report.undecided.sum())
-    found = Certificate(
-        certificate.kind, float(report.wrong.sum()), gap, certificate.scale, certificate.tolerance
-    )
-    return Recomputed(found, rounding, certificate.gap + rounding)
-
-
 def zero_one(fit_intercept: bool) -> Problem:
     """Return the problem of having as few rows as can be on the wrong side."""
     return Problem(LOSSES["zero_one"], make_penalty(None), 0.0, fit_intercept)
-
-
-def _holds(proof: Proof, blocks: Blocks, fit_intercept: bool, target: int) -> bool:
-    inside = proof.rows.size > 0 and proof.rows.max() < blocks.n_rows
-    return bool(inside and proves(SignedPoints(zero_one(fit_intercept), blocks, Budget(), target), proof))
 
 
 def _bounds(proofs: list[Proof | None], blocks: Blocks) -> Array:

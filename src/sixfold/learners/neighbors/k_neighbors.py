@@ -42,6 +42,7 @@ from sixfold.explain.neighbors import NeighborsExplanation, explain_average, exp
 from sixfold.geometry.distances import Cosine, Precomputed, distance_kind
 from sixfold.learners.base import Learner
 from sixfold.learners.neighbors.stored_rows import Queries, StoredRows, check_neighbor_rows
+from sixfold.learners.subject import describe
 from sixfold.solvers.neighbors.choose import ALGORITHMS
 from sixfold.solvers.neighbors.search import Neighbors
 from sixfold.solvers.neighbors.votes import averages, count_votes, neighbor_weights, vote_shares, winners
@@ -149,6 +150,7 @@ class NeighborsModel(Learner):
             self._store = self._store.copy()  # a copy of the model keeps the rows it has
             self._store.add(data.rows, data.weight, data.kinds)
             self._set_training(data)
+            self._subject = describe(self, X, y, sample_weight, self._subject)
         return self
 
     def _check_parameters(self) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
@@ -34,8 +33,9 @@ from sixfold.learners.linear.classifier import LinearClassifier
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver
-from sixfold.solvers.margin.hard_margin import HardMargin, Overlap, certify_margin
+from sixfold.solvers.margin.hard_margin import HardMargin, Overlap
 from sixfold.solvers.margin.support_vectors import support
+from sixfold.verify.margin import recompute
 from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
@@ -206,15 +206,11 @@ class LinearSVC(LinearClassifier):
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
         if not self._hard:
             return super()._recompute(claimed, X, y, sample_weight)
-        check_is_fitted(self, "coef_")
-        data = self._check(X, y, sample_weight, reset=False)
-        data.require_finite()
-        blocks = data.float64().blocks()
-        dual = self.dual_.reshape(self.dual_.shape[0], -1)
-        if dual.shape != data.y.shape:
-            raise CertificateError(f"The model was fitted on {dual.shape[0]} rows, not on {data.y.shape[0]}.")
-        problem = self._problem(blocks.weight_sum)
-        found = certify_margin(problem, *self._parameters(), blocks, claimed.tolerance, dual)
-        return Recomputed(
-            found, found.rounding + claimed.rounding, 2.0 * claimed.gap + 1e-12 * found.objective
-        )
+        claim = self._claim(X, y, sample_weight)
+        if claim.dual is None:
+            rows = self.dual_.shape[0]
+            raise CertificateError(f"The model was fitted on {rows} rows, not on {claim.y.shape[0]}.")
+        return recompute(claim, claimed)
+
+    def _relative_to(self) -> str:
+        return "the objective itself" if self._hard else super()._relative_to()
