@@ -276,7 +276,7 @@ def test_the_model_itself_may_be_checked_on_rows_that_were_made_anew():
 
 
 def test_a_large_table_has_its_fingerprint_from_verify(monkeypatch):
-    monkeypatch.setattr("sixfold.learners.subject.FINGERPRINT_BYTES", 100)
+    monkeypatch.setattr("sixfold.learners.base.FINGERPRINT_BYTES", 100)
     X, y, _ = table()
     certificate = LinearRegression().fit(X, y).certificate_
     assert certificate.subject.fingerprint is None

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sixfold.data.arrays import collected, in_narwhals
+from sixfold.data.checks import collected, in_narwhals
 
 Array = NDArray[Any]
 

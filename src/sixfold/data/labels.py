@@ -20,8 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
-from sixfold.data.arrays import check_table, collected
-from sixfold.data.checks import TrainingData, check_weight, require_rows, require_y
+from sixfold.data.checks import TrainingData, check_table, check_weight, collected, require_rows, require_y
 from sixfold.errors import InputError, warn
 
 Array = NDArray[Any]

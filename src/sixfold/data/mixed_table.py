@@ -21,8 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sixfold.data.arrays import check_table, collected, in_narwhals
 from sixfold.data.categorical import DistinctValues, distinct_values, is_nested
+from sixfold.data.checks import check_table, collected, in_narwhals
 from sixfold.errors import InputError
 
 Array = NDArray[Any]

@@ -17,8 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
-from sixfold.data.arrays import check_table, collected, in_narwhals
-from sixfold.data.checks import column_names, require_finite
+from sixfold.data.checks import check_table, collected, column_names, in_narwhals, require_finite
 from sixfold.data.mixed_table import Column, ColumnKinds, Reading, check_mixed, columns_of
 from sixfold.errors import InputError, MemorisedColumn, warn
 

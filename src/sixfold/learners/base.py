@@ -5,28 +5,40 @@
 
 A family says what each step is (``_check``, ``_state_problem``, ``_solve``, ``_set_fitted``, ``_warn``); a
 batch of ``partial_fit`` goes through the same steps with another check and another solver. What they share is
-here: limits, callbacks, progress, threads, Ctrl-C, and the certificate. A fit that fails leaves the model as
-it was; one that is stopped leaves it fitted.
+here: limits, callbacks, progress, threads, Ctrl-C, the certificate, and what it speaks of. A fit that fails
+leaves the model as it was; one that is stopped leaves it fitted.
+
+``sklearn.callback`` (from scikit-learn 1.9 on) takes longer to import than a small fit takes, so it is
+imported where one of its callbacks is set.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 
+from sixfold import __version__
 from sixfold.budget import Budget, Record
-from sixfold.certificate import CONSTANT_MODEL, Certificate, Subject
-from sixfold.errors import check_number
-from sixfold.learners.subject import describe, same_subject
+from sixfold.certificate import CONSTANT_MODEL, Certificate, Subject, plain_parameter
+from sixfold.data.fingerprint import fingerprint, table_size
+from sixfold.errors import CertificateError, InputError, check_number
 from sixfold.solvers.threads import thread_limit
 from sixfold.verify.recomputed import Recomputed
 
 Step = Callable[..., Any] | None
+
+PROGRESS_INTERVAL = 0.5  # seconds between two lines of progress
+# Up to here the fingerprint is taken at the fit, in some milliseconds; beyond it would slow fits down.
+FINGERPRINT_BYTES = 1 << 24
 
 
 class Learner(BaseEstimator, ABC):
@@ -165,3 +177,148 @@ class Learner(BaseEstimator, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_certificate" in self.__dict__
+
+
+class IterativeLearner(Learner):
+    """A learner that iterates: callbacks, the user's and scikit-learn's, and ``verbose``."""
+
+    callbacks: Sequence[Callable[[Record], Any]] | None
+    verbose: Any = 0
+    _step = "iteration"  # what a record is of
+    _progress_interval = PROGRESS_INTERVAL
+
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Set callbacks of scikit-learn's protocol, for instance ``sklearn.callback.ProgressBar()``."""
+        try:
+            from sklearn.callback import CallbackSupportMixin
+        except ImportError as error:
+            raise InputError(
+                "set_callbacks needs scikit-learn 1.9 or newer. Use the parameter callbacks=[...] "
+                "instead, which takes any callable."
+            ) from error
+        return CallbackSupportMixin.set_callbacks(self, *callbacks)
+
+    @contextmanager
+    def _callbacks(self, X: Any, y: Any, max_iter: int | None) -> Iterator[list[Callable[[Record], Any]]]:
+        """Give what is called after each iteration."""
+        given = [] if self.callbacks is None else self.callbacks
+        if callable(given) or not all(callable(callback) for callback in given):
+            raise InputError(
+                f"callbacks={given!r} is no sequence of callables. Pass a list, for instance [print]."
+            )
+        with self._sklearn_callbacks(X, y, max_iter) as theirs, self._progress() as lines:
+            yield [*given, *theirs, *lines]
+
+    @contextmanager
+    def _progress(self) -> Iterator[list[Callable[[Record], None]]]:
+        """Give what prints records where ``verbose`` asks for it: the first, the last and some between."""
+        if not self.verbose:
+            yield []
+            return
+        printed, newest = -math.inf, None
+
+        def show(record: Record) -> None:
+            nonlocal printed, newest
+            newest = record
+            if time.perf_counter() - printed >= self._progress_interval:
+                print(_line(self, record), flush=True)
+                printed, newest = time.perf_counter(), None
+
+        yield [show]
+        if newest is not None:
+            print(_line(self, newest), flush=True)
+
+    @contextmanager
+    def _sklearn_callbacks(
+        self, X: Any, y: Any, max_iter: int | None
+    ) -> Iterator[list[Callable[[Record], bool]]]:
+        """Give what notifies scikit-learn's callbacks of an iteration."""
+        if not hasattr(self, "_skl_callbacks"):
+            yield []
+            return
+        from sklearn.callback import CallbackSupportMixin
+        from sklearn.callback._callback_support import callback_management_context
+
+        with callback_management_context(self):
+            context = CallbackSupportMixin._init_callback_context(self, max_subtasks=max_iter)
+            context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+
+            def notify(record: Record) -> bool:
+                step = context.subcontext(task_name="iteration")
+                step.call_on_fit_task_begin(estimator=self)
+                return bool(step.call_on_fit_task_end(estimator=self))
+
+            yield [notify]
+            context.call_on_fit_task_end(estimator=self, X=X, y=y)
+
+
+def _line(model: Any, record: Record) -> str:
+    return (
+        f"{type(model).__name__}: {model._step} {record.iteration}, {record.seconds:.2f} s, "
+        f"objective {record.objective:.8g}, gap {record.gap:.2g}"
+    )
+
+
+# -- what a certificate speaks of ----------------------------------------------------------------------------
+
+
+def describe(model: Any, X: Any, y: Any, sample_weight: Any, before: Subject | None = None) -> Subject:
+    """Return what the certificate of a model speaks of that has just learnt these rows, and those before."""
+    rows, columns, size = table_size(X)
+    if size > FINGERPRINT_BYTES:
+        taken, note = (
+            None,
+            f"not taken at the fit of {size / 1e6:.0f} MB, to save time; verify(X, y) takes it",
+        )
+    else:
+        taken = fingerprint(X, y, sample_weight)
+        note = "" if taken else "there is none of rows that are neither numbers nor text"
+    if before is not None:
+        rows += before.rows
+        if taken is not None and before.fingerprint is not None:  # they are sums over the rows
+            taken = f"{(int(taken, 16) + int(before.fingerprint, 16)) % 2**64:016x}"
+        else:
+            taken, note = None, before.fingerprint_note or note
+    return Subject(
+        type(model).__name__,
+        {name: plain_parameter(getattr(model, name)) for name in _parameter_names(model.__class__)},
+        __version__,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        rows,
+        columns,
+        taken,
+        note,
+        model._relative_to(),
+    )
+
+
+@cache
+def _parameter_names(learner: type) -> list[str]:
+    # Looking at the signature takes longer than hashing a small table.
+    return list(learner._get_param_names())  # type: ignore[attr-defined]
+
+
+@contextmanager
+def same_subject(
+    subject: Subject | None, X: Any, y: Any, sample_weight: Any, handed_on: bool
+) -> Iterator[Subject | None]:
+    """Give the subject with the fingerprint of these data; a check that fails on others says so.
+
+    A certificate that was handed on speaks of its data alone. That of the model itself may be checked on rows
+    that were made anew, which differ by rounding.
+    """
+    taken, other = fingerprint(X, y, sample_weight), ""
+    if subject is not None and taken is not None and taken != subject.fingerprint:
+        if subject.fingerprint is not None:
+            other = (
+                f"X, y and the weights have the fingerprint {taken}, those of the fit {subject.fingerprint}: "
+                "the data are not those of the fit. "
+            )
+        note = f"of the rows that were checked; those of the fit have {subject.fingerprint}" if other else ""
+        subject = replace(subject, fingerprint=taken, fingerprint_note=note)
+    try:
+        yield subject
+    except CertificateError as error:
+        raise CertificateError(f"{other}{error}") from error
+    if other and handed_on:
+        raise CertificateError(f"{other}Pass X, y and, if there were weights, the sample_weight of the fit.")

@@ -16,8 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sixfold.data.arrays import to_array, to_float
-from sixfold.data.checks import require_finite
+from sixfold.data.checks import require_finite, to_array, to_float
 from sixfold.errors import InputError, check_number
 
 Array = NDArray[Any]

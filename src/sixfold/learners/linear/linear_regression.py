@@ -23,8 +23,8 @@ from sixfold.budget import Budget
 from sixfold.data.checks import TrainingData
 from sixfold.errors import InputError
 from sixfold.explain.summary import Summary, summarise
+from sixfold.learners.base import describe
 from sixfold.learners.linear.model import LinearRegressor
-from sixfold.learners.subject import describe
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.direct import DirectSolution, solve_moments

@@ -24,8 +24,7 @@ from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData, check_rows, check_training
 from sixfold.errors import RankWarning, check_flag, check_number, warn
 from sixfold.explain.diagnosis import describe_dependence
-from sixfold.learners.base import Learner
-from sixfold.learners.callbacks import CallbackSupport
+from sixfold.learners.base import IterativeLearner
 from sixfold.risk.losses import LOSSES, Loss
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
@@ -40,7 +39,7 @@ Array = NDArray[Any]
 ROUNDING_GAP = 1e-14  # a relative gap that only rounding may have left: tol=0 asks for as good as it gets
 
 
-class LinearModel(CallbackSupport, Learner):
+class LinearModel(IterativeLearner):
     """A learner whose scores are w.x + b."""
 
     penalty: str | None

@@ -40,9 +40,8 @@ from sixfold.data.one_row import one_row
 from sixfold.errors import CertificateError, InputError, check_number, check_option
 from sixfold.explain.neighbors import NeighborsExplanation, explain_average, explain_vote
 from sixfold.geometry.distances import Cosine, Precomputed, distance_kind
-from sixfold.learners.base import Learner
+from sixfold.learners.base import Learner, describe
 from sixfold.learners.neighbors.stored_rows import Queries, StoredRows, check_neighbor_rows
-from sixfold.learners.subject import describe
 from sixfold.solvers.neighbors.choose import ALGORITHMS
 from sixfold.solvers.neighbors.search import Neighbors
 from sixfold.solvers.neighbors.votes import averages, count_votes, neighbor_weights, vote_shares, winners

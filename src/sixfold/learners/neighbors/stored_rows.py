@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.data.arrays import check_table
-from sixfold.data.checks import column_names, require_computable, require_finite
+from sixfold.data.checks import check_table, column_names, require_computable, require_finite
 from sixfold.data.mixed_table import ColumnKinds, check_mixed
 from sixfold.errors import InputError
 from sixfold.geometry.distances import (

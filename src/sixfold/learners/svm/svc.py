@@ -46,8 +46,7 @@ from sixfold.errors import (
 from sixfold.explain.diagnosis import describe_overlap
 from sixfold.explain.kernel import SupportExplanation, explain_decision
 from sixfold.geometry.kernels import Linear, Precomputed, make_kernel, require_gram
-from sixfold.learners.base import Learner
-from sixfold.learners.callbacks import CallbackSupport
+from sixfold.learners.base import IterativeLearner
 from sixfold.learners.svm.calibration import Calibration, calibrate
 from sixfold.learners.svm.object_input import are_objects, as_objects, kernel_values, one_object
 from sixfold.learners.svm.support_vectors import SupportVectors, class_scores, count_pair_votes
@@ -106,7 +105,7 @@ def has_probabilities(model: SVC) -> bool:
     raise AttributeError("predict_proba is not available when probability=False")
 
 
-class SVC(ClassifierMixin, CallbackSupport, Learner):
+class SVC(ClassifierMixin, IterativeLearner):
     """Separate classes by the widest margin in the space of a kernel.
 
     Same parameters and attributes as scikit-learn's class. Every fit has a certificate: the duality gap says

@@ -45,8 +45,7 @@ from sixfold.errors import CertificateError, InputError, check_flag, check_numbe
 from sixfold.explain.trees import svg, text
 from sixfold.explain.trees.explanation import TreeExplanation, explain_row, given_values
 from sixfold.explain.trees.names import TreeNames
-from sixfold.learners.base import Learner
-from sixfold.learners.callbacks import CallbackSupport
+from sixfold.learners.base import IterativeLearner
 from sixfold.solvers.threads import thread_limit
 from sixfold.solvers.trees.exhaustive_splits import ALL_GROUPINGS
 from sixfold.solvers.trees.fitted_tree import FittedTree, Reason, certify
@@ -81,7 +80,7 @@ class TreeSolution(NamedTuple):
     trace: Any
 
 
-class DecisionTreeClassifier(CallbackSupport, ClassifierMixin, Learner):
+class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
     """Answer one question after the other until the class is clear.
 
     The parameters are those of scikit-learn's class, without ``monotonic_cst``; ``splitter`` is "best" alone,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sixfold import SVC
-from sixfold.data.arrays import check_table
+from sixfold.data.checks import check_table
 from sixfold.errors import InputError
 
 X = np.arange(12.0).reshape(4, 3)

@@ -97,7 +97,7 @@ def test_progress_is_printed_every_half_second(seconds, expected, capsys, monkey
     def clock():
         return model.iteration * seconds
 
-    monkeypatch.setattr("sixfold.learners.callbacks.time", SimpleNamespace(perf_counter=clock))
+    monkeypatch.setattr("sixfold.learners.base.time", SimpleNamespace(perf_counter=clock))
     with model._progress() as (show,):
         for iteration in range(1, 7):
             model.iteration = iteration
