@@ -37,8 +37,8 @@ from sixfold.verify.recomputed import Recomputed
 Step = Callable[..., Any] | None
 
 PROGRESS_INTERVAL = 0.5  # seconds between two lines of progress
-# Up to here the fingerprint is taken at the fit, in some milliseconds; beyond it would slow fits down.
-FINGERPRINT_BYTES = 1 << 24
+# Up to here the fingerprint is taken at the fit, in a third of a millisecond; beyond it would slow fits down.
+FINGERPRINT_BYTES = 1 << 20
 
 
 class Learner(BaseEstimator, ABC):
