@@ -20,7 +20,29 @@ def test_the_code_on_a_page_runs(page, capsys):
 def test_files_that_a_page_names_are_there(page):
     named = set(re.findall(r"[\w./-]+\.(?:py|cpp|hpp)\b", page.read_text(encoding="utf-8")))
     folders = (ROOT, ROOT / "src/sixfold", page.parent)
-    assert not [name for name in named if not any((folder / name).exists() for folder in folders)]
+    known = {path.name for folder in ("src", "native") for path in (ROOT / folder).rglob("*.*")}
+    missing = [name for name in named if not any((folder / name).exists() for folder in folders)]
+    assert not [name for name in missing if "/" in name or name not in known]
+
+
+def test_the_drawn_tree_is_the_one_there_is():
+    drawn = "\n".join([*branches("src"), *branches("native")])
+    assert f"```\n{drawn}\n```" in (ROOT / "docs/design.md").read_text(encoding="utf-8")
+
+
+def branches(folder):
+    """Return the lines of ``tree -L 3 folder``, without what is built."""
+
+    def below(path, indent, levels):
+        built = re.compile(r"__pycache__|v\d|.*\.so")
+        inside = sorted(one for one in path.iterdir() if not built.fullmatch(one.name))
+        for number, one in enumerate(inside, 1):
+            last = number == len(inside)
+            yield f"{indent}{'└── ' if last else '├── '}{one.name}"
+            if one.is_dir() and levels > 1:
+                yield from below(one, indent + ("    " if last else "│   "), levels - 1)
+
+    return [folder, *below(ROOT / folder, "", 3)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
