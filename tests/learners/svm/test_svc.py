@@ -354,3 +354,11 @@ def test_small_multipliers_beside_a_large_cost_are_kept():
     model = SVC(kernel="quadratic", C=1e6).fit(X[some], y[some])  # multipliers are about 1e-7
     assert model.certificate_.converged
     assert model.score(X[some], y[some]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("C", "relative_to"), [(1.0, "predicts a constant"), (np.inf, "the objective itself")]
+)
+def test_the_legend_says_what_the_gap_is_relative_to(C, relative_to):
+    model = SVC(C=C, kernel="linear").fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    assert relative_to in model.certificate_.legend

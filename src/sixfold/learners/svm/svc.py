@@ -650,6 +650,9 @@ class SVC(ClassifierMixin, IterativeLearner):
         if budget.interrupted:
             raise KeyboardInterrupt
 
+    def _relative_to(self) -> str:
+        return "the objective itself" if math.isinf(self.C) else super()._relative_to()
+
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
         data = self._check(X, y, sample_weight, reset=False)
         if data.X.shape[0] != self.shape_fit_[0]:
