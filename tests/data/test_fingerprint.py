@@ -126,3 +126,12 @@ def test_rows_are_hashed_in_parts():
 )
 def test_the_size_of_a_table(table, size):
     assert table_size(table) == size
+
+
+def test_what_only_numpy_can_read_has_the_size_and_the_fingerprint_of_its_array():
+    class Readable:
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(6.0).reshape(3, 2)
+
+    assert table_size(Readable()) == table_size(np.arange(6.0).reshape(3, 2))
+    assert fingerprint(Readable(), [0, 1, 2]) == fingerprint(np.arange(6.0).reshape(3, 2), [0, 1, 2])

@@ -50,6 +50,7 @@ def fingerprint(X: Any, y: Any, sample_weight: Any = None) -> str | None:
 def table_size(X: Any) -> tuple[int, int, int]:
     """Return rows, columns and about as many bytes as the values take."""
     X = collected(X)
+    X = X if hasattr(X, "shape") or not hasattr(X, "__array__") else np.asarray(X)
     shape = getattr(X, "shape", None)
     if shape is None:
         first = X[0] if len(X) else ""
