@@ -135,3 +135,17 @@ def test_what_only_numpy_can_read_has_the_size_and_the_fingerprint_of_its_array(
 
     assert table_size(Readable()) == table_size(np.arange(6.0).reshape(3, 2))
     assert fingerprint(Readable(), [0, 1, 2]) == fingerprint(np.arange(6.0).reshape(3, 2), [0, 1, 2])
+
+
+def test_text_is_the_same_however_it_is_held():
+    texts, y = np.array([["ab", "c"], ["d", "e"]]), [0, 1]
+    wanted = fingerprint(texts, y)
+    assert fingerprint(texts.astype("U9"), y) == wanted
+    assert fingerprint(texts.astype(object), y) == wanted
+    assert fingerprint(pd.DataFrame(texts, columns=["p", "q"]), y) == wanted
+    assert fingerprint(pl.DataFrame(texts), y) == wanted
+    assert fingerprint(np.array([["ac", "b"], ["d", "e"]]), y) != wanted  # a character in another column
+
+
+def test_a_missing_value_has_no_sign():
+    assert fingerprint([[np.nan], [1.0]], [0, 1]) == fingerprint([[-np.nan], [1.0]], [0, 1])

@@ -41,7 +41,9 @@ def fingerprint(X: Any, y: Any, sample_weight: Any = None) -> str | None:
     """
     try:
         rows = _row_sums(X, 0) + _row_sums(y, Y_COLUMN)
-        rows += ONE if sample_weight is None else _row_sums(np.atleast_1d(sample_weight), WEIGHT_COLUMN)
+        rows += (
+            UNIT_WEIGHT if sample_weight is None else _row_sums(np.atleast_1d(sample_weight), WEIGHT_COLUMN)
+        )
     except (TypeError, ValueError, IndexError):
         return None
     return f"{int(_mix(rows).sum(dtype=np.uint64)):016x}"
@@ -75,8 +77,7 @@ def _row_sums(values: Any, first: int) -> Array:
     if kind == "O":
         return _by_column(list(values.T), first, _object_sums)
     if kind in "US":
-        values = np.ascontiguousarray(values.astype(str)).view(np.uint32).astype(np.uint64)
-        return np.asarray(values @ _multipliers(first, values.shape[1]))
+        return _by_column(list(values.T), first, _text_sums)
     if kind not in "fiub":
         raise TypeError(f"{values.dtype} is neither numbers nor text")
     multipliers, step = _multipliers(first, columns), max(ENTRIES // max(columns, 1), 1)
@@ -94,9 +95,16 @@ def _object_sums(column: Array, first: int) -> Array:
     """Return the sums of texts and of numbers, each value as what it is; None is NaN."""
     text = np.fromiter((isinstance(value, str) for value in column), dtype=bool, count=column.size)
     sums = np.empty(column.size, dtype=np.uint64)
-    sums[text] = _row_sums(column[text].astype(str), first)
+    sums[text] = _text_sums(column[text], first)
     sums[~text] = _row_sums(column[~text].astype(np.float64), first)
     return sums
+
+
+def _text_sums(column: Array, first: int) -> Array:
+    """Return the sums of the characters of texts, with multipliers of the column's own."""
+    texts = np.ascontiguousarray(column.astype(str))
+    characters = texts.view(np.uint32).reshape(texts.size, texts.itemsize // 4).astype(np.uint64)
+    return np.asarray(characters @ _multipliers((first + 1) << 20, characters.shape[1]))
 
 
 def _sparse_sums(values: Any, first: int) -> Array:
@@ -108,7 +116,11 @@ def _sparse_sums(values: Any, first: int) -> Array:
 
 
 def _fold(values: Array) -> Array:
-    bits = np.add(values, 0.0, dtype=np.float64).view(np.uint64)  # -0 becomes 0
+    numbers = np.add(values, 0.0, dtype=np.float64)  # -0 becomes 0
+    missing = np.isnan(numbers)
+    if missing.any():  # all of them the same
+        numbers[missing] = np.nan
+    bits = numbers.view(np.uint64)
     return bits ^ (bits >> HALF)
 
 
@@ -124,4 +136,4 @@ def _mix(z: Array) -> Array:
     return z ^ (z >> S3)
 
 
-ONE = _row_sums(np.ones(1), WEIGHT_COLUMN)
+UNIT_WEIGHT = _row_sums(np.ones(1), WEIGHT_COLUMN)

@@ -55,20 +55,21 @@ class LinearClaim:
 def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
     """Return objective and gap of the claim, and what rounding may have done to them."""
     claim, q = counted_rows(claim)
-    rows = _Softmax(claim.y) if claim.loss == "softmax" else _OneScore(claim.loss, claim.y)
+    rows = _Softmax(claim.y, claim.b.size) if claim.loss == "softmax" else _OneScore(claim.loss, claim.y)
     score = np.asarray(claim.X @ claim.w) + claim.b
-    objective = _penalty(claim) + float((q @ rows.value(score)).sum())
-    gap, condition = np.inf, 1.0
+    by_score = rows.together(q @ rows.value(score)) + rows.together(_penalty(claim))
+    objective, gap, condition = float(by_score.sum()), np.inf, 1.0
     if np.isfinite(objective):
         u, v, condition = _feasible(claim, rows, q, score)
-        excess = float((q @ rows.excess(score, u)).sum()) + _penalty_excess(claim, v)
-        gap = min(objective, excess)  # no loss is negative
+        excess = rows.together(q @ rows.excess(score, u)) + rows.together(_penalty_excess(claim, v))
+        gap = float(np.minimum(by_score, excess).sum())  # no loss is negative
     scale, at_zero = _constant_model(rows, q, claim.fit_intercept)
     found = Certificate(claimed.kind, objective, gap, scale, claimed.tolerance)
-    allowances = _allowances(claim, rows, q, score, objective, condition, claimed)
+    slack, largest_gap = _allowances(claim, rows, q, score, objective, condition, claimed)
+    slack += 100 * EPS * objective + 1e-30 * at_zero  # exp and log have their own rounding, and may underflow
     # A batch, of which no bound but zero is claimed, is judged by the model that predicts zero.
     largest = (scale if claimed.gap < claimed.objective else max(scale, at_zero)) + 1e-13 * at_zero
-    return Recomputed(found, *allowances, scale_allowance=largest)
+    return Recomputed(found, slack, largest_gap, scale_allowance=largest)
 
 
 def counted_rows(claim: LinearClaim) -> tuple[LinearClaim, Array]:
@@ -95,7 +96,7 @@ class _Loss(NamedTuple):
     domain: tuple[float, float]  # of the conjugate
 
 
-def _short(z: Array) -> Array:
+def _hinge(z: Array) -> Array:
     return np.maximum(1.0 - z, 0.0)
 
 
@@ -112,11 +113,11 @@ SIGN = {
         lambda a: xlogy(-a, -a) + xlogy(1.0 + a, 1.0 + a),
         (-1.0, 0.0),
     ),
-    "hinge": _Loss(_short, lambda z: -1.0 * (z < 1.0), lambda a: a, (-1.0, 0.0)),
+    "hinge": _Loss(_hinge, lambda z: -1.0 * (z < 1.0), lambda a: a, (-1.0, 0.0)),
     "squared_hinge": _Loss(
-        lambda z: _short(z) ** 2 / 2, lambda z: -_short(z), lambda a: a + a**2 / 2, (-np.inf, 0.0)
+        lambda z: _hinge(z) ** 2 / 2, lambda z: -_hinge(z), lambda a: a + a**2 / 2, (-np.inf, 0.0)
     ),
-    "perceptron": _Loss(lambda z: _short(1.0 + z), lambda z: -1.0 * (z < 0.0), np.zeros_like, (-1.0, 0.0)),
+    "perceptron": _Loss(lambda z: _hinge(1.0 + z), lambda z: -1.0 * (z < 0.0), np.zeros_like, (-1.0, 0.0)),
 }
 
 
@@ -146,6 +147,10 @@ class _OneScore:
             return (z - a) ** 2 / 2
         return np.maximum(self.loss.value(z) + self.loss.conjugate(a) - z * a, 0.0)
 
+    def together(self, values: Array) -> Array:
+        """Return what belongs to each problem of its own: here a score is one."""
+        return values
+
     def balanced(self, u: Array, q: Array) -> Array:
         """Return u with sum_i q_i u_i = 0: without its mean, or with the heavier side made as light."""
         if self.real:
@@ -160,8 +165,8 @@ class _Softmax:
 
     name, real = "softmax", False
 
-    def __init__(self, y: Array) -> None:
-        self.y, self.scores = y, 1 + int(y.max())
+    def __init__(self, y: Array, scores: int) -> None:
+        self.y, self.scores = y, scores
         self.own = y[:, None] == np.arange(self.scores)
         self.low, self.high = -1.0 * self.own, 1.0 * ~self.own
 
@@ -180,6 +185,9 @@ class _Softmax:
     def excess(self, score: Array, u: Array) -> Array:
         p, log = np.maximum(u + self.own, 0.0), self._log(score)
         return np.maximum(xlogy(p, p) - p * log - p + np.exp(log), 0.0)
+
+    def together(self, values: Array) -> Array:
+        return values.sum(keepdims=True)
 
     def balanced(self, u: Array, q: Array) -> Array:
         """Return u that gives every class as much as it has rows: what is too much goes where it lacks."""
@@ -203,23 +211,23 @@ def _constant_model(rows: _OneScore | _Softmax, q: Array, fit_intercept: bool) -
 # -- penalties ---------------------------------------------------------------------------------------------
 
 
-def _penalty(claim: LinearClaim) -> float:
-    if claim.positive and (claim.w < 0).any():
-        return np.inf
-    return float(claim.l1 * np.abs(claim.w).sum() + claim.l2 / 2 * np.square(claim.w).sum())
+def _penalty(claim: LinearClaim) -> Array:
+    """Return the penalty of each column of w."""
+    penalty = claim.l1 * np.abs(claim.w).sum(axis=0) + claim.l2 / 2 * np.square(claim.w).sum(axis=0)
+    return np.where((claim.w < 0).any(axis=0), np.inf, penalty) if claim.positive else penalty
 
 
-def _beyond(claim: LinearClaim, v: Array) -> Array:
+def _excess_over_l1(claim: LinearClaim, v: Array) -> Array:
     """Return by how much each v_j exceeds l1; with w >= 0 it may be as negative as it likes."""
     return np.maximum((v if claim.positive else np.abs(v)) - claim.l1, 0.0)
 
 
-def _penalty_excess(claim: LinearClaim, v: Array) -> float:
+def _penalty_excess(claim: LinearClaim, v: Array) -> Array:
     """Return pen(w) + pen*(v) - w.v; w = z is where w.v - pen(w) is largest."""
     w, l1, l2 = claim.w, claim.l1, claim.l2
-    z = np.copysign(_beyond(claim, v), v) / l2 if l2 > 0 else np.zeros_like(w)
+    z = np.copysign(_excess_over_l1(claim, v), v) / l2 if l2 > 0 else np.zeros_like(w)
     slack = l1 * np.abs(w) - w * np.clip(v, -np.inf if claim.positive else -l1, l1)
-    return float(l2 / 2 * np.square(w - z).sum() + np.maximum(slack, 0.0).sum())
+    return np.asarray(l2 / 2 * np.square(w - z).sum(axis=0) + np.maximum(slack, 0.0).sum(axis=0))
 
 
 # -- a feasible candidate ----------------------------------------------------------------------------------
@@ -244,11 +252,15 @@ def _feasible(
         if free:
             # Rounding leaves a slope of the usual size also to rows that have none.
             sizes = q[:, None] * np.maximum(np.abs(u), q @ np.abs(u))
-            noise = NO_SLOPE * sum(np.asarray(abs(X[part]).T @ sizes[part]) for part in row_parts(X))
-            shorter = np.where((_beyond(claim, v) <= noise).all(axis=0), shorter, 0.0)
+            noise = np.zeros_like(v)
+            for part in row_parts(X):
+                noise += NO_SLOPE * np.asarray(abs(X[part]).T @ sizes[part])
+            if rows.name == "softmax":  # the slopes of a row are rounded by the size of the largest
+                noise = noise.max(axis=1, keepdims=True)
+            shorter = np.where((_excess_over_l1(claim, v) <= noise).all(axis=0), shorter, 0.0)
             v = np.minimum(v, 0.0) if claim.positive else np.zeros_like(v)
         elif claim.l2 == 0.0:
-            largest = (_beyond(claim, v) + claim.l1).max(axis=0, initial=0.0)
+            largest = (_excess_over_l1(claim, v) + claim.l1).max(axis=0, initial=0.0)
             shorter = np.minimum(shorter, claim.l1 / largest)
     if rows.name == "softmax":  # the scores of a row are one vector
         shorter = np.full_like(shorter, shorter.min())
@@ -278,22 +290,22 @@ def _principal_axes(X: Any, q: Array, mean: Array) -> tuple[Array, Array, Array]
     """
     if sp.issparse(X):
         gram = np.asarray((X.T @ X.multiply(q[:, None]).tocsr()).toarray()) - np.outer(mean, mean)
-        lengths = _lengths(np.sqrt(np.maximum(gram.diagonal(), 0.0)), mean)
+        lengths = _lengths(np.sqrt(np.maximum(gram.diagonal(), 0.0)), mean, X.shape[0])
         values, vectors = np.linalg.eigh(gram / lengths / lengths.T)
-        kept = values > values[-1:] * 1e-13 * mean.size
+        kept = values > np.maximum(values[-1:], 1.0) * 1e-13 * mean.size
         return lengths, vectors[:, kept][:, ::-1], np.sqrt(values[kept])[::-1]
     R: Array = np.zeros((0, mean.size))
     for part in row_parts(X):
         R = np.asarray(np.linalg.qr(np.vstack([R, np.sqrt(q[part, None]) * (X[part] - mean)]), mode="r"))
-    lengths = _lengths(np.linalg.norm(R, axis=0), mean)
+    lengths = _lengths(np.linalg.norm(R, axis=0), mean, X.shape[0])
     _, singular, rotation = np.linalg.svd(R / lengths.T, full_matrices=False)
-    kept = singular > singular[:1] * EPS * max(X.shape)
+    kept = singular > np.maximum(singular[:1], 1.0) * EPS * max(X.shape)
     return lengths, rotation[kept].T, singular[kept]
 
 
-def _lengths(norms: Array, mean: Array) -> Array:
-    # A constant column leaves rounding noise when centred, which must not be scaled up to length 1.
-    lengths = np.where(norms <= 8 * EPS * np.abs(mean), np.abs(mean), norms)
+def _lengths(norms: Array, mean: Array, n: int) -> Array:
+    # A constant column leaves the rounding of its mean when centred, which must not be scaled up to length 1.
+    lengths = np.where(norms <= (8 + np.sqrt(n)) * EPS * np.abs(mean), np.abs(mean), norms)
     return np.where(lengths > 0, lengths, 1.0)[:, None]
 
 

@@ -12,6 +12,7 @@ its lower bound.
 from __future__ import annotations
 
 import inspect
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self, TypeVar
@@ -327,11 +328,8 @@ class ERMClassifier(ERMBase, ProbabilisticClassifier):
         ERMClassifier
             The model itself.
         """
-        before = getattr(self, "history_", [])
         check = partial(self._check_batch, classes=classes)
-        self._run_batch(X, y, sample_weight, check, self._learn_batch)
-        self.history_ = [*before, *self.history_]
-        return self
+        return self._run_batch(X, y, sample_weight, check, self._learn_batch)
 
     def _learn_batch(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
         """Make one pass over the rows, from where the last batch ended."""
@@ -351,6 +349,7 @@ class ERMClassifier(ERMBase, ProbabilisticClassifier):
             self._rule = replace(solver.rule(problem, blocks.n_rows, eta0), at_zero=at_zero)
             average = options.average_from is not None
             self._state = SGDState.at(*start, sparse=blocks.sparse, average=average)
+        self._state = deepcopy(self._state)  # a batch that fails leaves the state of the last one
         for block in blocks:
             rows = np.arange(block.y.shape[0], dtype=np.int64)
             order = random.permutation(rows) if self.shuffle else rows
@@ -361,6 +360,7 @@ class ERMClassifier(ERMBase, ProbabilisticClassifier):
         if not np.isfinite(objective):
             raise FloatingPointError("the objective is not finite")
         budget.record(objective, objective, 1.0)
+        budget.history[:0] = getattr(self, "history_", [])  # of the batches before
         notes = ("of the last batch alone, with zero as its lower bound",)
         scale = problem.constant_loss(np.zeros(scores), blocks)
         certificate = Certificate("duality gap", objective, objective, scale, budget.tol, notes=notes)

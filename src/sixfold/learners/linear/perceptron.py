@@ -16,6 +16,7 @@ More than two classes are learnt one against the rest.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import partial
 from typing import Any, Self
 
@@ -282,6 +283,7 @@ class Perceptron(LinearClassifier):
         blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
         if not hasattr(self, "coef_"):
             self._state, self.mistakes_ = self._begin(blocks, random), 0
+        self._state = deepcopy(self._state)  # a batch that fails leaves the state of the last one
         orders = EpochOrder(random, bool(self.shuffle))
         mistakes = self._one_epoch(self._state, problem, blocks, budget, orders)
         self.mistakes_ += mistakes
@@ -293,7 +295,7 @@ class Perceptron(LinearClassifier):
         shape = (blocks.n_columns, blocks.n_targets)
         before = self.__dict__.get("_state") if self.warm_start else None
         if before is not None and before.w.shape == shape and coef is None:
-            return before
+            return deepcopy(before)  # a fit that fails leaves it as it was
         w, b = np.zeros(shape), np.zeros(shape[1])
         if self.start == "random":
             w = START_SPREAD * random.standard_normal(shape)

@@ -220,7 +220,7 @@ class _LassoState:
                 slope,
                 self.rule,
                 epochs=EPOCHS_A_ROUND,
-                goal=1e-3 * goal / len(w),
+                goal=1e-3 * goal / max(len(w), 1),
                 budget=self.budget,
             )
             if self.problem.penalised and not settling:

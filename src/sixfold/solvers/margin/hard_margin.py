@@ -99,7 +99,7 @@ def certify_margin(
 ) -> Certificate:
     """Return how far |w|^2 / 2 is from its minimum at most; infinitely far if a row is inside the margin."""
     objective = 0.5 * float(np.square(w).sum())
-    size = np.sqrt(np.square(w).sum(axis=0)) * _reach(blocks) + np.abs(b)
+    size = np.sqrt(np.square(w).sum(axis=0)) * _longest_row(blocks) + np.abs(b)
     rounding = (blocks.n_columns + 4) * max(EPS, float(np.finfo(blocks.dtype).eps)) * (size + 1.0)
     outside = bool((least_margin(w, b, blocks) >= 1.0 - rounding).all())
     y = np.concatenate([block.y for block in blocks])
@@ -118,12 +118,12 @@ def _ratio(one: Array, other: Array) -> Array:
     return np.divide(one, other, out=np.zeros_like(one, dtype=np.float64), where=other > 0)
 
 
-def _reach(blocks: Blocks) -> float:
+def _longest_row(blocks: Blocks) -> float:
     """Return the length of the longest row, or more."""
 
     def longest(block: Any) -> float:
         X = block.X
         squares = np.einsum("ij,ij->i", X, X) if isinstance(X, np.ndarray) else X.multiply(X).sum(axis=1)
-        return float(np.sqrt(np.max(squares, initial=0.0)))
+        return float(np.sqrt(np.max(np.asarray(squares), initial=0.0)))
 
     return blocks.reduce(longest, max)

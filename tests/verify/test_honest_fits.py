@@ -1,0 +1,65 @@
+"""Honest fits that a checker once accused: each is confirmed."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sixfold import ERMClassifier, LinearRegression, LinearSVC, LogisticRegression
+from sixfold.errors import InputError
+
+
+def table(seed, rows=30, columns=3, classes=3):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, rows)
+    y[:classes] = np.arange(classes)
+    return rng.normal(size=(rows, columns)), y
+
+
+def test_a_batch_without_the_last_class():
+    X, y = table(0, classes=2)
+    model = ERMClassifier(loss="softmax").partial_fit(X, y, classes=[0, 1, 2])
+    assert model.certificate_.verify(X, y).objective == pytest.approx(model.certificate_.objective)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_softmax_without_penalty(seed):
+    X, y = table(seed, rows=60)
+    model = LogisticRegression(C=np.inf).fit(X, y)
+    assert model.certificate_.verify(X, y).relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.filterwarnings("ignore:Stopped by")
+def test_one_class_against_the_rest_stopped_early(seed):
+    # Some classes are worse off than zero, others have a bound: the least counts for each.
+    X, y = table(seed)
+    model = ERMClassifier(loss="hinge", penalty="elasticnet", solver="gd", max_iter=3).fit(X, y)
+    model.certificate_.verify(X, y)
+
+
+@pytest.mark.parametrize("rows", [20, 5000])
+@pytest.mark.filterwarnings("ignore::sixfold.errors.RankWarning")
+def test_a_table_whose_only_column_is_constant(rows):
+    y = np.random.default_rng(0).normal(size=rows)
+    model = LinearRegression().fit(np.full((rows, 1), 3.7), y)
+    model.certificate_.verify(np.full((rows, 1), 3.7), y)
+
+
+def test_a_hard_margin_of_a_sparse_matrix():
+    X = sp.csr_matrix(np.array([[0.0, 1.0], [0.0, 2.0], [5.0, 1.0], [6.0, 0.0]]))
+    model = LinearSVC(C=np.inf, loss="hinge").fit(X, [0, 0, 1, 1])
+    assert model.certificate_.verify(X, [0, 0, 1, 1]).converged
+
+
+def test_no_column_can_help_and_weights_must_not_be_negative():
+    model = LinearRegression(positive=True).fit(np.ones((20, 1)), np.full(20, -1.8958))
+    assert model.certificate_.verify(np.ones((20, 1)), np.full(20, -1.8958)).gap == 0.0
+
+
+def test_a_batch_that_overflows_leaves_the_state_of_the_last_one():
+    X, y = table(1, classes=2)
+    model, other = (ERMClassifier(shuffle=False).partial_fit(X, y, classes=[0, 1]) for _ in range(2))
+    with pytest.raises(InputError, match="so large"):
+        model.partial_fit(np.full((4, 3), 1e200), [0, 1, 0, 1])
+    np.testing.assert_array_equal(model.partial_fit(X, y).coef_, other.partial_fit(X, y).coef_)
+    assert len(model.history_) == 2
