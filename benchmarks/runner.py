@@ -4,7 +4,7 @@ The method, for each case:
 
 1.  The data are made once. Every contender prepares (imports, options, a tolerance that reaches
     the accuracy demanded) and runs twice: compilers and caches are warm.
-2.  Rounds A B C A B C ...: a change in the machine's mood meets all contenders alike. A contender
+2.  Rounds A B C A B C ...: a change in the machine's speed meets all contenders alike. A contender
     takes part in as many rounds as fit into ``SECONDS``, from ``FEWEST`` to ``ROUNDS``; a run
     shorter than ``SHORTEST`` is repeated within its turn. One that takes ``SLOW`` seconds runs once
     in all.

@@ -40,7 +40,7 @@ CACHE = 1000  # megabytes
 # Solvers that stop at this tolerance differ by some 1e-8 of the objective, 1e-7 in single precision, and on
 # small data by up to 1e-5.
 ACCURACY = 1e-4
-ROUNDING = 1e-9  # of two objectives that are the same
+OBJECTIVE_ROUNDING = 1e-9  # of two objectives that are the same
 # Where all do what LIBSVM does, the last steps before the tolerance depend on the last bits of the kernel.
 LAST_STEPS = 1e-6
 MISLABELLED_ALLOWED = 1e-3  # the share of labels that single precision may turn
@@ -104,7 +104,7 @@ SKLEARN = contender("scikit-learn", sklearn)
 INTELEX = contender("scikit-learn-intelex", sklearnex, remark=joined(size, fallback))
 INTELEX_SINGLE = contender("intelex, float32", sklearnex_single, remark=joined(size, fallback))
 
-case = partial(Case, error=minus_log_dual, accuracy=ACCURACY, with_memory=False, slack=ROUNDING)
+case = partial(Case, error=minus_log_dual, accuracy=ACCURACY, with_memory=False, slack=OBJECTIVE_ROUNDING)
 
 
 def fitting_and_predicting(name: str, title: str, data: Callable[[bool], SVMTask]) -> Case:

@@ -35,7 +35,7 @@ from benchmarks.runner import Case, Contender
 ACCURACY = 1e-6
 EPOCHS = 10
 TOLERANCES = tuple(10.0**-k for k in range(3, 11))
-PATIENCE = 20.0  # seconds that the search for a tolerance may spend on one solver
+SEARCH_SECONDS = 20.0  # that the search for a tolerance may spend on one solver
 
 
 def fit_quietly(estimator: Any, task: ClassificationTask) -> Any:
@@ -52,7 +52,7 @@ def coefficients(model: Any) -> Answer:
 def best_of(makers: Iterable[Callable[[float], Any]], task: ClassificationTask) -> Any:
     """Return the fastest estimator, each with the loosest tolerance that reaches the accuracy."""
     return fastest_accurate(
-        makers, task, lambda model: excess(task, coefficients(model)) <= ACCURACY, TOLERANCES, PATIENCE
+        makers, task, lambda model: excess(task, coefficients(model)) <= ACCURACY, TOLERANCES, SEARCH_SECONDS
     )
 
 

@@ -21,7 +21,7 @@ Array = NDArray[Any]
 JUDGED = 100
 CHUNK_DISTANCES = 10_000_000  # distances that are held at a time
 # Distances computed by one formula from two sides agree to this, and no closer.
-ROUNDING = 1e-12
+SAME_DISTANCE = 1e-12
 
 _SMALLEST: dict[str, Array] = {}  # the smallest distances that were worked out, by task
 
@@ -91,7 +91,7 @@ def share_wrong(task: SearchTask, rows: Array | None) -> float:
     found = np.array([np.sort(_distances(task, query, rows[query])) for query in judged])
     # A row that was named twice is no neighbour twice.
     repeated = np.array([len(set(rows[query])) < task.k for query in judged])
-    farther = found > _SMALLEST[task.name] * (1.0 + ROUNDING) + ROUNDING * (task.metric == "cosine")
+    farther = found > _SMALLEST[task.name] * (1.0 + SAME_DISTANCE) + SAME_DISTANCE * (task.metric == "cosine")
     return float(np.mean(farther.any(axis=1) | repeated))
 
 

@@ -17,7 +17,7 @@ from benchmarks.datasets import image_labels, images
 Array = NDArray[Any]
 
 JUDGED = 30
-ROUNDING = 1e-9  # of an average entropy in bits
+ENTROPY_ROUNDING = 1e-9  # of an average entropy in bits
 
 
 class TreeTask(NamedTuple):
@@ -92,7 +92,7 @@ def share_worse(task: TreeTask, splits: Splits) -> float:
         own = task.X[rows, splits.column[node]] <= splits.threshold[node]
         chosen = _averages(np.argsort(~own, kind="stable"), ~own, task.y[rows], weight[rows])
         best = min(_best(task.X[rows, j], task.y[rows], weight[rows]) for j in range(task.X.shape[1]))
-        worse += not (chosen.size and chosen.min() <= best + ROUNDING)
+        worse += not (chosen.size and chosen.min() <= best + ENTROPY_ROUNDING)
     return worse / max(judged.size, 1)
 
 

@@ -98,7 +98,7 @@ class BinnedView {
     if (!is_filled_) build(*binned_, context_.bins->codes(k), store_.column(kept_, k));
     return search_->split_bound(*binned_, k, store_.column(kept_, k),
                                 store_.error(kept_) / node_->totals.weight(),
-                                workspace.bins.template scan<Mass>());
+                                workspace.bins.template bounds<Mass>());
   }
 
   ColumnBest search(Index column, double limit, SearchWorkspace<T>& workspace, Split* chosen = nullptr) {

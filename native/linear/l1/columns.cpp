@@ -28,8 +28,8 @@ constexpr Index kPackedRows = 256;
 constexpr Index kGramTile = 256;
 constexpr Index kGramTasks = 8;
 constexpr Index kPartialEntries = 1 << 22;  // 32 MB for all partial Gram matrices together
-// A second thread is not worth waking for less: about half a millisecond of streaming, or of BLAS.
-constexpr Index kStreamed = 1 << 20;
+// A second thread is not worth waking for less: about half a millisecond of reading memory, or of BLAS.
+constexpr Index kRead = 1 << 20;
 constexpr Index kMultiplied = 1 << 24;
 
 int team_size(Index parts, bool worth) {
@@ -129,7 +129,7 @@ bool correlations(const Table<T>& X, const Index* chosen, Index columns, const d
   const Index tiles = std::max<Index>((d + kTileColumns - 1) / kTileColumns, 1);
   std::vector<double> partial(static_cast<std::size_t>(chunks - 1) * count * d);
   std::atomic<bool> stopped{stop.now()};
-#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(team_size(chunks* tiles, n* d > kStreamed))
+#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(team_size(chunks* tiles, n* d > kRead))
   for (Index chunk = 0; chunk < chunks; ++chunk) {
     for (Index tile = 0; tile < tiles; ++tile) {
       if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
@@ -155,7 +155,7 @@ bool combination(const Table<T>& X, const Index* chosen, Index count, const doub
                  double* out, Stop& stop) {
   const Index n = X.rows, parts = (n + kPackedRows - 1) / kPackedRows;
   std::atomic<bool> stopped{stop.now()};
-#pragma omp parallel for schedule(static) num_threads(team_size(parts, n* count > kStreamed))
+#pragma omp parallel for schedule(static) num_threads(team_size(parts, n* count > kRead))
   for (Index part = 0; part < parts; ++part) {
     if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
     if (stopped) continue;

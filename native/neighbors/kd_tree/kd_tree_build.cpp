@@ -53,17 +53,17 @@ class Builder {
         room_(room),
         stop_(stop),
         items_(shape.rows),
-        desks_(shape.rows * shape.columns <= kCopied ? 1 : threads()) {
+        workspaces_(shape.rows * shape.columns <= kCopied ? 1 : threads()) {
     const Index most = std::min(shape.rows, kCopied / shape.columns + 1);
-    for (Desk& desk : desks_) {
-      desk.values.resize(most * shape.columns);
-      desk.numbers.resize(most);
+    for (Workspace& workspace : workspaces_) {
+      workspace.values.resize(most * shape.columns);
+      workspace.numbers.resize(most);
     }
   }
 
   bool build() {
     for (Index i = 0; i < shape_.rows; ++i) items_[i].at = static_cast<Number>(i);
-#pragma omp parallel num_threads(static_cast<int>(desks_.size()))
+#pragma omp parallel num_threads(static_cast<int>(workspaces_.size()))
 #pragma omp single
     divide(0, shape_.leaves);
     if (!stopped_) combine_boxes();
@@ -76,7 +76,7 @@ class Builder {
   static constexpr Index kCopied = 1 << 18;
   static constexpr Index kSample = 64, kFew = 48;
 
-  struct Desk {
+  struct Workspace {
     std::vector<T> values;
     std::vector<Number> numbers;
   };
@@ -98,14 +98,15 @@ class Builder {
 
   void divide_copy(Index first, Index count) {
     const Index from = shape_.first_row(first), to = shape_.first_row(first + count);
-    Desk& desk = desks_[omp_get_thread_num()];
+    Workspace& workspace = workspaces_[omp_get_thread_num()];
     for (Index i = from; i < to; ++i) {
       const Index at = i - from, number = items_[i].at;
-      std::copy_n(X_ + number * shape_.columns, shape_.columns, desk.values.data() + at * shape_.columns);
-      desk.numbers[at] = static_cast<Number>(number);
+      std::copy_n(X_ + number * shape_.columns, shape_.columns,
+                  workspace.values.data() + at * shape_.columns);
+      workspace.numbers[at] = static_cast<Number>(number);
       items_[i].at = static_cast<Number>(at);
     }
-    divide_copied({desk.values.data(), desk.numbers.data(), shape_.columns}, first, count);
+    divide_copied({workspace.values.data(), workspace.numbers.data(), shape_.columns}, first, count);
   }
 
   void divide_copied(const Source<T>& copy, Index first, Index count) {
@@ -240,7 +241,7 @@ class Builder {
   const KdRoom<T>& room_;
   Stop& stop_;
   std::vector<Item<T>> items_;
-  std::vector<Desk> desks_;  // one a thread
+  std::vector<Workspace> workspaces_;  // one a thread
   std::atomic<bool> stopped_ = stop_.now();
 };
 

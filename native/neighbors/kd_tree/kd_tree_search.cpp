@@ -101,22 +101,22 @@ class Walk {
     // Equal rows are dealt with together, above the leaves.
     const bool at_home = !is_point(shape_.parent(home_node), shape_.place(home_node));
     if (at_home) scan(q, home, found);
-    Index waiting = 0;
-    stack_[waiting++] = {0.0, 0};
-    while (waiting > 0) {
-      const Waiting next = stack_[--waiting];
+    Index pending = 0;
+    stack_[pending++] = {0.0, 0};
+    while (pending > 0) {
+      const PendingNode next = stack_[--pending];
       if (next.bound > limit_) continue;
       if (next.node >= shape_.nodes) {
         if (++leaves_ % 256 == 0 ? watch.over() : watch.ended()) return;
         scan(q, next.node - shape_.nodes, found);
       } else {
-        waiting = expand(q, next.node, at_home ? home_node : -1, waiting, found);
+        pending = expand(q, next.node, at_home ? home_node : -1, pending, found);
       }
     }
   }
 
  private:
-  struct Waiting {
+  struct PendingNode {
     double bound;
     Index node;
   };
@@ -146,9 +146,9 @@ class Walk {
 
   // Puts the children that may be near enough on the stack, the nearest on top.
   template <class Found>
-  Index expand(const double* q, Index node, Index done, Index waiting, Found& found) {
+  Index expand(const double* q, Index node, Index done, Index pending, Found& found) {
     double bounds[kFan];
-    const Index bottom = waiting, first = shape_.first_child(node);
+    const Index bottom = pending, first = shape_.first_child(node);
     for (unsigned near = bound_children(q, node, bounds); near != 0; near &= near - 1) {
       const Index c = std::countr_zero(near);
       if (first + c == done) continue;
@@ -156,11 +156,11 @@ class Walk {
         offer_equal_rows(q, first + c, found);
         continue;
       }
-      Index at = waiting++;
+      Index at = pending++;
       for (; at > bottom && stack_[at - 1].bound < bounds[c]; --at) stack_[at] = stack_[at - 1];
       stack_[at] = {bounds[c], first + c};
     }
-    return waiting;
+    return pending;
   }
 
   template <class Found>
@@ -214,43 +214,43 @@ class Walk {
   double margin_, limit_ = 0.0;
   Index computed_ = 0, leaves_ = 0;
   std::vector<T> row_;
-  Waiting stack_[kFan * 22];  // 2^63 rows are 21 levels
+  PendingNode stack_[kFan * 22];  // 2^63 rows are 21 levels
 };
 
 // The queries of one block of the loop below.
 constexpr Index kBlock = 64;
 
-struct Visit {
+struct QueryLeaf {
   Index query, home;
 };
 
 // The queries in the order of the leaves they are in: neighbours meet the same nodes, in the cache.
 template <class T, class Add>
-std::vector<Visit> in_order_of_leaves(const KdQueries<T>& queries, Add add, int team) {
+std::vector<QueryLeaf> in_order_of_leaves(const KdQueries<T>& queries, Add add, int team) {
   const Walk<T, Add> walk(queries, add);
-  std::vector<Visit> visits(queries.count);
+  std::vector<QueryLeaf> query_leaves(queries.count);
 #pragma omp parallel for schedule(static) num_threads(team)
   for (Index i = 0; i < queries.count; ++i)
-    visits[i] = {i, walk.home(queries.rows + i * queries.shape.columns)};
-  std::sort(visits.begin(), visits.end(), [](const Visit& a, const Visit& b) {
+    query_leaves[i] = {i, walk.home(queries.rows + i * queries.shape.columns)};
+  std::sort(query_leaves.begin(), query_leaves.end(), [](const QueryLeaf& a, const QueryLeaf& b) {
     return a.home < b.home || (a.home == b.home && a.query < b.query);
   });
-  return visits;
+  return query_leaves;
 }
 
-// Calls answer(walk, thread, visit, watch) for every query; returns the distances computed, -1 if it had to
-// stop.
+// Calls answer(walk, thread, at, watch) for every query and its leaf; returns the distances computed, -1 if
+// it had to stop.
 template <class T, class Add, class Answer>
 Index answer_all(const KdQueries<T>& queries, Add add, Stop& stop, const Answer& answer) {
   const Index blocks = (queries.count + kBlock - 1) / kBlock;
   const int team = static_cast<int>(std::min<Index>(threads(), std::max<Index>(blocks, 1)));
-  const std::vector<Visit> visits = in_order_of_leaves(queries, add, team);
+  const std::vector<QueryLeaf> query_leaves = in_order_of_leaves(queries, add, team);
   std::vector<Walk<T, Add>> walks(team, Walk<T, Add>(queries, add));
   const bool finished = run_tasks(blocks, team, &stop, [&](Index block, Watch& watch) {
     const int thread = omp_get_thread_num();
     const Index last = std::min(queries.count, (block + 1) * kBlock);
     for (Index i = block * kBlock; i < last && !watch.ended(); ++i)
-      answer(walks[thread], thread, visits[i], watch);
+      answer(walks[thread], thread, query_leaves[i], watch);
   });
   if (!finished) return -1;
   Index computed = 0;
@@ -279,10 +279,10 @@ template <class T>
 Index kd_nearest(const KdQueries<T>& queries, Index k, double* distances, Index* rows, Stop& stop) {
   std::vector<Near> room(threads() * k);
   return with_terms_of(queries.measure, [&](auto add) {
-    return answer_all(queries, add, stop, [&](auto& walk, int thread, const Visit& visit, Watch& watch) {
+    return answer_all(queries, add, stop, [&](auto& walk, int thread, const QueryLeaf& at, Watch& watch) {
       NearestFound found{Nearest(room.data() + thread * k, k), k};
-      walk.search(queries.rows + visit.query * queries.shape.columns, visit.home, found, watch);
-      found.heap.write(distances + visit.query * k, rows + visit.query * k);
+      walk.search(queries.rows + at.query * queries.shape.columns, at.home, found, watch);
+      found.heap.write(distances + at.query * k, rows + at.query * k);
     });
   });
 }
@@ -297,13 +297,13 @@ Index kd_within(const KdQueries<T>& queries, double radius, Index* ends, std::ve
   std::vector<Slice> slices(queries.count);
   std::vector<std::vector<Near>> found(threads());  // by each thread
   const Index computed = with_terms_of(queries.measure, [&](auto add) {
-    return answer_all(queries, add, stop, [&](auto& walk, int thread, const Visit& visit, Watch& watch) {
+    return answer_all(queries, add, stop, [&](auto& walk, int thread, const QueryLeaf& at, Watch& watch) {
       std::vector<Near>& mine = found[thread];
       const std::size_t from = mine.size();
       WithinFound within{mine, radius};
-      walk.search(queries.rows + visit.query * queries.shape.columns, visit.home, within, watch);
+      walk.search(queries.rows + at.query * queries.shape.columns, at.home, within, watch);
       std::sort(mine.begin() + from, mine.end(), [](const Near& a, const Near& b) { return a.row < b.row; });
-      slices[visit.query] = {thread, from, mine.size()};
+      slices[at.query] = {thread, from, mine.size()};
     });
   });
   if (computed < 0) return computed;

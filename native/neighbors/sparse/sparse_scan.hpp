@@ -105,13 +105,13 @@ class QueryScan {
         continue;
       }
       Cursor cursor{lists_.lists.starts[column], lists_.lists.starts[column + 1], value};
-      if (first > 0) cursor.at = reach(cursor, first);
+      if (first > 0) cursor.at = lower_bound(cursor, first);
       if (cursor.at < cursor.end) cursors_[cursor_count_++] = cursor;
     }
     rest_length_ = rounded_up(rest_square);
   }
 
-  Index reach(const Cursor& cursor, Index place) const {
+  Index lower_bound(const Cursor& cursor, Index place) const {
     const std::int32_t* places = lists_.lists.columns;
     return std::lower_bound(places + cursor.at, places + cursor.end, place) - places;
   }
@@ -125,7 +125,7 @@ class QueryScan {
     const float* values = lists_.lists.values;
     for (Index j = 0; j < cursor_count_; ++j) {
       Cursor& cursor = cursors_[j];
-      const Index end = to == X_.count ? cursor.end : reach(cursor, to);
+      const Index end = to == X_.count ? cursor.end : lower_bound(cursor, to);
       const float value = cursor.value;
       // The places of a list differ, so no sum waits for the one before.
 #pragma GCC unroll 4

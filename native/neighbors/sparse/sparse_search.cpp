@@ -12,7 +12,7 @@ namespace {
 
 constexpr Index kCandidates = 1 << 9;  // places that wait for their exact distance
 
-struct Waiting {
+struct Candidate {
   double lower;  // bound of the sum of squares
   Index row;
 };
@@ -26,18 +26,18 @@ class NearestSink {
   Index computed = 0;
 
   NearestSink(const SparseRows<T>& X, const SparseRow<double>& q, const Measure& measure, Index k,
-              Near* bounds, Near* nearest, Waiting* waiting, Watch& watch)
+              Near* bounds, Near* nearest, Candidate* candidates, Watch& watch)
       : X_(X),
         q_(q),
         measure_(measure),
         bounds_(bounds, k),
         nearest_(nearest, k),
-        waiting_(waiting),
+        candidates_(candidates),
         watch_(watch) {}
 
   void take(Index row, double lower, double upper) {
     if (count_ == kCandidates) settle();
-    waiting_[count_++] = {lower, row};
+    candidates_[count_++] = {lower, row};
     if (upper < bounds_.worst()) {
       bounds_.offer(upper, row);
       // Of rows that are equally far once the root is rounded the lower number is nearer.
@@ -50,8 +50,8 @@ class NearestSink {
   void settle() {
     const bool stopped = watch_.over();
     for (Index i = 0; i < count_ && !stopped; ++i) {
-      if (waiting_[i].lower > limit) continue;
-      nearest_.offer(exact_distance(measure_, X_.row(waiting_[i].row), q_), waiting_[i].row);
+      if (candidates_[i].lower > limit) continue;
+      nearest_.offer(exact_distance(measure_, X_.row(candidates_[i].row), q_), candidates_[i].row);
       tighten(nearest_.worst());
       ++computed;
     }
@@ -67,7 +67,7 @@ class NearestSink {
   SparseRow<double> q_;
   const Measure& measure_;
   Nearest bounds_, nearest_;
-  Waiting* waiting_;
+  Candidate* candidates_;
   Index count_ = 0;
   Watch& watch_;
 };
@@ -166,7 +166,7 @@ bool sparse_nearest(const SparseRows<T>& X, const InvertedLists& lists, const Sp
   const auto each = [](Index count, Index room) { return static_cast<std::size_t>(count * room); };
   std::vector<QueryScan<T>> scans(each(team, 1), {X, lists, most_entries(queries.starts, queries.count)});
   std::vector<Near> bounds(each(team, k)), found(each(slices == 1 ? team : tasks, k));
-  std::vector<Waiting> waiting(each(team, kCandidates));
+  std::vector<Candidate> candidates(each(team, kCandidates));
   std::vector<Index> sizes(each(tasks, 1));
   std::atomic<Index> total{0};
   const bool finished = run_tasks(tasks, team, &stop, [&](Index task, Watch& watch) {
@@ -174,7 +174,7 @@ bool sparse_nearest(const SparseRows<T>& X, const InvertedLists& lists, const Sp
     const Index query = task / slices, slice = task % slices;
     Near* room = bounds.data() + me * k;
     Near* mine = found.data() + (slices == 1 ? me : task) * k;
-    NearestSink<T> sink(X, queries.row(query), measure, k, room, mine, waiting.data() + me * kCandidates,
+    NearestSink<T> sink(X, queries.row(query), measure, k, room, mine, candidates.data() + me * kCandidates,
                         watch);
     scans[me].scan(queries.row(query), cut(X.count, slices, slice), cut(X.count, slices, slice + 1), sink,
                    watch);

@@ -21,20 +21,20 @@ template <class T>
 SplitBound BinnedSearch<T>::split_bound(const BinnedNode& node, Index k, BinWorkspace& workspace) const {
   if (node.weights.empty())
     return split_bound(node, k, histogram_of<std::int32_t>(node, bins_.codes(k), workspace), 0.0,
-                       workspace.counts_scan);
+                       workspace.count_bounds);
   return split_bound(node, k, histogram_of<double>(node, bins_.codes(k), workspace), node.rounding(),
-                     workspace.weights_scan);
+                     workspace.weight_bounds);
 }
 
 template <class T>
 template <class Mass>
 SplitBound BinnedSearch<T>::split_bound(const BinnedNode& node, Index k, const BinHistogram<Mass>& histogram,
-                                        double error, BinScan<Mass>& scan) const {
-  scan.scan(node, histogram, bins_.mixed(k), kUnknowns, rules_, error);
+                                        double error, BinBounds<Mass>& bounds) const {
+  bounds.compute(node, histogram, bins_.mixed(k), kUnknowns, rules_, error);
   const double weight = node.totals.weight();
-  const double edge = scan.least_edge(), bound = scan.least_bound(), margin = scan.margin();
-  const bool has_candidates = scan.used_bins() > 1 || (scan.used_bins() == 1 && scan.has_unknown()) ||
-                              (scan.used_bins() == 1 && !is_one_value(node, k));
+  const double edge = bounds.least_edge(), bound = bounds.least_bound(), margin = bounds.margin();
+  const bool has_candidates = bounds.used_bins() > 1 || (bounds.used_bins() == 1 && bounds.has_unknown()) ||
+                              (bounds.used_bins() == 1 && !is_one_value(node, k));
   return {has_candidates, false, weight * std::min(edge - margin, bound), weight * (edge + margin)};
 }
 
@@ -51,27 +51,27 @@ ColumnBest BinnedSearch<T>::search(const BinnedNode& node, Index k, double limit
                                    ColumnWorkspace& column_workspace, Split* chosen) const {
   const BinHistogram<std::int32_t> counts = histogram_of<std::int32_t>(node, bins_.codes(k), workspace);
   if (node.weights.empty()) {
-    workspace.counts_scan.scan(node, counts, bins_.mixed(k), kUnknowns, rules_, 0.0);
-    return offer(node, k, limit, workspace.counts_scan, workspace, column_workspace, chosen);
+    workspace.count_bounds.compute(node, counts, bins_.mixed(k), kUnknowns, rules_, 0.0);
+    return offer(node, k, limit, workspace.count_bounds, workspace, column_workspace, chosen);
   }
   const BinHistogram<double> weights = histogram_of<double>(node, bins_.codes(k), workspace);
-  workspace.weights_scan.scan(node, weights, bins_.mixed(k), kUnknowns, rules_, node.rounding());
-  return offer(node, k, limit, workspace.weights_scan, workspace, column_workspace, chosen);
+  workspace.weight_bounds.compute(node, weights, bins_.mixed(k), kUnknowns, rules_, node.rounding());
+  return offer(node, k, limit, workspace.weight_bounds, workspace, column_workspace, chosen);
 }
 
 // Goes through the bins from left to right with what is left of them, and stops where the limit may be met.
 template <class T>
 template <class Mass>
-ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit, const BinScan<Mass>& scan,
-                                  BinWorkspace& workspace, ColumnWorkspace& column_workspace,
-                                  Split* chosen) const {
+ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit,
+                                  const BinBounds<Mass>& bounds, BinWorkspace& workspace,
+                                  ColumnWorkspace& column_workspace, Split* chosen) const {
   // Infinite scores are of thresholds that are none, or that have a child too small.
-  const float level = static_cast<float>(limit / node.totals.weight()) + 2.0f * scan.margin();
+  const float level = static_cast<float>(limit / node.totals.weight()) + 2.0f * bounds.margin();
   const auto may_be_below = [level](float score) {
     return score <= level && score < std::numeric_limits<float>::infinity();
   };
   bool wanted[kBins];
-  for (Index b = 0; b < kBins; ++b) wanted[b] = may_be_below(scan.bound(b));
+  for (Index b = 0; b < kBins; ++b) wanted[b] = may_be_below(bounds.bound(b));
   gather(node, k, wanted, workspace);
   const auto add_bin = [&](Index bin, ClassTotals& to) {
     for (Index c = 0; c < node.class_count(); ++c) {
@@ -81,7 +81,7 @@ ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit,
     }
   };
   column_workspace.unknown.clear();
-  if (scan.has_unknown()) add_bin(kUnknownBin, column_workspace.unknown);
+  if (bounds.has_unknown()) add_bin(kUnknownBin, column_workspace.unknown);
   column_workspace.known.set_difference(node.totals, column_workspace.unknown);
 
   Candidates candidates(rules_, score_, node.totals, column_workspace,
@@ -91,16 +91,16 @@ ColumnBest BinnedSearch<T>::offer(const BinnedNode& node, Index k, double limit,
   for (Index b = 0; left.rows() < column_workspace.known.rows(); ++b) {
     // Where only the least counts, what was found so far rules out bins that were wanted.
     const double least = candidates.best().least + SplitScore::kTie * node.totals.weight();
-    if (wanted[b] && (chosen != nullptr || scan.bound(b) * node.totals.weight() <= least))
+    if (wanted[b] && (chosen != nullptr || bounds.bound(b) * node.totals.weight() <= least))
       offer_inside(sorted_inside(k, b, workspace), candidates);
     else
       add_bin(b, left);
-    if (!may_be_below(scan.edge(b))) continue;
+    if (!may_be_below(bounds.edge(b))) continue;
     right.set_difference(column_workspace.known, left);
     candidates.offer_two(left, right,
                          [&](Split& split) { set_threshold(split, threshold_above(node, k, b, workspace)); });
   }
-  if (scan.used_bins() > 1) candidates.note_candidate();
+  if (bounds.used_bins() > 1) candidates.note_candidate();
   candidates.offer_known([&](Split& split) { set_all_known(split, rules_.unknown_best); });
   return candidates.best();
 }
@@ -177,19 +177,19 @@ template class BinnedSearch<float>;
 template class BinnedSearch<std::uint8_t>;
 template SplitBound BinnedSearch<double>::split_bound(const BinnedNode&, Index,
                                                       const BinHistogram<std::int32_t>&, double,
-                                                      BinScan<std::int32_t>&) const;
+                                                      BinBounds<std::int32_t>&) const;
 template SplitBound BinnedSearch<double>::split_bound(const BinnedNode&, Index, const BinHistogram<double>&,
-                                                      double, BinScan<double>&) const;
+                                                      double, BinBounds<double>&) const;
 template SplitBound BinnedSearch<float>::split_bound(const BinnedNode&, Index,
                                                      const BinHistogram<std::int32_t>&, double,
-                                                     BinScan<std::int32_t>&) const;
+                                                     BinBounds<std::int32_t>&) const;
 template SplitBound BinnedSearch<float>::split_bound(const BinnedNode&, Index, const BinHistogram<double>&,
-                                                     double, BinScan<double>&) const;
+                                                     double, BinBounds<double>&) const;
 template SplitBound BinnedSearch<std::uint8_t>::split_bound(const BinnedNode&, Index,
                                                             const BinHistogram<std::int32_t>&, double,
-                                                            BinScan<std::int32_t>&) const;
+                                                            BinBounds<std::int32_t>&) const;
 template SplitBound BinnedSearch<std::uint8_t>::split_bound(const BinnedNode&, Index,
                                                             const BinHistogram<double>&, double,
-                                                            BinScan<double>&) const;
+                                                            BinBounds<double>&) const;
 
 }  // namespace sixfold

@@ -1,7 +1,7 @@
 // The search of a node's binned columns for the best threshold: the same candidates, and the same choice
 // among them, as the exhaustive search of column_splits.hpp, by looking at few of them.
 //
-// A bound of every column (bin_scan.hpp) says what its thresholds between bins score, nearly, and what
+// A bound of every column (bin_bounds.hpp) says what its thresholds between bins score, nearly, and what
 // those inside of bins score at best. Columns that may hold the best are then searched: thresholds whose
 // score may be below the limit are offered to the exhaustive search's own Candidates, which judge them in
 // double precision; for those inside of a bin its few rows are sorted.
@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "trees/bins/bin_bounds.hpp"
 #include "trees/bins/bin_histograms.hpp"
-#include "trees/bins/bin_scan.hpp"
 #include "trees/bins/bins.hpp"
 #include "trees/columns/column_search.hpp"
 #include "trees/columns/column_splits.hpp"
@@ -30,11 +30,11 @@ struct BinWorkspace {
   };
 
   template <class Mass>
-  BinScan<Mass>& scan() {
+  BinBounds<Mass>& bounds() {
     if constexpr (std::is_integral_v<Mass>)
-      return counts_scan;
+      return count_bounds;
     else
-      return weights_scan;
+      return weight_bounds;
   }
 
   // Room for the histogram of a column at a node.
@@ -50,8 +50,8 @@ struct BinWorkspace {
     }
   }
 
-  BinScan<std::int32_t> counts_scan;
-  BinScan<double> weights_scan;
+  BinBounds<std::int32_t> count_bounds;
+  BinBounds<double> weight_bounds;
   std::vector<std::int32_t> counts;  // of classes and bins
   std::vector<double> weights;
   std::int32_t rows[kBins];         // of bins
@@ -71,7 +71,7 @@ class BinnedSearch {
   SplitBound split_bound(const BinnedNode& node, Index k, BinWorkspace& workspace) const;
   template <class Mass>
   SplitBound split_bound(const BinnedNode& node, Index k, const BinHistogram<Mass>& histogram, double error,
-                         BinScan<Mass>& scan) const;
+                         BinBounds<Mass>& bounds) const;
 
   // As search_column, of all candidates with S <= limit: others may be left out.
   ColumnBest search(const BinnedNode& node, Index k, double limit, BinWorkspace& workspace,
@@ -82,7 +82,7 @@ class BinnedSearch {
 
   bool is_one_value(const BinnedNode& node, Index k) const;
   template <class Mass>
-  ColumnBest offer(const BinnedNode& node, Index k, double limit, const BinScan<Mass>& scan,
+  ColumnBest offer(const BinnedNode& node, Index k, double limit, const BinBounds<Mass>& bounds,
                    BinWorkspace& workspace, ColumnWorkspace& column_workspace, Split* chosen) const;
   void offer_inside(std::span<const BinWorkspace::Value> rows, Candidates& candidates) const;
   void gather(const BinnedNode& node, Index k, const bool* wanted, BinWorkspace& workspace) const;

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "core/tasks.hpp"
-#include "trees/bins/bin_search.hpp"
+#include "trees/bins/bin_of_value.hpp"
 
 namespace sixfold {
 namespace {

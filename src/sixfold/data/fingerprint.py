@@ -24,7 +24,7 @@ from sixfold.data.checks import collected, in_narwhals
 
 Array = NDArray[Any]
 
-ENTRIES = 1 << 15  # hashed at a time: they stay in the cache
+HASHED_ENTRIES = 1 << 15  # at a time: they stay in the cache
 HALF, GOLDEN = np.uint64(32), np.uint64(0x9E3779B97F4A7C15)
 # The shifts and factors of SplitMix64, as NumPy's own numbers: making them takes as long as a small sum.
 S1, F1 = np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)
@@ -80,7 +80,7 @@ def _row_sums(values: Any, first: int) -> Array:
         return _by_column(list(values.T), first, _text_sums)
     if kind not in "fiub":
         raise TypeError(f"{values.dtype} is neither numbers nor text")
-    multipliers, step = _multipliers(first, columns), max(ENTRIES // max(columns, 1), 1)
+    multipliers, step = _multipliers(first, columns), max(HASHED_ENTRIES // max(columns, 1), 1)
     parts = (values[start : start + step] for start in range(0, max(count, 1), step))
     sums = [np.einsum("ij,j->i", _fold(part), multipliers) for part in parts]
     return sums[0] if len(sums) == 1 else np.concatenate(sums)

@@ -102,7 +102,7 @@ def check_mixed(
     categorical : sequence of names or numbers, or True or False for each column, optional
         Columns that are categories although they hold numbers.
     adding : bool
-        Whether categories that are not known get codes of their own, behind the others.
+        Whether categories that are not known get codes of their own, after the others.
     reading : Reading
         What the learner takes for a category, and for missing.
     """

@@ -32,7 +32,7 @@ def make_svm(labels, positive, negative, alpha, intercept):
 def test_decisions_and_coefficients_of_the_layout_are_those_of_the_svms(
     n_classes, pairwise, together, monkeypatch
 ):
-    monkeypatch.setattr(one_vs_one, "TOGETHER", together)
+    monkeypatch.setattr(one_vs_one, "MOST_SVMS_AT_ONCE", together)
     labels = RNG.integers(0, n_classes, size=40)
     labels[:n_classes] = np.arange(n_classes)
     sides = class_sides(n_classes, pairwise)

@@ -10,5 +10,5 @@ def in_rounds(monkeypatch):
     """Active rows in float32, few at first."""
     monkeypatch.setattr(decomposition, "DOUBLE_ROWS", 10)
     monkeypatch.setattr(decomposition, "DIRECT_ROWS", 10)
-    monkeypatch.setattr(decomposition, "SAMPLE_ROWS", 40)
+    monkeypatch.setattr(decomposition, "FIRST_ACTIVE_ROWS", 40)
     monkeypatch.setattr(dual, "TYPICAL_ROWS", 4)

@@ -43,7 +43,7 @@ def test_dual_objective_is_that_of_quadratic_programming(n, d, seed, exponent, s
     with pytest.MonkeyPatch.context() as patch:
         if not direct:
             patch.setattr(decomposition, "DIRECT_ROWS", 1)
-            patch.setattr(decomposition, "SAMPLE_ROWS", 4)
+            patch.setattr(decomposition, "FIRST_ACTIVE_ROWS", 4)
         solution = solve_dual(problem, 1e-6, PLENTY, Budget())
     gram = RBF(0.7)(X)
     check(problem, gram, solution, tol=1e-6)
@@ -140,7 +140,7 @@ def test_rounds_on_active_rows_end_where_all_rows_at_once_do(in_rounds, monkeypa
 
 
 def test_stale_scores_of_rows_far_from_the_margin_are_updated(in_rounds, monkeypatch):
-    monkeypatch.setattr(dual, "FAR", 0.0)  # all other scores are stale at once
+    monkeypatch.setattr(dual, "STALE_DISTANCE", 0.0)  # all other scores are stale at once
     problem, gram = make_problem(400, flip=0.0)
     check(problem, gram, solve_dual(problem, 1e-3, PLENTY, Budget()))
 
@@ -156,7 +156,7 @@ def test_support_vectors_need_not_fit_in_memory(in_rounds, memory):
 @pytest.mark.parametrize("forced", [False, True])
 def test_stale_scores_of_rows_that_become_active_are_updated_first(in_rounds, monkeypatch, forced):
     # Four rows can go up, so rows far from the margin fill the places of those that violate optimality most.
-    monkeypatch.setattr(dual, "FAR", 1.0)
+    monkeypatch.setattr(dual, "STALE_DISTANCE", 1.0)
     random = np.random.default_rng(0)
     X = random.normal(size=(1500, 5))
     X[:, 0] = -1.0 + 0.01 * X[:, 0]

@@ -40,7 +40,7 @@ def test_interrupt_keeps_what_there_is(in_rounds):
 
 
 def test_stale_scores_are_not_waited_for_when_time_is_up(in_rounds, monkeypatch):
-    monkeypatch.setattr(dual, "FAR", 0.0)  # all other scores are stale at once
+    monkeypatch.setattr(dual, "STALE_DISTANCE", 0.0)  # all other scores are stale at once
     monkeypatch.setattr(decomposition, "OVERTIME", 0)
     problem, gram = make_problem(400, C=10.0)
     objectives, computed = [], []

@@ -108,7 +108,7 @@ def test_it_stops_holding_rows_at_the_limit(monkeypatch):
     counts = []
     for most in (5, 100):
         monkeypatch.setattr(module, "FEWEST_HELD", most)
-        monkeypatch.setattr(module, "HOLDING", 0.0)
+        monkeypatch.setattr(module, "HELD_ROWS_BUDGET", 0.0)
         alpha = np.full(60, 0.5)
         assert free_step(gram, y, upper, alpha, oracle.dual_gradient(gram, y, alpha))
         counts.append(int(((alpha <= 0) | (alpha >= 1)).sum()))
@@ -193,14 +193,14 @@ def test_work_fits_in_as_many_matrices_as_are_counted(dtype):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak <= 8 * module.WORK * 600**2
+    assert peak <= 8 * module.WORK_MATRICES * 600**2
 
 
 def test_a_step_is_due_when_pairs_have_taken_as_long():
     gram, y, upper, alpha, gradient = start()
     steps = FreeSteps(1 << 30)
     steps.begin(alpha, gradient)
-    half = int(0.5 * nanoseconds(40, most_to_hold(40)) / (module.PAIR * 40)) + 1
+    half = int(0.5 * nanoseconds(40, most_to_hold(40)) / (module.PAIR_NS * 40)) + 1
     assert not steps.step(gram, y, upper, alpha, gradient, half)
     assert steps.step(gram, y, upper, alpha, gradient, half)
     assert not steps.step(gram, y, upper, alpha, gradient, half)  # that time is spent
@@ -208,7 +208,7 @@ def test_a_step_is_due_when_pairs_have_taken_as_long():
 
 def test_a_step_that_does_not_fit_beside_the_gram_matrix_is_not_made():
     gram, y, upper, alpha, gradient = start()
-    work = 8 * module.WORK * 40**2
+    work = 8 * module.WORK_MATRICES * 40**2
     for memory, made in ((gram.nbytes + work - 1, False), (gram.nbytes + work, True)):
         steps = FreeSteps(memory)
         steps.begin(alpha, gradient)

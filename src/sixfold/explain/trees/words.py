@@ -263,9 +263,9 @@ def share_words(share: float, weighted: bool) -> str:
     return f"{percent(share)} by weight" if weighted else percent(share)
 
 
-def count(things: int, noun: str) -> str:
-    """Return a number of things: ``1 row``, ``12,000 rows``."""
-    return f"{things:,} {noun}{'s' * (things != 1)}"
+def count(quantity: int, noun: str) -> str:
+    """Return a number with its noun: ``1 row``, ``12,000 rows``."""
+    return f"{quantity:,} {noun}{'s' * (quantity != 1)}"
 
 
 def more_branches(branches: int) -> str:

@@ -21,7 +21,8 @@ Array = NDArray[Any]
 ASKED_BOTH_WAYS = 8  # rows whose values are compared with those the other way round
 ROUGHLY = 1e-5  # of the largest value: a function may compute in single precision
 TILE = 512  # rows and columns of a matrix that are compared with their mirror image at a time, in the cache
-ROUNDING = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-4}  # of the largest value of a matrix
+# Of the largest value of a matrix: more is not from rounding.
+ASYMMETRY = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-4}
 CALLED_TOGETHER = 64  # rows a call of a function whose diagonal is wanted: it computes their pairs as well
 
 
@@ -145,7 +146,7 @@ X[1, 0] = 0.1. Pass K(x_i, x_j) for all rows, for instance (X + X.T) / 2 if both
             "the kernel values of all rows with each other."
         )
     worst, row, column = max(_differences(K), key=lambda found: found[0])
-    if worst > ROUNDING[K.dtype] * float(np.abs(K).max()):
+    if worst > ASYMMETRY[K.dtype] * float(np.abs(K).max()):
         row, column = min(row, column), max(row, column)
         raise InputError(
             f"kernel='precomputed' needs a symmetric matrix, but X[{row}, {column}] = {K[row, column]:.6g} "

@@ -605,7 +605,7 @@ class SVC(ClassifierMixin, IterativeLearner):
 
     @property
     def coef_(self) -> Any:
-        """W of each binary SVM, for the linear kernel."""
+        """The normal w of each binary SVM, for the linear kernel."""
         check_is_fitted(self, "support_")
         if not isinstance(self.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
@@ -708,7 +708,7 @@ def describe_spreads(X: Any, names: Callable[[], list[str]]) -> str | None:
 
 
 def _quiet(budget: Budget) -> Budget:
-    """Return a budget for what is left of the time, which Ctrl-C ends too, and that tells no one."""
+    """Return a budget for what is left of the time, which Ctrl-C ends too, without callbacks."""
     left = None if budget.time_limit is None else max(budget.seconds_left, 0.0)
     quiet = Budget(budget.tol, None, left)
     quiet.flag = budget.flag

@@ -416,7 +416,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         -------
         ndarray of shape (n_samples,)
         """
-        nodes = self._ends(X)
+        nodes = self._node_of(X)
         return self.classes_[self.tree_.answer[nodes]]
 
     def predict_proba(self, X: Any) -> Array:
@@ -430,7 +430,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        nodes = self._ends(X)
+        nodes = self._node_of(X)
         return self.tree_.shares[nodes]
 
     def predict_log_proba(self, X: Any) -> Array:
@@ -444,7 +444,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        nodes = self._ends(X)
+        nodes = self._node_of(X)
         with np.errstate(divide="ignore"):
             return np.log(self.tree_.shares[nodes])
 
@@ -467,7 +467,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         ndarray of shape (n_samples,)
             One for each value.
         """
-        stages = self._staged_ends(X, by, values)
+        stages = self._staged_nodes(X, by, values)
         return (self.classes_[self.tree_.answer[nodes]] for nodes in stages)
 
     def staged_predict_proba(self, X: Any, *, by: str = "max_depth", values: Any = None) -> Iterator[Array]:
@@ -486,7 +486,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         ndarray of shape (n_samples, n_classes)
             One for each value.
         """
-        stages = self._staged_ends(X, by, values)
+        stages = self._staged_nodes(X, by, values)
         return (self.tree_.shares[nodes] for nodes in stages)
 
     def apply(self, X: Any) -> Array:
@@ -500,7 +500,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         -------
         ndarray of int64, shape (n_samples,)
         """
-        return self._ends(X).astype(np.int64)
+        return self._node_of(X).astype(np.int64)
 
     def decision_path(self, X: Any) -> Any:
         """Return which nodes each row goes through.
@@ -514,19 +514,19 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         CSR matrix of shape (n_samples, n_nodes)
             1 for a node on the way.
         """
-        nodes = self._ends(X)
+        nodes = self._node_of(X)
         way, starts = self.tree_.ways_to(nodes)
         passed = np.ones(way.size, dtype=np.int64)
         return sp.csr_matrix((passed, way, starts), (nodes.size, self.tree_.node_count))
 
-    def _ends(self, X: Any) -> NDArray[np.int32]:
+    def _node_of(self, X: Any) -> NDArray[np.int32]:
         """Return the node where each row ends."""
         tree = self._fitted_tree()
         table, _ = check_tree_table(self, X, False, self._kinds)
         with thread_limit(self.n_jobs):
             return tree.apply(table)
 
-    def _staged_ends(self, X: Any, by: str, values: Any) -> Iterator[NDArray[np.int32]]:
+    def _staged_nodes(self, X: Any, by: str, values: Any) -> Iterator[NDArray[np.int32]]:
         """Return the node that answers each row, in the tree of each size."""
         tree = self._fitted_tree()
         check_option("by", by, ("max_depth", "ccp_alpha"))
@@ -539,7 +539,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
                 self._require_inside({by: value})
             if any(after < before for before, after in pairwise(values)):
                 raise InputError(f"The values of {by} are not in ascending order. Sort them.")
-        ended = self._ends(X)
+        ended = self._node_of(X)
         if by == "max_depth":
             return by_depth(tree, ended, values)
         return by_alpha(tree, ended, ccp_path(tree), np.asarray(values, np.float64) / tree.unit)
@@ -709,7 +709,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         str
         """
         return text.export_text(
-            *self._reading(),
+            *self._named_tree(),
             max_depth=max_depth,
             decimals=decimals,
             max_categories=max_categories,
@@ -731,7 +731,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         -------
         str
         """
-        return text.export_rules(*self._reading(), decimals=decimals, max_categories=max_categories)
+        return text.export_rules(*self._named_tree(), decimals=decimals, max_categories=max_categories)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tree as nested plain data that JSON can hold, with nothing rounded or shortened.
@@ -741,7 +741,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         dict
             ``columns``, ``classes``, ``unit`` and ``root``, see :func:`sixfold.explain.trees.text.to_dict`.
         """
-        return text.to_dict(*self._reading())
+        return text.to_dict(*self._named_tree())
 
     def export_graphviz(
         self,
@@ -770,7 +770,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         str
         """
         return text.export_graphviz(
-            *self._reading(),
+            *self._named_tree(),
             max_depth=max_depth,
             decimals=decimals,
             max_categories=max_categories,
@@ -806,7 +806,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
             A str, which notebooks show as a picture.
         """
         return svg.export_svg(
-            *self._reading(), path=path, max_depth=max_depth, decimals=decimals, max_branches=max_branches
+            *self._named_tree(), path=path, max_depth=max_depth, decimals=decimals, max_branches=max_branches
         )
 
     def explain(self, x: Any) -> TreeExplanation:
@@ -820,7 +820,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         -------
         TreeExplanation
         """
-        tree, names = self._reading()
+        tree, names = self._named_tree()
         given = one_row(x, names.columns)
         with warnings.catch_warnings():  # one row is rightly written without names
             warnings.simplefilter("ignore", UserWarning)
@@ -834,7 +834,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         categories = (None,) * len(columns) if self._kinds is None else self._kinds.categories
         return TreeNames(tuple(columns), categories, tuple(self.classes_.tolist()))
 
-    def _reading(self) -> tuple[FittedTree, TreeNames]:
+    def _named_tree(self) -> tuple[FittedTree, TreeNames]:
         """Return the tree and the names of what it speaks of."""
         return self._fitted_tree(), self._names()
 
@@ -842,7 +842,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
     def _repr_html_(self) -> Callable[[], str]:
         """What a notebook shows: the tree once there is one, else scikit-learn's page of parameters."""
         page: Callable[[], str] = super()._repr_html_  # raises where scikit-learn is set to show text
-        return (lambda: svg.tree_html(*self._reading())) if self.__sklearn_is_fitted__() else page
+        return (lambda: svg.tree_html(*self._named_tree())) if self.__sklearn_is_fitted__() else page
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)

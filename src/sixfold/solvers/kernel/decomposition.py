@@ -64,23 +64,24 @@ Array = NDArray[Any]
 
 DOUBLE_ROWS = 1500  # up to here a Gram matrix in float64 costs nothing worth saving
 DIRECT_ROWS = 3000  # up to here all rows are active at once
-SAMPLE_ROWS = 2000  # active in the first round otherwise, at most
-LOOSE = 300.0  # times the tolerance: what the first rounds are solved to
-INNER = 0.7  # of the tolerance: LIBSVM's path in other precision would end with a dual objective 1e-8 lower
-GROWTH = 3.0  # times as many active rows as in the round before, at most: not all that violate will matter
-AT_ONCE = 4500  # active rows, unless more are free: bounded ones that violate optimality take turns
-PER_FREE = 3.0  # times the free rows is allowed in any case
-BAND = 0.01  # of the margin: how close to violating optimality other rows are active
-STRETCH = 20_000  # iterations, or 10 a row, without convergence: then solving for all free rows may pay
+FIRST_ACTIVE_ROWS = 2000  # active in the first round otherwise, at most
+FIRST_ROUNDS_TOL = 300.0  # times the tolerance: what the first rounds are solved to
+# Of the tolerance: LIBSVM's path in other precision would end with a dual objective 1e-8 lower.
+SINGLE_PRECISION_TOL = 0.7
+ACTIVE_ROWS_GROWTH = 3.0  # times the rows of the round before, at most: not all that violate will matter
+MOST_ACTIVE_ROWS = 4500  # unless more are free: bounded ones that violate optimality take turns
+ACTIVE_PER_FREE_ROW = 3.0  # times the free rows is allowed in any case
+ACTIVE_MARGIN = 0.01  # of the margin: how close to violating optimality other rows are active
+PAIRS_BEFORE_FREE_STEP = 20_000  # or 10 a row: then solving for all free rows may pay
 MOST_ITERATIONS = 10_000_000  # or 100 a row: where a fit without max_iter gives up
-STALLED = 4  # rounds without a step, with ever smaller tolerances, after which rounding is to blame
-IDLE = 40  # rounds that leave the violation as it is, likewise
-LOST = 2  # such rounds, or stretches, where the violation is lost in the rounding of scores
-NEAR = 10.0  # times the tolerance: below, luck may still bring a violation that is lost in rounding there
+MOST_UNMOVED_ROUNDS = 4  # without a step, with ever smaller tolerances, after which rounding is to blame
+MOST_IDLE_ROUNDS = 40  # that leave the violation as it is, likewise
+MOST_LOST_ROUNDS = 2  # or stretches, where the violation that stays is lost in the rounding of scores
+NEARLY_CONVERGED = 10.0  # times the tolerance: below, luck may bring a violation lost in rounding there
 BEFORE_ROUNDING = 0.9  # of the gap allowed: the certificate adds to it what rounding may be
 OVERTIME = 2e7  # kernel values (at most some 0.2 s) that are still computed when time is up
 FIRST_BOUND = 1e3  # in units of 1 / K(x, x): the first bound for the hard margin
-RAISE = 1e3  # what it is multiplied with
+BOUND_FACTOR = 1e3  # what it is multiplied with
 LAST_BOUND = 1e15  # beyond it rounding decides
 
 
@@ -152,7 +153,7 @@ def _solve_hard(
         proof = overlap(problem, start, budget)
         if proof is not None or bound >= LAST_BOUND * unit:
             return replace(solution, overlap=proof)
-        bound *= RAISE
+        bound *= BOUND_FACTOR
 
 
 class WholeGram:
@@ -233,7 +234,8 @@ class Decomposition:
         self.single = self.point.single
         self.direct = n <= DIRECT_ROWS and cache.capacity(self._gram_dtype) >= n
         self.free_steps: FreeSteps | None = None  # made where pairs do not converge
-        self.inner = (INNER * tol if self.single else tol) if self.direct else LOOSE * tol
+        share = (SINGLE_PRECISION_TOL if self.single else 1.0) if self.direct else FIRST_ROUNDS_TOL
+        self.inner = share * tol
         self.active = np.zeros(n, dtype=bool)
         self.short = False  # whether there was no room for all rows that should be active
         self.unmoved = self.idle = 0  # rounds without any step, and without a smaller violation
@@ -275,8 +277,8 @@ class Decomposition:
             self._update_stale()
             if self._optimal():
                 return True
-        lost = self.idle >= LOST and self._lost(self.state.violation, self.point.alpha)
-        if self.unmoved >= STALLED or self.idle >= IDLE or lost:
+        lost = self.idle >= MOST_LOST_ROUNDS and self._lost(self.state.violation, self.point.alpha)
+        if self.unmoved >= MOST_UNMOVED_ROUNDS or self.idle >= MOST_IDLE_ROUNDS or lost:
             self.budget.stopped_by = self.budget.stopped_by or "rounding: no step makes it better"
         if self.iterations >= self.limit:
             limit = f"max_iter={self.limit}" if self.given_limit else f"the limit of {self.limit} iterations"
@@ -289,7 +291,7 @@ class Decomposition:
 
     def _lost(self, violation: float, alpha: Array) -> bool:
         """Return whether the violation is far from the tolerance, and no more than rounding may make it."""
-        return NEAR * self.tol < violation <= self.point.noise_floor(alpha)
+        return NEARLY_CONVERGED * self.tol < violation <= self.point.noise_floor(alpha)
 
     def _set_cheapest_intercept(self) -> None:
         """Give an unfinished point the intercept that suits it, and do not keep one worse than a constant."""
@@ -330,17 +332,17 @@ class Decomposition:
         if not self.point.alpha.any():
             held = self.cache.held  # by a problem with another C: rows that mattered there
             both = np.unique(self.y[held]).size == 2
-            return held if both and held.size <= most else self._sample(min(most, SAMPLE_ROWS, n))
+            return held if both and held.size <= most else self._sample(min(most, FIRST_ACTIVE_ROWS, n))
         excess = self._excess()
-        close = excess > -BAND
+        close = excess > -ACTIVE_MARGIN
         if not self.point.complete and (close & self.point.stale).any():
             self._update_stale()
             excess = self._excess()
-            close = excess > -BAND
+            close = excess > -ACTIVE_MARGIN
         before = int(np.count_nonzero(self.active))
-        most = min(most, max(int(GROWTH * before), SAMPLE_ROWS)) if before else most
+        most = min(most, max(int(ACTIVE_ROWS_GROWTH * before), FIRST_ACTIVE_ROWS)) if before else most
         free = int(np.count_nonzero((self.point.alpha > 0.0) & (self.point.alpha < self.upper)))
-        most = min(most, max(AT_ONCE, int(PER_FREE * free)))
+        most = min(most, max(MOST_ACTIVE_ROWS, int(ACTIVE_PER_FREE_ROW * free)))
         wanted = np.flatnonzero(close)
         self.short = wanted.size > most
         return self._most_violating(most, excess) if self.short else wanted
@@ -382,7 +384,7 @@ class Decomposition:
         y, upper = self.y[active], self.upper[active]
         part = self.point.alpha[active]
         gradient = y * self.point.scores[active] - 1.0
-        stretch = max(STRETCH, 10 * active.size)
+        stretch = max(PAIRS_BEFORE_FREE_STEP, 10 * active.size)
         values = gram if np.count_nonzero(part) or not self.direct else _in_single_precision(gram)
         first, least, idle = True, math.inf, 0
         while True:
@@ -404,7 +406,7 @@ class Decomposition:
             least = min(least, violation)
             if violation <= self.inner or not completed or made < stretch:
                 break
-            if idle >= LOST and self._lost(violation, part):
+            if idle >= MOST_LOST_ROUNDS and self._lost(violation, part):
                 break
             if values is not gram:
                 values, gradient = gram, y * (gram @ (y * part)) - 1.0
@@ -425,7 +427,7 @@ class Decomposition:
         self.idle = 0 if self.state.violation < 0.99 * self.least or self.short else self.idle + 1
         self.least = min(self.least, self.state.violation)
         if self.single and (
-            drift > 0.3 * max(before.violation, self.tol) or self.unmoved or 2 * self.idle >= IDLE
+            drift > 0.3 * max(before.violation, self.tol) or self.unmoved or 2 * self.idle >= MOST_IDLE_ROUNDS
         ):
             # Exact scores are nowhere near those that the Gram matrix led to, or it sees nothing to improve.
             self.single = self.point.single = False
@@ -435,7 +437,7 @@ class Decomposition:
         elif self.state.violation <= self.tol or self.direct:
             self.inner *= 0.5  # rounding, or the gap is not small enough yet
         elif new < 0.05 or self.state.violation < 20.0 * self.tol:
-            self.inner = min(self.inner, INNER * self.tol)
+            self.inner = min(self.inner, SINGLE_PRECISION_TOL * self.tol)
         else:
             self.inner = min(self.inner, 0.1 * self.state.violation)
 
@@ -454,7 +456,7 @@ class Decomposition:
             if changed * (alpha.size - active.size) > OVERTIME:
                 raise BudgetExhausted
             budget = Budget()
-        return self.point.move(alpha, active, expected, -BAND - self._excess(), budget)
+        return self.point.move(alpha, active, expected, -ACTIVE_MARGIN - self._excess(), budget)
 
     def _update_stale(self) -> None:
         self.point.update_stale(self.budget)

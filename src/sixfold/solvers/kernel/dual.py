@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-FINE = 0.3  # of the tolerance: what scores in float32 may be off by
+SINGLE_PRECISION_ERROR = 0.3  # of the tolerance: what scores in float32 may be off by
 TYPICAL_ROWS = 200  # that tell by how much scores move
-FAR = 4.0  # times that: rows this far away do not follow
-SNAP = 1e-12  # of its bound or the largest of all: a multiplier closer to a bound is on it but for rounding
+STALE_DISTANCE = 4.0  # times that: rows this far away do not follow
+BOUND_ROUNDING = 1e-12  # of its bound or the largest of all: a multiplier this close to a bound is on it
 
 
 class DualBox:
@@ -186,7 +186,7 @@ class DualSolution:
 
     @property
     def violation(self) -> float:
-        """M - M over all rows."""
+        """The violation m - M over all rows."""
         return self.state.violation
 
 
@@ -357,7 +357,7 @@ class DualScores:
 
     def fine_in_single(self, alpha: Array) -> bool:
         """Return whether scores in float32 are good enough."""
-        return self.single and math.sqrt(self._error(np.float32, alpha)) <= FINE * self.tol
+        return self.single and math.sqrt(self._error(np.float32, alpha)) <= SINGLE_PRECISION_ERROR * self.tol
 
     def begin(self, alpha: Array, budget: Budget) -> None:
         """Start at another point than 0."""
@@ -398,7 +398,7 @@ class DualScores:
         others = np.flatnonzero(follow)
         away = others[:0]
         if others.size > 10 * TYPICAL_ROWS:
-            near = distance[others] < FAR * self._typical(others, change, dtype, budget)
+            near = distance[others] < STALE_DISTANCE * self._typical(others, change, dtype, budget)
             others, away = others[near], others[~near]
         scores[others] += self._change(others, change, dtype, budget)
         if single:
@@ -470,7 +470,7 @@ def feasible(y: Array, upper: Array, start: Array) -> Array:
     alpha = np.clip(start, 0.0, upper)
     positive = y > 0.0
     up, down = float(alpha[positive].sum()), float(alpha[~positive].sum())
-    if abs(up - down) > SNAP * up:  # less is rounding, and rows at their bound had better stay there
+    if abs(up - down) > BOUND_ROUNDING * up:  # less is rounding; rows at their bound had better stay there
         alpha[positive == (up > down)] *= min(up, down) / max(up, down)
     return alpha
 
@@ -481,7 +481,7 @@ def snap(y: Array, upper: Array, alpha: Array, rest: float = 0.0) -> Array:
     Not only for what this moves: millions of steps leave a sum_i a_i y_i that is rounding, but not 0.
     ``rest`` is the sum over rows that are not here.
     """
-    beside = SNAP * np.minimum(upper, np.maximum.reduce(alpha, initial=0.0))
+    beside = BOUND_ROUNDING * np.minimum(upper, np.maximum.reduce(alpha, initial=0.0))
     snapped = np.where(alpha <= beside, 0.0, np.where(upper - alpha <= beside, upper, alpha))
     room = np.minimum(snapped, upper - snapped)
     row = int(room.argmax())

@@ -32,20 +32,20 @@ from sixfold.solvers.linalg import scaled_cholesky
 Array = NDArray[Any]
 
 MOST_FREE = 4000  # a factorisation takes 21 Gflop
-WORK = 3  # matrices of the free rows: the Gram, its factor, and what the rows held bring with them
+WORK_MATRICES = 3  # of the free rows: the Gram, its factor, and what the rows held bring with them
 # Nanoseconds, measured on one core. Clocks would not give the same result twice.
-PAIR = 1.0  # of a pair, each row
-FACTOR = 1.0 / 60.0  # of a factorisation, each cubed free row
-HOLD = 2.4  # of a row that is held, each squared free row
-CALL = 5e4  # of a row that is held, whatever the size
-PATIENCE = 2.0  # times as many pairs before the next step if one did not pay
+PAIR_NS = 1.0  # each row
+FACTORISATION_NS = 1.0 / 60.0  # each cubed free row
+HELD_ROW_NS = 2.4  # each squared free row
+HELD_ROW_CALL_NS = 5e4  # whatever the size
+WAIT_FACTOR = 2.0  # times as many pairs before the next step if one did not pay
 # Rows that may be held: with 12, unscaled columns did not converge; beyond a few, each costs a tenth of the
 # factorisation of 700 rows, and pairs of rows do better; few rows can all be held.
 FEWEST_HELD = 50
-HOLDING = 5e7  # divided by the square of the number of rows
-REFINED = 3  # minima in a row: the ridge leaves a little to do, with a Gram of floats more
-EVEN = 1e-14  # of the slopes: what differs by less is rounding
-BALANCED = 1e-9  # of sum |d|: a direction whose sum is further from 0 is rounding
+HELD_ROWS_BUDGET = 5e7  # divided by the square of the number of rows
+MINIMA_IN_A_ROW = 3  # the ridge leaves a little to do, with a Gram of floats more
+EQUAL_SLOPES = 1e-14  # of the slopes: what differs by less is rounding
+BALANCED_SUM = 1e-9  # of sum |d|: a direction whose sum is further from 0 is rounding
 BLOCK = 256  # rows of the Gram that are float64 at a time
 
 
@@ -73,7 +73,7 @@ def free_step(gram: Array, y: Array, upper: Array, alpha: Array, gradient: Array
     for k in range(0, free.size, BLOCK):
         K[k : k + BLOCK] = gram[free[k : k + BLOCK, None], free]
     ridge = free.size * float(np.finfo(gram.dtype).eps)
-    new = lowest_on_face(K, ridge, y[free], upper[free], alpha[free], slope)
+    new = bounded_minimum(K, ridge, y[free], upper[free], alpha[free], slope)
     change = y[free] * (new - alpha[free])
     away = product(gram, free, change)
     if not change @ (2.0 * slope - away[free]) > 0:  # twice what the objective gains
@@ -106,24 +106,24 @@ class FreeSteps:
 
     def step(self, gram: Array, y: Array, upper: Array, alpha: Array, gradient: Array, pairs: int) -> bool:
         """Make a step after so many more pairs if it is due, and return whether anything moved."""
-        self._spent += PAIR * y.size * pairs
+        self._spent += PAIR_NS * y.size * pairs
         free = int(np.count_nonzero((alpha > 0) & (alpha < upper)))
         longest = nanoseconds(free, most_to_hold(free))
-        if self._spent < self.patience * longest or 8 * WORK * free**2 > self.memory - gram.nbytes:
+        if self._spent < self.patience * longest or 8 * WORK_MATRICES * free**2 > self.memory - gram.nbytes:
             return False
         by_pairs = gain(*self._start, alpha, gradient) / self._spent
         self.begin(alpha, gradient)
         moved = free_step(gram, y, upper, alpha, gradient)
         held = free - int(np.count_nonzero((alpha > 0) & (alpha < upper)))
-        pays = gain(*self._start, alpha, gradient) > by_pairs * nanoseconds(free, held + REFINED)
-        self.patience = 1.0 if pays else PATIENCE * self.patience
+        pays = gain(*self._start, alpha, gradient) > by_pairs * nanoseconds(free, held + MINIMA_IN_A_ROW)
+        self.patience = 1.0 if pays else WAIT_FACTOR * self.patience
         self.begin(alpha, gradient)
         return moved
 
 
 def nanoseconds(free: int, held: int) -> float:
     """Return how long a step takes, about, in which so many of the free rows meet a bound."""
-    return FACTOR * free**3 + held * (HOLD * free**2 + CALL)
+    return FACTORISATION_NS * free**3 + held * (HELD_ROW_NS * free**2 + HELD_ROW_CALL_NS)
 
 
 def gain(alpha: Array, gradient: Array, new: Array, new_gradient: Array) -> float:
@@ -142,21 +142,21 @@ def product(gram: Array, rows: Array, change: Array) -> Array:
 
 def most_to_hold(free: int) -> int:
     """Return how many of the free rows may be held."""
-    return min(max(free - 1, 0), max(FEWEST_HELD, int(HOLDING / max(free, 1) ** 2)))
+    return min(max(free - 1, 0), max(FEWEST_HELD, int(HELD_ROWS_BUDGET / max(free, 1) ** 2)))
 
 
-def lowest_on_face(K: Array, ridge: float, y: Array, upper: Array, alpha: Array, slope: Array) -> Array:
+def bounded_minimum(K: Array, ridge: float, y: Array, upper: Array, alpha: Array, slope: Array) -> Array:
     """Return the multipliers at the minimum, those that met a bound on the way held there."""
     most_held = most_to_hold(y.size)
-    border = Border(K, ridge, slope, most_held)
+    system = BorderedSystem(K, ridge, slope, most_held)
     low, high = np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0)
     b, slope, minima = y * alpha, slope.copy(), 0
-    while minima < REFINED and len(border.held) < most_held:
-        d, uneven = border.direction(), slope - np.delete(slope, border.held).mean()
+    while minima < MINIMA_IN_A_ROW and len(system.held) < most_held:
+        d, uneven = system.direction(), slope - np.delete(slope, system.held).mean()
         downhill, away = float(d @ uneven), K @ d
-        if not downhill > 0 or np.abs(uneven[d != 0]).max() <= EVEN * np.abs(slope).max():
+        if not downhill > 0 or np.abs(uneven[d != 0]).max() <= EQUAL_SLOPES * np.abs(slope).max():
             break
-        room = rooms(b, d, low, high)
+        room = steps_to_bounds(b, d, low, high)
         first, curvature = int(np.argmin(room)), float(d @ away)
         best = downhill / curvature if curvature > 0 else np.inf
         step = min(best, room[first])
@@ -165,15 +165,15 @@ def lowest_on_face(K: Array, ridge: float, y: Array, upper: Array, alpha: Array,
         b, slope = np.clip(b + step * d, low, high), slope - step * away
         if best <= room[first]:
             minima += 1
-            border.restart(slope)
+            system.restart(slope)
         else:
             b[first] = high[first] if d[first] > 0 else low[first]
-            border.hold(first, step * d)
+            system.hold(first, step * d)
     balance(b, float((b - y * alpha).sum()), low, high)
     return np.abs(b)
 
 
-def rooms(b: Array, d: Array, low: Array, high: Array) -> Array:
+def steps_to_bounds(b: Array, d: Array, low: Array, high: Array) -> Array:
     """Return how many times each row can make the step d before it meets a bound."""
     room = np.full(b.size, np.inf)
     moves = d != 0.0
@@ -188,7 +188,7 @@ def balance(b: Array, excess: float, low: Array, high: Array) -> None:
     b[k] = np.clip(b[k] - excess, low[k], high[k])
 
 
-class Border:
+class BorderedSystem:
     """Directions d = A^-1 (F - E c) that keep sum d = 0 and d_k = 0 for the rows held."""
 
     def __init__(self, K: Array, ridge: float, slope: Array, most_held: int) -> None:
@@ -220,4 +220,4 @@ class Border:
         for _ in range(2):  # once more for the digits: steps along which the objective is straight are long
             d = d - lapack.dgetrs(factor, pivots, np.append(d.sum(), d[self.held]))[0] @ solved
         d[self.held] = 0.0
-        return d if abs(d.sum()) <= BALANCED * np.abs(d).sum() else np.zeros_like(d)
+        return d if abs(d.sum()) <= BALANCED_SUM * np.abs(d).sum() else np.zeros_like(d)

@@ -27,7 +27,7 @@ from sixfold.solvers.kernel.kernel_rows import KernelRows
 Array = NDArray[Any]
 
 WORTH_KEEPING = 0.9  # squeeze when a smaller share of the held rows is wanted: SMO goes through all of them
-SPARE = 1.1  # times the rows there are: room for more. Its pages are touched at once: with 1.2, 9% more
+SPARE_ROWS = 1.1  # times the rows there are: room for more. Its pages are touched at once: with 1.2, 9% more
 LINE_BYTES = 64  # of the caches: whole ones are written without being read (native/core/non_temporal.hpp)
 WORTH_LINES = 1024  # new rows for which that is worth calls of its own: 8,128 after 4,500 in 59 ms, not 79
 
@@ -127,7 +127,7 @@ class GramCache:
         """
         if not self._room.size:
             self._room = self._make_room()
-        side = size if size == self.index.size else min(self.capacity(self._dtype), int(SPARE * size))
+        side = size if size == self.index.size else min(self.capacity(self._dtype), int(SPARE_ROWS * size))
         side = self._to_lines(side, size)
         core.widen_rows(self._room, rows=self._held.size, stride=self._gram.shape[0], wider=side)
         self._gram = self._room[: side * side].reshape(side, side)

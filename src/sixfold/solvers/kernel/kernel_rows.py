@@ -41,12 +41,13 @@ from sixfold.solvers.kernel.kernel_tiles import (
 
 Array = NDArray[Any]
 
-SAMPLE_ROWS = 64  # between which the rounding of entries is measured, each with each
+ROUNDING_SAMPLE_ROWS = 64  # between which the rounding of entries is measured, each with each
 # Of these, the longest: with heavy tails, errors of polynomials were up to 10^8 times those between others.
 LONGEST_ROWS = 24
 # The largest of 10^10 normal errors is 1.7 times that of the 2,000 that are looked at.
 NOT_SAMPLED = 2.0
-NEAR = 1e-4  # a spread of 1/100 of the mean: products of rows have four digits in common, all of no account
+# A spread of 1/100 of the mean, squared: products of rows have four digits in common, all of no account.
+SMALL_SPREAD = 1e-4
 DIAGONAL_ROWS = 4096  # that are centred at a time
 MOST_DENSIFIED = 1 << 22  # numbers: a sparse table that is no larger is faster dense, with the same model
 LARGEST_SINGLE = float(np.finfo(np.float32).max)
@@ -198,10 +199,10 @@ class KernelRows:
 
     def _sample(self) -> Array:
         """Return rows from all over the table, and the longest ones: products of these are rounded most."""
-        if self.n_rows <= SAMPLE_ROWS:
+        if self.n_rows <= ROUNDING_SAMPLE_ROWS:
             return np.arange(self.n_rows)
         longest = 0 if self._is_rbf else LONGEST_ROWS
-        count = SAMPLE_ROWS - longest
+        count = ROUNDING_SAMPLE_ROWS - longest
         spread = (np.arange(count) * ((self.n_rows - 1) / (count - 1))).astype(np.int64)
         spread[-1] = self.n_rows - 1
         if longest == 0:
@@ -340,7 +341,7 @@ def far_away(X: Array) -> bool:
     mean = X.mean(axis=0, dtype=np.float64)
     with np.errstate(over="ignore"):
         whole = float(squared_lengths(X).mean(dtype=np.float64))
-    return whole - float(mean @ mean) < NEAR * whole
+    return whole - float(mean @ mean) < SMALL_SPREAD * whole
 
 
 def _table(X: Any) -> Any:

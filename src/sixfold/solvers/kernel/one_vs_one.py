@@ -44,7 +44,7 @@ FEW_ENTRIES = 1e7  # of all Gram matrices: below, threads would wait for the int
 WORTH_SHARING = 1 << 17
 # SVMs: up to so many, most of them with coefficient 0, cost less than reading the rows once a class. Ten
 # classes of 4,000 images: 0.13 s of processor time at once and 0.21 s class by class.
-TOGETHER = 64
+MOST_SVMS_AT_ONCE = 64
 
 
 def class_sides(n_classes: int, pairwise: bool) -> list[tuple[int, int | None]]:
@@ -299,7 +299,7 @@ class SupportLayout:
 
     def decisions(self, rows: int, score: Scorer) -> Array:
         """Return f of every SVM for so many rows; ``score`` is asked at once, or class by class."""
-        if self.pairwise and self.intercept.size <= TOGETHER and self.support.size:
+        if self.pairwise and self.intercept.size <= MOST_SVMS_AT_ONCE and self.support.size:
             factors = np.zeros((self.support.size, self.intercept.size))
             for vectors, svms in self.blocks():
                 factors[vectors, svms] = self.dual_coef[:, vectors].T

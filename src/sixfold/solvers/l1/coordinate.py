@@ -39,7 +39,7 @@ from sixfold.solvers.base import Solution
 from sixfold.solvers.l1 import proximal_newton
 from sixfold.solvers.l1.active_set import Shrinkage, WorkingGram, descend, polish, solve_semidefinite
 from sixfold.solvers.l1.columns import make_columns
-from sixfold.solvers.l1.proximal_newton import GRACE, NEARLY, PATIENCE
+from sixfold.solvers.l1.proximal_newton import GRACE_SECONDS, MOST_STALE_ITERATIONS, NEAR_BOUND
 
 Array = NDArray[Any]
 
@@ -166,7 +166,7 @@ class _LassoState:
         """Bring target k within the tolerance, or to where only rounding is left."""
         working = WorkingGram(self.columns)
         newest, stale = self.points[k], 0
-        while not self._reached(k) and stale < PATIENCE and not self.budget.exhausted():
+        while not self._reached(k) and stale < MOST_STALE_ITERATIONS and not self.budget.exhausted():
             before, w = newest, newest.w.copy()
             try:
                 grown = self._lower(working, before, w, float(self.scales[k]))
@@ -244,7 +244,7 @@ class _LassoState:
         size[ids] = 0.0
         if not np.any(size > self.rule.l1):
             return np.empty(0, dtype=np.int64)
-        steep = np.flatnonzero(size > NEARLY * self.rule.l1)
+        steep = np.flatnonzero(size > NEAR_BOUND * self.rule.l1)
         most = max(FIRST_COLUMNS, int(np.count_nonzero(point.w)))
         # Once few columns are missing, few that are near will turn out to be.
         most = min(most, FIRST_COLUMNS // 4 + int(1.5 * np.count_nonzero(size > self.rule.l1)))
@@ -320,7 +320,7 @@ class _LassoState:
 
     def _keep_if_certified(self, k: int, w: Array) -> None:
         with suppress(BudgetExhausted):
-            self._offer(k, self._evaluate(k, w, Budget(time_limit=GRACE)))
+            self._offer(k, self._evaluate(k, w, Budget(time_limit=GRACE_SECONDS)))
 
     def _record(self) -> None:
         self.budget.record(

@@ -44,15 +44,15 @@ Array = NDArray[Any]
 FETCHED_COLUMNS = 1024  # at a time, after a pass over all of them
 # Columns this near to their bound come along where there is room: passes are dear, working columns are not.
 # For least squares that saves one pass in six.
-NEARLY = 0.8
+NEAR_BOUND = 0.8
 # The set is solved to this part of the gap that all columns together have; once no column is missing, to this
 # part of the tolerance.
 INNER_PART = 0.05
 REST = 0.3
 # Iterations without a better gap or objective after which only rounding is left.
-PATIENCE = 3
+MOST_STALE_ITERATIONS = 3
 # Seconds for the certificate of a stopped fit; past them the last certified model is kept.
-GRACE = 0.1
+GRACE_SECONDS = 0.1
 
 
 def minimise(
@@ -87,7 +87,7 @@ def _improve_all(states: list[ProximalNewtonState], columns: Columns, budget: Bu
         budget.record(*_totals(states))
     for state in states:
         stale = 0
-        while not state.reached and stale < PATIENCE and not budget.exhausted():
+        while not state.reached and stale < MOST_STALE_ITERATIONS and not budget.exhausted():
             stale = 0 if state.improve() else stale + 1
             budget.record(*_totals(states))
 
@@ -146,7 +146,7 @@ class ProximalNewtonState:
             self.newest = self._evaluate(self._weights(), self.minimum.c, self.budget)
         except BudgetExhausted:
             with suppress(BudgetExhausted):
-                self._offer(self._evaluate(self._weights(), self.minimum.c, Budget(time_limit=GRACE)))
+                self._offer(self._evaluate(self._weights(), self.minimum.c, Budget(time_limit=GRACE_SECONDS)))
             raise
         lower = self.newest.objective < (1.0 - 1e-14) * before.objective
         better = grown > 0 or lower or self.newest.gap < 0.5 * self.best.gap
@@ -168,7 +168,7 @@ class ProximalNewtonState:
         size[self.working.ids] = 0.0
         missing = int(np.count_nonzero(size > self.rule.l1))
         if missing > 0:
-            steep = np.flatnonzero(size > NEARLY * self.rule.l1)
+            steep = np.flatnonzero(size > NEAR_BOUND * self.rule.l1)
             # Once few are missing, few that are near will turn out to be.
             self.working.grow(largest(steep, size, min(FETCHED_COLUMNS, FETCHED_COLUMNS // 8 + 2 * missing)))
         return missing

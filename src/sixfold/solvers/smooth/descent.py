@@ -37,7 +37,7 @@ Model = tuple[Array, Array]  # w of shape (columns, scores) and b of shape (scor
 
 SUFFICIENT = 1e-4  # share of the predicted decrease that a step has to bring (Armijo)
 MAX_SOFTMAX = 300  # columns times classes beyond which a matrix of second derivatives is no longer cheap
-IDLE = 30  # iterations that gain nothing are enough to see that rounding allows no more
+MOST_IDLE_ITERATIONS = 30  # that gain nothing are enough to see that rounding allows no more
 IDLE_GAIN = 1e-14  # of the scale
 MOVED = 1.0  # log(1 / p) of a typical row, over the caution
 CAUTION = (4.0, 1e3, 1e6)  # times the estimated gap must be within the tolerance before it is computed
@@ -101,7 +101,7 @@ class SmoothProgress:
         self._idle += 1
         if not value > self._best - max(1e-3 * self.budget.tol, IDLE_GAIN) * self.scale:
             self._best, self._idle = value, 0
-        return stop or self.excess <= 1.0 or self._idle >= IDLE
+        return stop or self.excess <= 1.0 or self._idle >= MOST_IDLE_ITERATIONS
 
     def begin(self, target: int) -> None:
         """Turn to another target."""

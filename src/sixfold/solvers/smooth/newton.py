@@ -44,7 +44,7 @@ MAX_HESSIAN_COLUMNS = 4000  # beyond, a d x d matrix per iteration is no longer 
 SAMPLE_ROWS_A_COLUMN = 50  # for the first guess
 SAMPLED_AT_LEAST = 8  # times fewer rows than there are, or there is no first guess
 CHEAPER = 30  # entries of theta a pass for value and slope costs a pass with curvature as much again
-FAR = 1e-3  # of the scale: steps that promise more need the curvature at their end too
+LONG_STEP = 1e-3  # of the scale: steps that promise more need the curvature at their end too
 CHEAP_TABLE = 1 << 17  # numbers in X, a pass over which takes about 0.1 ms
 
 
@@ -94,14 +94,14 @@ def _descend(
             gap = gap_estimate(objective, point, decrease)
             done = progress.record(point.value, gap)
             if (done and not _doubles_digits(objective, decrease, before, progress)) or not decrease > 0:
-                if decrease <= FAR * progress.scale and progress.budget.stopped_by is None:
+                if decrease <= LONG_STEP * progress.scale and progress.budget.stopped_by is None:
                     # Near the end it costs nothing to take it.
                     point = replace(point, theta=point.theta + step)
                 break
             if point.matrix is None and not _serves(decrease / before, progress.excess, theta.size):
                 factor = objective.factor(objective.curvature(point))
                 step, decrease = _newton_step(factor, point.slope)
-            far = point.matrix is not None and decrease > FAR * progress.scale
+            far = point.matrix is not None and decrease > LONG_STEP * progress.scale
             end = line_search(objective, point, step, decrease, far)
             if end is None or (
                 is_noise(decrease, point) and not _newton_step(factor, end.slope)[1] < 0.5 * decrease

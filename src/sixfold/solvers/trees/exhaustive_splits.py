@@ -9,7 +9,7 @@ With the weight w_kc of each class in the children k of a split, and W_k = sum_c
 
 The gain ratio compares columns only, each by its split with the most gain, and of those only the ones with at
 least the average gain (Quinlan 1993). S is a sum over children (of f(W_k) too), so the candidates of a column
-are rows of two sums. This is what the trace of a tree shows; no engine that grows trees uses it.
+are rows of two sums. This is what the trace of a tree shows; the native loops that grow trees do not use it.
 """
 
 from __future__ import annotations
@@ -252,8 +252,8 @@ def _all_candidates(
     elif count >= 2 and values.totals.shape[1] > 2 and count <= ALL_GROUPINGS:
         yield _groupings(values, rules), by_groups(lambda place: _right_groups(count)[place])
     elif count >= 2:
-        for order in _orders(values):
-            yield _prefixes(values, order, rules), by_groups(partial(_behind, np.argsort(order)))
+        for order in _orders_by_share(values):
+            yield _prefixes(values, order, rules), by_groups(partial(_ranks_after, np.argsort(order)))
     if count and values.unknown_rows:
         apart = np.stack([values.totals.sum(axis=0), values.unknown_totals])[None]
         rows = np.array([[values.rows.sum(), values.unknown_rows]])
@@ -261,7 +261,7 @@ def _all_candidates(
         yield _summed(apart, rows, rules, values.weight), lambda number: {**how, "unknown": 1}
 
 
-def _behind(rank: Array, place: int) -> Array:
+def _ranks_after(rank: Array, place: int) -> Array:
     return rank > place
 
 
@@ -275,7 +275,7 @@ def _midpoint(low: float, high: float) -> float:
     return middle if low <= middle < high else low
 
 
-def _orders(values: Values) -> list[Array]:
+def _orders_by_share(values: Values) -> list[Array]:
     """Return the orders of the categories whose prefixes are the groups that are tried."""
     classes = values.totals.shape[1]
     shares = values.totals / values.totals.sum(axis=1, keepdims=True)

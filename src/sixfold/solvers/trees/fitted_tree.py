@@ -44,7 +44,7 @@ Array = NDArray[Any]
 NO_NODE = -1
 NO_COLUMN, LEAF_THRESHOLD = -2, -2.0  # what scikit-learn has in a leaf
 KIND = "greedy tree"
-ROUNDING = 1e-12  # of an average entropy
+ENTROPY_ROUNDING = 1e-12  # of an average entropy
 
 
 class Reason(IntEnum):
@@ -434,7 +434,7 @@ def certify(tree: FittedTree, left_out: int, tried: list[str], stopped: bool) ->
         {"nodes": tree.node_count, "leaves": tree.leaf_count},
         claim_of(gap, tried),
         tuple(notes),
-        ROUNDING,
+        ENTROPY_ROUNDING,
     )
 
 

@@ -5,8 +5,8 @@ Of all columns and all thresholds (or categories) the split with the least weigh
     H(S_1, ..., S_k) = sum_j |S_j| / |S| H(S_j),      H(S) = - sum_c p_c log2 p_c,
 
 and its parts are grown in the same way, until rows are of one class, equal in every column, or at a limit.
-Ties go to the lowest column, then to the lowest threshold; averages within 1e-12 are ties. No split that any
-engine chooses is worse than one that an exhaustive search would find.
+Ties go to the lowest column, then to the lowest threshold; averages within 1e-12 are ties. No split that a
+native loop chooses is worse than one that an exhaustive search would find.
 
 Sparse tables give the same tree without writing zeros out. What is not stored is 0, like zeros that are, and
 a stored NaN is unknown. At a node with class totals w_c the rows that are 0 in a column have
@@ -16,8 +16,8 @@ a stored NaN is unknown. At a node with class totals w_c the rows that are 0 in 
 so that a column costs what it has stored among the rows of the node. All open nodes of a level are searched
 in one pass: each column's entries, sorted by value once, stand in groups, one for each open node, and follow
 their rows to the children (as in SPRINT: Shafer, Agrawal and Mehta 1996). A level costs time in proportion to
-the entries of its open nodes, and lists take 20 bytes an entry. The loops are ``native/trees/growth.cpp`` and
-``native/trees/sparse/sparse_tree.cpp``.
+the entries of its open nodes, and lists take 20 bytes an entry. The loops are
+``native/trees/growth_impl.hpp`` and ``native/trees/sparse/sparse_tree.cpp``.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class GrowthRules:
 
     @property
     def limits(self) -> tuple[float, ...]:
-        """Return when a node is not split, and which columns are drawn, as the native engines take it."""
+        """Return when a node is not split, and which columns are drawn, as the native loops take it."""
         return (
             -1 if self.max_depth is None else self.max_depth,
             self.min_samples_split,

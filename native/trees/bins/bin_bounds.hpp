@@ -31,12 +31,12 @@
 namespace sixfold {
 
 template <class Mass>
-class BinScan {
+class BinBounds {
  public:
   // Scores and bounds of all thresholds. `mixed` is not 0 for bins that may hold different values; `error`
   // bounds the error of a sum in the histogram over W.
-  void scan(const BinnedNode& node, const BinHistogram<Mass>& histogram, const std::uint8_t* mixed,
-            bool unknown_bin, const GrowthRules& rules, double error);
+  void compute(const BinnedNode& node, const BinHistogram<Mass>& histogram, const std::uint8_t* mixed,
+               bool unknown_bin, const GrowthRules& rules, double error);
 
   // Of the threshold above bin b: infinity where there are no rows in the bin or beyond, or a child is too
   // small.
@@ -60,8 +60,8 @@ class BinScan {
   static constexpr Index kPlaces = kBins + 16;  // left of each bin and right of the last, whole vectors
 
   static float least_of(const float* values);
-  void scan_with(Unknown unknown, const BinnedNode& node, const BinHistogram<Mass>& histogram,
-                 const std::uint8_t* mixed, const GrowthRules& rules);
+  void compute_with(Unknown unknown, const BinnedNode& node, const BinHistogram<Mass>& histogram,
+                    const std::uint8_t* mixed, const GrowthRules& rules);
   void sum_left(const Mass* masses, Mass start);
   void share_out(Mass total);
   void begin_entropy();

@@ -1,5 +1,5 @@
-// The scan of bin_scan.hpp: loops over the bins of one class after the other, in vectors.
-#include "trees/bins/bin_scan.hpp"
+// The bounds of bin_bounds.hpp: loops over the bins of one class after the other, in vectors.
+#include "trees/bins/bin_bounds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ constexpr float kRounding = 1.0f / (1 << 24);  // u, of single precision
 // Without weights shares are made in single precision, which is all they are used in; weights may be out of
 // its range.
 template <class Mass>
-float BinScan<Mass>::share_of(Mass mass) const {
+float BinBounds<Mass>::share_of(Mass mass) const {
   if constexpr (std::is_integral_v<Mass>)
     return static_cast<float>(mass) * static_cast<float>(scale_);
   else
@@ -30,9 +30,9 @@ float BinScan<Mass>::share_of(Mass mass) const {
 // a sum below 1 + log2 2K rounds K times. An error e of a sum moves f by e (log2(1 / e) + 2), and there
 // are 2K + 2 of them. Gini's terms are off by less: u (2K + 24).
 template <class Mass>
-void BinScan<Mass>::scan(const BinnedNode& node, const BinHistogram<Mass>& histogram,
-                         const std::uint8_t* mixed, bool unknown_bin, const GrowthRules& rules,
-                         double error) {
+void BinBounds<Mass>::compute(const BinnedNode& node, const BinHistogram<Mass>& histogram,
+                              const std::uint8_t* mixed, bool unknown_bin, const GrowthRules& rules,
+                              double error) {
   scale_ = 1.0 / node.totals.weight();
   unknown_bin_ = unknown_bin;
   node_rows_ = node.size();
@@ -59,15 +59,15 @@ void BinScan<Mass>::scan(const BinnedNode& node, const BinHistogram<Mass>& histo
                      unknown_part(node, histogram, false, rules.criterion);
   if (used_bins_ < 2 && !is_any_mixed) return;
   if (unknown_rows_ > 0 && !rules.unknown_best) {
-    scan_with(Unknown::apart, node, histogram, mixed, rules);
+    compute_with(Unknown::apart, node, histogram, mixed, rules);
     return;
   }
-  if (unknown_rows_ > 0) scan_with(Unknown::left, node, histogram, mixed, rules);
-  scan_with(Unknown::right, node, histogram, mixed, rules);
+  if (unknown_rows_ > 0) compute_with(Unknown::left, node, histogram, mixed, rules);
+  compute_with(Unknown::right, node, histogram, mixed, rules);
 }
 
 template <class Mass>
-float BinScan<Mass>::least_of(const float* values) {
+float BinBounds<Mass>::least_of(const float* values) {
   FloatLanes least = load_floats(values);
   for (Index b = kFloatLanes; b < kBins; b += kFloatLanes) {
     const FloatLanes value = load_floats(values + b);
@@ -79,8 +79,9 @@ float BinScan<Mass>::least_of(const float* values) {
 }
 
 template <class Mass>
-void BinScan<Mass>::scan_with(Unknown unknown, const BinnedNode& node, const BinHistogram<Mass>& histogram,
-                              const std::uint8_t* mixed, const GrowthRules& rules) {
+void BinBounds<Mass>::compute_with(Unknown unknown, const BinnedNode& node,
+                                   const BinHistogram<Mass>& histogram, const std::uint8_t* mixed,
+                                   const GrowthRules& rules) {
   const bool entropy = rules.criterion != Criterion::gini;
   const auto start_of = [&](const Mass* masses) {
     return unknown == Unknown::left ? masses[kUnknownBin] : Mass{0};
@@ -118,7 +119,7 @@ void BinScan<Mass>::scan_with(Unknown unknown, const BinnedNode& node, const Bin
 
 // What is left of each place.
 template <class Mass>
-void BinScan<Mass>::sum_left(const Mass* masses, Mass start) {
+void BinBounds<Mass>::sum_left(const Mass* masses, Mass start) {
   Mass sum = start;
   for (Index b = 0; b < kBins; ++b) {
     sums_[b] = sum;
@@ -129,7 +130,7 @@ void BinScan<Mass>::sum_left(const Mass* masses, Mass start) {
 
 // Shares left and right of each place; rounded sums of weights may leave less than nothing.
 template <class Mass>
-void BinScan<Mass>::share_out(Mass total) {
+void BinBounds<Mass>::share_out(Mass total) {
   for (Index place = 0; place < kPlaces; ++place) {
     const Mass rest = total - sums_[place];
     left_[place] = share_of(sums_[place] > Mass{0} ? sums_[place] : Mass{0});
@@ -140,7 +141,7 @@ void BinScan<Mass>::share_out(Mass total) {
 // g, and the tangent of g at the middle M of each bin: g(M) - s M = (M + (W - M)) log2(W - M). The slope is
 // off by u (10 + 2 |s|), and adding K + 1 terms that are |s| at most rounds as often.
 template <class Mass>
-void BinScan<Mass>::begin_entropy() {
+void BinBounds<Mass>::begin_entropy() {
   for (Index place = 0; place < kPlaces; ++place)
     part_[place] = fast_x_log2_x(all_left_[place]) + fast_x_log2_x(all_right_[place]);
   const float rounding = kRounding * (static_cast<float>(classes_) + 12.0f);
@@ -155,7 +156,7 @@ void BinScan<Mass>::begin_entropy() {
 }
 
 template <class Mass>
-void BinScan<Mass>::add_entropy() {
+void BinBounds<Mass>::add_entropy() {
   for (Index place = 0; place < kPlaces; ++place)
     part_[place] = fast_x_log2_x(left_[place]) + fast_x_log2_x(right_[place]);
   for (Index b = 0; b < kBins; ++b) {
@@ -167,7 +168,7 @@ void BinScan<Mass>::add_entropy() {
 }
 
 template <class Mass>
-void BinScan<Mass>::add_gini() {
+void BinBounds<Mass>::add_gini() {
   for (Index place = 0; place < kPlaces; ++place) {
     squares_left_[place] += left_[place] * left_[place];
     squares_right_[place] += right_[place] * right_[place];
@@ -175,7 +176,7 @@ void BinScan<Mass>::add_gini() {
 }
 
 template <class Mass>
-void BinScan<Mass>::finish_gini() {
+void BinBounds<Mass>::finish_gini() {
   constexpr float kTiny = std::numeric_limits<float>::min();  // 0 / 0 is 0 here
   for (Index place = 0; place < kPlaces; ++place) {
     // Where a child has hardly any weight, its quotient is all rounding, but no child adds less than nothing.
@@ -192,8 +193,8 @@ void BinScan<Mass>::finish_gini() {
 
 // Keeps what no limit forbids and is lower than what was there.
 template <class Mass>
-void BinScan<Mass>::take_valid(Unknown unknown, const GrowthRules& rules, const std::uint8_t* mixed,
-                               float apart) {
+void BinBounds<Mass>::take_valid(Unknown unknown, const GrowthRules& rules, const std::uint8_t* mixed,
+                                 float apart) {
   const auto known = rows_left_[kBins];
   const auto unknown_rows = static_cast<std::int32_t>(unknown_rows_);
   const auto fewest = static_cast<std::int32_t>(std::min(rules.min_samples_leaf, node_rows_));
@@ -218,8 +219,8 @@ void BinScan<Mass>::take_valid(Unknown unknown, const GrowthRules& rules, const 
 
 // What the unknown rows would add to S / W as a child, or the known ones.
 template <class Mass>
-float BinScan<Mass>::unknown_part(const BinnedNode& node, const BinHistogram<Mass>& histogram, bool known,
-                                  Criterion criterion) const {
+float BinBounds<Mass>::unknown_part(const BinnedNode& node, const BinHistogram<Mass>& histogram, bool known,
+                                    Criterion criterion) const {
   double all = 0.0, sum = 0.0;
   for (Index k = 0; k < classes_; ++k) {
     const double unknown = static_cast<double>(histogram.of_class(k)[kUnknownBin]);
@@ -234,7 +235,7 @@ float BinScan<Mass>::unknown_part(const BinnedNode& node, const BinHistogram<Mas
   return static_cast<float>(criterion == Criterion::gini ? all - sum / all : all * std::log2(all) - sum);
 }
 
-template class BinScan<std::int32_t>;
-template class BinScan<double>;
+template class BinBounds<std::int32_t>;
+template class BinBounds<double>;
 
 }  // namespace sixfold
