@@ -30,7 +30,8 @@ INTRODUCTION = """\
 # sixfold beside its peers
 
 Written by `make bench`, which measures sixfold and its peers in one process, in turns. `python -m
-benchmarks trees` renews one family, `python -m benchmarks lasso svm_iris` two cases.
+benchmarks trees` renews one family, `python -m benchmarks lasso svm_iris` two cases. Lines that the last run
+did not measure are carried over from earlier runs; their setup says what of those was not kept.
 
 * The ratio is the median over the rounds of (the peer's time / sixfold's time in the same round), with its
   quartiles in parentheses; below 1 the peer is faster.

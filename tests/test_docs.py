@@ -25,6 +25,19 @@ def test_files_that_a_page_names_are_there(page):
     assert not [name for name in missing if "/" in name or name not in known]
 
 
+@pytest.mark.parametrize("folder", ["src", "native"])
+def test_files_that_the_code_names_are_there(folder):
+    folders = (ROOT, ROOT / "src/sixfold", ROOT / "native")
+    missing = [
+        (str(path.relative_to(ROOT)), name)
+        for path in (ROOT / folder).rglob("*.?p*")
+        if path.suffix in (".py", ".cpp", ".hpp")
+        for name in re.findall(r"[\w./-]*/[\w.-]+\.(?:py|cpp|hpp)\b", path.read_text(encoding="utf-8"))
+        if not any((place / name).exists() for place in folders)
+    ]
+    assert not missing
+
+
 def test_the_drawn_tree_is_the_one_there_is():
     drawn = "\n".join([*branches("src"), *branches("native")])
     assert f"```\n{drawn}\n```" in (ROOT / "docs/design.md").read_text(encoding="utf-8")

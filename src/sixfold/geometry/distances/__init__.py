@@ -1,7 +1,7 @@
 """Distances between rows: the table of them, and ``between(queries, rows, metric)``."""
 
-from sixfold.geometry.distances.base import Distance
-from sixfold.geometry.distances.pairwise import Called, Gower, Named, NanEuclidean, Precomputed
+from sixfold.geometry.distances.base import EUCLIDEAN, Distance, Measure
+from sixfold.geometry.distances.pairwise import Called, Gower, Named, NanEuclidean, Paired, Precomputed
 from sixfold.geometry.distances.standard import (
     DISTANCES,
     OTHERS,
@@ -18,6 +18,7 @@ from sixfold.geometry.distances.standard import (
 
 __all__ = [
     "DISTANCES",
+    "EUCLIDEAN",
     "OTHERS",
     "Called",
     "Cosine",
@@ -25,9 +26,11 @@ __all__ = [
     "Gower",
     "Hamming",
     "Mahalanobis",
+    "Measure",
     "Minkowski",
     "Named",
     "NanEuclidean",
+    "Paired",
     "Precomputed",
     "SquaredEuclidean",
     "StandardisedEuclidean",

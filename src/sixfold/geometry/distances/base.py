@@ -13,7 +13,7 @@ not depend on the order of the columns.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -50,7 +50,7 @@ class Distance:
     ``rounded``, known but for some rounding, only the first bits count.
     """
 
-    divisor: float = field(default=1.0, kw_only=True)
+    divisor: ClassVar[float] = 1.0
     rounded: ClassVar[bool] = False
     takes_missing: ClassVar[bool] = False
     takes_sparse: ClassVar[bool] = False

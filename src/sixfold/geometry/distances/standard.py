@@ -97,7 +97,7 @@ class Cosine(Distance):
     for such training rows and one for such queries, see to that.
     """
 
-    divisor: float = 2.0
+    divisor = 2.0
     rounded = True  # as lengths are: rows that have nothing in common are all at distance 1
     takes_sparse = True
 
@@ -174,10 +174,16 @@ class Mahalanobis(Distance):
 class Hamming(Distance):
     """The share of columns in which x and q differ."""
 
+    columns: int
+
+    def __post_init__(self) -> None:
+        """Divide what the loops count by the number of columns."""
+        object.__setattr__(self, "divisor", float(self.columns))
+
     @classmethod
     def of(cls, X: Any) -> Self:
         """Count the columns."""
-        return cls(divisor=float(X.shape[1]))
+        return cls(X.shape[1])
 
     @property
     def measure(self) -> Measure:
