@@ -30,7 +30,7 @@ def test_files_that_the_code_names_are_there(folder):
     folders = (ROOT, ROOT / "src/sixfold", ROOT / "native")
     missing = [
         (str(path.relative_to(ROOT)), name)
-        for path in (ROOT / folder).rglob("*.?p*")
+        for path in (ROOT / folder).rglob("*.*")
         if path.suffix in (".py", ".cpp", ".hpp")
         for name in re.findall(r"[\w./-]*/[\w.-]+\.(?:py|cpp|hpp)\b", path.read_text(encoding="utf-8"))
         if not any((place / name).exists() for place in folders)

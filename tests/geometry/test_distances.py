@@ -13,7 +13,7 @@ from sklearn.covariance import ledoit_wolf
 from sklearn.metrics.pairwise import nan_euclidean_distances, pairwise_distances
 
 from sixfold.errors import InputError
-from sixfold.geometry.distances import DISTANCES, OTHERS, between, make_distance
+from sixfold.geometry.distances import DISTANCES, OTHERS, Hamming, between, make_distance
 
 
 def gaps(q, x):
@@ -427,3 +427,9 @@ def test_powers_that_overflow_are_refused():
     with pytest.raises(InputError, match=r"up to 1e\+60, .* raised to p=10. Divide the columns"):
         between([[1e60]], [[0.0]], "minkowski", p=10)
     np.testing.assert_allclose(between([[1e60]], [[0.0]], "minkowski", p=5), 1e60)
+
+
+def test_a_hamming_distance_is_of_a_number_of_columns():
+    distance = Hamming(4)
+    assert distance == Hamming.of(np.zeros((2, 4)))
+    assert distance.reported(np.array([1.0, 4.0])).tolist() == [0.25, 1.0]
