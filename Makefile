@@ -26,9 +26,10 @@ test: $(STAMPS)/test
 test-all: test wheel test-levels test-oldest
 
 # The tests that reach native loops, with the loops for other processors: those that `make test` has not run.
-test-levels: .venv-oldest/stamp
-	for level in $$(.venv-oldest/bin/python -c "from sixfold import _native as n; print(*n.built_levels()[: n.built_levels().index(n.level)])"); do \
-	  SIXFOLD_ISA=$$level HYPOTHESIS_PROFILE=few .venv-oldest/bin/python $(PYTEST) $(NATIVE_TESTS) || exit 1; done
+test-levels: wheel
+	.venv-wheel/bin/python $(INSTALL) "$$(ls dist/*.whl)[test]"
+	for level in $$(.venv-wheel/bin/python -c "from sixfold import _native as n; print(*n.built_levels()[: n.built_levels().index(n.level)])"); do \
+	  SIXFOLD_ISA=$$level HYPOTHESIS_PROFILE=few .venv-wheel/bin/python $(PYTEST) $(NATIVE_TESTS) || exit 1; done
 
 # The oldest scikit-learn that is supported, with the contracts it knows.
 test-oldest: .venv-oldest/stamp
