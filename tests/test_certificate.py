@@ -24,7 +24,8 @@ class Model:
     """A model whose recomputed certificate is given, with what may be off about the claim of 3.0 and 0.5."""
 
     def __init__(self, objective_allowance=0.0, gap_allowance=0.5, **changes):
-        self.found = Recomputed(certificate(**changes), objective_allowance, gap_allowance)
+        kinds = ("duality gap",)
+        self.found = Recomputed(certificate(**changes), objective_allowance, gap_allowance, kinds)
         self.asked = None
 
     def _verify(self, claimed, X, y, sample_weight):

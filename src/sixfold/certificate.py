@@ -5,8 +5,10 @@ For a minimisation problem with objective R, a certificate states
     R(model) = objective,   min R >= lower_bound,   gap = objective - lower_bound >= 0,
 
 so the model is at most ``gap`` worse than any other, whatever the solver did. The gap is judged
-against ``scale``, the objective of the model that predicts a constant (zero without intercept):
-``converged`` means ``gap <= tolerance * scale``.
+against ``scale``, for most learners the objective of a model that has learnt nothing: one that predicts a
+constant, or whose scores are all zero (``legend`` says which): ``converged`` means ``gap <= tolerance *
+scale``. A certificate of kind "kkt" says how far the conditions of optimality are from holding, and bounds
+nothing.
 
 It can be handed on: ``to_json`` writes it with its subject (learner, parameters, version, date, and a
 fingerprint of the data), and ``Certificate.from_json(text).bind(model).verify(X, y)`` checks it elsewhere.
@@ -78,9 +80,10 @@ class Certificate:
     objective : float
         The problem's objective at the model.
     gap : float
-        How much better than this model any other can be at most.
+        How much better than this model any other can be at most; of kind "kkt", how far the conditions of
+        optimality are from holding.
     scale : float
-        The objective of the constant model, against which gaps are judged.
+        What gaps are judged against; ``subject.relative_to`` says what it is.
     tolerance : float
         The relative gap that was asked for.
     details : dict
@@ -110,11 +113,12 @@ class Certificate:
     @property
     def lower_bound(self) -> float:
         """No model has an objective below this; minus infinity where no bound is known."""
-        return self.objective - self.gap if math.isfinite(self.gap) else -math.inf
+        known = self.kind != "kkt" and math.isfinite(self.gap)
+        return self.objective - self.gap if known else -math.inf
 
     @property
     def relative_gap(self) -> float:
-        """The gap as a fraction of the constant model's objective."""
+        """The gap as a fraction of the scale."""
         return self.gap / self.scale if self.scale > 0 else (0.0 if self.gap == 0 else math.inf)
 
     @property
@@ -130,6 +134,8 @@ class Certificate:
         else:
             relative_to = CONSTANT_MODEL if self.subject is None else self.subject.relative_to
             figures = f"The relative gap is the gap divided by {relative_to}"
+        if self.kind == "kkt":
+            figures += ", 0 where all conditions of optimality hold, and bounds nothing"
         return f"{figures}; it speaks of the fit to these rows, not of the accuracy on new ones."
 
     def to_dict(self) -> dict[str, Any]:
@@ -145,7 +151,11 @@ class Certificate:
         return {name: _plain(value) for name, value in fields.items()}
 
     def to_json(self) -> str:
-        """Return the certificate as JSON, to be handed on and read by :meth:`from_json`."""
+        """Return the certificate as JSON, to be handed on and read by :meth:`from_json`.
+
+        The fingerprint of the data is taken at the fit up to 1 MB; of larger tables the certificate that
+        :meth:`verify` returns has it.
+        """
         return json.dumps(self.to_dict(), allow_nan=False)
 
     @classmethod
@@ -222,7 +232,7 @@ class Certificate:
         """Return the certificate as a card, for notebooks."""
         figures = {
             "objective": f"{self.objective:.10g}",
-            "lower bound": f"{self.lower_bound:.10g}",
+            "lower bound": f"{self.lower_bound:.10g}" if self.lower_bound > -math.inf else "none claimed",
             "gap": f"{self.gap:.3g}",
             "relative gap": f"{self.relative_gap:.3g}",
             "tolerance": f"{self.tolerance:g}",

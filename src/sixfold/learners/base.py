@@ -166,7 +166,10 @@ class Learner(BaseEstimator, ABC):
 
     def _verify(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Certificate:
         """Return what the checker finds; raise a :class:`CertificateError` where it contradicts the claim."""
-        handed_on = claimed.subject is not self.__dict__.get("_subject")
+        own = self.__dict__.get("_subject")
+        handed_on = claimed.subject is not own
+        if handed_on and claimed.subject is not None and own is not None:
+            _require_same_model(claimed, replace(self._certify(), subject=own))
         with same_subject(claimed.subject, X, y, sample_weight, handed_on) as subject:
             found = self._recompute(claimed, X, y, sample_weight).compare(claimed)
         return replace(found, subject=subject)
@@ -298,6 +301,25 @@ def _parameter_names(learner: type) -> list[str]:
     return list(learner._get_param_names())  # type: ignore[attr-defined]
 
 
+def _require_same_model(claimed: Certificate, own: Certificate) -> None:
+    """Raise a :class:`CertificateError` that names what is another than in the model's own certificate."""
+    said, true = (
+        {name: getattr(one.subject, name) for name in ("learner", "rows", "columns")}
+        | {"tolerance": one.tolerance}
+        | one.subject.parameters  # type: ignore[union-attr]
+        for one in (claimed, own)
+    )
+    other = [
+        f"{name} is {said.get(name)!r} there and {true.get(name)!r} here"
+        for name in true | said
+        if name not in said or name not in true or said[name] != true[name]
+    ]
+    if other:
+        raise CertificateError(
+            f"The certificate speaks of another model: {', '.join(other)}. Bind it to the model it came from."
+        )
+
+
 @contextmanager
 def same_subject(
     subject: Subject | None, X: Any, y: Any, sample_weight: Any, handed_on: bool
@@ -322,3 +344,9 @@ def same_subject(
         raise CertificateError(f"{other}{error}") from error
     if other and handed_on:
         raise CertificateError(f"{other}Pass X, y and, if there were weights, the sample_weight of the fit.")
+    rows, columns, _ = table_size(X)
+    if handed_on and subject is not None and (subject.rows, subject.columns) != (rows, columns):
+        raise CertificateError(
+            f"The certificate speaks of {subject.rows} rows and {subject.columns} columns, but X has {rows} "
+            f"and {columns}. Pass the data of the fit."
+        )

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -116,7 +116,7 @@ class Dual:
         return float(highest), float(v.min(where=np.where(up, above, below), initial=math.inf))
 
     def figures(self) -> Figures:
-        """Return P, D, what they are judged against, and how far they may be off."""
+        """Return P, D, what they are judged against, how steep P is, and how far they may be off."""
         square, total = float(self.alpha @ (self.y * self.s)), float(self.alpha.sum())
         highest, lowest = self.bounds()
         last = max(highest - lowest, 0.0), float(self.error.max())
@@ -124,16 +124,17 @@ class Dual:
         if np.isinf(self.upper).any():
             least = float(margins.min())
             if not (least > 0 and square > 0):
-                return Figures(math.inf, 0.0, 1.0, 0.0, *last)
+                return Figures(math.inf, 0.0, 1.0, 0.0, 0.0, *last)
             primal = 0.5 * square / least**2  # against which a hard margin is judged
             rounding = (float(self.alpha @ self.error) / square + 2.0 * last[1] / least + 1e-13) * primal
-            return Figures(primal, 0.5 * total**2 / square, primal, rounding, *last)
+            slope = (total / square + 2.0 / least) * primal
+            return Figures(primal, 0.5 * total**2 / square, primal, slope, rounding, *last)
         primal = 0.5 * square + self.loss(self.b)
         constant = 2.0 * min(float(self.upper[self.y > 0].sum()), float(self.upper[self.y < 0].sum()))
         # A row that is outside the margin by no more than rounding may be inside.
         touched = np.where(1.0 - margins > -self.error, self.upper, 0.0) + self.alpha
         rounding = float(touched @ self.error) + 1e-13 * (abs(primal) + total)
-        return Figures(primal, total - 0.5 * square, constant, rounding, *last)
+        return Figures(primal, total - 0.5 * square, constant, float(touched.sum()), rounding, *last)
 
 
 class Figures(NamedTuple):
@@ -142,6 +143,7 @@ class Figures(NamedTuple):
     primal: float
     dual: float
     scale: float
+    slope: float  # by how much P moves at most, times what every score moves by
     rounding: float
     violation: float
     score_rounding: float
@@ -163,7 +165,12 @@ def recompute(claims: Claims, claimed: Certificate) -> Recomputed:
         _require_feasible(dual)
     figures = [dual.figures() for dual in duals]
     columns = list(zip(*figures, strict=True))
-    total = Figures(*map(sum, columns[:4]), *map(max, columns[4:]))
+    total = Figures(*map(sum, columns[:5]), *map(max, columns[5:]))
+    # What the solver says of its own rounding is believed where it can be so: scores are in float32 only if
+    # that is within the tolerance, else they have the rounding of float64, and the objective that of scores.
+    scores = min(claims.score_rounding, claimed.tolerance + total.score_rounding)
+    objective = min(claimed.rounding, claimed.gap, 2.0 * (total.slope * scores + total.rounding))
+    claims, claimed = replace(claims, score_rounding=scores), replace(claimed, rounding=objective)
     _require_claims(claims, claimed, total)
     for dual, own in zip(duals, figures, strict=True):
         _require_intercept(dual, own, claims.score_rounding, claimed)
@@ -174,9 +181,8 @@ def recompute(claims: Claims, claimed: Certificate) -> Recomputed:
     found = Certificate(
         kind, total.primal, gap, total.scale, claimed.tolerance, details, claim if kind == "kkt" else ""
     )
-    # The solver's own objective is rounded as it says, which is part of the gap it claims.
-    allowance = total.rounding + min(claimed.rounding, claimed.gap)
-    return Recomputed(found, allowance, claimed.gap + 2.0 * total.rounding)
+    allowance = total.rounding + claimed.rounding
+    return Recomputed(found, allowance, claimed.gap + 2.0 * total.rounding, ("duality gap", "kkt"))
 
 
 def _duals(claims: Claims) -> Iterator[Dual]:
@@ -226,7 +232,9 @@ def _require_claims(claims: Claims, claimed: Certificate, found: Figures) -> Non
             f"The certificate says that no two rows violate optimality by more than {claims.violation:.3g}, "
             f"but on these data some do by {found.violation:.3g}. {REASONS}"
         )
-    if not abs(found.scale - claimed.scale) <= 1e-9 * found.scale + found.rounding + claimed.rounding:
+    # That of a hard margin is its objective, else it is a sum of U.
+    rounding = found.rounding + claimed.rounding if np.isinf(claims.upper).any() else 0.0
+    if not abs(found.scale - claimed.scale) <= 1e-9 * found.scale + rounding:
         raise CertificateError(
             f"The certificate is relative to {claimed.scale!r}, these data have {found.scale!r}. {REASONS}"
         )

@@ -69,7 +69,9 @@ def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
     slack += 100 * EPS * objective + 1e-30 * at_zero  # exp and log have their own rounding, and may underflow
     # A batch, of which no bound but zero is claimed, is judged by the model that predicts zero.
     largest = (scale if claimed.gap < claimed.objective else max(scale, at_zero)) + 1e-13 * at_zero
-    return Recomputed(found, slack, largest_gap, scale_allowance=largest)
+    plain = claim.loss == "squared" and claim.l1 == 0 and not claim.positive
+    kinds = ("duality gap", *["least squares"] * plain)
+    return Recomputed(found, slack, largest_gap, kinds, scale_allowance=largest)
 
 
 def counted_rows(claim: LinearClaim) -> tuple[LinearClaim, Array]:

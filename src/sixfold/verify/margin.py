@@ -47,5 +47,5 @@ def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
     off = (8.0 + np.sqrt(n)) * EPS * np.linalg.norm(size, axis=0) / np.where(length > 0, length, 1.0)
     rounding = 1e-13 * objective + 4.0 * float(lower @ off)
     found = Certificate(claimed.kind, objective, gap, objective, claimed.tolerance)
-    allowed_gap = claimed.gap + rounding
-    return Recomputed(found, 16.0 * EPS * objective, allowed_gap, scale_allowance=(1 + 1e-13) * objective)
+    largest = (1 + 1e-13) * objective
+    return Recomputed(found, 16.0 * EPS * objective, claimed.gap + rounding, ("duality gap",), "", largest)

@@ -65,7 +65,8 @@ def recompute(
         known = np.isfinite(least)  # rows may have nothing that can be compared
         sums += np.abs(far[known] - least[known]).sum(), least[known].sum()
     excess, scale = (sums / max(probes.size * k, 1)).tolist()
-    return Recomputed(Certificate("exact search", excess, 0.0, scale, 0.0), ROUNDING * scale, 0.0)
+    found = Certificate("exact search", excess, 0.0, scale, 0.0)
+    return Recomputed(found, ROUNDING * scale, 0.0, (found.kind,))
 
 
 def _require_same_rows(X: Any, stored: Any) -> None:

@@ -1,7 +1,7 @@
 """What a checker finds, and when it contradicts the certificate.
 
     |objective found - objective claimed| <= objective_allowance,     gap found <= gap_allowance,
-    scale claimed <= scale_allowance
+    scale claimed <= scale_allowance,     kind claimed in kinds
 
 A checker recomputes the figures from the data and the model's public attributes, and states as allowances
 what rounding may have done to them, on its own side and on that of the solver.
@@ -32,6 +32,8 @@ class Recomputed:
         By how much the objective may differ from the one that is claimed.
     gap_allowance : float
         The largest gap that does not contradict the claim.
+    kinds : tuple of str
+        The kinds of certificates that the checker can confirm.
     hint : str
         What else may be the matter where they disagree.
     scale_allowance : float
@@ -41,12 +43,18 @@ class Recomputed:
     certificate: Certificate
     objective_allowance: float
     gap_allowance: float
+    kinds: tuple[str, ...]
     hint: str = ""
     scale_allowance: float = math.inf
 
     def compare(self, claimed: Certificate) -> Certificate:
         """Return the recomputed certificate, or raise a :class:`CertificateError` where it is another."""
         found, reasons = self.certificate, f"{REASONS} {self.hint}".rstrip()
+        if claimed.kind not in self.kinds:
+            raise CertificateError(
+                f"The certificate is of kind {claimed.kind!r}, but that of such a model is of kind "
+                f"{' or '.join(map(repr, self.kinds))}. Pass the certificate of this model."
+            )
         # Both may be infinite: a hard margin that was stopped before any plane separated the classes.
         same = found.objective == claimed.objective
         if not (same or abs(found.objective - claimed.objective) <= self.objective_allowance):

@@ -64,7 +64,8 @@ def recompute(claim: SeparationClaim, claimed: Certificate) -> Recomputed:
     doubtful = float((q @ (np.abs(signed) <= (X.shape[1] + 2) * EPS * longest * length)).sum())
     doubtful += (8.0 + np.sqrt(n)) * EPS * wrong
     found = Certificate(claimed.kind, wrong, wrong - sum(bounds), float(planes), claimed.tolerance)
-    return Recomputed(found, doubtful, claimed.gap + doubtful, scale_allowance=found.scale)
+    kind = "separating plane" if all(proof is None for proof in claim.proofs) else "not separable"
+    return Recomputed(found, doubtful, claimed.gap + doubtful, (kind,), scale_allowance=found.scale)
 
 
 def _bound(claim: SeparationClaim, q: Array, plane: int) -> float:

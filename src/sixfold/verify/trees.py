@@ -37,6 +37,7 @@ Array = NDArray[Any]
 
 TIE = 1e-12  # average impurities this close are equal
 ROUNDING = 1e-12  # of the objective, in nats
+ALL_GROUPINGS = 8  # so many categories are grouped in every way where there are more than two classes
 REASONS = (
     "Either the data are not those of the fit, or the tree was changed. If there were weights, "
     "pass the sample_weight of the fit."
@@ -85,11 +86,43 @@ def recompute(claim: TreeClaim, claimed: Certificate, hint: str = "") -> Recompu
                 gap += _lost(totals) / whole
         for node in np.flatnonzero(tree.column >= 0).tolist():
             _require_best(claim, node, reached)
-    best = "no tree fits" if gap == 0 else f"at most {gap:.3g} nats above the best fit of"
-    words = f"{claimed.claim.partition(';')[0]}; {best} these rows{' better' * (gap == 0)}"
+    first = _require_words(claim, claimed, gap)
     scale = _lost(np.bincount(labels, weight, tree.totals.shape[1])) / whole
-    found = replace(claimed, objective=objective, gap=gap, scale=scale, claim=words, details={})
-    return Recomputed(found, 2 * ROUNDING, claimed.gap + ROUNDING, hint)
+    found = replace(
+        claimed, objective=objective, gap=gap, scale=scale, claim=f"{first}; {_distance(gap)}", details={}
+    )
+    largest = scale + 2 * ROUNDING
+    return Recomputed(found, 2 * ROUNDING, claimed.gap + ROUNDING, ("greedy tree",), hint, largest)
+
+
+def _require_words(claim: TreeClaim, claimed: Certificate, gap: float) -> str:
+    """Return among what every split is said to be the best; raise where it is less, or other words are said.
+
+    In the order of their shares of one of two classes the best groups of categories are neighbours (Breiman
+    et al. 1984, section 9.4), unless a leaf can be too small for them. Categories of rows that do not count
+    may have made it say less than it could.
+    """
+    grouped = np.flatnonzero(claim.kinds) if claim.binary else np.empty(0, dtype=np.int64)
+    every = np.arange(claim.labels.size)
+    values = [np.unique(_cells(claim.X, every, column)) for column in grouped.tolist()]
+    most = max((np.count_nonzero(~np.isnan(value)) for value in values), default=0)
+    small = claim.min_samples_leaf > 1 or claim.min_leaf_weight > 0
+    overlooked = most > (ALL_GROUPINGS if claim.tree.totals.shape[1] > 2 else 2 if small else np.inf)
+    drawn = ["the columns drawn"] * (claim.max_columns is not None)
+    known = [[*drawn, "the groupings tried"]] * bool(grouped.size) + [drawn] * (not overlooked)
+    words = ["every split is the best of its node" + " among " * bool(t) + " and ".join(t) for t in known]
+    said, _, distance = claimed.claim.partition("; ")
+    if said not in words or distance not in (_distance(gap), _distance(claimed.gap)):
+        raise CertificateError(
+            f"The certificate claims {claimed.claim!r}, but of this tree no more is known than "
+            f"{f'{words[-1]}; {_distance(gap)}'!r}. {REASONS}"
+        )
+    return said
+
+
+def _distance(gap: float) -> str:
+    best = f"at most {gap:.3g} nats above the best fit of these rows"
+    return best if gap else "no tree fits these rows better"
 
 
 def _lost(totals: Array) -> float:
@@ -308,7 +341,7 @@ def _partitions(claim: TreeClaim, column: int, sums: Array, totals: Array) -> It
         return
     if claim.kinds[column] and not claim.binary:
         yield sums[None]
-    elif claim.kinds[column] and classes > 2 and count <= 8:
+    elif claim.kinds[column] and classes > 2 and count <= ALL_GROUPINGS:
         right = np.arange(2, 2**count, 2)[:, None] >> np.arange(count) & 1  # the first value stays left
         yield np.stack([(1 - right) @ sums, right @ sums], axis=1)
     elif claim.kinds[column]:

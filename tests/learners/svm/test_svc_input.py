@@ -263,8 +263,8 @@ def test_verbose_prints_progress(labels, capsys):
     assert capsys.readouterr().out == ""
     model = SVC(verbose=True).fit(X, labels)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("SVC: iteration 1, ")
-    assert lines[-1].startswith(f"SVC: iteration {len(model.history_)}, ")
+    assert lines[0].startswith("SVC: round 1, ")
+    assert lines[-1].startswith(f"SVC: round {len(model.history_)}, ")
     np.testing.assert_array_equal(model.dual_coef_, quiet.dual_coef_)
 
 

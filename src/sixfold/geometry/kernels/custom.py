@@ -120,15 +120,21 @@ kernel has K(x, z) = K(z, x): let the function return values that do not depend 
     i, j = np.unravel_index(int(apart.argmax()), apart.shape)
     if apart[i, j] > ROUGHLY * np.abs(values).max():
         i, j = min(i, j), max(i, j)
-        raise InputError(
-            f"kernel={kernel!r} is {values[i, j]:.6g} for rows {rows[i]} and {rows[j]}, but "
-            f"{values[j, i]:.6g} for rows {rows[j]} and {rows[i]}. A kernel has K(x, z) = K(z, x): let the "
-            "function return values that do not depend on which table a row is in."
-        )
+        raise _depends_on_order(kernel, rows[i], rows[j], values[i, j], values[j, i])
 
 
-def require_gram(K: Any) -> None:
+def _depends_on_order(kernel: Kernel, row: int, other: int, there: float, back: float) -> InputError:
+    return InputError(
+        f"kernel={kernel!r} is {there:.6g} for rows {row} and {other}, but {back:.6g} for rows {other} and "
+        f"{row}. A kernel has K(x, z) = K(z, x): let the function return values that do not depend on which "
+        "table a row is in."
+    )
+
+
+def require_gram(K: Any, function: Kernel | None = None) -> None:
     """Raise an :class:`InputError` unless the matrix is dense, square, and symmetric within rounding.
+
+    ``function`` is what has computed it, where the matrix was not given.
 
     >>> require_gram(np.array([[1.0, 0.2], [0.1, 1.0]]))
     Traceback (most recent call last):
@@ -146,8 +152,10 @@ X[1, 0] = 0.1. Pass K(x_i, x_j) for all rows, for instance (X + X.T) / 2 if both
             "the kernel values of all rows with each other."
         )
     worst, row, column = max(_differences(K), key=lambda found: found[0])
-    if worst > ASYMMETRY[K.dtype] * float(np.abs(K).max()):
+    if worst > (ASYMMETRY[K.dtype] if function is None else ROUGHLY) * float(np.abs(K).max()):
         row, column = min(row, column), max(row, column)
+        if function is not None:
+            raise _depends_on_order(function, row, column, K[row, column], K[column, row])
         raise InputError(
             f"kernel='precomputed' needs a symmetric matrix, but X[{row}, {column}] = {K[row, column]:.6g} "
             f"and X[{column}, {row}] = {K[column, row]:.6g}. Pass K(x_i, x_j) for all rows, for instance "

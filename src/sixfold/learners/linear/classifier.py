@@ -75,6 +75,9 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             )
         return self._check(X, y, sample_weight, first, known)
 
+    def _relative_to(self) -> str:
+        return "the objective of the model whose scores are all zero"
+
     def decision_function(self, X: Any) -> Array:
         """Return the score w.x + b of each row, or one score a class where there are more than two.
 

@@ -45,7 +45,6 @@ class LinearModel(IterativeLearner):
     penalty: str | None
     alpha: float
     l1_ratio: Any
-    positive: bool = False
     fit_intercept: bool
     solver: str
     random_state: Any
@@ -68,9 +67,10 @@ class LinearModel(IterativeLearner):
     def _problem(self, weight_sum: float) -> Problem:
         """Return the problem that the parameters state for rows whose weights have this sum."""
         check_flag("fit_intercept", self.fit_intercept)
-        check_flag("positive", self.positive)
+        positive = getattr(self, "positive", False)  # a parameter of LinearRegression
+        check_flag("positive", positive)
         check_number("alpha", self.alpha, at_least=0, finite=True)
-        penalty = make_penalty(self.penalty, self.l1_ratio, bool(self.positive))
+        penalty = make_penalty(self.penalty, self.l1_ratio, bool(positive))
         alpha = 0.0 if self.penalty is None else float(self.alpha)
         return Problem(self._loss(), penalty, alpha, bool(self.fit_intercept))
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -136,16 +136,19 @@ class NeighborsModel(Learner):
         NeighborsModel
             The model itself.
         """
+        return self._add(X, y, sample_weight, self._check)
+
+    def _add(self, X: Any, y: Any, sample_weight: Any, check: Callable[..., CheckedRows]) -> Self:
         if distance_kind(self.metric) is Precomputed:
             raise InputError(
                 "partial_fit adds rows, whose distances from the others metric='precomputed' does not know. "
                 "Fit on the distances of all rows."
             )
         if not self.__sklearn_is_fitted__():
-            return self._run_fit(X, y, sample_weight)
+            return self._run_fit(X, y, sample_weight, check)
         with self._unchanged_on_failure():
             self._check_parameters()
-            data = self._check(X, y, sample_weight, reset=False)
+            data = check(X, y, sample_weight, reset=False)
             self._store = self._store.copy()  # a copy of the model keeps the rows it has
             self._store.add(data.rows, data.weight, data.kinds)
             self._set_training(data)
@@ -227,6 +230,9 @@ class NeighborsModel(Learner):
 
     def _certify(self) -> Certificate:
         return self._store.certificate()
+
+    def _relative_to(self) -> str:
+        return "the average distance of the nearest rows"
 
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
         store = self._store.copy()  # what is asked here does not count
@@ -604,10 +610,12 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
         KNeighborsClassifier
             The model itself.
         """
-        super().partial_fit(X, y, sample_weight)
-        if classes is not None:
-            self._set_targets(self._labels.with_classes(classes))
-        return self
+
+        def check(X: Any, y: Any, sample_weight: Any, reset: bool = True) -> CheckedRows:
+            data = self._check(X, y, sample_weight, reset)
+            return data if classes is None else replace(data, targets=data.targets.with_classes(classes))
+
+        return self._add(X, y, sample_weight, check)
 
     def _check_targets(self, y: Any, rows: Any, reset: bool) -> LabelColumns:
         labels = check_label_columns(self, y, rows)

@@ -45,7 +45,7 @@ from sixfold.errors import (
 )
 from sixfold.explain.diagnosis import describe_overlap
 from sixfold.explain.kernel import SupportExplanation, explain_decision
-from sixfold.geometry.kernels import Linear, Precomputed, make_kernel, require_gram
+from sixfold.geometry.kernels import Called, Linear, Precomputed, make_kernel, require_gram
 from sixfold.learners.base import IterativeLearner
 from sixfold.learners.svm.calibration import Calibration, calibrate
 from sixfold.learners.svm.object_input import are_objects, as_objects, kernel_values, one_object
@@ -202,6 +202,8 @@ class SVC(ClassifierMixin, IterativeLearner):
     ['odd', 'even']
     """
 
+    _step = "round"
+
     dual_coef_: Any
     _calibration: Calibration | None
     _objects: Array | None  # the training rows, where only a function can compare them
@@ -302,6 +304,8 @@ class SVC(ClassifierMixin, IterativeLearner):
             require_gram(data.X)
         else:
             require_computable(data.X, "X", lambda: column_names(self, data.X.shape[1]))
+        if objects is not None:
+            require_gram(data.X, Called(self.kernel))
         return data
 
     def _state_problem(self, data: LabelledData) -> KernelProblem:

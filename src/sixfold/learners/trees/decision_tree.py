@@ -23,7 +23,7 @@ import copy
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -35,7 +35,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import CALLBACK, Budget, Record
-from sixfold.certificate import Certificate
+from sixfold.certificate import Certificate, plain_parameter
 from sixfold.data.checks import check_weight, column_names
 from sixfold.data.labels import check_labels, with_class_weight
 from sixfold.data.mixed_table import ColumnKinds
@@ -666,6 +666,9 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
             tree = prune_ccp(tree, ccp_alpha / tree.unit)
             model.ccp_alpha_ = float(ccp_alpha)
         model.tree_, model._size = tree, self._size | given
+        if "_subject" in self.__dict__:
+            parameters = self._subject.parameters | plain_parameter(given)
+            model._subject = replace(self._subject, parameters=parameters)
         model._trace = self._trace and self._trace.inside(self.tree_, tree)
         return model
 
