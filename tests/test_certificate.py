@@ -8,7 +8,15 @@ import math
 import numpy as np
 import pytest
 
-from sixfold import KNeighborsRegressor, LinearRegression, LinearSVC, LogisticRegression, Perceptron
+from sixfold import (
+    SVC,
+    ERMClassifier,
+    KNeighborsRegressor,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    Perceptron,
+)
 from sixfold.certificate import Certificate, Subject, plain_parameter
 from sixfold.errors import CertificateError
 from sixfold.learners.registry import LEARNERS
@@ -218,6 +226,50 @@ def test_the_legend_says_relative_to_what_and_of_what_it_speaks():
     assert "divided by the objective itself" in hard.legend
 
 
+@pytest.mark.parametrize("learner", [LogisticRegression, LinearSVC, ERMClassifier])
+def test_the_gap_of_a_linear_classifier_is_relative_to_scores_of_zero(learner):
+    X, y = np.array([[0.0], [1.0], [3.0], [4.0], [2.0]]), [0, 0, 1, 1, 1]
+    found = learner().fit(X, y).certificate_
+    assert "divided by the objective of the model whose scores are all zero;" in found.legend
+    assert found.scale == pytest.approx(math.log(2) if learner is LogisticRegression else found.scale)
+
+
+def test_an_exact_search_is_relative_to_distances():
+    X, y, _ = table()
+    certificate = KNeighborsRegressor().fit(X, y).certificate_
+    assert "in the units of the objective" in certificate.legend
+    assert "divided by the average distance of the nearest rows" in certificate.verify(X, y).legend
+
+
+def test_where_only_conditions_hold_no_bound_is_claimed():
+    given = certificate(kind="kkt", claim="stationary within 0.05")
+    assert given.lower_bound == -math.inf
+    assert json.loads(given.to_json())["lower_bound"] is None
+    assert ">none claimed<" in given._repr_html_()
+    assert "0 where all conditions of optimality hold, and bounds nothing" in given.legend
+    assert ">2.5<" in certificate()._repr_html_()
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+def test_another_kind_of_certificate_is_refused(learner):
+    X, y, _ = table()
+    y = y if learner.task == "regression" else (y > 0).astype(int)
+    found = learner.make().fit(X, y).certificate_
+    found.verify(X, y)
+    other = "not separable" if found.kind == "separating plane" else "separating plane"
+    for kind in ("the best of all models", other):
+        with pytest.raises(CertificateError, match=f"is of kind '{kind}', but that of such a model is of"):
+            dataclasses.replace(found, kind=kind).verify(X, y)
+
+
+def test_least_squares_is_no_kind_of_other_losses():
+    X, y, _ = table()
+    for model in (LogisticRegression().fit(X, y > 0), LinearRegression(positive=True).fit(X, y)):
+        targets = y > 0 if isinstance(model, LogisticRegression) else y
+        with pytest.raises(CertificateError, match="is of kind 'least squares'"):
+            dataclasses.replace(model.certificate_, kind="least squares").verify(X, targets)
+
+
 # -- subjects ----------------------------------------------------------------------------------------------
 
 
@@ -266,6 +318,37 @@ def test_other_data_are_told_by_their_fingerprint():
             read.verify(*data)
     with pytest.raises(CertificateError, match=r"fingerprint .* the objective is"):
         model.certificate_.verify(X, y > 0, np.ones(30))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"learner": "LinearSVC"}, "learner is 'LinearSVC' there and 'SVC' here"),
+        ({"rows": 7}, "rows is 7 there and 30 here"),
+        ({"columns": 9}, "columns is 9 there and 3 here"),
+        ({"parameters": {"C": 1000.0}}, "C is 1000.0 there and 1.0 here"),
+        ({"parameters": {"depth": 2}}, "depth is 2 there and None here"),
+    ],
+)
+def test_a_certificate_that_speaks_of_another_model_says_so(changes, sentence):
+    X, y, _ = table()
+    model = SVC().fit(X, y > 0)
+    read = Certificate.from_json(model.certificate_.to_json())
+    read.bind(model).verify(X, y > 0)
+    changes = {"parameters": read.subject.parameters | changes.pop("parameters", {})} | changes
+    other = dataclasses.replace(read, subject=dataclasses.replace(read.subject, **changes))
+    with pytest.raises(CertificateError, match=f"speaks of another model: {sentence}. Bind it to"):
+        other.bind(model).verify(X, y > 0)
+
+
+def test_a_certificate_is_compared_with_the_shape_of_the_data():
+    X, y, _ = table()
+    model = LinearRegression().fit(X, y)
+    read = Certificate.from_json(model.certificate_.to_json())
+    subject = dataclasses.replace(read.subject, fingerprint=None, rows=7)
+    del model._subject
+    with pytest.raises(CertificateError, match="speaks of 7 rows and 3 columns, but X has 30 and 3"):
+        dataclasses.replace(read, subject=subject).bind(model).verify(X, y)
 
 
 def test_the_model_itself_may_be_checked_on_rows_that_were_made_anew():

@@ -53,3 +53,9 @@ def name(value):
 )
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+def test_positive_is_an_attribute_only_where_it_is_a_parameter(learner):
+    model = learner.make()
+    assert hasattr(model, "positive") == ("positive" in model.get_params())

@@ -189,6 +189,40 @@ def test_a_fault_in_the_sum_over_all_svms_is_told(name, change, monkeypatch):
         SVC().fit(X, y).certificate_.verify(X, y)
 
 
+CLAIMS = {
+    "scale": lambda one: {"scale": 1e6 * one.scale},
+    "scale, a little": lambda one: {"scale": (1 + 1e-6) * one.scale},
+    "objective": lambda one: {"objective": 1.001 * one.objective},
+    "objective and gap": lambda one: {"objective": 2.0 * one.objective, "gap": 1e9},
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rounding_that_nothing_explains_excuses_nothing(name, classes):
+    X, y = table(classes)
+    model = SVC(tol=1e-9).fit(X, y)
+    claimed = dataclasses.replace(model.certificate_, rounding=1e9)
+    claimed.verify(X, y)
+    with pytest.raises(CertificateError):
+        dataclasses.replace(claimed, **CLAIMS[name](claimed)).verify(X, y)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.filterwarnings("ignore::sixfold.errors.StoppedEarly")
+def test_rounding_of_scores_that_nothing_explains_excuses_nothing(classes):
+    X, y = table(classes)
+    model = SVC(max_iter=20).fit(X, y)
+    model._score_rounding, claimed = 1e9, dataclasses.replace(model.certificate_, rounding=1e9)
+    claimed.verify(X, y)
+    violation, model._violation = model._violation, 0.0
+    with pytest.raises(CertificateError, match="violate optimality by more than 0, but on these data"):
+        claimed.verify(X, y)
+    model._violation, model.intercept_ = violation, model.intercept_ + 0.1
+    with pytest.raises(CertificateError):
+        claimed.verify(X, y)
+
+
 @pytest.mark.parametrize("factor", [0.999, 1.001])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])

@@ -99,3 +99,41 @@ def test_a_fault_is_found(fault, monkeypatch):
 def test_without_a_fault_nothing_is_found():
     model = fitted()
     assert model.certificate_.verify(X, y, WEIGHT).gap == pytest.approx(model.certificate_.gap, abs=1e-12)
+
+
+WORDS = {
+    "the best of all": lambda words: "the best of all models",
+    "no columns drawn": lambda words: words.replace("the columns drawn and ", ""),
+    "all groupings": lambda words: words.replace(" and the groupings tried", ""),
+    "no gap": lambda words: words.partition(";")[0] + "; no tree fits these rows better",
+    "more words": lambda words: words + ", and of all forests",
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_words_that_claim_more_than_is_known_are_found(name):
+    codes = np.column_stack([np.arange(400) % 9, np.arange(400) % 5])
+    labels = np.random.default_rng(0).integers(0, 3, 400)
+    parameters = {"categories": "binary", "categorical_features": [0, 1], "max_features": 1}
+    model = DecisionTreeClassifier(**parameters, max_depth=2, random_state=0).fit(codes, labels)
+    claimed = model.certificate_
+    assert "among the columns drawn and the groupings tried; at most" in claimed.claim
+    assert claimed.verify(codes, labels).claim == claimed.claim
+    changed = WORDS[name](claimed.claim)
+    assert changed != claimed.claim
+    with pytest.raises(CertificateError, match="of this tree no more is known than 'every split is the best"):
+        dataclasses.replace(claimed, claim=changed).verify(codes, labels)
+
+
+def test_a_larger_scale_is_found():
+    model = fitted()
+    with pytest.raises(CertificateError, match="judges its gap by a scale of"):
+        dataclasses.replace(model.certificate_, scale=1.001 * model.certificate_.scale).verify(X, y, WEIGHT)
+
+
+def test_categories_of_rows_without_weight_may_have_made_the_claim_weaker():
+    codes, labels = np.arange(400)[:, None] % 9, np.random.default_rng(0).integers(0, 3, 400)
+    weight = 1.0 * (codes[:, 0] < 8)
+    model = DecisionTreeClassifier(categories="binary", categorical_features=[0]).fit(codes, labels, weight)
+    assert "among the groupings tried" in model.certificate_.claim
+    assert model.certificate_.verify(codes, labels, weight).claim == model.certificate_.claim

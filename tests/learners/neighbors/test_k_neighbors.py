@@ -246,6 +246,18 @@ def test_classes_without_rows_can_be_named():
     np.testing.assert_array_equal(model.predict_proba([[1.0]]), [[0.0, 1.0, 0.0]])
 
 
+def test_classes_that_are_none_leave_the_model_as_it_was():
+    model = KNeighborsClassifier(1).fit(LINE, list("abcab"))
+    with pytest.raises(ValueError, match="Labels must be all of one kind"):
+        model.partial_fit(LINE + 9.0, list("abcab"), classes=[1, 2])
+    assert model.n_samples_fit_ == 5
+    model.certificate_.verify(LINE, list("abcab"))
+    unfitted = KNeighborsClassifier(1)
+    with pytest.raises(ValueError, match="Labels must be all of one kind"):
+        unfitted.partial_fit(LINE, list("abcab"), classes=[1, 2])
+    assert not hasattr(unfitted, "classes_")
+
+
 def test_a_fit_that_fails_leaves_the_model_as_it_was():
     model = KNeighborsClassifier(1).fit(LINE, list("abcab"))
     model.set_params(metric="mahalanobis", metric_params={"V": -np.eye(1)})

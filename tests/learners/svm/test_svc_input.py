@@ -371,3 +371,12 @@ def test_a_function_that_fails_is_told_what_it_was_called_with():
         SVC(kernel=of_two_rows).fit(X, Y)
     with refuses("has to return a number for each pair of their rows"):
         SVC(kernel=lambda a: a @ a.T).fit(X, Y)
+
+
+def test_a_function_of_texts_has_to_be_symmetric():
+    def lengths(A, B):
+        return np.array([[len(a) * len(b) + 0.5 * (len(a) > len(b)) for b in B] for a in A], dtype=float)
+
+    texts = ["a", "ab", "abc", "abcd"]
+    with refuses("kernel=Called(lengths) is 2 for rows 0 and 1, but 2.5 for rows 1 and 0. A kernel has"):
+        SVC(kernel=lengths).fit(texts, [0, 0, 1, 1])

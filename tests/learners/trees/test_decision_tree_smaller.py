@@ -143,3 +143,13 @@ def test_scikit_learns_path_is_not_traced_timed_or_heard_of():
     assert not heard
     fitted = DecisionTreeClassifier(base="e").fit(X, Y)
     np.testing.assert_array_equal(np.unique(path.ccp_alphas), fitted.ccp_path_.ccp_alphas)
+
+
+def test_the_certificate_of_a_pruned_tree_has_its_parameters():
+    model = DecisionTreeClassifier().fit(X, Y)
+    smaller = model.pruned(max_depth=np.int64(2), ccp_alpha=0.01)
+    found = smaller.certificate_.subject
+    assert (found.parameters["max_depth"], found.parameters["ccp_alpha"]) == (2, 0.01)
+    assert found.fingerprint == model.certificate_.subject.fingerprint
+    assert model.certificate_.subject.parameters["max_depth"] is None
+    smaller.certificate_.verify(X, Y)
