@@ -17,6 +17,7 @@ from sixfold import (
     LogisticRegression,
     Perceptron,
 )
+from sixfold.budget import Budget
 from sixfold.certificate import Certificate, Subject, plain_parameter
 from sixfold.errors import CertificateError
 from sixfold.learners.registry import LEARNERS
@@ -415,3 +416,19 @@ def test_the_card_shows_every_figure_and_escapes_text():
         assert f">{name}</td>" in html
     assert "<script>" not in html
     assert html.count("<div") == html.count("</div>")
+
+
+def test_parameters_of_any_kind_are_written_without_addresses():
+    parameters = {"longdouble": np.longdouble(0.5), "object": object(), "state": np.random.RandomState(0)}
+    read = json.loads(json.dumps({name: plain_parameter(value) for name, value in parameters.items()}))
+    assert read["longdouble"] == 0.5
+    assert "0x" not in read["object"] + read["state"]
+
+
+def test_an_interrupted_batch_leaves_the_subject_of_all_rows(monkeypatch):
+    model, X, y = LinearRegression(), np.arange(40.0).reshape(20, 2) ** 2, np.arange(20.0)
+    model.partial_fit(X, y)
+    monkeypatch.setattr(Budget, "interrupted", property(lambda budget: True))
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y)
+    assert model.certificate_.subject.rows == 40

@@ -19,8 +19,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from dataclasses import dataclass, field
 from html import escape
+from numbers import Integral, Real
 from typing import Any, Self
 
 from sixfold.errors import CertificateError
@@ -254,15 +256,17 @@ def plain_parameter(value: Any) -> Any:
     """Return a parameter as JSON knows it: what is not finite is text, and so is an object (by its name)."""
     if isinstance(value, PLAIN):
         return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else repr(value)
+    if isinstance(value, Real):  # NumPy's long doubles as well
+        number = int(value) if isinstance(value, Integral) else float(value)
+        return number if math.isfinite(number) else repr(number)
     if hasattr(value, "tolist"):
         return plain_parameter(value.tolist())
     if isinstance(value, dict):
         return {str(key): plain_parameter(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain_parameter(part) for part in value]
-    return getattr(value, "__name__", None) or repr(value)
+    # Without the address in memory that an object shows where it has no words of its own.
+    return getattr(value, "__name__", None) or re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
 def _plain(value: Any) -> Any:

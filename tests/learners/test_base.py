@@ -103,3 +103,8 @@ def test_progress_is_printed_every_half_second(seconds, expected, capsys, monkey
             model.iteration = iteration
             show(SimpleNamespace(iteration=iteration, seconds=0.0, objective=1.0, gap=0.5))
     assert printed_iterations(capsys) == expected
+
+
+def test_callbacks_that_are_no_sequence_are_refused():
+    with pytest.raises(InputError, match="callbacks=5 is no sequence of callables"):
+        LogisticRegression(callbacks=5).fit([[0.0], [1.0], [2.0]], [0, 1, 0])

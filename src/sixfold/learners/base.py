@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -69,13 +69,17 @@ class Learner(BaseEstimator, ABC):
             with self._budget(X, y) as budget, self._threads(data), self._arithmetic(data):
                 solution = (solve or self._solve)(problem, data, budget)
             self._set_fitted(solution, data, budget)
-            self._subject = describe(self, X, y, sample_weight)
+            self._subject = describe(self, X, y, sample_weight, self._subject_before())
         (warn or self._warn)(solution, data, budget)
         return self
 
     def _run_batch(self, X: Any, y: Any, sample_weight: Any, check: Step, solve: Step) -> Self:
         """Learn from more rows, going on from the model there is."""
         return self._run_fit(X, y, sample_weight, check, solve, self._warn_of_batch)
+
+    def _subject_before(self) -> Subject | None:
+        """Return what the rows before were, where these are added to them."""
+        return None
 
     def _check_parameters(self) -> None:
         """Raise an :class:`InputError` for a parameter that cannot be used as given."""
@@ -205,7 +209,7 @@ class IterativeLearner(Learner):
     def _callbacks(self, X: Any, y: Any, max_iter: int | None) -> Iterator[list[Callable[[Record], Any]]]:
         """Give what is called after each iteration."""
         given = [] if self.callbacks is None else self.callbacks
-        if callable(given) or not all(callable(callback) for callback in given):
+        if not isinstance(given, Iterable) or callable(given) or not all(map(callable, given)):
             raise InputError(
                 f"callbacks={given!r} is no sequence of callables. Pass a list, for instance [print]."
             )

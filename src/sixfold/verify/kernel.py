@@ -211,8 +211,13 @@ def _require_intercept(dual: Dual, found: Figures, score_rounding: float, claime
     rounding, tol = 2.0 * (score_rounding + found.score_rounding), claimed.tolerance
     if abs(dual.b - expected) <= rounding:
         return
-    # Short of the tolerance, or so near it that the solver, whose gap has rounding in it, may have been.
-    ended = found.violation > 0.99 * tol - rounding or found.primal - found.dual > 0.5 * tol * found.scale
+    # Short of the tolerance, all SVMs together or this one, or so near it that the solver, whose gap has
+    # rounding in it, may have been.
+    ended = (
+        not claimed.converged
+        or found.violation > 0.99 * tol - rounding
+        or found.primal - found.dual > 0.5 * tol * found.scale
+    )
     if ended and not np.isinf(dual.upper).any():
         order = np.argsort(v, kind="stable")
         slope = np.cumsum(dual.upper[order]) - dual.upper[dual.y > 0].sum()

@@ -66,7 +66,8 @@ def recompute(
         sums += np.abs(far[known] - least[known]).sum(), least[known].sum()
     excess, scale = (sums / max(probes.size * k, 1)).tolist()
     found = Certificate("exact search", excess, 0.0, scale, 0.0)
-    return Recomputed(found, ROUNDING * scale, 0.0, (found.kind,))
+    unit = COSINE_ROUNDING * (metric == "cosine")
+    return Recomputed(found, ROUNDING * scale + unit * (scale**0.5 + unit), 0.0, (found.kind,))
 
 
 def _require_same_rows(X: Any, stored: Any) -> None:

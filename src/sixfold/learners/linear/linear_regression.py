@@ -20,10 +20,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import Budget
+from sixfold.certificate import Subject
 from sixfold.data.checks import TrainingData
 from sixfold.errors import InputError
 from sixfold.explain.summary import Summary, summarise
-from sixfold.learners.base import describe
 from sixfold.learners.linear.model import LinearRegressor
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
@@ -173,10 +173,7 @@ class LinearRegression(LinearRegressor):
         everything.
         """
         check = partial(self._check, reset="_moments" not in self.__dict__)
-        before = self._subject if "_moments" in self.__dict__ else None
-        self._run_batch(X, y, sample_weight, check, self._add_rows)
-        self._subject = describe(self, X, y, sample_weight, before)
-        return self
+        return self._run_batch(X, y, sample_weight, check, self._add_rows)
 
     def _add_rows(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
         moments = data.blocks().reduce(lambda block: block_moments(block, budget.flag), Moments.__add__)
@@ -187,8 +184,13 @@ class LinearRegression(LinearRegressor):
                     f"{self._moments.mean.size - moments.n_columns}. Pass the same targets in every batch."
                 )
             moments = self._moments + moments
+        else:
+            self.__dict__.pop("_subject", None)  # of another fit
         self._moments = moments
         return solve_moments(problem, moments, budget)
+
+    def _subject_before(self) -> Subject | None:
+        return self.__dict__.get("_subject") if "_moments" in self.__dict__ else None
 
     def _warn_of_batch(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
         if self._moments.rows > self._moments.n_columns:
