@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from sixfold import (
 )
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate, Subject, plain_parameter
+from sixfold.data.fingerprint import fingerprint
 from sixfold.errors import CertificateError
 from sixfold.learners.registry import LEARNERS
 from sixfold.verify.recomputed import Recomputed
@@ -347,7 +349,7 @@ def test_a_certificate_is_compared_with_the_shape_of_the_data():
     model = LinearRegression().fit(X, y)
     read = Certificate.from_json(model.certificate_.to_json())
     subject = dataclasses.replace(read.subject, fingerprint=None, rows=7)
-    del model._subject
+    del model._fitted_to
     with pytest.raises(CertificateError, match="speaks of 7 rows and 3 columns, but X has 30 and 3"):
         dataclasses.replace(read, subject=subject).bind(model).verify(X, y)
 
@@ -432,3 +434,16 @@ def test_an_interrupted_batch_leaves_the_subject_of_all_rows(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, y)
     assert model.certificate_.subject.rows == 40
+
+
+def test_the_subject_is_that_of_the_fit_whenever_it_is_asked_for():
+    X, y = np.arange(12.0).reshape(6, 2) ** 2, np.arange(6.0)
+    model = LinearRegression().fit(X, y)
+    expected = fingerprint(X, y)
+    before = pickle.loads(pickle.dumps(model))
+    X[0, 0] = 99.0  # after the fit, before anyone has asked
+    model.set_params(fit_intercept=False)
+    for one in (model, before):
+        assert one.certificate_.subject.fingerprint == expected
+        assert one.certificate_.subject.parameters["fit_intercept"] is True
+    assert not any(callable(value) for value in before.__dict__.values())

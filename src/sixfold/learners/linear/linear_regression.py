@@ -185,12 +185,12 @@ class LinearRegression(LinearRegressor):
                 )
             moments = self._moments + moments
         else:
-            self.__dict__.pop("_subject", None)  # of another fit
+            self.__dict__.pop("_fitted_to", None)  # of another fit
         self._moments = moments
         return solve_moments(problem, moments, budget)
 
     def _subject_before(self) -> Subject | None:
-        return self.__dict__.get("_subject") if "_moments" in self.__dict__ else None
+        return self._subject if "_moments" in self.__dict__ else None
 
     def _warn_of_batch(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
         if self._moments.rows > self._moments.n_columns:

@@ -127,10 +127,10 @@ class LinearModel(IterativeLearner):
     def _warn(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
         self._warn_of_one_row(data)
         self._warn_of_dependence(solution, data)
-        short = not self.certificate_.converged and self.certificate_.relative_gap > ROUNDING_GAP
+        short = not self._certificate.converged and self._certificate.relative_gap > ROUNDING_GAP
         if short and budget.stopped_by is None:
             budget.stopped_by = "lack of progress"  # no fit ends short of its tolerance without a word
-        budget.conclude(self.certificate_)
+        super()._warn(solution, data, budget)
 
     def _warn_of_one_row(self, data: TrainingData) -> None:
         if (data.y.shape[0] if data.weight is None else np.count_nonzero(data.weight)) == 1:

@@ -666,9 +666,9 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
             tree = prune_ccp(tree, ccp_alpha / tree.unit)
             model.ccp_alpha_ = float(ccp_alpha)
         model.tree_, model._size = tree, self._size | given
-        if "_subject" in self.__dict__:
-            parameters = self._subject.parameters | plain_parameter(given)
-            model._subject = replace(self._subject, parameters=parameters)
+        subject = self._subject
+        if subject is not None:
+            model._subject = replace(subject, parameters=subject.parameters | plain_parameter(given))
         model._trace = self._trace and self._trace.inside(self.tree_, tree)
         return model
 
