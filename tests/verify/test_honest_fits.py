@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sixfold import ERMClassifier, LinearRegression, LinearSVC, LogisticRegression
+from sixfold import ERMClassifier, KNeighborsClassifier, LinearRegression, LinearSVC, LogisticRegression
 from sixfold.errors import InputError
 
 
@@ -63,3 +63,13 @@ def test_a_batch_that_overflows_leaves_the_state_of_the_last_one():
         model.partial_fit(np.full((4, 3), 1e200), [0, 1, 0, 1])
     np.testing.assert_array_equal(model.partial_fit(X, y).coef_, other.partial_fit(X, y).coef_)
     assert len(model.history_) == 2
+
+
+@pytest.mark.parametrize("seed", [0, 4, 6, 8, 9, 10])
+def test_cosine_distances_of_rows_that_are_nearly_parallel(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=4) * rng.uniform(1, 2, (12, 1)) + 10.0 ** -rng.integers(9, 12) * rng.normal(
+        size=(12, 4)
+    )
+    y = rng.integers(0, 2, 12)
+    KNeighborsClassifier(3, metric="cosine").fit(X, y).certificate_.verify(X, y)
