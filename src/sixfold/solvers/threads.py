@@ -16,7 +16,7 @@ from sixfold.errors import InputError, check_number
 SINGLE_THREADED_SIZE = 4096
 
 
-# A product of BLAS with a table of fewer values takes less than half a millisecond, and waking a second thread
+# A product of BLAS with a table of fewer values takes less than half a millisecond; waking a second thread
 # may take longer than that. Native loops decide by themselves (``team_size`` in native/core/threads.hpp).
 LITTLE_DATA = 1 << 20
 
