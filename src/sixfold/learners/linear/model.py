@@ -28,7 +28,7 @@ from sixfold.learners.base import IterativeLearner
 from sixfold.risk.losses import LOSSES, Loss
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution, Solver, choose
+from sixfold.solvers.base import Solution, Solver, climb, ladder
 from sixfold.solvers.least_squares.direct import DirectSolution
 from sixfold.solvers.registry import all_solvers
 from sixfold.verify.linear import LinearClaim, recompute
@@ -87,10 +87,10 @@ class LinearModel(IterativeLearner):
 
     def _solve(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
         blocks = data.blocks()
-        solver = choose(self._solver_name(), problem, blocks, self._solvers())
-        if not solver.notices_nonfinite:
+        rungs = ladder(self._solver_name(), problem, blocks, self._solvers())
+        if not rungs[0].notices_nonfinite:
             data.require_computable()
-        solution = self._postprocess(solver.solve(problem, blocks, budget), problem, data, budget)
+        solution = self._postprocess(climb(rungs, problem, blocks, budget), problem, data, budget)
         if not np.isfinite([solution.certificate.objective, solution.certificate.scale]).all():
             raise FloatingPointError("the objective is not finite")
         return solution
@@ -128,8 +128,8 @@ class LinearModel(IterativeLearner):
         self._warn_of_one_row(data)
         self._warn_of_dependence(solution, data)
         short = not self._certificate.converged and self._certificate.relative_gap > ROUNDING_GAP
-        if short and budget.stopped_by is None:
-            budget.stopped_by = "lack of progress"  # no fit ends short of its tolerance without a word
+        if short:  # no fit ends short of its tolerance without a word
+            budget.stopped_by = budget.shortened_by or "lack of progress"
         super()._warn(solution, data, budget)
 
     def _warn_of_one_row(self, data: TrainingData) -> None:
