@@ -51,6 +51,8 @@ from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 STEP = 0.9995  # how much of the way to the boundary a step may go
+SHORT = 0.3  # a step after which the next one looks after what is unmet
+CENTRING = 0.3  # the share of the products that it keeps then, at most
 MAX_SYSTEM_COLUMNS = 4000  # beyond, a d x d system per iteration is no longer cheap
 FEW_COLUMNS = 1000  # a system of which takes less than 50 ms, whatever the rows are like
 # Of the gap that is asked for: two more iterations, after which rows can be told apart. On 200,000 x 100, 8
@@ -365,7 +367,7 @@ class _Path:
         terms.p[:] = np.where(q > 0, np.maximum(residual, 0.0) + inside, 0.0)
         terms.m[:] = np.where(q > 0, terms.p - residual, 0.0)
         terms.a[:] = 0.5 * (terms.high + terms.low)
-        self.terms, self.exact = terms, exact
+        self.terms, self.exact, self.length = terms, exact, 0.0
         self.theta, self.slope = theta, terms.slope(terms.a)
         self.ends = 2 * int(np.count_nonzero(q))
         self.best, self.least = theta, np.inf
@@ -379,7 +381,11 @@ class _Path:
         found, sums = terms.predict(solve(right))
         primal, dual = 1.0 / found[0], 1.0 / max(found[1], 1.0)
         reached = self.products + primal * found[2] + dual * found[3] + primal * dual * found[4]
-        aim = self.products / self.ends * (reached / self.products) ** 3
+        share = (reached / self.products) ** 3
+        if self.length < SHORT:
+            # The products must not vanish before Z'a = l2 D theta is met: every step would end at a boundary.
+            share = max(share, min(CENTRING, (self.gap - self.products) / self.products))
+        aim = self.products / self.ends * share
         # The predictor's right-hand side lost digits to cancellation; this one is summed from small terms.
         slope = sums[0]
         step = solve(slope - terms.shrink * theta + sums[1] - aim * sums[2] - sums[3])
@@ -388,6 +394,7 @@ class _Path:
             return
         primal, dual = STEP / np.maximum(terms.correct(step, aim), STEP)
         self.before = theta, slope, float(primal), float(dual)
+        self.length = min(primal, dual)
         self.slope = slope + dual * (terms.shrink * (theta + step) - slope)
         self.theta = theta + primal * step
         self._note(terms.take(primal, dual))
@@ -400,9 +407,9 @@ class _Path:
     def _system(self) -> tuple[Callable[[Array], Array], Array]:
         """Return right -> (Z'WZ + l2 D)^-1 right, and the predictor's right-hand side."""
         terms = self.terms
-        unmet = self.slope - terms.shrink * self.theta
         if self.exact:
             solve = root_solver(terms.all_rows, terms.weight, terms.shrink)
+            unmet = self.slope - terms.shrink * self.theta
             return solve, unmet + terms.slope(terms.weight * (terms.p - terms.m))
         matrix, right = terms.matrix()
         return self._solver(matrix), right + self.slope - matrix @ self.theta
@@ -437,7 +444,7 @@ class _Path:
         t, best = terms.targets(), point
         for softest in SOFTER:
             np.minimum(own, softest * width / terms.unit, out=terms.weight)
-            solve = self._solver(terms.matrix()[0])
+            solve = self._system()[0]
             theta, a = self.theta, terms.a.copy()
             for _ in range(BALANCE_ROUNDS):
                 step = solve(terms.slope(a) - terms.shrink * theta)
