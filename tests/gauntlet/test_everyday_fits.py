@@ -58,7 +58,7 @@ def troubles(job):
     return [f"{job.key}: {text}" for text in wrong]
 
 
-@pytest.mark.parametrize("jobs", cases())
+@pytest.mark.parametrize("jobs", list(cases()))
 def test_is_certified_and_confirmed_and_never_ends_for_lack_of_progress(jobs):
     found = [text for job in jobs for text in troubles(job)]
     assert not found, "\n".join(found)
