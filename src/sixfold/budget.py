@@ -55,7 +55,7 @@ class Budget:
     tol : float
         Relative gap at which to stop (see :class:`~sixfold.certificate.Certificate`).
     max_iter : int or None
-        Most iterations; None for no limit.
+        Most iterations of each part of the work (see :meth:`new_part`); None for no limit.
     time_limit : float or None
         Most seconds; None for no limit.
     callbacks : sequence of callables
@@ -77,6 +77,8 @@ class Budget:
         self.history: list[Record] = []
         self.flag = np.zeros(1, dtype=np.int32)  # set by Ctrl-C, read by native loops
         self.stopped_by: str | None = None
+        self._part = 0  # records before this part of the work
+        self._cut_short: str | None = None  # the limit that an earlier part has met
         self._start = time.perf_counter()
         self._handler: Any = None
 
@@ -124,8 +126,26 @@ class Budget:
 
     @property
     def iterations_left(self) -> float:
-        """Iterations until the limit; infinite without one."""
-        return math.inf if self.max_iter is None else self.max_iter - len(self.history)
+        """Iterations of this part until the limit; infinite without one."""
+        return math.inf if self.max_iter is None else self.max_iter - (len(self.history) - self._part)
+
+    @property
+    def _iteration_limit(self) -> str:
+        return f"max_iter={self.max_iter}"
+
+    def new_part(self) -> None:
+        """Begin another part of the work (a target, a solver), which has ``max_iter`` iterations of its own.
+
+        One target that is hard must not keep the others from being begun.
+        """
+        self._part = len(self.history)
+        if self.stopped_by == self._iteration_limit:
+            self.stopped_by, self._cut_short = None, self.stopped_by
+
+    @property
+    def shortened_by(self) -> str | None:
+        """The limit that ended the work, or a part of it; None if there was none."""
+        return self.stopped_by or self._cut_short
 
     def iterations(self) -> Iterator[int]:
         """Count 1, 2, ... until a limit is reached."""
@@ -140,7 +160,7 @@ class Budget:
             elif self.seconds_left <= 0:
                 self.stopped_by = f"time_limit={self.time_limit:g} s"
             elif self.iterations_left <= 0:
-                self.stopped_by = f"max_iter={self.max_iter}"
+                self.stopped_by = self._iteration_limit
         return self.stopped_by is not None
 
     def check(self, finished: bool | None = None) -> None:

@@ -29,7 +29,7 @@ bool residual_slope(const Table<T>& X, const T* y, Index y_stride, const double*
   std::vector<DoubleDouble> sums(static_cast<std::size_t>(chunks * width));
   std::atomic<bool> stopped{stop.now()};
 
-#pragma omp parallel for schedule(dynamic) num_threads(static_cast<int>(std::min<Index>(threads(), chunks)))
+#pragma omp parallel for schedule(dynamic) num_threads(team_size(chunks, 4.0 * n * d))
   for (Index chunk = 0; chunk < chunks; ++chunk) {
     DoubleDouble* sum = sums.data() + chunk * width;
     for (Index i = cut(n, chunks, chunk); i < cut(n, chunks, chunk + 1) && !stopped; ++i) {

@@ -1,4 +1,4 @@
-"""What a solver is, and how one is chosen.
+"""What a solver is, how one is chosen, and who goes on where it ends short of the tolerance.
 
 A solver is a class with
 
@@ -8,15 +8,17 @@ A solver is a class with
     solve(problem, blocks, budget) -> Solution
 
 :mod:`sixfold.solvers.registry` lists them in the order in which ``solver="auto"`` would rather use them: the
-first that has no objection to the problem and says it ``suits`` the data is taken.
+first that has no objection to the problem and says it ``suits`` the data is taken. Where it ends without
+having converged although the budget is not used up, those further down the list that :class:`Rescuer` makes
+one of go on from its point, one after the other.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -81,6 +83,19 @@ class Solver(Protocol):
         """Minimise the problem."""
 
 
+@runtime_checkable
+class Rescuer(Solver, Protocol):
+    """A solver that can go on from where another one ended."""
+
+    def rescues(self, problem: Problem, blocks: Blocks) -> bool:
+        """Return whether it is worth while to go on with this solver: slow, perhaps, but certain."""
+
+    def solve(
+        self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
+    ) -> Solution:
+        """Minimise the problem, from the model and the dual point of ``start``."""
+
+
 def too_late_to_bound(budget: Budget, work: float) -> bool:
     """Return whether time is up and a bound of so many multiplications would still take long.
 
@@ -99,7 +114,35 @@ def missing_methods(solver: Solver, problem: Problem) -> str | None:
 
 
 def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver]) -> Solver:
-    """Return the solver of that name, or for "auto" the first that suits.
+    """Return the solver of that name, or for "auto" the first that suits: :func:`ladder` without the rest."""
+    return ladder(name, problem, blocks, solvers)[0]
+
+
+def climb(rungs: list[Solver], problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
+    """Return the solution of the first rung that converges, each going on from the one before.
+
+    Where none does, that with the smallest gap is returned.
+    """
+    best = rungs[0].solve(problem, blocks, budget)
+    climbed = [best.solver]
+    for rung in rungs[1:]:
+        if best.certificate.converged or budget.exhausted():
+            break
+        assert isinstance(rung, Rescuer)
+        budget.new_part()
+        found = rung.solve(problem, blocks, budget, best)
+        climbed.append(found.solver)
+        if not found.certificate.gap > best.certificate.gap:
+            best = found
+    if len(climbed) == 1:
+        return best
+    way = ", then ".join(climbed)
+    certificate = replace(best.certificate, notes=(*best.certificate.notes, f"solved by {way}"))
+    return replace(best, solver=way, certificate=certificate, n_iter=len(budget.history))
+
+
+def ladder(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver]) -> list[Solver]:
+    """Return the solver of that name, or for "auto" the first that suits, and those that may go on after it.
 
     Raises
     ------
@@ -115,15 +158,15 @@ def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver
         chosen = next(solver for solver in solvers if solver.name == name)
         objection = _objection(chosen, problem)
         if objection is None:
-            return chosen
+            return [chosen]
         works = [*(repr(solver.name) for solver in able), "or 'auto'"]
         advice = (
             f"What works: {', '.join(works)}." if able else "Choose another loss or penalty: no solver fits."
         )
         raise IncompatibleError(f"solver={name!r} does not fit {asked}: {objection}. {advice}")
-    for solver in able:
+    for k, solver in enumerate(able):
         if solver.suits(problem, blocks):
-            return solver
+            return [solver, *(one for one in able[k + 1 :] if _rescues(one, problem, blocks))]
     raise IncompatibleError(
         f"No solver minimises {asked} for data of this kind. Choose another loss or penalty."
     )
@@ -131,3 +174,7 @@ def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver
 
 def _objection(solver: Solver, problem: Problem) -> str | None:
     return missing_methods(solver, problem) or solver.objection(problem)
+
+
+def _rescues(solver: Solver, problem: Problem, blocks: Blocks) -> bool:
+    return isinstance(solver, Rescuer) and solver.rescues(problem, blocks)

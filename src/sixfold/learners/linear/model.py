@@ -8,9 +8,10 @@ With weights, 1/n becomes weight_i / sum of weights. The steps of a fit are thos
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -28,9 +29,10 @@ from sixfold.learners.base import IterativeLearner
 from sixfold.risk.losses import LOSSES, Loss
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.base import Solution, Solver, choose
+from sixfold.solvers.base import Solution, Solver, climb, ladder
 from sixfold.solvers.least_squares.direct import DirectSolution
 from sixfold.solvers.registry import all_solvers
+from sixfold.solvers.threads import thread_limit
 from sixfold.verify.linear import LinearClaim, recompute
 from sixfold.verify.recomputed import Recomputed
 
@@ -87,10 +89,10 @@ class LinearModel(IterativeLearner):
 
     def _solve(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
         blocks = data.blocks()
-        solver = choose(self._solver_name(), problem, blocks, self._solvers())
-        if not solver.notices_nonfinite:
+        rungs = ladder(self._solver_name(), problem, blocks, self._solvers())
+        if not rungs[0].notices_nonfinite:
             data.require_computable()
-        solution = self._postprocess(solver.solve(problem, blocks, budget), problem, data, budget)
+        solution = self._postprocess(climb(rungs, problem, blocks, budget), problem, data, budget)
         if not np.isfinite([solution.certificate.objective, solution.certificate.scale]).all():
             raise FloatingPointError("the objective is not finite")
         return solution
@@ -104,6 +106,9 @@ class LinearModel(IterativeLearner):
     ) -> Solution:
         """Return the solution of a whole fit, with notes or another model in its place, or refuse it."""
         return solution
+
+    def _threads(self, data: TrainingData) -> AbstractContextManager[None]:
+        return thread_limit(self.n_jobs, values=math.prod(data.X.shape))
 
     def _coef_dtype(self, data: TrainingData) -> Any:
         """Return the type in which the coefficients were certified."""
@@ -128,8 +133,8 @@ class LinearModel(IterativeLearner):
         self._warn_of_one_row(data)
         self._warn_of_dependence(solution, data)
         short = not self._certificate.converged and self._certificate.relative_gap > ROUNDING_GAP
-        if short and budget.stopped_by is None:
-            budget.stopped_by = "lack of progress"  # no fit ends short of its tolerance without a word
+        if short:  # no fit ends short of its tolerance without a word
+            budget.stopped_by = budget.shortened_by or "lack of progress"
         super()._warn(solution, data, budget)
 
     def _warn_of_one_row(self, data: TrainingData) -> None:
@@ -170,7 +175,9 @@ class LinearModel(IterativeLearner):
         return w, np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), w.shape[1]).copy()
 
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
-        return recompute(self._claim(X, y, sample_weight), claimed)
+        claim = self._claim(X, y, sample_weight)
+        with thread_limit(self.n_jobs, values=math.prod(claim.X.shape)):
+            return recompute(claim, claimed)
 
     def _claim(self, X: Any, y: Any, sample_weight: Any) -> LinearClaim:
         """Return the public attributes and the data as the checker reads them."""

@@ -67,6 +67,7 @@ Array = NDArray[Any]
 LITTLE_WORK = 1 << 24  # products of two numbers: some milliseconds
 SPREAD_ROWS = 1000  # that tell how far columns are spread
 MUCH_WIDER = 100.0  # times the spread of most columns: squared, nothing is left of the others
+MOST_COST = 1e150  # of all rows together inside the margin: squares of it are still float64
 ADVICE = (
     "Scale the columns to a similar spread, for instance with StandardScaler, or use a smaller C: either "
     "makes the problem easier. Or allow more, or a larger tol."
@@ -329,11 +330,18 @@ class SVC(ClassifierMixin, IterativeLearner):
 
     def _upper(self, data: LabelledData) -> Array:
         """Return C times the weight of each row; 0 for rows that do not count."""
-        if self.class_weight is None and data.weight is None:
-            return np.full(data.index.size, float(self.C))
-        weight = self._class_factors(data)[data.index]
-        weight = weight if data.weight is None else weight * data.weight
-        require_weight(data.classes, data.index, weight)
+        weight: Array = np.ones(data.index.size)
+        if self.class_weight is not None or data.weight is not None:
+            weight = self._class_factors(data)[data.index]
+            weight = weight if data.weight is None else weight * data.weight
+            require_weight(data.classes, data.index, weight)
+        # The best constant model costs up to twice the sum of U.
+        if math.isfinite(self.C) and float(self.C) > MOST_COST / float(weight.sum()):
+            raise InputError(
+                f"C={self.C!r} for rows whose weights add up to {float(weight.sum()):.3g} is beyond float64: "
+                "the cost of a row inside the margin cannot be added up. Use C=inf for the hard margin, or a "
+                "smaller C."
+            )
         result: Array = np.multiply(float(self.C), weight, where=weight > 0, out=np.zeros(weight.size))
         return result
 
