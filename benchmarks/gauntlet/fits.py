@@ -91,7 +91,7 @@ def stages(job: Job, with_peers: bool = True) -> Iterator[Record]:
         yield {"verified": name in ANSWERS}
     else:
         certificate = model.certificate_
-        # What a perceptron claims is whether planes separate the classes; whether it finds them, its epochs say.
+        # A perceptron claims whether planes separate the classes; whether it finds them, its epochs say.
         open_question = any("is not known" in note for note in certificate.notes)
         decided = job.setting.learner == "Perceptron" and not open_question
         yield found | {
