@@ -21,16 +21,13 @@ from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.bounds import BALANCE, Bound, bound, normalized_weights, objective
 from sixfold.risk.losses import Loss
 from sixfold.risk.penalties import Penalty
+from sixfold.risk.rank import LAST_DIGITS
 
 __all__ = ["BALANCE", "EPS", "Problem", "normalized_weights", "scores"]
 
 Array = NDArray[Any]
 
 EPS = float(np.finfo(np.float64).eps)
-DEPENDENT = (
-    "columns {} count as combinations of others, from which they differ in their last digits only: the gap is "
-    "the distance to the best of the models that do not tell them apart"
-)
 
 
 @dataclass(frozen=True)
@@ -138,7 +135,7 @@ class Problem:
             gap,
             scale,
             tolerance,
-            notes=(DEPENDENT.format(names),) if restricted else (),
+            notes=(LAST_DIGITS.format(names),) if restricted else (),
             rounding=gap - found.gap,
             unrestricted_bound=0.0 if restricted else None,
         )
