@@ -14,7 +14,7 @@ PYTEST := -m pytest -q -n auto --dist worksteal
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DELETE_ON_ERROR:  # a stamp of what failed would be taken for done
-.PHONY: run test test-all test-levels test-oldest lint format bench wheel sanitize clean
+.PHONY: run test test-all test-levels test-oldest lint format bench gauntlet wheel sanitize clean
 
 run: $(STAMPS)/build
 	env -u OPENBLAS_NUM_THREADS $(BIN)/python -m sixfold
@@ -51,6 +51,10 @@ format: $(STAMPS)/lint
 bench: $(STAMPS)/bench
 	$(BIN)/python -m compileall -q src
 	env -u OPENBLAS_NUM_THREADS $(BIN)/python -m benchmarks
+
+# Is every fit certified, confirmed and quick? For instance: make gauntlet ASKED="--quick --learners LinearSVC".
+gauntlet: $(STAMPS)/build
+	$(BIN)/python -m benchmarks.gauntlet $(ASKED)
 
 # A wheel with the loops for every processor, installed where nothing else is, and tried there.
 wheel: $(STAMPS)/wheel

@@ -11,9 +11,10 @@ CLASSIFICATION = [name for name in PATHS if not name[0].isdigit()]  # those with
 
 
 def load(name):
-    """Return the columns and the classes of a table; what is not known is NaN."""
+    """Return the columns and the classes (or the quantity) of a table; what is not known is NaN."""
     with gzip.open(PATHS[name], "rt") as file:
         names = file.readline().rstrip("\n").split("\t")
         table = np.genfromtxt(file, delimiter="\t", missing_values="NA")
     target = names.index("target")
-    return np.delete(table, target, axis=1), table[:, target].astype(int)
+    y = table[:, target]
+    return np.delete(table, target, axis=1), y.astype(int) if name in CLASSIFICATION else y

@@ -95,7 +95,9 @@ class Certificate:
     notes : tuple of str
         What else has to be known.
     rounding : float
-        How far the solver's own sums may have moved the objective.
+        The part of the gap that rounding may account for, in the objective and in the bound.
+    unrestricted_bound : float or None
+        What no model at all is below, where the gap compares with some models only; ``notes`` say with which.
     subject : Subject or None
         What it speaks of: learner, parameters, date, data. Two certificates are equal whatever it is.
     """
@@ -109,12 +111,15 @@ class Certificate:
     claim: str = ""
     notes: tuple[str, ...] = ()
     rounding: float = 0.0
+    unrestricted_bound: float | None = None
     subject: Subject | None = field(default=None, repr=False, compare=False)
     model: Any = field(default=None, repr=False, compare=False)
 
     @property
     def lower_bound(self) -> float:
         """No model has an objective below this; minus infinity where no bound is known."""
+        if self.unrestricted_bound is not None:
+            return self.unrestricted_bound
         known = self.kind != "kkt" and math.isfinite(self.gap)
         return self.objective - self.gap if known else -math.inf
 

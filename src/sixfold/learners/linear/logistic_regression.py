@@ -83,7 +83,8 @@ class LogisticRegression(ProbabilisticClassifier):
     solver : str, default="auto"
         "newton" (tall tables), "lbfgs" (many classes), "newton-cg" (many columns), "coordinate" (absolute
         values in the penalty), "gd", "sgd", "minibatch" (everything). "auto" chooses and ``solver_`` says
-        what. Names of scikit-learn's solvers that are not here ("liblinear", "sag", "saga") mean "auto".
+        what. Names of scikit-learn's solvers that are not here ("liblinear", "sag", "saga", and "newton-cg"
+        for more than two classes) mean "auto"; "newton-cholesky" means "newton".
     max_iter : int, default=1000
         Most iterations (epochs).
     verbose : int, default=0
@@ -92,9 +93,9 @@ class LogisticRegression(ProbabilisticClassifier):
         Whether to start from the coefficients of the last fit ("newton", "lbfgs", "newton-cg").
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.
-    on_separation : {"raise", "warn"}, default="raise"
+    on_separation : {"warn", "raise"}, default="warn"
         What to do when there is no penalty and the classes can be separated, so that the likelihood has no
-        maximum: raise :class:`PerfectSeparation`, or warn and keep the model that the coefficients tend to.
+        maximum: warn and keep the model that the coefficients tend to, or raise :class:`PerfectSeparation`.
     time_limit : float, default=None
         Most seconds; the best model so far is kept, with a :class:`StoppedEarly` warning.
     callbacks : sequence of callables, default=None
@@ -141,7 +142,7 @@ class LogisticRegression(ProbabilisticClassifier):
         verbose: int = 0,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        on_separation: str = "raise",
+        on_separation: str = "warn",
         time_limit: float | None = None,
         callbacks: Any = None,
     ) -> None:
@@ -168,7 +169,7 @@ class LogisticRegression(ProbabilisticClassifier):
 
     def _problem(self, weight_sum: float) -> Problem:
         check_flag("fit_intercept", self.fit_intercept)
-        check_option("on_separation", self.on_separation, ("raise", "warn"))
+        check_option("on_separation", self.on_separation, ("warn", "raise"))
         check_number("C", self.C, above=0)
         name, l1_ratio = self._penalty()
         alpha = 0.0 if name is None else 1.0 / (self.C * weight_sum)
@@ -229,11 +230,13 @@ class LogisticRegression(ProbabilisticClassifier):
     ) -> Solution:
         """Raise PerfectSeparation, or warn and return the model that the coefficients tend to."""
         alone = separating_columns(problem, data.blocks())
-        text = describe_separation(found, alone, data.names, self.classes_.tolist())
-        if self.on_separation == "raise":
+        raises = self.on_separation == "raise"
+        text = describe_separation(found, alone, data.names, self.classes_.tolist(), kept=not raises)
+        if raises:
             columns = [data.names[j] for j in important_columns(found)]
             raise PerfectSeparation(text, (found.w, found.b), columns, found.kind)
         warn(text, SeparationWarning)
+        self._no_summary = SEPARATED_SUMMARY
         return limit_model(found, solution, problem, data, budget.tol)
 
     def _set_fitted(self, solution: Solution, data: TrainingData, budget: Budget) -> None:

@@ -111,7 +111,7 @@ def calibrate(
         Of the folds; None means 0.
     """
     there = np.flatnonzero(upper > 0)
-    random = check_random_state(0 if seed is None else seed)
+    random = seed if isinstance(seed, np.random.Generator) else check_random_state(seed or 0)
     folds = stratified_folds(data.index[there], data.classes.size, random)
     sides = class_sides(data.classes.size, pairwise)
     decisions, known = np.zeros((upper.size, len(sides))), np.zeros(upper.size, dtype=bool)

@@ -45,6 +45,7 @@ SAMPLE_ROWS_A_COLUMN = 50  # for the first guess
 SAMPLED_AT_LEAST = 8  # times fewer rows than there are, or there is no first guess
 CHEAPER = 30  # entries of theta a pass for value and slope costs a pass with curvature as much again
 LONG_STEP = 1e-3  # of the scale: steps that promise more need the curvature at their end too
+MOST_STEPS = 40  # two classes that a plane separates take 30 at C = 1e12
 CHEAP_TABLE = 1 << 17  # numbers in X, a pass over which takes about 0.1 ms
 
 
@@ -83,7 +84,7 @@ def _descend(
 
     Where theta has a value above ``most``, the constant model is the better start.
     """
-    point, step = None, np.zeros_like(theta)
+    point, step, steps = None, np.zeros_like(theta), 0
     try:
         point = objective.first(theta, curvature=True)
         if not point.value <= most:
@@ -94,9 +95,13 @@ def _descend(
             gap = gap_estimate(objective, point, decrease)
             done = progress.record(point.value, gap)
             if (done and not _doubles_digits(objective, decrease, before, progress)) or not decrease > 0:
-                if decrease <= LONG_STEP * progress.scale and progress.budget.stopped_by is None:
-                    # Near the end it costs nothing to take it.
+                if gap <= progress.enough and progress.budget.stopped_by is None:
+                    # Where the gap is known to be small it costs nothing to take it.
                     point = replace(point, theta=point.theta + step)
+                break
+            steps += 1
+            if steps > MOST_STEPS and progress.budget.another_follows:
+                progress.crawls = True
                 break
             if point.matrix is None and not _serves(decrease / before, progress.excess, theta.size):
                 factor = objective.factor(objective.curvature(point))
