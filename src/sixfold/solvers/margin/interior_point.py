@@ -48,6 +48,7 @@ from sixfold.solvers.margin.crossover import crossover
 from sixfold.solvers.margin.progress import MarginProgress
 from sixfold.solvers.margin.root_factor import root_solver
 from sixfold.solvers.threads import single_threaded_blas
+from sixfold.solvers.wide_tables import MAX_ROWS, RowCoordinates
 
 Array = NDArray[Any]
 STEP = 0.9995  # how much of the way to the boundary a step may go
@@ -91,15 +92,23 @@ class InteriorPoint:
         return "it cannot keep the coefficients positive" if problem.penalty.positive else None
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
-        """Return whether a d x d system per iteration is affordable, and rows are dear enough to save."""
-        if problem.loss.name == "absolute" or blocks.n_columns <= FEW_COLUMNS:
-            return blocks.n_columns <= MAX_SYSTEM_COLUMNS
-        return blocks.n_columns <= min(MAX_SYSTEM_COLUMNS, blocks.n_rows) and not blocks.sparse
+        """Return whether a system per iteration is affordable, and rows are dear enough to save."""
+        if problem.loss.name == "hinge" and blocks.sparse:
+            return blocks.n_columns <= FEW_COLUMNS
+        return self.rescues(problem, blocks)
+
+    def rescues(self, problem: Problem, blocks: Blocks) -> bool:
+        """Return whether a system per iteration is affordable."""
+        wide = problem.penalty.quadratic and not blocks.sparse and blocks.n_rows <= MAX_ROWS
+        return blocks.n_columns <= MAX_SYSTEM_COLUMNS or wide
 
     def solve(
         self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
     ) -> Solution:
         """Minimise the problem; a path begins in the middle, wherever another solver ended."""
+        wide = RowCoordinates.of(problem, blocks, budget)
+        if wide is not None:
+            return wide.solve(self, None)
         w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
         dual = np.zeros((blocks.n_rows, blocks.n_targets))
         progress = MarginProgress(problem, blocks, budget)
