@@ -59,8 +59,7 @@ class Newton(SmoothSolver):
         """Return whether the matrix of second derivatives is affordable."""
         if problem.loss.labels != "class":
             return blocks.n_columns <= MAX_HESSIAN_COLUMNS
-        size = (blocks.n_columns + 1) * problem.n_scores(blocks)
-        return size <= (MAX_SOFTMAX if problem.penalised else 4 * MAX_SOFTMAX)
+        return problem.penalised and (blocks.n_columns + 1) * problem.n_scores(blocks) <= MAX_SOFTMAX
 
     def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
         """Minimise one target, starting from the minimum of a sample where there are many rows."""

@@ -29,6 +29,7 @@ from sixfold.solvers.smooth.objective import check_places, inner
 from sixfold.solvers.smooth.reweighted import MAX_FACTORED, Reweighted, targets_of
 from sixfold.solvers.smooth.scaled_rows import ScaledRows
 from sixfold.solvers.threads import single_threaded_blas
+from sixfold.solvers.wide_tables import RowCoordinates
 
 Array = NDArray[Any]
 
@@ -53,8 +54,8 @@ class RefinedNewton:
         return objection_to_kinks(problem)
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
-        """Return False: the others are faster where they come to the end."""
-        return False
+        """Return whether there are several classes and no penalty: otherwise others are faster to the end."""
+        return problem.loss.labels == "class" and not problem.penalised and self.rescues(problem, blocks)
 
     def rescues(self, problem: Problem, blocks: Blocks) -> bool:
         """Return whether the matrix of second derivatives can be factored."""
@@ -69,9 +70,12 @@ class RefinedNewton:
         ``start`` is not used: from the constant model on, the path is known to be short.
         """
         check_places(blocks)
+        wide = RowCoordinates.of(problem, blocks, budget)
+        if wide is not None:
+            return wide.solve(self, start)
         rows, scale, scores = ScaledRows(problem, blocks), problem.constant_objective(blocks), problem.n_scores(blocks)
         theta, dual = np.zeros((blocks.n_columns + 1, scores)), np.zeros((blocks.n_rows, scores))
-        parts, value, gap = targets_of(problem, scores), 0.0, 0.0
+        parts, value, gap, last_move = targets_of(problem, scores), 0.0, 0.0, 0.0
         with single_threaded_blas(theta.shape[0]):
             for part in parts:
                 budget.new_part()
@@ -80,10 +84,10 @@ class RefinedNewton:
                 if not budget.exhausted():
                     path.follow()
                 theta[:, part], dual[:, part] = path.theta, path.dual
-                value, gap = path.value, path.gap
+                value, gap, last_move = path.value, path.gap, max(path.last_move, last_move)
             w, b = rows.model(theta)
             certificate = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
-        return Solution(w, b, certificate, self.title, len(budget.history), dual)
+        return Solution(w, b, certificate, self.title, len(budget.history), dual, last_move=last_move)
 
 
 class _Path:
@@ -102,6 +106,7 @@ class _Path:
         self.dual = np.zeros((target.y.size, scores))
         self.before = value, gap
         self.value, self.gap = value + scale / targets, gap + scale / targets
+        self.last_move = math.inf
         self._best = math.inf
 
     def follow(self) -> None:
@@ -118,9 +123,11 @@ class _Path:
                 lowest = min(value, lowest)
                 self._keep(theta, step.dual, value, gap)
                 self.budget.record(self.value, self.gap, self.scale)
+                moves = target.rows.times(step.delta)
+                self.last_move = float(np.abs(moves[target.rows.q > 0]).max())
                 if self.budget.exhausted() or self._best <= self.enough or idle >= MOST_IDLE_STEPS:
                     return
-                length = self._length(theta, score, step.delta, ridge)
+                length = self._length(theta, score, step.delta, moves, ridge)
                 theta = theta + length * step.delta
                 score = target.rows.times(theta)
                 added = ridge * inner(theta, theta)
@@ -137,10 +144,9 @@ class _Path:
             self._best, self.theta, self.dual = gap, theta, dual
             self.value, self.gap = self.before[0] + value, self.before[1] + gap
 
-    def _length(self, theta: Array, score: Array, delta: Array, ridge: float) -> float:
+    def _length(self, theta: Array, score: Array, delta: Array, moves: Array, ridge: float) -> float:
         """Return where the slope along the step is 0."""
-        target, q = self.target, self.target.rows.q[:, None]
-        moves, penalty = target.rows.times(delta), target.penalty + ridge
+        target, q, penalty = self.target, self.target.rows.q[:, None], self.target.penalty + ridge
         penalty[-1] = 0.0
         constant, linear = inner(penalty * theta, delta), inner(penalty * delta, delta)
 
