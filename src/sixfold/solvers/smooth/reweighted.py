@@ -105,9 +105,9 @@ class Reweighted:
         divide = self._preconditioner(terms, penalty, theta.shape)
         left, unmet = -terms.residual, -root * theta
         slope = rows.transposed_times(terms.backward(left)) + root * unmet
-        towards = divide(slope)
+        first, towards = slope, divide(slope)
         direction, size, delta = towards, inner(slope, towards), np.zeros_like(theta)
-        decrement, least, best, idle = size, size, (delta, left), 0
+        enough, least, best, idle = EXACT * size, size, (delta, left), 0
         for _ in range(MOST_PRODUCTS):
             product, added = terms.forward(rows.times(direction)), root * direction
             bend = inner(product, product) + inner(added, added)
@@ -122,10 +122,10 @@ class Reweighted:
             if size < least:
                 idle = 0 if size < 0.5 * least else idle
                 least, best = size, (delta, left)
-            if not size > EXACT * decrement or idle >= MOST_IDLE_PRODUCTS:
+            if not size > enough or idle >= MOST_IDLE_PRODUCTS:
                 break
             direction = towards + (size / before) * direction
-        return NewtonStep(best[0], terms.dual(best[1]), decrement)
+        return NewtonStep(best[0], terms.dual(best[1]), inner(first, best[0]))
 
     def _preconditioner(
         self, terms: _RowTerms, penalty: Array, shape: tuple[int, ...]
