@@ -7,6 +7,12 @@ two or three steps lead from one to the other, however weak the penalty of the p
 once, the rows that shape the minimum are not those that have a curvature on the way: with fewer rows inside the
 margin of the squared hinge than columns, or rows that are all but certain, steps are cut to 1e-5 of their length.
 
+*The corner of the squared hinge* is smoothed as well, by less and less: with m = 1 - y s what a row is short of
+the margin, its slope t = max(m, 0) is replaced by the t > 0 with t (t - m) = smoothing, as in an interior point
+method for the dual. So all rows near the margin count, not only those inside: 20 steps a target whatever C, where
+the corner takes hundreds as soon as fewer rows than columns are inside. The dual point is one of the true loss all
+the same, and its gap is about the smoothing.
+
 *Systems* are solved as least-squares problems on the rows (:mod:`sixfold.solvers.smooth.reweighted`), which also
 gives the dual point. *Lengths* are roots of the slope along the step.
 """
@@ -33,10 +39,10 @@ from sixfold.solvers.wide_tables import RowCoordinates
 
 Array = NDArray[Any]
 
-FIRST_RIDGE = 1e-2
-NEXT_RIDGE = 1e-2  # times the last
+FIRST_RIDGE, NEXT_RIDGE = 1e-2, 1e-2  # the next is so many times the last
+FIRST_SMOOTHING, NEXT_SMOOTHING = 0.1, 0.1
 SHARE = 0.25  # of the tolerance: what the gap has to be within in scaled columns
-STAGE_DONE = 0.1  # of the ridge's part of the objective: the decrement at which the next ridge comes
+STAGE_DONE = 0.1  # of what ridge and smoothing add to the objective: the decrement at which the next come
 SHORT = 0.5  # a step of less than this length has not arrived
 MOST_IDLE_STEPS = 30  # that bring neither half the gap nor a twentieth of what the tolerance allows
 
@@ -112,7 +118,9 @@ class _Path:
     def follow(self) -> None:
         """Go on until the gap is small enough, or nothing is gained any more."""
         target, theta, ridge, lowest, idle = self.target, self.theta, FIRST_RIDGE, math.inf, 0
-        score = target.rows.times(theta)
+        score, nothing = target.rows.times(theta), max(self.enough, EPS * self.scale)
+        if target.problem.loss.name == "squared_hinge":
+            target.smoothing = FIRST_SMOOTHING
         try:
             while True:
                 step = target.step(theta, score, ridge)
@@ -131,8 +139,9 @@ class _Path:
                 theta = theta + length * step.delta
                 score = target.rows.times(theta)
                 added = ridge * inner(theta, theta)
-                if ridge > 0 and length > SHORT and step.decrement <= STAGE_DONE * max(added, self.enough):
-                    ridge *= NEXT_RIDGE if NEXT_RIDGE * added > self.enough else 0.0
+                if length > SHORT and step.decrement <= STAGE_DONE * max(added, target.smoothing, nothing):
+                    ridge *= NEXT_RIDGE if NEXT_RIDGE * added > nothing else 0.0
+                    target.smoothing *= NEXT_SMOOTHING if target.smoothing > nothing else 0.0
         except BudgetExhausted:
             return
 
