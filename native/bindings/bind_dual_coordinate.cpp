@@ -29,7 +29,7 @@ void bind_dual_coordinate(nb::module_& m) {
         nb::gil_scoped_release release;
         std::visit(
             [&](const auto& rows) {
-#pragma omp parallel for schedule(static) num_threads(threads())
+#pragma omp parallel for schedule(static) num_threads(team_size(rows.rows(), rows.entries()))
               for (Index i = 0; i < rows.rows(); ++i) to[i] = rows.square(i);
             },
             X);

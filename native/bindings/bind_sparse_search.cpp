@@ -140,7 +140,7 @@ void lengths(const Indices& starts, const Array<T>& values, OutVector out) {
   expect(starts.data()[0] >= 0 && starts.data()[rows] <= size(values), "starts must lie within values");
   expect_rising(starts.data(), rows);
   nb::gil_scoped_release release;
-#pragma omp parallel for schedule(static) num_threads(threads())
+#pragma omp parallel for schedule(static) num_threads(team_size(rows, size(values)))
   for (Index i = 0; i < rows; ++i) {
     const Index from = starts.data()[i];
     out.data()[i] = length(SparseRow<T>{nullptr, values.data() + from, starts.data()[i + 1] - from});

@@ -1,6 +1,8 @@
 // The module that Python imports.
 #include "bindings/bindings.hpp"
 
+#include <nanobind/stl/vector.h>
+
 #include "core/blas.hpp"
 #include "core/threads.hpp"
 
@@ -8,11 +10,13 @@ namespace nb = nanobind;
 using namespace sixfold;
 
 NB_MODULE(core, m) {
-  m.def("load_blas", [](const nb::capsule& dgemm, const std::string& library) {
-    blas::load(dgemm.data(), library.c_str());
+  m.def("load_blas", [](const nb::capsule& dgemm, const std::vector<std::string>& modules) {
+    blas::load(dgemm.data(), modules);
   });
   m.def("threads", &sixfold::threads);
-  m.def("limit_blas_threads", &blas::limit_threads, nb::arg("most"));
+  m.def("blas_threads", &blas::threads);
+  m.def("begin_single_blas_thread", &blas::begin_single_thread);
+  m.def("end_single_blas_thread", &blas::end_single_thread);
   m.def("limit_threads", &sixfold::limit_threads, nb::arg("most"));
   bind_least_squares(m);
   bind_gradients(m);

@@ -77,6 +77,7 @@ class Budget:
         self.history: list[Record] = []
         self.flag = np.zeros(1, dtype=np.int32)  # set by Ctrl-C, read by native loops
         self.stopped_by: str | None = None
+        self.another_follows = False  # a solver that crawls should return, since another one can go on
         self._part = 0  # records before this part of the work
         self._cut_short: str | None = None  # the limit that an earlier part has met
         self._start = time.perf_counter()

@@ -71,7 +71,7 @@ bool empirical_loss(const Table<T>& X, const double* y, Index targets, const dou
                     const double* w, const double* b, Index scores, double* total, Stop& stop) {
   if (stop.now()) return false;
   LossSum<T> sum(X, y, targets, weight, loss, w, b, scores);
-#pragma omp parallel num_threads(static_cast<int>(std::min<Index>(threads(), sum.chunks())))
+#pragma omp parallel num_threads(team_size(sum.chunks(), 1.0 * X.rows * X.columns * scores))
   sum.work(omp_get_thread_num() == 0 ? &stop : nullptr);
   *total = sum.total();
   return !sum.cancelled();

@@ -367,7 +367,7 @@ bool descend_dense(const Table<T>& X, const RowOrder& order, const double* cente
   const bool has_reference = reference.w != nullptr;
   bool whole = true;  // written by the thread that updates
   // Updates are a chain that one thread walks; the other adds up losses, until both do.
-#pragma omp parallel num_threads(has_reference ? std::min(threads(), 2) : 1)
+#pragma omp parallel num_threads(has_reference ? team_size(2, 1.0 * order.count * X.columns) : 1)
   {
     if (omp_get_thread_num() == 0) {
       whole = factor == nullptr ? dense_rows<T, false>(X, order, {}, rule, model, stop)

@@ -28,13 +28,6 @@ constexpr Index kPackedRows = 256;
 constexpr Index kGramTile = 256;
 constexpr Index kGramTasks = 8;
 constexpr Index kPartialEntries = 1 << 22;  // 32 MB for all partial Gram matrices together
-// A second thread is not worth waking for less: about half a millisecond of reading memory, or of BLAS.
-constexpr Index kRead = 1 << 20;
-constexpr Index kMultiplied = 1 << 24;
-
-int team_size(Index parts, bool worth) {
-  return worth ? static_cast<int>(std::min<Index>(threads(), parts)) : 1;
-}
 
 // Rows after one another: four at a time, so that a sum is loaded and stored once for four products.
 template <class T>
@@ -129,7 +122,7 @@ bool correlations(const Table<T>& X, const Index* chosen, Index columns, const d
   const Index tiles = std::max<Index>((d + kTileColumns - 1) / kTileColumns, 1);
   std::vector<double> partial(static_cast<std::size_t>(chunks - 1) * count * d);
   std::atomic<bool> stopped{stop.now()};
-#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(team_size(chunks* tiles, n* d > kRead))
+#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(team_size(chunks* tiles, 1.0 * n * d))
   for (Index chunk = 0; chunk < chunks; ++chunk) {
     for (Index tile = 0; tile < tiles; ++tile) {
       if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
@@ -155,7 +148,7 @@ bool combination(const Table<T>& X, const Index* chosen, Index count, const doub
                  double* out, Stop& stop) {
   const Index n = X.rows, parts = (n + kPackedRows - 1) / kPackedRows;
   std::atomic<bool> stopped{stop.now()};
-#pragma omp parallel for schedule(static) num_threads(team_size(parts, n* count > kRead))
+#pragma omp parallel for schedule(static) num_threads(team_size(parts, 1.0 * n * count))
   for (Index part = 0; part < parts; ++part) {
     if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
     if (stopped) continue;
@@ -187,7 +180,7 @@ bool gram_rows(const Table<T>& X, const RowRoots& roots, const Index* chosen, In
   const Index tiles = std::max<Index>((fresh + kGramTile - 1) / kGramTile, 1);
   // Tiles in one group are multiplied from one packing; more groups than these leave threads nothing to win.
   const Index groups = std::min(tiles, (kGramTasks + chunks - 1) / chunks);
-  const int team = team_size(chunks * groups, blas::can_limit_threads() && n * entries > kMultiplied);
+  const int team = blas::can_limit_threads() ? team_size(chunks * groups, n * entries / 16.0) : 1;
   std::vector<double> partial(static_cast<std::size_t>((chunks - 1) * entries), 0.0);
   std::vector<double> buffers(static_cast<std::size_t>(team * kPackedRows * count));
   std::fill_n(gram, entries, 0.0);

@@ -107,7 +107,7 @@ bool residual_slope(const Table<T>& X, const T* y, Index y_stride, const double*
                     DoubleDouble b, const double* shift, double* slope, double* square, Stop& stop) {
   const Index n = X.rows, d = X.columns, stride = (d + kLanes - 1) / kLanes * kLanes;
   const Index chunks = std::clamp<Index>(n / kChunkRows, 1, kMostChunks);
-  const int team = static_cast<int>(std::min<Index>(threads(), chunks));
+  const int team = team_size(chunks, 4.0 * n * d);
   const AlignedArray<double> sums = aligned_zeros(chunks * 2 * stride);
   const AlignedArray<double> buffers = aligned_zeros(team * 2 * kGroup * stride);
   const AlignedArray<double> padded = aligned_zeros(2 * stride);  // w and shift

@@ -121,7 +121,7 @@ bool correct_step(const AnyRows& table, const double* v, double aim, const Inter
 State take_step(double primal, double dual, const InteriorRows& rows, Index count) {
   const Index parts = pieces(count);
   std::vector<State> states(static_cast<std::size_t>(parts), State{});
-#pragma omp parallel for schedule(static) num_threads(static_cast<int>(std::min<Index>(threads(), parts)))
+#pragma omp parallel for schedule(static) num_threads(team_size(parts, 16.0 * count))
   for (Index piece = 0; piece < parts; ++piece) {
     double loss = 0.0, slack = 0.0, products = 0.0;
 #pragma omp simd reduction(+ : loss, slack, products)

@@ -212,7 +212,7 @@ bool for_few_rows(const AnyRows& table, Stop& stop, Work&& work) {
   std::atomic<bool> stopped{stop.now()};
   std::visit(
       [&](const auto& X) {
-#pragma omp parallel for schedule(dynamic) num_threads(static_cast<int>(std::min<Index>(threads(), parts)))
+#pragma omp parallel for schedule(dynamic) num_threads(team_size(parts, X.entries()))
         for (Index piece = 0; piece < parts; ++piece) {
           const Index end = cut(rows, parts, piece + 1);
           for (Index first = cut(rows, parts, piece); first < end && !stopped; first += kFewRows) {

@@ -188,7 +188,7 @@ bool sweep(const Rows& X, const double* w, double b, const Act& act, double* tot
   const Index n = X.rows(), d = X.width(), step = X.block_rows();
   const Index chunks =
       std::clamp<Index>(std::min(X.values() / kChunkValues, X.most_chunks()), 1, kMostChunks);
-  const int team = static_cast<int>(std::min<Index>(threads(), chunks));
+  const int team = team_size(chunks, X.values() + 16.0 * n);
   std::vector<double> sums(static_cast<std::size_t>((chunks - 1) * (d + 2)));  // the first chunk's is total
   std::vector<double> buffer(static_cast<std::size_t>(2 * team * step));
   std::atomic<bool> stopped{stop.now()};
@@ -276,7 +276,7 @@ void losses_along(LossCode loss, const double* from, const double* to, double st
   const Index parts = (rows + kRows - 1) / kRows;
   std::vector<double> sums(static_cast<std::size_t>(2 * parts));
   with_smooth_loss(loss, [&]<class Loss>(Loss) {
-#pragma omp parallel for schedule(static) num_threads(static_cast<int>(std::min<Index>(threads(), parts)))
+#pragma omp parallel for schedule(static) num_threads(team_size(parts, 16.0 * rows))
     for (Index part = 0; part < parts; ++part) {
       double score[kRows], factor[kRows];
       const Index first = part * kRows, count = std::min(kRows, rows - first);

@@ -71,7 +71,7 @@ bool newton_sweep(const Table<T>& X, LossCode loss, const double* theta, const d
   const Index panels = (width + kPanel - 1) / kPanel, stride = panels * kPanel;
   const Index chunks =
       std::clamp<Index>(std::min(n / kChunkRows, kPartialEntries / (stride * stride)), 1, kMostChunks);
-  const int team = static_cast<int>(std::min<Index>(threads(), chunks));
+  const int team = team_size(chunks, n * width * (1.0 + width / 32.0));
   const AlignedArray<double> grams = aligned_zeros(chunks * stride * stride),
                              slopes = aligned_zeros(chunks * stride);
   const AlignedArray<double> buffers = aligned_zeros(team * panels * kBlockRows * kPanel),

@@ -256,7 +256,7 @@ bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index c
   const Classes of{classes, stride, kept, share};
   const Index chunks =
       std::clamp<Index>(std::min(x.values() * stride / kChunkWork, x.most_chunks(stride)), 1, kMostChunks);
-  const int team = static_cast<int>(std::min<Index>(threads(), chunks));
+  const int team = team_size(chunks, x.values() * stride / 8.0);
   const Index room = step * stride + stride * kLanes;  // scores of a block, and the slope of the intercepts
   const AlignedArray<double> padded = aligned_zeros(size), sums = aligned_zeros(chunks * size),
                              buffers = aligned_zeros(team * room);

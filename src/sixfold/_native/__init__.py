@@ -46,7 +46,8 @@ def _is_built(level: str) -> bool:
 
 def _load(level: str) -> Any:
     module = importlib.import_module(f"{__name__}.{level}.core")
-    module.load_blas(cython_blas.__pyx_capi__["dgemm"], cython_blas.__file__)
+    blas_users = [cython_blas.__file__, importlib.import_module("numpy.linalg._umath_linalg").__file__]
+    module.load_blas(cython_blas.__pyx_capi__["dgemm"], blas_users)
     return module
 
 

@@ -19,6 +19,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -31,7 +32,7 @@ from sixfold import __version__
 from sixfold.budget import Budget, Record
 from sixfold.certificate import CONSTANT_MODEL, Certificate, Subject, plain_parameter
 from sixfold.data.fingerprint import fingerprint, table_size
-from sixfold.errors import CertificateError, InputError, check_number
+from sixfold.errors import CertificateError, InputError, check_number, check_seed
 from sixfold.solvers.threads import thread_limit
 from sixfold.verify.recomputed import Recomputed
 
@@ -65,11 +66,13 @@ class Learner(BaseEstimator, ABC):
         """Go through the steps; ``check``, ``solve`` and ``warn`` take the place of the methods."""
         with self._unchanged_on_failure():
             self._check_parameters()
+            check_seed(getattr(self, "random_state", None))
             data = (check or self._check)(X, y, sample_weight)
             problem = self._state_problem(data)
             with self._budget(X, y) as budget, self._threads(data), self._arithmetic(data):
                 solution = (solve or self._solve)(problem, data, budget)
             self._set_fitted(solution, data, budget)
+            self._fit_parameters = {name: getattr(self, name) for name in _parameter_names(type(self))}
             self._subject = describe(self, X, y, sample_weight, self._subject_before())
         (warn or self._warn)(solution, data, budget)
         return self
@@ -194,8 +197,14 @@ class Learner(BaseEstimator, ABC):
         if handed_on and claimed.subject is not None and own is not None:
             _require_same_model(claimed, replace(self._certify(), subject=own))
         with same_subject(claimed.subject, X, y, sample_weight, handed_on) as subject:
-            found = self._recompute(claimed, X, y, sample_weight).compare(claimed)
+            found = self._as_fitted()._recompute(claimed, X, y, sample_weight).compare(claimed)
         return replace(found, subject=subject)
+
+    def _as_fitted(self) -> Self:
+        """Return the model with the parameters of its fit: set_params speaks of the next one."""
+        model = copy(self)
+        model.__dict__.update(self.__dict__.get("_fit_parameters", {}))
+        return model
 
     @abstractmethod
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
@@ -299,8 +308,9 @@ def describe(
     Of a few numbers a copy is kept, and the subject is made of it when it is asked for: hashing 100 x 4
     numbers takes 25 microseconds, a tenth of a small fit, and copying them one.
     """
-    parameters = {name: getattr(model, name) for name in _parameter_names(model.__class__)}
-    make = partial(_describe, type(model).__name__, parameters, time.time(), model._relative_to(), before)
+    make = partial(
+        _describe, type(model).__name__, model._fit_parameters, time.time(), model._relative_to(), before
+    )
     given = (X, y) if sample_weight is None else (X, y, sample_weight)
     if before is None and all(type(part) is np.ndarray and part.nbytes <= KEPT_BYTES for part in given):
         return partial(make, *(part.copy() for part in given))

@@ -123,6 +123,7 @@ def climb(rungs: list[Solver], problem: Problem, blocks: Blocks, budget: Budget)
 
     Where none does, that with the smallest gap is returned.
     """
+    budget.another_follows = len(rungs) > 1
     best = rungs[0].solve(problem, blocks, budget)
     climbed = [best.solver]
     for rung in rungs[1:]:
@@ -130,6 +131,7 @@ def climb(rungs: list[Solver], problem: Problem, blocks: Blocks, budget: Budget)
             break
         assert isinstance(rung, Rescuer)
         budget.new_part()
+        budget.another_follows = rung is not rungs[-1]
         found = rung.solve(problem, blocks, budget, best)
         climbed.append(found.solver)
         if not found.certificate.gap > best.certificate.gap:
@@ -177,4 +179,4 @@ def _objection(solver: Solver, problem: Problem) -> str | None:
 
 
 def _rescues(solver: Solver, problem: Problem, blocks: Blocks) -> bool:
-    return isinstance(solver, Rescuer) and solver.rescues(problem, blocks)
+    return hasattr(solver, "rescues") and solver.rescues(problem, blocks)

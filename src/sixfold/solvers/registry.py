@@ -17,6 +17,7 @@ from sixfold.solvers.smooth.descent import Model
 from sixfold.solvers.smooth.lbfgs import LBFGS
 from sixfold.solvers.smooth.newton import Newton
 from sixfold.solvers.smooth.newton_cg import NewtonCG
+from sixfold.solvers.smooth.refined_newton import RefinedNewton
 
 
 def all_solvers(start: Model | None = None, **options: Any) -> list[Solver]:
@@ -33,8 +34,9 @@ def all_solvers(start: Model | None = None, **options: Any) -> list[Solver]:
         Newton(start),
         LBFGS(start),
         NewtonCG(start),
-        InteriorPoint(),
+        RefinedNewton(),
         DualCoordinate(),
+        InteriorPoint(),
         GradientDescent(first_order),
         StochasticGradient(first_order),
         MiniBatch(first_order),

@@ -2,63 +2,60 @@
 
 from __future__ import annotations
 
+import math
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
 from sixfold._native import core
 from sixfold.errors import InputError, check_number
 
+# Up to so many rows and columns LAPACK has one thread. At best two halve the time; beside other busy
+# processes, where they wait for each other at every block, Cholesky took 660 ms instead of 0.2 with 200
+# columns, 3 s instead of 0.03 with 1,000 and 2 to 14 s instead of 1.3 with 4,000.
+SINGLE_THREADED_SIZE = 4096
+
+
+# A product of BLAS with a table of fewer values takes less than half a millisecond; waking a second thread
+# may take longer than that. Native loops decide by themselves (``team_size`` in native/core/threads.hpp).
+LITTLE_DATA = 1 << 20
+
 
 @contextmanager
-def thread_limit(n_jobs: int | None, alone: bool = False) -> Iterator[None]:
+def thread_limit(n_jobs: int | None, alone: bool = False, values: float = math.inf) -> Iterator[None]:
     """Let native loops use that many threads inside; None for as many as OpenMP would, -1 for all cores.
 
-    ``alone`` is for work that is not worth a second one, whatever is asked for.
+    ``alone`` is for work that is not worth a second one, whatever is asked for. BLAS has one thread where
+    native loops have one, and where the table has few ``values``.
     """
     check_number("n_jobs", n_jobs, optional=True, whole=True)
     if n_jobs == 0:
         raise InputError("n_jobs=0 is no number of threads. Use None or -1 for all of them.")
     limit = 0 if n_jobs is None else n_jobs if n_jobs > 0 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
-    before = core.limit_threads(1 if alone else limit)
+    limit = 1 if alone else limit
+    before = core.limit_threads(limit)
     try:
-        yield
+        with one_blas_thread if limit == 1 or values < LITTLE_DATA else nullcontext():
+            yield
     finally:
         core.limit_threads(before)
 
 
-class _BlasThreads:
-    """Counts who asks for one BLAS thread: the limit is the process's, whichever thread sets it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._before = 0
+class _OneBlasThread:
+    """``with one_blas_thread:``, also inside each other and in several threads; NumPy's BLAS and SciPy's."""
 
     def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._before = core.limit_blas_threads(1)
-            self._inside += 1
+        core.begin_single_blas_thread()
 
     def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                core.limit_blas_threads(self._before)
+        core.end_single_blas_thread()
 
 
-# ``with one_blas_thread:``, also inside each other; the last one out restores what the first one found.
-one_blas_thread = _BlasThreads()
+one_blas_thread = _OneBlasThread()
 
 
 @contextmanager
 def single_threaded_blas(size: int) -> Iterator[None]:
-    """Keep LAPACK to one thread for matrices of this size, if they are small.
-
-    Up to about a thousand columns its threads wait for each other longer than they work: next to another busy
-    process, Cholesky of 200 columns took 270 ms with two threads and 0.4 ms with one.
-    """
-    with one_blas_thread if size <= 1024 else nullcontext():
+    """Keep BLAS and LAPACK to one thread for matrices of this size, unless they are large."""
+    with one_blas_thread if size <= SINGLE_THREADED_SIZE else nullcontext():
         yield

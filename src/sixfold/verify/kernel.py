@@ -211,12 +211,10 @@ def _require_intercept(dual: Dual, found: Figures, score_rounding: float, claime
     rounding, tol = 2.0 * (score_rounding + found.score_rounding), claimed.tolerance
     if abs(dual.b - expected) <= rounding:
         return
-    # Short of the tolerance, all SVMs together or this one, or so near it that the solver, whose gap has
-    # rounding in it, may have been.
+    # This SVM is short of the tolerance, or so near it that rounding may have told the solver so.
     ended = (
-        not claimed.converged
-        or found.violation > 0.99 * tol - rounding
-        or found.primal - found.dual > 0.5 * tol * found.scale
+        found.violation > tol - rounding
+        or found.primal - found.dual > 0.9 * tol * found.scale - found.rounding - claimed.rounding
     )
     if ended and not np.isinf(dual.upper).any():
         order = np.argsort(v, kind="stable")

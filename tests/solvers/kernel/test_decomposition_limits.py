@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from sixfold._native import core
 from sixfold.budget import Budget
@@ -90,11 +91,10 @@ def test_callback_that_returns_true_ends_the_rounds(in_rounds):
     check(problem, gram, solution, tol=np.inf)
 
 
-@pytest.mark.skipif(core.limit_blas_threads(0) == 0, reason="BLAS does not let its threads be limited")
+@pytest.mark.skipif(not core.blas_threads(), reason="BLAS does not let its threads be limited")
 def test_fits_that_overlap_leave_the_threads_of_blas_as_they_were():
     problem, _ = make_problem()
-    before = core.limit_blas_threads(2)
-    try:
+    with threadpool_limits(2, user_api="blas"):
         entered, leave = threading.Event(), threading.Event()
 
         def wait(record):
@@ -108,12 +108,10 @@ def test_fits_that_overlap_leave_the_threads_of_blas_as_they_were():
         def begin(record):  # the other fit begins inside this one, and ends after it
             slow.start()
             entered.wait(10.0)
-            assert core.limit_blas_threads(0) == 1
+            assert set(core.blas_threads()) == {1}
 
         solve_dual(problem, 1e-3, PLENTY, Budget(callbacks=[begin]))
-        assert core.limit_blas_threads(0) == 1
+        assert set(core.blas_threads()) == {1}
         leave.set()
         slow.join()
-        assert core.limit_blas_threads(0) == 2
-    finally:
-        core.limit_blas_threads(before)
+        assert set(core.blas_threads()) == {2}

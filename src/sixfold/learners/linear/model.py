@@ -8,9 +8,10 @@ With weights, 1/n becomes weight_i / sum of weights. The steps of a fit are thos
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +32,7 @@ from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver, climb, ladder
 from sixfold.solvers.least_squares.direct import DirectSolution
 from sixfold.solvers.registry import all_solvers
+from sixfold.solvers.threads import thread_limit
 from sixfold.verify.linear import LinearClaim, recompute
 from sixfold.verify.recomputed import Recomputed
 
@@ -105,6 +107,9 @@ class LinearModel(IterativeLearner):
         """Return the solution of a whole fit, with notes or another model in its place, or refuse it."""
         return solution
 
+    def _threads(self, data: TrainingData) -> AbstractContextManager[None]:
+        return thread_limit(self.n_jobs, values=math.prod(data.X.shape))
+
     def _coef_dtype(self, data: TrainingData) -> Any:
         """Return the type in which the coefficients were certified."""
         return data.X.dtype
@@ -170,7 +175,9 @@ class LinearModel(IterativeLearner):
         return w, np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), w.shape[1]).copy()
 
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
-        return recompute(self._claim(X, y, sample_weight), claimed)
+        claim = self._claim(X, y, sample_weight)
+        with thread_limit(self.n_jobs, values=math.prod(claim.X.shape)):
+            return recompute(claim, claimed)
 
     def _claim(self, X: Any, y: Any, sample_weight: Any) -> LinearClaim:
         """Return the public attributes and the data as the checker reads them."""

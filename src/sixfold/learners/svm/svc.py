@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.certificate import Certificate
-from sixfold.data.checks import check_rows, column_names, require_computable, require_finite
+from sixfold.data.checks import check_rows, column_names, require_computable, require_finite, row_index
 from sixfold.data.labels import LabelledData, check_labelled, class_factors, require_weight
 from sixfold.data.one_row import one_row
 from sixfold.errors import (
@@ -67,6 +67,7 @@ Array = NDArray[Any]
 LITTLE_WORK = 1 << 24  # products of two numbers: some milliseconds
 SPREAD_ROWS = 1000  # that tell how far columns are spread
 MUCH_WIDER = 100.0  # times the spread of most columns: squared, nothing is left of the others
+MOST_COST = 1e150  # of all rows together inside the margin: squares of it are still float64
 ADVICE = (
     "Scale the columns to a similar spread, for instance with StandardScaler, or use a smaller C: either "
     "makes the problem easier. Or allow more, or a larger tol."
@@ -202,10 +203,9 @@ class SVC(ClassifierMixin, IterativeLearner):
     ['odd', 'even']
     """
 
-    _step = "round"
-
     dual_coef_: Any
     _calibration: Calibration | None
+    _row_index: Array | None  # what the training rows are called
     _objects: Array | None  # the training rows, where only a function can compare them
 
     def __init__(
@@ -292,13 +292,14 @@ class SVC(ClassifierMixin, IterativeLearner):
             )
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> LabelledData:
+        given = X
         objects = as_objects(X) if callable(self.kernel) and are_objects(self.kernel, X) else None
         X = X if objects is None else kernel_values(self.kernel, objects, objects)
         data = check_labelled(
             self, X, y, sample_weight, classes=None if reset else self.classes_, reset=reset
         )
         if reset:
-            self._objects = objects
+            self._objects, self._row_index = objects, row_index(given)
         if self._takes_values():
             require_finite(data.X, "X", lambda: column_names(self, data.X.shape[1]))
             require_gram(data.X)
@@ -309,6 +310,7 @@ class SVC(ClassifierMixin, IterativeLearner):
         return data
 
     def _state_problem(self, data: LabelledData) -> KernelProblem:
+        self._step = "round" if data.classes.size == 2 else "binary SVM"  # what a record is of
         return KernelProblem(self._make_kernel_rows(data.X), self._upper(data))
 
     def _make_kernel_rows(self, X: Any) -> KernelRows:
@@ -329,11 +331,18 @@ class SVC(ClassifierMixin, IterativeLearner):
 
     def _upper(self, data: LabelledData) -> Array:
         """Return C times the weight of each row; 0 for rows that do not count."""
-        if self.class_weight is None and data.weight is None:
-            return np.full(data.index.size, float(self.C))
-        weight = self._class_factors(data)[data.index]
-        weight = weight if data.weight is None else weight * data.weight
-        require_weight(data.classes, data.index, weight)
+        weight: Array = np.ones(data.index.size)
+        if self.class_weight is not None or data.weight is not None:
+            weight = self._class_factors(data)[data.index]
+            weight = weight if data.weight is None else weight * data.weight
+            require_weight(data.classes, data.index, weight)
+        # The best constant model costs up to twice the sum of U.
+        if math.isfinite(self.C) and float(self.C) > MOST_COST / float(weight.sum()):
+            raise InputError(
+                f"C={self.C!r} for rows whose weights add up to {float(weight.sum()):.3g} is beyond float64: "
+                "the cost of a row inside the margin cannot be added up. Use C=inf for the hard margin, or a "
+                "smaller C."
+            )
         result: Array = np.multiply(float(self.C), weight, where=weight > 0, out=np.zeros(weight.size))
         return result
 
@@ -602,6 +611,7 @@ class SVC(ClassifierMixin, IterativeLearner):
             intercept,
             self.support_,
             np.repeat(self.classes_, self.n_support_).tolist(),
+            self._row_index,
             answer=labels[answer],
             runner_up=labels[second],
             votes=dict(zip(labels, votes, strict=True)) if votes else {},

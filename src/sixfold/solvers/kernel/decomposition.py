@@ -294,16 +294,14 @@ class Decomposition:
         return NEARLY_CONVERGED * self.tol < violation <= self.point.noise_floor(alpha)
 
     def _set_cheapest_intercept(self) -> None:
-        """Give an unfinished point the intercept that suits it, and do not keep one worse than a constant."""
-        if self.problem.box.hard:
-            return
-        point = self.point
-        for _ in range(2):
-            intercept = cheapest_intercept(self.y, self.upper, point.scores)
-            self.state = optimality(self.box, point.alpha, point.scores, intercept)
-            if self.state.dual + self.state.gap <= self.state.scale:
-                return
-            point.alpha, point.scores, point.variance = 0.0 * self.y, 0.0 * self.y, 0.0
+        """Give an unfinished point the intercept that suits it.
+
+        The point itself is kept: no other that was met has a larger D, and though its P may be beyond that of
+        a constant model, its direction tells the classes apart.
+        """
+        if not self.problem.box.hard:
+            intercept = cheapest_intercept(self.y, self.upper, self.point.scores)
+            self.state = optimality(self.box, self.point.alpha, self.point.scores, intercept)
 
     # -- one round ---------------------------------------------------------------------------------------
 

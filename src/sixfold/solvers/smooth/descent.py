@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -27,7 +28,8 @@ from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import OUT_OF_TIME, Solution, too_late_to_bound
 from sixfold.solvers.linalg import EPS
-from sixfold.solvers.smooth.dual_point import balanced_slopes
+from sixfold.solvers.smooth.reweighted import balanced_slopes
+from sixfold.solvers.wide_tables import RowCoordinates
 from sixfold.solvers.smooth.objective import LinearObjective, ObjectivePoint, centre_and_spread, check_places
 from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
 from sixfold.solvers.threads import single_threaded_blas
@@ -40,6 +42,9 @@ MAX_SOFTMAX = 300  # columns times classes beyond which a matrix of second deriv
 MOST_IDLE_ITERATIONS = 30  # that gain nothing are enough to see that rounding allows no more
 IDLE_GAIN = 1e-14  # of the scale
 MOVED = 1.0  # log(1 / p) of a typical row, over the caution
+FLAT = 0.1  # of the slope at the start of a line: what may be left of it at the end
+LONGEST = 1e3  # times a step
+MOST_LENGTHS = 60  # that are tried
 CAUTION = (4.0, 1e3, 1e6)  # times the estimated gap must be within the tolerance before it is computed
 
 
@@ -57,21 +62,32 @@ class SmoothSolver(ABC):
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
-        if not problem.loss.smooth:
-            return "the loss has kinks, where it has no curvature"
-        if not problem.penalty.quadratic:
-            return "the penalty has kinks, where it has no curvature"
-        return None
+        return objection_to_kinks(problem)
 
-    def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
-        """Minimise the problem, one target after the other."""
+    def solve(
+        self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
+    ) -> Solution:
+        """Minimise the problem, one target after the other, from ``start`` on."""
         check_places(blocks)
+        wide = RowCoordinates.of(problem, blocks, budget)
+        if wide is not None:
+            return wide.solve(self, start)
+        begin = self.start if start is None else (start.w, start.b)
         with single_threaded_blas(blocks.n_columns) if self.factors else nullcontext():
-            return solve_targets(self, problem, blocks, budget)
+            return solve_targets(self, problem, blocks, budget, begin)
 
     @abstractmethod
     def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
         """Return the minimiser of one target from theta on, and the step that would come next."""
+
+
+def objection_to_kinks(problem: Problem) -> str | None:
+    """Return why no smooth solver can minimise the problem, or None."""
+    if not problem.loss.smooth:
+        return "the loss has kinks, where it has no curvature"
+    if not problem.penalty.quadratic:
+        return "the penalty has kinks, where it has no curvature"
+    return None
 
 
 @dataclass
@@ -84,14 +100,19 @@ class SmoothProgress:
     gaps: list[float]
     target: int = 0
     caution: float = CAUTION[0]
+    crawls: bool = False  # a target was left to the next solver
     _best: float = math.inf
     _idle: int = 0  # iterations since the value last fell by what counts
 
     @property
+    def enough(self) -> float:
+        """The gap at which a target is done."""
+        return self.budget.tol * self.scale / len(self.gaps)
+
+    @property
     def excess(self) -> float:
-        """How many times the gap at which it is done the target's gap is."""
-        enough = self.budget.tol * self.scale / len(self.gaps)
-        return self.gaps[self.target] / enough if enough > 0 else math.inf
+        """How many times that the target's gap is."""
+        return self.gaps[self.target] / self.enough if self.enough > 0 else math.inf
 
     def record(self, value: float, gap: float) -> bool:
         """Note one iteration and its estimated gap; true when the target is done or the budget used up."""
@@ -108,8 +129,10 @@ class SmoothProgress:
         self.target, self._best, self._idle = target, math.inf, 0
 
 
-def solve_targets(solver: SmoothSolver, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
-    """Minimise target after target.
+def solve_targets(
+    solver: SmoothSolver, problem: Problem, blocks: Blocks, budget: Budget, start: Model | None
+) -> Solution:
+    """Minimise target after target, each with ``max_iter`` iterations of its own.
 
     Where the duality gap turns out larger than estimated, the descent goes on from where it was.
     """
@@ -125,8 +148,8 @@ def solve_targets(solver: SmoothSolver, problem: Problem, blocks: Blocks, budget
         raise FloatingPointError("the squares of some columns overflow")
     scale = problem.constant_objective(blocks)
     thetas = [objective.start() for objective in objectives]
-    if solver.start is not None:
-        w, b = solver.start
+    if start is not None:
+        w, b = start
         whole = np.vstack([w, b + shift @ w])
         thetas = [np.ascontiguousarray(part) for part in np.split(whole, len(objectives), axis=1)]
     steps = [np.zeros_like(theta) for theta in thetas]
@@ -135,13 +158,14 @@ def solve_targets(solver: SmoothSolver, problem: Problem, blocks: Blocks, budget
         progress = SmoothProgress(budget, scale, list(values), [max(scale, 1e-300)] * len(thetas), 0, caution)
         for k, objective in enumerate(objectives):
             progress.begin(k)
+            budget.new_part()
             if not budget.exhausted():
                 thetas[k], steps[k] = solver.descend(objective, thetas[k], progress)
         values = progress.values
         models = [objective.model(theta) for objective, theta in zip(objectives, thetas, strict=True)]
         w, b = np.column_stack([w for w, _ in models]), np.concatenate([b for _, b in models])
         certificate, dual = _certify(progress, objectives, w, b)
-        if certificate.converged or budget.exhausted():
+        if certificate.converged or budget.exhausted() or progress.crawls:
             break
     last_move = math.inf
     if problem.l2 == 0 and not _hurried(budget, blocks, w):
@@ -158,21 +182,15 @@ def _certify(
     problem, blocks, budget = objectives[0].problem, objectives[0].blocks, progress.budget
     if _hurried(budget, blocks, w):
         # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
-        value = problem.objective(w, b, blocks)
-        notes = (OUT_OF_TIME,)
-        return Certificate("duality gap", value, value, progress.scale, budget.tol, notes=notes), None
-    if isinstance(objectives[0], SoftmaxObjective) and problem.l2 > 0:
-        value, gap = objectives[0].objective_and_gap(w, b)
-        certificate = Certificate("duality gap", value, gap, progress.scale, budget.tol)
-    else:
-        certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
-    if certificate.converged or budget.exhausted():
+        return problem.certify_zero(w, b, blocks, progress.scale, budget.tol, (OUT_OF_TIME,)), None
+    certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
+    if certificate.converged or budget.exhausted() or progress.crawls:
         return certificate, None
     # With 10 classes and 100 columns a dual point costs as much as 60 steps, so more of those come first.
     if problem.loss.labels == "class" and w.size > MAX_SOFTMAX and progress.caution != CAUTION[-1]:
         return certificate, None
     try:
-        dual = balanced_slopes(problem, blocks, objectives, w, b)
+        dual = balanced_slopes(problem, blocks, budget, w, b)
     except BudgetExhausted:
         return certificate, None
     if dual is None:
@@ -209,18 +227,40 @@ def is_noise(decrease: float, point: ObjectivePoint) -> bool:
 def line_search(
     objective: Any, point: ObjectivePoint, delta: Array, decrease: float, curvature: bool
 ) -> ObjectivePoint | None:
-    """Return the point after the longest step of length 1, ... that descends enough; None where none does."""
+    """Return the point after a step of length 1, or where the slope along it is 0; None where nothing falls."""
     end: ObjectivePoint = objective.at(point.theta + delta, curvature)
     if end.value <= point.value - SUFFICIENT * decrease or is_noise(decrease, point):
         return end
-    length, value = 1.0, end.value
-    while length > 1e-12:
-        # the minimum of the parabola through what is known, within reason
-        bend = value - point.value + decrease * length
-        best = 0.5 * decrease * length**2 / bend if np.isfinite(bend) and bend > 0 else 0.0
-        length = min(max(best, 0.1 * length), 0.5 * length)
-        value = objective.along(point, end, length)
-        if value <= point.value - SUFFICIENT * length * decrease:
-            shorter: ObjectivePoint = objective.at(point.theta + length * delta, curvature)
-            return shorter
-    return None
+    length = root_of_slope(lambda length: objective.slope_along(point, end, length), 0.0, -decrease)
+    shorter: ObjectivePoint = objective.at(point.theta + length * delta, curvature)
+    return shorter if shorter.value < point.value else None
+
+
+def root_of_slope(
+    slope: Callable[[float], float], noise: float, first: float | None = None, longest: float = LONGEST
+) -> float:
+    """Return the length at which an increasing slope, negative at 0, is nearly 0, as secants find it.
+
+    >>> root_of_slope(lambda length: length - 0.25, 0.0)
+    0.25
+    """
+    below = slope(0.0) if first is None else first
+    if not below < 0.0:
+        return 1.0
+    low, high, above, length, flat = 0.0, math.inf, math.inf, 1.0, max(FLAT * -below, noise)
+    for _ in range(MOST_LENGTHS):
+        now = slope(length)
+        if abs(now) <= flat:
+            break
+        if now < 0.0:
+            low, below = length, now
+        else:
+            high, above = length, now
+        if math.isinf(high):
+            if 2.0 * low > longest:
+                break
+            length = 2.0 * low
+            continue
+        width, secant = high - low, (high - low) * below / (below - above) if math.isfinite(above) else 0.0
+        length = low + min(max(secant, 0.1 * width), 0.9 * width)
+    return length

@@ -38,6 +38,7 @@ from sixfold.solvers.smooth.descent import (
 )
 from sixfold.solvers.smooth.metrics import DiagonalMetric, Metric, squared_length
 from sixfold.solvers.smooth.objective import ObjectivePoint, inner
+from sixfold.solvers.smooth.reweighted import MAX_FACTORED
 from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
 
 Array = NDArray[Any]
@@ -47,6 +48,9 @@ RENEWED = 0.5  # of the value at which the metric was made: then it is made anew
 GAP_CHECKED = (
     0.7  # of the gap that is small enough: a slope that alone makes up so much has its gap worked out
 )
+WATCHED = 20  # iterations from which the pace is taken
+PASS_OVERHEAD = 1.5e6  # multiplications that Python takes the time of
+NEWTON_STEPS = 15  # that another method takes
 MAX_METRIC_COLUMNS = 2000  # beyond, factoring a d x d metric is no longer cheap
 
 
@@ -63,12 +67,14 @@ class LBFGS(SmoothSolver):
         return super().objection(problem)
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
-        """Return whether there are several classes; for one score other solvers are faster."""
-        return problem.loss.labels == "class"
+        """Return whether there are several classes, and a penalty unless they are too many for others."""
+        many = (blocks.n_columns + 1) * problem.n_scores(blocks) > MAX_FACTORED
+        return problem.loss.labels == "class" and (problem.penalised or many)
 
     def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
         """Return the minimiser of one target from theta on, and the step that would come next."""
         point, step, check = None, np.zeros_like(theta), GapCheck(objective, progress)
+        pace = _Pace(objective, theta.size)
         try:
             point = objective.first(theta)
             memory, value = Memory(first_metric(objective, theta)), point.value
@@ -76,6 +82,9 @@ class LBFGS(SmoothSolver):
                 step = memory.solve(-point.slope)
                 decrease = -inner(point.slope, step)
                 if progress.record(point.value, check.gap(point, decrease)) or not decrease > 0:
+                    break
+                if progress.budget.another_follows and pace.crawls(progress.excess):
+                    progress.crawls = True
                     break
                 end = line_search(objective, point, step, decrease, False)
                 if end is None or (
@@ -124,6 +133,31 @@ class Memory:
         for (moved, bent, product), coefficient in zip(self.changes, reversed(coefficients), strict=True):
             result += (coefficient - inner(bent, result) / product) * moved
         return result
+
+
+class _Pace:
+    """Whether so many more iterations are to be expected that a second-order method would end sooner.
+
+    Costs are counted in multiplications: a pass, with what Python adds to it, and the steps of Newton's method
+    along a falling penalty, whose products of matrices run at several times the speed of a pass.
+    """
+
+    def __init__(self, objective: Any, size: int) -> None:
+        product = objective.blocks.n_rows * size
+        a_pass = 4.0 * product + PASS_OVERHEAD
+        newton = product * size / 8.0 + size**3 / 12.0 + 40.0 * product
+        self.affordable = NEWTON_STEPS * newton / a_pass if size <= MAX_FACTORED else math.inf
+        self._excess: list[float] = []
+
+    def crawls(self, excess: float) -> bool:
+        """Note by how much the gap is too large, and return whether what is left takes too long."""
+        self._excess.append(min([excess, *self._excess[-1:]]))
+        seen = len(self._excess)
+        if seen <= 2 * WATCHED or seen % 10:
+            return False
+        gained = math.log(self._excess[-WATCHED] / self._excess[-1])
+        left = WATCHED * math.log(max(self._excess[-1], 1.0)) / max(gained, 1e-9)
+        return left > self.affordable
 
 
 class GapCheck:

@@ -250,15 +250,15 @@ class LinearObjective(SmoothObjective):
             total[:, 0] += part
         return self._complete(v, 0.0, total)[1]
 
-    def along(self, start: ObjectivePoint, end: ObjectivePoint, length: float) -> float:
-        """Return the value on the way from one point to another, without a pass over X."""
+    def slope_along(self, start: ObjectivePoint, end: ObjectivePoint, length: float) -> float:
+        """Return the slope in the length on the way from one point to another, without a pass over X."""
         assert start.score is not None
         assert end.score is not None
-        value = 0.0
+        slope = 0.0
         for (_, weight, rows, _), y in zip(self._passes(), self.y, strict=True):
-            value += core.losses_along(self.code, start.score[rows], end.score[rows], length, y, weight)[0]
-        w = (start.theta + length * (end.theta - start.theta))[:-1]
-        return value / self.blocks.weight_sum + 0.5 * self.l2 * float(np.square(w).sum())
+            slope += core.losses_along(self.code, start.score[rows], end.score[rows], length, y, weight)[1]
+        delta = (end.theta - start.theta)[:-1]
+        return slope / self.blocks.weight_sum + self.l2 * inner(start.theta[:-1] + length * delta, delta)
 
     def mean_curvature(self, theta: Array) -> Array:
         """Return loss''(s_i) for every row."""

@@ -19,7 +19,7 @@ from sixfold.data.blocks import Blocks
 from sixfold.risk.losses import softmax
 from sixfold.risk.problem import Problem
 from sixfold.solvers.passes import times
-from sixfold.solvers.smooth.objective import ObjectivePoint, SmoothObjective, parts_of
+from sixfold.solvers.smooth.objective import ObjectivePoint, SmoothObjective, inner, parts_of
 
 Array = NDArray[Any]
 
@@ -115,9 +115,10 @@ class SoftmaxObjective(SmoothObjective):
             axis=0,
         )
 
-    def along(self, start: ObjectivePoint, end: ObjectivePoint, length: float) -> float:
-        """Return the value on the way from one point to another."""
-        return self.at(start.theta + length * (end.theta - start.theta)).value
+    def slope_along(self, start: ObjectivePoint, end: ObjectivePoint, length: float) -> float:
+        """Return the slope in the length on the way from one point to another."""
+        delta = end.theta - start.theta
+        return inner(self.at(start.theta + length * delta).slope, delta)
 
     def curvature(self, point: ObjectivePoint) -> Array:
         """Return the curvature, which has one block Z' diag(q p_k ([k = l] - p_l)) Z a pair of classes.

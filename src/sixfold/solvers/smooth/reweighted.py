@@ -1,0 +1,262 @@
+"""Newton's step as a least-squares problem, and the dual point that it leaves.
+
+With S_i S_i' the second derivatives of the loss of row i in its scores and S_i r_i its slope, Newton's step is
+
+    minimise over delta    sum_i q_i |S_i' z_i.delta + r_i|^2 + sum_j penalty_j (theta + delta)_j^2
+
+(iteratively reweighted least squares). What is left of the rows, u_i = S_i (S_i' z_i.delta + r_i), is a dual
+point that balances the penalty, sum_i q_i u_i z_i = -penalty (theta + delta). Its gap is about half the squared
+Newton decrement, however small the penalty is: the slopes of the loss themselves have |g|^2 / (2 l2), with g
+what rounding and the last step have left of the slope of the objective.
+
+*Conditioning.* Columns are centred and have mean square 1 (:mod:`sixfold.solvers.smooth.scaled_rows`). The
+problem is solved by conjugate gradients on the rows (Björck 1996, Numerical methods for least squares problems,
+7.4), preconditioned by the Cholesky factor of the normal equations. These alone lose what lies below eps of the
+largest curvature: nearly collinear columns, and rows of which a model is all but certain beside others in doubt.
+On the rows the same directions are sqrt(eps), and cost one product each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget
+from sixfold.data.blocks import Blocks
+from sixfold.risk.losses import softmax
+from sixfold.risk.problem import Problem
+from sixfold.solvers.linalg import EPS, scaled_cholesky
+from sixfold.solvers.smooth.objective import LinearObjective, inner
+from sixfold.solvers.smooth.scaled_rows import ScaledRows
+from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
+
+Array = NDArray[Any]
+
+MAX_FACTORED = 4000  # entries of theta, whose square is factored
+MOST_PRODUCTS = 100  # of conjugate gradients in one step
+MOST_IDLE_PRODUCTS = 5  # after which rounding allows no better step
+EXACT = 1e-26  # of the squared decrement: what conjugate gradients may leave of it
+LEAST_CURVATURE = 1e-12  # of a row's slope: far on the wrong side there is none left, and the step has no end
+
+
+@dataclass(frozen=True)
+class NewtonStep:
+    """A step, the dual point it leaves and the squared Newton decrement."""
+
+    delta: Array
+    dual: Array
+    decrement: float
+
+
+class Reweighted:
+    """One target, or all classes of a softmax, in scaled rows.
+
+    ``theta`` has the shape (columns + 1, scores), the constants last; ``penalty`` has the factors of half its
+    squares, with those of the constants 0.
+    """
+
+    def __init__(self, problem: Problem, rows: ScaledRows, blocks: Blocks, budget: Budget, target: int) -> None:
+        self.problem, self.rows = problem, rows
+        self.penalty = np.append(problem.l2 / np.square(rows.scale), 0.0)[:, None]
+        self.classes = problem.loss.labels == "class"
+        self.objective: Any = (
+            SoftmaxObjective(problem, blocks, budget, rows.mean, 1.0)
+            if self.classes
+            else LinearObjective(problem, blocks, budget, rows.mean, 1.0, target)
+        )
+        self.y = np.concatenate(self.objective.y)
+        self.smoothing = 0.0  # of the corner of the squared hinge
+
+    def value(self, theta: Array, score: Array) -> float:
+        """Return the objective at theta, whose scores are known."""
+        loss = float(self.rows.q @ self._of_scores(self.problem.loss.value, score))
+        return loss + 0.5 * inner(self.penalty * theta, theta)
+
+    def slopes(self, score: Array) -> Array:
+        """Return the slopes of the loss, one row of scores a row."""
+        if self.smoothing > 0:
+            return -(self.y * self.smooth_hinge(score)[0])[:, None]
+        return self._of_scores(self.problem.loss.gradient, score).reshape(score.shape)
+
+    def curvatures(self, score: Array) -> Array:
+        """Return the second derivatives of the loss of one score."""
+        return self.smooth_hinge(score)[1] if self.smoothing > 0 else self.problem.loss.curvature(score[:, 0], self.y)
+
+    def smooth_hinge(self, score: Array) -> tuple[Array, Array]:
+        """Return the slope t and the curvature of the squared hinge whose t satisfies t (t - m) = smoothing.
+
+        m = 1 - y s is what a row is short of the margin; without smoothing t is m or 0.
+        """
+        short = 1.0 - self.y * score[:, 0]
+        root = np.sqrt(short**2 + 4.0 * self.smoothing)
+        slope = np.where(short > 0.0, 0.5 * (short + root), 2.0 * self.smoothing / (root - np.minimum(short, 0.0)))
+        return slope, slope / root
+
+    def _of_scores(self, function: Callable[[Array, Array], Array], score: Array) -> Array:
+        return function(score if self.classes else score[:, 0], self.y)
+
+    def gap(self, theta: Array, score: Array, u: Array) -> float:
+        """Return the duality gap at a dual point; without penalty its slope is taken to be 0."""
+        loss = self.problem.loss
+        terms = (
+            loss.fenchel_young(score, u, self.y)
+            if self.classes
+            else loss.fenchel_young(score[:, 0], u[:, 0], self.y)
+        )
+        slope = self.rows.transposed_times(self.rows.q[:, None] * u) + self.penalty * theta
+        excess = np.divide(slope**2, self.penalty, out=np.zeros_like(slope), where=self.penalty > 0)
+        return float(self.rows.q @ terms + 0.5 * excess.sum())
+
+    def step(self, theta: Array, score: Array, ridge: float = 0.0) -> NewtonStep:
+        """Return Newton's step of the objective with ``ridge`` more of a penalty in scaled columns."""
+        rows = self.rows
+        terms: _RowTerms = (_ClassTerms if self.classes else _ScoreTerms)(self, score)
+        penalty = self.penalty + ridge
+        penalty[-1] = 0.0
+        root = np.sqrt(penalty)
+        divide = self._preconditioner(terms, penalty, theta.shape)
+        left, unmet = -terms.residual, -root * theta
+        slope = rows.transposed_times(terms.backward(left)) + root * unmet
+        first, towards = slope, divide(slope)
+        direction, size, delta = towards, inner(slope, towards), np.zeros_like(theta)
+        enough, least, best, idle = EXACT * size, size, (delta, left), 0
+        for _ in range(MOST_PRODUCTS):
+            product, added = terms.forward(rows.times(direction)), root * direction
+            bend = inner(product, product) + inner(added, added)
+            if not bend > 0:
+                break
+            length = size / bend
+            delta, left, unmet = delta + length * direction, left - length * product, unmet - length * added
+            slope = rows.transposed_times(terms.backward(left)) + root * unmet
+            towards = divide(slope)
+            before, size = size, inner(slope, towards)
+            idle += 1
+            if size < least:
+                idle = 0 if size < 0.5 * least else idle
+                least, best = size, (delta, left)
+            if not size > enough or idle >= MOST_IDLE_PRODUCTS:
+                break
+            direction = towards + (size / before) * direction
+        return NewtonStep(best[0], terms.dual(best[1]), inner(first, best[0]))
+
+    def _preconditioner(
+        self, terms: _RowTerms, penalty: Array, shape: tuple[int, ...]
+    ) -> Callable[[Array], Array]:
+        """Return what divides by the matrix of the normal equations; entries that must not move get 0."""
+        size, unit = math.prod(shape), np.append(1.0 / self.rows.scale, 1.0)
+        matrix = self.objective.data_curvature(terms.curvature).reshape(*shape, *shape)
+        matrix *= unit[:, None, None, None] * unit[:, None]
+        matrix = matrix.reshape(size, size)
+        matrix.flat[:: size + 1] += np.broadcast_to(penalty, shape).ravel()
+        fixed = np.zeros(shape, dtype=bool)
+        fixed[:-1][self.rows.constant] = True
+        fixed[-1] = not self.problem.fit_intercept
+        fixed = fixed.ravel() | (np.diag(matrix) <= 0.0)
+        if fixed.any():
+            matrix[fixed], matrix[:, fixed] = 0.0, 0.0
+            matrix.flat[:: size + 1] += fixed
+        solve = scaled_cholesky(matrix, size * EPS)
+        return lambda right: np.where(fixed, 0.0, solve(right.ravel())).reshape(shape)
+
+
+def balanced_slopes(
+    problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array
+) -> Array | None:
+    """Return a dual point of a model for every row and score; None where the equations are too large."""
+    classes = problem.loss.labels == "class"
+    if (blocks.n_columns + 1) * (w.shape[1] if classes else 1) > MAX_FACTORED:
+        return None
+    rows = ScaledRows(problem, blocks)
+    theta, dual = rows.theta(w, b), np.empty((blocks.n_rows, w.shape[1]))
+    for part in targets_of(problem, w.shape[1]):
+        target = Reweighted(problem, rows, blocks, budget, part.start)
+        dual[:, part] = target.step(theta[:, part], rows.times(theta[:, part])).dual
+    return dual
+
+
+def targets_of(problem: Problem, scores: int) -> list[slice]:
+    """Return which scores are minimised together: all classes of a softmax, else one by one."""
+    return [slice(0, scores)] if problem.loss.labels == "class" else [slice(k, k + 1) for k in range(scores)]
+
+
+# -- rows ------------------------------------------------------------------------------------------------
+
+
+class _RowTerms(Protocol):
+    """S and r of every row at a point, with the roots of q.
+
+    ``forward`` returns sqrt(q) S' m for moves m of the scores, ``backward`` sqrt(q) S e for what is left e.
+    """
+
+    curvature: Array
+    residual: Array
+
+    def forward(self, moves: Array) -> Array: ...
+    def backward(self, left: Array) -> Array: ...
+    def dual(self, left: Array) -> Array: ...
+
+
+class _ScoreTerms:
+    """One score a row: S is the root of the curvature."""
+
+    def __init__(self, target: Reweighted, score: Array) -> None:
+        loss, y, u = target.problem.loss, target.y, target.slopes(score)
+        self.limits = loss.domain(y)
+        self.curvature = np.maximum(target.curvatures(score), LEAST_CURVATURE * np.abs(u[:, 0]))
+        self.root_q, self.root = np.sqrt(target.rows.q)[:, None], np.sqrt(self.curvature)[:, None]
+        self.both = self.root_q * self.root
+        self.residual = self.root_q * np.divide(u, self.root, out=np.zeros_like(u), where=self.root > 0)
+
+    def forward(self, moves: Array) -> Array:
+        return self.both * moves
+
+    def backward(self, left: Array) -> Array:
+        return self.both * left
+
+    def dual(self, left: Array) -> Array:
+        u = np.divide(-self.root * left, self.root_q, out=np.zeros_like(left), where=self.root_q > 0)
+        return np.clip(u[:, 0], *self.limits)[:, None]
+
+
+class _ClassTerms:
+    """A score a class: S = diag(s) (I - s s') with s the roots of the probabilities.
+
+    The slope of a row's own class is minus the sum of the others', which keeps its digits where the row is
+    nearly certain.
+    """
+
+    def __init__(self, target: Reweighted, score: Array) -> None:
+        self.own, u = target.y.astype(np.intp)[:, None], target.slopes(score)
+        p = softmax(score)
+        np.put_along_axis(p, self.own, np.take_along_axis(p, self.own, axis=1) + LEAST_CURVATURE, axis=1)
+        self.curvature = p / (1.0 + LEAST_CURVATURE)
+        self.root_q, self.root = np.sqrt(target.rows.q)[:, None], np.sqrt(self.curvature)
+        self.both = self.root_q * self.root
+        left = np.divide(u, self.root, out=np.zeros_like(u), where=self.root > 0)
+        self.residual = self.root_q * (left - self.root * (self.root * left).sum(axis=1, keepdims=True))
+
+    def forward(self, moves: Array) -> Array:
+        return self.both * (moves - np.einsum("ik,ik->i", self.curvature, moves)[:, None])
+
+    def backward(self, left: Array) -> Array:
+        return self.root_q * self._slopes(left)
+
+    def _slopes(self, left: Array) -> Array:
+        weighted = self.root * left
+        return self._with_own(weighted - self.curvature * weighted.sum(axis=1, keepdims=True))
+
+    def _with_own(self, u: Array) -> Array:
+        np.put_along_axis(u, self.own, 0.0, axis=1)
+        np.put_along_axis(u, self.own, -u.sum(axis=1, keepdims=True), axis=1)
+        return u
+
+    def dual(self, left: Array) -> Array:
+        u = -np.divide(self._slopes(left), self.root_q, out=np.zeros_like(left), where=self.root_q > 0)
+        np.put_along_axis(u, self.own, 0.0, axis=1)
+        u = np.maximum(u, 0.0)  # probabilities of the other classes
+        return self._with_own(u / np.maximum(u.sum(axis=1, keepdims=True), 1.0))

@@ -1,0 +1,161 @@
+"""A table with more columns than rows, in coordinates of its rows: a problem of at most as many columns as rows.
+
+With a penalty on |w|^2, or none, only the part of w that lies in the space of the centred rows counts, so
+
+    w = B' a,     B = X - mean,     B B' = L L'  (Cholesky with pivoting, L of full column rank),     v = L' a
+
+has scores B w = L v and length |w| = |v|: the same problem with the rows of L in place of those of X. A row of X
+that others add up to brings no column. Where columns must not be moved, the mean is 0. One product of X with
+itself and one factorisation replace a matrix of second derivatives of d x d in every step: 300 x 2,000 takes 30
+times less.
+
+The model that comes back is certified on X itself, with the dual point that was found, which has one entry a row
+here as there.
+
+*Rows that no others add up to* can have any scores at all. Without a penalty one linear system then gives them
+those of the least loss, y itself or so far on the right side that a row is certain in float64: classes are
+separated, and nothing has to be searched for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack, solve_triangular
+
+from sixfold._native import core
+from sixfold.budget import Budget
+from sixfold.certificate import Certificate
+from sixfold.data.blocks import Blocks, MemoryBlocks
+from sixfold.risk.problem import Problem
+from sixfold.solvers.base import Solution
+from sixfold.solvers.linalg import EPS
+from sixfold.solvers.threads import single_threaded_blas
+
+Array = NDArray[Any]
+
+MAX_ROWS = 3000  # whose products are factored
+CERTAIN_SCORE = 40.0  # of which the logistic loss is 4e-18
+REACHED = 1e-6  # of the scores that were asked for: what may be missing
+
+
+class SquareSolver(Protocol):
+    """A solver that can begin somewhere."""
+
+    def solve(
+        self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
+    ) -> Solution:
+        """Minimise the problem."""
+
+
+@dataclass(frozen=True)
+class RowCoordinates:
+    """The same problem with fewer columns.
+
+    Attributes
+    ----------
+    blocks : Blocks
+        Rows of L, with the targets and weights of the table.
+    basis : ndarray of int
+        Rows of X whose span is that of all.
+    triangle : ndarray
+        The rows of L of the basis, lower triangular.
+    """
+
+    problem: Problem
+    wide: Blocks
+    budget: Budget
+    mean: Array
+    blocks: MemoryBlocks
+    basis: Array
+    triangle: Array
+
+    @classmethod
+    def of(cls, problem: Problem, blocks: Blocks, budget: Budget) -> RowCoordinates | None:
+        """Return the problem in coordinates of its rows, or None where that does not make it smaller."""
+        n = blocks.n_rows
+        if n > MAX_ROWS or n >= blocks.n_columns or not problem.penalty.quadratic:
+            return None
+        block = blocks.whole()
+        X = block.X
+        if blocks.sparse and X.nnz < n * n:
+            return None
+        centred = problem.fit_intercept and not blocks.sparse
+        mean = np.asarray(X.mean(axis=0), dtype=np.float64) if centred else np.zeros(blocks.n_columns)
+        with single_threaded_blas(n):
+            factored, order, rank, _ = lapack.dpstrf(products := _products(X, mean, budget), lower=1, tol=_noise(products))
+        order = order[:n] - 1
+        L = np.empty((n, rank))
+        L[order] = np.tril(factored)[:, :rank]
+        reduced = MemoryBlocks(L, block.y, block.weight)
+        return cls(problem, blocks, budget, mean, reduced, order[:rank], np.tril(factored[:rank, :rank]))
+
+    def solve(self, solver: SquareSolver, start: Solution | None) -> Solution:
+        """Return the solution of the wide problem that a solver finds in these coordinates."""
+        perfect = self.perfect_scores() if self.problem.l2 == 0 else None
+        if perfect is not None:
+            return perfect
+        inside = None if start is None else self.reduced(start)
+        found = solver.solve(self.problem, self.blocks, self.budget, inside)
+        w, b = self.model(found.w, found.b)
+        certificate = self.problem.certify("duality gap", w, b, self.wide, self.budget.tol, found.dual)
+        title = f"{found.solver} in the row space"
+        return replace(found, w=w, b=b, certificate=certificate, solver=title)
+
+    def perfect_scores(self) -> Solution | None:
+        """Return the model that gives every row the score of its least loss; None where rows depend."""
+        problem, y = self.problem, np.asarray(self.blocks.y, dtype=np.float64)
+        if self.basis.size + problem.fit_intercept < self.wide.n_rows:
+            return None
+        wanted = y * CERTAIN_SCORE if problem.loss.labels == "sign" else y
+        if problem.loss.labels == "class":
+            one_hot = y == np.arange(problem.n_scores(self.wide))
+            wanted = CERTAIN_SCORE * (one_hot - one_hot.mean(axis=1, keepdims=True))
+        c = wanted.mean(axis=0) if problem.fit_intercept else np.zeros(wanted.shape[1])
+        v = solve_triangular(self.triangle, (wanted - c)[self.basis], lower=True)
+        w, b = self.model(v, c)
+        score = np.asarray(self.wide.whole().X @ w, dtype=np.float64) + b
+        if not np.abs(score - wanted).max() <= REACHED * max(np.abs(wanted).max(), 1e-300):
+            return None
+        value, scale = problem.objective(w, b, self.wide), problem.constant_objective(self.wide)
+        self.budget.record(value, value, scale)
+        certificate = Certificate("duality gap", value, value, scale, self.budget.tol)
+        return Solution(w, b, certificate, "linear system in the row space", len(self.budget.history))
+
+    def model(self, v: Array, c: Array) -> tuple[Array, Array]:
+        """Return w and b of a model in these coordinates, as the type of the data holds them."""
+        a = np.zeros((self.wide.n_rows, v.shape[1]))
+        a[self.basis] = solve_triangular(self.triangle, v, lower=True, trans="T")
+        X = self.wide.whole().X
+        w = self.wide.rounded(np.asarray(X.T @ a, dtype=np.float64) - np.outer(self.mean, a.sum(axis=0)))
+        return w, self.wide.rounded(c - self.mean @ w) if self.problem.fit_intercept else np.zeros(c.size)
+
+    def reduced(self, found: Solution) -> Solution:
+        """Return a model in these coordinates: v = L^-1 B w, of the rows of the basis."""
+        rows = self.wide.whole().X[self.basis]
+        score = np.asarray(rows @ found.w, dtype=np.float64) - self.mean @ found.w
+        v = solve_triangular(self.triangle, score, lower=True)
+        return replace(found, w=v, b=found.b + self.mean @ found.w)
+
+
+def _products(X: Any, mean: Array, budget: Budget) -> Array:
+    """Return the products of all pairs of centred rows."""
+    if not isinstance(X, np.ndarray):
+        return np.asarray((X @ X.T).toarray(), dtype=np.float64)
+    n, d = X.shape
+    gram = np.empty((n + 1, n + 1))
+    nothing = np.empty((d, 0), X.dtype)
+    budget.check(
+        core.moments(X.T, nothing, None, np.zeros(n), mean, gram, budget.seconds_left, budget.flag)
+    )
+    if not np.isfinite(gram).all():
+        raise FloatingPointError("the products of the rows are not finite")
+    return gram[:n, :n]
+
+
+def _noise(products: Array) -> float:
+    """Return what rounding leaves of a row that others add up to."""
+    return 4.0 * products.shape[0] * EPS * float(np.max(np.diag(products), initial=0.0))
