@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,9 @@ TIE = 1e-9  # by which one column counts as shorter than the one before it
 MOST_EXTENDED = 1 << 29  # products in extended precision, some seconds; beyond, QR alone decides
 CONVERGED = 1e-3  # of what is left of a column: another correction of the combination changes nothing
 NEGLIGIBLE = 1e-9  # of the largest coefficient of a combination: most follow from a few columns
+
+
+_KNOWN: WeakKeyDictionary[Blocks, dict[bool, ColumnSpace]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -174,7 +178,17 @@ def qr_loss(R: Array, n_rows: int) -> float:
 
 
 def column_space(blocks: Blocks, centred: bool) -> ColumnSpace:
-    """Return the column space of a table, centred where there is an intercept."""
+    """Return the column space of a table, centred where there is an intercept.
+
+    Solvers, bounds and summaries of one fit ask for it: it is found once for one and the same ``blocks``.
+    """
+    known = _KNOWN.setdefault(blocks, {})
+    if centred not in known:
+        known[centred] = _column_space(blocks, centred)
+    return known[centred]
+
+
+def _column_space(blocks: Blocks, centred: bool) -> ColumnSpace:
     table = _Table(blocks, centred)
     constant = table.constant()
     d = blocks.n_columns
