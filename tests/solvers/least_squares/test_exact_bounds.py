@@ -47,7 +47,7 @@ def objective_and_minimum(model, X, y, weight=None):
             ]
             rest = without(values, basis, inner)
             reached, least = reached + inner(residual, residual) / 2, least + inner(rest, rest) / 2
-        return reached, least
+        return reached, min(least, reached)  # 1e-150 is not 0
 
 
 def without(column, basis, inner):
