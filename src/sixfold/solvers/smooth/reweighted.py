@@ -60,9 +60,7 @@ class Reweighted:
     squares, with those of the constants 0.
     """
 
-    def __init__(
-        self, problem: Problem, rows: ScaledRows, blocks: Blocks, budget: Budget, target: int
-    ) -> None:
+    def __init__(self, problem: Problem, rows: ScaledRows, blocks: Blocks, budget: Budget, target: int) -> None:
         self.problem, self.rows = problem, rows
         self.penalty = np.append(problem.l2 / np.square(rows.scale), 0.0)[:, None]
         self.classes = problem.loss.labels == "class"
@@ -166,7 +164,9 @@ class Reweighted:
         return lambda right: np.where(fixed, 0.0, solve(right.ravel())).reshape(shape)
 
 
-def balanced_slopes(problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array) -> Array | None:
+def balanced_slopes(
+    problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array
+) -> Array | None:
     """Return a dual point of a model for every row and score; None where the equations are too large."""
     classes = problem.loss.labels == "class"
     if (blocks.n_columns + 1) * (w.shape[1] if classes else 1) > MAX_FACTORED:
