@@ -722,7 +722,7 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
     scaled /= np.linalg.norm(scaled, axis=0) * (1.0 + 1e-9 * np.arange(columns.size))
     R, order = la.qr(scaled, mode="r", pivoting=True) if columns.size else (np.zeros((0, 0)), columns)
     most = n - int(claim.fit_intercept)
-    clear = min(int(np.count_nonzero(np.abs(np.diag(R)) > CLEAR)), most)
+    clear = min(int(np.count_nonzero(np.abs(np.diag(R)) > max(CLEAR, 1e3 * claim.eps))), most)
     kept = [int(j) for j in columns[order[:clear]]]
     for column in map(int, columns[order[clear:]]):
         C, left = _combination(X, q, mean, np.array(kept, dtype=int), column, claim.fit_intercept)

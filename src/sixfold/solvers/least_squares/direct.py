@@ -30,7 +30,7 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
-from sixfold.risk.rank import ColumnSpace, column_space
+from sixfold.risk.rank import ColumnSpace, beyond_doubt, column_space
 from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.certified import duality_gaps, gaps, restriction, unrounded_slopes
 from sixfold.solvers.least_squares.factors import cholesky_factor, factor_of_moments, penalised_factor
@@ -124,15 +124,17 @@ def solve_moments(
 
 def _choose_factor(second: SecondMoments, blocks: Blocks | None) -> tuple[str, ColumnSpace]:
     """Return the first method that is accurate enough, and its factor."""
-    factor = cholesky_factor(second)
+    factor, penalised = cholesky_factor(second), second.problem.l2 > 0
     if factor is not None and factor.lost <= CERTAIN:
-        dense = blocks is not None and not blocks.sparse
-        cheap_qr = dense and second.moments.rows * second.d**2 <= LARGE_QR
-        if not cheap_qr or factor.condition <= CHOLESKY_CONDITION:
+        plain = np.hypot(second.moments.size, second.moments.mean)[: second.d]
+        eps = EPS if blocks is None else float(np.finfo(blocks.dtype).eps)
+        costly_qr = blocks is None or blocks.sparse or second.moments.rows * second.d**2 > LARGE_QR
+        accurate = costly_qr or factor.condition <= CHOLESKY_CONDITION
+        if accurate and (penalised or beyond_doubt(factor, plain, eps)):
             return "Cholesky", factor
-    if blocks is None or (blocks.sparse and second.problem.l2 > 0):
+    if blocks is None or (blocks.sparse and penalised):
         return "pivoted Cholesky", factor_of_moments(second)
-    if second.problem.l2 > 0:
+    if penalised:
         return "QR", penalised_factor(blocks, second)
     return "QR", column_space(blocks, second.problem.fit_intercept)
 
