@@ -423,13 +423,15 @@ class _Check:
         if claim.fit_intercept:
             u = rows.balanced(u, q)
         u = rows.inside(u)
-        kept = _Kept(np.arange(0), np.zeros((0, 0)), np.arange(0), np.arange(0), True)
+        kept = _Kept(np.arange(0), np.zeros((0, 0)), np.arange(0), np.arange(0), True, {})
         if self.tied:
             large = sp.issparse(claim.X) and claim.X.shape[1] > MAX_SPARSE_COLUMNS
             kept = kept if large else _independent(claim, q, u)
             self.restricted = self.free and kept.doubtful.size > 0
             if large or (claim.positive and not kept.positive):
                 return self.by_score, 0.0 * self.by_score
+            if self.free and not claim.positive and kept.left:
+                self._orthogonalise(kept.left)
             u = self._balanced_exactly(u, kept.columns)
         slope, error, tau, length = self._slopes(u, kept.columns)
         shorter = np.ones(u.shape[1])
@@ -443,6 +445,16 @@ class _Check:
         sums = loss + young + rows.together(_penalty(claim))
         down = rows.together(q @ (np.abs(u) * self.delta) + more) + (few + 32 * U) * sums
         return young + rows.together(penalty), down + self._moves(u, loss, young, tau, length)
+
+    def _orthogonalise(self, left: dict[int, Array]) -> None:
+        """Put what combinations of others leave of a column in its place: both span the same with the others.
+
+        A slope along the column is then as well known as u is, however little is left of it.
+        """
+        X = self.claim.X.toarray() if sp.issparse(self.claim.X) else self.claim.X.copy()
+        for column, values in left.items():
+            X[:, column] = values
+        self.sums = Sums(X, self.q, self.doubled)
 
     def _unmet(self, slope: Array) -> Array:
         """Return what is wrong with the slopes of columns without penalty, or where they have to balance it."""
@@ -468,6 +480,7 @@ class _Check:
         error, error_total = sums.slope_errors(G, slope, balanced)
         rms = np.sqrt(q @ u**2)
         unmet, off = self._unmet(slope), error + 4 * U * claim.l2 * np.abs(claim.w)
+        off = off + 8 * U * np.outer(sums.lengths, rms)  # columns may have been rounded
         if self.free and claim.positive:
             unmet, off = self._unmet(slope - error), 0.0 * error
         systems = rows.systems(u, q, sums, kept, balanced)
@@ -696,11 +709,12 @@ class _Kept(NamedTuple):
     dependent: Array  # exactly
     doubtful: Array  # but for their last bits
     positive: bool  # whether no combination has a negative coefficient
+    left: dict[int, Array]  # of kept columns that others nearly explain: what these leave of them
 
 
 def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
     """Return the columns by the rule above, of the rows that have a slope: others do not limit where u may go."""
-    X = claim.X
+    X, some = claim.X, np.ones(q.size, dtype=bool)
     if claim.loss not in REAL and (u != 0).any():
         some = (u != 0).any(axis=1)
         X, q = X[np.flatnonzero(some)], q[some] / q[some].sum()
@@ -722,18 +736,25 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
     scaled /= np.linalg.norm(scaled, axis=0) * (1.0 + 1e-9 * np.arange(columns.size))
     R, order = la.qr(scaled, mode="r", pivoting=True) if columns.size else (np.zeros((0, 0)), columns)
     most = n - int(claim.fit_intercept)
-    clear = min(int(np.count_nonzero(np.abs(np.diag(R)) > max(CLEAR, 1e3 * claim.eps))), most)
+    # Of columns far from zero, rounding of the entries may leave more than that of QR.
+    ratio = max((float((s[columns] / z[columns]).max(initial=0.0)) for s, z in zip(sizes, lengths, strict=True)))
+    least = max(CLEAR, 1e3 * claim.eps, 16.0 * rounded * columns.size * ratio)
+    clear = min(int(np.count_nonzero(np.abs(np.diag(R)) > least)), most)
     kept = [int(j) for j in columns[order[:clear]]]
+    nearly: dict[int, Array] = {}
     for column in map(int, columns[order[clear:]]):
         C, left = _combination(X, q, mean, np.array(kept, dtype=int), column, claim.fit_intercept)
         bounds = [size[column] + np.abs(C) @ size[kept] for size in sizes]
         lefts = [np.sqrt(share @ left**2) for share in shares]
         if len(kept) < most and any(one > rounded * size for one, size in zip(lefts, bounds, strict=True)):
             kept.append(column)
+            nearly[column] = np.zeros(claim.X.shape[0])
+            nearly[column][some] = left
             continue
         positive &= bool((C >= -1e-9).all())
         # Where there is no room for another, it follows from the others whatever rounding leaves.
-        if len(kept) == most or all(one <= NOTHING * size for one, size in zip(lefts, bounds, strict=True)):
+        spread = [length[column] + np.abs(C) @ length[kept] for length in lengths]
+        if len(kept) == most or all(one <= NOTHING * size for one, size in zip(lefts, spread, strict=True)):
             exact[column] = C
         else:
             doubtful.append(column)
@@ -747,6 +768,7 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
         np.array(list(exact), dtype=int),
         np.array(doubtful, dtype=int),
         positive,
+        nearly,
     )
 
 
