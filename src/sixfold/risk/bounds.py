@@ -53,6 +53,7 @@ MAX_CLASS_SYSTEM = 1000  # unknowns of the system that moves the probabilities o
 MOVES = 3  # each leaves of the slope eps times the condition number
 DIGITS = 1e-9  # of the products of columns, below which their factor comes from the rows themselves
 LOST = 64.0 * U  # times the order: what a factor of the rows may be off, columns of length 1
+CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
 TINY = 1e-280  # slopes below it lose digits when they are multiplied
 FAR_MOVE = 2.0  # of the room for a move by the slope that is left: from there on it is measured again
 STILL = 1e-7  # of a direction of length 1: where probabilities move less than this they are certain
@@ -128,7 +129,7 @@ def bound(
     candidate = _Candidate(point, dual, rounding, tied or not problem.penalised)
     excess, down = candidate.excess(rounding)
     up = point.rounding() if rounding else np.zeros_like(total)
-    return Bound(total, excess, up, down, candidate.dependent)
+    return Bound(total, excess, up, down, none if problem.penalised else candidate.dependent)
 
 
 class _Point:
@@ -223,7 +224,7 @@ class _Candidate:
         loss = problem.loss
         u = point.slopes() if dual is None else np.asarray(dual, dtype=np.float64)
         # Rows that do not count must not limit the others, nor those whose slope is next to nothing.
-        counted = (self.q[:, None] > 0) & (np.abs(u) > TINY)
+        counted = (self.q[:, None] > 0) & (np.abs(u) > (CERTAIN if tied and point.classes else TINY))
         if not counted.all():
             u = np.where(counted, u, 0.0)
         self.low: Array | None = None
@@ -243,7 +244,7 @@ class _Candidate:
         if loss.labels == "real":
             self._shorten()
         self.tied = tied
-        self.unexplained = np.zeros_like(point.w)  # of the weights, by those of the columns that are kept
+        self.unexplained = np.zeros_like(point.w)  # of slopes that were aimed at, by columns that are kept
         if tied:
             self._leave_columns()
         self.mass = self.q[:, None] * self.u
@@ -261,8 +262,13 @@ class _Candidate:
     def _unmet(self, slope: Array) -> Array:
         """Return what is wrong with the slopes: any without penalty, or those below 0 if w >= 0."""
         if self.problem.penalised:
-            return slope + self.problem.l2 * self.point.w
+            return slope - self._aim()
         return np.minimum(slope, 0.0) if self.problem.penalty.positive else slope
+
+    def _aim(self) -> Array:
+        """Return the slopes that balance a squared penalty; those of classes sum to 0, as slopes do."""
+        w = self.point.w
+        return -self.problem.l2 * (w - w.mean(axis=1, keepdims=True) if self.point.classes else w)
 
     def _leave_columns(self) -> None:
         """Move u along the columns until its slope is none that is forbidden, but for rounding."""
@@ -273,7 +279,9 @@ class _Candidate:
         space = self._space()
         self.dependent = space.dependent[~space.exact]
         exact, combination = space.dependent[space.exact], space.combination[:, space.exact]
-        self.unexplained[exact] = point.w[exact] - combination.T @ point.w[space.kept]
+        if self.problem.penalised:
+            aim = self._aim()
+            self.unexplained[exact] = aim[exact] - combination.T @ aim[space.kept]
         self.explained = np.append(space.kept, exact)
         if self.problem.penalty.positive and np.any(space.combination < 0):
             self.impossible = True
@@ -340,9 +348,11 @@ class _Candidate:
             if not problem.fit_intercept:
                 error = error + np.outer(np.abs(point.rows.centre), total_error)
             costs = self._balance_costs(error, total_error)
-            size = size + (1.0 if loss.name == "absolute" else 0.0)
-            moves = np.minimum([tau for tau, _ in costs], LARGEST_MOVE)
-            error = error + np.outer(point.rows.lengths, 2.0 * (moves[0] if point.classes else moves) * size)
+            moves, lengths = np.array(costs).T
+            # By how much u has moved, and then been made shorter, as a root mean square.
+            moves = np.minimum(moves, LARGEST_MOVE) * (size + (1.0 if loss.name == "absolute" else 0.0))
+            moves = 2.0 * (lengths if loss.name == "squared" else moves)
+            error = error + np.outer(point.rows.lengths, moves)
             error = error * (1.0 + 1e-6) + 8.0 * U * np.abs(slope)
         t, u = 1.0, self.u
         if problem.penalised and problem.penalty.l2 == 0:
@@ -369,15 +379,13 @@ class _Candidate:
         return young + penalty, self._rounding(u, young, costs) + more + 16.0 * U * (young + penalty)
 
     def _tied_penalty(self, slope: Array, error: Array) -> tuple[Array, Array, Array]:
-        """Return the penalty's part where slopes are exactly -l2 w on the columns that are kept, and the slopes.
+        """Return the penalty's part where slopes are what was aimed at, on columns that are kept, and the slopes.
 
         Those of columns that depend on them follow; the others are as they are.
         """
-        point, l2 = self.point, self.problem.l2
-        aim, error = -l2 * point.w, error.copy()
-        slope = slope.copy()
-        slope[self.explained] = aim[self.explained] + l2 * self.unexplained[self.explained]
-        error[self.explained] = 16.0 * U * np.abs(aim[self.explained])
+        point, error, slope, aim = self.point, error.copy(), slope.copy(), self._aim()
+        slope[self.explained] = aim[self.explained] - self.unexplained[self.explained]
+        error[self.explained] = 16.0 * U * self.problem.l2 * np.abs(point.w[self.explained])
         penalty = [
             self._penalty_excess(*part) for part in zip(point.parts(point.w), point.parts(slope), strict=True)
         ]

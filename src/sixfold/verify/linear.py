@@ -52,6 +52,7 @@ MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of i
 MAX_DOUBLED = 1 << 27  # products that are formed in twice the precision
 DEPENDENT = 4.0  # roundings of its entries that a column may differ by from a combination of others
 NOTHING = 1e-18  # of a column: no two columns of doubles agree so far by chance
+CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
 STILL = 1e-7  # of a direction of length 1: where probabilities move less than this they are certain
 CLEAR = 1e-9  # of a column, left by QR: more than rounding leaves
 MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
@@ -425,7 +426,7 @@ class _Check:
         """Return the excess of each score (of all classes together), and how far it may be too low."""
         claim, rows, q = self.claim, self.rows, self.q
         u = rows.slope(self.score) if claim.dual is None else np.clip(claim.dual, rows.low, rows.high)
-        u = np.where(np.abs(u) > 1e-280, u, 0.0)
+        u = np.where(np.abs(u) > (CERTAIN if self.tied and rows.name == "softmax" else 1e-280), u, 0.0)
         if claim.fit_intercept:
             u = rows.balanced(u, q)
         u = rows.inside(u)
@@ -454,7 +455,12 @@ class _Check:
         """Return what is wrong with the slopes of columns without penalty, or where they have to balance it."""
         if self.free:
             return np.minimum(slope, 0.0) if self.claim.positive else slope
-        return slope + self.claim.l2 * self.claim.w
+        return slope - self._aim()
+
+    def _aim(self) -> Array:
+        """Return the slopes that balance the penalty; those of classes sum to 0, as all slopes do."""
+        w = self.claim.w
+        return -self.claim.l2 * (w - w.mean(axis=1, keepdims=True) if self.rows.name == "softmax" else w)
 
     def _balanced_exactly(self, u: Array, kept: Array) -> Array:
         """Return u after the moves that leave nothing wrong but for rounding."""
@@ -479,7 +485,9 @@ class _Check:
         systems = rows.systems(u, q, sums, kept, balanced)
         parts = zip(systems, *map(rows.split, (u, unmet, off, total[None], error_total[None])), strict=True)
         tau, length = np.array([system.cost(*part) for system, *part in parts]).T
+        # By how much u has moved, and then been made shorter, as a root mean square.
         moved = np.minimum(tau, 0.5) * (rms + 1.0 * (rows.name == "absolute"))
+        moved = length if rows.name == "squared" else moved
         error = (
             error + np.outer(sums.lengths, 2.0 * moved) + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
         )
@@ -494,9 +502,9 @@ class _Check:
                 return np.zeros(w.shape[1]), more
             return np.maximum(claim.w * slope, 0.0).sum(axis=0), more + (w * error).sum(axis=0)
         if self.tied:  # nothing is left of the columns that are kept, nor of those that follow from them
-            slope, error = slope.copy(), error.copy()
-            slope[kept.columns] = -claim.l2 * claim.w[kept.columns]
-            slope[kept.dependent] = -claim.l2 * (kept.combination.T @ claim.w[kept.columns])
+            slope, error, aim = slope.copy(), error.copy(), self._aim()
+            slope[kept.columns] = aim[kept.columns]
+            slope[kept.dependent] = kept.combination.T @ aim[kept.columns]
             exact = np.append(kept.columns, kept.dependent)
             error[exact] = 32 * U * claim.l2 * w[exact]
         return _penalty_excess(claim, -slope), _penalty_rounding(claim, -slope, error)
@@ -735,7 +743,10 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
     scaled /= np.linalg.norm(scaled, axis=0) * (1.0 + 1e-9 * np.arange(columns.size))
     R, order = la.qr(scaled, mode="r", pivoting=True) if columns.size else (np.zeros((0, 0)), columns)
     most = n - int(claim.fit_intercept)
-    clear = min(int(np.count_nonzero(np.abs(np.diag(R)) > CLEAR)), most)
+    # Columns far from 0 may owe more than that to the rounding of their entries.
+    far = np.max(sizes[0][columns] / lengths[0][columns], initial=1.0) if (lengths[0][columns] > 0).all() else np.inf
+    clear = CLEAR + 16.0 * (1.0 + columns.size) * rounded * far
+    clear = min(int(np.count_nonzero(np.abs(np.diag(R)) > clear)), most)
     kept = [int(j) for j in columns[order[:clear]]]
     for column in map(int, columns[order[clear:]]):
         C, left = _combination(X, q, mean, np.array(kept, dtype=int), column, claim.fit_intercept)
