@@ -28,6 +28,7 @@ large mean would otherwise use up the digits of the matrix.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -108,7 +109,10 @@ class InteriorPoint:
         """Minimise the problem; a path begins in the middle, wherever another solver ended."""
         wide = RowCoordinates.of(problem, blocks, budget)
         if wide is not None:
-            return wide.solve(self, None)
+            found = wide.solve(self, None)
+            # Products of rows have the square of their condition number, which the rows themselves do not.
+            if found.certificate.converged or budget.exhausted() or blocks.n_columns > MAX_SYSTEM_COLUMNS:
+                return found
         w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
         dual = np.zeros((blocks.n_rows, blocks.n_targets))
         progress = MarginProgress(problem, blocks, budget)
@@ -121,7 +125,7 @@ class InteriorPoint:
                 theta, dual[:, k] = _minimise(terms, progress)
                 w[:, k], b[k] = terms.parameters(theta)
                 del terms
-        w, b = blocks.rounded(w), blocks.rounded(b)
+        b = blocks.rounded(b)
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
         return Solution(w, b, certificate, "interior point", len(budget.history), dual)
 
@@ -151,8 +155,9 @@ class Terms:
         self.unit = 1.0  # a typical residual
 
     def parameters(self, theta: Array) -> tuple[Array, float]:
-        """Return w and b as the user knows them."""
-        return theta[:-1], float(theta[-1] - self.shift @ theta[:-1])
+        """Return w and b as the user knows them; b makes up for what rounding does to w."""
+        w = self.blocks.rounded(theta[:-1])
+        return w, math.fsum((theta[-1], *(-self.shift * w)))
 
     def targets(self) -> Array:
         """Return t."""
