@@ -160,7 +160,7 @@ class Terms:
             self.low[rows] = np.where(y > 0, 0.0, -q) if one_sided else -q
         self.high[self.n :], self.low[self.n :] = problem.l1, -problem.l1
         self.unit = 1.0  # a typical residual
-        self.lengths = np.ones(self.d + 1)  # of the columns
+        self.factor: SymmetricFactor | None = None  # of Z'QZ + l2 D
 
     def parameters(self, theta: Array) -> tuple[Array, float]:
         """Return w and b as the user knows them; b makes up for what rounding does to w."""
@@ -275,7 +275,19 @@ class Terms:
         if self.penalties:  # no slope of the rows may be above l1
             steepest = float(np.abs(slope[:-1] - a[self.n :]).max(initial=0.0))
             return min(self.problem.l1 / steepest, 1.0) if steepest > 0 else 1.0
-        return float((np.abs(slope) <= NO_SLOPE * self.lengths * np.abs(a).sum()).all())
+        return float((np.abs(self.seen(slope)) <= NO_SLOPE * self.lengths * np.abs(a).sum()).all())
+
+    @property
+    def lengths(self) -> Array:
+        """The lengths of the columns."""
+        return np.ones(self.d + 1) if self.factor is None else self.factor.scale
+
+    def seen(self, slope: Array) -> Array:
+        """Return a slope without its part along combinations of columns that are 0 but for rounding."""
+        if self.factor is None or self.factor.vectors is None:
+            return slope
+        vectors, scale = self.factor.vectors, self.factor.scale
+        return np.asarray(scale * (vectors @ (vectors.T @ (slope / scale))))
 
     @property
     def few(self) -> bool:
@@ -418,9 +430,8 @@ class _Path:
         q = 0.5 * (terms.high - terms.low)
         terms.weight[:] = q
         matrix, right = terms.matrix()
-        self.factor = SymmetricFactor(matrix)
+        self.factor = terms.factor = SymmetricFactor(matrix)
         theta = self.factor.solve(right)
-        terms.lengths = self.factor.scale
         t = terms.targets()
         residual = t - terms.scores(theta)
         means = [float(q @ np.abs(part)) / float(q.sum()) for part in (residual, t)]
