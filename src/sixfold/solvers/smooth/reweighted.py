@@ -110,6 +110,8 @@ class Reweighted:
             else loss.fenchel_young(score[:, 0], u[:, 0], self.y)
         )
         slope = self.rows.transposed_times(self.rows.q[:, None] * u) + self.penalty * theta
+        noise = 8.0 * EPS * math.sqrt(float(self.rows.q @ np.square(u).sum(axis=1)))  # columns have length 1
+        slope = np.where(np.abs(slope) <= noise, 0.0, slope)
         excess = np.divide(slope**2, self.penalty, out=np.zeros_like(slope), where=self.penalty > 0)
         return float(self.rows.q @ terms + 0.5 * excess.sum())
 
