@@ -13,7 +13,9 @@ import os
 import random
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 
 from benchmarks.__main__ import ROOT, THREAD_VARIABLES
@@ -53,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from benchmarks.gauntlet import fits, report
 
     jobs = [job for job in fits.all_jobs(chosen.rows) if _asked(job, chosen)]
-    random.Random(0).shuffle(jobs)
+    jobs = _mixed(jobs)
     if chosen.again:
         wrong = {record["key"] for record in _read(chosen.again) if report.failed(record)}
         jobs = [job for job in jobs if job.key in wrong]
@@ -81,6 +83,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             running.close()
     print(report.text(records))
     return int(any(map(report.failed, records)))
+
+
+def _mixed(jobs: list) -> list:
+    """Return the jobs in a random order in which the lines of the table take turns."""
+    random.Random(0).shuffle(jobs)
+    seen: Counter[str] = Counter()
+    turns = []
+    for job in jobs:
+        turns.append(seen[job.setting.group])
+        seen[job.setting.group] += 1
+    return [job for _, job in sorted(zip(turns, jobs, strict=True), key=itemgetter(0))]
 
 
 def _asked(job, chosen) -> bool:

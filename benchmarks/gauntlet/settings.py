@@ -51,7 +51,7 @@ GROUPS = (
         COARSE,
     ),
     Group("Perceptron", CLASSES, "", ("perceptron",), (None,), "", ()),
-    Group("SVC", CLASSES, "kernel", ("rbf", "linear", "poly"), ("l2",), "C", WIDE),
+    Group("SVC", CLASSES, "kernel", ("rbf", "linear"), ("l2",), "C", WIDE),
 )
 
 

@@ -8,7 +8,7 @@
     │   ├── PerfectSeparation            the likelihood has no maximum; carries the direction it grows in
     │   └── NotSeparable                 no plane separates the classes; carries the proof
     ├── CertificateError                 a certificate and the model it speaks of disagree
-    ├── TimeLimitReached (TimeoutError)  a query took longer than its time_limit; there is no answer
+    ├── TimeLimitReached (TimeoutError)  a fit or query of neighbours took longer than its time_limit
     └── MissingExtraError (ImportError)  an optional dependency is needed and not installed
 
     SixfoldWarning (UserWarning)
@@ -97,7 +97,7 @@ class CertificateError(SixfoldError):
 
 
 class TimeLimitReached(SixfoldError, TimeoutError):  # noqa: N818 - it says what happened
-    """A query took longer than ``time_limit``; part of an answer would be a wrong one, so there is none."""
+    """A fit or query of neighbours took longer than ``time_limit``; part of an answer would be wrong."""
 
 
 class MissingExtraError(SixfoldError, ImportError):
@@ -176,6 +176,26 @@ def check_flag(parameter: str, value: Any) -> None:
     if not isinstance(value, bool | np.bool_):
         kind = type(value).__name__
         raise InputError(f"{parameter}={value!r} is of type {kind}: True or False is needed.")
+
+
+def check_seed(value: Any) -> None:
+    """Raise an :class:`InputError` unless ``value`` can seed a generator of random numbers.
+
+    >>> check_seed("a")
+    Traceback (most recent call last):
+        ...
+    sixfold.errors.InputError: random_state='a' cannot be used to seed: pass a whole number, a NumPy \
+RandomState or Generator, or None.
+    """
+    if not isinstance(value, Integral | np.random.RandomState | np.random.Generator | None):
+        raise InputError(
+            f"random_state={value!r} cannot be used to seed: pass a whole number, a NumPy RandomState or "
+            "Generator, or None."
+        )
+    if isinstance(value, Integral) and not 0 <= int(value) < 2**32:
+        raise InputError(
+            f"random_state={value!r} is out of range: a seed is a whole number from 0 to {2**32 - 1}."
+        )
 
 
 def check_number(

@@ -24,6 +24,8 @@ from sixfold.errors import InputError, warn
 
 Array = NDArray[Any]
 
+LARGEST = float(np.finfo(np.float64).max)
+MOST_NAMED = 10  # columns that are named before "and n more"
 OVERFLOW = (
     "The values are so large that their squares, or whatever is computed from them, overflow. Divide the "
     "columns, or a numeric y, by a power of ten first."
@@ -98,6 +100,7 @@ def check_training(
     ``reset``.
     """
     require_y(estimator, y)
+    require_order(estimator, X, y)
     X = check_table(estimator, X, reset)
     y, single = check_target(y, X, X.dtype)
     if one_target and not single:
@@ -121,6 +124,16 @@ def require_y(estimator: Any, y: Any) -> None:
         raise InputError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None. Pass the "
             "values to learn."
+        )
+
+
+def require_order(estimator: Any, X: Any, y: Any) -> None:
+    """Raise an :class:`InputError` if X is a column of targets and y the table: ``fit(y, X)``."""
+    axes = [len(getattr(part, "shape", (None, None))) for part in (X, y)]
+    if axes == [1, 2] and y.shape[1] > 1 and X.shape[0] == y.shape[0]:
+        raise InputError(
+            f"X has shape {tuple(X.shape)} and y has shape {tuple(y.shape)}: they are swapped. Call "
+            f"{type(estimator).__name__}.fit(X, y), the table first."
         )
 
 
@@ -152,6 +165,11 @@ def check_weight(sample_weight: Any, n_rows: int) -> Array | None:
         return None
     weight = np.asarray(to_array(sample_weight))
     if weight.ndim == 0:
+        if not _is_number(weight.item()):
+            raise InputError(
+                f"sample_weight={sample_weight!r:.50} is of type {type(sample_weight).__name__}. Pass one "
+                "weight a row, or a number for all."
+            )
         weight = np.full(n_rows, float(weight))
     if weight.ndim != 1:
         raise InputError(
@@ -219,6 +237,27 @@ def require_computable(values: Any, name: str, columns: Callable[[], list[str]])
     if not np.isfinite(_sum_of_squares(values)):
         require_finite(values, name, columns)
         raise InputError(OVERFLOW)
+
+
+def require_differences(values: Any) -> None:
+    """Raise an :class:`InputError` where the differences of two rows cannot be added up."""
+    stored = values.data if sp.issparse(values) else values
+    largest = max(float(stored.max(initial=0.0)), -float(stored.min(initial=0.0)))
+    if not largest < LARGEST / (2.0 * max(values.shape[1], 1)):
+        raise InputError(OVERFLOW)
+
+
+def row_index(X: Any) -> Array | None:
+    """Return what the rows of a frame are called; None where they have no names but their numbers."""
+    index = getattr(X, "index", None)
+    if index is None or callable(index) or len(index) != len(X):
+        return None
+    plain = getattr(index, "dtype", None) is not None and index.dtype.kind in "iu"
+    if plain and np.array_equal(index, np.arange(len(index))):
+        return None
+    names = np.empty(len(index), dtype=object)
+    names[:] = list(index)
+    return names
 
 
 def _sum_of_squares(values: Any) -> float:
@@ -377,39 +416,56 @@ def to_array(values: Any) -> Any:
 
     frame: Any = nw.from_native(values, allow_series=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        gaps = []  # columns of yes and no with gaps, which pandas would turn into objects
+        gaps, others = [], []  # columns of yes and no with gaps, which pandas would turn into objects
         for number, column in enumerate(frame.iter_columns()):
             if column.dtype == nw.Boolean:
                 gaps += [column.cast(nw.Float64)] if column.null_count() else []
             elif not column.dtype.is_numeric():
-                _refuse_column(column.name, number, column.to_numpy())
+                others.append((column.name, number, column.to_numpy()))
+        _refuse_columns(others)
         frame = frame.with_columns(*gaps) if gaps else frame
     return frame.to_numpy() if isinstance(frame, nw.DataFrame | nw.Series) else values
 
 
 def _refuse_text(values: Array) -> Array:
-    """Refuse dates, and text that is no number, naming the first such column."""
-    for number, column in enumerate(values.T):
-        dates = column.dtype.kind in "Mm"
-        if dates or any(isinstance(value, str | bytes) and not _is_number(value) for value in column):
-            _refuse_column(f"x{number}", number, column)
+    """Refuse dates, and text that is no number, naming such columns."""
+    columns = [(f"x{number}", number, column) for number, column in enumerate(values.T)]
+    _refuse_columns([one for one in columns if one[2].dtype.kind in "Mm" or _has_text(one[2])])
     return values
 
 
-def _refuse_column(name: Any, number: int, column: Array) -> None:
-    """Raise unless every value of the column can be read as a number."""
-    for row, value in enumerate(column):
-        if value is None or _is_number(value):
-            continue
-        where = f"column {name!r} (number {number}, counted from 0) holds {_spelt(value)} in row {row}"
-        if isinstance(value, str | bytes):
-            raise InputError(
-                f"could not convert string to float: {where}. Turn categories into numbers first, for "
-                "instance one column of 0 and 1 for each."
-            )
+def _has_text(column: Array) -> bool:
+    return any(isinstance(value, str | bytes) and not _is_number(value) for value in column)
+
+
+def _refuse_columns(columns: list[tuple[Any, int, Array]]) -> None:
+    """Raise unless every value of the columns (name, number, values) can be read as a number."""
+    found = [(name, number, *_not_a_number(column)) for name, number, column in columns]
+    found = [one for one in found if one[2] is not None]
+    if not found:
+        return
+    name, number, row, value = found[0]
+    where = f"column {name!r} (number {number}, counted from 0) holds {_spelt(value)} in row {row}"
+    if len(found) > 1:
+        shown = ", ".join(repr(one[0]) for one in found[1:MOST_NAMED])
+        more = len(found) - MOST_NAMED
+        where += f"; so {'does' if len(found) == 2 else 'do'} {shown}{f' and {more} more' * (more > 0)}"
+    if isinstance(value, str | bytes):
         raise InputError(
-            f"{where}, which is no number. Turn it into one first, for instance days since a date."
+            f"could not convert string to float: {where}. Turn categories into numbers first, for "
+            "instance one column of 0 and 1 for each."
         )
+    raise InputError(f"{where}, which is no number. Turn it into one first, for instance days since a date.")
+
+
+def _not_a_number(column: Array) -> tuple[int | None, Any]:
+    """Return the row and the value of the first entry that cannot be read as a number; None without any."""
+    if column.dtype.kind in "Mm":
+        return 0, column[0]
+    for row, value in enumerate(column):
+        if value is not None and not _is_number(value):
+            return row, value
+    return None, None
 
 
 def _spelt(value: Any) -> str:

@@ -20,7 +20,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
-from sixfold.data.checks import TrainingData, check_table, check_weight, collected, require_rows, require_y
+from sixfold.data.checks import (
+    TrainingData,
+    check_table,
+    check_weight,
+    collected,
+    require_order,
+    require_rows,
+    require_y,
+)
 from sixfold.errors import InputError, warn
 
 Array = NDArray[Any]
@@ -86,6 +94,7 @@ def check_labelled(
     and infinity in X are looked for separately.
     """
     require_y(estimator, y)
+    require_order(estimator, X, y)
     X = check_table(estimator, X, reset)
     known, index = check_labels(estimator, y, X, classes)
     weight = check_weight(sample_weight, X.shape[0])

@@ -10,6 +10,7 @@ Infinity is refused: no threshold lies beyond it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,17 @@ def _is_of_numbers(X: Any) -> bool:
 
 def _warn_of_merged(X: Any, table: Any, kinds: ColumnKinds | None) -> None:
     """Warn of different whole numbers that are one as float64."""
+    for called, (one, other) in merged_numbers(X, table, kinds):
+        text = (
+            f"{called} holds whole numbers so large that float64 takes different ones, such as {one} and "
+            f"{other}, for one. Name the column in categorical_features if they are no quantities, else "
+            "subtract a constant first."
+        )
+        warn(text, DataConversionWarning)
+
+
+def merged_numbers(X: Any, table: Any, kinds: ColumnKinds | None) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Go through the columns that hold different whole numbers that are one as float64, with two of them."""
     if sp.issparse(X) or _is_of_floats(X):
         return
     large = (table >= LARGEST_EXACT).any(axis=0) | (table <= -LARGEST_EXACT).any(axis=0)
@@ -118,12 +130,7 @@ def _warn_of_merged(X: Any, table: Any, kinds: ColumnKinds | None) -> None:
         column = Column(columns[j], f"Column {names[j]!r} (number {j}, counted from 0)")
         pair = column.merged()
         if pair is not None:
-            text = (
-                f"{column.called} holds whole numbers so large that float64 takes different ones, such as "
-                f"{pair[0]} and {pair[1]}, for one. Name the column in categorical_features if they are no "
-                "quantities, else subtract a constant first."
-            )
-            warn(text, DataConversionWarning)
+            yield column.called, pair
 
 
 def _is_of_floats(X: Any) -> bool:

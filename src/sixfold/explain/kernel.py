@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.explain.axes import axes_or_new
+from sixfold.explain.axes import axes_or_new, named_rows, tick_names
+from sixfold.explain.palette import COLOURS
 
 Array = NDArray[Any]
 
@@ -36,6 +37,8 @@ class SupportExplanation:
     intercept : float
     rows : list of int
         The training rows that are support vectors, those that contribute most first.
+    index : list
+        What they are called in the frame of the fit; their numbers where it has no index of its own.
     labels : list
         Their labels.
     kernel : list of float
@@ -53,6 +56,7 @@ class SupportExplanation:
     decision: float
     intercept: float
     rows: list[int]
+    index: list[Any]
     labels: list[Any]
     kernel: list[float]
     contributions: list[float]
@@ -72,9 +76,9 @@ class SupportExplanation:
         )
         lines = [f"answer: {self.answer}, ahead of {self.runner_up} {ahead}"]
         lines += [
-            f"  row {row:<8} {label!s:<12} kernel {value:<10.4g} adds {part:<+11.4g} {share:.1%}"
+            f"  row {row!s:<8} {label!s:<12} kernel {value:<10.4g} adds {part:<+11.4g} {share:.1%}"
             for row, label, value, part, share in list(
-                zip(self.rows, self.labels, self.kernel, self.contributions, self.shares, strict=True)
+                zip(self.index, self.labels, self.kernel, self.contributions, self.shares, strict=True)
             )[:MOST_SHOWN]
         ]
         if len(self.rows) > MOST_SHOWN:
@@ -102,16 +106,16 @@ class SupportExplanation:
         shown = min(len(self.rows), MOST_SHOWN)
         parts = self.contributions[:shown]
         names = [
-            f"row {row}: {label}" for row, label in zip(self.rows[:shown], self.labels[:shown], strict=True)
+            f"row {row}: {label}" for row, label in zip(self.index[:shown], self.labels[:shown], strict=True)
         ]
         if len(self.rows) > shown:
             parts = [*parts, sum(self.contributions[shown:])]
             names = [*names, f"{len(self.rows) - shown} more"]
         parts, names = [*parts, self.intercept], [*names, "intercept"]
         axes = axes_or_new(axes, 6.0, 0.3 * len(parts) + 1.2)
-        axes.barh(range(len(parts)), parts, color=["C0" if part >= 0 else "C1" for part in parts])
+        axes.barh(range(len(parts)), parts, color=[COLOURS[part < 0] for part in parts])
         axes.axvline(0.0, color="black", linewidth=0.8)
-        axes.set(yticks=range(len(parts)), yticklabels=names)
+        axes.set(yticks=range(len(parts)), yticklabels=tick_names(names))
         axes.set(
             xlabel=f"adds to the decision for {self.answer} (against {self.runner_up})",
             title=f"answer: {self.answer}, decision {self.decision:.4g}",
@@ -121,7 +125,13 @@ class SupportExplanation:
 
 
 def explain_decision(
-    kernel: Array, coefficients: Array, intercept: float, rows: Array, labels: list[Any], **names: Any
+    kernel: Array,
+    coefficients: Array,
+    intercept: float,
+    rows: Array,
+    labels: list[Any],
+    index: Array | None,
+    **names: Any,
 ) -> SupportExplanation:
     """Return the explanation of one decision; ``names`` are the answer, the runner-up and the votes.
 
@@ -134,6 +144,8 @@ def explain_decision(
         Their training rows.
     labels : list
         Their labels.
+    index : ndarray or None
+        What all training rows are called; None for their numbers.
     """
     there = np.flatnonzero(coefficients)
     parts = coefficients[there] * kernel[there]
@@ -145,6 +157,7 @@ def explain_decision(
         decision=float(parts.sum() + intercept),
         intercept=float(intercept),
         rows=rows[there].tolist(),
+        index=named_rows(rows[there], index),
         labels=[labels[j] for j in there],
         kernel=kernel[there].tolist(),
         contributions=parts.tolist(),

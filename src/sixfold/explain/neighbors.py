@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.errors import InputError
-from sixfold.explain.axes import axes_or_new
+from sixfold.explain.axes import axes_or_new, named_rows, tick_names
+from sixfold.explain.palette import class_colours, matplotlib_fill
 from sixfold.solvers.neighbors.search import Neighbors
 from sixfold.solvers.neighbors.votes import count_votes, winners
 
@@ -29,6 +30,8 @@ class NeighborsExplanation:
         What the model predicts.
     rows : list of int
         The training rows, the nearest first.
+    index : list
+        What they are called in the frame of the fit; their numbers where it has no index of its own.
     distances, weights : list of float
         How far each is, and how much it counts.
     targets : list
@@ -46,6 +49,7 @@ class NeighborsExplanation:
 
     answer: Any
     rows: list[int]
+    index: list[Any]
     distances: list[float]
     weights: list[float]
     targets: list[Any]
@@ -62,9 +66,11 @@ class NeighborsExplanation:
         """Say what was found in a few lines."""
         lines = [f"answer: {_short(self.answer)}"]
         for row, distance, weight, target in zip(
-            self.rows, self.distances, self.weights, self.targets, strict=True
+            self.index, self.distances, self.weights, self.targets, strict=True
         ):
-            lines.append(f"  row {row:<8} distance {distance:<10.4g} counts {weight:<8.3g} {_short(target)}")
+            lines.append(
+                f"  row {row!s:<8} distance {distance:<10.4g} counts {weight:<8.3g} {_short(target)}"
+            )
         lines += [f"  {share:.0%} of the votes: {label}" for label, share in self.votes.items() if share > 0]
         return "\n".join([*lines, *self._margin()])
 
@@ -100,13 +106,16 @@ class NeighborsExplanation:
         axes = axes_or_new(axes, 6.0, 0.3 * len(self.rows) + 1.2)
         far = max(self.distances) or 1.0
         sizes = 15.0 + 120.0 * np.array(self.weights) / max(self.weights)
-        for colour, target in enumerate(dict.fromkeys(self.targets) if self.votes else [None]):
+        # A class has the colour it has in every drawing: that of its place among all classes.
+        shares = np.array(list(self.votes.values()))
+        colours = dict(zip(self.votes, class_colours(shares).values(), strict=True))
+        for target in dict.fromkeys(self.targets) if self.votes else [None]:
             some = [i for i, one in enumerate(self.targets) if target is None or one == target]
-            axes.scatter(
-                [self.distances[i] for i in some], some, sizes[some], color=f"C{colour}", label=target
-            )
-        pairs = zip(self.rows, self.targets, strict=True)
-        names = [f"row {row}" + ("" if self.votes else f": {_short(target)}") for row, target in pairs]
+            fill = matplotlib_fill(colours.get(target, 0))
+            axes.scatter([self.distances[i] for i in some], some, sizes[some], label=target, **fill)
+        pairs = zip(self.index, self.targets, strict=True)
+        labels = [f"row {row}" + ("" if self.votes else f": {_short(target)}") for row, target in pairs]
+        names = tick_names(labels)
         axes.set(yticks=range(len(self.rows)), yticklabels=names, xlim=(-0.05 * far, 1.05 * far))
         axes.set(xlabel="distance", title=f"answer: {_short(self.answer)}")
         axes.grid(axis="y", alpha=0.3)
@@ -122,11 +131,17 @@ def _short(answer: Any) -> str:
 
 
 def explain_vote(
-    found: Neighbors, labels: Array, weigh: Callable[[Neighbors], Array], classes: Array, k: int
+    found: Neighbors,
+    labels: Array,
+    weigh: Callable[[Neighbors], Array],
+    classes: Array,
+    k: int,
+    index: Array | None,
 ) -> NeighborsExplanation:
     """Return why the first k neighbours of one query vote as they do; the others say what more would.
 
-    ``weigh`` is asked for the weights of each number of neighbours, since they may depend on all of them.
+    ``weigh`` is asked for the weights of each number of neighbours, since they may depend on all of them;
+    ``index`` is what the training rows are called, None for their numbers.
     """
     names, distances = classes.tolist(), found.distances[0]
     weights = weigh(_nearest(found, k))[0]
@@ -139,6 +154,7 @@ def explain_vote(
     return NeighborsExplanation(
         answer=names[winner],
         rows=found.rows[0, :k].tolist(),
+        index=named_rows(found.rows[0, :k], index),
         distances=distances[:k].tolist(),
         weights=weights.tolist(),
         targets=[names[label] for label in labels[:k]],
@@ -172,7 +188,9 @@ def _vote(labels: Array, weights: Array, distances: Array, classes: int) -> tupl
     return votes[0] / votes.sum(), int(winners(votes, labels[None], distances[None])[0])
 
 
-def explain_average(found: Neighbors, targets: Array, weights: Array) -> NeighborsExplanation:
+def explain_average(
+    found: Neighbors, targets: Array, weights: Array, index: Array | None
+) -> NeighborsExplanation:
     """Return why the neighbours of one query have the average they have."""
     answer = float(weights @ targets / weights.sum())
     kept = ~np.eye(weights.size, dtype=bool)
@@ -182,6 +200,7 @@ def explain_average(found: Neighbors, targets: Array, weights: Array) -> Neighbo
     return NeighborsExplanation(
         answer=answer,
         rows=found.rows[0].tolist(),
+        index=named_rows(found.rows[0], index),
         distances=found.distances[0].tolist(),
         weights=weights.tolist(),
         targets=targets.tolist(),

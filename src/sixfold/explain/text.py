@@ -7,7 +7,9 @@ the common sans-serif fonts, so that what fits here fits in a substitute too.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 FONT_FAMILY = "Verdana, DejaVu Sans, Geneva, sans-serif"
 ELLIPSIS = "…"
@@ -41,14 +43,46 @@ def _character_width(character: str) -> float:
 
 
 def fit_text(text: str, width: float, size: float, bold: bool = False) -> str:
-    """Return as much of a text as has room in a width, with an ellipsis if that is not all."""
-    if text_width(text, size, bold) <= width:
+    """Return as much of a text as has room in a width, cut in the middle if that is not all."""
+    return cut_middle(text, lambda part: text_width(part, size, bold) <= width)
+
+
+def cut_middle(text: str, fits: Callable[[str], bool]) -> str:
+    """Return the text if it fits, else its beginning and its end: what tells names apart may be either.
+
+    >>> cut_middle("average_temperature_2020", lambda part: len(part) <= 13)
+    'averag…e_2020'
+    """
+    if fits(text):
         return text
-    room = width - text_width(ELLIPSIS, size, bold)
-    scale, used, end = size * (_BOLD if bold else 1.0), 0.0, 0
-    for character in text:
-        used += scale * _character_width(character)
-        if used > room:
-            break
-        end += 1
-    return text[:end].rstrip("\u200d ") + ELLIPSIS
+    kept = max((n for n in range(len(text)) if fits(_ends(text, n))), default=0)
+    return _ends(text, kept)
+
+
+def _ends(text: str, kept: int) -> str:
+    """Return so many letters of a text, from both its ends."""
+    head, tail = text[: (kept + 1) // 2].rstrip("\u200d "), text[len(text) - kept // 2 :]
+    while tail and unicodedata.category(tail[0]) in ("Mn", "Me", "Cf"):  # belongs to one that is gone
+        tail = tail[1:]
+    return f"{head}{ELLIPSIS}{tail.lstrip()}"
+
+
+def short_names(names: Sequence[str], fits: Callable[[str], bool]) -> list[str]:
+    """Return names that fit, no two alike: cut in the middle, or up to where they differ.
+
+    >>> long = ["sensor_01_of_the_engine", "sensor_02_of_the_engine", "speed"]
+    >>> short_names(long, lambda part: len(part) <= 10)
+    ['…1_of…gine', '…2_of…gine', 'speed']
+    """
+    short = {name: cut_middle(name, fits) for name in names}
+    alike: dict[str, list[str]] = {}
+    for name, one in short.items():
+        alike.setdefault(one, []).append(name)
+    for group in alike.values():
+        common = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*group, strict=False)))
+        if len(group) > 1 and common:
+            rest = short_names([name[common:] for name in group], lambda part: fits(ELLIPSIS + part))
+            short |= {
+                name: ELLIPSIS + one.removeprefix(ELLIPSIS) for name, one in zip(group, rest, strict=True)
+            }
+    return [short[name] for name in names]

@@ -32,7 +32,7 @@ from sixfold import __version__
 from sixfold.budget import Budget, Record
 from sixfold.certificate import CONSTANT_MODEL, Certificate, Subject, plain_parameter
 from sixfold.data.fingerprint import fingerprint, table_size
-from sixfold.errors import CertificateError, InputError, check_number
+from sixfold.errors import CertificateError, InputError, check_number, check_seed
 from sixfold.solvers.threads import thread_limit
 from sixfold.verify.recomputed import Recomputed
 
@@ -66,6 +66,7 @@ class Learner(BaseEstimator, ABC):
         """Go through the steps; ``check``, ``solve`` and ``warn`` take the place of the methods."""
         with self._unchanged_on_failure():
             self._check_parameters()
+            check_seed(getattr(self, "random_state", None))
             data = (check or self._check)(X, y, sample_weight)
             problem = self._state_problem(data)
             with self._budget(X, y) as budget, self._threads(data), self._arithmetic(data):
@@ -307,7 +308,9 @@ def describe(
     Of a few numbers a copy is kept, and the subject is made of it when it is asked for: hashing 100 x 4
     numbers takes 25 microseconds, a tenth of a small fit, and copying them one.
     """
-    make = partial(_describe, type(model).__name__, model._fit_parameters, time.time(), model._relative_to(), before)
+    make = partial(
+        _describe, type(model).__name__, model._fit_parameters, time.time(), model._relative_to(), before
+    )
     given = (X, y) if sample_weight is None else (X, y, sample_weight)
     if before is None and all(type(part) is np.ndarray and part.nbytes <= KEPT_BYTES for part in given):
         return partial(make, *(part.copy() for part in given))

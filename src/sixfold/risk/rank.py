@@ -31,12 +31,18 @@ from sixfold.data.blocks import Block, Blocks
 Array = NDArray[Any]
 Columns = NDArray[np.intp]
 
+LAST_DIGITS = (
+    "columns {} count as combinations of others, from which they differ in their last digits only: the gap "
+    "is the distance to the best of the models that do not tell them apart"
+)
+
 EPS = float(np.finfo(np.float64).eps)
 EXTENDED = np.longdouble
 EXTENDED_EPS = float(np.finfo(EXTENDED).eps)
 
 ROUNDED = 4.0  # roundings that an entry may have been through
 QR_ROUNDING = 32.0  # times (sqrt(n) + d) eps: more than QR was ever seen to lose
+CHOLESKY_LOSS = 0.1  # up to this the products of the columns decide
 WELL_CONDITIONED = 1e3  # the factor of the products keeps cond^2 eps = 1e-10, and its rank is beyond doubt
 FAR_OFF = 1e-3  # length by size below which the products of a sparse table say too little of a column
 SPARSE_PIVOT = 1e-8  # of these products, beyond their rounding
@@ -66,6 +72,8 @@ class ColumnSpace:
         How they follow in original units: z_dependent = z_kept @ combination.
     exact : ndarray of bool, one a dependent column
         Whether that holds exactly, and not up to the rounding of the entries.
+    lost : float
+        How far R is off at most: |R v| (1 - lost) <= |z v| for every v. Above 1/2 it bounds nothing.
     """
 
     scale: Array
@@ -74,6 +82,7 @@ class ColumnSpace:
     dependent: Columns
     combination: Array
     exact: NDArray[np.bool_]
+    lost: float
 
     @property
     def rank(self) -> int:
@@ -134,21 +143,39 @@ class ColumnSpace:
         return values
 
 
-def independent_columns(R: Array, scale: Array) -> ColumnSpace:
+def independent_columns(R: Array, scale: Array, lost: float) -> ColumnSpace:
     """Return the space of columns that are all independent, with R in their order."""
     d = scale.size
-    return ColumnSpace(scale, np.arange(d), R, np.arange(0), np.zeros((d, 0)), np.zeros(0, dtype=bool))
+    return ColumnSpace(scale, np.arange(d), R, np.arange(0), np.zeros((d, 0)), np.zeros(0, dtype=bool), lost)
+
+
+def inverse_norm(R: Array) -> float:
+    """Return the Frobenius norm of R^-1, infinite where R is singular."""
+    if R.size == 0:
+        return 0.0
+    inverse, singular = lapack.dtrtri(R, lower=0)
+    return np.inf if singular else float(np.linalg.norm(inverse))
+
+
+def cholesky_loss(R: Array, rounding: float) -> float:
+    """Return what is lost by the factor of products that are off by ``rounding`` (their Frobenius norm).
+
+    Of R'R = P + E it is |R^-1|^2 |E|, and Cholesky's own rounding of columns of length 1 adds to E.
+    """
+    d = R.shape[0]
+    return inverse_norm(R) ** 2 * (rounding + 0.5 * (d + 2) * d * EPS)
 
 
 def column_space(blocks: Blocks, centred: bool) -> ColumnSpace:
     """Return the column space of a table, centred where there is an intercept."""
     table = _Table(blocks, centred)
     constant = table.constant()
-    if not constant.any() and not table.far_off.any() and table.most > blocks.n_columns:
+    d = blocks.n_columns
+    if not constant.any() and not table.far_off.any() and table.most >= d:
         R, failed = lapack.dpotrf(table.products, lower=0, clean=1)
         if not failed:
-            space = independent_columns(R, table.length)
-            if space.condition <= WELL_CONDITIONED:
+            space = independent_columns(R, table.length, cholesky_loss(R, d * table.rounding))
+            if space.lost <= CHOLESKY_LOSS and space.condition <= WELL_CONDITIONED:
                 return space
     return _by_pivoting(table, constant)
 
@@ -157,6 +184,8 @@ def _by_pivoting(table: _Table, constant: NDArray[np.bool_]) -> ColumnSpace:
     some = np.flatnonzero(~constant & ~table.far_off)
     R, order, clear = _pivoted_products(table, some) if table.sparse else _pivoted_rows(table, some)
     basis = _Basis(table, some[order[:clear]], R[:clear, :clear])
+    products_loss = cholesky_loss(basis.R, some.size * table.rounding)
+    basis.lost = products_loss if table.sparse else table.qr_loss(basis.R)
     far = np.flatnonzero(~constant & table.far_off)
     doubtful = np.concatenate([some[order[clear:]], far])
     projected = _triangular(basis.R, table.products[np.ix_(basis.kept, far)], transposed=True)
@@ -188,7 +217,7 @@ def _space(
         combination[: C.size, position] = C * (scale[follows] / scale[basis.kept[: C.size]])
     dependent = np.array([column for column, _, _ in found], dtype=np.intp)
     exact = np.array([each for _, _, each in found], dtype=bool)
-    return ColumnSpace(scale, basis.kept, basis.R, dependent, combination, exact)
+    return ColumnSpace(scale, basis.kept, basis.R, dependent, combination, exact, basis.lost)
 
 
 def _pivoted_rows(table: _Table, columns: Columns) -> tuple[Array, Columns, int]:
@@ -227,7 +256,7 @@ class _Basis:
 
     def __init__(self, table: _Table, kept: Columns, R: Array) -> None:
         self.table, self.kept, self.R = table, kept, R
-        self.products_spent = 0
+        self.products_spent, self.lost = 0, 0.0
 
     def explain(self, column: int, C: Array) -> tuple[Array, bool] | None:
         """Return the combination of scaled columns that the column follows from, and whether exactly so.
@@ -236,7 +265,7 @@ class _Basis:
         """
         large = np.flatnonzero(np.abs(C) > NEGLIGIBLE * np.abs(C).max(initial=0.0))
         for used in (large, np.arange(C.size)):
-            fitted, left, equally_left = self._fit(column, used, C[used])
+            fitted, left, equally_left, along = self._fit(column, used, C[used])
             C = np.zeros(C.size)
             C[used] = fitted
             if self._rounded(column, C, left, equally_left, ROUNDED * self.table.eps):
@@ -247,6 +276,7 @@ class _Basis:
         grown = np.zeros((rank + 1, rank + 1))
         grown[:rank, :rank], grown[:rank, rank], grown[rank, rank] = self.R, self.R @ C, left
         self.kept, self.R = np.append(self.kept, column), grown
+        self.lost += along / left
         return None
 
     def _rounded(self, column: int, C: Array, left: float, equally_left: float, eps: float) -> bool:
@@ -257,8 +287,10 @@ class _Basis:
         most, most_equally = (C @ size[columns] for size in (table.size, table.equal_size()))
         return bool(left <= eps * most and equally_left <= eps * most_equally)
 
-    def _fit(self, column: int, used: Columns, C: Array) -> tuple[Array, float, float]:
+    def _fit(self, column: int, used: Columns, C: Array) -> tuple[Array, float, float, float]:
         """Return the best combination of some columns, and the lengths of what it leaves.
+
+        The last of them is that of the part of what is left which still lies along the columns.
 
         Residuals in extended precision are fed back through R of double precision.
         """
@@ -267,11 +299,11 @@ class _Basis:
         for _ in range(8):
             slope, left, equally_left = self._residual(column, self.kept[used], best)
             change = _triangular(R, slope[:, None], transposed=True)
-            # The part of what is left that lies along the columns.
-            if not np.linalg.norm(change) > max(CONVERGED * left, EXTENDED_EPS):
+            along = float(np.linalg.norm(change))
+            if not along > max(CONVERGED * left, EXTENDED_EPS):
                 break
             best = best + _triangular(R, change)[:, 0]
-        return best.astype(np.float64), left, equally_left
+        return best.astype(np.float64), left, equally_left, along
 
     def _residual(self, column: int, kept: Columns, C: Array) -> tuple[Array, float, float]:
         """Return sum_i q_i e_i z_i of the kept columns for e = z_column - z_kept C, and the lengths of e."""
@@ -352,6 +384,20 @@ class _Table:
             R = _triangle(np.vstack([R, np.sqrt(q)[:, None] * Z]))
         return R
 
+    @property
+    def rounding(self) -> float:
+        """The relative rounding of the sums behind an entry of the products."""
+        if self.sparse:
+            return 0.5 * EPS * (self.blocks.n_rows + 16.0) / FAR_OFF**2
+        step = min(_step(self.size.size), self.blocks.n_rows)
+        return 0.5 * EPS * (step + self.blocks.n_rows / step + 16.0)
+
+    def qr_loss(self, R: Array) -> float:
+        """Return what is lost by QR of the rows, piece by piece: some times what it was ever seen to lose."""
+        d = R.shape[0]
+        pieces = self.blocks.n_rows / _step(self.size.size)
+        return 8.0 * EPS * d**1.5 * (1.0 + np.sqrt(pieces)) * inverse_norm(R)
+
     def _unit(self, columns: Columns) -> Array:
         """Return lengths to divide by."""
         length = np.where(self.length > 0, self.length, self.size)[columns]
@@ -363,7 +409,7 @@ class _Table:
             X = block.X
             if columns.size < X.shape[1] or np.any(columns[1:] <= columns[:-1]):
                 X = X[:, columns]
-            step = max(PIECE // max(columns.size, 1), 2 * columns.size, 1)
+            step = _step(columns.size)
             for first in range(0, X.shape[0], step):
                 rows = slice(first, first + step)
                 part = X[rows].toarray() if self.sparse else X[rows]
@@ -427,6 +473,11 @@ class _Table:
             self._measure(far)
             self.products[:, far] *= before / self._unit(far)
             self.products[far] *= (before / self._unit(far))[:, None]
+
+
+def _step(columns: int) -> int:
+    """Return how many rows of so many columns are taken at a time."""
+    return max(PIECE // max(columns, 1), 2 * columns, 1)
 
 
 def _shares(block: Block, rows: slice, blocks: Blocks) -> Array:

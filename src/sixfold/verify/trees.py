@@ -21,6 +21,7 @@ else prefixes in the order of the shares of a class); unknown values as a child,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -60,6 +61,7 @@ class TreeClaim:
     min_leaf_weight: float
     max_columns: int | None  # so many columns are drawn at a node; None for all
     seed: int
+    rounded: bool  # different whole numbers of a column are one as float64
 
 
 def recompute(claim: TreeClaim, claimed: Certificate, hint: str = "") -> Recomputed:
@@ -86,16 +88,16 @@ def recompute(claim: TreeClaim, claimed: Certificate, hint: str = "") -> Recompu
                 gap += _lost(totals) / whole
         for node in np.flatnonzero(tree.column >= 0).tolist():
             _require_best(claim, node, reached)
-    first = _require_words(claim, claimed, gap)
     scale = _lost(np.bincount(labels, weight, tree.totals.shape[1])) / whole
+    found = replace(claimed, objective=objective, gap=gap, scale=scale, details={})
     found = replace(
-        claimed, objective=objective, gap=gap, scale=scale, claim=f"{first}; {_distance(gap)}", details={}
+        found, claim=f"{_require_words(claim, claimed, found)}; {_distance(found, claim.rounded)}"
     )
     largest = scale + 2 * ROUNDING
     return Recomputed(found, 2 * ROUNDING, claimed.gap + ROUNDING, ("greedy tree",), hint, largest)
 
 
-def _require_words(claim: TreeClaim, claimed: Certificate, gap: float) -> str:
+def _require_words(claim: TreeClaim, claimed: Certificate, found: Certificate) -> str:
     """Return among what every split is said to be the best; raise where it is less, or other words are said.
 
     In the order of their shares of one of two classes the best groups of categories are neighbours (Breiman
@@ -112,17 +114,25 @@ def _require_words(claim: TreeClaim, claimed: Certificate, gap: float) -> str:
     known = [[*drawn, "the groupings tried"]] * bool(grouped.size) + [drawn] * (not overlooked)
     words = ["every split is the best of its node" + " among " * bool(t) + " and ".join(t) for t in known]
     said, _, distance = claimed.claim.partition("; ")
-    if said not in words or distance not in (_distance(gap), _distance(claimed.gap)):
+    fits = [_distance(one, claim.rounded) for one in (found, claimed)]
+    if said not in words or distance not in fits:
         raise CertificateError(
             f"The certificate claims {claimed.claim!r}, but of this tree no more is known than "
-            f"{f'{words[-1]}; {_distance(gap)}'!r}. {REASONS}"
+            f"{f'{words[-1]}; {fits[0]}'!r}. {REASONS}"
         )
     return said
 
 
-def _distance(gap: float) -> str:
-    best = f"at most {gap:.3g} nats above the best fit of these rows"
-    return best if gap else "no tree fits these rows better"
+def _distance(certificate: Certificate, rounded: bool) -> str:
+    """Say how much of the entropy of the classes is gone, and which share of it could be."""
+    end = ", as float64 holds the numbers" if rounded else ""
+    if certificate.gap == 0:
+        return f"no tree fits these rows better{end}"
+    left, best = certificate.objective / certificate.scale, certificate.lower_bound / certificate.scale
+    done, most = 100.0 * (1.0 - left), math.ceil(1e3 * (1.0 - best)) / 10
+    return (
+        f"{done:.1f}% of the uncertainty about the class is gone, and no tree takes more than {most:g}%{end}"
+    )
 
 
 def _lost(totals: Array) -> float:

@@ -2,7 +2,6 @@
 
 import warnings
 
-import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, make_classification
 

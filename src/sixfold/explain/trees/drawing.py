@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.explain.palette import OTHERS, class_colours
-from sixfold.explain.text import fit_text, text_width
+from sixfold.explain.text import fit_text, short_names, text_width
 from sixfold.explain.trees.layout import Rectangle, tidy_centres
 from sixfold.explain.trees.names import TreeNames
 from sixfold.explain.trees.words import (
@@ -27,6 +27,7 @@ from sixfold.explain.trees.words import (
     condition_words,
     count,
     cut_nodes,
+    end_words,
     more_branches,
     number,
     percent,
@@ -104,10 +105,11 @@ def lay_out(
     """Return what is drawn, and where; as :meth:`~sixfold.DecisionTreeClassifier.export_svg`."""
     cut, digits = cut_nodes(tree, max_depth), column_decimals(tree, decimals)
     boxes, edges, shown, weighted = {}, [], {0}, by_weight(tree)
+    headings = _headings(tree, names)
     for node in range(tree.node_count):
         if node not in shown:
             continue
-        boxes[node] = box = _node_box(tree, names, node, cut.get(node), decimals, weighted)
+        boxes[node] = box = _node_box(tree, names, node, cut.get(node), decimals, weighted, headings)
         if box.ends:
             continue
         branches, hidden = shown_branches(tree, node, max_branches)
@@ -136,8 +138,25 @@ def lay_out(
     return Drawing(width, height, boxes, [_placed(edge, boxes) for edge in edges], legend, colours)
 
 
+def _headings(tree: FittedTree, names: TreeNames) -> dict[str, str]:
+    """Return the classes and the columns that are asked for, as there is room for them, no two alike."""
+    asked = np.unique(tree.column[tree.column >= 0]).tolist()
+    for_all = [class_word(label) for label in names.classes] + [
+        word(names.columns[column]) for column in asked
+    ]
+    whole = list(dict.fromkeys(for_all))
+    short = short_names(whole, lambda part: text_width(part, HEADING, bold=True) <= MOST_TEXT)
+    return dict(zip(whole, short, strict=True))
+
+
 def _node_box(
-    tree: FittedTree, names: TreeNames, node: int, below: int | None, decimals: int | None, weighted: bool
+    tree: FittedTree,
+    names: TreeNames,
+    node: int,
+    below: int | None,
+    decimals: int | None,
+    weighted: bool,
+    headings: dict[str, str],
 ) -> NodeBox:
     """Return the box of a node, with so many left out below, as large as it need be, not yet in its place."""
     answer = int(tree.answer[node])
@@ -153,8 +172,8 @@ def _node_box(
     if stopped:
         lines.append(REASONS[Reason.STOPPED])
     whole = [f"node {node}: {heading}", f"{rows}, {impurity}", *_all_shares(names, tree.totals[node])]
-    whole += [REASONS[Reason(tree.reason[node])]] if tree.column[node] < 0 else []
-    shown = fit_text(heading, MOST_TEXT, HEADING, bold=True)
+    whole += [end_words(tree, node)] if tree.column[node] < 0 else []
+    shown = headings[heading]
     return NodeBox(
         node=node,
         depth=int(tree.depth[node]),
@@ -251,8 +270,8 @@ def _legend(names: TreeNames, colours: dict[int, int], width: float) -> tuple[li
         others = len(colours) - len(labels)
         whole.append((-1, f"{others} other {'class' if others == 1 else 'classes'}"))
     entries, left, top = [], MARGIN, MARGIN
-    for label, name in whole:
-        text = fit_text(name, MOST_TEXT, BODY)
+    shown = short_names([name for _, name in whole], lambda part: text_width(part, BODY) <= MOST_TEXT)
+    for (label, name), text in zip(whole, shown, strict=True):
         size = SWATCH + 6.0 + text_width(text, BODY)
         if left > MARGIN and left + size > width - MARGIN:
             left, top = MARGIN, top + LEGEND_ROW

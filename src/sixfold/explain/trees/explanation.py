@@ -19,12 +19,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sixfold.explain.axes import axes_or_new
+from sixfold.explain.axes import axes_or_new, tick_names
 from sixfold.explain.palette import class_colours, matplotlib_fill
 from sixfold.explain.trees.names import TreeNames
 from sixfold.explain.trees.words import (
     MEASURES,
-    REASONS,
     Condition,
     branch_conditions,
     by_weight,
@@ -32,6 +31,7 @@ from sixfold.explain.trees.words import (
     column_decimals,
     condition_words,
     count,
+    end_words,
     given_number,
     number,
     percent,
@@ -39,7 +39,7 @@ from sixfold.explain.trees.words import (
     share_words,
     word,
 )
-from sixfold.solvers.trees.fitted_tree import NO_NODE, FittedTree, Reason
+from sixfold.solvers.trees.fitted_tree import NO_NODE, FittedTree
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,10 @@ class TreeExplanation:
         ]
         rows = [*(step.rows for step in self.path), self.rows]
         met = ["all", *(step.test for step in self.path)]
-        ticks = [f"{_literal(test)}: {count(some, 'row')}" for test, some in zip(met, rows, strict=True)]
+        ticks = [
+            f"{_literal(test)}: {count(some, 'row')}"
+            for test, some in zip(tick_names(met), rows, strict=True)
+        ]
         axes.set(yticks=range(len(bars)), yticklabels=ticks, xlim=(0.0, 1.0))
         axes.set(xlabel="share of the classes", title=f"answer: {_literal(class_word(self.answer))}")
         axes.invert_yaxis()
@@ -299,7 +302,7 @@ def _reason(
     """Return why a way ends at a node: it is a leaf, or the row's value was not seen there."""
     column = int(tree.column[node])
     if column < 0:
-        return REASONS[Reason(tree.reason[node])]
+        return end_words(tree, node)
     rows = count(int(tree.rows[node]), "row")
     value = _given(row[column], shown_values[column])
     shown = "unknown" if value is None else f"= {value!r}"

@@ -20,17 +20,17 @@ from sixfold.budget import Budget
 from sixfold.explain.trees.names import TreeNames
 from sixfold.explain.trees.words import (
     MEASURES,
-    REASONS,
     class_word,
     column_decimals,
     condition_words,
     count,
+    end_words,
     number,
     path_conditions,
     word,
 )
 from sixfold.solvers.trees.exhaustive_splits import ColumnSplit
-from sixfold.solvers.trees.fitted_tree import FittedTree, Reason
+from sixfold.solvers.trees.fitted_tree import FittedTree
 from sixfold.solvers.trees.growth import GrowthRules, TrainingRows
 from sixfold.solvers.trees.routing import NodeRows, SplitTables
 
@@ -160,7 +160,7 @@ class Trace:
         """
         nodes, place = [], 0
         for node, leaf in enumerate(tree.is_leaf.tolist()):
-            end = REASONS[Reason(tree.reason[node])] if leaf else ""
+            end = end_words(tree, node) if leaf else ""
             nodes.append(replace(self.nodes[place], node=node, end=end))
             place = int(whole.last[place]) + 1 if leaf else place + 1  # both are numbered depth first
         return Trace(tuple(nodes), self.measure)
@@ -208,7 +208,7 @@ def trace(
                 {word(name): float(w) for name, w in zip(names.classes, tree.totals[node], strict=True)},
                 float(tree.impurity[node]),
                 splits,
-                "" if tree.column[node] >= 0 else REASONS[Reason(tree.reason[node])],
+                "" if tree.column[node] >= 0 else end_words(tree, node),
             )
         )
     measure = MEASURES[tree.unit_name]

@@ -23,7 +23,6 @@ REASONS = {
     Reason.SPLIT: "split",
     Reason.PURE: "all rows are of one class",
     Reason.EXHAUSTED: "all rows are equal in every column",
-    Reason.LIMIT: "a limit was reached",
     Reason.STOPPED: "growth was stopped",
     Reason.PRUNED: "pruned",
 }
@@ -32,6 +31,24 @@ REASONS = {
 MEASURES = {"bits": "entropy", "nats": "entropy", "gini": "gini", "homogeneous": "mixed"}
 
 MOST_DECIMALS = 17  # any two numbers that need more are written with every digit
+
+
+def end_words(tree: FittedTree, node: int) -> str:
+    """Say why a node was not split; of limits, which."""
+    reason, limits = Reason(tree.reason[node]), tree.limits
+    if reason != Reason.LIMIT:
+        return REASONS[reason]
+    if "max_depth" in limits and tree.depth[node] >= limits["max_depth"]:
+        return f"max_depth={limits['max_depth']} was reached"
+    least = limits.get("min_samples_split", 2)
+    least = least if least >= 2 else least * tree.rows[0]  # it may be a share of the rows
+    if tree.rows[node] < least:
+        return f"fewer rows than min_samples_split={limits['min_samples_split']} asks for"
+    others = [name for name in limits if name not in ("max_depth", "min_samples_split")]
+    if others == ["max_leaf_nodes"]:
+        return f"max_leaf_nodes={limits['max_leaf_nodes']} was reached"
+    named = " or ".join(f"{name}={limits[name]!r}" for name in others)
+    return f"{named} allows no split" if named else "no split makes it purer"
 
 
 def check_shown(

@@ -33,11 +33,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.data.checks import check_target, check_weight, column_names, require_finite, require_y
+from sixfold.data.checks import (
+    check_target,
+    check_weight,
+    column_names,
+    require_finite,
+    require_order,
+    require_y,
+    row_index,
+)
 from sixfold.data.labels import LabelColumns, check_label_columns, class_weighted
 from sixfold.data.mixed_table import ColumnKinds
 from sixfold.data.one_row import one_row
-from sixfold.errors import CertificateError, InputError, check_number, check_option
+from sixfold.errors import CertificateError, InputError, TimeLimitReached, check_number, check_option
 from sixfold.explain.neighbors import NeighborsExplanation, explain_average, explain_vote
 from sixfold.geometry.distances import Cosine, Precomputed, distance_kind
 from sixfold.learners.base import Learner, describe
@@ -67,6 +75,7 @@ class CheckedRows:
     targets: Any
     given_weight: Array | None
     weight: Array | None  # with that of classes
+    index: Array | None  # what the rows are called, where a frame names them
 
 
 class NeighborsModel(Learner):
@@ -74,6 +83,7 @@ class NeighborsModel(Learner):
 
     _store: StoredRows
     _given_weight: Array | None
+    _row_index: Array | None
 
     def __init__(
         self,
@@ -174,13 +184,17 @@ class NeighborsModel(Learner):
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> CheckedRows:
         require_y(self, y)
+        require_order(self, X, y)
         metric, known = (self.metric, None) if reset else (self._store.metric, self._store.kinds)
         rows, kinds = check_neighbor_rows(self, X, metric, reset, known, adding=not reset)
         targets = self._check_targets(y, rows, reset)
-        weight = check_weight(sample_weight, rows.shape[0])
+        weight, index = check_weight(sample_weight, rows.shape[0]), row_index(X)
         if not reset:
-            weight = _joined(self._given_weight, self.n_samples_fit_, weight, rows.shape[0])
-        return CheckedRows(rows, kinds, targets, weight, self._weighted(targets, weight))
+            before, here = self.n_samples_fit_, rows.shape[0]
+            weight = _joined(self._given_weight, weight, np.ones(before), np.ones(here))
+            numbers = np.arange(before + here).astype(object)
+            index = _joined(self._row_index, index, numbers[:before], numbers[before:])
+        return CheckedRows(rows, kinds, targets, weight, self._weighted(targets, weight), index)
 
     @abstractmethod
     def _check_targets(self, y: Any, rows: Any, reset: bool) -> Any:
@@ -196,7 +210,13 @@ class NeighborsModel(Learner):
         return store
 
     def _solve(self, problem: StoredRows, data: CheckedRows, budget: Budget) -> StoredRows:
-        problem.ready(budget)
+        try:
+            problem.ready(budget)
+        except TimeLimitReached as error:
+            raise TimeLimitReached(
+                f"The fit was stopped by {budget.stopped_by} before the search was ready. Allow more time, "
+                "or use algorithm='brute', which has nothing to prepare."
+            ) from error
         return problem
 
     def _set_fitted(self, solution: StoredRows, data: CheckedRows, budget: Budget) -> None:
@@ -210,7 +230,7 @@ class NeighborsModel(Learner):
 
     def _set_training(self, data: CheckedRows) -> None:
         self.n_samples_fit_ = self._store.count
-        self._given_weight = data.given_weight
+        self._given_weight, self._row_index = data.given_weight, data.index
         self._set_targets(data.targets)
 
     @abstractmethod
@@ -461,11 +481,11 @@ def _effective_metric(metric: Any, parameters: dict[str, Any]) -> tuple[Any, dic
     return (metric, parameters) if plain is None else (plain, rest)
 
 
-def _joined(old: Array | None, n_old: int, new: Array | None, n_new: int) -> Array | None:
-    """Return weights followed by more; None is 1 for each row."""
+def _joined(old: Array | None, new: Array | None, usual: Array, usual_new: Array) -> Array | None:
+    """Return what is known of the rows before and of these; None is what is usual."""
     if old is None and new is None:
         return None
-    return np.concatenate([np.ones(n_old) if old is None else old, np.ones(n_new) if new is None else new])
+    return np.concatenate([usual if old is None else old, usual_new if new is None else new])
 
 
 def pick_payload(payload: Any, rows: NDArray[Any], count: int) -> Any:
@@ -534,7 +554,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
     class_weight : dict, "balanced" or None, default=None
         How much the votes of each class count.
     time_limit : float, default=None
-        Most seconds that a query may take; beyond, :class:`TimeLimitReached` is raised.
+        Most seconds that a fit or a query may take; beyond, :class:`TimeLimitReached` is raised.
 
     Attributes
     ----------
@@ -727,7 +747,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
         queries = self._check_queries(row, max(min(3 * k, self._store.usable), k))
         [found] = self._map_chunks(queries, lambda chunk, found: found)
         labels = self._labels.index[:, 0][found.rows[0]]
-        return explain_vote(found, labels, self._weights_of, self._labels.classes[0], k)
+        return explain_vote(found, labels, self._weights_of, self._labels.classes[0], k, self._row_index)
 
     def _require_same_targets(self, y: Any) -> None:
         given = check_label_columns(self, y, self._store.rows, self._labels.classes)
@@ -762,7 +782,7 @@ class KNeighborsRegressor(RegressorMixin, NeighborsModel):
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.
     time_limit : float, default=None
-        Most seconds that a query may take; beyond, :class:`TimeLimitReached` is raised.
+        Most seconds that a fit or a query may take; beyond, :class:`TimeLimitReached` is raised.
 
     Attributes
     ----------
@@ -836,7 +856,8 @@ class KNeighborsRegressor(RegressorMixin, NeighborsModel):
             raise InputError("explain speaks of one target: fit on one column.")
         row = one_row(x, column_names(self, self.n_features_in_))
         [found] = self._map_chunks(self._check_queries(row), lambda chunk, found: found)
-        return explain_average(found, self._targets[found.rows[0], 0], self._weights_of(found)[0])
+        targets = self._targets[found.rows[0], 0]
+        return explain_average(found, targets, self._weights_of(found)[0], self._row_index)
 
     def _require_same_targets(self, y: Any) -> None:
         targets, _ = check_target(y, self._store.rows, np.float64)

@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.data.checks import check_table, column_names, require_computable, require_finite
+from sixfold.data.checks import (
+    check_table,
+    column_names,
+    require_computable,
+    require_differences,
+    require_finite,
+)
 from sixfold.data.mixed_table import ColumnKinds, check_mixed
 from sixfold.errors import InputError
 from sixfold.geometry.distances import (
@@ -41,7 +47,7 @@ Answer = TypeVar("Answer")
 CHUNK_BYTES = 1 << 26  # of queries that are answered at a time
 CHUNK_NEIGHBORS = 1 << 20  # that are held at a time, each with its distance, weight and target
 TAKING_MISSING = [name for name, (kind, _) in DISTANCES.items() if kind.takes_missing]
-SUMS_OF_SQUARES = (Minkowski, SquaredEuclidean, StandardisedEuclidean, Mahalanobis)  # which may overflow
+SUMS_OF_SQUARES = (SquaredEuclidean, StandardisedEuclidean, Mahalanobis)  # which may overflow
 
 
 def check_neighbor_rows(
@@ -113,8 +119,10 @@ def _require_usable(estimator: Any, rows: Any, kind: type[Distance], metric: Any
             require_finite(np.where(np.isnan(rows), 0.0, rows), "X", lambda: names)
         return
     try:
-        require = require_computable if kind in SUMS_OF_SQUARES else require_finite
+        require = require_computable if _squares(estimator, kind, metric) else require_finite
         require(rows, "X", lambda: names)
+        if kind is Minkowski:
+            require_differences(rows)
     except InputError as error:
         if "NaN" in str(error):
             known = " and ".join(f"metric={name!r}" for name in TAKING_MISSING)
@@ -122,6 +130,14 @@ def _require_usable(estimator: Any, rows: Any, kind: type[Distance], metric: Any
                 f"{error} {known} take missing values, which {_spelled(metric)} does not."
             ) from error
         raise
+
+
+def _squares(estimator: Any, kind: type[Distance], metric: Any) -> bool:
+    """Return whether differences are squared, or have a power that is no easier to add up."""
+    if kind is Minkowski:
+        exponent = DISTANCES[metric][1].get("p", estimator._metric()[1].get("p"))
+        return exponent not in (1, np.inf)
+    return kind in SUMS_OF_SQUARES
 
 
 def _spelled(metric: Any) -> str:

@@ -107,11 +107,11 @@ def calibrate(
         The bounds of the whole fit.
     pairwise : bool
         Whether there is an SVM for each of several pairs.
-    seed : int, RandomState or None
+    seed : int, RandomState, Generator or None
         Of the folds; None means 0.
     """
     there = np.flatnonzero(upper > 0)
-    random = check_random_state(0 if seed is None else seed)
+    random = seed if isinstance(seed, np.random.Generator) else check_random_state(seed or 0)
     folds = stratified_folds(data.index[there], data.classes.size, random)
     sides = class_sides(data.classes.size, pairwise)
     decisions, known = np.zeros((upper.size, len(sides))), np.zeros(upper.size, dtype=bool)
@@ -262,7 +262,7 @@ def _coupled(pairs: Array, n_classes: int) -> Array:
     return result
 
 
-def stratified_folds(index: Array, n_classes: int, random: np.random.RandomState) -> Array:
+def stratified_folds(index: Array, n_classes: int, random: Any) -> Array:
     """Return the fold of each row: every class is spread over all folds, at random.
 
     Parameters
@@ -270,7 +270,7 @@ def stratified_folds(index: Array, n_classes: int, random: np.random.RandomState
     index : ndarray of shape (rows,)
         The class number of each row.
     n_classes : int
-    random : RandomState
+    random : RandomState or Generator
         Where the order of rows comes from.
 
     Returns

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.certificate import Certificate
-from sixfold.data.checks import check_rows, column_names, require_computable, require_finite
+from sixfold.data.checks import check_rows, column_names, require_computable, require_finite, row_index
 from sixfold.data.labels import LabelledData, check_labelled, class_factors, require_weight
 from sixfold.data.one_row import one_row
 from sixfold.errors import (
@@ -203,10 +203,9 @@ class SVC(ClassifierMixin, IterativeLearner):
     ['odd', 'even']
     """
 
-    _step = "round"
-
     dual_coef_: Any
     _calibration: Calibration | None
+    _row_index: Array | None  # what the training rows are called
     _objects: Array | None  # the training rows, where only a function can compare them
 
     def __init__(
@@ -293,13 +292,14 @@ class SVC(ClassifierMixin, IterativeLearner):
             )
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> LabelledData:
+        given = X
         objects = as_objects(X) if callable(self.kernel) and are_objects(self.kernel, X) else None
         X = X if objects is None else kernel_values(self.kernel, objects, objects)
         data = check_labelled(
             self, X, y, sample_weight, classes=None if reset else self.classes_, reset=reset
         )
         if reset:
-            self._objects = objects
+            self._objects, self._row_index = objects, row_index(given)
         if self._takes_values():
             require_finite(data.X, "X", lambda: column_names(self, data.X.shape[1]))
             require_gram(data.X)
@@ -310,6 +310,7 @@ class SVC(ClassifierMixin, IterativeLearner):
         return data
 
     def _state_problem(self, data: LabelledData) -> KernelProblem:
+        self._step = "round" if data.classes.size == 2 else "binary SVM"  # what a record is of
         return KernelProblem(self._make_kernel_rows(data.X), self._upper(data))
 
     def _make_kernel_rows(self, X: Any) -> KernelRows:
@@ -610,6 +611,7 @@ class SVC(ClassifierMixin, IterativeLearner):
             intercept,
             self.support_,
             np.repeat(self.classes_, self.n_support_).tolist(),
+            self._row_index,
             answer=labels[answer],
             runner_up=labels[second],
             votes=dict(zip(labels, votes, strict=True)) if votes else {},

@@ -36,11 +36,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import CALLBACK, Budget, Record
 from sixfold.certificate import Certificate, plain_parameter
-from sixfold.data.checks import check_weight, column_names
+from sixfold.data.checks import check_weight, column_names, require_order
 from sixfold.data.labels import check_labels, with_class_weight
 from sixfold.data.mixed_table import ColumnKinds
 from sixfold.data.one_row import one_row
-from sixfold.data.tree_table import check_tree_table
+from sixfold.data.tree_table import check_tree_table, merged_numbers
 from sixfold.errors import CertificateError, InputError, check_flag, check_number, check_option
 from sixfold.explain.trees import svg, text
 from sixfold.explain.trees.explanation import TreeExplanation, explain_row, given_values
@@ -278,10 +278,12 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         return TreeParameters(**{name: getattr(self, name) for name in _PARAMETERS})
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingRows:
+        require_order(self, X, y)
         if reset:
             table, self._kinds = check_tree_table(self, X, True, categorical=self.categorical_features)
         else:
             table, _ = check_tree_table(self, X, False, self._kinds)
+        self._rounded = any(True for _ in merged_numbers(X, table, self._kinds))
         classes, index = check_labels(self, y, table, None if reset else self.classes_)
         weight = check_weight(sample_weight, table.shape[0])
         class_weight = self.class_weight if reset else self._grown.class_weight
@@ -311,6 +313,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
             rows = data.without(growth.left_out)
             rules = problem.rules(rows, seed)
         tree, seconds = growth.tree.in_units(data.weight_exponent, problem.unit), budget.seconds
+        tree = replace(tree, limits=problem.limits)
         if budget.callbacks:
             tree = self._notify_levels(tree, seconds, budget)
         record = FitRecord(
@@ -319,6 +322,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
             left_out=data.count - rows.count,
             class_weight=copy.copy(self.class_weight),
             all_groupings=self._tried_all_groupings(rules),
+            rounded=self._rounded,
             stopped=budget.stopped_by is not None,
             seconds=seconds,
         )
@@ -368,7 +372,8 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
             budget.conclude(self.certificate_, reached, "Let it grow on if that is not good enough.")
 
     def _certify(self) -> Certificate:
-        return certify(self.tree_, self._grown.left_out, self._grown.tried, self._grown.stopped)
+        grown = self._grown
+        return certify(self.tree_, grown.left_out, grown.tried, grown.rounded, grown.stopped)
 
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
         grown, tree = self._grown, self._fitted_tree()
@@ -387,6 +392,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
             rules.min_leaf_weight,
             rules.max_columns,
             rules.seed,
+            self._rounded,
         )
         if not grown.left_out:
             return recompute(claim, claimed)

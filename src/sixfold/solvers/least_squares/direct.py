@@ -6,16 +6,19 @@ Of three methods, tall data take the first whose condition estimate says that th
 
 1. one pass for the moments, Cholesky of the scaled moment matrix (condition up to 20: nothing is lost);
 2. the same factor, with residuals in double-double arithmetic fed back until the coefficients stand still
-   (up to 1e3, or to 1e6 where QR would be costly);
+   (up to 1e3; where QR would be costly, for as long as the factor is certain);
 3. Householder QR of the rows with column pivoting, and the same refinement.
 
-Dependent columns are found by the third, with how they follow from the others, and of all best
-coefficients the shortest are returned. Wide data (more columns than rows) are solved in the row space, see
-:mod:`sixfold.solvers.least_squares.row_space`.
+Dependent columns are found by the third (:mod:`sixfold.risk.rank`), with how they follow from the others, and
+of all best coefficients the shortest are returned. Wide data (more columns than rows) are solved in the row
+space, see :mod:`sixfold.solvers.least_squares.row_space`.
 
 *Certificate.* With slope g of the objective and A = R'R its second-moment matrix, the objective lies exactly
 |R^-T g|^2 / 2 above its minimum; with a penalty the duality gap |g|^2 / (2 l2), which anyone can recompute,
-is stated.
+is stated. g is known up to |e|, and R up to a share ``lost`` of itself, so that in exact arithmetic it is at
+most
+
+    (|R^-T g| + |R^-1| |e|)^2 / (2 (1 - lost)^2).
 """
 
 from __future__ import annotations
@@ -26,15 +29,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.data.blocks import Block, Blocks
+from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
+from sixfold.risk.rank import LAST_DIGITS, ColumnSpace, column_space, inverse_norm
 from sixfold.solvers.base import Solution
-from sixfold.solvers.least_squares.factors import TriangularFactor, cholesky_factor, pivoted_factor, qr_factor
-from sixfold.solvers.least_squares.moments import Moments, block_moments
+from sixfold.solvers.least_squares.factors import cholesky_factor, factor_of_moments, penalised_factor
+from sixfold.solvers.least_squares.moments import UNIT, Moments, block_moments
 from sixfold.solvers.least_squares.row_space import solve_in_row_space
+from sixfold.solvers.least_squares.slopes import SecondMoments, Slope
 from sixfold.solvers.linalg import EPS
 from sixfold.solvers.threads import single_threaded_blas
 
@@ -42,11 +46,12 @@ Array = NDArray[Any]
 
 EXACT_CONDITION = 20.0  # cond^2 eps below 1e-13: Cholesky has every digit that counts
 CHOLESKY_CONDITION = 1e3  # standard errors from Cholesky keep cond^2 eps = 1e-10
-CHOLESKY_CONDITION_LARGE = 1e6  # refinement still converges; 8 times cheaper than QR at 20,000 x 50
 LARGE_QR = 1e8  # rows times squared columns from which QR costs a second or more
+CERTAIN = 0.1  # of a factor that may be lost for it to be used
 MAX_SPARSE_SIDE = 4000  # the smaller side of a sparse table up to which its dense moment matrix is formed
-CANCELLED = 1e-4  # residual share from which subtracting it from the variance of y costs too many digits
+CANCELLED = 1e-6  # residual share from which subtracting it from the variance of y costs too many digits
 CHEAP_REFINEMENT = 1 << 16  # entries of a table on which refinement costs less than a millisecond
+SMALL_SHARE = 1e-2  # of the tolerance: a gap from the moments below this needs no pass over the rows
 WORTH_MENTIONING = 1e4  # condition from which the certificate speaks of digits
 
 
@@ -56,14 +61,14 @@ class DirectSolution(Solution):
 
     Attributes
     ----------
-    factor : TriangularFactor
+    factor : ColumnSpace
         Of the second moments.
     moments : Moments
     square : ndarray of shape (targets,)
         The mean squared residual of each target.
     """
 
-    factor: TriangularFactor
+    factor: ColumnSpace
     moments: Moments
     square: Array
 
@@ -102,191 +107,137 @@ def solve_moments(
     problem: Problem, moments: Moments, budget: Budget, blocks: Blocks | None = None
 ) -> DirectSolution:
     """Return the solution from the moments; with the rows at hand too, to full accuracy."""
-    A, c, y2 = moments.second(problem.fit_intercept)
-    if not all(np.isfinite(part).all() for part in (A, c, y2)):
-        raise FloatingPointError("the moments are not finite")
-    mean = moments.mean[: moments.n_columns] if problem.fit_intercept else np.zeros(moments.n_columns)
-    scale = _column_scale(A, moments, problem)
-    method, factor, refine = _choose_factor(A, scale, mean, problem, moments, blocks)
-    fit = _Fit(problem, moments, factor, A, c, y2)
-    w = factor.solve(c)
-    b = fit.intercept(w)
-    left = float(np.sum(y2 - np.sum(w * c, axis=0)))
-    if left < CANCELLED * float(y2.sum()) or moments.rows * moments.n_columns < CHEAP_REFINEMENT:
-        refine = True
-    rows = blocks if refine else None
-    if rows is not None:
-        w, b = _refine(fit, w, b, rows, budget)
-    shortest = factor.shortest(w)
-    b = b + (fit.mean_x @ (w - shortest) if problem.fit_intercept else 0.0)
-    w, b = (shortest, b) if blocks is None else (blocks.rounded(shortest), blocks.rounded(b))
-    return _solution(fit, w, b, f"{method} with refinement" if rows else method, budget, rows)
+    second = SecondMoments.of(problem, moments)
+    method, factor = _choose_factor(second, blocks)
+    w = factor.solve(second.c)
+    b = second.intercept(w)
+    if blocks is None:
+        w, b = _shortest(second, factor, w, b)
+        return _solution(second, factor, w, b, second.slope_at(w, b), method, budget)
+    if method == "Cholesky" and factor.condition <= EXACT_CONDITION:
+        rounded, rounded_b = blocks.rounded(w), blocks.rounded(b)
+        at = second.slope_at(rounded, rounded_b)
+        if _moments_suffice(second, factor, at, budget.tol):
+            return _solution(second, factor, rounded, rounded_b, at, method, budget)
+    w, b, at = _refine(second, factor, w, b, blocks, budget)
+    return _solution(second, factor, w, b, at, f"{method} with refinement", budget)
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """One problem with its moments and their factor, as the steps of the solution pass it on."""
-
-    problem: Problem
-    moments: Moments
-    factor: TriangularFactor
-    A: Array
-    c: Array
-    y2: Array
-
-    @property
-    def mean_x(self) -> Array:
-        return self.moments.mean[: self.moments.n_columns]
-
-    @property
-    def mean_y(self) -> Array:
-        return self.moments.mean[self.moments.n_columns :]
-
-    def intercept(self, w: Array) -> Array:
-        if not self.problem.fit_intercept:
-            return np.zeros(w.shape[1])
-        return self.mean_y - self.mean_x @ w
+def _choose_factor(second: SecondMoments, blocks: Blocks | None) -> tuple[str, ColumnSpace]:
+    """Return the first method that is accurate enough, and its factor."""
+    factor = cholesky_factor(second)
+    if factor is not None and factor.lost <= CERTAIN:
+        dense = blocks is not None and not blocks.sparse
+        cheap_qr = dense and second.moments.rows * second.d**2 <= LARGE_QR
+        if not cheap_qr or factor.condition <= CHOLESKY_CONDITION:
+            return "Cholesky", factor
+    if blocks is None or (blocks.sparse and second.problem.l2 > 0):
+        return "pivoted Cholesky", factor_of_moments(second)
+    if second.problem.l2 > 0:
+        return "QR", penalised_factor(blocks, second)
+    return "QR", column_space(blocks, second.problem.fit_intercept)
 
 
-def _column_scale(A: Array, moments: Moments, problem: Problem) -> Array:
-    """Return the length of each column, its plain size where only rounding is left after centring."""
-    length = np.sqrt(np.maximum(np.diag(A), 0.0))
-    size = np.sqrt(length**2 + moments.mean[: moments.n_columns] ** 2) if problem.fit_intercept else length
-    constant = length <= 8 * EPS * size
-    return np.where(constant, np.where(size > 0, size, 1.0), length)
+def _moments_suffice(second: SecondMoments, factor: ColumnSpace, at: Slope, tol: float) -> bool:
+    """Return whether a large table need not be read again: its moments have the digits that are asked for."""
+    if second.moments.rows * second.d < CHEAP_REFINEMENT:
+        return False
+    some_left = float(at.square.sum()) >= CANCELLED * float(second.y2.sum())
+    return some_left and _good_enough(second, factor, at, tol)
 
 
-def _choose_factor(
-    A: Array, scale: Array, mean: Array, problem: Problem, moments: Moments, blocks: Blocks | None
-) -> tuple[str, TriangularFactor, bool]:
-    """Return the first method that is accurate enough, its factor, and whether to refine the solution."""
-    d = scale.size
-    penalised = A + problem.l2 * np.eye(d) if problem.l2 > 0 else A
-    # A column that rounding alone keeps from being constant must not be scaled up to length 1.
-    factor = cholesky_factor(penalised) if np.all(1.1 * np.diag(penalised) > scale**2) else None
-    condition = np.inf if factor is None else factor.condition
-    if factor is not None and condition <= EXACT_CONDITION:
-        return "Cholesky", factor, False
-    rows_at_hand = blocks is not None and not blocks.sparse
-    cheap_qr = rows_at_hand and moments.rows * d * d <= LARGE_QR
-    if factor is not None and condition <= (CHOLESKY_CONDITION if cheap_qr else CHOLESKY_CONDITION_LARGE):
-        return "Cholesky", factor, True
-    if blocks is not None and rows_at_hand:
-        return "QR", qr_factor(blocks, mean, scale, problem.l2), True
-    return "eigenvalues", _eigen_factor(penalised, scale, moments.rows), True
+def _good_enough(second: SecondMoments, factor: ColumnSpace, at: Slope, tol: float) -> bool:
+    """Return whether the gap, rounding included, is far below the tolerance."""
+    gap = float((_gaps(second.problem, factor, at) + at.square_error).sum())
+    return gap <= SMALL_SHARE * tol * 0.5 * float(second.y2.sum())
 
 
-def _eigen_factor(A: Array, scale: Array, n_rows: int) -> TriangularFactor:
-    """Return the factor where only the moments are at hand: half the digits, and dependence is seen later."""
-    values, vectors = np.linalg.eigh(A / np.outer(scale, scale))
-    kept = values > 1e-13 * scale.size * values[-1:]
-    triangle = np.zeros_like(A)
-    triangle[: kept.sum()] = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
-    return pivoted_factor(triangle, scale, n_rows)
-
-
-def _refine(fit: _Fit, w: Array, b: Array, blocks: Blocks, budget: Budget) -> tuple[Array, Array]:
-    """Return w and b after feeding back extra-precise residuals until they stand still."""
-    before = np.inf
+def _refine(
+    second: SecondMoments, factor: ColumnSpace, w: Array, b: Array, blocks: Blocks, budget: Budget
+) -> tuple[Array, Array, Slope]:
+    """Return w, b and the slope there, after feeding back precise residuals until they stand still."""
+    scale, before = factor.scale[:, None], np.inf
     for _ in range(12):
-        slope, mean_residual, _ = residual_slope(fit, w, b, blocks, budget)
-        step = fit.factor.solve(slope)
-        scale = fit.factor.scale[:, None]
+        at = second.slope_on(blocks, w, b, budget)
+        step = factor.solve(at.slope)
         size = float(np.max(np.abs(step) * scale, initial=0.0))
         # A correction that no longer shrinks is made of rounding alone.
         if not size < 0.5 * before:
-            break
-        w = w + step
-        b = b + mean_residual - (fit.mean_x @ step if fit.problem.fit_intercept else 0.0)
-        before = size
+            step[:], size = 0.0, 0.0
+        centred = second.problem.fit_intercept and size > 0
+        moved, moved_b = w + step, b + (at.off - second.mean_x @ step if centred else 0.0)
         # Each correction shrinks the error as much as the first one was small: the next is below rounding.
-        if size <= np.sqrt(EPS) * float(np.max(np.abs(w) * scale, initial=0.0)):
+        if size <= np.sqrt(EPS) * float(np.max(np.abs(moved) * scale, initial=0.0)):
             break
-    return w, b
-
-
-def residual_slope(
-    fit: _Fit, w: Array, b: Array, blocks: Blocks, budget: Budget
-) -> tuple[Array, Array, Array]:
-    """Return minus the slope in w (after the best b), the mean residual, and the mean squared residual."""
-
-    def slope_of(block: Block) -> Array:
-        return np.stack([_block_slope(block, k, w[:, k], b[k], budget) for k in range(w.shape[1])], axis=1)
-
-    sums = blocks.reduce(slope_of, np.add) / fit.moments.weight
-    slope, mean_residual, square = sums[:-2], sums[-2], sums[-1]
-    if fit.problem.fit_intercept:
-        slope = slope - np.outer(fit.mean_x, mean_residual)
+        w, b, before = moved, moved_b, size
     else:
-        mean_residual = np.zeros_like(mean_residual)
-    return slope - fit.problem.l2 * w, mean_residual, square
+        at = second.slope_on(blocks, w, b, budget)
+    if factor.dependent.size:
+        w, b = _shortest(second, factor, moved, moved_b)
+        w, b = blocks.rounded(w), blocks.rounded(b)
+        return w, b, second.slope_on(blocks, w, b, budget)
+    moved, moved_b = blocks.rounded(moved), blocks.rounded(moved_b)
+    found = second.moved(at, moved - w, moved_b - b, moved)
+    if not _good_enough(second, factor, found, budget.tol):
+        found = second.slope_on(blocks, moved, moved_b, budget)
+    return moved, moved_b, found
 
 
-def _block_slope(block: Block, target: int, w: Array, b: float, budget: Budget) -> Array:
-    """Return sum weight r (x, 1, r) of one block for one target."""
-    d = w.size
-    out = np.empty(d + 2)
-    weight = block.float64_weight
-    if isinstance(block.X, np.ndarray):
-        slope = out[:-1]
-        done, out[-1] = core.residual_slope(
-            block.X, block.y, target, weight, np.ascontiguousarray(w), float(b), slope, np.inf, budget.flag
-        )
-        if not done:
-            raise KeyboardInterrupt
-        return out
-    residual = np.asarray(block.y[:, target], dtype=np.float64) - b - block.X @ w
-    weighted = residual if weight is None else weight * residual
-    out[:d], out[d], out[d + 1] = block.X.T @ weighted, weighted.sum(), weighted @ residual
-    return out
+def _shortest(second: SecondMoments, factor: ColumnSpace, w: Array, b: Array) -> tuple[Array, Array]:
+    """Return the shortest w that predict the same, and their b."""
+    shortest = factor.shortest(w)
+    return shortest, b + (second.mean_x @ (w - shortest) if second.problem.fit_intercept else 0.0)
+
+
+def _gaps(problem: Problem, factor: ColumnSpace, at: Slope) -> Array:
+    """Return how far each target is above its minimum at most, the rounding of the slope included."""
+    of_b = 0.5 * np.square(np.abs(at.off) + at.off_error)
+    if problem.l2 > 0:
+        return 0.5 * np.square(np.abs(at.slope) + at.slope_error).sum(axis=0) / problem.l2 + of_b
+    if factor.lost > 0.5:
+        return np.full(at.off.shape, np.inf)
+    kept = factor.kept
+    norm = inverse_norm(factor.R)
+    error = np.linalg.norm(at.slope_error[kept] / factor.scale[kept, None], axis=0)
+    # Dividing by R is rounded as well, by the sizes of both.
+    left = np.linalg.norm(factor.half_solve(at.slope), axis=0) * (1.0 + kept.size * EPS * norm)
+    return 0.5 * np.square((left + norm * error) / (1.0 - factor.lost)) + of_b
 
 
 def _solution(
-    fit: _Fit, w: Array, b: Array, how: str, budget: Budget, blocks: Blocks | None
+    second: SecondMoments, factor: ColumnSpace, w: Array, b: Array, at: Slope, how: str, budget: Budget
 ) -> DirectSolution:
-    """Certify the parameters, by another pass over the rows if they were refined, else from the moments."""
-    problem, moments = fit.problem, fit.moments
-    if blocks is not None:
-        slope, off, square = residual_slope(fit, w, b, blocks, budget)
-    else:
-        slope = fit.c - fit.A @ w - problem.l2 * w
-        off = fit.intercept(w) - b
-        square = fit.y2 - 2 * np.sum(w * fit.c, axis=0) + np.sum(w * (fit.A @ w), axis=0) + off**2
-        square = np.maximum(square, 0.0)
-    penalty = 0.5 * problem.l2 * float(np.square(w).sum())
-    objective = 0.5 * float(square.sum()) + penalty
-    left = slope / np.sqrt(problem.l2) if problem.l2 > 0 else fit.factor.half_solve(slope)
-    gap = 0.5 * float(np.square(left).sum()) + 0.5 * float(np.square(off).sum())
-    at_zero = fit.y2 + (moments.mean[moments.n_columns :] ** 2 if problem.fit_intercept else 0.0)
-    scale = 0.5 * float(fit.y2.sum()) + 0.5e-30 * float(at_zero.sum())
-    details, notes = _details(fit, fit.factor.condition)
+    """Return the solution with its certificate."""
+    problem, moments = second.problem, second.moments
+    penalty = 0.5 * problem.l2 * np.square(w).sum(axis=0)
+    rounding = 0.5 * at.square_error + (w.shape[0] + 8) * UNIT * penalty + 4 * UNIT * at.square
+    objective = 0.5 * at.square + penalty + rounding
+    gap = np.minimum(_gaps(problem, factor, at) + 2.0 * rounding, objective)
+    at_zero = second.y2 + (second.mean_y**2 if problem.fit_intercept else 0.0)
+    scale = 0.5 * float(second.y2.sum()) + 0.5e-30 * float(at_zero.sum())
+    details, notes = _details(factor)
+    inexact = factor.dependent[~factor.exact] if problem.l2 == 0 else np.arange(0)
+    if inexact.size:
+        notes = (*notes, LAST_DIGITS.format(", ".join(map(str, inexact[:10]))))
     certificate = Certificate(
         kind="least squares",
-        objective=objective,
-        gap=min(gap, objective),
+        objective=float(objective.sum()),
+        gap=float(gap.sum()),
         scale=scale,
         tolerance=budget.tol,
         details=details,
         notes=notes,
-        rounding=_moment_rounding(fit, w) if blocks is None else 0.0,
+        rounding=2.0 * float(rounding.sum()),
+        unrestricted_bound=0.0 if inexact.size else None,
     )
-    budget.record(objective, certificate.gap, scale)
+    budget.record(certificate.objective, certificate.gap, scale)
     return DirectSolution(
-        w, b, certificate, how, rank=fit.factor.rank, factor=fit.factor, moments=moments, square=square
+        w, b, certificate, how, rank=factor.rank, factor=factor, moments=moments, square=at.square
     )
 
 
-def _moment_rounding(fit: _Fit, w: Array) -> float:
-    """Return how far the objective may be off that was put together from y2 - 2 w.c + w'A w.
-
-    The sums over n rows behind an entry of A are rounded by sqrt(n) eps of the lengths of its two columns.
-    """
-    length = np.sqrt(np.maximum(np.diag(fit.A), 0.0))
-    size = np.square(np.sqrt(fit.y2) + length @ np.abs(w)).sum()
-    return float((8.0 + np.sqrt(fit.moments.rows) + length.size) * EPS * size)
-
-
-def _details(fit: _Fit, condition: float) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _details(factor: ColumnSpace) -> tuple[dict[str, Any], tuple[str, ...]]:
+    condition = factor.condition
     digits = float(np.clip(-np.log10(EPS * condition), 0.0, 15.9))
     notes = []
     if condition > WORTH_MENTIONING:
@@ -294,7 +245,7 @@ def _details(fit: _Fit, condition: float) -> tuple[dict[str, Any], tuple[str, ..
             f"condition number {condition:.0e}: with data rounded to 16 digits, about {digits:.0f} "
             "digits of the coefficients can be trusted"
         )
-    rank, columns = fit.factor.rank, fit.factor.scale.size
+    rank, columns = factor.rank, factor.scale.size
     if rank < columns:
         notes.append(f"rank {rank} of {columns}: the shortest of all best coefficients")
     return {"condition": condition, "digits": digits, "rank": rank}, tuple(notes)

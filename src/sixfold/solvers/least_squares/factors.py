@@ -5,158 +5,86 @@ For the moment matrix A = mean x x' + l2 I of columns scaled to A_jj = 1 (``scal
     A = R' R,    R upper triangular
 
 from Cholesky's factorisation of A, which loses twice the digits of the condition number of X, or from
-Householder QR of the rows themselves, which loses them once. Columns that depend on others have no pivot of
-their own: ``kept`` lists the independent ones and ``combination`` says how the others follow from them, x_dep
-= x_kept C.
+Householder QR of the rows themselves, which loses them once. Without penalty the latter is
+:func:`sixfold.risk.rank.column_space`, which finds dependent columns; with one there are none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import lapack, qr
 
 from sixfold.data.blocks import Block, Blocks
-from sixfold.solvers.linalg import EPS
+from sixfold.risk.rank import ColumnSpace, cholesky_loss, independent_columns
+from sixfold.solvers.least_squares.slopes import SecondMoments
 
 Array = NDArray[Any]
 
-
-@dataclass(frozen=True)
-class TriangularFactor:
-    """The triangular factor of the independent columns, all scaled to length 1."""
-
-    R: Array
-    scale: Array
-    kept: NDArray[np.intp]
-    dependent: NDArray[np.intp]
-    combination: Array  # in original units: x_dependent = x_kept @ combination
-
-    @property
-    def rank(self) -> int:
-        """The number of independent columns."""
-        return self.kept.size
-
-    @property
-    def condition(self) -> float:
-        """An estimate of the condition number of the independent columns, scaled to length 1."""
-        if self.rank == 0:
-            return 1.0
-        reciprocal, _ = lapack.dtrcon(self.R, norm="1", uplo="U", diag="N")
-        return float(1.0 / max(reciprocal, 1e-300))
-
-    def half_solve(self, slope: Array) -> Array:
-        """Return R^-T times the slope of the independent columns: half its square is the gap."""
-        return _triangular(self.R, slope[self.kept] / self.scale[self.kept, None], transposed=True)
-
-    def solve(self, slope: Array) -> Array:
-        """Return A^-1 times the slope, zero on dependent columns."""
-        result = np.zeros(slope.shape)
-        half = self.half_solve(slope)
-        result[self.kept] = _triangular(self.R, half) / self.scale[self.kept, None]
-        return result
-
-    def shortest(self, w: Array) -> Array:
-        """Return the shortest of all coefficients that predict the same as these."""
-        if self.dependent.size == 0:
-            return w
-        null = np.zeros((w.shape[0], self.dependent.size))
-        null[self.kept] = self.combination
-        null[self.dependent, np.arange(self.dependent.size)] = -1.0
-        shorter: Array = w - null @ np.linalg.lstsq(null, w, rcond=None)[0]
-        return shorter
-
-    def inverse_diagonal(self) -> Array:
-        """Return the diagonal of A^-1; not a number on dependent columns."""
-        result = np.full(self.scale.size, np.nan)
-        inverse = _triangular(self.R, np.eye(self.rank))
-        result[self.kept] = np.square(inverse / self.scale[self.kept, None]).sum(axis=1)
-        return result
-
-    def singular_values(self) -> Array:
-        """Return the square roots of the eigenvalues of A, largest first, zero for what depends."""
-        unscaled = np.zeros((self.rank, self.scale.size))
-        unscaled[:, self.kept] = self.R * self.scale[self.kept]
-        unscaled[:, self.dependent] = unscaled[:, self.kept] @ self.combination
-        values = np.zeros(self.scale.size)
-        if self.rank:
-            values[: self.rank] = np.linalg.svd(unscaled, compute_uv=False)[: self.rank]
-        return values
+# Of the scaled columns, what is left of one that only moments are known of: half the digits.
+MOMENTS_PIVOT = 1e-13
 
 
-def _triangular(R: Array, right: Array, transposed: bool = False) -> Array:
-    """Return R^-1 right or R^-T right, without the 60 microseconds that SciPy's own wrapper adds."""
-    return np.asarray(lapack.dtrtrs(R, right, trans=int(transposed))[0]) if R.size else right
-
-
-def cholesky_factor(A: Array) -> TriangularFactor | None:
-    """Return the factor of a moment matrix by Cholesky; None where it is not clearly positive definite."""
-    scale = np.sqrt(np.diag(A))
+def cholesky_factor(second: SecondMoments) -> ColumnSpace | None:
+    """Return the factor of A + l2 I by Cholesky; None where it is not clearly positive definite."""
+    A, l2 = second.A, second.problem.l2
+    scale = np.sqrt(np.maximum(np.diag(A), 0.0) + l2)
     if not np.all(scale > 0):
         return None
-    R, info = lapack.dpotrf(A / np.outer(scale, scale), lower=0, clean=1)
-    if info != 0:
+    scaled = A / np.outer(scale, scale)
+    if l2 > 0:
+        scaled.flat[:: scale.size + 1] += l2 / scale**2
+    R, failed = lapack.dpotrf(scaled, lower=0, clean=1)
+    if failed:
         return None
-    d = scale.size
-    return TriangularFactor(R, scale, np.arange(d), np.arange(0), np.zeros((d, 0)))
+    off = second.moments.rounding * float(np.square(second.sizes / scale).sum())
+    return independent_columns(R, scale, cholesky_loss(R, off))
 
 
-def qr_factor(blocks: Blocks, mean: Array, scale: Array, l2: float) -> TriangularFactor:
-    """Return the factor by Householder QR of the rows (x - mean) sqrt(q), a few thousand rows at a time.
-
-    Pivoting then orders the columns; the rank is the number of pivots above rounding.
-    """
-    d = blocks.n_columns
-    scale = np.where(scale > 0, scale, 1.0)
-    pieces = (piece for block in blocks for piece in _pieces(block, blocks, mean, scale))
-    triangle = np.diag(np.sqrt(l2) / scale)
-    for piece in pieces:
-        triangle = _triangle(np.vstack([triangle, piece]))
-    triangle = np.vstack([triangle, np.zeros((max(d - triangle.shape[0], 0), d))])[:d]
-    return pivoted_factor(triangle, scale, blocks.n_rows)
-
-
-def pivoted_factor(triangle: Array, scale: Array, n_rows: int) -> TriangularFactor:
-    """Return the factor with its independent columns found by QR with column pivoting."""
-    from scipy.linalg import qr
-
-    d = scale.size
-    R, order = qr(triangle, mode="r", pivoting=True, check_finite=False)
-    pivots = np.abs(np.diag(R))
-    rank = int(np.count_nonzero(pivots > max(n_rows, d) * EPS * max(1.0, pivots.max(initial=0.0))))
-    if rank == d:
-        # Back in the order of the columns, so that the answer does not hang on the pivoting.
-        return TriangularFactor(_triangle(triangle), scale, np.arange(d), np.arange(0), np.zeros((d, 0)))
-    kept, dependent = np.sort(order[:rank]), np.sort(order[rank:])
-    square = _triangle(triangle[:, kept])[:rank] if rank else np.zeros((0, 0))
-    return TriangularFactor(square, scale, kept, dependent, _combination(triangle, kept, dependent, scale))
+def penalised_factor(blocks: Blocks, second: SecondMoments) -> ColumnSpace:
+    """Return the factor of A + l2 I by QR of the rows (x - mean) sqrt(q) and of sqrt(l2) I."""
+    d, l2 = blocks.n_columns, second.problem.l2
+    mean = second.mean_x if second.problem.fit_intercept else np.zeros(d)
+    scale = np.sqrt(np.maximum(np.diag(second.A), 0.0) + l2)
+    R: Array = np.diag(np.sqrt(l2) / scale)
+    for block in blocks:
+        for rows in _pieces(block, d):
+            q = 1.0 if block.weight is None else np.asarray(block.weight[rows], dtype=np.float64)[:, None]
+            part = (
+                (np.asarray(block.X[rows], dtype=np.float64) - mean) / scale * np.sqrt(q / blocks.weight_sum)
+            )
+            R = qr(np.vstack([R, part]), mode="r", overwrite_a=True, check_finite=False)[0][:d]
+    return independent_columns(R, scale, 0.0)
 
 
-def _combination(triangle: Array, kept: Array, dependent: Array, scale: Array) -> Array:
-    """Return C with x_dependent = x_kept C, entries at rounding level set to zero."""
-    if kept.size == 0:
-        return np.zeros((0, dependent.size))
-    C = np.linalg.lstsq(triangle[:, kept], triangle[:, dependent], rcond=None)[0]
-    C[np.abs(C) < 1e-9 * np.abs(C).max(axis=0, initial=0.0)] = 0.0
-    result: Array = C * scale[dependent] / scale[kept][:, None]
-    return result
+def factor_of_moments(second: SecondMoments) -> ColumnSpace:
+    """Return the factor of A + l2 I where the rows are gone: dependence is seen with half the digits."""
+    size = second.sizes
+    length = np.sqrt(np.maximum(np.diag(second.A), 0.0) + second.problem.l2)
+    constant = length <= np.sqrt(4.0 * second.moments.rounding) * size
+    scale = np.where(constant, np.where(size > 0, size, 1.0), length)
+    A = second.A / np.outer(scale, scale)
+    A.flat[:: scale.size + 1] += second.problem.l2 / scale**2
+    some = np.flatnonzero(~constant)
+    R, order, rank, _ = lapack.dpstrf(A[np.ix_(some, some)], lower=0, tol=scale.size * MOMENTS_PIVOT)
+    R, order = np.triu(R), some[order - 1]
+    kept, dependent = order[:rank], np.concatenate([order[rank:], np.flatnonzero(constant)])
+    C = np.zeros((rank, dependent.size))
+    if rank:
+        C[:, : some.size - rank] = lapack.dtrtrs(R[:rank, :rank], R[:rank, rank:])[0]
+        C[np.abs(C) < 1e-6 * np.abs(C).max(axis=0, initial=0.0)] = 0.0
+    combination = C * scale[dependent] / scale[kept][:, None]
+    in_order = np.argsort(dependent)
+    off = second.moments.rounding * float(np.square(size / scale)[kept].sum())
+    triangle = R[:rank, :rank]
+    return ColumnSpace(
+        scale, kept, triangle, dependent[in_order], combination[:, in_order],
+        np.zeros(dependent.size, dtype=bool), cholesky_loss(triangle, off),
+    )  # fmt: skip
 
 
-def _triangle(rows: Array) -> Array:
-    from scipy.linalg import qr
-
-    return np.asarray(qr(rows, mode="r", overwrite_a=True, check_finite=False)[0])[: rows.shape[1]]
-
-
-def _pieces(block: Block, blocks: Blocks, mean: Array, scale: Array) -> Iterator[Array]:
-    at_once = max(4096, 4 * mean.size)
-    root_q = None if block.weight is None else np.sqrt(block.weight / blocks.weight_sum)
-    for first in range(0, block.X.shape[0], at_once):
-        rows = slice(first, first + at_once)
-        piece = (np.asarray(block.X[rows], dtype=np.float64) - mean) / scale
-        piece *= 1.0 / np.sqrt(blocks.weight_sum) if root_q is None else root_q[rows, None]
-        yield piece
+def _pieces(block: Block, d: int) -> list[slice]:
+    step = max(4096, 4 * d)
+    return [slice(first, first + step) for first in range(0, block.X.shape[0], step)]

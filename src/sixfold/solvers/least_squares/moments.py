@@ -8,6 +8,10 @@ Moments of two sets of rows add up to those of both (Chan, Golub and LeVeque 198
 blocks, ``partial_fit`` and cross-validation folds cheap:
 
     scatter = scatter_a + scatter_b + (weight_a weight_b / weight) (mean_b - mean_a)(mean_b - mean_a)'
+
+Entry ij of the scatter is off by at most ``rounding`` weight size_i size_j, and entry j of the mean by
+``rounding`` size_j + 2 u |mean_j|, where size_j^2 is the mean square of column j about the point that was
+subtracted before it was squared: a rough mean, or zero for sparse tables, whose digits cancel.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.data.blocks import Block, Blocks
+from sixfold.solvers.linalg import EPS
 
 Array = NDArray[Any]
 
@@ -28,12 +33,16 @@ Array = NDArray[Any]
 SHIFT_ROWS = 128
 MOST_AVERAGED = 2048
 
+UNIT = 0.5 * EPS  # the rounding of one operation
+# As native/linear/least_squares/moments.cpp sums: blocks of rows, chunks of blocks, and the chunks.
+BLOCK_ROWS, CHUNK_ROWS, MOST_CHUNKS, PARTIAL_ENTRIES = 96, 4096, 16, 1 << 22
+
 
 @dataclass(frozen=True)
 class Moments:
     """Weight, mean and scatter of some rows; ``n_columns`` of the entries of z are x, the others y.
 
-    ``rows`` counts the rows whose weight is not zero.
+    ``rows`` counts the rows whose weight is not zero; ``size`` and ``rounding`` bound what rounding did.
     """
 
     rows: int
@@ -41,6 +50,8 @@ class Moments:
     weight: float
     mean: Array
     scatter: Array
+    size: Array
+    rounding: float
 
     def __add__(self, other: Moments) -> Moments:
         """Return the moments of both sets of rows."""
@@ -56,7 +67,17 @@ class Moments:
             scatter=self.scatter
             + other.scatter
             + (self.weight * other.weight / weight) * np.outer(apart, apart),
+            size=np.maximum(self.size, other.size) + np.abs(apart),
+            rounding=max(self.rounding, other.rounding) + 8.0 * UNIT,
         )
+
+    def sizes(self, centred: bool) -> Array:
+        """Return the sizes that bound the rounding of second moments, about the mean or about zero."""
+        return self.size if centred else np.hypot(self.size, self.mean)
+
+    def mean_rounding(self) -> Array:
+        """Return how far the means may be off."""
+        return self.rounding * self.size + 2.0 * UNIT * np.abs(self.mean)
 
     def second(self, centred: bool) -> tuple[Array, Array, Array]:
         """Return mean x x', mean x y' and mean y^2, about the mean or about zero."""
@@ -101,11 +122,18 @@ def block_moments(block: Block, flag: NDArray[np.int32]) -> Moments:
         raise KeyboardInterrupt
     total = gram[-1, -1]
     if total == 0:
-        return Moments(0, X.shape[1], 0.0, shift, np.zeros((p - 1, p - 1)))
+        return Moments(0, X.shape[1], 0.0, shift, np.zeros((p - 1, p - 1)), np.zeros(p - 1), 0.0)
     offset = gram[-1, :-1] / total
     rows = X.shape[0] if weight is None else int(np.count_nonzero(weight))
     scatter = gram[:-1, :-1] - total * np.outer(offset, offset)
-    return Moments(rows, X.shape[1], float(total), shift + offset, scatter)
+    size = np.sqrt(np.diag(gram)[:-1] / total)
+    return Moments(rows, X.shape[1], float(total), shift + offset, scatter, size, _rounding(X.shape[0], p))
+
+
+def _rounding(n_rows: int, width: int) -> float:
+    """Return the relative rounding of the longest chain of sums that an entry of the scatter goes through."""
+    chunks = max(min(n_rows // CHUNK_ROWS, PARTIAL_ENTRIES // width**2, MOST_CHUNKS), 1)
+    return (min(n_rows, BLOCK_ROWS) + n_rows / (chunks * BLOCK_ROWS) + chunks + 16.0) * UNIT
 
 
 def _sparse_moments(block: Block) -> Moments:
@@ -125,6 +153,8 @@ def _sparse_moments(block: Block) -> Moments:
         weight=total,
         mean=mean,
         scatter=scatter - total * np.outer(mean, mean),
+        size=np.sqrt(np.maximum(np.diag(scatter), 0.0) / max(total, 1e-300)),
+        rounding=(X.shape[0] + 16.0) * UNIT,
     )
 
 

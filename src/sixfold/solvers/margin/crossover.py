@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sixfold.solvers.linalg import scaled_cholesky
 
 if TYPE_CHECKING:
-    from sixfold.solvers.margin.interior_point import Terms
+    from sixfold.solvers.margin.interior_point import Point, Terms
 
 Array = NDArray[Any]
 SORTING_ROUNDS = 8
@@ -31,8 +31,8 @@ SOFTER = 1e-4  # times the weights W, in the last rounds
 AT_END = 1e-9  # of the range of a multiplier, or of the mean residual: what counts as being at the end
 
 
-def crossover(terms: Terms, theta: Array, enough: float) -> tuple[Array, Array]:
-    """Return theta and multipliers with rows at their ends exactly there, if their gap is small enough."""
+def crossover(terms: Terms, point: Point, enough: float) -> Point:
+    """Return a point with rows at their ends exactly there, if its gap is small enough."""
     low, high, counts = terms.low, terms.high, terms.high > terms.low
     t, a, residual = terms.spare  # vectors as long as the table are not taken lightly
     t[:], a[:] = terms.targets(), terms.a
@@ -51,12 +51,13 @@ def crossover(terms: Terms, theta: Array, enough: float) -> tuple[Array, Array]:
         wrong |= at_low & (residual > AT_END * terms.unit)
         np.clip(a, low, high, out=a)
         if not (over.size or under.size or wrong.any()):
-            if _gap(terms, found, a, residual) <= enough:
-                return found, a
+            vertex = terms.point(found, a, residual)
+            if vertex.gap <= enough:
+                return vertex
             break
         at_high[wrong], at_low[wrong] = False, False
         at_high[over], at_low[under] = True, True
-    return theta, terms.a
+    return point
 
 
 def _ends(terms: Terms) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -74,10 +75,12 @@ def _meet(terms: Terms, free: NDArray[np.intp], t: Array, a: Array) -> Array:
     fixed = terms.slope(a)
     Z, weight = terms.gather(free), terms.weight[free]
     theta = np.zeros(fixed.size)
+    root = np.sqrt(weight)[:, None] * Z
+    stiff = root.T @ root
     # The stiffer the weights, the larger what they make of rounding: soft ones have the last word.
     for softer in (1.0, SOFTER):
         weight = softer * weight
-        matrix = (Z.T * weight) @ Z + np.diag(terms.shrink)
+        matrix = softer * stiff + np.diag(terms.shrink)
         if not terms.problem.fit_intercept:
             matrix[-1, -1] = 1.0
         solve, least = scaled_cholesky(matrix), np.inf
@@ -94,10 +97,3 @@ def _meet(terms: Terms, free: NDArray[np.intp], t: Array, a: Array) -> Array:
             break
     a[free] = mine
     return theta
-
-
-def _gap(terms: Terms, theta: Array, a: Array, residual: Array) -> float:
-    cost = np.maximum(terms.high * residual, terms.low * residual)
-    loss = float(cost.sum())
-    cost -= a * residual
-    return terms.objective_and_gap(theta, terms.slope(a), loss, float(cost.sum()))[1]

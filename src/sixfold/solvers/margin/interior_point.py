@@ -29,6 +29,8 @@ large mean would otherwise use up the digits of the matrix.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,23 +40,42 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Block, Blocks
-from sixfold.risk.problem import Problem, normalized_weights
+from sixfold.risk.problem import BALANCE, Problem, normalized_weights
 from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.moments import rough_mean, weighted_gram
 from sixfold.solvers.linalg import SymmetricFactor, scaled_cholesky
 from sixfold.solvers.margin.crossover import crossover
 from sixfold.solvers.margin.progress import MarginProgress
+from sixfold.solvers.margin.root_factor import root_solver
 from sixfold.solvers.threads import single_threaded_blas
+from sixfold.solvers.wide_tables import MAX_ROWS, RowCoordinates
 
 Array = NDArray[Any]
 STEP = 0.9995  # how much of the way to the boundary a step may go
+SHORT = 0.3  # a step after which the next one looks after what is unmet
+SIMILAR = 0.9  # lengths of a step in theta and in a whose ratio is above this need no choice
+CENTRING = 0.3  # the share of the products that it keeps then, at most
 MAX_SYSTEM_COLUMNS = 4000  # beyond, a d x d system per iteration is no longer cheap
 FEW_COLUMNS = 1000  # a system of which takes less than 50 ms, whatever the rows are like
 # Of the gap that is asked for: two more iterations, after which rows can be told apart. On 200,000 x 100, 8
 # rounds of sorting rows did not settle after a gap of 2e-7, and two did after 8e-9.
 CLOSER = 0.01
-MOST_STALLED = 15  # iterations without halving the gap, after which rounding has the upper hand
+MOST_STALLED = 25  # iterations that halve neither gap nor products, after which rounding has the upper hand
+MOST_TRIES = 4  # iterations after all products are small enough, for a gap that is not
+START = 0.5  # least residual to begin with, of the hinge's 1 or of the mean residual
+SOFTER = (1e8, 1e5, 1e2, 1.0)  # limits of the weights, in multipliers per residual
+BALANCE_ROUNDS = 4
+MOST_NUMBERS = 1 << 22  # in a table whose root is factorised in every iteration
 PIECEWISE_LINEAR = ("absolute", "hinge")
+
+
+@dataclass(frozen=True)
+class Point:
+    """Parameters, multipliers, and a bound of how far the former are from the optimum."""
+
+    theta: Array
+    a: Array
+    gap: float
 
 
 class InteriorPoint:
@@ -71,18 +92,29 @@ class InteriorPoint:
         return "it cannot keep the coefficients positive" if problem.penalty.positive else None
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
-        """Return whether a d x d system per iteration is affordable, and rows are dear enough to save."""
-        if problem.loss.name == "absolute" or blocks.n_columns <= FEW_COLUMNS:
-            return blocks.n_columns <= MAX_SYSTEM_COLUMNS
-        return blocks.n_columns <= min(MAX_SYSTEM_COLUMNS, blocks.n_rows) and not blocks.sparse
+        """Return whether a system per iteration is affordable, and rows are dear enough to save."""
+        if problem.loss.name == "hinge" and blocks.sparse:
+            return blocks.n_columns <= FEW_COLUMNS
+        return self.rescues(problem, blocks)
 
-    def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
-        """Minimise the problem."""
+    def rescues(self, problem: Problem, blocks: Blocks) -> bool:
+        """Return whether a system per iteration is affordable."""
+        wide = problem.penalty.quadratic and not blocks.sparse and blocks.n_rows <= MAX_ROWS
+        return blocks.n_columns <= MAX_SYSTEM_COLUMNS or wide
+
+    def solve(
+        self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
+    ) -> Solution:
+        """Minimise the problem; a path begins in the middle, wherever another solver ended."""
+        wide = RowCoordinates.of(problem, blocks, budget)
+        if wide is not None:
+            return wide.solve(self, None)
         w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
         dual = np.zeros((blocks.n_rows, blocks.n_targets))
         progress = MarginProgress(problem, blocks, budget)
         with single_threaded_blas(blocks.n_columns):
             for k in range(blocks.n_targets):
+                budget.new_part()
                 if budget.exhausted():
                     break
                 terms = Terms(problem, blocks, k, budget)
@@ -110,7 +142,7 @@ class Terms:
         # p, m, a, low, high, weight and the steps of p, m and a, as the native sweeps know them
         self.vectors = np.zeros((9, self.n + self.penalties))
         self.p, self.m, self.a, self.low, self.high, self.weight, *self.spare = self.vectors
-        one_sided = problem.loss.labels == "sign"
+        self.one_sided = one_sided = problem.loss.labels == "sign"
         for block in blocks:
             rows, q, y = block.rows, normalized_weights(block, blocks), block.y[:, target]
             self.high[rows] = np.where(y > 0, q, 0.0) if one_sided else q
@@ -189,12 +221,40 @@ class Terms:
 
         An imbalance of a in b has to be made up for, at the price of what it would gain by moving b.
         """
-        w, unmet = theta[:-1], slope - self.shrink * theta
-        objective = loss + 0.5 * self.problem.l2 * float(w @ w)
-        gap = slack + float(np.abs(unmet[-1])) * (abs(theta[-1]) + self.unit)
+        objective = loss + 0.5 * self.problem.l2 * float(theta[:-1] @ theta[:-1])
+        return objective, slack + self.price(slope - self.shrink * theta, theta)
+
+    def price(self, unmet: Array, theta: Array) -> float:
+        """Return what unmet = Z'a - l2 D theta adds to the gap."""
+        price = float(np.abs(unmet[-1])) * (abs(theta[-1]) + self.unit)
         if self.problem.l2 > 0:
-            return objective, gap + 0.5 * float(unmet[:-1] @ unmet[:-1]) / self.problem.l2
-        return objective, gap + float(np.abs(unmet[:-1]) @ np.abs(w))
+            return price + 0.5 * float(unmet[:-1] @ unmet[:-1]) / self.problem.l2
+        return price + float(np.abs(unmet[:-1]) @ np.abs(theta[:-1]))
+
+    def point(self, theta: Array, a: Array, residual: Array) -> Point:
+        """Return theta and a with the gap that they will be certified with; residual = t - Z theta.
+
+        :meth:`~sixfold.risk.problem.Problem.certify` makes up for an imbalance in b by shrinking one side,
+        which moves the slopes of all columns.
+        """
+        even = a
+        if self.problem.fit_intercept and self.one_sided:
+            even = a.copy()
+            even[: self.n] = BALANCE["sign"](a[: self.n, None], a[: self.n, None], np.ones(self.n))[:, 0]
+        cost = np.maximum(self.high * residual, self.low * residual)
+        slack = float((cost - even * residual).sum())
+        gap = self.objective_and_gap(theta, self.slope(even), float(cost.sum()), slack)[1]
+        return Point(theta, a, gap)
+
+    @property
+    def few(self) -> bool:
+        """Whether all rows of Z may be held at once, and an orthogonal factorisation is affordable."""
+        return (self.n + self.penalties) * (self.d + 1) <= MOST_NUMBERS
+
+    @cached_property
+    def all_rows(self) -> Array:
+        """Z."""
+        return self.gather(np.arange(self.n + self.penalties))
 
     def gather(self, chosen: NDArray[np.intp]) -> Array:
         """Return the chosen rows of Z, in order."""
@@ -234,46 +294,61 @@ class Terms:
 
 def _minimise(terms: Terms, progress: MarginProgress) -> tuple[Array, Array]:
     """Return theta and the dual point of one target."""
-    theta, a, path = np.zeros(terms.d + 1), terms.a, None
-    try:
-        path = _Path(terms)
-        converged = _follow(path, progress)
-        theta = path.best
-        # Least absolute deviations need not be unique: the end of the path is, a vertex would be chance.
-        if converged and terms.problem.loss.name != "absolute":
-            theta, a = crossover(terms, theta, max(path.gap, _goal(path, progress)))
-    except BudgetExhausted:
-        progress.budget.exhausted()  # which notes why
-        theta = theta if path is None else path.best
+    best = _end_of_path(terms, progress, exact=False)
+    if best.gap > progress.tolerance(terms.target) and terms.few and not progress.budget.exhausted():
+        best = replace(best, a=best.a.copy())
+        other = _end_of_path(terms, progress, exact=True)
+        best = other if other.gap < best.gap else best
     # In vectors that are there already: residuals are of no more use.
     u, q = terms.p[: terms.n], terms.m[: terms.n]
-    np.negative(a[: terms.n], out=u)
+    np.negative(best.a[: terms.n], out=u)
     np.maximum(terms.high[: terms.n], np.negative(terms.low[: terms.n], out=q), out=q)
     u[q == 0] = 0.0
-    return theta, np.divide(u, q, out=u, where=q > 0)
+    return best.theta, np.divide(u, q, out=u, where=q > 0)
 
 
-def _follow(path: _Path, progress: MarginProgress) -> bool:
-    """Follow the path to its end; return whether the gap is small enough there."""
-    k, smallest, stalled = path.terms.target, np.inf, 0
+def _end_of_path(terms: Terms, progress: MarginProgress, exact: bool) -> Point:
+    """Follow the path from its beginning; return the best point, or the optimum itself where it is found."""
+    path = None
+    try:
+        path = _Path(terms, exact)
+        point = _follow(path, progress)
+        # Least absolute deviations need not be unique: the end of the path is, a vertex would be chance.
+        if point.gap <= progress.tolerance(terms.target) and terms.problem.loss.name != "absolute":
+            point = crossover(terms, point, max(point.gap, _goal(path, progress)))
+        return point
+    except BudgetExhausted:
+        progress.budget.exhausted()  # which notes why
+        return Point(np.zeros(terms.d + 1), terms.a, np.inf) if path is None else Point(path.best, terms.a, path.gap)
+
+
+def _follow(path: _Path, progress: MarginProgress) -> Point:
+    """Follow the path until the gap, or all products, are as good as zero; return the best point there."""
+    k, tolerance = path.terms.target, progress.tolerance(path.terms.target)
+    least, smallest, stalled, tries = np.array([np.inf, np.inf]), np.inf, 0, 0
     for _ in progress.budget.iterations():
         path.advance()
-        if path.gap > progress.tolerance(k) >= smallest:
+        if path.gap > tolerance >= smallest:
             path.retreat()  # rounding has the last word, and the step before was good enough
             break
         progress.record(k, path.objective, path.gap)
-        if progress.budget.exhausted():
+        if progress.budget.exhausted() or not path.products > 0:
             break
-        goal, stalled = _goal(path, progress), stalled + 1 if path.gap > 0.5 * smallest else 0
-        if path.gap <= goal and (path.gap <= CLOSER * goal or stalled):
-            path.refresh()
-            if path.gap <= progress.tolerance(k):
-                return True
-        smallest = min(smallest, path.gap)
-        if stalled >= MOST_STALLED or not path.products > 0:
+        goal, state = _goal(path, progress), np.array([path.gap, path.products])
+        halved = state <= 0.5 * least
+        stalled = 0 if halved.any() else stalled + 1
+        least, smallest = np.where(halved, state, least), min(smallest, path.gap)
+        if state.min() <= CLOSER * goal or (stalled and path.gap <= goal):
+            tries += 1
+            point = path.refresh()
+            if point.gap > goal:
+                point = path.balanced(point, goal)
+            if point.gap <= (tolerance if tries == MOST_TRIES else goal):
+                return point
+        if stalled >= MOST_STALLED or tries >= MOST_TRIES:
             break
-    path.refresh()
-    return path.gap <= progress.tolerance(k)
+    point = path.refresh()
+    return point if point.gap <= tolerance else path.balanced(point, tolerance)
 
 
 def _goal(path: _Path, progress: MarginProgress) -> float:
@@ -286,9 +361,12 @@ def _goal(path: _Path, progress: MarginProgress) -> float:
 
 
 class _Path:
-    """A point on the way: theta here, p, m and a in the terms."""
+    """A point on the way: theta here, p, m and a in the terms.
 
-    def __init__(self, terms: Terms) -> None:
+    ``exact`` systems are solved from the root of their matrix (:mod:`sixfold.solvers.margin.root_factor`).
+    """
+
+    def __init__(self, terms: Terms, exact: bool) -> None:
         """Begin with least squares, residuals kept off zero and multipliers in the middle."""
         q = 0.5 * (terms.high - terms.low)
         terms.weight[:] = q
@@ -299,11 +377,12 @@ class _Path:
         residual = t - terms.scores(theta)
         means = [float(q @ np.abs(part)) / float(q.sum()) for part in (residual, t)]
         terms.unit = max(means[0], 1e-6 * means[1]) or 1.0
-        inside = 0.1 * terms.unit + 1e-12 * float(np.abs(residual).max())
+        inside = START * (1.0 if terms.one_sided else terms.unit) + 1e-12 * float(np.abs(residual).max())
         terms.p[:] = np.where(q > 0, np.maximum(residual, 0.0) + inside, 0.0)
         terms.m[:] = np.where(q > 0, terms.p - residual, 0.0)
         terms.a[:] = 0.5 * (terms.high + terms.low)
-        self.terms, self.theta, self.slope = terms, theta, terms.slope(terms.a)
+        self.terms, self.exact, self.length = terms, exact, 0.0
+        self.theta, self.slope = theta, terms.slope(terms.a)
         self.ends = 2 * int(np.count_nonzero(q))
         self.best, self.least = theta, np.inf
         self.objective, self.gap, self.products = np.inf, np.inf, 0.0
@@ -312,28 +391,64 @@ class _Path:
     def advance(self) -> None:
         """Take Mehrotra's step."""
         terms, theta = self.terms, self.theta
-        matrix, right = terms.matrix()
-        solve = self._solver(matrix)
-        found, sums = terms.predict(solve(right + self.slope - matrix @ theta))
+        solve, right = self._system()
+        found, sums = terms.predict(solve(right))
         primal, dual = 1.0 / found[0], 1.0 / max(found[1], 1.0)
         reached = self.products + primal * found[2] + dual * found[3] + primal * dual * found[4]
-        aim = self.products / self.ends * (reached / self.products) ** 3
+        share = (reached / self.products) ** 3
+        if self.length < SHORT:
+            # The products must not vanish before Z'a = l2 D theta is met: every step would end at a boundary.
+            share = max(share, min(CENTRING, (self.gap - self.products) / self.products))
+        aim = self.products / self.ends * share
         # The predictor's right-hand side lost digits to cancellation; this one is summed from small terms.
         slope = sums[0]
         step = solve(slope - terms.shrink * theta + sums[1] - aim * sums[2] - sums[3])
         if not np.isfinite(step).all():  # on the boundary to the last bit: nothing is left to gain
             self.products = 0.0
             return
-        primal, dual = STEP / np.maximum(terms.correct(step, aim), STEP)
-        self.before = theta, slope, float(primal), float(dual)
+        primal, dual = self._lengths(slope, step, *(STEP / np.maximum(terms.correct(step, aim), STEP)))
+        self.before = theta, slope, primal, dual
+        self.length = min(primal, dual)
         self.slope = slope + dual * (terms.shrink * (theta + step) - slope)
         self.theta = theta + primal * step
         self._note(terms.take(primal, dual))
+
+    def _lengths(self, slope: Array, step: Array, primal: float, dual: float) -> tuple[float, float]:
+        """Return both lengths, or the shorter of them for both where that leaves less of products and slope.
+
+        With two lengths Z'a - l2 D theta becomes (1 - dual) of what it was + (dual - primal) l2 D step.
+        """
+        terms = self.terms
+        shorter = min(primal, dual)
+        if terms.problem.l2 == 0 or shorter > SIMILAR * max(primal, dual):
+            return float(primal), float(dual)
+        dp, dm, da = terms.spare
+        sums = dp @ (terms.high - terms.a) + dm @ (terms.a - terms.low), da @ (terms.m - terms.p), da @ (dm - dp)
+        unmet = slope - terms.shrink * self.theta
+
+        def left(s: float, r: float) -> float:
+            products = self.products + s * sums[0] + r * sums[1] + s * r * sums[2]
+            rest = (1.0 - r) * unmet + (r - s) * terms.shrink * step
+            return float(products + terms.price(rest, self.theta))
+
+        if left(shorter, shorter) < left(primal, dual):
+            return float(shorter), float(shorter)
+        return float(primal), float(dual)
 
     def retreat(self) -> None:
         """Take the last step back."""
         self.theta, self.slope, primal, dual = self.before
         self._note(self.terms.take(-primal, -dual))
+
+    def _system(self) -> tuple[Callable[[Array], Array], Array]:
+        """Return right -> (Z'WZ + l2 D)^-1 right, and the predictor's right-hand side."""
+        terms = self.terms
+        if self.exact:
+            solve = root_solver(terms.all_rows, terms.weight, terms.shrink)
+            unmet = self.slope - terms.shrink * self.theta
+            return solve, unmet + terms.slope(terms.weight * (terms.p - terms.m))
+        matrix, right = terms.matrix()
+        return self._solver(matrix), right + self.slope - matrix @ self.theta
 
     def _solver(self, matrix: Array) -> Callable[[Array], Array]:
         """Return right -> matrix^-1 right, without what dependent columns leave open."""
@@ -342,15 +457,41 @@ class _Path:
             return solve
         return lambda right: vectors @ (vectors.T @ (scale * solve(right))) / scale
 
-    def refresh(self) -> None:
-        """Compute residuals and slope anew, without the rounding errors of all steps."""
+    def refresh(self) -> Point:
+        """Compute residuals and slope anew, without the rounding errors of all steps; return the point."""
         terms = self.terms
-        off = terms.targets() - terms.scores(self.theta) - (terms.p - terms.m)
+        residual = terms.targets() - terms.scores(self.theta)
+        off = residual - (terms.p - terms.m)
         off[terms.weight == 0] = 0.0
         terms.p += np.maximum(off, 0.0)
         terms.m += np.maximum(-off, 0.0)
         self.slope = terms.slope(terms.a)
         self._note(terms.take(0.0, 0.0))
+        return terms.point(self.theta, terms.a, residual)
+
+    def balanced(self, point: Point, enough: float) -> Point:
+        """Return a point nearby, or this one, that meets Z'a = l2 D theta.
+
+        Where the weights are as large as 1 / rounding, their steps leave a with errors that are no longer
+        small beside what this equation tolerates: |Z'a - l2 D theta|^2 / (2 l2) is a part of the gap. The
+        Newton step for this equation alone, with weights that are not as large, changes little else.
+        """
+        terms, width, own = self.terms, self.terms.high - self.terms.low, self.terms.weight.copy()
+        t, best = terms.targets(), point
+        for softest in SOFTER:
+            np.minimum(own, softest * width / terms.unit, out=terms.weight)
+            solve = self._system()[0]
+            theta, a = self.theta, terms.a.copy()
+            for _ in range(BALANCE_ROUNDS):
+                step = solve(terms.slope(a) - terms.shrink * theta)
+                theta = theta + step
+                a = np.clip(a - terms.weight * terms.scores(step), terms.low, terms.high)
+                found = terms.point(theta, a, t - terms.scores(theta))
+                best = found if found.gap < best.gap else best
+            if best.gap <= enough:
+                break
+        terms.weight[:] = own
+        return best
 
     def _note(self, state: tuple[float, float, float]) -> None:
         loss, slack, self.products = state

@@ -25,6 +25,7 @@ equal, or of one class, is lost in every tree, and what the others have is the m
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cached_property
@@ -88,6 +89,8 @@ class FittedTree:
         What impurities are: entropies, Gini indices, or 1 for what is not of one class.
     unit : float
         What a bit is in the unit of the impurities: 1, or ln 2 for nats.
+    limits : dict
+        The parameters that ended its growth, as they were given; those that could end none are not here.
     """
 
     kinds: NDArray[np.uint8] = field(repr=False)
@@ -102,6 +105,7 @@ class FittedTree:
     totals: NDArray[np.float64]
     criterion: str = "entropy"
     unit: float = 1.0
+    limits: dict[str, float] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: the arrays, not what was worked out from them."""
@@ -401,7 +405,7 @@ def _is_final(tree: FittedTree) -> NDArray[np.bool_]:
     return (tree.reason == Reason.PURE) | (tree.reason == Reason.EXHAUSTED)
 
 
-def certify(tree: FittedTree, left_out: int, tried: list[str], stopped: bool) -> Certificate:
+def certify(tree: FittedTree, left_out: int, tried: list[str], rounded: bool, stopped: bool) -> Certificate:
     """Return what a grown tree proves about its own fit.
 
     Parameters
@@ -411,6 +415,8 @@ def certify(tree: FittedTree, left_out: int, tried: list[str], stopped: bool) ->
         How many rows it was not grown from.
     tried : list of str
         Among what its splits are the best, where that is not all there is.
+    rounded : bool
+        Whether different whole numbers of a column are one as float64.
     stopped : bool
         Whether growth was cut short.
     """
@@ -432,7 +438,7 @@ def certify(tree: FittedTree, left_out: int, tried: list[str], stopped: bool) ->
         float(lost[0]),
         0.0 if stopped else np.inf,
         {"nodes": tree.node_count, "leaves": tree.leaf_count},
-        claim_of(gap, tried),
+        claim_of(objective, gap, float(lost[0]), tried, rounded),
         tuple(notes),
         ENTROPY_ROUNDING,
     )
@@ -442,9 +448,18 @@ def _counted(count: int, noun: str) -> str:
     return f"1 {noun} was" if count == 1 else f"{count} {noun}s were"
 
 
-def claim_of(gap: float, tried: list[str]) -> str:
-    """Say in words what is claimed."""
+def claim_of(objective: float, gap: float, scale: float, tried: list[str], rounded: bool) -> str:
+    """Say in words what is claimed: how much of the uncertainty about the class is gone, and could be.
+
+    The uncertainty is the entropy, in parts of that of the classes before any question is asked.
+    """
     best = "every split is the best of its node" + (f" among {' and '.join(tried)}" if tried else "")
     if gap == 0:
-        return f"{best}; no tree fits these rows better"
-    return f"{best}; at most {gap:.3g} nats above the best fit of these rows"
+        fit = "no tree fits these rows better"
+    else:
+        done, most = (
+            100.0 * (1.0 - objective / scale),
+            math.ceil(1e3 * (1.0 - (objective - gap) / scale)) / 10,
+        )
+        fit = f"{done:.1f}% of the uncertainty about the class is gone, and no tree takes more than {most:g}%"
+    return f"{best}; {fit}" + ", as float64 holds the numbers" * rounded

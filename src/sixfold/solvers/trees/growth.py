@@ -35,13 +35,17 @@ from sklearn.utils import check_random_state
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.data.stratified_split import held_out
-from sixfold.errors import InputError, check_number, check_option
+from sixfold.errors import InputError, check_number, check_option, check_seed
 from sixfold.solvers.trees.fitted_tree import LEAF_THRESHOLD, FittedTree, sparse_parts
 
 Array = NDArray[Any]
 
 CRITERIA = ("entropy", "gini", "gain_ratio", "homogeneous")
 ENTROPIES = ("entropy", "log_loss", "gain_ratio")  # the criteria whose unit is bits or nats
+LIMITS = (
+    "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf", "max_features",
+    "max_leaf_nodes", "min_impurity_decrease",
+)  # fmt: skip
 TIE = 1e-12  # averages this close are equal
 
 
@@ -250,16 +254,7 @@ class TreeParameters:
                 f"validation_fraction={self.validation_fraction!r} is out of range: rows to grow from have "
                 "to be left. Use a share below 1."
             )
-        if not isinstance(self.random_state, Integral | np.random.RandomState | None):
-            raise InputError(
-                f"random_state={self.random_state!r} cannot be used to seed: pass a whole number, a "
-                "RandomState or None."
-            )
-        if isinstance(self.random_state, Integral) and not 0 <= int(self.random_state) < 2**32:
-            raise InputError(
-                f"random_state={self.random_state!r} is out of range: a seed is a whole number from 0 to "
-                "2**32 - 1."
-            )
+        check_seed(self.random_state)
 
     @property
     def unit(self) -> float:
@@ -270,6 +265,12 @@ class TreeParameters:
     def alpha(self) -> float:
         """Return what a leaf costs, in bits."""
         return float(self.ccp_alpha) / self.unit
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Return the parameters that may leave a node unsplit, as they were given."""
+        usual = TreeParameters()
+        return {name: getattr(self, name) for name in LIMITS if getattr(self, name) != getattr(usual, name)}
 
     @property
     def holds_out(self) -> bool:
@@ -297,7 +298,10 @@ class TreeParameters:
         """Return a number that draws columns and held-out rows, where any are drawn."""
         if self.columns_looked_at(columns) >= columns and not self.holds_out:
             return 0
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        largest = np.iinfo(np.int32).max
+        if isinstance(self.random_state, np.random.Generator):
+            return int(self.random_state.integers(largest))
+        return int(check_random_state(self.random_state).randint(largest))
 
     def rules(self, rows: TrainingRows, seed: int) -> GrowthRules:
         """Return the rules for a tree of these rows."""
@@ -349,6 +353,8 @@ class FitRecord:
     class_weight : dict, "balanced" or None
     all_groupings : bool
         Whether no grouping of categories is better than those that were tried.
+    rounded : bool
+        Whether different whole numbers of a column are one as float64.
     stopped : bool
         Whether growth was cut short.
     seconds : float
@@ -360,6 +366,7 @@ class FitRecord:
     left_out: int
     class_weight: Any
     all_groupings: bool
+    rounded: bool
     stopped: bool
     seconds: float
 
