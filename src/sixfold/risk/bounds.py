@@ -108,8 +108,13 @@ def bound(
     dual: Array | None = None,
     rounding: bool = True,
     doubled: bool = False,
+    tied: bool = False,
 ) -> Bound:
-    """Return the bound at a model; without ``rounding`` only what is computed."""
+    """Return the bound at a model; without ``rounding`` only what is computed.
+
+    ``doubled`` asks for sums in doubled precision. ``tied`` asks for slopes that balance a squared penalty
+    exactly: where it is next to nothing, what rounding leaves of them would cost |E|^2 / (2 l2).
+    """
     point = _Point(problem, w, b, blocks, doubled)
     total = point.loss + point.penalty
     none = np.arange(0)
@@ -117,7 +122,7 @@ def bound(
         bad = np.full_like(total, np.inf)
         nothing = np.zeros_like(total)
         return Bound(np.where(np.isfinite(total), total, np.inf), bad, nothing, nothing, none)
-    candidate = _Candidate(point, dual, rounding)
+    candidate = _Candidate(point, dual, rounding, tied or not problem.penalised)
     excess, down = candidate.excess(rounding)
     up = point.rounding() if rounding else np.zeros_like(total)
     return Bound(total, excess, up, down, candidate.dependent)
@@ -195,7 +200,7 @@ class _Point:
 class _Candidate:
     """A dual point u, as the masses G = q u, moved to where its bound is finite."""
 
-    def __init__(self, point: _Point, dual: Array | None, measured: bool) -> None:
+    def __init__(self, point: _Point, dual: Array | None, measured: bool, tied: bool) -> None:
         self.point, problem = point, point.problem
         self.problem, self.q, self.y = problem, point.q, point.y
         loss, counted = problem.loss, self.q[:, None] > 0
@@ -214,18 +219,26 @@ class _Candidate:
         self.free: list[_Balance] = []
         if loss.labels == "real":
             self._shorten()
-        if not problem.penalised:
+        self.tied = tied
+        self.unexplained = np.zeros_like(point.w)  # of the weights, by those of the columns that are kept
+        if tied:
             self._leave_columns()
-        self.slope, self.total = self._slopes(measured)
+        self.mass = self.q[:, None] * self.u
+        if point.classes:
+            self.mass = _exactly_whole(self.mass, self.y)
+            self.u = self.mass / np.where(counted, self.q[:, None], 1.0)
+        self.slope, self.total = self._slopes(self.mass, measured)
 
-    def _slopes(self, measured: bool = False) -> tuple[Array, Array]:
-        slope, total = self.point.rows.slope(self.q[:, None] * self.u, measured)
+    def _slopes(self, mass: Array, measured: bool = False) -> tuple[Array, Array]:
+        slope, total = self.point.rows.slope(mass, measured)
         if not self.problem.fit_intercept:  # nothing balances, so that the centre counts
             slope = slope + self.point.rows.centre[:, None] * total
         return slope, total
 
-    def _forbidden(self, slope: Array) -> Array:
-        """Return what a problem without penalty forbids: any slope, or one below 0 if w >= 0."""
+    def _unmet(self, slope: Array) -> Array:
+        """Return what is wrong with the slopes: any without penalty, or those below 0 if w >= 0."""
+        if self.problem.penalised:
+            return slope + self.problem.l2 * self.point.w
         return np.minimum(slope, 0.0) if self.problem.penalty.positive else slope
 
     def _leave_columns(self) -> None:
@@ -236,6 +249,9 @@ class _Candidate:
             return
         space = self._space()
         self.dependent = space.dependent[~space.exact]
+        exact, combination = space.dependent[space.exact], space.combination[:, space.exact]
+        self.unexplained[exact] = point.w[exact] - combination.T @ point.w[space.kept]
+        self.explained = np.append(space.kept, exact)
         if self.problem.penalty.positive and np.any(space.combination < 0):
             self.impossible = True
             return
@@ -247,8 +263,8 @@ class _Candidate:
             for u, y in zip(point.parts(self.u), self._labels(), strict=True)
         ]
         for _ in range(MOVES):
-            slope, total = self._slopes()
-            slope = self._forbidden(slope)
+            slope, total = self._slopes(self.q[:, None] * self.u)
+            slope = self._unmet(slope)
             moved = [
                 balance.moved(u, part, one)
                 for balance, u, part, one in zip(
@@ -261,6 +277,9 @@ class _Candidate:
 
     def _shorten(self) -> None:
         """Make u shorter until it is in the domain, all of it alike; a slope of the wrong sign is 0."""
+        if self.point.classes:
+            self.u = _whole(np.maximum(self.u, 0.0), (np.arange(self.q.size), np.asarray(self.y, dtype=np.intp)))
+            self.u /= np.maximum(-self.u.min(axis=1, keepdims=True), 1.0)
         if self.low is None:
             return
         u = np.where(((self.low == 0) & (self.u < 0)) | ((self.high == 0) & (self.u > 0)), 0.0, self.u)
@@ -288,14 +307,10 @@ class _Candidate:
             return point.loss + point.penalty, nothing
         slope, error = self.slope, np.zeros_like(self.slope)
         costs = [(0.0, 0.0)] * nothing.size
-        if not rounding and not problem.penalised:
+        if not rounding and self.tied:
             costs = self._balance_costs(error, 0.0 * self.total)
         if rounding:
-            mass = self.q[:, None] * self.u
-            error, total_error = point.rows.slope_rounding(mass, slope)
-            if point.classes:  # the slope of the class itself is minus the sum of the others
-                extra = 2.0 * U * self.u.shape[1] * point.norm(self.u)
-                error, total_error = error + np.outer(point.rows.lengths, extra), total_error + extra
+            error, total_error = point.rows.slope_rounding(self.mass, slope)
             if not problem.fit_intercept:
                 error = error + np.outer(np.abs(point.rows.centre), total_error)
             costs = self._balance_costs(error, total_error)
@@ -311,6 +326,8 @@ class _Candidate:
         penalty = np.array(
             [self._penalty_excess(*part) for part in zip(parts(point.w), parts(t * slope), strict=True)]
         )
+        if self.tied and problem.penalised:
+            penalty, slope, error = self._tied_penalty(slope, error)
         if not rounding:
             return young + penalty + self._move_cost(young, costs), nothing
         more = np.array(
@@ -319,21 +336,40 @@ class _Candidate:
                 for part in zip(*map(parts, (point.w, t * slope, error)), strict=True)
             ]
         )
+        if self.dependent.size and not problem.penalised:  # they are tied to nothing
+            left = np.abs(point.w) * (np.abs(slope) + error)
+            more = more + point.together(left[self.dependent].sum(axis=0))
         return young + penalty, self._rounding(u, young, costs) + more + 16.0 * U * (young + penalty)
+
+    def _tied_penalty(self, slope: Array, error: Array) -> tuple[Array, Array, Array]:
+        """Return the penalty's part where slopes are exactly -l2 w on the columns that are kept, and the slopes.
+
+        Those of columns that depend on them follow; the others are as they are.
+        """
+        point, l2 = self.point, self.problem.l2
+        aim, error = -l2 * point.w, error.copy()
+        slope = slope.copy()
+        slope[self.explained] = aim[self.explained] + l2 * self.unexplained[self.explained]
+        error[self.explained] = 16.0 * U * np.abs(aim[self.explained])
+        penalty = [
+            self._penalty_excess(*part) for part in zip(point.parts(point.w), point.parts(slope), strict=True)
+        ]
+        return np.array(penalty), slope, error
 
     def _balance_costs(self, error: Array, total_error: Array) -> list[tuple[float, float]]:
         """Return for each problem by how much u may move to be in balance, and the length of that move."""
         point, problem = self.point, self.problem
         balances = self.free
-        if problem.penalised:
+        if not self.tied:
             if not problem.fit_intercept:
                 return [(0.0, 0.0)] * point.loss.size
             balances = [
                 _Balance(point, u, y, np.arange(0))
                 for u, y in zip(point.parts(self.u), self._labels(), strict=True)
             ]
-        slope = self._forbidden(self.slope - error) if problem.penalty.positive else self.slope
-        error = 0.0 * error if problem.penalty.positive else error
+        slope, error = self._unmet(self.slope), error + 4.0 * U * problem.l2 * np.abs(point.w)
+        if self.tied and problem.penalty.positive:
+            slope, error = self._unmet(self.slope - error), 0.0 * error
         together = zip(
             balances,
             *map(point.parts, (self.u, slope, error, self.total[None], total_error[None])),
@@ -354,14 +390,16 @@ class _Candidate:
                 [(tau, one + off) for (tau, one), off in zip(costs, 8.0 * U * point.norm(u), strict=True)],
             )
         down += self._move_cost(young, [(tau + 8.0 * U, one) for tau, one in costs])
+        if self.tied:  # u was made shorter, and with it its slopes
+            down += np.minimum([tau for tau, _ in costs], LARGEST_MOVE) ** 2 * 4.0 * point.penalty
         terms = 2.0 * loss + young
         if point.classes:
             terms = terms + 4.0 * u.shape[1]
         else:
             residual = point.score - self.y if self.problem.loss.labels == "real" else point.score
-            terms = terms + 2.0 * (self.q @ np.abs(residual * u)) + 2.0 * (self.q @ np.abs(u))
-        if name == "logistic":
-            terms = terms + 2.0
+            terms = terms + 2.0 * (self.q @ np.abs(residual * u))
+        if self.problem.loss.labels == "sign":
+            terms = terms + 2.0 * (self.q @ np.abs(u)) + 2.0 * (name == "logistic")
         return down + 16.0 * U * terms
 
     def _move_cost(self, young: Array, costs: list[tuple[float, float]]) -> Array:
@@ -453,6 +491,8 @@ class _Balance:
             for rows, Z in self.point.rows._pieces(block):
                 part = Z.toarray() if self.point.blocks.sparse else Z
                 part = part if self.kept.size == part.shape[1] else part[:, self.kept]
+                if not self.ones and self.point.rows.moved:  # nothing balances, so that the centre counts
+                    part = part + self.point.rows.centre[self.kept]
                 yield rows, np.column_stack([np.ones(part.shape[0]), part]) if self.ones else part
 
     def _weighted(self, rows: slice, z: Array) -> Array:
@@ -598,6 +638,15 @@ def _whole(u: Array, own: tuple[Array, Array]) -> Array:
     u[own] = 0.0
     u[own] = -u.sum(axis=1)
     return u
+
+
+def _exactly_whole(mass: Array, y: Array) -> Array:
+    """Return the masses of classes rounded to where those of every row sum to 0 without rounding."""
+    own = np.arange(mass.shape[0]), np.asarray(y, dtype=np.intp)
+    largest = np.abs(mass).max(axis=1, keepdims=True)
+    bits = 51 - mass.shape[1].bit_length()
+    unit = np.exp2(np.frexp(largest)[1].astype(float) - bits)
+    return _whole(np.rint(mass / unit), own) * unit
 
 
 BALANCE: dict[str, Callable[[Array, Array, Array], Array]] = {

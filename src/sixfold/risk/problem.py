@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.certificate import Certificate
+from sixfold.certificate import MACHINE_PRECISION, Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.bounds import BALANCE, Bound, bound, normalized_weights, objective
 from sixfold.risk.losses import Loss
@@ -28,6 +28,8 @@ __all__ = ["BALANCE", "EPS", "Problem", "normalized_weights", "scores"]
 Array = NDArray[Any]
 
 EPS = float(np.finfo(np.float64).eps)
+MOST_DOUBLED = 1 << 24  # products that are formed in doubled precision, in a second or less
+MOST_TIED = 1 << 29  # products behind the system that ties slopes to a penalty
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,18 @@ class Problem:
         """Return the certificate of these parameters, from the data alone and with what rounding may do."""
         scale = self.constant_objective(blocks)
         found = bound(self, w, b, blocks, dual)
-        if found.certain_gap > max(tolerance * scale, 2.0 * found.gap):
-            # Rounding alone is in the way.
-            found = min(
-                found, bound(self, w, b, blocks, dual, doubled=True), key=lambda each: each.certain_gap
-            )
+        entries, d = blocks.n_rows * blocks.n_columns * w.shape[1], blocks.n_columns
+        # Where rounding is in the way, and where what is left of the slopes would do against a larger penalty.
+        tieable = self.penalised and self.penalty.quadratic and entries * d * w.shape[1] <= MOST_TIED
+        for tied in (False, True) if tieable else (False,):
+            for doubled in (False, True):
+                enough = max(tolerance, MACHINE_PRECISION) * scale
+                if found.certain_gap <= enough or (doubled and found.gap > enough) or entries > MOST_DOUBLED:
+                    continue
+                other = (
+                    bound(self, w, b, blocks, dual, doubled=doubled, tied=tied) if tied or doubled else found
+                )
+                found = min(found, other, key=lambda each: each.certain_gap)
         return self._certificate(kind, found, scale, tolerance)
 
     def certify_zero(

@@ -51,6 +51,7 @@ ENTRIES = 1 << 22  # of X that are copied at a time
 MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of its products is formed
 MAX_DOUBLED = 1 << 27  # products that are formed in twice the precision
 DEPENDENT = 4.0  # roundings of its entries that a column may differ by from a combination of others
+NOTHING = 1e-18  # of a column: no two columns of doubles agree so far by chance
 CLEAR = 1e-9  # of a column, left by QR: more than rounding leaves
 MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
 
@@ -75,9 +76,13 @@ class LinearClaim:
 def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
     """Return objective and gap of the claim, and what rounding may have done to them."""
     claim, q = counted_rows(claim)
-    found = _Check(claim, q, doubled=False)
-    if claim.X.shape[0] * claim.X.shape[1] * claim.w.shape[1] <= MAX_DOUBLED and not found.decides(claimed):
-        found = _Check(claim, q, doubled=True)
+    found = _Check(claim, q)
+    small = claim.X.shape[0] * claim.X.shape[1] * claim.w.shape[1] <= MAX_DOUBLED
+    tied = claim.l2 > 0 and claim.l1 == 0 and not claim.positive
+    for doubled, exactly in ((True, False), (False, True), (True, True)):
+        if small and not found.decides(claimed) and (tied or not exactly):
+            other = _Check(claim, q, doubled, exactly)
+            found = min(found, other, key=lambda check: check.gap + check.up + check.down)
     scale, at_zero = found.scale, found.at_zero
     certificate = Certificate(
         claimed.kind,
@@ -181,6 +186,10 @@ class _OneScore:
         """Return what belongs to each problem of its own: here a score is one."""
         return values
 
+    def masses(self, G: Array) -> Array:
+        """Return what slopes are sums of; the exact dual point is this divided by q."""
+        return G
+
     def split(self, of_scores: Array) -> list[Array]:
         """Return the scores of each problem of its own."""
         return np.split(of_scores, self.scores, axis=1)
@@ -246,6 +255,13 @@ class _Softmax:
     def together(self, values: Array) -> Array:
         return values.sum(keepdims=True)
 
+    def masses(self, G: Array) -> Array:
+        """Return them in units of which a double holds every sum, so that those of a row sum to 0 exactly."""
+        top = np.abs(G).max(axis=1, keepdims=True)
+        unit = 2.0 ** (np.ceil(np.log2(np.where(top > 0, top, 1.0))) - 46)
+        others = np.where(self.own, 0.0, np.round(G / unit))
+        return (others - self.own * others.sum(axis=1, keepdims=True)) * unit
+
     def split(self, of_scores: Array) -> list[Array]:
         return [of_scores]
 
@@ -277,7 +293,7 @@ def _exact_columns(sums: _Sums, kept: Array, ones: bool) -> Array:
     if kept.size == 0:
         return np.ones((n, int(ones)))
     X = sums.X[:, kept].toarray() if sums.sparse else sums.X[:, kept]
-    return np.hstack([np.ones((n, int(ones))), X - sums.mean[kept]])
+    return np.hstack([np.ones((n, 1)), X - sums.mean[kept]]) if ones else X
 
 
 def _ready(system: _System, kept: Array, ones: bool) -> _System:
@@ -336,8 +352,10 @@ def _penalty_rounding(claim: LinearClaim, v: Array, error: Array) -> Array:
 class _Check:
     """Objective and gap as computed, and by how much the one may be higher and the bound lower (up, down)."""
 
-    def __init__(self, claim: LinearClaim, q: Array, doubled: bool) -> None:
+    def __init__(self, claim: LinearClaim, q: Array, doubled: bool = False, tied: bool = False) -> None:
         self.claim, self.q, self.doubled = claim, q, doubled
+        self.free = claim.l1 == claim.l2 == 0.0
+        self.tied = tied or self.free  # whether slopes have to be -l2 w exactly
         softmax = claim.loss == "softmax"
         real = claim.loss in REAL
         # Numbers count from their mean, as rows do.
@@ -379,113 +397,119 @@ class _Check:
         Least squares may be put together from moments, y'y - 2 w.X'y + w.X'X w.
         """
         claim, q, (n, d) = self.claim, self.q, self.claim.X.shape
-        first, moments = 4.0 * n * U * self.objective, 0.0
+        squares, moments = np.zeros(claim.b.size), 0.0
         mean_x, mean_y = (q @ claim.X, q @ claim.y) if claim.fit_intercept else (np.zeros(d), 0.0)
         w = np.abs(claim.w)
         for part in row_parts(claim.X):
             X = claim.X[part]
-            delta = 4.0 * (d + 8) * U * (np.asarray(abs(X) @ w) + np.abs(claim.b))
-            first += float(
-                (q[part] @ (self.slope[part] * delta + (delta**2 if claim.loss == "squared" else 0.0))).sum()
-            )
+            size = np.asarray(abs(X) @ w) + np.abs(claim.b)
+            size += np.abs(claim.y[part]) if self.rows.real else 0.0
+            squares += q[part] @ size**2
             if claim.loss == "squared":
                 spread = abs(X) @ w + np.abs(mean_x) @ w if sp.issparse(X) else np.abs(X - mean_x) @ w
-                moments += (
-                    4.0
-                    * (8 + n + d)
-                    * U
-                    * float((q[part] @ (np.abs(claim.y[part] - mean_y) + spread) ** 2).sum())
-                )
+                far = (q[part] @ (np.abs(claim.y[part] - mean_y) + spread) ** 2).sum()
+                moments += 4.0 * (8 + n + d) * U * float(far)
+        delta = 4.0 * (d + 8) * U * np.sqrt(squares)
+        steepest = 1.0 if claim.loss in ("absolute", "hinge", "perceptron") else np.sqrt(q @ self.slope**2)
+        first = 4.0 * n * U * self.objective + float((steepest * delta + delta**2).sum())
         return first + moments
 
     def _excess(self, loss: Array, few: float) -> tuple[Array, Array]:
         """Return the excess of each score (of all classes together), and how far it may be too low."""
-        claim, rows, q, sums = self.claim, self.rows, self.q, self.sums
-        free = claim.l1 == claim.l2 == 0.0
+        claim, rows, q = self.claim, self.rows, self.q
         u = rows.slope(self.score) if claim.dual is None else np.clip(claim.dual, rows.low, rows.high)
         u = np.where(np.abs(u) > 1e-280, u, 0.0)
         if claim.fit_intercept:
             u = rows.balanced(u, q)
         u = rows.inside(u)
-        kept = np.arange(0)
-        nothing = self.by_score, 0.0 * self.by_score
-        if free:
-            if sp.issparse(claim.X) and claim.X.shape[1] > MAX_SPARSE_COLUMNS:
-                return nothing
-            kept, self.restricted, signs = _independent(claim, q, u)
-            if claim.positive and not signs:
-                return nothing
-        systems = rows.systems(u, q, sums, kept, claim.fit_intercept)
-        for _ in range(3 if free else 0):
-            slope, ones = sums.slopes(q[:, None] * u, claim.fit_intercept)
-            slope = np.minimum(slope, 0.0) if claim.positive else slope
-            u = rows.joined(
-                [
-                    system.moved(part, g, one)
-                    for system, part, g, one in zip(
-                        systems, rows.split(u), rows.split(slope), rows.split(ones[None]), strict=True
-                    )
-                ]
-            )
-        if free:
-            u = rows.inside(u)
-            systems = rows.systems(u, q, sums, kept, claim.fit_intercept)
-        G = q[:, None] * u
-        slope, ones = sums.slopes(G, claim.fit_intercept)
-        error, error_ones = sums.slope_errors(G, slope, claim.fit_intercept)
-        if rows.name == "softmax":
-            size = 2 * U * rows.scores * np.sqrt(q @ u**2)
-            error, error_ones = error + np.outer(sums.lengths, size), error_ones + size
-        if claim.positive and free:
-            slope_left, error_left = np.minimum(slope - error, 0.0), 0.0 * error
-        else:
-            slope_left, error_left = slope, error
-        costs = [
-            system.cost(*part)
-            for system, *part in zip(
-                systems,
-                *map(rows.split, (u, slope_left, error_left, ones[None], error_ones[None])),
-                strict=True,
-            )
-        ]
-        tau, length = np.array(costs).T
-        rms = np.sqrt(q @ u**2)
-        error = error + np.outer(
-            sums.lengths,
-            2.0
-            * np.minimum(tau[0] if rows.name == "softmax" else tau, 0.5)
-            * (rms + 1.0 * (rows.name == "absolute")),
-        )
-        error = error + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
+        kept = _Kept(np.arange(0), np.zeros((0, 0)), np.arange(0), np.arange(0), True)
+        if self.tied:
+            large = sp.issparse(claim.X) and claim.X.shape[1] > MAX_SPARSE_COLUMNS
+            kept = kept if large else _independent(claim, q, u)
+            self.restricted = self.free and kept.doubtful.size > 0
+            if large or (claim.positive and not kept.positive):
+                return self.by_score, 0.0 * self.by_score
+            u = self._balanced_exactly(u, kept.columns)
+        slope, error, tau, length = self._slopes(u, kept.columns)
         shorter = np.ones(u.shape[1])
-        if not free and claim.l2 == 0.0:
+        if claim.l1 > 0.0 and claim.l2 == 0.0:
             largest = ((-slope if claim.positive else np.abs(slope)) + error).max(axis=0, initial=0.0)
             shorter = claim.l1 / np.maximum(largest, claim.l1)
             shorter = np.full_like(shorter, shorter.min()) if rows.name == "softmax" else shorter
-        u, v = shorter * u, -shorter * slope
+        u = shorter * u
+        penalty, more = self._penalty(shorter * slope, error, kept)
         young = rows.together(q @ rows.excess(self.score, u))
-        penalty, more = np.zeros_like(v[0]), np.zeros_like(v[0])
-        if not free:
-            penalty, more = _penalty_excess(claim, v), _penalty_rounding(claim, v, error)
-        elif claim.positive:
-            penalty, more = np.maximum(-claim.w * v, 0.0).sum(axis=0), (np.abs(claim.w) * error).sum(axis=0)
-        down = rows.together(q @ (np.abs(u) * self.delta) + more) + (few + 32 * U) * (
-            loss + young + rows.together(_penalty(claim))
+        sums = loss + young + rows.together(_penalty(claim))
+        down = rows.together(q @ (np.abs(u) * self.delta) + more) + (few + 32 * U) * sums
+        return young + rows.together(penalty), down + self._moves(u, loss, young, tau, length)
+
+    def _unmet(self, slope: Array) -> Array:
+        """Return what is wrong with the slopes of columns without penalty, or where they have to balance it."""
+        if self.free:
+            return np.minimum(slope, 0.0) if self.claim.positive else slope
+        return slope + self.claim.l2 * self.claim.w
+
+    def _balanced_exactly(self, u: Array, kept: Array) -> Array:
+        """Return u after the moves that leave nothing wrong but for rounding."""
+        rows, q, ones = self.rows, self.q, self.claim.fit_intercept
+        systems = rows.systems(u, q, self.sums, kept, ones)
+        for _ in range(3):
+            slope, total = self.sums.slopes(q[:, None] * u, ones)
+            parts = zip(systems, *map(rows.split, (u, self._unmet(slope), total[None])), strict=True)
+            u = rows.joined([system.moved(*part) for system, *part in parts])
+        return rows.inside(u)
+
+    def _slopes(self, u: Array, kept: Array) -> tuple[Array, Array, Array, Array]:
+        """Return sum_i q_i u_i x_i, how far it is off, and tau and the length of the move that balances u."""
+        claim, rows, q, sums = self.claim, self.rows, self.q, self.sums
+        G, balanced = rows.masses(q[:, None] * u), claim.fit_intercept
+        slope, total = sums.slopes(G, balanced)
+        error, error_total = sums.slope_errors(G, slope, balanced)
+        rms = np.sqrt(q @ u**2)
+        unmet, off = self._unmet(slope), error + 4 * U * claim.l2 * np.abs(claim.w)
+        if self.free and claim.positive:
+            unmet, off = self._unmet(slope - error), 0.0 * error
+        systems = rows.systems(u, q, sums, kept, balanced)
+        parts = zip(systems, *map(rows.split, (u, unmet, off, total[None], error_total[None])), strict=True)
+        tau, length = np.array([system.cost(*part) for system, *part in parts]).T
+        moved = np.minimum(tau, 0.5) * (rms + 1.0 * (rows.name == "absolute"))
+        error = (
+            error + np.outer(sums.lengths, 2.0 * moved) + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
         )
+        return slope, error, tau, length
+
+    def _penalty(self, slope: Array, error: Array, kept: _Kept) -> tuple[Array, Array]:
+        """Return the penalty's part for each score, and how much larger it may be."""
+        claim, w = self.claim, np.abs(self.claim.w)
+        if self.free:
+            more = (w * (np.abs(slope) + error))[kept.doubtful].sum(axis=0)
+            if not claim.positive:
+                return np.zeros(w.shape[1]), more
+            return np.maximum(claim.w * slope, 0.0).sum(axis=0), more + (w * error).sum(axis=0)
+        if self.tied:  # nothing is left of the columns that are kept, nor of those that follow from them
+            slope, error = slope.copy(), error.copy()
+            slope[kept.columns] = -claim.l2 * claim.w[kept.columns]
+            slope[kept.dependent] = -claim.l2 * (kept.combination.T @ claim.w[kept.columns])
+            exact = np.append(kept.columns, kept.dependent)
+            error[exact] = 32 * U * claim.l2 * w[exact]
+        return _penalty_excess(claim, -slope), _penalty_rounding(claim, -slope, error)
+
+    def _moves(self, u: Array, loss: Array, young: Array, tau: Array, length: Array) -> Array:
+        """Return what balancing u exactly costs, and the rounding of the excess."""
+        rows, q = self.rows, self.q
         if rows.name == "squared":
-            length = length + 8 * U * rms
-            down = down + np.sqrt(2 * young) * length + length**2 / 2
+            length = length + 8 * U * np.sqrt(q @ u**2)
+            return np.asarray(np.sqrt(2 * young) * length + length**2 / 2)
+        known, terms = tau < 0.5, 2.0 * loss + young
+        sizes = loss
+        if rows.name == "softmax":
+            sizes, terms = loss + 1.0 + math.log(rows.scores), terms + 4.0 * rows.scores
         else:
-            known = tau < 0.5
-            sizes = loss + (1.0 + math.log(rows.scores) if rows.name == "softmax" else 0.0)
-            down = down + np.where(known, (2.0 * np.where(known, tau, 0.0) + 16 * U) * sizes, np.inf)
-            z = self.score - rows.y if rows.real else self.score
-            down = down + 16 * U * (
-                2.0 * rows.scores
-                if rows.name == "softmax"
-                else 2.0 * (not rows.real) + 2.0 * (q @ (np.abs(z * u) + np.abs(u)))
-            )
-        return young + rows.together(penalty), down
+            terms = terms + 2.0 * (q @ np.abs((self.score - rows.y if rows.real else self.score) * u))
+            terms = terms if rows.real else terms + 2.0 * (q @ np.abs(u)) + 2.0
+        share = np.where(known, tau, 0.0)
+        cost = (2.0 * share + 16 * U) * sizes + 4.0 * share**2 * rows.together(_penalty(self.claim))
+        return np.where(known, cost + 16 * U * terms, np.inf)
 
 
 class _Sums:
@@ -663,10 +687,18 @@ class _ClassSystem(_System):
         return 2.0 * max(sizes) * length * (1 + 1e-6) / self.trust, length
 
 
-def _independent(claim: LinearClaim, q: Array, u: Array) -> tuple[Array, bool, bool]:
-    """Return the columns that are kept, whether others differ from combinations of them in their last bits, and
-    whether no combination has a negative coefficient.
-    """
+class _Kept(NamedTuple):
+    """Columns that do not depend on each other, and those that follow from them."""
+
+    columns: Array
+    combination: Array  # of the kept columns, for each dependent one
+    dependent: Array  # exactly
+    doubtful: Array  # but for their last bits
+    positive: bool  # whether no combination has a negative coefficient
+
+
+def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
+    """Return the columns by the rule above, of the rows that have a slope: others do not limit where u may go."""
     X = claim.X
     if claim.loss not in REAL and (u != 0).any():
         some = (u != 0).any(axis=1)
@@ -681,31 +713,40 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> tuple[Array, bool, b
     lengths = [np.sqrt(share @ Z**2) for share in shares]
     rounded = DEPENDENT * EPS
     constant = np.all([length <= rounded * size for length, size in zip(lengths, sizes, strict=True)], axis=0)
-    restricted, signs = bool((Z[:, constant] != 0).any()), True
+    moving = np.array([bool(Z[:, j].any()) for j in range(d)])
+    doubtful, positive = list(np.flatnonzero(constant & moving)), True
+    exact = {int(j): np.zeros(0) for j in np.flatnonzero(constant & ~moving)}
     columns = np.flatnonzero(~constant)
-    if columns.size == 0:
-        return columns, restricted, signs
     scaled = np.sqrt(q)[:, None] * Z[:, columns]
     scaled /= np.linalg.norm(scaled, axis=0) * (1.0 + 1e-9 * np.arange(columns.size))
-    R, order = la.qr(scaled, mode="r", pivoting=True)
-    R = R[: columns.size]
-    pivots = np.abs(np.diag(R))
-    clear = int(np.count_nonzero(pivots > CLEAR)) if pivots.size else 0
-    kept = list(columns[order[:clear]])
+    R, order = la.qr(scaled, mode="r", pivoting=True) if columns.size else (np.zeros((0, 0)), columns)
+    clear = int(np.count_nonzero(np.abs(np.diag(R)) > CLEAR))
+    kept = [int(j) for j in columns[order[:clear]]]
     most = n - int(claim.fit_intercept)
-    for column in columns[order[clear:]]:
-        if len(kept) >= most:
-            signs = False
-            continue
-        C, left = _combination(X, q, mean, np.array(kept, dtype=int), int(column), claim.fit_intercept)
+    for column in map(int, columns[order[clear:]]):
+        C, left = _combination(X, q, mean, np.array(kept, dtype=int), column, claim.fit_intercept)
         bounds = [size[column] + np.abs(C) @ size[kept] for size in sizes]
         lefts = [np.sqrt(share @ left**2) for share in shares]
-        if all(one <= rounded * most_left for one, most_left in zip(lefts, bounds, strict=True)):
-            restricted |= any(one > 1e-18 * most_left for one, most_left in zip(lefts, bounds, strict=True))
-            signs &= bool((C >= -1e-9).all())
-        else:
+        if len(kept) < most and any(one > rounded * size for one, size in zip(lefts, bounds, strict=True)):
             kept.append(column)
-    return np.sort(np.array(kept, dtype=int)), restricted, signs
+            continue
+        positive &= bool((C >= -1e-9).all())
+        # Where there is no room for another, it follows from the others whatever rounding leaves.
+        if len(kept) == most or all(one <= NOTHING * size for one, size in zip(lefts, bounds, strict=True)):
+            exact[column] = C
+        else:
+            doubtful.append(column)
+    combination = np.zeros((len(kept), len(exact)))
+    for place, C in enumerate(exact.values()):
+        combination[: C.size, place] = C
+    at = np.argsort(kept)
+    return _Kept(
+        np.array(kept, dtype=int)[at],
+        combination[at],
+        np.array(list(exact), dtype=int),
+        np.array(doubtful, dtype=int),
+        positive,
+    )
 
 
 def _combination(
