@@ -204,7 +204,7 @@ class _OneScore:
             ends = np.where(u > 0, self.high / u, np.where(u < 0, self.low / u, np.inf))
         return np.clip(ends.min(axis=0, initial=1.0) * u, self.low, self.high)
 
-    def systems(self, u: Array, q: Array, sums: _Sums, kept: Array, ones: bool) -> list[_System]:
+    def systems(self, u: Array, q: Array, sums: Sums, kept: Array, ones: bool) -> list[_System]:
         """Return for each score the equations that u must satisfy exactly."""
         z = _exact_columns(sums, kept, ones)
         size = np.abs(u)
@@ -282,12 +282,12 @@ class _Softmax:
         others /= np.maximum(others.sum(axis=1, keepdims=True), 1.0)
         return others - self.own * others.sum(axis=1, keepdims=True)
 
-    def systems(self, u: Array, q: Array, sums: _Sums, kept: Array, ones: bool) -> list[_System]:
+    def systems(self, u: Array, q: Array, sums: Sums, kept: Array, ones: bool) -> list[_System]:
         z = _exact_columns(sums, kept, ones)
         return [_ready(_ClassSystem(z, q, np.maximum(u + self.own, 0.0)), kept, ones)]
 
 
-def _exact_columns(sums: _Sums, kept: Array, ones: bool) -> Array:
+def _exact_columns(sums: Sums, kept: Array, ones: bool) -> Array:
     """Return z: the ones of the intercept, and the columns without penalty about their mean."""
     n = sums.q.size
     if kept.size == 0:
@@ -362,7 +362,7 @@ class _Check:
         origin = claim.y[0] + q @ (claim.y - claim.y[0]) if real else np.zeros(claim.b.size)
         y = claim.y - origin if real else claim.y
         self.rows = rows = _Softmax(y, claim.b.size) if softmax else _OneScore(claim.loss, y)
-        self.sums = _Sums(claim.X, q, doubled)
+        self.sums = Sums(claim.X, q, doubled)
         self.score, self.delta = self.sums.scores(claim.w, claim.b, origin)
         if real:
             self.delta = self.delta + 2 * U * (np.abs(self.score - y) + np.abs(y))
@@ -512,7 +512,7 @@ class _Check:
         return np.where(known, cost + 16 * U * terms, np.inf)
 
 
-class _Sums:
+class Sums:
     """Sums over the rows about their mean m, plain or in twice the precision, and what rounding does to them."""
 
     def __init__(self, X: Any, q: Array, doubled: bool) -> None:
@@ -720,9 +720,9 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
     scaled = np.sqrt(q)[:, None] * Z[:, columns]
     scaled /= np.linalg.norm(scaled, axis=0) * (1.0 + 1e-9 * np.arange(columns.size))
     R, order = la.qr(scaled, mode="r", pivoting=True) if columns.size else (np.zeros((0, 0)), columns)
-    clear = int(np.count_nonzero(np.abs(np.diag(R)) > CLEAR))
-    kept = [int(j) for j in columns[order[:clear]]]
     most = n - int(claim.fit_intercept)
+    clear = min(int(np.count_nonzero(np.abs(np.diag(R)) > CLEAR)), most)
+    kept = [int(j) for j in columns[order[:clear]]]
     for column in map(int, columns[order[clear:]]):
         C, left = _combination(X, q, mean, np.array(kept, dtype=int), column, claim.fit_intercept)
         bounds = [size[column] + np.abs(C) @ size[kept] for size in sizes]

@@ -61,7 +61,9 @@ class Reweighted:
     squares, with those of the constants 0.
     """
 
-    def __init__(self, problem: Problem, rows: ScaledRows, blocks: Blocks, budget: Budget, target: int) -> None:
+    def __init__(
+        self, problem: Problem, rows: ScaledRows, blocks: Blocks, budget: Budget, target: int
+    ) -> None:
         self.problem, self.rows = problem, rows
         self.penalty = np.append(problem.l2 / np.square(rows.scale), 0.0)[:, None]
         self.classes = problem.loss.labels == "class"
@@ -86,7 +88,11 @@ class Reweighted:
 
     def curvatures(self, score: Array) -> Array:
         """Return the second derivatives of the loss of one score."""
-        return self.smooth_hinge(score)[1] if self.smoothing > 0 else self.problem.loss.curvature(score[:, 0], self.y)
+        return (
+            self.smooth_hinge(score)[1]
+            if self.smoothing > 0
+            else self.problem.loss.curvature(score[:, 0], self.y)
+        )
 
     def smooth_hinge(self, score: Array) -> tuple[Array, Array]:
         """Return the slope t and the curvature of the squared hinge whose t satisfies t (t - m) = smoothing.
@@ -95,7 +101,9 @@ class Reweighted:
         """
         short = 1.0 - self.y * score[:, 0]
         root = np.sqrt(short**2 + 4.0 * self.smoothing)
-        slope = np.where(short > 0.0, 0.5 * (short + root), 2.0 * self.smoothing / (root - np.minimum(short, 0.0)))
+        slope = np.where(
+            short > 0.0, 0.5 * (short + root), 2.0 * self.smoothing / (root - np.minimum(short, 0.0))
+        )
         return slope, slope / root
 
     def _of_scores(self, function: Callable[[Array, Array], Array], score: Array) -> Array:
@@ -197,9 +205,7 @@ class _Equations:
         return _Residuals(delta, left, unmet, slope)
 
 
-def balanced_slopes(
-    problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array
-) -> Array | None:
+def balanced_slopes(problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array) -> Array | None:
     """Return a dual point of a model for every row and score; None where the equations are too large."""
     classes = problem.loss.labels == "class"
     if (blocks.n_columns + 1) * (w.shape[1] if classes else 1) > MAX_FACTORED:
