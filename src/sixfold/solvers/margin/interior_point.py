@@ -482,7 +482,11 @@ class _Path:
         if terms.problem.l2 == 0 or shorter > SIMILAR * max(primal, dual):
             return float(primal), float(dual)
         dp, dm, da = terms.spare
-        sums = dp @ (terms.high - terms.a) + dm @ (terms.a - terms.low), da @ (terms.m - terms.p), da @ (dm - dp)
+        sums = (
+            dp @ (terms.high - terms.a) + dm @ (terms.a - terms.low),
+            da @ (terms.m - terms.p),
+            da @ (dm - dp),
+        )
         unmet = slope - terms.shrink * self.theta
 
         def left(s: float, r: float) -> float:
