@@ -103,6 +103,10 @@ class Summaries(list[Any]):
         """Return the tables one below the other."""
         return "\n\n".join(map(str, self))
 
+    def __repr__(self) -> str:
+        """Return the tables, as an interactive session shows them."""
+        return str(self)
+
     def _repr_html_(self) -> str:
         return "".join(summary._repr_html_() for summary in self)
 
