@@ -76,6 +76,7 @@ def test_json_holds_every_field_and_what_follows_from_them():
         "claim": "",
         "notes": ["rank 2 of 3"],
         "rounding": 0.0,
+        "unrestricted_bound": None,
         "subject": None,
         "lower_bound": 2.5,
         "relative_gap": 0.05,

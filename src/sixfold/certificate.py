@@ -2,9 +2,10 @@
 
 For a minimisation problem with objective R, a certificate states
 
-    R(model) = objective,   min R >= lower_bound,   gap = objective - lower_bound >= 0,
+    R(model) <= objective,   min R >= lower_bound,   gap = objective - lower_bound >= 0,
 
-so the model is at most ``gap`` worse than any other, whatever the solver did. The gap is judged
+in exact arithmetic: ``objective`` and ``gap`` include what rounding may have done to the sums behind them
+(``rounding``, its part of the gap), so the model is at most ``gap`` worse than any other, whatever the solver did. The gap is judged
 against ``scale``, for most learners the objective of a model that has learnt nothing: one that predicts a
 constant, or whose scores are all zero (``legend`` says which): ``converged`` means ``gap <= tolerance *
 scale``. A certificate of kind "kkt" says how far the conditions of optimality are from holding, and bounds
@@ -28,6 +29,7 @@ from typing import Any, Self
 from sixfold.errors import CertificateError
 
 CONSTANT_MODEL = "the objective of the model that predicts a constant (zero without intercept)"
+MACHINE_PRECISION = 1e-12  # a relative gap below which one that rounding accounts for is none
 PLAIN = (str, bool, int, type(None))  # joined by | at every call they would cost most of the time
 CARD = (
     "border:1px solid #8886;border-radius:6px;padding:10px 14px;display:inline-block;max-width:44em;"
@@ -130,8 +132,13 @@ class Certificate:
 
     @property
     def converged(self) -> bool:
-        """Whether the gap is within the tolerance."""
-        return self.relative_gap <= self.tolerance
+        """Whether the gap is within the tolerance, or as small as rounding allows."""
+        return self.relative_gap <= self.tolerance or self._rounded_only
+
+    @property
+    def _rounded_only(self) -> bool:
+        """Whether rounding accounts for half of the gap or more, and that is next to nothing."""
+        return 0.0 < self.gap <= 2.0 * self.rounding and self.relative_gap <= MACHINE_PRECISION
 
     @property
     def legend(self) -> str:
@@ -223,7 +230,7 @@ class Certificate:
     def _claim_in_words(self) -> str:
         if self.claim:
             claim = self.claim
-        elif self.relative_gap <= 1e-15:
+        elif self.relative_gap <= 1e-15 or self._rounded_only:
             claim = "optimal to machine precision"
         elif not math.isfinite(self.gap):
             claim = "no bound known"

@@ -97,7 +97,7 @@ class CertificateError(SixfoldError):
 
 
 class TimeLimitReached(SixfoldError, TimeoutError):  # noqa: N818 - it says what happened
-    """A fit or query of neighbours took longer than ``time_limit``; part of an answer would be a wrong one."""
+    """A fit or query of neighbours took longer than ``time_limit``; part of an answer would be wrong."""
 
 
 class MissingExtraError(SixfoldError, ImportError):
@@ -192,7 +192,7 @@ RandomState or Generator, or None.
             f"random_state={value!r} cannot be used to seed: pass a whole number, a NumPy RandomState or "
             "Generator, or None."
         )
-    if isinstance(value, Integral) and not 0 <= value < 2**32:
+    if isinstance(value, Integral) and not 0 <= int(value) < 2**32:
         raise InputError(
             f"random_state={value!r} is out of range: a seed is a whole number from 0 to {2**32 - 1}."
         )

@@ -310,7 +310,7 @@ def test_units_of_the_columns_do_not_decide_the_rank(sparse):
 
 
 def test_gap_without_a_gram_matrix_is_the_objective(monkeypatch):
-    monkeypatch.setattr("sixfold.risk.problem.MAX_SPARSE_GRAM", 3)
+    monkeypatch.setattr("sixfold.risk.bounds.MAX_SPARSE_COLUMNS", 3)
     X, y, _ = draw(LOSSES["squared"])
     problem = problem_of("squared", (None, False))
     w, b, blocks = np.ones((COLUMNS, 1)), np.zeros(1), blocks_of(X, y, None, sparse=True)
@@ -359,7 +359,9 @@ def test_a_dual_candidate_closes_the_gap_at_a_kink():
     dual = np.array([[1.0], [0.5], [-1.0]])
     assert problem.gap(w, b, blocks, dual) <= 1e-15
     np.testing.assert_array_equal(dual, [[1.0], [0.5], [-1.0]])
-    assert problem.certify("duality gap", w, b, blocks, 1e-6, dual).gap <= 1e-15
+    certificate = problem.certify("duality gap", w, b, blocks, 1e-6, dual)
+    assert certificate.gap - certificate.rounding <= 1e-15
+    assert certificate.rounding <= 1e-13
 
 
 def test_tiny_slopes_do_not_overflow():
@@ -394,8 +396,10 @@ def test_certify_collects_objective_gap_and_scale():
     w, b = np.ones((COLUMNS, 1)), np.zeros(1)
     certificate = problem.certify("duality gap", w, b, blocks, 1e-3)
     assert certificate.kind == "duality gap"
-    assert certificate.objective == problem.objective(w, b, blocks)
-    assert certificate.gap == problem.gap(w, b, blocks)
+    objective, gap = problem.objective(w, b, blocks), problem.gap(w, b, blocks)
+    assert objective < certificate.objective <= objective * (1 + 1e-13)
+    assert gap < certificate.gap <= gap + 1e-13 * objective
+    np.testing.assert_allclose(certificate.rounding, certificate.gap - gap)
     assert certificate.scale == problem.constant_objective(blocks)
     assert certificate.tolerance == 1e-3
     assert not certificate.converged

@@ -85,13 +85,16 @@ def in_certificate(figure):
     return fault
 
 
-def in_pair(figure):
-    """Return what makes a function of objective, gap and perhaps more return them with the fault."""
+def in_bound(figure):
+    """Return what makes the bound that solvers share have the fault, for each target."""
 
     def fault(original):
         def faulty(*given, **named):
             found = original(*given, **named)
-            return figure(*found, 1.0)[: len(found)] if len(found) == 2 else figure(*found)
+            gaps = np.minimum(found.objective, found.excess)
+            figures = [figure(*each, 1.0)[:2] for each in zip(found.objective, gaps, strict=True)]
+            objective, excess = np.array(figures).T
+            return replace(found, objective=objective, excess=excess)
 
         return faulty
 
@@ -172,8 +175,7 @@ def short(learner, **parameters):
     return lambda: learner(**{"max_iter": 2, "tol": 1e-12, **parameters})
 
 
-LS, L1, SMOOTH, MARGIN = (f"sixfold.solvers.{room}" for room in ("least_squares", "l1", "smooth", "margin"))
-STOPPING = "sixfold.solvers.first_order.stopping"
+LS, MARGIN = "sixfold.solvers.least_squares", "sixfold.solvers.margin"
 SHARED = "sixfold.risk.problem"
 PLANES = "sixfold.learners.linear.separability"
 OFF = {f"{LS}.factors:shortest": times(1.001)}
@@ -188,7 +190,7 @@ THROUGH_CERTIFY = {
     "interior_point": (short(ERMRegressor, solver="interior_point", loss="absolute"), numbers, {}),
     "dual_coordinate": (short(LinearSVC, solver="dual_coordinate", loss="hinge"), classes, {}),
 }
-THROUGH_GAP = {
+FIRST_ORDER = {
     name: (short(ERMClassifier, solver=name, loss=loss, penalty="l2", alpha=0.1), classes, {})
     for name, loss in (("gd", "logistic"), ("sgd", "hinge"), ("minibatch", "logistic"))
 }
@@ -209,47 +211,28 @@ HARD = (lambda: LinearSVC(C=np.inf, loss="hinge"), separable, {f"{MARGIN}.hard_m
 OVERLAP = (lambda: Perceptron(max_iter=3), classes, {})
 APART = (Perceptron, separable, {})
 
+ALL_THROUGH_CERTIFY = [
+    *THROUGH_CERTIFY.items(),
+    *FIRST_ORDER.items(),
+    *SOFTMAX.items(),
+    ("coordinate", LASSO),
+    ("coordinate", L1_LOGISTIC),
+]
 FAULTS = [
     *(
         Fault(solver, f"{SHARED}:certify", in_certificate(figure), *fit)
-        for solver, fit in THROUGH_CERTIFY.items()
+        for solver, fit in ALL_THROUGH_CERTIFY
         for figure in FOUR
     ),
     *(
-        Fault(solver, f"{SHARED}:_objective_and_gap", in_pair(figure), *fit)
-        for solver, fit in THROUGH_CERTIFY.items()
-        for figure in THREE
-    ),
-    *(
-        Fault(solver, f"{SHARED}:_objective_and_gap", in_pair(half_the_gap), *fit)
-        for solver, fit in THROUGH_GAP.items()
-    ),
-    *(Fault(solver, f"{SHARED}:gap", times(0.5), *fit) for solver, fit in THROUGH_GAP.items()),
-    *(Fault(solver, f"{STOPPING}:best_gap", times(0.9), *fit) for solver, fit in THROUGH_GAP.items()),
-    *(
-        Fault(solver, f"{STOPPING}:Certificate", in_certificate(figure), *fit)
-        for solver, fit in THROUGH_GAP.items()
-        for figure in FOUR
-    ),
-    *(
-        Fault(solver, f"{SMOOTH}.softmax_objective:objective_and_gap", in_pair(figure), *fit)
-        for solver, fit in SOFTMAX.items()
+        Fault(solver, f"{SHARED}:bound", in_bound(figure), *fit)
+        for solver, fit in ALL_THROUGH_CERTIFY
         for figure in THREE
     ),
     *(Fault("direct", f"{LS}.direct:Certificate", in_certificate(figure), *DIRECT) for figure in FOUR),
     Fault("direct", f"{LS}.direct:residual_slope", times(0.5), *REFINED),
     *(Fault("direct", f"{LS}.row_space:Certificate", in_certificate(figure), *WIDE) for figure in FOUR),
     Fault("direct", f"{LS}.row_space:ridge_gap", times(0.5), *WIDE),
-    *(Fault("coordinate", f"{L1}.coordinate:Certificate", in_certificate(figure), *LASSO) for figure in FOUR),
-    Fault("coordinate", f"{L1}.coordinate:_bound", times(0.5), *LASSO),
-    *(
-        Fault("coordinate", f"{L1}.proximal_newton:Certificate", in_certificate(figure), *L1_LOGISTIC)
-        for figure in FOUR
-    ),
-    *(
-        Fault("coordinate", f"{L1}.proximal_newton:_totals", in_pair(figure), *L1_LOGISTIC)
-        for figure in THREE
-    ),
     *(
         Fault("hard_margin", f"{MARGIN}.hard_margin:certify_margin", in_certificate(figure), *HARD)
         for figure in FOUR

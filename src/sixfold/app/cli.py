@@ -32,9 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Fit every learner, print the table and the coefficients of linear regression."""
     parser = argparse.ArgumentParser(
         prog="python -m sixfold",
-        description="Fit every learner on built-in data, three quarters of the rows of each, and print a table: "
-        "the score on the other rows, the seconds, the solver and what the certificate says. Takes some "
-        "seconds.",
+        description="Fit every learner on built-in data, three quarters of the rows of each, and print a "
+        "table: the score on the other rows, the seconds, the solver and what the certificate says. It takes "
+        "some seconds.",
         epilog="To fit your own data, use the learners from Python, for instance: from sixfold import "
         "LogisticRegression; model = LogisticRegression().fit(X, y); print(model.certificate_).",
     )

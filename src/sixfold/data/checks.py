@@ -429,8 +429,13 @@ def to_array(values: Any) -> Any:
 
 def _refuse_text(values: Array) -> Array:
     """Refuse dates, and text that is no number, naming such columns."""
-    _refuse_columns([(f"x{number}", number, column) for number, column in enumerate(values.T)])
+    columns = [(f"x{number}", number, column) for number, column in enumerate(values.T)]
+    _refuse_columns([one for one in columns if one[2].dtype.kind in "Mm" or _has_text(one[2])])
     return values
+
+
+def _has_text(column: Array) -> bool:
+    return any(isinstance(value, str | bytes) and not _is_number(value) for value in column)
 
 
 def _refuse_columns(columns: list[tuple[Any, int, Array]]) -> None:
@@ -450,7 +455,7 @@ def _refuse_columns(columns: list[tuple[Any, int, Array]]) -> None:
             f"could not convert string to float: {where}. Turn categories into numbers first, for "
             "instance one column of 0 and 1 for each."
         )
-    raise InputError(f"{where}: no number. Turn it into one first, for instance days since a date.")
+    raise InputError(f"{where}, which is no number. Turn it into one first, for instance days since a date.")
 
 
 def _not_a_number(column: Array) -> tuple[int | None, Any]:

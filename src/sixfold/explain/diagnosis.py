@@ -71,16 +71,17 @@ def describe_separation(found: Any, alone: list[Any], names: list[str], classes:
         how = f"{_listed(names, important_columns(found))} together separate the classes"
     quasi = found.kind != "complete"
     boundary = f" But for {_count(found.boundary.size, 'row')} on the boundary the" if quasi else " The"
+    certain = "0 and 1 but on the boundary" if quasi else "0 and 1"
     limit = (
-        "The model that the coefficients tend to was kept: its probabilities are "
-        f"{'0 and 1 but on the boundary' if quasi else '0 and 1'}, and its coefficients are only a direction. "
+        f"The model that the coefficients tend to was kept: its probabilities are {certain}, and its "
+        "coefficients are only a direction. "
         if kept
         else "on_separation='warn' keeps the model that the coefficients tend to. "
     )
     return (
         f"{how[0].upper()}{how[1:]}.{boundary} model can be made as certain as one likes, and the likelihood "
-        f"has no maximum. {limit}For finite coefficients use penalty='l2' with a finite C, for instance C=1.0, "
-        "or drop what gives the class away."
+        f"has no maximum. {limit}For finite coefficients use penalty='l2' with a finite C, for instance "
+        "C=1.0, or drop what gives the class away."
     )
 
 

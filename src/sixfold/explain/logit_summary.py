@@ -8,7 +8,13 @@ and with K classes, of which the first is the reference (its coefficients are ta
 
     I_cd = sum_i weight_i p_ic ([c = d] - p_id) z_i z_i',    c, d = 1 ... K - 1.
 
-The weights count as repetitions of a row.
+The weights count as repetitions of a row. Where columns D depend on the others K, x_D = C'x_K + c, only
+beta = w_K + C w_D and b + c.w_D can be estimated, with the covariance of a fit without D. The shortest
+coefficients, which the model has, are functions of these,
+
+    w_D = (1 + C'C)^-1 C' beta,    w_K = beta - C w_D,    b = (b + c.w_D) - c.w_D
+
+so they have standard errors too.
 """
 
 from __future__ import annotations
@@ -25,11 +31,16 @@ from sixfold.data.checks import column_names
 from sixfold.errors import InputError
 from sixfold.explain.summary import CoefficientTable, Summaries, check_confidence
 from sixfold.risk.losses import softmax
-from sixfold.risk.problem import scores
+from sixfold.risk.problem import normalized_weights, scores
+from sixfold.risk.rank import ColumnSpace
 from sixfold.solvers.least_squares.moments import weighted_gram
 
 Array = NDArray[Any]
 
+DEPENDENT = (
+    "Columns that depend on others have the shortest of all coefficients that predict the same, and the\n"
+    "standard errors of these: of levels that add up to 1, for instance, how far each is from their mean."
+)
 MOST_PARAMETERS = 2000  # beyond, the information matrix takes more than 32 MB
 
 
@@ -37,7 +48,8 @@ MOST_PARAMETERS = 2000  # beyond, the information matrix takes more than 32 MB
 class Likelihood:
     """What a fit keeps for its summary: the information, and the likelihood with and without the columns."""
 
-    information: Array
+    information: Array  # of the columns that do not depend on others, and the intercept
+    shortest: Array  # (beta, b + c.w_D) -> (w, b)
     rows: float
     fitted: float
     constant: float
@@ -58,6 +70,8 @@ class LogitSummary(CoefficientTable):
         Of the model, and of the frequencies of the classes alone.
     pseudo_r_squared : float
         McFadden's: 1 - log_likelihood / constant_log_likelihood.
+    dependent : bool
+        Whether columns depend on others, so that the coefficients are the shortest of many.
     """
 
     statistic: ClassVar[str] = "z"
@@ -65,18 +79,23 @@ class LogitSummary(CoefficientTable):
     log_likelihood: float
     constant_log_likelihood: float
     pseudo_r_squared: float
+    dependent: bool
 
     def _foot(self) -> list[str]:
-        return [
+        fit = (
             f"log-likelihood {self.log_likelihood:.6g} (constant model {self.constant_log_likelihood:.6g}), "
             f"pseudo R-squared {self.pseudo_r_squared:.4f}, {self.rows:g} rows"
-        ]
+        )
+        return [fit, *[DEPENDENT] * self.dependent]
 
 
 def measure_likelihood(
-    w: Array, b: Array, blocks: Blocks, intercept: bool, flag: NDArray[np.int32]
+    w: Array, b: Array, blocks: Blocks, intercept: bool, flag: NDArray[np.int32], space: ColumnSpace
 ) -> Likelihood | None:
-    """Return the information in the rows at a model; None where it would be too large."""
+    """Return the information in the rows at a model; None where it would be too large.
+
+    ``space`` says which columns depend on others.
+    """
     free = max(w.shape[1] - 1, 1)
     d = w.shape[0] + intercept
     if free * d > MOST_PARAMETERS:
@@ -101,13 +120,32 @@ def measure_likelihood(
                 information[k, :, c] -= gram
     share = totals / totals.sum() if intercept else np.full(totals.size, 1.0 / totals.size)
     constant = float(totals @ np.log(share))
-    return Likelihood(information.reshape(free * d, free * d), float(totals.sum()), fitted, constant)
+    kept = np.append(space.kept, np.arange(w.shape[0], d))
+    information = information[:, kept][:, :, :, kept].reshape(free * kept.size, free * kept.size)
+    shortest = _shortest(space, blocks, intercept)
+    return Likelihood(information, shortest, float(totals.sum()), fitted, constant)
+
+
+def _shortest(space: ColumnSpace, blocks: Blocks, intercept: bool) -> Array:
+    """Return the matrix that makes the shortest (w, b) of what can be estimated."""
+    C, some = space.combination, space.dependent.size
+    of_dependent = np.linalg.solve(np.eye(some) + C.T @ C, C.T)
+    result = np.zeros((space.scale.size + intercept, space.kept.size + intercept))
+    result[space.dependent, : space.kept.size] = of_dependent
+    result[space.kept, : space.kept.size] = np.eye(space.kept.size) - C @ of_dependent
+    if intercept:
+        mean = sum(block.X.T @ normalized_weights(block, blocks) for block in blocks)
+        result[-1, :-1] = (mean[space.kept] @ C - mean[space.dependent]) @ of_dependent
+        result[-1, -1] = 1.0
+    return result
 
 
 def summarise_logit(model: Any, confidence: float) -> Any:
     """Return the summary of a fitted, unpenalised logistic regression (a list for more than two classes)."""
     check_confidence(confidence)
     found: Likelihood | None = model.__dict__.get("_likelihood")
+    if found is None and "_no_summary" in model.__dict__:
+        raise InputError(f"{model._no_summary}, and there are no standard errors.")
     if found is None:
         raise InputError(
             "Standard errors exist for fits without penalty (C=inf) to the end, with at most "
@@ -123,8 +161,11 @@ def summarise_logit(model: Any, confidence: float) -> Any:
     values, vectors = np.linalg.eigh(found.information / np.outer(scale, scale))
     certain = values > 1e-13 * values[-1]
     open_ = np.abs(vectors[:, ~certain]).max(axis=1, initial=0.0) > 1e-6  # has a part on which no row depends
-    variance = np.square(vectors[:, certain]) @ (1.0 / values[certain]) / scale**2
-    error = np.where(open_, np.nan, np.sqrt(variance)).reshape(w.shape[1], -1)
+    half = (vectors[:, certain] / np.sqrt(values[certain]) / scale[:, None]).reshape(
+        w.shape[1], -1, certain.sum()
+    )
+    error = np.sqrt(np.square(found.shortest @ half).sum(axis=2))
+    error[open_.reshape(w.shape[1], -1) @ (found.shortest.T != 0.0)] = np.nan
     summaries = [_one(model, found, k, w[:, k], b[k], error[k], confidence) for k in range(w.shape[1])]
     return summaries[0] if len(summaries) == 1 else Summaries(summaries)
 
@@ -142,5 +183,5 @@ def _one(
     return LogitSummary(
         f"{labels[k + 1]!r} against {labels[0]!r}", names, coefficient, error, 2.0 * ndtr(-np.abs(z)),
         coefficient - half, coefficient + half, confidence, found.rows, z, found.fitted, found.constant,
-        1.0 - found.fitted / found.constant,
+        1.0 - found.fitted / found.constant, found.shortest.shape[0] > found.shortest.shape[1],
     )  # fmt: skip

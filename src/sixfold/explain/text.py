@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from os.path import commonprefix
+from itertools import takewhile
 
 FONT_FAMILY = "Verdana, DejaVu Sans, Geneva, sans-serif"
 ELLIPSIS = "…"
@@ -68,7 +68,7 @@ def _ends(text: str, kept: int) -> str:
 
 
 def short_names(names: Sequence[str], fits: Callable[[str], bool]) -> list[str]:
-    """Return names that fit, and that differ where the names do: cut in the middle, or up to where they differ.
+    """Return names that fit, no two alike: cut in the middle, or up to where they differ.
 
     >>> long = ["sensor_01_of_the_engine", "sensor_02_of_the_engine", "speed"]
     >>> short_names(long, lambda part: len(part) <= 10)
@@ -79,7 +79,7 @@ def short_names(names: Sequence[str], fits: Callable[[str], bool]) -> list[str]:
     for name, one in short.items():
         alike.setdefault(one, []).append(name)
     for group in alike.values():
-        common = len(commonprefix(group))
+        common = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*group, strict=False)))
         if len(group) > 1 and common:
             rest = short_names([name[common:] for name in group], lambda part: fits(ELLIPSIS + part))
             short |= {

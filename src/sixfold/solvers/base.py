@@ -179,4 +179,4 @@ def _objection(solver: Solver, problem: Problem) -> str | None:
 
 
 def _rescues(solver: Solver, problem: Problem, blocks: Blocks) -> bool:
-    return isinstance(solver, Rescuer) and solver.rescues(problem, blocks)
+    return hasattr(solver, "rescues") and solver.rescues(problem, blocks)

@@ -11,28 +11,48 @@ whatever u is. A candidate (the model's dual point, or the slopes of the loss) i
 conjugates are finite: into the domain of f*, to sum 0, off the columns of X where there is no penalty (v =
 0), and is made shorter until |v_j| <= l1 where there are absolute values only. Each bracket is a sum of terms
 that are never negative, so that no digits cancel. Several targets are added up.
+
+*Rounding.* Scores are summed about the mean row m, s = (x - m).w + (b + m.w), the last bracket exactly. They are
+off by at most delta_i = (d + 8) U (|x - m|.|w| + |b + m.w|), U = 2^-53, and slopes by sums of such terms. What is
+left of sum_i q_i u_i z_i, z = (1, x - m), is removed by moving u_i by a_i z_i.beta, where sum_i q_i a_i z_i z_i'
+beta is what is left: possible without leaving the domain if a_i <= |u_i| and |z_i.beta| <= tau < 1, and u divided
+by 1 + tau afterwards; this costs 2 tau sum_i q_i f(s_i) at most, since the excess is convex in u and f(s) at u = 0.
+Where the rounding of doubles would decide, all sums are formed in twice their precision
+(:mod:`sixfold.verify.doubled`).
+
+*Dependent columns.* Without penalty a column counts as a combination of others where the best one leaves no more
+of it than the rounding of its entries, DEPENDENT eps (|x_j| + sum_k |C_k| |x_k|). Where it leaves more than
+nothing, the gap speaks of models that do not tell these columns apart, and no other bound than 0 is found.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, xlogy
 
 from sixfold.certificate import Certificate
+from sixfold.verify.doubled import dots, products, total
 from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
 EPS = float(np.finfo(np.float64).eps)
+U = EPS / 2
 ENTRIES = 1 << 22  # of X that are copied at a time
-NO_SLOPE = 1e-12  # of the sum of absolute values: what rounding leaves of a slope that was projected out
 MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of its products is formed
+MAX_DOUBLED = 1 << 27  # products that are formed in twice the precision
+DEPENDENT = 4.0  # roundings of its entries that a column may differ by from a combination of others
+CLEAR = 1e-9  # of a column, left by QR: more than rounding leaves
+MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
 
 
 @dataclass(frozen=True)
@@ -55,23 +75,31 @@ class LinearClaim:
 def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
     """Return objective and gap of the claim, and what rounding may have done to them."""
     claim, q = counted_rows(claim)
-    rows = _Softmax(claim.y, claim.b.size) if claim.loss == "softmax" else _OneScore(claim.loss, claim.y)
-    score = np.asarray(claim.X @ claim.w) + claim.b
-    by_score = rows.together(q @ rows.value(score)) + rows.together(_penalty(claim))
-    objective, gap, condition = float(by_score.sum()), np.inf, 1.0
-    if np.isfinite(objective):
-        u, v, condition = _feasible(claim, rows, q, score)
-        excess = rows.together(q @ rows.excess(score, u)) + rows.together(_penalty_excess(claim, v))
-        gap = float(np.minimum(by_score, excess).sum())  # no loss is negative
-    scale, at_zero = _constant_model(rows, q, claim.fit_intercept)
-    found = Certificate(claimed.kind, objective, gap, scale, claimed.tolerance)
-    slack, largest_gap = _allowances(claim, rows, q, score, objective, condition, claimed)
-    slack += 100 * EPS * objective + 1e-30 * at_zero  # exp and log have their own rounding, and may underflow
+    found = _Check(claim, q, doubled=False)
+    if claim.X.shape[0] * claim.X.shape[1] * claim.w.shape[1] <= MAX_DOUBLED and not found.decides(claimed):
+        found = _Check(claim, q, doubled=True)
+    scale, at_zero = found.scale, found.at_zero
+    certificate = Certificate(
+        claimed.kind,
+        found.objective + found.up,
+        found.gap + found.up + found.down,
+        scale,
+        claimed.tolerance,
+        rounding=found.up + found.down,
+        unrestricted_bound=0.0 if found.restricted else None,
+    )
     # A batch, of which no bound but zero is claimed, is judged by the model that predicts zero.
     largest = (scale if claimed.gap < claimed.objective else max(scale, at_zero)) + 1e-13 * at_zero
     plain = claim.loss == "squared" and claim.l1 == 0 and not claim.positive
-    kinds = ("duality gap", *["least squares"] * plain)
-    return Recomputed(found, slack, largest_gap, kinds, scale_allowance=largest)
+    return Recomputed(
+        certificate,
+        2.0 * found.up + 1e-30 * at_zero,
+        # A millionth of the gap itself misleads nobody.
+        claimed.gap * (1.0 + 1e-6) + 2.0 * (found.up + found.down),
+        ("duality gap", *["least squares"] * plain),
+        scale_allowance=largest,
+        overstated=min(claimed.rounding, found.largest_rounding()),
+    )
 
 
 def counted_rows(claim: LinearClaim) -> tuple[LinearClaim, Array]:
@@ -153,6 +181,33 @@ class _OneScore:
         """Return what belongs to each problem of its own: here a score is one."""
         return values
 
+    def split(self, of_scores: Array) -> list[Array]:
+        """Return the scores of each problem of its own."""
+        return np.split(of_scores, self.scores, axis=1)
+
+    def joined(self, parts: list[Array]) -> Array:
+        return np.concatenate(parts, axis=1)
+
+    def inside(self, u: Array) -> Array:
+        """Return u without slopes of the wrong sign, and made shorter until none is too large."""
+        u = np.where(((self.low == 0) & (u < 0)) | ((self.high == 0) & (u > 0)), 0.0, u)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ends = np.where(u > 0, self.high / u, np.where(u < 0, self.low / u, np.inf))
+        return np.clip(ends.min(axis=0, initial=1.0) * u, self.low, self.high)
+
+    def systems(self, u: Array, q: Array, sums: _Sums, kept: Array, ones: bool) -> list[_System]:
+        """Return for each score the equations that u must satisfy exactly."""
+        z = _exact_columns(sums, kept, ones)
+        size = np.abs(u)
+        a = (
+            np.ones_like(u)
+            if self.name in ("squared", "absolute")
+            else size * (1.0 - size)
+            if self.name == "logistic"
+            else size
+        )
+        return [_ready(_System(z, q, column, self.name), kept, ones) for column in a.T]
+
     def balanced(self, u: Array, q: Array) -> Array:
         """Return u with sum_i q_i u_i = 0: without its mean, or with the heavier side made as light."""
         if self.real:
@@ -191,13 +246,43 @@ class _Softmax:
     def together(self, values: Array) -> Array:
         return values.sum(keepdims=True)
 
+    def split(self, of_scores: Array) -> list[Array]:
+        return [of_scores]
+
+    def joined(self, parts: list[Array]) -> Array:
+        return parts[0]
+
     def balanced(self, u: Array, q: Array) -> Array:
         """Return u that gives every class as much as it has rows: what is too much goes where it lacks."""
-        p = u + self.own
-        have, want = q @ p, q @ self.own
-        kept, lack = np.minimum(want / np.where(have > 0, have, 1.0), 1.0), np.maximum(want - have, 0.0)
-        moved = np.outer(p @ (1.0 - kept), lack / lack.sum()) if lack.any() else 0.0
-        return p * kept + moved - self.own
+        p, more = u + self.own, q @ u
+        share = np.maximum(more, 0.0) / np.where(more > 0, q @ p, 1.0)
+        lack = np.maximum(-more, 0.0)
+        taken = p * share
+        return u - taken + (np.outer(taken.sum(axis=1), lack / lack.sum()) if lack.any() else 0.0)
+
+    def inside(self, u: Array) -> Array:
+        """Return u with p = u + own >= 0, and minus the sum of the others for the class itself."""
+        others = np.where(self.own, 0.0, np.maximum(u, 0.0))
+        others /= np.maximum(others.sum(axis=1, keepdims=True), 1.0)
+        return others - self.own * others.sum(axis=1, keepdims=True)
+
+    def systems(self, u: Array, q: Array, sums: _Sums, kept: Array, ones: bool) -> list[_System]:
+        z = _exact_columns(sums, kept, ones)
+        return [_ready(_ClassSystem(z, q, np.maximum(u + self.own, 0.0)), kept, ones)]
+
+
+def _exact_columns(sums: _Sums, kept: Array, ones: bool) -> Array:
+    """Return z: the ones of the intercept, and the columns without penalty about their mean."""
+    n = sums.q.size
+    if kept.size == 0:
+        return np.ones((n, int(ones)))
+    X = sums.X[:, kept].toarray() if sums.sparse else sums.X[:, kept]
+    return np.hstack([np.ones((n, int(ones))), X - sums.mean[kept]])
+
+
+def _ready(system: _System, kept: Array, ones: bool) -> _System:
+    system.kept, system.ones = kept, ones
+    return system
 
 
 def _constant_model(rows: _OneScore | _Softmax, q: Array, fit_intercept: bool) -> tuple[float, float]:
@@ -232,141 +317,424 @@ def _penalty_excess(claim: LinearClaim, v: Array) -> Array:
     return np.asarray(l2 / 2 * np.square(w - z).sum(axis=0) + np.maximum(slack, 0.0).sum(axis=0))
 
 
-# -- a feasible candidate ----------------------------------------------------------------------------------
+def _penalty_rounding(claim: LinearClaim, v: Array, error: Array) -> Array:
+    """Return by how much that grows at most where v is off by so much."""
+    w, l1, l2 = np.abs(claim.w), claim.l1, claim.l2
+    if l2 == 0:
+        return np.asarray((w * error).sum(axis=0) + 8 * U * l1 * w.sum(axis=0))
+    z = np.copysign(_excess_over_l1(claim, v), v) / l2
+    return np.asarray(
+        (np.abs(claim.w - z) * error).sum(axis=0)
+        + np.square(error).sum(axis=0) / (2 * l2)
+        + 8 * U * l1 * w.sum(axis=0)
+    )
 
 
-def _feasible(
-    claim: LinearClaim, rows: _OneScore | _Softmax, q: Array, score: Array
-) -> tuple[Array, Array, float]:
-    """Return u, v, and the condition number of the columns where u had to be projected off them."""
-    X, free, condition = claim.X, claim.l1 == claim.l2 == 0.0, 1.0
-    u = rows.slope(score) if claim.dual is None else np.clip(claim.dual, rows.low, rows.high)
-    if claim.fit_intercept:
-        u = rows.balanced(u, q)
-    if free:
-        u, condition = _projected(claim, u, q)
-        # Rounding gives a sign to slopes that are 0.
-        u = np.where(((rows.low == 0) & (u < 0)) | ((rows.high == 0) & (u > 0)), 0.0, u)
-    v = -np.asarray(X.T @ (q[:, None] * u))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ends = np.where(u > 0, rows.high / u, np.where(u < 0, rows.low / u, np.inf))
-        shorter = ends.min(axis=0, initial=1.0)
+# -- the check ---------------------------------------------------------------------------------------------
+
+
+class _Check:
+    """Objective and gap as computed, and by how much the one may be higher and the bound lower (up, down)."""
+
+    def __init__(self, claim: LinearClaim, q: Array, doubled: bool) -> None:
+        self.claim, self.q, self.doubled = claim, q, doubled
+        softmax = claim.loss == "softmax"
+        real = claim.loss in REAL
+        # Numbers count from their mean, as rows do.
+        origin = claim.y[0] + q @ (claim.y - claim.y[0]) if real else np.zeros(claim.b.size)
+        y = claim.y - origin if real else claim.y
+        self.rows = rows = _Softmax(y, claim.b.size) if softmax else _OneScore(claim.loss, y)
+        self.sums = _Sums(claim.X, q, doubled)
+        self.score, self.delta = self.sums.scores(claim.w, claim.b, origin)
+        if real:
+            self.delta = self.delta + 2 * U * (np.abs(self.score - y) + np.abs(y))
+        self.scale, self.at_zero = _constant_model(
+            _Softmax(y, claim.b.size) if softmax else _OneScore(claim.loss, claim.y), q, claim.fit_intercept
+        )
+        loss = rows.together(q @ rows.value(self.score))
+        self.by_score = loss + rows.together(_penalty(claim))
+        self.objective, self.gap, self.down, self.restricted = float(self.by_score.sum()), np.inf, 0.0, False
+        slope = np.maximum(*(np.abs(rows.slope(self.score + side * self.delta)) for side in (-1.0, 1.0)))
+        self.slope = slope
+        n, d = claim.X.shape
+        few = (32.0 + np.sqrt(n) + d) * EPS  # of sums of terms that are never negative
+        self.up = float((q @ (slope * self.delta)).sum() + few * self.objective)
+        if np.isfinite(self.objective):
+            excess, down = self._excess(loss, few)
+            # No loss is negative, so that 0 is a bound of every score.
+            better = excess + down < self.by_score
+            self.gap = float(np.where(better, excess, self.by_score).sum())
+            self.down = float(np.where(better, down, 0.0).sum())
+
+    def decides(self, claimed: Certificate) -> bool:
+        """Return whether rounding is too small to change the verdict."""
+        noise = self.up + self.down
+        return noise <= max(0.5 * claimed.gap, MOST_NOISE * self.scale) and self.gap <= max(
+            claimed.gap, noise
+        )
+
+    def largest_rounding(self) -> float:
+        """Return how far the objective may be off at most, by whatever order of sums and without a centre.
+
+        Least squares may be put together from moments, y'y - 2 w.X'y + w.X'X w.
+        """
+        claim, q, (n, d) = self.claim, self.q, self.claim.X.shape
+        first, moments = 4.0 * n * U * self.objective, 0.0
+        mean_x, mean_y = (q @ claim.X, q @ claim.y) if claim.fit_intercept else (np.zeros(d), 0.0)
+        w = np.abs(claim.w)
+        for part in row_parts(claim.X):
+            X = claim.X[part]
+            delta = 4.0 * (d + 8) * U * (np.asarray(abs(X) @ w) + np.abs(claim.b))
+            first += float(
+                (q[part] @ (self.slope[part] * delta + (delta**2 if claim.loss == "squared" else 0.0))).sum()
+            )
+            if claim.loss == "squared":
+                spread = abs(X) @ w + np.abs(mean_x) @ w if sp.issparse(X) else np.abs(X - mean_x) @ w
+                moments += (
+                    4.0
+                    * (8 + n + d)
+                    * U
+                    * float((q[part] @ (np.abs(claim.y[part] - mean_y) + spread) ** 2).sum())
+                )
+        return first + moments
+
+    def _excess(self, loss: Array, few: float) -> tuple[Array, Array]:
+        """Return the excess of each score (of all classes together), and how far it may be too low."""
+        claim, rows, q, sums = self.claim, self.rows, self.q, self.sums
+        free = claim.l1 == claim.l2 == 0.0
+        u = rows.slope(self.score) if claim.dual is None else np.clip(claim.dual, rows.low, rows.high)
+        u = np.where(np.abs(u) > 1e-280, u, 0.0)
+        if claim.fit_intercept:
+            u = rows.balanced(u, q)
+        u = rows.inside(u)
+        kept = np.arange(0)
+        nothing = self.by_score, 0.0 * self.by_score
         if free:
-            # Rounding leaves a slope of the usual size also to rows that have none.
-            sizes = q[:, None] * np.maximum(np.abs(u), q @ np.abs(u))
-            noise = np.zeros_like(v)
-            for part in row_parts(X):
-                noise += NO_SLOPE * np.asarray(abs(X[part]).T @ sizes[part])
-            if rows.name == "softmax":  # the slopes of a row are rounded by the size of the largest
-                noise = noise.max(axis=1, keepdims=True)
-            shorter = np.where((_excess_over_l1(claim, v) <= noise).all(axis=0), shorter, 0.0)
-            v = np.minimum(v, 0.0) if claim.positive else np.zeros_like(v)
-        elif claim.l2 == 0.0:
-            largest = (_excess_over_l1(claim, v) + claim.l1).max(axis=0, initial=0.0)
-            shorter = np.minimum(shorter, claim.l1 / largest)
-    if rows.name == "softmax":  # the scores of a row are one vector
-        shorter = np.full_like(shorter, shorter.min())
-    return np.clip(shorter * u, rows.low, rows.high), shorter * v, condition
+            if sp.issparse(claim.X) and claim.X.shape[1] > MAX_SPARSE_COLUMNS:
+                return nothing
+            kept, self.restricted, signs = _independent(claim, q, u)
+            if claim.positive and not signs:
+                return nothing
+        systems = rows.systems(u, q, sums, kept, claim.fit_intercept)
+        for _ in range(3 if free else 0):
+            slope, ones = sums.slopes(q[:, None] * u, claim.fit_intercept)
+            slope = np.minimum(slope, 0.0) if claim.positive else slope
+            u = rows.joined(
+                [
+                    system.moved(part, g, one)
+                    for system, part, g, one in zip(
+                        systems, rows.split(u), rows.split(slope), rows.split(ones[None]), strict=True
+                    )
+                ]
+            )
+        if free:
+            u = rows.inside(u)
+            systems = rows.systems(u, q, sums, kept, claim.fit_intercept)
+        G = q[:, None] * u
+        slope, ones = sums.slopes(G, claim.fit_intercept)
+        error, error_ones = sums.slope_errors(G, slope, claim.fit_intercept)
+        if rows.name == "softmax":
+            size = 2 * U * rows.scores * np.sqrt(q @ u**2)
+            error, error_ones = error + np.outer(sums.lengths, size), error_ones + size
+        if claim.positive and free:
+            slope_left, error_left = np.minimum(slope - error, 0.0), 0.0 * error
+        else:
+            slope_left, error_left = slope, error
+        costs = [
+            system.cost(*part)
+            for system, *part in zip(
+                systems,
+                *map(rows.split, (u, slope_left, error_left, ones[None], error_ones[None])),
+                strict=True,
+            )
+        ]
+        tau, length = np.array(costs).T
+        rms = np.sqrt(q @ u**2)
+        error = error + np.outer(
+            sums.lengths,
+            2.0
+            * np.minimum(tau[0] if rows.name == "softmax" else tau, 0.5)
+            * (rms + 1.0 * (rows.name == "absolute")),
+        )
+        error = error + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
+        shorter = np.ones(u.shape[1])
+        if not free and claim.l2 == 0.0:
+            largest = ((-slope if claim.positive else np.abs(slope)) + error).max(axis=0, initial=0.0)
+            shorter = claim.l1 / np.maximum(largest, claim.l1)
+            shorter = np.full_like(shorter, shorter.min()) if rows.name == "softmax" else shorter
+        u, v = shorter * u, -shorter * slope
+        young = rows.together(q @ rows.excess(self.score, u))
+        penalty, more = np.zeros_like(v[0]), np.zeros_like(v[0])
+        if not free:
+            penalty, more = _penalty_excess(claim, v), _penalty_rounding(claim, v, error)
+        elif claim.positive:
+            penalty, more = np.maximum(-claim.w * v, 0.0).sum(axis=0), (np.abs(claim.w) * error).sum(axis=0)
+        down = rows.together(q @ (np.abs(u) * self.delta) + more) + (few + 32 * U) * (
+            loss + young + rows.together(_penalty(claim))
+        )
+        if rows.name == "squared":
+            length = length + 8 * U * rms
+            down = down + np.sqrt(2 * young) * length + length**2 / 2
+        else:
+            known = tau < 0.5
+            sizes = loss + (1.0 + math.log(rows.scores) if rows.name == "softmax" else 0.0)
+            down = down + np.where(known, (2.0 * np.where(known, tau, 0.0) + 16 * U) * sizes, np.inf)
+            z = self.score - rows.y if rows.real else self.score
+            down = down + 16 * U * (
+                2.0 * rows.scores
+                if rows.name == "softmax"
+                else 2.0 * (not rows.real) + 2.0 * (q @ (np.abs(z * u) + np.abs(u)))
+            )
+        return young + rows.together(penalty), down
 
 
-def _projected(claim: LinearClaim, u: Array, q: Array) -> tuple[Array, float]:
-    """Return u moved along the columns until sum_i q_i u_i x_i is 0, or not negative if w >= 0."""
-    X = claim.X
-    if sp.issparse(X) and X.shape[1] > MAX_SPARSE_COLUMNS:
-        return u, 1.0
-    mean = np.asarray(q @ X) if claim.fit_intercept else np.zeros(X.shape[1])
-    lengths, vectors, singular = _principal_axes(X, q, mean)
-    # One pass leaves eps times the condition number; the second and third remove that too.
-    for _ in range(3):
-        slope = np.asarray(X.T @ (q[:, None] * u))
-        slope = np.minimum(slope, 0.0) if claim.positive else slope
-        beta = vectors @ ((vectors.T @ (slope / lengths)) / singular[:, None] ** 2) / lengths
-        u = u - (np.asarray(X @ beta) - mean @ beta)
-    return u, float(singular[0] / singular[-1]) if singular.size else 1.0
+class _Sums:
+    """Sums over the rows about their mean m, plain or in twice the precision, and what rounding does to them."""
+
+    def __init__(self, X: Any, q: Array, doubled: bool) -> None:
+        self.X, self.q, self.doubled = X, q, doubled
+        self.sparse = sp.issparse(X)
+        n, d = X.shape
+        self.mean = np.zeros(d)
+        if not self.sparse:
+            self.mean = X[0] + sum((q[part] @ (X[part] - X[0]) for part in row_parts(X)), np.zeros(d))
+        squares = np.zeros(d)
+        for part, Z in self.parts():
+            squares += np.asarray(Z.multiply(Z).T @ q[part]) if self.sparse else q[part] @ Z**2
+        self.lengths = np.sqrt(squares) * (1.0 + 1e-9)
+        self.depth = (n + 16) * U
+
+    def parts(self) -> Iterator[tuple[slice, Any]]:
+        """Go through x - m."""
+        return (
+            (part, self.X[part] if self.sparse else self.X[part] - self.mean) for part in row_parts(self.X)
+        )
+
+    def _dense(self) -> Iterator[tuple[slice, Array]]:
+        for part in row_parts(self.X, ENTRIES >> 6):
+            yield part, self.X[part].toarray() if self.sparse else self.X[part]
+
+    def scores(self, w: Array, b: Array, origin: Array) -> tuple[Array, Array]:
+        """Return w.x + b - origin, and how far each may be off."""
+        (n, d), scores = self.X.shape, w.shape[1]
+        c = np.array([_exactly(self.mean, w[:, k], b[k], -origin[k]) for k in range(scores)])
+        score, size = np.empty((n, scores)), np.empty((n, scores))
+        for part, Z in self.parts():
+            score[part] = np.asarray(Z @ w) + c
+            size[part] = np.asarray(abs(Z) @ np.abs(w)) + np.abs(c)
+        if not self.doubled:
+            return score, (d + 8) * U * size
+        for part, X in self._dense():
+            for k in range(scores):
+                score[part, k] = dots(X, w[:, k], np.array(b[k]), np.array(-origin[k]))
+        offset = np.abs(self.mean) @ np.abs(w) + np.abs(b) + np.abs(origin)
+        return score, 2 * U * np.abs(score) + 64 * d * U**2 * (size + offset)
+
+    def slopes(self, G: Array, balanced: bool) -> tuple[Array, Array]:
+        """Return sum_i G_i (x_i - m), or of x_i where G need not be balanced, and sum_i G_i."""
+        ones = np.array([math.fsum(column) for column in G.T])
+        slope = np.zeros((self.X.shape[1], G.shape[1]))
+        if not self.doubled:
+            for part, Z in self.parts():
+                slope += np.asarray(Z.T @ G[part])
+            return (slope if balanced else slope + np.outer(self.mean, ones)), ones
+        about = self.mean if balanced else 0.0 * self.mean
+        for k in range(G.shape[1]):
+            for j in range(slope.shape[0]):
+                x = self.X[:, [j]].toarray()[:, 0] if self.sparse else self.X[:, j]
+                p, e = products(x, G[:, k])
+                m, f = products(np.broadcast_to(-about[j], x.shape), G[:, k])
+                slope[j, k] = total(np.concatenate([p, m]), np.concatenate([e, f]))
+        return slope, ones
+
+    def slope_errors(self, G: Array, slope: Array, balanced: bool) -> tuple[Array, Array]:
+        """Return how far both may be off."""
+        size = np.sqrt((G**2 / self.q[:, None]).sum(axis=0))
+        ones = 2 * U * np.abs(np.array([math.fsum(column) for column in G.T]))
+        if self.doubled:
+            far = np.outer(self.lengths + np.abs(self.mean), size)
+            return 4 * U * np.abs(slope) + 64 * self.q.size * U**2 * far, ones
+        error = self.depth * np.outer(self.lengths, size)
+        return (error if balanced else error + np.outer(np.abs(self.mean), ones)), ones
 
 
-def _principal_axes(X: Any, q: Array, mean: Array) -> tuple[Array, Array, Array]:
-    """Return lengths L, V and S with sum_i q_i (x_i - mean) (x_i - mean)' = L V S^2 V' L.
+def _exactly(x: Array, w: Array, *more: float) -> float:
+    """Return x.w plus some numbers, rounded once."""
+    if not x.any():
+        return float(math.fsum(more))
+    if not (np.isfinite(w).all() and np.isfinite(more).all()):
+        return float(x @ w + sum(more))
+    exact = sum((Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, w, strict=True)), Fraction(0))
+    exact += sum((Fraction(float(a)) for a in more), Fraction(0))
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf
 
-    Columns have one length first, so that their units do not decide the rank.
+
+class _System:
+    """sum_i q_i a_i z_i z_i' = R'R of one score, z = (1, x - m) of the columns that u must be orthogonal to."""
+
+    def __init__(self, z: Array, q: Array, a: Array, name: str) -> None:
+        self.z, self.a, self.name = z, a, name
+        order = z.shape[1]
+        weighted = np.sqrt(q * a)[:, None] * z
+        self.scale = np.linalg.norm(weighted, axis=0)
+        self.scale[self.scale == 0] = 1.0
+        self.R = np.linalg.qr(weighted / self.scale, mode="r")
+        self.least = (
+            np.linalg.svd(self.R, compute_uv=False)[-1] if self.R.shape[0] == order and order else 0.0
+        )
+        self.trust = 1.0 - 128 * U * order / self.least if self.least > 0 else 0.0
+
+    def moved(self, u: Array, slope: Array, one: Array) -> Array:
+        """Return u after the move that would bring it into balance."""
+        if not self.trust > 0:
+            return u
+        e = self._picked(slope, one) / self.scale
+        beta = la.solve_triangular(self.R, la.solve_triangular(self.R, e, trans=1)) / self.scale
+        return u - self.a[:, None] * (self.z @ beta)[:, None]
+
+    def _picked(self, slope: Array, one: Array) -> Array:
+        return np.concatenate([one[0], slope[self.kept, 0]]) if self.ones else slope[self.kept, 0]
+
+    kept: Array
+    ones: bool
+
+    def cost(self, u: Array, slope: Array, error: Array, one: Array, error_one: Array) -> tuple[float, float]:
+        """Return tau, and the length of the move."""
+        e, off = self._picked(slope, one) / self.scale, self._picked(error, error_one) / self.scale
+        if not e.any() and not off.any():
+            return 0.0, 0.0
+        if not self.trust > 0:
+            return math.inf, math.inf
+        length = np.linalg.norm(la.solve_triangular(self.R, e, trans=1)) * (1 + 128 * U / self.least)
+        length = float(length + np.linalg.norm(off) / self.least) / self.trust
+        if self.name == "squared":
+            return length, length
+        whitened = la.solve_triangular(self.R, (self.z / self.scale).T, trans=1)
+        ratio = (
+            self.a
+            if self.name == "absolute"
+            else np.divide(self.a, np.abs(u[:, 0]), out=np.where(self.a > 0, np.inf, 0.0), where=u[:, 0] != 0)
+        )
+        largest = float((np.linalg.norm(whitened, axis=0) * ratio).max(initial=0.0))
+        return largest * length * (1 + 1e-6) / self.trust, length
+
+
+class _ClassSystem(_System):
+    """The same for several classes, a_i = diag(p_i) - p_i p_i': the move of p_c is p_c (z.beta_c - their mean)."""
+
+    def __init__(self, z: Array, q: Array, p: Array) -> None:
+        n, width, classes = *z.shape, p.shape[1]
+        self.p, self.width = p, width
+        root = np.sqrt(q)[:, None, None] * np.sqrt(p)[:, :, None] * (np.eye(classes) - p[:, None, :])
+        rows = (root[:, :, :-1, None] * z[:, None, None, :]).reshape(n * classes, (classes - 1) * width)
+        super().__init__(rows, np.ones(rows.shape[0]), np.ones(rows.shape[0]), "softmax")
+        self.z = z
+
+    def _picked(self, slope: Array, one: Array) -> Array:
+        e = np.vstack([one, slope[self.kept]]) if self.ones else slope[self.kept]
+        return e[:, :-1].T.ravel()
+
+    def moved(self, u: Array, slope: Array, one: Array) -> Array:
+        """Return u after the move that would bring it into balance."""
+        if not self.trust > 0:
+            return u
+        e = self._picked(slope, one) / self.scale
+        beta = la.solve_triangular(self.R, la.solve_triangular(self.R, e, trans=1)) / self.scale
+        moves = np.column_stack([self.z @ beta.reshape(-1, self.width).T, np.zeros(u.shape[0])])
+        return u - self.p * (moves - (self.p * moves).sum(axis=1, keepdims=True))
+
+    def cost(self, u: Array, slope: Array, error: Array, one: Array, error_one: Array) -> tuple[float, float]:
+        """Return tau, and the length of the move."""
+        e, off = self._picked(slope, one) / self.scale, self._picked(error, error_one) / self.scale
+        if not e.any() and not off.any():
+            return 0.0, 0.0
+        if not self.trust > 0:
+            return math.inf, math.inf
+        inverse = la.solve_triangular(self.R, np.eye(self.R.shape[0])) / self.scale[:, None]
+        length = np.linalg.norm(la.solve_triangular(self.R, e, trans=1)) * (1 + 128 * U / self.least)
+        length = float(length + np.linalg.norm(off) / self.least) / self.trust
+        sizes = (
+            np.linalg.norm(self.z @ block, axis=1).max()
+            for block in inverse.reshape(-1, self.width, inverse.shape[1])
+        )
+        return 2.0 * max(sizes) * length * (1 + 1e-6) / self.trust, length
+
+
+def _independent(claim: LinearClaim, q: Array, u: Array) -> tuple[Array, bool, bool]:
+    """Return the columns that are kept, whether others differ from combinations of them in their last bits, and
+    whether no combination has a negative coefficient.
     """
-    if sp.issparse(X):
-        gram = np.asarray((X.T @ X.multiply(q[:, None]).tocsr()).toarray()) - np.outer(mean, mean)
-        lengths = _lengths(np.sqrt(np.maximum(gram.diagonal(), 0.0)), mean, X.shape[0])
-        values, vectors = np.linalg.eigh(gram / lengths / lengths.T)
-        kept = values > np.maximum(values[-1:], 1.0) * 1e-13 * mean.size
-        return lengths, vectors[:, kept][:, ::-1], np.sqrt(values[kept])[::-1]
-    R: Array = np.zeros((0, mean.size))
-    for part in row_parts(X):
-        R = np.asarray(np.linalg.qr(np.vstack([R, np.sqrt(q[part, None]) * (X[part] - mean)]), mode="r"))
-    lengths = _lengths(np.linalg.norm(R, axis=0), mean, X.shape[0])
-    _, singular, rotation = np.linalg.svd(R / lengths.T, full_matrices=False)
-    kept = singular > np.maximum(singular[:1], 1.0) * EPS * max(X.shape)
-    return lengths, rotation[kept].T, singular[kept]
+    X = claim.X
+    if claim.loss not in REAL and (u != 0).any():
+        some = (u != 0).any(axis=1)
+        X, q = X[np.flatnonzero(some)], q[some] / q[some].sum()
+    X = X.toarray() if sp.issparse(X) else X
+    n, d = X.shape
+    mean = X[0] + q @ (X - X[0]) if claim.fit_intercept else np.zeros(d)
+    Z = X - mean
+    # A row that hardly counts may still tell two columns apart: the rule has to hold for equal weights too.
+    shares = [q, np.full(n, 1.0 / n)]
+    sizes = [np.sqrt(share @ X**2) for share in shares]
+    lengths = [np.sqrt(share @ Z**2) for share in shares]
+    rounded = DEPENDENT * EPS
+    constant = np.all([length <= rounded * size for length, size in zip(lengths, sizes, strict=True)], axis=0)
+    restricted, signs = bool((Z[:, constant] != 0).any()), True
+    columns = np.flatnonzero(~constant)
+    if columns.size == 0:
+        return columns, restricted, signs
+    scaled = np.sqrt(q)[:, None] * Z[:, columns]
+    scaled /= np.linalg.norm(scaled, axis=0) * (1.0 + 1e-9 * np.arange(columns.size))
+    R, order = la.qr(scaled, mode="r", pivoting=True)
+    R = R[: columns.size]
+    pivots = np.abs(np.diag(R))
+    clear = int(np.count_nonzero(pivots > CLEAR)) if pivots.size else 0
+    kept = list(columns[order[:clear]])
+    most = n - int(claim.fit_intercept)
+    for column in columns[order[clear:]]:
+        if len(kept) >= most:
+            signs = False
+            continue
+        C, left = _combination(X, q, mean, np.array(kept, dtype=int), int(column), claim.fit_intercept)
+        bounds = [size[column] + np.abs(C) @ size[kept] for size in sizes]
+        lefts = [np.sqrt(share @ left**2) for share in shares]
+        if all(one <= rounded * most_left for one, most_left in zip(lefts, bounds, strict=True)):
+            restricted |= any(one > 1e-18 * most_left for one, most_left in zip(lefts, bounds, strict=True))
+            signs &= bool((C >= -1e-9).all())
+        else:
+            kept.append(column)
+    return np.sort(np.array(kept, dtype=int)), restricted, signs
 
 
-def _lengths(norms: Array, mean: Array, n: int) -> Array:
-    # A constant column leaves the rounding of its mean when centred, which must not be scaled up to length 1.
-    lengths = np.where(norms <= (8 + np.sqrt(n)) * EPS * np.abs(mean), np.abs(mean), norms)
-    return np.where(lengths > 0, lengths, 1.0)[:, None]
+def _combination(
+    X: Array, q: Array, mean: Array, kept: Array, column: int, centred: bool
+) -> tuple[Array, Array]:
+    """Return the best combination of the kept columns (and a constant), and what it leaves of the column."""
+    ones = np.ones((X.shape[0], int(centred)))
+    basis = np.hstack([X[:, kept], ones])
+    weighted = np.sqrt(q)[:, None] * np.hstack([X[:, kept] - mean[kept], ones])
+    scale = np.linalg.norm(weighted, axis=0)
+    scale[scale == 0] = 1.0
+    Q, R = np.linalg.qr(weighted / scale)
+    C, low = np.zeros(basis.shape[1]), np.zeros(basis.shape[1])
+    left = X[:, column].copy()
+    for _ in range(6):
+        step = la.solve_triangular(R, Q.T @ (np.sqrt(q) * left)) / scale
+        if centred:  # coefficients of x - m become those of x
+            step[-1] -= mean[kept] @ step[:-1]
+        # C + low has the digits of both.
+        total_low = low + step
+        C, low = C + total_low, total_low - ((C + total_low) - C)
+        p, e = products(basis, -C)
+        p2, e2 = products(basis, -low)
+        left = total(np.hstack([X[:, [column]], p, p2]), np.hstack([0.0 * X[:, [column]], e, e2]))
+    return C[: kept.size], left
 
 
-def row_parts(X: Any) -> Iterator[slice]:
+def row_parts(X: Any, entries: int = ENTRIES) -> Iterator[slice]:
     """Go through the rows, so many at a time as may be copied."""
     stored = X.nnz if sp.issparse(X) else X.size
-    step = max(ENTRIES * X.shape[0] // max(stored, 1), 1)
+    step = max(entries * X.shape[0] // max(stored, 1), 1)
     return (slice(start, start + step) for start in range(0, X.shape[0], step))
-
-
-# -- rounding ----------------------------------------------------------------------------------------------
-
-
-def _allowances(
-    claim: LinearClaim,
-    rows: _OneScore | _Softmax,
-    q: Array,
-    score: Array,
-    objective: float,
-    condition: float,
-    claimed: Certificate,
-) -> tuple[float, float]:
-    """Return by how much the objective may differ, and the largest gap that does not contradict the claim.
-
-    A score of d columns is off by up to delta = (d + 2) eps (|w|.|x| + |b|), on both sides together and
-    whatever the order of the sum; a convex loss then moves by at most delta times its steepest slope within
-    delta. A sum over n rows adds sqrt(n) eps of its terms: rounding errors of long sums do not all point one
-    way (Higham and Mary 2019). From there:
-
-    objective   sum_i q_i slope_i delta_i, and the sums; for least squares, the solver may say that it put it
-                together from moments, y'y - 2 w.X'y + w.X'X w, and is allowed what that costs at most
-    slope of w  E_j = sum_i q_i |x_ij| (delta_i + sums |u_i|)
-    gap         a term that is a square moves by its root: |E| / sqrt(l2) of the penalty's; for least squares
-                without kink or constraint that of sum_i q_i delta_i^2, and without penalty that of the
-                residuals, eps times the condition number. Others move by the objective's and by |w|.E; with
-                absolute values u is made shorter until |v_j| <= l1, by a factor that moves by max E_j / l1.
-                A millionth of the gap itself misleads nobody.
-    """
-    (n, d), w, squared = claim.X.shape, np.abs(claim.w), rows.name == "squared"
-    sums = (8.0 + np.sqrt(n)) * EPS
-    delta, error, moments = np.empty_like(score), np.zeros_like(w), 0.0
-    mean_x, mean_y = (q @ claim.X, q @ claim.y) if claim.fit_intercept else (np.zeros(d), 0.0)
-    for part in row_parts(claim.X):
-        X = claim.X[part]
-        delta[part] = (d + 2) * EPS * (np.asarray(abs(X) @ w) + np.abs(claim.b))
-        if squared and claimed.rounding > 0:
-            spread = abs(X) @ w + np.abs(mean_x) @ w if sp.issparse(X) else np.abs(X - mean_x) @ w
-            moments += (sums + d * EPS) * float(
-                (q[part] @ (np.abs(claim.y[part] - mean_y) + spread) ** 2).sum()
-            )
-    slope = np.maximum(*(np.abs(rows.slope(score + side * delta)) for side in (-1.0, 1.0)))
-    for part in row_parts(claim.X):
-        error += np.asarray(abs(claim.X[part]).T @ (q[part, None] * (delta + sums * slope)[part]))
-    first = float((q @ (slope * delta)).sum() + sums * objective)
-    gap, root = 1e-6 * claimed.gap, 2.0 * np.linalg.norm(error) / np.sqrt(claim.l2) if claim.l2 > 0 else 0.0
-    if squared and claim.l1 == 0 and not claim.positive:
-        root += 2.0 * np.sqrt((q @ delta**2).sum()) + 1e-15 * condition * np.sqrt(objective)
-    else:
-        gap += first + (w * error).sum()
-        gap += min(error.max(initial=0.0) / claim.l1, 1.0) * 2.0 * objective if claim.l1 > 0 else 0.0
-    gap += (np.sqrt(claimed.gap) + root) ** 2
-    return first + min(claimed.rounding, moments), float(gap)

@@ -1,7 +1,7 @@
 """What a checker finds, and when it contradicts the certificate.
 
-    |objective found - objective claimed| <= objective_allowance,     gap found <= gap_allowance,
-    scale claimed <= scale_allowance,     kind claimed in kinds
+    -objective_allowance <= objective claimed - objective found <= objective_allowance + overstated,
+    gap found <= gap_allowance,     scale claimed <= scale_allowance,     kind claimed in kinds
 
 A checker recomputes the figures from the data and the model's public attributes, and states as allowances
 what rounding may have done to them, on its own side and on that of the solver.
@@ -38,6 +38,8 @@ class Recomputed:
         What else may be the matter where they disagree.
     scale_allowance : float
         The largest scale to judge the gap by; infinite where it is not looked at.
+    overstated : float
+        By how much more the objective that is claimed, an upper bound, may be above the one that is found.
     """
 
     certificate: Certificate
@@ -46,6 +48,7 @@ class Recomputed:
     kinds: tuple[str, ...]
     hint: str = ""
     scale_allowance: float = math.inf
+    overstated: float = 0.0
 
     def compare(self, claimed: Certificate) -> Certificate:
         """Return the recomputed certificate, or raise a :class:`CertificateError` where it is another."""
@@ -57,10 +60,25 @@ class Recomputed:
             )
         # Both may be infinite: a hard margin that was stopped before any plane separated the classes.
         same = found.objective == claimed.objective
-        if not (same or abs(found.objective - claimed.objective) <= self.objective_allowance):
+        above = claimed.objective - found.objective
+        if not (same or -self.objective_allowance <= above <= self.objective_allowance + self.overstated):
             raise CertificateError(
                 f"The certificate says the objective is {claimed.objective!r}, but on these data the "
                 f"model has {found.objective!r}. {reasons}"
+            )
+        if (
+            claimed.unrestricted_bound is None
+            and found.unrestricted_bound is not None
+            and claimed.gap < claimed.objective
+        ):
+            raise CertificateError(
+                "The certificate claims a bound on all models, but some columns differ from combinations of "
+                f"others in their last digits only, and the bound does not hold for models that tell them apart. {reasons}"
+            )
+        if claimed.lower_bound > max(found.lower_bound, claimed.objective - claimed.gap):
+            raise CertificateError(
+                f"The certificate claims that no model is below {claimed.lower_bound!r}, but {found.lower_bound!r} is "
+                f"all that is known. {reasons}"
             )
         if not found.gap <= self.gap_allowance:
             raise CertificateError(

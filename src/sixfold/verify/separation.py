@@ -64,8 +64,12 @@ def recompute(claim: SeparationClaim, claimed: Certificate) -> Recomputed:
     doubtful = float((q @ (np.abs(signed) <= (X.shape[1] + 2) * EPS * longest * length)).sum())
     doubtful += (8.0 + np.sqrt(n)) * EPS * wrong
     found = Certificate(claimed.kind, wrong, wrong - sum(bounds), float(planes), claimed.tolerance)
-    kind = "separating plane" if all(proof is None for proof in claim.proofs) else "not separable"
-    return Recomputed(found, doubtful, claimed.gap + doubtful, (kind,), scale_allowance=found.scale)
+    kinds: tuple[str, ...] = ("not separable",)
+    if all(proof is None for proof in claim.proofs):
+        # Without a row on the wrong side; where rounding may decide, either is right.
+        separating = ("separating plane",) * (wrong <= doubtful)
+        kinds = separating + ("unfinished plane",) * (wrong > 0.0 or doubtful > 0.0)
+    return Recomputed(found, doubtful, claimed.gap + doubtful, kinds, scale_allowance=found.scale)
 
 
 def _bound(claim: SeparationClaim, q: Array, plane: int) -> float:

@@ -129,9 +129,9 @@ def _distance(certificate: Certificate, rounded: bool) -> str:
     if certificate.gap == 0:
         return f"no tree fits these rows better{end}"
     left, best = certificate.objective / certificate.scale, certificate.lower_bound / certificate.scale
+    done, most = 100.0 * (1.0 - left), math.ceil(1e3 * (1.0 - best)) / 10
     return (
-        f"{100.0 * (1.0 - left):.1f}% of the uncertainty about the class is gone, and no tree takes more than "
-        f"{math.ceil(1e3 * (1.0 - best)) / 10:g}%{end}"
+        f"{done:.1f}% of the uncertainty about the class is gone, and no tree takes more than {most:g}%{end}"
     )
 
 

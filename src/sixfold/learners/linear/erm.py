@@ -20,7 +20,6 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from sixfold.budget import Budget
-from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData, check_training
 from sixfold.errors import check_option
 from sixfold.learners.linear.classifier import ProbabilisticClassifier
@@ -363,5 +362,5 @@ class ERMClassifier(ERMBase, ProbabilisticClassifier):
         budget.history[:0] = getattr(self, "history_", [])  # of the batches before
         notes = ("of the last batch alone, with zero as its lower bound",)
         scale = problem.constant_loss(np.zeros(scores), blocks)
-        certificate = Certificate("duality gap", objective, objective, scale, budget.tol, notes=notes)
+        certificate = problem.certify_zero(w, b, blocks, scale, budget.tol, notes)
         return Solution(w, b, certificate, "sgd")

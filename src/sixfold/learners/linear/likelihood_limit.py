@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
+from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks, MemoryBlocks
 from sixfold.data.checks import TrainingData
 from sixfold.risk.problem import Problem, scores
 from sixfold.solvers.base import Solution
 from sixfold.solvers.separation.separation import Separation
 from sixfold.solvers.smooth.newton import Newton
+from sixfold.solvers.smooth.reweighted import balanced_slopes
 
 Array = NDArray[Any]
 
@@ -67,7 +69,8 @@ def limit_model(
 
     Rows on the boundary have the scores of a fit to them alone. The others are moved along the direction
     until they are certain to double precision; no slope is left of them, so the boundary's dual point bounds
-    the whole.
+    the whole. With several classes it comes from Newton's equations at the limit, since a row may be on the
+    boundary between some of them only.
     """
     blocks = data.blocks()
     on_boundary = np.zeros(blocks.n_rows, dtype=bool)
@@ -93,6 +96,13 @@ def limit_model(
     w, b = (
         part.astype(blocks.dtype).astype(np.float64) for part in (w + length * found.w, b + length * found.b)
     )
-    certificate = problem.certify("duality gap", w, b, blocks, tolerance, dual)
+    if on_boundary.any():
+        if problem.loss.labels == "class":
+            dual = balanced_slopes(problem, blocks, Budget(), w, b)
+        certificate = problem.certify("duality gap", w, b, blocks, tolerance, dual)
+    else:  # every row is certain, so that there is nothing to be gained by a better bound than 0
+        value, dual = problem.objective(w, b, blocks), np.zeros((blocks.n_rows, w.shape[1]))
+        scale = problem.constant_objective(blocks)
+        certificate = Certificate("duality gap", value, value, scale, tolerance)
     notes = (f"{found.kind} separation: the limit of coefficients that grow without end",)
     return replace(solution, w=w, b=b, certificate=replace(certificate, notes=notes), dual=dual)

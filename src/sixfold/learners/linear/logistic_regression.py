@@ -12,6 +12,7 @@ none for C = inf.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,18 +26,20 @@ from sixfold.data.labels import check_labelled
 from sixfold.errors import (
     InputError,
     PerfectSeparation,
+    RankWarning,
     SeparationWarning,
     check_flag,
     check_number,
     check_option,
     warn,
 )
-from sixfold.explain.diagnosis import describe_separation
+from sixfold.explain.diagnosis import describe_dependence, describe_separation
 from sixfold.explain.logit_summary import LogitSummary, measure_likelihood, summarise_logit
 from sixfold.learners.linear.classifier import ProbabilisticClassifier
 from sixfold.learners.linear.likelihood_limit import limit_model, separates, with_note
 from sixfold.risk.penalties import make_penalty
-from sixfold.risk.problem import Problem, scores
+from sixfold.risk.problem import Problem, normalized_weights, scores
+from sixfold.risk.rank import ColumnSpace, column_space
 from sixfold.solvers.base import Solution, Solver
 from sixfold.solvers.registry import all_solvers
 from sixfold.solvers.separation.separating_columns import important_columns, separating_columns
@@ -47,6 +50,9 @@ Array = NDArray[Any]
 PENALTIES = ("auto", None, "l2", "l1", "elasticnet")
 SETTLED_MOVE = 0.1  # change of any row's score in the last step, below which iterates have come to rest
 CERTAIN_SCORE = 12.0  # beyond, a row hardly counts any more: its probability is off by 6e-6
+SEPARATED_SUMMARY = (
+    "The classes are separated, so the likelihood has no maximum to measure the information at"
+)
 SEPARATED_NOTE = "the classes are separated, so that without the penalty the coefficients would have no limit"
 # scikit-learn's names for solvers that have another name here, or no counterpart (for that loss).
 SKLEARN_SOLVERS = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto", "saga": "auto"}
@@ -201,7 +207,8 @@ class LogisticRegression(ProbabilisticClassifier):
     def _postprocess(
         self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
     ) -> Solution:
-        self.__dict__.pop("_likelihood", None)
+        for name in ("_likelihood", "_no_summary"):
+            self.__dict__.pop(name, None)
         blocks = data.blocks()
         if problem.penalised:
             return with_note(solution, SEPARATED_NOTE) if separates(problem, solution, blocks) else solution
@@ -209,9 +216,13 @@ class LogisticRegression(ProbabilisticClassifier):
             found = separate(problem, blocks, budget, start=(solution.w, solution.b))
             if found.kind in ("complete", "quasi-complete"):
                 return self._separated(found, solution, problem, data, budget)
+        space = column_space(blocks, problem.fit_intercept)
+        if space.dependent.size:
+            warn(describe_dependence(space, data.names, problem.fit_intercept), RankWarning)
+            solution = _shortest(solution, space, problem, blocks, budget.tol)
         if solution.certificate.converged:
             self._likelihood = measure_likelihood(
-                solution.w, solution.b, blocks, problem.fit_intercept, budget.flag
+                solution.w, solution.b, blocks, problem.fit_intercept, budget.flag, space
             )
         return solution
 
@@ -277,3 +288,14 @@ class LogisticRegression(ProbabilisticClassifier):
         """
         check_is_fitted(self, "coef_")
         return summarise_logit(self, confidence)
+
+
+def _shortest(
+    solution: Solution, space: ColumnSpace, problem: Problem, blocks: Blocks, tolerance: float
+) -> Solution:
+    """Return the shortest of the coefficients that predict the same, which are unique, certified anew."""
+    w = blocks.rounded(space.shortest(solution.w))
+    mean = sum(block.X.T @ normalized_weights(block, blocks) for block in blocks)
+    b = blocks.rounded(solution.b + problem.fit_intercept * (mean @ (solution.w - w)))
+    certificate = problem.certify("duality gap", w, b, blocks, tolerance, solution.dual)
+    return replace(solution, w=w, b=b, certificate=replace(certificate, notes=solution.certificate.notes))

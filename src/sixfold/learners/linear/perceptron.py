@@ -112,7 +112,8 @@ class Perceptron(LinearClassifier):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
     certificate_ : Certificate
-        A separating plane with its margin, or that no plane separates the classes.
+        A separating plane with its margin, that no plane separates the classes, or, where it was ended before
+        either was known, how many rows the plane has on its wrong side.
     proof_ : Proof, None, or a list of them, one a class
         The rows and weights that prove that no plane separates: a point in the hulls of both classes.
     mistakes_ : int
@@ -385,7 +386,7 @@ class Perceptron(LinearClassifier):
         return Solution(w, b, certificate, "perceptron", len(budget.history))
 
     def _warn(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
-        if solution.certificate.kind == "separating plane" or budget.interrupted:
+        if solution.certificate.kind != "not separable" or budget.interrupted:
             budget.conclude(self.certificate_)
 
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:

@@ -96,7 +96,8 @@ def certify_planes(
     ]
     proofs = [None if one is None or one.kind == "complete" else one.proof for one in found]
     gap = float(np.sum(report.wrong - _bounds(proofs, blocks)))
-    kind = "separating plane" if all(proof is None for proof in proofs) else "not separable"
+    proved = any(proof is not None for proof in proofs)
+    kind = "not separable" if proved else "unfinished plane" if report.wrong.any() else "separating plane"
     details, notes = {"margin": report.margin.tolist()}, tuple(_notes(report, found))
     return Certificate(
         kind, float(report.wrong.sum()), gap, float(b.size), tolerance, details, notes=notes

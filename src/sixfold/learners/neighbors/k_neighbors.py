@@ -45,7 +45,7 @@ from sixfold.data.checks import (
 from sixfold.data.labels import LabelColumns, check_label_columns, class_weighted
 from sixfold.data.mixed_table import ColumnKinds
 from sixfold.data.one_row import one_row
-from sixfold.errors import CertificateError, InputError, check_number, check_option
+from sixfold.errors import CertificateError, InputError, TimeLimitReached, check_number, check_option
 from sixfold.explain.neighbors import NeighborsExplanation, explain_average, explain_vote
 from sixfold.geometry.distances import Cosine, Precomputed, distance_kind
 from sixfold.learners.base import Learner, describe
@@ -214,8 +214,8 @@ class NeighborsModel(Learner):
             problem.ready(budget)
         except TimeLimitReached as error:
             raise TimeLimitReached(
-                f"The fit was stopped by {budget.stopped_by} before the search was ready. Allow more time, or "
-                "use algorithm='brute', which has nothing to prepare."
+                f"The fit was stopped by {budget.stopped_by} before the search was ready. Allow more time, "
+                "or use algorithm='brute', which has nothing to prepare."
             ) from error
         return problem
 

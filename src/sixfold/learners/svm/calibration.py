@@ -107,7 +107,7 @@ def calibrate(
         The bounds of the whole fit.
     pairwise : bool
         Whether there is an SVM for each of several pairs.
-    seed : int, RandomState or None
+    seed : int, RandomState, Generator or None
         Of the folds; None means 0.
     """
     there = np.flatnonzero(upper > 0)
@@ -262,7 +262,7 @@ def _coupled(pairs: Array, n_classes: int) -> Array:
     return result
 
 
-def stratified_folds(index: Array, n_classes: int, random: np.random.RandomState) -> Array:
+def stratified_folds(index: Array, n_classes: int, random: Any) -> Array:
     """Return the fold of each row: every class is spread over all folds, at random.
 
     Parameters
@@ -270,7 +270,7 @@ def stratified_folds(index: Array, n_classes: int, random: np.random.RandomState
     index : ndarray of shape (rows,)
         The class number of each row.
     n_classes : int
-    random : RandomState
+    random : RandomState or Generator
         Where the order of rows comes from.
 
     Returns

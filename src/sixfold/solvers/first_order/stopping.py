@@ -14,7 +14,7 @@ its certificate is computed from it and the data alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -110,13 +110,13 @@ class FirstOrderProgress:
         """
         self._round()
         if too_late_to_bound(self.budget, self._bound_work()):
-            gap = self.objective if self._gap is None else self._gap
             self.notes.append(OUT_OF_TIME)
-        else:
-            gap = self.best_gap()
-        return Certificate(
-            "duality gap", self.objective, gap, self.scale, self.budget.tol, details, notes=tuple(self.notes)
-        )
+            return self.problem.certify_zero(
+                self.w, self.b, self.blocks, self.scale, self.budget.tol, tuple(self.notes)
+            )
+        with np.errstate(all="ignore"):
+            found = self.problem.certify("duality gap", self.w, self.b, self.blocks, self.budget.tol)
+        return replace(found, details=details, notes=(*found.notes, *self.notes))
 
     def _round(self) -> None:
         """Turn the best model into what its learner keeps, in the precision of the data."""

@@ -32,7 +32,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget, BudgetExhausted
-from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks, MemoryBlocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
@@ -92,9 +91,8 @@ class CoordinateDescent:
         whole = blocks.whole()
         X, y, weight = whole.X, whole.y, whole.weight
         if problem.loss.name != "squared":
-            w, b, certificate = proximal_newton.minimise(
-                problem, X, y, weight, problem.n_scores(blocks), budget
-            )
+            w, b = proximal_newton.minimise(problem, X, y, weight, problem.n_scores(blocks), budget)
+            certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
             return Solution(w, b, certificate, "coordinate descent", len(budget.history))
         state = _LassoState(problem, X, y, weight, budget)
         try:
@@ -105,14 +103,14 @@ class CoordinateDescent:
             budget.exhausted()  # notes why
         w = np.column_stack([point.w for point in state.points])
         b = np.array([point.b for point in state.points])
-        certificate, dual = state.certificate(), None
+        dual = None
         if blocks.dtype != np.float64:  # what is certified is what is kept
             w, b = blocks.rounded(w), blocks.rounded(b)
-            certificate = problem.certify(certificate.kind, w, b, blocks, budget.tol)
         elif len(state.points) == 1:
             # Scores that are computed anew round differently, and the slope of a column of large values with
             # them: beside a small alpha that alone has cost 1e-10 of the scale.
             dual = -state.points[0].r[:, None]
+        certificate = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
         return Solution(w, b, certificate, "coordinate descent", len(budget.history), dual)
 
 
@@ -140,16 +138,6 @@ class _LassoState:
             )
             for k, (r, loss) in enumerate(zip(self.targets, constant, strict=True))
         ]
-
-    def certificate(self) -> Certificate:
-        """Return what is certified of the best points of all targets together."""
-        return Certificate(
-            kind="duality gap",
-            objective=sum(point.objective for point in self.points),
-            gap=sum(point.gap for point in self.points),
-            scale=float(self.scales.sum()),
-            tolerance=self.budget.tol,
-        )
 
     def begin(self) -> None:
         """Find the means and the certificates of w = 0, in one pass over the data."""

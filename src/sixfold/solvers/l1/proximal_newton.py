@@ -32,7 +32,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget, BudgetExhausted
-from sixfold.certificate import Certificate
 from sixfold.risk.problem import Problem
 from sixfold.solvers.l1.columns import Columns, make_columns
 from sixfold.solvers.l1.score_risk import ScoreRisk
@@ -57,8 +56,8 @@ GRACE_SECONDS = 0.1
 
 def minimise(
     problem: Problem, X: Any, y: Array, weight: Array | None, n_scores: int, budget: Budget
-) -> tuple[Array, Array, Certificate]:
-    """Return w of shape (columns, scores), b of shape (scores,) and what is certified of them."""
+) -> tuple[Array, Array]:
+    """Return w of shape (columns, scores) and b of shape (scores,)."""
     columns = make_columns(X, weight, problem.fit_intercept)
     if problem.loss.labels == "class":
         risks = [ScoreRisk(problem, y[:, 0], columns.q, n_scores)]
@@ -75,7 +74,7 @@ def minimise(
             state.round_to(X.dtype)
     w = np.vstack([state.best.w for state in states]).T
     b = np.concatenate([state.intercepts() for state in states])
-    return w, b, Certificate("duality gap", *_totals(states), budget.tol)
+    return w, b
 
 
 def _improve_all(states: list[ProximalNewtonState], columns: Columns, budget: Budget) -> None:

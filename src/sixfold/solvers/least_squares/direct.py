@@ -143,8 +143,13 @@ def _moments_suffice(second: SecondMoments, factor: ColumnSpace, at: Slope, tol:
     if second.moments.rows * second.d < CHEAP_REFINEMENT:
         return False
     some_left = float(at.square.sum()) >= CANCELLED * float(second.y2.sum())
-    gap = _gaps(second.problem, factor, at) + at.square_error
-    return some_left and float(gap.sum()) <= SMALL_SHARE * tol * 0.5 * float(second.y2.sum())
+    return some_left and _good_enough(second, factor, at, tol)
+
+
+def _good_enough(second: SecondMoments, factor: ColumnSpace, at: Slope, tol: float) -> bool:
+    """Return whether the gap, rounding included, is far below the tolerance."""
+    gap = float((_gaps(second.problem, factor, at) + at.square_error).sum())
+    return gap <= SMALL_SHARE * tol * 0.5 * float(second.y2.sum())
 
 
 def _refine(
@@ -172,7 +177,10 @@ def _refine(
         w, b = blocks.rounded(w), blocks.rounded(b)
         return w, b, second.slope_on(blocks, w, b, budget)
     moved, moved_b = blocks.rounded(moved), blocks.rounded(moved_b)
-    return moved, moved_b, second.moved(at, moved - w, moved_b - b, moved)
+    found = second.moved(at, moved - w, moved_b - b, moved)
+    if not _good_enough(second, factor, found, budget.tol):
+        found = second.slope_on(blocks, moved, moved_b, budget)
+    return moved, moved_b, found
 
 
 def _shortest(second: SecondMoments, factor: ColumnSpace, w: Array, b: Array) -> tuple[Array, Array]:

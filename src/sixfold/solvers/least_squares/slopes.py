@@ -29,6 +29,8 @@ from sixfold.solvers.least_squares.moments import UNIT, Moments
 
 Array = NDArray[Any]
 
+FAR = 8.0  # means by sizes from which columns are moved to their means before they are multiplied
+
 
 @dataclass(frozen=True)
 class Slope:
@@ -142,50 +144,54 @@ class SecondMoments:
 
     def slope_on(self, blocks: Blocks, w: Array, b: Array, budget: Budget) -> Slope:
         """Return the slope from the rows, one pass a target."""
+        d, l2, n = self.d, self.problem.l2, self.moments.rows
+        length, mean = self.moments.size[:d], self.mean_x
+        shift = mean if not blocks.sparse and np.any(np.abs(mean) > FAR * length) else None
 
         def slope_of(block: Block) -> Array:
-            return np.stack(
-                [_block_slope(block, k, w[:, k], b[k], budget) for k in range(w.shape[1])], axis=1
-            )
+            targets = range(w.shape[1])
+            return np.stack([_block_slope(block, k, w[:, k], b[k], shift, budget) for k in targets], axis=1)
 
         sums = blocks.reduce(slope_of, np.add) / self.moments.weight
         raw, off, square = sums[:-2], sums[-2], sums[-1]
-        l2, n = self.problem.l2, self.moments.rows
         plain = np.hypot(self.moments.size, self.moments.mean)  # the sizes about zero
-        size, size_y = np.split(plain, [self.d])
-        terms = size_y + size @ np.abs(w) + np.abs(b)
-        if blocks.sparse:
-            residual_error, summed = (self.d + 8) * UNIT * terms, (n + 8) * UNIT
-        else:
-            residual_error, summed = 2 * np.square((self.d + 8) * UNIT) * terms, np.square((n + 8) * UNIT)
-        root = np.sqrt(square) + residual_error
-        off_error = 8 * UNIT * np.abs(off) + residual_error + summed * root
-        slope_error = 8 * UNIT * (np.abs(raw) + l2 * np.abs(w)) + np.outer(
-            size, residual_error + summed * root
-        )
+        size, about = (plain[:d], np.zeros(d)) if shift is None else (length, shift)
+        lost, summed = (d + 8) * UNIT, (n + 8) * UNIT
+        if not blocks.sparse:
+            lost, summed = 2 * lost**2, summed**2
+        # Terms that are the same for all rows move all residuals alike, the others each by itself.
+        alike = lost * (plain[d:] + np.abs(b) + np.abs(about) @ np.abs(w))
+        each = lost * (plain[d:] + np.abs(b) + size @ np.abs(w) if shift is None else size @ np.abs(w))
+        root = np.sqrt(square) + alike + each
+        off_error = 8 * UNIT * np.abs(off) + alike + each + summed * root
+        # What the shift leaves of the mean, as far as that is known.
+        rest, rest_error = mean - about, self.moments.mean_rounding()[:d]
         slope = raw - l2 * w
+        slope_error = 8 * UNIT * (np.abs(raw) + l2 * np.abs(w)) + np.outer(size, each + summed * root)
+        slope_error += np.outer(np.abs(rest) + rest_error, alike)
         if self.problem.fit_intercept:
-            slope = raw - np.outer(self.mean_x, off) - l2 * w
-            mean_error = self.moments.mean_rounding()[: self.d]
-            slope_error += np.outer(mean_error + 4 * UNIT * np.abs(self.mean_x), np.abs(off))
-            slope_error += np.outer(np.abs(self.mean_x), off_error)
-        else:
+            slope = raw - np.outer(rest, off) - l2 * w
+            slope_error += np.outer(rest_error + 4 * UNIT * np.abs(rest), np.abs(off))
+            slope_error += np.outer(np.abs(rest) + rest_error, off_error)
+        else:  # nothing balances the residuals, so that the shift counts
+            slope = slope + np.outer(about, off)
+            slope_error += np.outer(np.abs(about), off_error + 8 * UNIT * np.abs(off))
             off, off_error = np.zeros_like(off), np.zeros_like(off)
         # The sum of the weights is rounded as all the others are.
-        square_error = (summed + self.moments.rounding + 16 * UNIT) * square + 4 * root * residual_error
+        square_error = (summed + self.moments.rounding + 16 * UNIT) * square + 4 * root * (alike + each)
         return Slope(slope, off, square, slope_error, off_error, square_error)
 
 
-def _block_slope(block: Block, target: int, w: Array, b: float, budget: Budget) -> Array:
-    """Return sum weight r (x, 1, r) of one block for one target."""
+def _block_slope(block: Block, target: int, w: Array, b: float, shift: Array | None, budget: Budget) -> Array:
+    """Return sum weight r (x - shift, 1, r) of one block for one target."""
     d = w.size
     out = np.empty(d + 2)
     weight = block.float64_weight
     if isinstance(block.X, np.ndarray):
-        slope = out[:-1]
         done, out[-1] = core.residual_slope(
-            block.X, block.y, target, weight, np.ascontiguousarray(w), float(b), slope, np.inf, budget.flag
-        )
+            block.X, block.y, target, weight, np.ascontiguousarray(w), float(b), shift, out[:-1], np.inf,
+            budget.flag,
+        )  # fmt: skip
         if not done:
             raise KeyboardInterrupt
         return out

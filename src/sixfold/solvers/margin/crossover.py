@@ -75,10 +75,12 @@ def _meet(terms: Terms, free: NDArray[np.intp], t: Array, a: Array) -> Array:
     fixed = terms.slope(a)
     Z, weight = terms.gather(free), terms.weight[free]
     theta = np.zeros(fixed.size)
+    root = np.sqrt(weight)[:, None] * Z
+    stiff = root.T @ root
     # The stiffer the weights, the larger what they make of rounding: soft ones have the last word.
     for softer in (1.0, SOFTER):
         weight = softer * weight
-        matrix = (Z.T * weight) @ Z + np.diag(terms.shrink)
+        matrix = softer * stiff + np.diag(terms.shrink)
         if not terms.problem.fit_intercept:
             matrix[-1, -1] = 1.0
         solve, least = scaled_cholesky(matrix), np.inf

@@ -33,6 +33,7 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
+from sixfold.solvers.margin.interior_point import InteriorPoint
 from sixfold.solvers.margin.progress import MarginProgress
 from sixfold.solvers.smooth.objective import inner
 
@@ -46,6 +47,7 @@ STIFFEST = 0.1  # rho beyond which multipliers, which add up to 1 at most, could
 ENOUGH = 0.8  # of the gap asked for: what a round expects to be left is about the gap, not quite
 FIRST = 0.1  # gap of the first round, of the objective at zero weights
 SHRINK = 0.03  # how much smaller the gap of the next round should be
+WATCHED = 10  # rounds that should halve the gap, if another solver could do it
 UNCHANGED = 1e-15  # of the largest entry: a round that changes no more has nothing left to change
 
 
@@ -65,14 +67,17 @@ class DualCoordinate:
         return None
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
-        """Return True: whatever second-order methods have left is sparse or wide."""
-        return True
+        """Return whether the rows are sparse or wide enough to be cheaper than systems of all columns."""
+        if problem.loss.name == "squared_hinge":
+            return True  # second-order methods have had their choice
+        return not InteriorPoint().suits(problem, blocks)
 
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         """Minimise the problem."""
         w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
         descent = _DualDescent(problem, blocks, budget)
         for k in range(blocks.n_targets):
+            budget.new_part()
             w[:, k], b[k] = descent.minimise(k)
         w, b = blocks.rounded(w), blocks.rounded(b)
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol, descent.dual)
@@ -110,6 +115,7 @@ class _DualDescent:
         w, centre, balance, random = np.zeros(self.blocks.n_columns), 0.0, 0.0, 1
         high, low = np.inf, -np.inf
         best, active = (w.copy(), 0.0), self.counted.size
+        gaps: list[float] = []
         self.order[:active] = self.counted
         for _ in self.budget.iterations():
             before = w.copy(), a.copy()
@@ -140,6 +146,9 @@ class _DualDescent:
                 np.divide(-a * y, self.q, out=self.dual[:, k], where=self.q > 0)
             settled = abs(b - centre) <= UNCHANGED * (1.0 + abs(b))
             if gap <= goal or (settled and _same(w, before[0]) and _same(a, before[1])):
+                break
+            gaps.append(gap)
+            if self.budget.another_follows and len(gaps) > WATCHED and gap > 0.5 * gaps[-WATCHED]:
                 break
             centre = b
             enough = min(enough, max(SHRINK * gap, ENOUGH * goal))

@@ -48,10 +48,12 @@ from sixfold.solvers.margin.crossover import crossover
 from sixfold.solvers.margin.progress import MarginProgress
 from sixfold.solvers.margin.root_factor import root_solver
 from sixfold.solvers.threads import single_threaded_blas
+from sixfold.solvers.wide_tables import MAX_ROWS, RowCoordinates
 
 Array = NDArray[Any]
 STEP = 0.9995  # how much of the way to the boundary a step may go
 SHORT = 0.3  # a step after which the next one looks after what is unmet
+SIMILAR = 0.9  # lengths of a step in theta and in a whose ratio is above this need no choice
 CENTRING = 0.3  # the share of the products that it keeps then, at most
 MAX_SYSTEM_COLUMNS = 4000  # beyond, a d x d system per iteration is no longer cheap
 FEW_COLUMNS = 1000  # a system of which takes less than 50 ms, whatever the rows are like
@@ -90,15 +92,23 @@ class InteriorPoint:
         return "it cannot keep the coefficients positive" if problem.penalty.positive else None
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
-        """Return whether a d x d system per iteration is affordable, and rows are dear enough to save."""
-        if problem.loss.name == "absolute" or blocks.n_columns <= FEW_COLUMNS:
-            return blocks.n_columns <= MAX_SYSTEM_COLUMNS
-        return blocks.n_columns <= min(MAX_SYSTEM_COLUMNS, blocks.n_rows) and not blocks.sparse
+        """Return whether a system per iteration is affordable, and rows are dear enough to save."""
+        if problem.loss.name == "hinge" and blocks.sparse:
+            return blocks.n_columns <= FEW_COLUMNS
+        return self.rescues(problem, blocks)
+
+    def rescues(self, problem: Problem, blocks: Blocks) -> bool:
+        """Return whether a system per iteration is affordable."""
+        wide = problem.penalty.quadratic and not blocks.sparse and blocks.n_rows <= MAX_ROWS
+        return blocks.n_columns <= MAX_SYSTEM_COLUMNS or wide
 
     def solve(
         self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
     ) -> Solution:
         """Minimise the problem; a path begins in the middle, wherever another solver ended."""
+        wide = RowCoordinates.of(problem, blocks, budget)
+        if wide is not None:
+            return wide.solve(self, None)
         w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
         dual = np.zeros((blocks.n_rows, blocks.n_targets))
         progress = MarginProgress(problem, blocks, budget)
@@ -211,26 +221,30 @@ class Terms:
 
         An imbalance of a in b has to be made up for, at the price of what it would gain by moving b.
         """
-        w, unmet = theta[:-1], slope - self.shrink * theta
-        objective = loss + 0.5 * self.problem.l2 * float(w @ w)
-        gap = slack + float(np.abs(unmet[-1])) * (abs(theta[-1]) + self.unit)
+        objective = loss + 0.5 * self.problem.l2 * float(theta[:-1] @ theta[:-1])
+        return objective, slack + self.price(slope - self.shrink * theta, theta)
+
+    def price(self, unmet: Array, theta: Array) -> float:
+        """Return what unmet = Z'a - l2 D theta adds to the gap."""
+        price = float(np.abs(unmet[-1])) * (abs(theta[-1]) + self.unit)
         if self.problem.l2 > 0:
-            return objective, gap + 0.5 * float(unmet[:-1] @ unmet[:-1]) / self.problem.l2
-        return objective, gap + float(np.abs(unmet[:-1]) @ np.abs(w))
+            return price + 0.5 * float(unmet[:-1] @ unmet[:-1]) / self.problem.l2
+        return price + float(np.abs(unmet[:-1]) @ np.abs(theta[:-1]))
 
     def point(self, theta: Array, a: Array, residual: Array) -> Point:
-        """Return theta with multipliers that meet the equation for b, and their gap; residual = t - Z theta.
+        """Return theta and a with the gap that they will be certified with; residual = t - Z theta.
 
-        The equation of b is met as :meth:`~sixfold.risk.problem.Problem.certify` will meet it, which moves
-        the slopes of the columns as well.
+        :meth:`~sixfold.risk.problem.Problem.certify` makes up for an imbalance in b by shrinking one side,
+        which moves the slopes of all columns.
         """
+        even = a
         if self.problem.fit_intercept and self.one_sided:
-            rows, a = slice(self.n), a.copy()
-            u = -a[rows, None]
-            a[rows] = -BALANCE["sign"](u, u, np.ones(self.n))[:, 0]
+            even = a.copy()
+            even[: self.n] = BALANCE["sign"](a[: self.n, None], a[: self.n, None], np.ones(self.n))[:, 0]
         cost = np.maximum(self.high * residual, self.low * residual)
-        slack = float((cost - a * residual).sum())
-        return Point(theta, a, self.objective_and_gap(theta, self.slope(a), float(cost.sum()), slack)[1])
+        slack = float((cost - even * residual).sum())
+        gap = self.objective_and_gap(theta, self.slope(even), float(cost.sum()), slack)[1]
+        return Point(theta, a, gap)
 
     @property
     def few(self) -> bool:
@@ -392,12 +406,34 @@ class _Path:
         if not np.isfinite(step).all():  # on the boundary to the last bit: nothing is left to gain
             self.products = 0.0
             return
-        primal, dual = STEP / np.maximum(terms.correct(step, aim), STEP)
-        self.before = theta, slope, float(primal), float(dual)
+        primal, dual = self._lengths(slope, step, *(STEP / np.maximum(terms.correct(step, aim), STEP)))
+        self.before = theta, slope, primal, dual
         self.length = min(primal, dual)
         self.slope = slope + dual * (terms.shrink * (theta + step) - slope)
         self.theta = theta + primal * step
         self._note(terms.take(primal, dual))
+
+    def _lengths(self, slope: Array, step: Array, primal: float, dual: float) -> tuple[float, float]:
+        """Return both lengths, or the shorter of them for both where that leaves less of products and slope.
+
+        With two lengths Z'a - l2 D theta becomes (1 - dual) of what it was + (dual - primal) l2 D step.
+        """
+        terms = self.terms
+        shorter = min(primal, dual)
+        if terms.problem.l2 == 0 or shorter > SIMILAR * max(primal, dual):
+            return float(primal), float(dual)
+        dp, dm, da = terms.spare
+        sums = dp @ (terms.high - terms.a) + dm @ (terms.a - terms.low), da @ (terms.m - terms.p), da @ (dm - dp)
+        unmet = slope - terms.shrink * self.theta
+
+        def left(s: float, r: float) -> float:
+            products = self.products + s * sums[0] + r * sums[1] + s * r * sums[2]
+            rest = (1.0 - r) * unmet + (r - s) * terms.shrink * step
+            return float(products + terms.price(rest, self.theta))
+
+        if left(shorter, shorter) < left(primal, dual):
+            return float(shorter), float(shorter)
+        return float(primal), float(dual)
 
     def retreat(self) -> None:
         """Take the last step back."""

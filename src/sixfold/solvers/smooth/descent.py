@@ -182,14 +182,8 @@ def _certify(
     problem, blocks, budget = objectives[0].problem, objectives[0].blocks, progress.budget
     if _hurried(budget, blocks, w):
         # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
-        value = problem.objective(w, b, blocks)
-        notes = (OUT_OF_TIME,)
-        return Certificate("duality gap", value, value, progress.scale, budget.tol, notes=notes), None
-    if isinstance(objectives[0], SoftmaxObjective) and problem.l2 > 0:
-        value, gap = objectives[0].objective_and_gap(w, b)
-        certificate = Certificate("duality gap", value, gap, progress.scale, budget.tol)
-    else:
-        certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
+        return problem.certify_zero(w, b, blocks, progress.scale, budget.tol, (OUT_OF_TIME,)), None
+    certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
     if certificate.converged or budget.exhausted() or progress.crawls:
         return certificate, None
     # With 10 classes and 100 columns a dual point costs as much as 60 steps, so more of those come first.

@@ -67,8 +67,9 @@ class LBFGS(SmoothSolver):
         return super().objection(problem)
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
-        """Return whether there are several classes; for one score other solvers are faster."""
-        return problem.loss.labels == "class"
+        """Return whether there are several classes, and a penalty unless they are too many for others."""
+        many = (blocks.n_columns + 1) * problem.n_scores(blocks) > MAX_FACTORED
+        return problem.loss.labels == "class" and (problem.penalised or many)
 
     def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
         """Return the minimiser of one target from theta on, and the step that would come next."""

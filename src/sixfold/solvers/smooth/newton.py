@@ -46,7 +46,7 @@ SAMPLED_AT_LEAST = 8  # times fewer rows than there are, or there is no first gu
 CHEAPER = 30  # entries of theta a pass for value and slope costs a pass with curvature as much again
 LONG_STEP = 1e-3  # of the scale: steps that promise more need the curvature at their end too
 MOST_STEPS = 40  # two classes that a plane separates take 30 at C = 1e12
-CHEAP_TABLE = 1 << 17  # numbers in X, a pass over which takes about 0.1 ms
+CHEAP_PASS = 1 << 23  # multiplications of a pass with curvature, about 0.3 ms
 
 
 class Newton(SmoothSolver):
@@ -59,8 +59,7 @@ class Newton(SmoothSolver):
         """Return whether the matrix of second derivatives is affordable."""
         if problem.loss.labels != "class":
             return blocks.n_columns <= MAX_HESSIAN_COLUMNS
-        size = (blocks.n_columns + 1) * problem.n_scores(blocks)
-        return size <= (MAX_SOFTMAX if problem.penalised else 4 * MAX_SOFTMAX)
+        return problem.penalised and (blocks.n_columns + 1) * problem.n_scores(blocks) <= MAX_SOFTMAX
 
     def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
         """Minimise one target, starting from the minimum of a sample where there are many rows."""
@@ -128,7 +127,8 @@ def _doubles_digits(objective: Any, decrease: float, before: float, progress: Sm
     decreases fall by e only.
     """
     small = 1e-26 * progress.scale < decrease <= 0.25 * before
-    cheap = objective.blocks.n_rows * objective.blocks.n_columns * len(progress.gaps) <= CHEAP_TABLE
+    blocks = objective.blocks
+    cheap = blocks.n_rows * blocks.n_columns**2 * len(progress.gaps) <= CHEAP_PASS
     wanted = (objective.l2 == 0 or cheap) and progress.budget.stopped_by is None
     return wanted and small and math.isfinite(before)
 

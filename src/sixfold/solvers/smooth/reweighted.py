@@ -70,6 +70,7 @@ class Reweighted:
             else LinearObjective(problem, blocks, budget, rows.mean, 1.0, target)
         )
         self.y = np.concatenate(self.objective.y)
+        self.smoothing = 0.0  # of the corner of the squared hinge
 
     def value(self, theta: Array, score: Array) -> float:
         """Return the objective at theta, whose scores are known."""
@@ -78,7 +79,23 @@ class Reweighted:
 
     def slopes(self, score: Array) -> Array:
         """Return the slopes of the loss, one row of scores a row."""
+        if self.smoothing > 0:
+            return -(self.y * self.smooth_hinge(score)[0])[:, None]
         return self._of_scores(self.problem.loss.gradient, score).reshape(score.shape)
+
+    def curvatures(self, score: Array) -> Array:
+        """Return the second derivatives of the loss of one score."""
+        return self.smooth_hinge(score)[1] if self.smoothing > 0 else self.problem.loss.curvature(score[:, 0], self.y)
+
+    def smooth_hinge(self, score: Array) -> tuple[Array, Array]:
+        """Return the slope t and the curvature of the squared hinge whose t satisfies t (t - m) = smoothing.
+
+        m = 1 - y s is what a row is short of the margin; without smoothing t is m or 0.
+        """
+        short = 1.0 - self.y * score[:, 0]
+        root = np.sqrt(short**2 + 4.0 * self.smoothing)
+        slope = np.where(short > 0.0, 0.5 * (short + root), 2.0 * self.smoothing / (root - np.minimum(short, 0.0)))
+        return slope, slope / root
 
     def _of_scores(self, function: Callable[[Array, Array], Array], score: Array) -> Array:
         return function(score if self.classes else score[:, 0], self.y)
@@ -105,9 +122,9 @@ class Reweighted:
         divide = self._preconditioner(terms, penalty, theta.shape)
         left, unmet = -terms.residual, -root * theta
         slope = rows.transposed_times(terms.backward(left)) + root * unmet
-        towards = divide(slope)
+        first, towards = slope, divide(slope)
         direction, size, delta = towards, inner(slope, towards), np.zeros_like(theta)
-        decrement, least, best, idle = size, size, (delta, left), 0
+        enough, least, best, idle = EXACT * size, size, (delta, left), 0
         for _ in range(MOST_PRODUCTS):
             product, added = terms.forward(rows.times(direction)), root * direction
             bend = inner(product, product) + inner(added, added)
@@ -122,10 +139,10 @@ class Reweighted:
             if size < least:
                 idle = 0 if size < 0.5 * least else idle
                 least, best = size, (delta, left)
-            if not size > EXACT * decrement or idle >= MOST_IDLE_PRODUCTS:
+            if not size > enough or idle >= MOST_IDLE_PRODUCTS:
                 break
             direction = towards + (size / before) * direction
-        return NewtonStep(best[0], terms.dual(best[1]), decrement)
+        return NewtonStep(best[0], terms.dual(best[1]), inner(first, best[0]))
 
     def _preconditioner(
         self, terms: _RowTerms, penalty: Array, shape: tuple[int, ...]
@@ -190,7 +207,7 @@ class _ScoreTerms:
     def __init__(self, target: Reweighted, score: Array) -> None:
         loss, y, u = target.problem.loss, target.y, target.slopes(score)
         self.limits = loss.domain(y)
-        self.curvature = np.maximum(loss.curvature(score[:, 0], y), LEAST_CURVATURE * np.abs(u[:, 0]))
+        self.curvature = np.maximum(target.curvatures(score), LEAST_CURVATURE * np.abs(u[:, 0]))
         self.root_q, self.root = np.sqrt(target.rows.q)[:, None], np.sqrt(self.curvature)[:, None]
         self.both = self.root_q * self.root
         self.residual = self.root_q * np.divide(u, self.root, out=np.zeros_like(u), where=self.root > 0)

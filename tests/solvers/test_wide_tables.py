@@ -1,0 +1,101 @@
+"""A table with more columns than rows is solved in coordinates of its rows, and certified on itself."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sixfold.budget import Budget
+from sixfold.solvers.smooth.lbfgs import LBFGS
+from sixfold.solvers.smooth.newton import Newton
+from sixfold.solvers.smooth.refined_newton import RefinedNewton
+from sixfold.solvers.wide_tables import RowCoordinates
+from solvers.problems import blocks, problem, solve
+
+PAIRS = [
+    (solver, loss)
+    for solver in (Newton(), LBFGS(), RefinedNewton())
+    for loss in ("logistic", "squared_hinge", "softmax")
+]
+each_pair = pytest.mark.parametrize(("solver", "loss"), PAIRS, ids=[f"{s.name}-{loss}" for s, loss in PAIRS])
+
+
+def table(loss, rows=30, columns=90, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, rows).astype(float) if loss == "softmax" else rng.choice([-1.0, 1.0], rows)
+    return rng.normal(size=(rows, columns)) + 3.0, y
+
+
+@each_pair
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_model_is_that_of_the_whole_table(solver, loss, intercept, monkeypatch):
+    X, y = table(loss)
+    X[4] = X[3] + X[2] - X[1]  # rows may depend
+    stated, data = problem(loss, "l2", 1e-3, fit_intercept=intercept), blocks(X, y)
+    found = solve(solver, stated, data, tol=1e-12)[0]
+    assert "row space" in found.solver
+    assert found.certificate.converged
+    monkeypatch.setattr(RowCoordinates, "of", lambda *_: None)
+    whole = solve(Newton(), stated, data, tol=1e-12)[0]
+    np.testing.assert_allclose(found.w, whole.w, atol=1e-5)
+    np.testing.assert_allclose(found.b - found.b.mean() * (loss == "softmax"), whole.b, atol=1e-4)
+
+
+@each_pair
+def test_weights_sparse_tables_single_precision_and_blocks(solver, loss):
+    X, y = table(loss, seed=1)
+    X[np.abs(X - 3.0) < 0.3] = 0.0
+    weight = np.random.default_rng(2).integers(0, 3, y.size).astype(float)
+    stated = problem(loss, "l2", 1e-2)
+    expected = solve(solver, stated, blocks(X, y, weight), tol=1e-10)[0]
+    for other in (sp.csr_array(X), np.asfortranarray(X), X.astype(np.float32)):
+        found = solve(solver, stated, blocks(other, y.astype(other.dtype), weight.astype(other.dtype), 7))[0]
+        assert "row space" in found.solver
+        assert found.certificate.converged
+        np.testing.assert_allclose(found.w, expected.w, atol=3e-3)
+
+
+def test_a_start_is_taken_along():
+    X, y = table("logistic")
+    stated, data = problem("logistic", "l2", 1e-3), blocks(X, y)
+    first = solve(Newton(), stated, data)[0]
+    with Budget(1e-6, 100) as budget:
+        again = Newton().solve(stated, data, budget, first)
+    assert again.n_iter < first.n_iter
+
+
+@pytest.mark.parametrize("solver", [Newton(), RefinedNewton()], ids=lambda solver: solver.name)
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_rows_that_are_independent_are_separated_by_one_linear_system(solver, loss, intercept):
+    X, y = table(loss, rows=60, columns=200)
+    found, budget = solve(solver, problem(loss, fit_intercept=intercept), blocks(X, y))
+    assert found.solver == "linear system in the row space"
+    assert found.certificate.objective < 1e-15
+    assert len(budget.history) == 1
+
+
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_equal_rows_of_two_classes_are_no_linear_system(loss):
+    X, y = table(loss, rows=30, columns=80)
+    X[1], X[2] = X[0], X[0]
+    y[:3] = [1.0, 0.0 if loss == "softmax" else -1.0, 1.0]
+    found = solve(RefinedNewton(), problem(loss), blocks(X, y))[0]
+    # Two of three equal rows are of one class, all others are certain.
+    share = -(2.0 * np.log(2.0 / 3.0) + np.log(1.0 / 3.0)) / 30.0
+    assert found.certificate.objective == pytest.approx(share, rel=1e-4)
+
+
+def test_tall_tables_and_sparse_ones_that_would_fill_up_are_left_alone():
+    stated, budget = problem("logistic", "l2", 1.0), Budget()
+    y = np.resize([1.0, -1.0], 50)
+    assert RowCoordinates.of(stated, blocks(np.ones((50, 50)), y), budget) is None
+    assert RowCoordinates.of(stated, blocks(sp.random_array((50, 5000), density=1e-3, format="csr"), y), budget) is None
+    assert RowCoordinates.of(problem("logistic", "l1", 1.0), blocks(np.ones((50, 60)), y), budget) is None
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+def test_values_that_cannot_be_summed_are_noticed(value):
+    X, y = table("logistic")
+    X[7, 20] = value
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError):
+        solve(Newton(), problem("logistic", "l2", 0.01), blocks(X, y))
