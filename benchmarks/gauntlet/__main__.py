@@ -32,7 +32,7 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=3_000, help="most rows of a real table")
     parser.add_argument("--fits", type=int, help="most fits in all")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="most minutes in all")
-    parser.add_argument("--seconds", type=float, default=120.0, help="most seconds of a fit")
+    parser.add_argument("--seconds", type=float, default=120.0, help="most of a fit, of the processor")
     parser.add_argument("--no-peers", action="store_false", dest="peers", help="do not time scikit-learn")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, of one thread each")
     parser.add_argument("--output", type=Path, default=RESULTS, help="where the records go")
