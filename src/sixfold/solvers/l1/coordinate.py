@@ -38,8 +38,8 @@ from sixfold.solvers.base import Solution
 from sixfold.solvers.l1 import proximal_newton
 from sixfold.solvers.l1.active_set import Shrinkage, WorkingGram, descend, polish, solve_semidefinite
 from sixfold.solvers.l1.columns import Residuals, make_columns
-from sixfold.solvers.l1.proximal_point import minimise_on_gram, minimise_on_rows
 from sixfold.solvers.l1.proximal_newton import GRACE_SECONDS, MOST_STALE_ITERATIONS, NEAR_BOUND, REST
+from sixfold.solvers.l1.proximal_point import minimise_on_gram, minimise_on_rows
 
 Array = NDArray[Any]
 

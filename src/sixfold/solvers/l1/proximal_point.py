@@ -137,9 +137,7 @@ class RowSystem:
         if len(ids):
             part = self.columns[ids] * np.sqrt(np.abs(weights))[:, None]
             sign = 1.0 if weights[0] > 0.0 else -1.0
-            self._squares = blas.dsyrk(
-                sign, part.T, beta=1.0, c=self._squares, lower=1, overwrite_c=1
-            )
+            self._squares = blas.dsyrk(sign, part.T, beta=1.0, c=self._squares, lower=1, overwrite_c=1)
 
     def move(self, length: float) -> None:
         """Take that much of the step."""

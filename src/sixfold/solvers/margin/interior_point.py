@@ -378,7 +378,11 @@ def _end_of_path(terms: Terms, progress: MarginProgress, exact: bool) -> Point:
         return point
     except BudgetExhausted:
         progress.budget.exhausted()  # which notes why
-        return Point(np.zeros(terms.d + 1), terms.a, np.inf) if path is None else Point(path.best, terms.a, path.gap)
+        return (
+            Point(np.zeros(terms.d + 1), terms.a, np.inf)
+            if path is None
+            else Point(path.best, terms.a, path.gap)
+        )
 
 
 def _follow(path: _Path, progress: MarginProgress) -> Point:

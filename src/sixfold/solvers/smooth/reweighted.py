@@ -61,7 +61,9 @@ class Reweighted:
     squares, with those of the constants 0.
     """
 
-    def __init__(self, problem: Problem, rows: ScaledRows, blocks: Blocks, budget: Budget, target: int) -> None:
+    def __init__(
+        self, problem: Problem, rows: ScaledRows, blocks: Blocks, budget: Budget, target: int
+    ) -> None:
         self.problem, self.rows = problem, rows
         self.penalty = np.append(problem.l2 / np.square(rows.scale), 0.0)[:, None]
         self.classes = problem.loss.labels == "class"
