@@ -19,7 +19,9 @@ sum is off by some of it. What holds in exact arithmetic is bounded in four step
    For the squared loss a_i = 1, and the move costs what |R^-T e| adds to |s - y - u|. For others a_i <= |u_i|:
    afterwards u is divided by 1 + tau, so that every u_i has become shorter by a factor between (1 - tau) /
    (1 + tau) and 1, and since FY(s, .) is convex and FY(s, 0) = f(s) this costs at most 2 tau sum_i q_i f(s_i).
-   (Classes have a_i = diag(p) - p p', and a probability that is taken away costs f + 1 - log p at most.)
+   Classes have a_i = diag(p) - p p', and stay in the domain for tau <= 1/2. With m_ik how far p_ik moves relative
+   to itself, sum_k p_k m_k = 0, and FY grows by sum_k p_k m_k log(p_k / softmax(s)_k) + p_k (1 + m_k) log(1 + m_k)
+   at most, which is |R^-T e| sqrt(sum_i q_i sum_k p_ik log(p_ik / softmax(s_i)_k)^2) + |R^-T e|^2 in all.
 3. *Penalty.* With slopes off by E_j, FY_penalty grows by |w - z| |E| + |E|^2 / (2 l2), z where its conjugate is
    attained; for absolute values alone u is made shorter until |v_j| + E_j <= l1.
 4. *Sums* of terms that are never negative are pairwise.
@@ -39,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.data.blocks import Block, Blocks, MemoryBlocks
+from sixfold.risk.losses import log_softmax
 from sixfold.risk.rank import ColumnSpace, column_space
 from sixfold.risk.rounding import Rows, U, pairwise, sum_rounding
 
@@ -348,10 +351,14 @@ class _Candidate:
             if not problem.fit_intercept:
                 error = error + np.outer(np.abs(point.rows.centre), total_error)
             costs = self._balance_costs(error, total_error)
-            moves, lengths = np.array(costs).T
             # By how much u has moved, and then been made shorter, as a root mean square.
-            moves = np.minimum(moves, LARGEST_MOVE) * (size + (1.0 if loss.name == "absolute" else 0.0))
-            moves = 2.0 * (lengths if loss.name == "squared" else moves)
+            moves, lengths = np.array(costs).T
+            size = size + (1.0 if loss.name == "absolute" else 0.0)
+            moves = 2.0 * np.minimum(moves, LARGEST_MOVE) * size
+            if point.classes:
+                moves = np.full_like(size, min(lengths[0], 1.0))
+            elif loss.name == "squared":
+                moves = lengths
             error = error + np.outer(point.rows.lengths, moves)
             error = error * (1.0 + 1e-6) + 8.0 * U * np.abs(slope)
         t, u = 1.0, self.u
@@ -434,13 +441,14 @@ class _Candidate:
                 young,
                 [(tau, one + off) for (tau, one), off in zip(costs, 8.0 * U * point.norm(u), strict=True)],
             )
-        down += self._move_cost(young, [(tau + 8.0 * U, one) for tau, one in costs])
-        if self.tied:  # u was made shorter, and with it its slopes
-            down += np.minimum([tau for tau, _ in costs], LARGEST_MOVE) ** 2 * 4.0 * point.penalty
         terms = 2.0 * loss + young
         if point.classes:
-            terms = terms + 4.0 * u.shape[1]
+            down += self._move_cost(young, costs)
+            terms = terms + 4.0 * u.shape[1] + loss + 1.0 + math.log(u.shape[1])
         else:
+            down += self._move_cost(young, [(tau + 8.0 * U, one) for tau, one in costs])
+            if self.tied:  # u was made shorter, and with it its slopes
+                down += np.minimum([tau for tau, _ in costs], LARGEST_MOVE) ** 2 * 4.0 * point.penalty
             residual = point.score - self.y if self.problem.loss.labels == "real" else point.score
             terms = terms + 2.0 * (self.q @ np.abs(residual * u))
         if self.problem.loss.labels == "sign":
@@ -454,8 +462,17 @@ class _Candidate:
             return np.asarray(np.sqrt(2.0 * young) * lengths + 0.5 * lengths**2)
         sizes = self.point.loss
         if self.point.classes:
-            sizes = sizes + 1.0 + math.log(self.u.shape[1])
+            cost = (1.0 + 1e-6) * (self._log_ratio() * lengths + lengths**2)
+            return np.where(moves <= LARGEST_MOVE, cost, np.inf)
         return np.where(moves <= LARGEST_MOVE, 2.0 * np.minimum(moves, LARGEST_MOVE) * sizes, np.inf)
+
+    def _log_ratio(self) -> float:
+        """Return sqrt(sum_i q_i sum_k p_ik log(p_ik / softmax(s_i)_k)^2), p the probabilities of u."""
+        p = np.maximum(self.u, 0.0)
+        own = np.arange(p.shape[0]), np.asarray(self.y, dtype=np.intp)
+        p[own] = np.maximum(1.0 + self.u[own], 0.0)
+        ratio = np.log(np.where(p > 0, p, 1.0)) - np.where(p > 0, log_softmax(self.point.score), 0.0)
+        return math.sqrt(float(self.q @ (p * ratio**2).sum(axis=1))) * (1.0 + 1e-6) + 1e-9
 
     def _penalty_fractions(self, slope: Array, error: Array) -> Array:
         """Return for each score the largest t <= 1 with a finite penalty conjugate at t u."""
