@@ -89,7 +89,10 @@ def test_tall_tables_and_sparse_ones_that_would_fill_up_are_left_alone():
     stated, budget = problem("logistic", "l2", 1.0), Budget()
     y = np.resize([1.0, -1.0], 50)
     assert RowCoordinates.of(stated, blocks(np.ones((50, 50)), y), budget) is None
-    assert RowCoordinates.of(stated, blocks(sp.random_array((50, 5000), density=1e-3, format="csr"), y), budget) is None
+    assert (
+        RowCoordinates.of(stated, blocks(sp.random_array((50, 5000), density=1e-3, format="csr"), y), budget)
+        is None
+    )
     assert RowCoordinates.of(problem("logistic", "l1", 1.0), blocks(np.ones((50, 60)), y), budget) is None
 
 

@@ -19,7 +19,9 @@ sum is off by some of it. What holds in exact arithmetic is bounded in four step
    For the squared loss a_i = 1, and the move costs what |R^-T e| adds to |s - y - u|. For others a_i <= |u_i|:
    afterwards u is divided by 1 + tau, so that every u_i has become shorter by a factor between (1 - tau) /
    (1 + tau) and 1, and since FY(s, .) is convex and FY(s, 0) = f(s) this costs at most 2 tau sum_i q_i f(s_i).
-   (Classes have a_i = diag(p) - p p', and a probability that is taken away costs f + 1 - log p at most.)
+   Classes have a_i = diag(p) - p p', and stay in the domain for tau <= 1/2. With m_ik how far p_ik moves relative
+   to itself, sum_k p_k m_k = 0, and FY grows by sum_k p_k m_k log(p_k / softmax(s)_k) + p_k (1 + m_k) log(1 + m_k)
+   at most, which is |R^-T e| sqrt(sum_i q_i sum_k p_ik log(p_ik / softmax(s_i)_k)^2) + |R^-T e|^2 in all.
 3. *Penalty.* With slopes off by E_j, FY_penalty grows by |w - z| |E| + |E|^2 / (2 l2), z where its conjugate is
    attained; for absolute values alone u is made shorter until |v_j| + E_j <= l1.
 4. *Sums* of terms that are never negative are pairwise.
@@ -39,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.data.blocks import Block, Blocks, MemoryBlocks
+from sixfold.risk.losses import log_softmax
 from sixfold.risk.rank import ColumnSpace, column_space
 from sixfold.risk.rounding import Rows, U, pairwise, sum_rounding
 
@@ -140,19 +143,24 @@ class _Point:
         self.y_size = np.zeros(b.size)
         if problem.loss.labels == "real":
             y = np.asarray(y, dtype=np.float64)
-            some = y[:: max(y.shape[0] // 256, 1)]
-            self.origin = some[0] + (some - some[0]).mean(axis=0)
-            y = y - self.origin
-            self.y_size = np.sqrt(self.q @ np.square(y))
+            low, high = y.min(axis=0), y.max(axis=0)
+            if np.any(np.abs(low + high) > high - low):
+                self.origin = 0.5 * low + 0.5 * high
+                y = y - self.origin
+                self.y_size = self.norm(y)
         self.y = y
         self.rows = Rows(blocks, self.q, doubled)
         self.score = self.rows.scores(w, b, self.origin)
         self.loss = self.sums(lambda rows: problem.loss.value(self.score[rows], self.y[rows]))
         self.penalty = np.array([problem.penalty_value(part) for part in self.parts(w)])
+        self._delta: Array | None = None
+        self._slopes: Array | None = None
 
     def parts(self, of_scores: Array) -> list[Array]:
         """Return what belongs to each problem of its own: a score, or those of all classes."""
-        return [of_scores] if self.classes else list(np.split(of_scores, of_scores.shape[1], axis=1))
+        if self.classes or of_scores.shape[1] == 1:
+            return [of_scores]
+        return [of_scores[:, k : k + 1] for k in range(of_scores.shape[1])]
 
     def together(self, by_score: Array) -> Array:
         """Return the sums over the scores of each problem."""
@@ -170,13 +178,22 @@ class _Point:
 
     def norm(self, values: Array) -> Array:
         """Return sqrt(sum_i q_i values_i^2) of each column, rounded up."""
-        return np.sqrt(self.q @ np.square(values)) * (1.0 + (values.shape[0] + 4) * U)
+        return np.sqrt(self.q @ (values * values)) * (1.0 + (values.shape[0] + 4) * U)
+
+    def slopes(self) -> Array:
+        """Return loss'(s)."""
+        if self._slopes is None:
+            self._slopes = np.asarray(self.problem.loss.gradient(self.score, self.y))
+        return self._slopes
 
     def delta(self) -> Array:
         """Return how far the scores of each column are off, as a root mean square."""
-        size = self.norm(self.score)
-        residual = self.norm(self.score - self.y) + self.y_size if self.problem.loss.labels == "real" else 0.0
-        return self.rows.score_rounding(self.w, self.b, self.origin) + 2.0 * U * (size + residual)
+        if self._delta is None:
+            size = self.norm(self.score)
+            if self.problem.loss.labels == "real":
+                size = size + self.norm(self.score - self.y) + self.y_size
+            self._delta = self.rows.score_rounding(self.w, self.b, self.origin) + 2.0 * U * size
+        return self._delta
 
     def rounding(self) -> Array:
         """Return how far the objective may be above the computed one."""
@@ -190,7 +207,7 @@ class _Point:
                 bend = 2.0 * (
                     float(np.abs(self.score - self.y).max(initial=0.0)) + delta.max() / np.sqrt(least)
                 )
-            moved = self.norm(loss.gradient(self.score, self.y)) * delta + 0.5 * bend * delta**2
+            moved = self.norm(self.slopes()) * delta + 0.5 * bend * delta**2
         else:
             moved = delta  # no slope is above 1
         size = self.loss * (sum_rounding(self.q.size) + 8.0 * U) + self.penalty * (self.w.shape[0] + 8) * U
@@ -203,16 +220,22 @@ class _Candidate:
     def __init__(self, point: _Point, dual: Array | None, measured: bool, tied: bool) -> None:
         self.point, problem = point, point.problem
         self.problem, self.q, self.y = problem, point.q, point.y
-        loss, counted = problem.loss, self.q[:, None] > 0
-        given = loss.gradient(point.score, point.y) if dual is None else np.asarray(dual, dtype=np.float64)
+        loss = problem.loss
+        u = point.slopes() if dual is None else np.asarray(dual, dtype=np.float64)
         # Rows that do not count must not limit the others, nor those whose slope is next to nothing.
-        u = np.where(counted & (np.abs(given) > TINY), given, 0.0)
+        counted = (self.q[:, None] > 0) & (np.abs(u) > TINY)
+        if not counted.all():
+            u = np.where(counted, u, 0.0)
         self.low: Array | None = None
         if hasattr(loss, "domain"):
-            self.low, self.high = loss.domain(self.y)
-            u = np.clip(u, self.low, self.high)
+            self.low, self.high = (
+                loss.domain(self.y) if tied or dual is not None or loss.name == "absolute" else (None, None)
+            )
+            u = u if dual is None else np.clip(u, self.low, self.high)
         if problem.fit_intercept:
-            u = np.where(counted, BALANCE[loss.labels](u, self.y, self.q), 0.0)
+            u = BALANCE[loss.labels](u, self.y, self.q)
+            if self.q.min() == 0.0:
+                u = np.where(self.q[:, None] > 0, u, 0.0)
         self.u = u
         self.dependent = np.arange(0)
         self.impossible = False
@@ -226,7 +249,7 @@ class _Candidate:
         self.mass = self.q[:, None] * self.u
         if point.classes:
             self.mass = _exactly_whole(self.mass, self.y)
-            self.u = self.mass / np.where(counted, self.q[:, None], 1.0)
+            self.u = self.mass / np.where(self.q > 0, self.q, 1.0)[:, None]
         self.slope, self.total = self._slopes(self.mass, measured)
 
     def _slopes(self, mass: Array, measured: bool = False) -> tuple[Array, Array]:
@@ -278,7 +301,9 @@ class _Candidate:
     def _shorten(self) -> None:
         """Make u shorter until it is in the domain, all of it alike; a slope of the wrong sign is 0."""
         if self.point.classes:
-            self.u = _whole(np.maximum(self.u, 0.0), (np.arange(self.q.size), np.asarray(self.y, dtype=np.intp)))
+            self.u = _whole(
+                np.maximum(self.u, 0.0), (np.arange(self.q.size), np.asarray(self.y, dtype=np.intp))
+            )
             self.u /= np.maximum(-self.u.min(axis=1, keepdims=True), 1.0)
         if self.low is None:
             return
@@ -288,7 +313,7 @@ class _Candidate:
         self.u = np.clip(limit.min(axis=0, initial=1.0) * u, self.low, self.high)
 
     def _labels(self) -> list[Array]:
-        return [self.y] if self.point.classes else list(np.split(self.y, self.y.shape[1], axis=1))
+        return [self.y] if self.point.classes else self.point.parts(self.y)
 
     def _space(self) -> ColumnSpace:
         """Return the columns of the rows that have a slope: the others do not limit where u may go."""
@@ -310,18 +335,22 @@ class _Candidate:
         if not rounding and self.tied:
             costs = self._balance_costs(error, 0.0 * self.total)
         if rounding:
-            error, total_error = point.rows.slope_rounding(self.mass, slope)
+            size = point.norm(self.u) * (1.0 + 1e-9)
+            error, total_error = point.rows.slope_rounding(self.mass, slope, size)
             if not problem.fit_intercept:
                 error = error + np.outer(np.abs(point.rows.centre), total_error)
             costs = self._balance_costs(error, total_error)
-            size = point.norm(self.u) + (1.0 if loss.name == "absolute" else 0.0)
-            moves = np.minimum([tau for tau, _ in costs], LARGEST_MOVE)
-            error = error + np.outer(point.rows.lengths, 2.0 * (moves[0] if point.classes else moves) * size)
+            size = size + (1.0 if loss.name == "absolute" else 0.0)
+            moves = 2.0 * np.minimum([tau for tau, _ in costs], LARGEST_MOVE) * size
+            if point.classes:
+                moves = np.full_like(size, min(costs[0][1], 1.0))
+            error = error + np.outer(point.rows.lengths, moves)
             error = error * (1.0 + 1e-6) + 8.0 * U * np.abs(slope)
-        t = self._penalty_fractions(slope, error)
-        if point.classes:
-            t = np.full_like(t, t.min())
-        u = t * self.u
+        t, u = 1.0, self.u
+        if problem.penalised and problem.penalty.l2 == 0:
+            t = self._penalty_fractions(slope, error)
+            t = np.full_like(t, t.min()) if point.classes else t
+            u = t * u
         young = point.sums(lambda rows: loss.fenchel_young(point.score[rows], u[rows], self.y[rows]))
         penalty = np.array(
             [self._penalty_excess(*part) for part in zip(parts(point.w), parts(t * slope), strict=True)]
@@ -363,10 +392,9 @@ class _Candidate:
         if not self.tied:
             if not problem.fit_intercept:
                 return [(0.0, 0.0)] * point.loss.size
-            balances = [
-                _Balance(point, u, y, np.arange(0))
-                for u, y in zip(point.parts(self.u), self._labels(), strict=True)
-            ]
+            if not point.classes:
+                return self._even_costs(total_error)
+            balances = [_Balance(point, self.u, self.y, np.arange(0))]
         slope, error = self._unmet(self.slope), error + 4.0 * U * problem.l2 * np.abs(point.w)
         if self.tied and problem.penalty.positive:
             slope, error = self._unmet(self.slope - error), 0.0 * error
@@ -376,6 +404,17 @@ class _Candidate:
             strict=True,
         )
         return [balance.cost(*part) for balance, *part in together]
+
+    def _even_costs(self, total_error: Array) -> list[tuple[float, float]]:
+        """Return the same where only the intercept asks for balance: H is the sum of q a."""
+        left = np.abs(self.total) + total_error
+        if self.problem.loss.labels == "real" and self.problem.loss.name != "cubed":
+            return [(float(one), float(one)) for one in left]
+        sizes = np.abs(self.mass).sum(axis=0) * (1.0 - 1e-9)
+        return [
+            (float(one / size), 0.0) if size > 0 else (0.0, 0.0)
+            for one, size in zip(left, sizes, strict=True)
+        ]
 
     def _rounding(self, u: Array, young: Array, costs: list[tuple[float, float]]) -> Array:
         """Return how far the lower bound may be below the computed one, but for the penalty's part."""
@@ -389,13 +428,14 @@ class _Candidate:
                 young,
                 [(tau, one + off) for (tau, one), off in zip(costs, 8.0 * U * point.norm(u), strict=True)],
             )
-        down += self._move_cost(young, [(tau + 8.0 * U, one) for tau, one in costs])
-        if self.tied:  # u was made shorter, and with it its slopes
-            down += np.minimum([tau for tau, _ in costs], LARGEST_MOVE) ** 2 * 4.0 * point.penalty
         terms = 2.0 * loss + young
         if point.classes:
-            terms = terms + 4.0 * u.shape[1]
+            down += self._move_cost(young, costs)
+            terms = terms + 4.0 * u.shape[1] + loss + 1.0 + math.log(u.shape[1])
         else:
+            down += self._move_cost(young, [(tau + 8.0 * U, one) for tau, one in costs])
+            if self.tied:  # u was made shorter, and with it its slopes
+                down += np.minimum([tau for tau, _ in costs], LARGEST_MOVE) ** 2 * 4.0 * point.penalty
             residual = point.score - self.y if self.problem.loss.labels == "real" else point.score
             terms = terms + 2.0 * (self.q @ np.abs(residual * u))
         if self.problem.loss.labels == "sign":
@@ -409,13 +449,22 @@ class _Candidate:
             return np.asarray(np.sqrt(2.0 * young) * lengths + 0.5 * lengths**2)
         sizes = self.point.loss
         if self.point.classes:
-            sizes = sizes + 1.0 + math.log(self.u.shape[1])
+            cost = (1.0 + 1e-6) * (self._log_ratio() * lengths + lengths**2)
+            return np.where(moves <= LARGEST_MOVE, cost, np.inf)
         return np.where(moves <= LARGEST_MOVE, 2.0 * np.minimum(moves, LARGEST_MOVE) * sizes, np.inf)
+
+    def _log_ratio(self) -> float:
+        """Return sqrt(sum_i q_i sum_k p_ik log(p_ik / softmax(s_i)_k)^2), p the probabilities of u."""
+        p = np.maximum(self.u, 0.0)
+        own = np.arange(p.shape[0]), np.asarray(self.y, dtype=np.intp)
+        p[own] = np.maximum(1.0 + self.u[own], 0.0)
+        ratio = np.log(np.where(p > 0, p, 1.0)) - np.where(p > 0, log_softmax(self.point.score), 0.0)
+        return math.sqrt(float(self.q @ (p * ratio**2).sum(axis=1))) * (1.0 + 1e-6) + 1e-9
 
     def _penalty_fractions(self, slope: Array, error: Array) -> Array:
         """Return for each score the largest t <= 1 with a finite penalty conjugate at t u."""
         penalty, alpha = self.problem.penalty, self.problem.alpha
-        if not self.problem.penalised or penalty.l2 > 0 or slope.size == 0:
+        if slope.size == 0:
             return np.ones(slope.shape[1])
         v = -slope if penalty.positive else np.abs(slope)
         largest = (v + error).max(axis=0) / (alpha * penalty.l1)

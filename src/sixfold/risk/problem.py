@@ -23,7 +23,7 @@ from sixfold.risk.losses import Loss
 from sixfold.risk.penalties import Penalty
 from sixfold.risk.rank import LAST_DIGITS
 
-__all__ = ["BALANCE", "EPS", "Problem", "normalized_weights", "scores"]
+__all__ = ["BALANCE", "EPS", "MOST_DOUBLED", "Problem", "normalized_weights", "scores"]
 
 Array = NDArray[Any]
 
@@ -113,19 +113,25 @@ class Problem:
         """Return the certificate of these parameters, from the data alone and with what rounding may do."""
         scale = self.constant_objective(blocks)
         found = bound(self, w, b, blocks, dual)
-        entries, d = blocks.n_rows * blocks.n_columns * w.shape[1], blocks.n_columns
-        # Where rounding is in the way, and where what is left of the slopes would do against a larger penalty.
-        tieable = self.penalised and self.penalty.quadratic and entries * d * w.shape[1] <= MOST_TIED
-        for tied in (False, True) if tieable else (False,):
-            for doubled in (False, True):
-                enough = max(tolerance, MACHINE_PRECISION) * scale
-                if found.certain_gap <= enough or (doubled and found.gap > enough) or entries > MOST_DOUBLED:
-                    continue
-                other = (
-                    bound(self, w, b, blocks, dual, doubled=doubled, tied=tied) if tied or doubled else found
-                )
-                found = min(found, other, key=lambda each: each.certain_gap)
+        enough = max(tolerance, MACHINE_PRECISION) * scale
+        if found.certain_gap > enough:
+            found = self._closer_bound(found, enough, w, b, blocks, dual)
         return self._certificate(kind, found, scale, tolerance)
+
+    def _closer_bound(
+        self, found: Bound, enough: float, w: Array, b: Array, blocks: Blocks, dual: Array | None
+    ) -> Bound:
+        """Return a bound with less rounding, or one whose slopes balance the penalty exactly, where it helps."""
+        entries = blocks.n_rows * blocks.n_columns * w.shape[1]
+        if entries > MOST_DOUBLED:
+            return found
+        tieable = self.penalised and self.penalty.quadratic and entries * w.size <= MOST_TIED
+        for tied, doubled in ((False, True), (True, False), (True, True)):
+            if found.certain_gap <= enough or (tied and not tieable) or (doubled and found.gap > enough):
+                continue
+            other = bound(self, w, b, blocks, dual, doubled=doubled, tied=tied)
+            found = min(found, other, key=lambda each: each.certain_gap)
+        return found
 
     def certify_zero(
         self, w: Array, b: Array, blocks: Blocks, scale: float, tolerance: float, notes: tuple[str, ...]

@@ -28,8 +28,9 @@ Array = NDArray[Any]
 U = 2.0**-53  # half the distance from 1 to the next double
 SAMPLE = 256  # rows that a centre is taken from
 FAR = 4.0  # times its spread: from there on an offset is taken off
-PIECE = 1 << 16  # entries of X in float64 that are worked on at a time, in the L2 cache
-LONGEST_PIECE = 4096  # rows of it, so that few roundings add up
+PIECE = 1 << 17  # entries of X in float64 that are worked on at a time, in the L2 cache
+SHORTEST_PIECE, LONGEST_PIECE = 32, 4096  # rows of it, so that few roundings add up
+MANY = 64  # columns, from which it is worth while to look for those that do not count
 FEW = 0.25  # of all columns: up to so many are copied for a product
 DOUBLED_PIECE = 1 << 14
 SPLITTER = 134217729.0  # 2^27 + 1
@@ -51,11 +52,12 @@ class Rows:
         self.centre = np.zeros(blocks.n_columns) if blocks.sparse else _centre(blocks)
         self.moved = bool(self.centre.any())
         rows = blocks.n_rows
-        step = min(max(PIECE // max(blocks.n_columns, 1), 1), LONGEST_PIECE)
+        step = min(max(PIECE // max(blocks.n_columns, 1), SHORTEST_PIECE), LONGEST_PIECE)
         # Additions that an entry of a sum over the rows goes through.
         self.depth = rows if blocks.sparse else min(step, rows) + rows // step
         self._step = step
         self._lengths: Array | None = None
+        self._buffer = np.empty((0, blocks.n_columns))
 
     @property
     def lengths(self) -> Array:
@@ -67,8 +69,12 @@ class Rows:
         return self._lengths
 
     def _squares(self, rows: slice, Z: Any) -> Array:
-        q = self.q[rows]
-        return np.asarray(Z.multiply(Z).T @ q) if self.blocks.sparse else np.asarray(q @ np.square(Z))
+        if self.blocks.sparse:
+            return np.asarray(Z.multiply(Z).T @ self.q[rows])
+        if self._buffer.shape[0] < Z.shape[0]:
+            self._buffer = np.empty_like(Z)
+        squares = self._buffer[: Z.shape[0]]
+        return np.asarray(self.q[rows] @ np.multiply(Z, Z, out=squares))
 
     def _root(self, squares: Array) -> Array:
         return np.asarray(np.sqrt(squares) * (1.0 + (self.depth + 8) * U))
@@ -78,9 +84,10 @@ class Rows:
         if self.doubled:
             return self._doubled_scores(w, b - 0.0, origin)
         c = self.constant(w, b, origin)
-        used = np.flatnonzero(w.any(axis=1))
-        if used.size < FEW * w.shape[0] and not self.blocks.sparse:
-            return self._scores_of_few(w[used], used, c)
+        if w.shape[0] >= MANY and not self.blocks.sparse:
+            used = np.flatnonzero(w.any(axis=1))
+            if used.size < FEW * w.shape[0]:
+                return self._scores_of_few(w[used], used, c)
         parts = []
         for block in self.blocks:
             if not self.moved and (self.blocks.sparse or block.X.dtype == np.float64):
@@ -133,11 +140,9 @@ class Rows:
         self._lengths = self._root(squares)
         return total, pairwise(mass)
 
-    def slope_rounding(self, mass: Array, slope: Array) -> tuple[Array, Array]:
-        """Return what rounding may have done to both of these sums."""
-        q = np.where(self.q > 0, self.q, 1.0)[:, None]
-        size = np.sqrt((np.square(mass) / q).sum(axis=0)) * (1.0 + 1e-6)
-        sums = np.abs(mass).sum(axis=0)
+    def slope_rounding(self, mass: Array, slope: Array, size: Array) -> tuple[Array, Array]:
+        """Return what rounding may have done to both of these sums; ``size`` is |mass / q|, or more."""
+        sums = size  # by Cauchy and Schwarz
         n = mass.shape[0]
         if self.doubled:
             plain = np.outer(self.lengths + np.abs(self.centre), size)
@@ -193,16 +198,13 @@ class Rows:
 
 
 def _centre(blocks: Blocks) -> Array:
-    """Return a mean of some rows for columns far from 0, exactly their value where that is constant."""
+    """Return the middle of some rows for columns far from 0, exactly their value where that is constant."""
     X = next(iter(blocks)).X
-    some = X[:: max(X.shape[0] // SAMPLE, 1)]
-    first = np.asarray(some[0], dtype=np.float64)
-    away = some - first
-    mean = away.mean(axis=0)
-    away -= mean
-    spread = np.abs(away).max(axis=0)
-    centre = first + mean
-    return np.where(np.abs(centre) > FAR * spread, centre, 0.0)
+    some = X if X.shape[0] <= SAMPLE else X[:: X.shape[0] // SAMPLE]
+    low, high = some.min(axis=0), some.max(axis=0)
+    middle = 0.5 * low.astype(np.float64) + 0.5 * high
+    far = np.abs(middle) > FAR * (high - low)
+    return np.where(far, middle, 0.0) if far.any() else np.zeros(X.shape[1])
 
 
 def pairwise(terms: Array) -> Array:

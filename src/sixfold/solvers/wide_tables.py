@@ -86,7 +86,9 @@ class RowCoordinates:
         centred = problem.fit_intercept and not blocks.sparse
         mean = np.asarray(X.mean(axis=0), dtype=np.float64) if centred else np.zeros(blocks.n_columns)
         with single_threaded_blas(n):
-            factored, order, rank, _ = lapack.dpstrf(products := _products(X, mean, budget), lower=1, tol=_noise(products))
+            factored, order, rank, _ = lapack.dpstrf(
+                products := _products(X, mean, budget), lower=1, tol=_noise(products)
+            )
         order = order[:n] - 1
         L = np.empty((n, rank))
         L[order] = np.tril(factored)[:, :rank]
@@ -148,9 +150,7 @@ def _products(X: Any, mean: Array, budget: Budget) -> Array:
     n, d = X.shape
     gram = np.empty((n + 1, n + 1))
     nothing = np.empty((d, 0), X.dtype)
-    budget.check(
-        core.moments(X.T, nothing, None, np.zeros(n), mean, gram, budget.seconds_left, budget.flag)
-    )
+    budget.check(core.moments(X.T, nothing, None, np.zeros(n), mean, gram, budget.seconds_left, budget.flag))
     if not np.isfinite(gram).all():
         raise FloatingPointError("the products of the rows are not finite")
     return gram[:n, :n]

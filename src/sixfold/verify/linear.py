@@ -17,6 +17,8 @@ off by at most delta_i = (d + 8) U (|x - m|.|w| + |b + m.w|), U = 2^-53, and slo
 left of sum_i q_i u_i z_i, z = (1, x - m), is removed by moving u_i by a_i z_i.beta, where sum_i q_i a_i z_i z_i'
 beta is what is left: possible without leaving the domain if a_i <= |u_i| and |z_i.beta| <= tau < 1, and u divided
 by 1 + tau afterwards; this costs 2 tau sum_i q_i f(s_i) at most, since the excess is convex in u and f(s) at u = 0.
+Classes have a_i = diag(p_i) - p_i p_i', and moves of mean square length^2 cost length rho + length^2 at most, with
+rho^2 = sum_i q_i sum_c p_ic log(p_ic / softmax(s_i)_c)^2.
 Where the rounding of doubles would decide, all sums are formed in twice their precision
 (:mod:`sixfold.verify.doubled`).
 
@@ -71,6 +73,7 @@ class LinearClaim:
     positive: bool  # whether only w >= 0 are compared with
     fit_intercept: bool  # whether b is free
     dual: Array | None  # a candidate for u, of shape (rows, scores)
+    eps: float = EPS  # of the type that X and w are held in
 
 
 def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
@@ -204,7 +207,7 @@ class _OneScore:
             ends = np.where(u > 0, self.high / u, np.where(u < 0, self.low / u, np.inf))
         return np.clip(ends.min(axis=0, initial=1.0) * u, self.low, self.high)
 
-    def systems(self, u: Array, q: Array, sums: _Sums, kept: Array, ones: bool) -> list[_System]:
+    def systems(self, u: Array, q: Array, sums: Sums, kept: Array, ones: bool) -> list[_System]:
         """Return for each score the equations that u must satisfy exactly."""
         z = _exact_columns(sums, kept, ones)
         size = np.abs(u)
@@ -252,6 +255,12 @@ class _Softmax:
         p, log = np.maximum(u + self.own, 0.0), self._log(score)
         return np.maximum(xlogy(p, p) - p * log - p + np.exp(log), 0.0)
 
+    def log_ratio(self, score: Array, u: Array, q: Array) -> float:
+        """Return sqrt(sum_i q_i sum_c p_ic log(p_ic / softmax(s_i)_c)^2), rounded up."""
+        p = np.maximum(u + self.own, 0.0)
+        ratio = np.log(np.where(p > 0, p, 1.0)) - np.where(p > 0, self._log(score), 0.0)
+        return math.sqrt(float(q @ (p * ratio**2).sum(axis=1))) * (1 + 1e-6) + 1e-9
+
     def together(self, values: Array) -> Array:
         return values.sum(keepdims=True)
 
@@ -282,12 +291,12 @@ class _Softmax:
         others /= np.maximum(others.sum(axis=1, keepdims=True), 1.0)
         return others - self.own * others.sum(axis=1, keepdims=True)
 
-    def systems(self, u: Array, q: Array, sums: _Sums, kept: Array, ones: bool) -> list[_System]:
+    def systems(self, u: Array, q: Array, sums: Sums, kept: Array, ones: bool) -> list[_System]:
         z = _exact_columns(sums, kept, ones)
         return [_ready(_ClassSystem(z, q, np.maximum(u + self.own, 0.0)), kept, ones)]
 
 
-def _exact_columns(sums: _Sums, kept: Array, ones: bool) -> Array:
+def _exact_columns(sums: Sums, kept: Array, ones: bool) -> Array:
     """Return z: the ones of the intercept, and the columns without penalty about their mean."""
     n = sums.q.size
     if kept.size == 0:
@@ -362,7 +371,7 @@ class _Check:
         origin = claim.y[0] + q @ (claim.y - claim.y[0]) if real else np.zeros(claim.b.size)
         y = claim.y - origin if real else claim.y
         self.rows = rows = _Softmax(y, claim.b.size) if softmax else _OneScore(claim.loss, y)
-        self.sums = _Sums(claim.X, q, doubled)
+        self.sums = Sums(claim.X, q, doubled)
         self.score, self.delta = self.sums.scores(claim.w, claim.b, origin)
         if real:
             self.delta = self.delta + 2 * U * (np.abs(self.score - y) + np.abs(y))
@@ -472,10 +481,10 @@ class _Check:
         systems = rows.systems(u, q, sums, kept, balanced)
         parts = zip(systems, *map(rows.split, (u, unmet, off, total[None], error_total[None])), strict=True)
         tau, length = np.array([system.cost(*part) for system, *part in parts]).T
-        moved = np.minimum(tau, 0.5) * (rms + 1.0 * (rows.name == "absolute"))
-        error = (
-            error + np.outer(sums.lengths, 2.0 * moved) + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
-        )
+        moved = 2.0 * np.minimum(tau, 0.5) * (rms + 1.0 * (rows.name == "absolute"))
+        if rows.name == "softmax":  # sum_i q_i p_i |m_i z_i| for moves m whose mean square is length^2
+            moved = np.full_like(rms, min(float(length[0]), 1.0))
+        error = error + np.outer(sums.lengths, moved) + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
         return slope, error, tau, length
 
     def _penalty(self, slope: Array, error: Array, kept: _Kept) -> tuple[Array, Array]:
@@ -501,18 +510,19 @@ class _Check:
             length = length + 8 * U * np.sqrt(q @ u**2)
             return np.asarray(np.sqrt(2 * young) * length + length**2 / 2)
         known, terms = tau < 0.5, 2.0 * loss + young
-        sizes = loss
         if rows.name == "softmax":
-            sizes, terms = loss + 1.0 + math.log(rows.scores), terms + 4.0 * rows.scores
-        else:
-            terms = terms + 2.0 * (q @ np.abs((self.score - rows.y if rows.real else self.score) * u))
-            terms = terms if rows.real else terms + 2.0 * (q @ np.abs(u)) + 2.0
+            # p (1 + m) with sum_k p_k m_k = 0: Cauchy and Schwarz for p m log(p / softmax(s)), and log(1 + m) <= m.
+            terms = terms + loss + 1.0 + math.log(rows.scores) + 4.0 * rows.scores
+            cost = (1 + 1e-6) * (rows.log_ratio(self.score, u, q) * length + length**2)
+            return np.where(known, cost + 16 * U * terms, np.inf)
+        terms = terms + 2.0 * (q @ np.abs((self.score - rows.y if rows.real else self.score) * u))
+        terms = terms if rows.real else terms + 2.0 * (q @ np.abs(u)) + 2.0
         share = np.where(known, tau, 0.0)
-        cost = (2.0 * share + 16 * U) * sizes + 4.0 * share**2 * rows.together(_penalty(self.claim))
+        cost = (2.0 * share + 16 * U) * loss + 4.0 * share**2 * rows.together(_penalty(self.claim))
         return np.where(known, cost + 16 * U * terms, np.inf)
 
 
-class _Sums:
+class Sums:
     """Sums over the rows about their mean m, plain or in twice the precision, and what rounding does to them."""
 
     def __init__(self, X: Any, q: Array, doubled: bool) -> None:
@@ -711,7 +721,7 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
     shares = [q, np.full(n, 1.0 / n)]
     sizes = [np.sqrt(share @ X**2) for share in shares]
     lengths = [np.sqrt(share @ Z**2) for share in shares]
-    rounded = DEPENDENT * EPS
+    rounded = DEPENDENT * claim.eps
     constant = np.all([length <= rounded * size for length, size in zip(lengths, sizes, strict=True)], axis=0)
     moving = np.array([bool(Z[:, j].any()) for j in range(d)])
     doubtful, positive = list(np.flatnonzero(constant & moving)), True
@@ -720,9 +730,9 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
     scaled = np.sqrt(q)[:, None] * Z[:, columns]
     scaled /= np.linalg.norm(scaled, axis=0) * (1.0 + 1e-9 * np.arange(columns.size))
     R, order = la.qr(scaled, mode="r", pivoting=True) if columns.size else (np.zeros((0, 0)), columns)
-    clear = int(np.count_nonzero(np.abs(np.diag(R)) > CLEAR))
-    kept = [int(j) for j in columns[order[:clear]]]
     most = n - int(claim.fit_intercept)
+    clear = min(int(np.count_nonzero(np.abs(np.diag(R)) > CLEAR)), most)
+    kept = [int(j) for j in columns[order[:clear]]]
     for column in map(int, columns[order[clear:]]):
         C, left = _combination(X, q, mean, np.array(kept, dtype=int), column, claim.fit_intercept)
         bounds = [size[column] + np.abs(C) @ size[kept] for size in sizes]

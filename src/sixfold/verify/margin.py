@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.certificate import Certificate
-from sixfold.verify.linear import EPS, LinearClaim, counted_rows, row_parts
+from sixfold.verify.linear import EPS, MAX_DOUBLED, LinearClaim, Sums, U, counted_rows
 from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
@@ -22,30 +22,33 @@ Array = NDArray[Any]
 
 def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
     """Return |w|^2 / 2 and how far it is from its minimum; infinitely far if a row is inside the margin."""
-    claim, _ = counted_rows(claim)
+    claim, q = counted_rows(claim)
     X, y, w, b = claim.X, claim.y, claim.w, claim.b
-    (n, d), dual = X.shape, np.zeros_like(y) if claim.dual is None else claim.dual
-    margin = y * (np.asarray(X @ w) + b)
+    dual = np.zeros_like(y) if claim.dual is None else claim.dual
+    sums = Sums(X, q, doubled=X.shape[0] * X.shape[1] * w.shape[1] <= MAX_DOUBLED)
+    score, off = sums.scores(w, b, np.zeros_like(b))
+    allowed = bool((y * score >= 1.0 - off - 2 * U).all())
     a = np.maximum(-dual * y, 0.0)
     if claim.fit_intercept:  # both sides weigh as much as the heavier one
         sides = np.where(y > 0, a, 0.0).sum(axis=0), np.where(y < 0, a, 0.0).sum(axis=0)
         up, down = (np.maximum(*sides) / np.where(side > 0, side, np.inf) for side in sides)
         a = a * np.where(y > 0, up, down)
-    slope, size = np.zeros_like(w), np.zeros_like(w)
-    allowed = True
-    for part in row_parts(X):
-        absolute = abs(X[part])
-        rounding = (d + 4) * EPS * (np.asarray(absolute @ np.abs(w)) + np.abs(b) + 1.0)
-        allowed &= bool((margin[part] >= 1.0 - rounding).all())
-        slope += np.asarray(X[part].T @ (a * y)[part])
-        size += np.asarray(absolute.T @ a[part])
+    slope, left = sums.slopes(a * y, claim.fit_intercept)
+    error, left_error = sums.slope_errors(a * y, slope, claim.fit_intercept)
+    total = a.sum(axis=0)
+    # What is left of sum_i a_i y_i may be taken off one side, which moves the slope by as large a share of it.
+    share = (np.abs(left) + left_error) / np.where(total > 0, total, 1.0) * 4.0 * claim.fit_intercept
+    sizes = np.zeros_like(w)
+    for part, Z in sums.parts():
+        sizes += np.asarray(abs(Z).T @ a[part])
     length = np.linalg.norm(slope, axis=0)
-    objective, total = 0.5 * float(np.square(w).sum()), a.sum(axis=0)
+    objective = 0.5 * float(np.square(w).sum())
     lower = 0.5 * np.square(np.divide(total, length, out=np.zeros_like(total), where=length > 0))
     gap = max(objective - float(lower.sum()), 0.0) if allowed else np.inf
-    # The slope is off by the rounding of its sums, on either side, and the bound by twice that of its length.
-    off = (8.0 + np.sqrt(n)) * EPS * np.linalg.norm(size, axis=0) / np.where(length > 0, length, 1.0)
-    rounding = 1e-13 * objective + 4.0 * float(lower @ off)
+    # The bound moves by twice what its numerator and the length of the slope do.
+    moved = np.linalg.norm(error + share * sizes, axis=0) / np.where(length > 0, length, 1.0)
+    rounding = 1e-13 * objective + 4.0 * float(lower @ (moved + share + (X.shape[0] + 8) * U))
     found = Certificate(claimed.kind, objective, gap, objective, claimed.tolerance)
     largest = (1 + 1e-13) * objective
-    return Recomputed(found, 16.0 * EPS * objective, claimed.gap + rounding, ("duality gap",), "", largest)
+    allowance = (X.shape[1] + 16.0) * EPS * objective
+    return Recomputed(found, allowance, claimed.gap + rounding, ("duality gap",), "", largest)

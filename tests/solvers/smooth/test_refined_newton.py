@@ -37,7 +37,9 @@ def test_columns_of_twelve_decades_are_certified_at_every_c(loss, C):
 def test_classes_that_are_apart_are_certified_at_every_c(loss, C):
     rng = np.random.default_rng(1)
     y = labels(loss, 150, rng)
-    X = rng.normal(size=(150, 8)) + 6.0 * np.where(np.arange(8) % 3 == (y[:, None] > 0) + (y[:, None] > 1), 1, 0)
+    X = rng.normal(size=(150, 8)) + 6.0 * np.where(
+        np.arange(8) % 3 == (y[:, None] > 0) + (y[:, None] > 1), 1, 0
+    )
     assert fitted(loss, X, y, C).certificate.converged
 
 

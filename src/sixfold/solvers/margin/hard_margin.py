@@ -21,11 +21,14 @@ from numpy.typing import NDArray
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
-from sixfold.risk.problem import EPS, Problem, scores
+from sixfold.risk.problem import MOST_DOUBLED, Problem
+from sixfold.risk.rounding import Rows, U
 from sixfold.solvers.base import Solution
 from sixfold.solvers.margin.widest_margin import widest_margin
 
 Array = NDArray[Any]
+
+LENGTHENINGS = 8  # of a plane, each by twice as many roundings as the one before
 
 
 class Overlap(Exception):  # noqa: N818 - an answer, which the learner puts into words
@@ -77,53 +80,74 @@ class HardMargin:
 
 def _allowed(w: Array, b: Array, blocks: Blocks) -> tuple[Array, Array]:
     """Return the planes rounded to the data's type, and long enough that no row is inside the margin."""
-    for _ in range(2):
+    step = float(np.finfo(blocks.dtype).eps)
+    for attempt in range(LENGTHENINGS):
         w, b = blocks.rounded(w), blocks.rounded(b)
         least = least_margin(w, b, blocks)
-        grow = np.where((least > 0) & (least < 1), (1.0 + EPS) / least, 1.0)
+        short = (least > 0) & (least < 1.0 + 2.0 * U)  # a score may have been rounded up
+        if not short.any():
+            break
+        # The rounding of w and b takes some of it back.
+        grow = np.where(short, (1.0 + 2.0**attempt * step + 4.0 * U) / np.where(short, least, 1.0), 1.0)
         w, b = w * grow, b * grow
     return blocks.rounded(w), blocks.rounded(b)
 
 
+def _rows(blocks: Blocks) -> Rows:
+    """Return the rows, whose sums are formed in doubled precision unless there are very many."""
+    q = np.concatenate([block.counts / blocks.n_rows for block in blocks])
+    return Rows(blocks, q, doubled=blocks.n_rows * blocks.n_columns <= MOST_DOUBLED)
+
+
 def least_margin(w: Array, b: Array, blocks: Blocks) -> Array:
     """Return the least y (w.x + b) of each column of labels over the rows that count."""
-    least = np.full(b.size, np.inf)
-    for block in blocks:
-        signed = (block.y * scores(block, w, b))[block.counts]
-        least = np.minimum(least, signed.min(axis=0, initial=np.inf))
-    return least
+    rows = _rows(blocks)
+    y = np.concatenate([block.y for block in blocks])
+    signed = y * rows.scores(w, b, np.zeros_like(b))
+    return np.asarray(signed[rows.q > 0].min(axis=0, initial=np.inf))
 
 
 def certify_margin(
     problem: Problem, w: Array, b: Array, blocks: Blocks, tolerance: float, dual: Array
 ) -> Certificate:
-    """Return how far |w|^2 / 2 is from its minimum at most; infinitely far if a row is inside the margin."""
-    objective = 0.5 * float(np.square(w).sum())
-    size = np.sqrt(np.square(w).sum(axis=0)) * _longest_row(blocks) + np.abs(b)
-    rounding = (blocks.n_columns + 4) * max(EPS, float(np.finfo(blocks.dtype).eps)) * (size + 1.0)
-    outside = bool((least_margin(w, b, blocks) >= 1.0 - rounding).all())
-    y = np.concatenate([block.y for block in blocks])
-    a = np.maximum(-dual * y, 0.0)
+    """Return how far |w|^2 / 2 is from its minimum at most; infinitely far if a row is inside the margin.
+
+    What rounding leaves of sum_i a_i y_i is taken from its heavier side, which moves the slope by as large a
+    share of sum_i a_i |x_i - m|.
+    """
+    rows, y = _rows(blocks), np.concatenate([block.y for block in blocks])
+    size = 0.5 * float(np.square(w).sum())
+    objective = size * (1.0 + (blocks.n_columns + 4) * U)
+    # A score is rounded once where the sum is formed in doubled precision, else as often as it has terms.
+    off = rows.score_rounding(w, b, np.zeros_like(b)) * np.sqrt(blocks.n_rows) + 2.0 * U
+    outside = bool((least_margin(w, b, blocks) >= 1.0 - off).all())
+    a = np.where(rows.q[:, None] > 0, np.maximum(-dual * y, 0.0), 0.0)
+    up, down = (np.where(side, a, 0.0) for side in (y > 0, y < 0))
     if problem.fit_intercept:  # scaled so that both sides weigh the same
-        up, down = np.where(y > 0, a, 0.0), np.where(y < 0, a, 0.0)
         heavy = np.maximum(up.sum(axis=0), down.sum(axis=0))
-        a = up * _ratio(heavy, up.sum(axis=0)) + down * _ratio(heavy, down.sum(axis=0))
-    slope = sum(np.asarray(block.X.T @ (a * y)[block.rows]) for block in blocks)
-    lower = float(np.sum(_ratio(0.5 * a.sum(axis=0) ** 2, np.square(slope).sum(axis=0))))
-    gap = max(objective - lower, 0.0) if outside and np.isfinite(lower) else np.inf
-    return Certificate("duality gap", objective, gap, objective, tolerance, rounding=8 * EPS * objective)
+        up, down = up * _ratio(heavy, up.sum(axis=0)), down * _ratio(heavy, down.sum(axis=0))
+    mass = up - down
+    total, (slope, left) = up.sum(axis=0) + down.sum(axis=0), rows.slope(mass)
+    size = np.sqrt(np.square(mass).sum(axis=0) * blocks.n_rows) * (1.0 + 1e-9)
+    error, left_error = rows.slope_rounding(mass, slope, size)
+    share = np.zeros_like(total)
+    if problem.fit_intercept:
+        share = _ratio(np.abs(left) + left_error, np.minimum(up.sum(axis=0), down.sum(axis=0)))
+        error = error + np.outer(rows.lengths, share * size)
+    else:
+        slope = slope + np.outer(rows.centre, left)
+        error = error + np.outer(np.abs(rows.centre), left_error)
+    length = np.linalg.norm(slope, axis=0) * (1.0 + (blocks.n_columns + 4) * U) + np.linalg.norm(
+        error, axis=0
+    )
+    total = total * np.maximum(1.0 - share - (blocks.n_rows + 8) * U, 0.0)
+    lower = float(np.sum(_ratio(0.5 * total**2, length**2)))
+    known = outside and np.isfinite(lower)
+    plain = float(np.sum(_ratio(0.5 * (up + down).sum(axis=0) ** 2, np.square(slope).sum(axis=0))))
+    gap = max(objective - lower, 0.0) if known else np.inf
+    rounding = objective - size + max(plain - lower, 0.0) if known else 0.0
+    return Certificate("duality gap", objective, gap, objective, tolerance, rounding=min(rounding, gap))
 
 
 def _ratio(one: Array, other: Array) -> Array:
     return np.divide(one, other, out=np.zeros_like(one, dtype=np.float64), where=other > 0)
-
-
-def _longest_row(blocks: Blocks) -> float:
-    """Return the length of the longest row, or more."""
-
-    def longest(block: Any) -> float:
-        X = block.X
-        squares = np.einsum("ij,ij->i", X, X) if isinstance(X, np.ndarray) else X.multiply(X).sum(axis=1)
-        return float(np.sqrt(np.max(np.asarray(squares), initial=0.0)))
-
-    return blocks.reduce(longest, max)

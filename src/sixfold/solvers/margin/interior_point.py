@@ -378,7 +378,11 @@ def _end_of_path(terms: Terms, progress: MarginProgress, exact: bool) -> Point:
         return point
     except BudgetExhausted:
         progress.budget.exhausted()  # which notes why
-        return Point(np.zeros(terms.d + 1), terms.a, np.inf) if path is None else Point(path.best, terms.a, path.gap)
+        return (
+            Point(np.zeros(terms.d + 1), terms.a, np.inf)
+            if path is None
+            else Point(path.best, terms.a, path.gap)
+        )
 
 
 def _follow(path: _Path, progress: MarginProgress) -> Point:
@@ -482,7 +486,11 @@ class _Path:
         if terms.problem.l2 == 0 or shorter > SIMILAR * max(primal, dual):
             return float(primal), float(dual)
         dp, dm, da = terms.spare
-        sums = dp @ (terms.high - terms.a) + dm @ (terms.a - terms.low), da @ (terms.m - terms.p), da @ (dm - dp)
+        sums = (
+            dp @ (terms.high - terms.a) + dm @ (terms.a - terms.low),
+            da @ (terms.m - terms.p),
+            da @ (dm - dp),
+        )
         unmet = slope - terms.shrink * self.theta
 
         def left(s: float, r: float) -> float:

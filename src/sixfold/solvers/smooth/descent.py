@@ -28,11 +28,11 @@ from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import OUT_OF_TIME, Solution, too_late_to_bound
 from sixfold.solvers.linalg import EPS
-from sixfold.solvers.smooth.reweighted import balanced_slopes
-from sixfold.solvers.wide_tables import RowCoordinates
 from sixfold.solvers.smooth.objective import LinearObjective, ObjectivePoint, centre_and_spread, check_places
+from sixfold.solvers.smooth.reweighted import balanced_slopes
 from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
 from sixfold.solvers.threads import single_threaded_blas
+from sixfold.solvers.wide_tables import RowCoordinates
 
 Array = NDArray[Any]
 Model = tuple[Array, Array]  # w of shape (columns, scores) and b of shape (scores,)

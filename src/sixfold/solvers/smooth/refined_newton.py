@@ -79,7 +79,11 @@ class RefinedNewton:
         wide = RowCoordinates.of(problem, blocks, budget)
         if wide is not None:
             return wide.solve(self, start)
-        rows, scale, scores = ScaledRows(problem, blocks), problem.constant_objective(blocks), problem.n_scores(blocks)
+        rows, scale, scores = (
+            ScaledRows(problem, blocks),
+            problem.constant_objective(blocks),
+            problem.n_scores(blocks),
+        )
         theta, dual = np.zeros((blocks.n_columns + 1, scores)), np.zeros((blocks.n_rows, scores))
         parts, value, gap, last_move = targets_of(problem, scores), 0.0, 0.0, 0.0
         with single_threaded_blas(theta.shape[0]):
@@ -125,7 +129,9 @@ class _Path:
             while True:
                 step = target.step(theta, score, ridge)
                 value, gap = target.value(theta, score), math.inf
-                if ridge == 0.0 or target.problem.l2 > 0:  # else nothing but the ridge balances the dual point
+                if (
+                    ridge == 0.0 or target.problem.l2 > 0
+                ):  # else nothing but the ridge balances the dual point
                     gap = target.gap(theta, score, step.dual)
                 idle = 0 if gap < 0.5 * self._best or value < lowest - 0.05 * self.enough else idle + 1
                 lowest = min(value, lowest)

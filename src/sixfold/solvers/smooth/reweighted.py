@@ -38,8 +38,9 @@ from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
 Array = NDArray[Any]
 
 MAX_FACTORED = 4000  # entries of theta, whose square is factored
-MOST_PRODUCTS = 100  # of conjugate gradients in one step
-MOST_IDLE_PRODUCTS = 5  # after which rounding allows no better step
+MOST_PRODUCTS = 400  # of conjugate gradients in one step
+MOST_IDLE_PRODUCTS = 30  # after which rounding allows no better step
+CORRECTIONS = 5  # of what conjugate gradients have left of the slope
 EXACT = 1e-26  # of the squared decrement: what conjugate gradients may leave of it
 LEAST_CURVATURE = 1e-12  # of a row's slope: far on the wrong side there is none left, and the step has no end
 
@@ -60,7 +61,9 @@ class Reweighted:
     squares, with those of the constants 0.
     """
 
-    def __init__(self, problem: Problem, rows: ScaledRows, blocks: Blocks, budget: Budget, target: int) -> None:
+    def __init__(
+        self, problem: Problem, rows: ScaledRows, blocks: Blocks, budget: Budget, target: int
+    ) -> None:
         self.problem, self.rows = problem, rows
         self.penalty = np.append(problem.l2 / np.square(rows.scale), 0.0)[:, None]
         self.classes = problem.loss.labels == "class"
@@ -85,7 +88,11 @@ class Reweighted:
 
     def curvatures(self, score: Array) -> Array:
         """Return the second derivatives of the loss of one score."""
-        return self.smooth_hinge(score)[1] if self.smoothing > 0 else self.problem.loss.curvature(score[:, 0], self.y)
+        return (
+            self.smooth_hinge(score)[1]
+            if self.smoothing > 0
+            else self.problem.loss.curvature(score[:, 0], self.y)
+        )
 
     def smooth_hinge(self, score: Array) -> tuple[Array, Array]:
         """Return the slope t and the curvature of the squared hinge whose t satisfies t (t - m) = smoothing.
@@ -94,7 +101,9 @@ class Reweighted:
         """
         short = 1.0 - self.y * score[:, 0]
         root = np.sqrt(short**2 + 4.0 * self.smoothing)
-        slope = np.where(short > 0.0, 0.5 * (short + root), 2.0 * self.smoothing / (root - np.minimum(short, 0.0)))
+        slope = np.where(
+            short > 0.0, 0.5 * (short + root), 2.0 * self.smoothing / (root - np.minimum(short, 0.0))
+        )
         return slope, slope / root
 
     def _of_scores(self, function: Callable[[Array, Array], Array], score: Array) -> Array:
@@ -109,40 +118,38 @@ class Reweighted:
             else loss.fenchel_young(score[:, 0], u[:, 0], self.y)
         )
         slope = self.rows.transposed_times(self.rows.q[:, None] * u) + self.penalty * theta
+        noise = 8.0 * EPS * math.sqrt(float(self.rows.q @ np.square(u).sum(axis=1)))  # columns have length 1
+        slope = np.where(np.abs(slope) <= noise, 0.0, slope)
         excess = np.divide(slope**2, self.penalty, out=np.zeros_like(slope), where=self.penalty > 0)
         return float(self.rows.q @ terms + 0.5 * excess.sum())
 
     def step(self, theta: Array, score: Array, ridge: float = 0.0) -> NewtonStep:
         """Return Newton's step of the objective with ``ridge`` more of a penalty in scaled columns."""
-        rows = self.rows
         terms: _RowTerms = (_ClassTerms if self.classes else _ScoreTerms)(self, score)
         penalty = self.penalty + ridge
         penalty[-1] = 0.0
-        root = np.sqrt(penalty)
+        equations = _Equations(self.rows, terms, np.sqrt(penalty))
         divide = self._preconditioner(terms, penalty, theta.shape)
-        left, unmet = -terms.residual, -root * theta
-        slope = rows.transposed_times(terms.backward(left)) + root * unmet
-        first, towards = slope, divide(slope)
-        direction, size, delta = towards, inner(slope, towards), np.zeros_like(theta)
-        enough, least, best, idle = EXACT * size, size, (delta, left), 0
+        first = point = best = equations.start(theta)
+        direction = towards = divide(point.slope)
+        size = least = inner(point.slope, towards)
+        enough, idle = EXACT * size, 0
         for _ in range(MOST_PRODUCTS):
-            product, added = terms.forward(rows.times(direction)), root * direction
-            bend = inner(product, product) + inner(added, added)
-            if not bend > 0:
+            if not size > enough or idle > MOST_IDLE_PRODUCTS:
                 break
-            length = size / bend
-            delta, left, unmet = delta + length * direction, left - length * product, unmet - length * added
-            slope = rows.transposed_times(terms.backward(left)) + root * unmet
-            towards = divide(slope)
-            before, size = size, inner(slope, towards)
-            idle += 1
-            if size < least:
-                idle = 0 if size < 0.5 * least else idle
-                least, best = size, (delta, left)
-            if not size > enough or idle >= MOST_IDLE_PRODUCTS:
-                break
+            point = equations.moved(point, direction, size)
+            towards = divide(point.slope)
+            before, size = size, inner(point.slope, towards)
+            idle = 0 if size < 0.5 * least else idle + 1
+            best, least = (point, size) if size < least else (best, least)
             direction = towards + (size / before) * direction
-        return NewtonStep(best[0], terms.dual(best[1]), inner(first, best[0]))
+        # In the directions of least curvature rounding shows first, and hides what is left in the others.
+        for _ in range(CORRECTIONS):
+            point = equations.moved(best, divide(best.slope))
+            if not inner(point.slope, point.slope) < inner(best.slope, best.slope):
+                break
+            best = point
+        return NewtonStep(best.delta, terms.dual(best.left), inner(first.slope, best.delta))
 
     def _preconditioner(
         self, terms: _RowTerms, penalty: Array, shape: tuple[int, ...]
@@ -164,9 +171,41 @@ class Reweighted:
         return lambda right: np.where(fixed, 0.0, solve(right.ravel())).reshape(shape)
 
 
-def balanced_slopes(
-    problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array
-) -> Array | None:
+@dataclass(frozen=True)
+class _Residuals:
+    """A step so far, what it leaves of the rows and of the penalty, and the slope of both."""
+
+    delta: Array
+    left: Array
+    unmet: Array
+    slope: Array
+
+
+class _Equations:
+    """The least-squares problem of one step; ``root`` has the roots of the penalty."""
+
+    def __init__(self, rows: ScaledRows, terms: _RowTerms, root: Array) -> None:
+        self.rows, self.terms, self.root = rows, terms, root
+
+    def start(self, theta: Array) -> _Residuals:
+        """Return no step at all."""
+        return self._measured(np.zeros_like(theta), -self.terms.residual, -self.root * theta)
+
+    def moved(self, point: _Residuals, direction: Array, size: float | None = None) -> _Residuals:
+        """Return the point after a move by ``direction``, or so far along it as brings down ``size``."""
+        product, added = self.terms.forward(self.rows.times(direction)), self.root * direction
+        bend = inner(product, product) + inner(added, added)
+        length = 1.0 if size is None else size / bend if bend > 0 else 0.0
+        return self._measured(
+            point.delta + length * direction, point.left - length * product, point.unmet - length * added
+        )
+
+    def _measured(self, delta: Array, left: Array, unmet: Array) -> _Residuals:
+        slope = self.rows.transposed_times(self.terms.backward(left)) + self.root * unmet
+        return _Residuals(delta, left, unmet, slope)
+
+
+def balanced_slopes(problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array) -> Array | None:
     """Return a dual point of a model for every row and score; None where the equations are too large."""
     classes = problem.loss.labels == "class"
     if (blocks.n_columns + 1) * (w.shape[1] if classes else 1) > MAX_FACTORED:

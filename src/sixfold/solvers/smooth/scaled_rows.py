@@ -101,10 +101,7 @@ class ScaledRows:
         if not self.fit_intercept:
             return w, np.zeros(theta.shape[1])
         # One rounding for all terms: the constant of an offset column is far larger than what it adds up to.
-        b = [
-            math.fsum((c, *(-self.mean * column)))
-            for c, column in zip(theta[-1], w.T, strict=True)
-        ]
+        b = [math.fsum((c, *(-self.mean * column))) for c, column in zip(theta[-1], w.T, strict=True)]
         return w, self.blocks.rounded(np.array(b))
 
 
