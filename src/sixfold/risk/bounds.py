@@ -58,6 +58,7 @@ DIGITS = 1e-9  # of the products of columns, below which their factor comes from
 LOST = 64.0 * U  # times the order: what a factor of the rows may be off, columns of length 1
 TINY = 1e-280  # slopes below it lose digits when they are multiplied
 FAR_MOVE = 2.0  # of the room for a move by the slope that is left: from there on it is measured again
+STILL = 1e-7  # of a direction of length 1: where probabilities move less than this they are certain
 LARGEST_MOVE = 0.5  # of every slope: beyond that no bound is claimed
 
 
@@ -94,7 +95,9 @@ class Bound:
     @property
     def certain_gap(self) -> float:
         """The distance from there to what no model is below."""
-        return float(np.minimum(self.objective + self.up, self.excess + self.up + self.down).sum())
+        gaps = np.minimum(self.objective + self.up, self.excess + self.up + self.down)
+        # Whoever subtracts it from that rounds again.
+        return min(float(gaps.sum()) + 8.0 * U * self.upper, self.upper)
 
 
 def objective(problem: Problem, w: Array, b: Array, blocks: Blocks) -> tuple[float, float]:
@@ -508,7 +511,7 @@ class _Balance:
         self.share, self.p = self._room(u)
         self.blocks_of_z = max(u.shape[1] - 1, 1)
         order = self.width * self.blocks_of_z
-        self.scale, self.R, self.least, self.trust = np.ones(order), np.zeros((order, order)), 1.0, 1.0
+        self.scale, self.least, self.trust = np.ones(order), 1.0, 1.0
         if order:
             self._factor(order)
 
@@ -575,19 +578,23 @@ class _Balance:
         self.scale = np.sqrt(H.diagonal())
         self.scale[self.scale == 0] = 1.0
         H /= np.outer(self.scale, self.scale)
-        values = np.linalg.eigvalsh(H)
+        values, vectors = np.linalg.eigh(H)
         lost = LOST * order
         if values[0] > DIGITS:
-            self.R, self.least = np.linalg.cholesky(H).T, math.sqrt(values[0])
-            lost = (self.point.rows.depth + 8) * order * U / self.least
+            roots = np.sqrt(values)
+            lost = (self.point.rows.depth + 8) * order * U / float(roots[0])
         else:
             R = np.zeros((0, order))
             for rows, z in self._pieces():
                 R = np.linalg.qr(np.vstack([R, self._weighted(rows, z) / self.scale]), mode="r")
-            self.R = R
-            singular = np.linalg.svd(R, compute_uv=False)
-            self.least = float(singular[-1]) if singular.size == order else 0.0
-        # R is the factor of a table that is off by this much.
+            _, roots, vectors = np.linalg.svd(R)
+            roots, vectors = np.append(roots, np.zeros(order - roots.size)), vectors.T
+        # Where classes are certain of some rows, nothing moves in some directions, and nothing is left there.
+        kept = roots > (STILL if self.p is not None else 0.0)
+        self.null = vectors[:, ~kept]
+        self.inverse = vectors[:, kept] / roots[kept]
+        self.least = float(roots[kept].min(initial=1.0)) if kept.all() or self.p is not None else 0.0
+        # These are the roots of a table that is off by this much.
         self.trust = 1.0 - lost / self.least if self.least > 0 else 0.0
 
     def _equations(self, slope: Array, total: Array) -> Array:
@@ -600,7 +607,7 @@ class _Balance:
         if not self.scale.size or not self.trust > 0:
             return u
         e = self._equations(slope, total)
-        beta = -np.linalg.solve(self.R, np.linalg.solve(self.R.T, e)) / self.scale
+        beta = -(self.inverse @ (self.inverse.T @ e)) / self.scale
         beta = beta.reshape(self.blocks_of_z, self.width).T
         moves = np.concatenate([z @ beta for _, z in self._pieces()])
         if self.p is None:
@@ -618,10 +625,9 @@ class _Balance:
             return 0.0, 0.0
         if not self.trust > 0:
             return math.inf, math.inf
-        inverse = np.linalg.inv(self.R)
-        length = float(
-            np.linalg.norm(inverse.T @ e) * (1.0 + LOST / self.least) + np.linalg.norm(off) / self.least
-        )
+        inverse = self.inverse
+        length = float(np.linalg.norm(inverse.T @ e) * (1.0 + LOST / self.least) + np.linalg.norm(off) / self.least)
+        length += float(np.linalg.norm(self.null.T @ e)) / STILL
         length /= self.trust
         if self.point.problem.loss.name == "squared":
             return length, length

@@ -54,6 +54,7 @@ MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of i
 MAX_DOUBLED = 1 << 27  # products that are formed in twice the precision
 DEPENDENT = 4.0  # roundings of its entries that a column may differ by from a combination of others
 NOTHING = 1e-18  # of a column: no two columns of doubles agree so far by chance
+STILL = 1e-7  # of a direction of length 1: where probabilities move less than this they are certain
 CLEAR = 1e-9  # of a column, left by QR: more than rounding leaves
 MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
 
@@ -78,7 +79,11 @@ class LinearClaim:
 
 def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
     """Return objective and gap of the claim, and what rounding may have done to them."""
-    claim, q = counted_rows(claim)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _recompute(*counted_rows(claim), claimed)
+
+
+def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed:
     found = _Check(claim, q)
     small = claim.X.shape[0] * claim.X.shape[1] * claim.w.shape[1] <= MAX_DOUBLED
     tied = claim.l2 > 0 and claim.l1 == 0 and not claim.positive
@@ -106,7 +111,8 @@ def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
         claimed.gap * (1.0 + 1e-6) + 2.0 * (found.up + found.down),
         ("duality gap", *["least squares"] * plain),
         scale_allowance=largest,
-        overstated=min(claimed.rounding, found.largest_rounding()),
+        # The computed one may be above the true one already.
+        overstated=min(2.0 * claimed.rounding, found.largest_rounding()),
     )
 
 
@@ -385,8 +391,9 @@ class _Check:
         self.slope = slope
         n, d = claim.X.shape
         few = (32.0 + np.sqrt(n) + d) * EPS  # of sums of terms that are never negative
-        self.up = float((q @ (slope * self.delta)).sum() + few * self.objective)
+        self.up = 0.0
         if np.isfinite(self.objective):
+            self.up = float((q @ (slope * self.delta)).sum() + few * self.objective)
             excess, down = self._excess(loss, few)
             # No loss is negative, so that 0 is a bound of every score.
             better = excess + down < self.by_score
@@ -657,15 +664,25 @@ class _System:
 
 
 class _ClassSystem(_System):
-    """The same for several classes, a_i = diag(p_i) - p_i p_i': the move of p_c is p_c (z.beta_c - their mean)."""
+    """The same for classes, a_i = diag(p_i) - p_i p_i': a move of p_c is p_c (z.beta_c - their mean).
+
+    Where classes are certain of some rows nothing moves in some directions, and nothing is left there.
+    """
 
     def __init__(self, z: Array, q: Array, p: Array) -> None:
         n, width, classes = *z.shape, p.shape[1]
-        self.p, self.width = p, width
+        self.z, self.p, self.width, self.name = z, p, width, "softmax"
         root = np.sqrt(q)[:, None, None] * np.sqrt(p)[:, :, None] * (np.eye(classes) - p[:, None, :])
         rows = (root[:, :, :-1, None] * z[:, None, None, :]).reshape(n * classes, (classes - 1) * width)
-        super().__init__(rows, np.ones(rows.shape[0]), np.ones(rows.shape[0]), "softmax")
-        self.z = z
+        self.scale = np.linalg.norm(rows, axis=0)
+        self.scale[self.scale == 0] = 1.0
+        triangle = np.linalg.qr(rows / self.scale, mode="r")
+        _, roots, vectors = np.linalg.svd(triangle)
+        roots = np.append(roots, np.zeros(vectors.shape[0] - roots.size))
+        moving = roots > STILL
+        self.inverse, self.still = vectors[moving].T / roots[moving], vectors[~moving]
+        self.least = float(roots[moving].min(initial=1.0))
+        self.trust = 1.0 - 128 * U * roots.size / self.least
 
     def _picked(self, slope: Array, one: Array) -> Array:
         e = np.vstack([one, slope[self.kept]]) if self.ones else slope[self.kept]
@@ -673,10 +690,8 @@ class _ClassSystem(_System):
 
     def moved(self, u: Array, slope: Array, one: Array) -> Array:
         """Return u after the move that would bring it into balance."""
-        if not self.trust > 0:
-            return u
         e = self._picked(slope, one) / self.scale
-        beta = la.solve_triangular(self.R, la.solve_triangular(self.R, e, trans=1)) / self.scale
+        beta = (self.inverse @ (self.inverse.T @ e)) / self.scale
         moves = np.column_stack([self.z @ beta.reshape(-1, self.width).T, np.zeros(u.shape[0])])
         return u - self.p * (moves - (self.p * moves).sum(axis=1, keepdims=True))
 
@@ -687,14 +702,13 @@ class _ClassSystem(_System):
             return 0.0, 0.0
         if not self.trust > 0:
             return math.inf, math.inf
-        inverse = la.solve_triangular(self.R, np.eye(self.R.shape[0])) / self.scale[:, None]
-        length = np.linalg.norm(la.solve_triangular(self.R, e, trans=1)) * (1 + 128 * U / self.least)
-        length = float(length + np.linalg.norm(off) / self.least) / self.trust
-        sizes = (
-            np.linalg.norm(self.z @ block, axis=1).max()
-            for block in inverse.reshape(-1, self.width, inverse.shape[1])
-        )
-        return 2.0 * max(sizes) * length * (1 + 1e-6) / self.trust, length
+        inverse = self.inverse / self.scale[:, None]
+        length = np.linalg.norm(self.inverse.T @ e) * (1 + 128 * U / self.least)
+        length += np.linalg.norm(off) / self.least + np.linalg.norm(self.still @ e) / STILL
+        length = float(length) / self.trust
+        parts = np.split(inverse, self.p.shape[1] - 1)
+        sizes = (np.linalg.norm(self.z @ part, axis=1).max() for part in parts)
+        return 2.0 * max(sizes, default=0.0) * length * (1 + 1e-6) / self.trust, length
 
 
 class _Kept(NamedTuple):
