@@ -109,7 +109,11 @@ def test_tables_of_the_benchmark_collection(name):
 def everyday_table(seed):
     """A table as they come: rare classes, ties, constant, dependent and repeated columns and rows, units."""
     rng = np.random.default_rng(seed)
-    n, d, classes = int(rng.choice([6, 40, 150, 400])), int(rng.choice([1, 3, 10, 40])), int(rng.choice([2, 3, 6]))
+    n, d, classes = (
+        int(rng.choice([6, 40, 150, 400])),
+        int(rng.choice([1, 3, 10, 40])),
+        int(rng.choice([2, 3, 6])),
+    )
     X = rng.standard_normal((n, d))
     y = np.argmax(X @ rng.standard_normal((d, classes)) + rng.standard_normal((n, classes)), axis=1)
     y[:classes] = np.arange(classes)
