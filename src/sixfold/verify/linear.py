@@ -480,10 +480,10 @@ class _Check:
         systems = rows.systems(u, q, sums, kept, balanced)
         parts = zip(systems, *map(rows.split, (u, unmet, off, total[None], error_total[None])), strict=True)
         tau, length = np.array([system.cost(*part) for system, *part in parts]).T
-        moved = 2.0 * np.minimum(tau, 0.5) * (rms + 1.0 * (rows.name == "absolute"))
-        if rows.name == "softmax":  # sum_i q_i p_i |m_i z_i| for moves m whose mean square is length^2
-            moved = np.full_like(rms, min(float(length[0]), 1.0))
-        error = error + np.outer(sums.lengths, moved) + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
+        moved = np.outer(sums.lengths, 2.0 * np.minimum(tau, 0.5) * (rms + 1.0 * (rows.name == "absolute")))
+        if rows.name == "softmax":  # no u moves by more than sqrt(|u| sum_c p_c m_c^2)
+            moved = min(float(length[0]), 1.0) * sums.weighted_lengths(q[:, None] * np.abs(u))
+        error = error + moved + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
         return slope, error, tau, length
 
     def _penalty(self, slope: Array, error: Array, kept: _Kept) -> tuple[Array, Array]:
@@ -536,6 +536,13 @@ class Sums:
             squares += np.asarray(Z.multiply(Z).T @ q[part]) if self.sparse else q[part] @ Z**2
         self.lengths = np.sqrt(squares) * (1.0 + 1e-9)
         self.depth = (n + 16) * U
+
+    def weighted_lengths(self, weights: Array) -> Array:
+        """Return sqrt(sum_i weights_ik (x_ij - m_j)^2)."""
+        squares = np.zeros((self.mean.size, weights.shape[1]))
+        for part, Z in self.parts():
+            squares += np.asarray((Z.multiply(Z) if self.sparse else Z**2).T @ weights[part])
+        return np.sqrt(squares) * (1.0 + 1e-9)
 
     def parts(self) -> Iterator[tuple[slice, Any]]:
         """Go through x - m."""
