@@ -2,7 +2,7 @@
 
 The fits are shuffled with a fixed seed, so that a run cut short has seen a bit of everything. Each is written
 to ``benchmarks/results/gauntlet.jsonl`` at once; ``--resume`` goes on with a file and ``--again``
-repeats what failed in one. The exit code is 1 where a fit is not certified or not verified.
+repeats what was wrong in one. The exit code is 1 where a fit is not certified, not verified or too slow.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=3_000, help="most rows of a real table")
     parser.add_argument("--fits", type=int, help="most fits in all")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="most minutes in all")
-    parser.add_argument("--seconds", type=float, default=120.0, help="most seconds of a fit")
+    parser.add_argument("--seconds", type=float, default=120.0, help="most of a fit, of the processor")
     parser.add_argument("--no-peers", action="store_false", dest="peers", help="do not time scikit-learn")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, of one thread each")
     parser.add_argument("--output", type=Path, default=RESULTS, help="where the records go")
     parser.add_argument("--resume", type=Path, metavar="FILE", help="go on with these records")
-    parser.add_argument("--again", type=Path, metavar="FILE", help="repeat the fits that failed in these")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="repeat what was wrong in these")
     parser.add_argument("--quick", action="store_true", help="400 fits of at most 500 rows: two minutes")
     found = parser.parse_args(arguments)
     if found.quick:
@@ -53,11 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     # Only now: the libraries behind these imports read the number of threads when they are loaded.
     from benchmarks.gauntlet import fits, report
+    from benchmarks.report import write_whole
 
     jobs = [job for job in fits.all_jobs(chosen.rows) if _asked(job, chosen)]
     jobs = _mixed(jobs)
     if chosen.again:
-        wrong = {record["key"] for record in _read(chosen.again) if report.failed(record)}
+        wrong = {record["key"] for record in _read(chosen.again) if report.wrong(record)}
         jobs = [job for job in jobs if job.key in wrong]
     jobs = jobs[: chosen.fits]
     output = chosen.resume or chosen.output
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for record in running:
                 records.append(record)
                 print(json.dumps(record), file=file, flush=True)
-                if report.failed(record):
+                if report.wrong(record):
                     count = len(records) - len(done)
                     print(f"{count} of {len(jobs)}: {report.line(record)}", file=sys.stderr, flush=True)
                 if time.monotonic() > end:
@@ -81,8 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("\nstopped; --resume goes on", file=sys.stderr)
         finally:
             running.close()
-    print(report.text(records))
-    return int(any(map(report.failed, records)))
+    text = report.text(records)
+    write_whole(output.with_suffix(".md"), text)
+    print(text)
+    return int(any(map(report.wrong, records)))
 
 
 def _mixed(jobs: list) -> list:

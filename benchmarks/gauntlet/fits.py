@@ -3,7 +3,7 @@
 A fit has three stages, ``STAGES``, each reported as soon as it is done: the fit itself, the check of its
 certificate, and scikit-learn's fit of the same problem. A stage that is not done in time, or in which the
 process ends, is written down as such, and a new process goes on with the next fit. Seconds are those of the
-processor, so that what else the machine does counts little; only the limits are by the clock.
+processor, so that what else the machine does counts little.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 import multiprocessing
+import signal
 import threading
 import time
 import warnings
@@ -23,6 +24,7 @@ from benchmarks.gauntlet import families, tables
 from benchmarks.gauntlet.settings import CLASSES, Setting, peers, settings
 
 STAGES = ("fit", "verify", "peer")
+PATIENCE = 10.0  # by the clock a stage may take so many times what it may of the processor: it may hang
 LEAST_PEER_SECONDS = 5.0  # how long scikit-learn may take at least; else as long as sixfold did
 ANSWERS = ("PerfectSeparation", "NotSeparable")  # they carry the proof that there is no such model
 
@@ -139,38 +141,40 @@ def _peer(setting: Setting, X: Any, y: Any, options: Record) -> Record:
 
 
 class Worker:
-    """A process that fits what it is given."""
+    """A process that fits what it is given, each stage within so many seconds of the processor."""
 
-    def __init__(self, with_peers: bool) -> None:
-        self._with_peers = with_peers
+    def __init__(self, limit: float, with_peers: bool) -> None:
+        self._limit, self._with_peers = limit, with_peers
         self._process: Any = None
 
-    def run(self, job: Job, limit: float) -> Record:
-        """Return the record of a fit that may take so many seconds."""
-        if self._process is None or not self._process.is_alive():
+    def run(self, job: Job) -> Record:
+        """Return the record of a fit."""
+        if self._process is None:
             # Not a fork: a process with threads of BLAS and OpenMP must not be copied.
             context = multiprocessing.get_context("spawn")
             self._pipe, other = context.Pipe()
-            self._process = context.Process(target=_serve, args=(other, self._with_peers), daemon=True)
+            asked = other, self._limit, self._with_peers
+            self._process = context.Process(target=_serve, args=asked, daemon=True)
             self._process.start()
             other.close()
-            self._pipe.recv()  # ready: its imports are not part of the time
+            self._pipe.recv()  # its imports take no time of a fit
         record: Record = {"key": job.key, "group": job.setting.group, "certified": False, "verified": False}
         self._pipe.send(job)
         for stage in STAGES:
-            last = stage == "peer"
+            allowed = _allowed(stage, self._limit, record)
             try:
-                late = max(LEAST_PEER_SECONDS, record["wall_seconds"]) if last else limit
-                if self._pipe.poll(late):
+                if self._pipe.poll(PATIENCE * allowed):
                     record |= self._pipe.recv()
                     continue
-                lost = "was stopped"
             except EOFError:
-                lost = "ended its process"
+                self._process.join()
+            in_time = self._process.exitcode not in (None, -signal.SIGPROF)
             self.close()
-            # What scikit-learn does not end in time is not slower than that.
-            record |= {"peer_seconds": late, "peer": "unfinished"} if last else {"error": f"{stage} {lost}"}
-            record.setdefault("seconds", limit)
+            record.setdefault("seconds", allowed)
+            if stage == "peer":  # it takes longer than that
+                record |= {"peer_seconds": allowed, "peer": "unfinished"}
+            else:
+                record["error"] = f"{stage} {'ended its process' if in_time else 'was stopped'}"
             break
         return record
 
@@ -182,11 +186,21 @@ class Worker:
             self._process = None
 
 
-def _serve(pipe: Any, with_peers: bool) -> None:
+def _allowed(stage: str, limit: float, record: Record) -> float:
+    return max(LEAST_PEER_SECONDS, record["seconds"]) if stage == "peer" else limit
+
+
+def _serve(pipe: Any, limit: float, with_peers: bool) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what ends
     pipe.send("ready")
     with contextlib.suppress(EOFError, BrokenPipeError):  # whoever asks has ended
         while True:
-            for found in stages(pipe.recv(), with_peers):
+            running, record = stages(pipe.recv(), with_peers), {}
+            for stage in STAGES:
+                # The signal ends the process, whatever it is in the middle of.
+                signal.setitimer(signal.ITIMER_PROF, _allowed(stage, limit, record))
+                record |= (found := next(running))
+                signal.setitimer(signal.ITIMER_PROF, 0.0)
                 pipe.send(found)
 
 
@@ -197,9 +211,9 @@ def run(jobs: Iterable[Job], processes: int, limit: float, with_peers: bool) -> 
 
     def one(job: Job) -> Record:
         if not hasattr(own, "worker"):
-            own.worker = Worker(with_peers)
+            own.worker = Worker(limit, with_peers)
             workers.append(own.worker)
-        return own.worker.run(job, limit)
+        return own.worker.run(job)
 
     pool = ThreadPoolExecutor(processes)
     try:

@@ -24,6 +24,11 @@ def too_slow(record: Record) -> bool:
     return record["seconds"] > max(SLOW_SECONDS, SLOW_RATIO * record.get("peer_seconds", 0.0))
 
 
+def wrong(record: Record) -> bool:
+    """Return whether a fit is not as promised."""
+    return failed(record) or too_slow(record)
+
+
 def text(records: Sequence[Record]) -> str:
     """Return the report, as Markdown."""
     if not records:
@@ -33,11 +38,11 @@ def text(records: Sequence[Record]) -> str:
         groups.setdefault(record["group"], []).append(record)
     rows = [HEAD, *(_cells(name, some) for name, some in groups.items()), _cells("all", records)]
     slowest = sorted(records, key=lambda record: -record["seconds"])
-    wrong = sorted(filter(failed, records), key=lambda record: record["key"])
+    bad = sorted(filter(failed, records), key=lambda record: record["key"])
     slow = list(filter(too_slow, slowest))
     allowed = f"max({SLOW_SECONDS:g} s, {SLOW_RATIO:g} times scikit-learn's)"
     parts = {
-        f"not certified or not verified: {len(wrong)} of {len(records)}": wrong,
+        f"not certified or not verified: {len(bad)} of {len(records)}": bad,
         f"longer than {allowed}: {len(slow)}": slow,
         "the slowest ten": slowest[:10],
     }

@@ -35,8 +35,8 @@ void bind_residual_slope(nb::module_& m) {
   m.def(
       "residual_slope",
       [](const Matrix<T>& X, const Matrix<T>& Y, Index target, const std::optional<Vector>& weight,
-         const Vector& w, double b, const std::optional<Vector>& shift, OutVector slope, double seconds_left,
-         const Flag& flag) {
+         const Vector& w, double b, double b_rest, const std::optional<Vector>& shift, OutVector slope,
+         double seconds_left, const Flag& flag) {
         const Table<T> x = table(X), y = table(Y);
         expect(x.rows == y.rows && target >= 0 && target < y.columns, "X and Y must fit");
         expect(static_cast<Index>(w.shape(0)) == x.columns, "w must have one entry a column");
@@ -53,12 +53,12 @@ void bind_residual_slope(nb::module_& m) {
         {
           nb::gil_scoped_release release;
           finished = residual_slope(x, y.data + target * y.column_stride, y.row_stride, row_weight,
-                                    coefficients, b, subtracted, out, &square, stop);
+                                    coefficients, DoubleDouble{b, b_rest}, subtracted, out, &square, stop);
         }
         return nb::make_tuple(finished, square);
       },
       nb::arg("X").noconvert(), nb::arg("Y").noconvert(), nb::arg("target"), nb::arg("weight").none(),
-      nb::arg("w"), nb::arg("b"), nb::arg("shift").none(), nb::arg("slope").noconvert(),
+      nb::arg("w"), nb::arg("b"), nb::arg("b_rest"), nb::arg("shift").none(), nb::arg("slope").noconvert(),
       nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
 

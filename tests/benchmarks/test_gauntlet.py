@@ -18,6 +18,12 @@ class Hangs:
         time.sleep(600)
 
 
+class Loops:
+    def fit(self, X, y):
+        while True:
+            pass
+
+
 class Crashes:
     def fit(self, X, y):
         os._exit(11)
@@ -27,7 +33,7 @@ class Odd(Setting):
     """A setting whose learner misbehaves."""
 
     def model(self):
-        return {"hangs": Hangs, "crashes": Crashes}[self.learner]()
+        return {"hangs": Hangs, "loops": Loops, "crashes": Crashes}[self.learner]()
 
 
 def job(learner, kind=Odd, table="iris"):
@@ -35,23 +41,20 @@ def job(learner, kind=Odd, table="iris"):
     return fits.Job(table, "raw", 100, setting)
 
 
-@pytest.fixture(scope="module")
-def worker():
-    worker = fits.Worker(with_peers=False)
-    yield worker
+def test_a_fit_that_hangs_or_crashes_is_written_down_and_the_next_one_runs(monkeypatch):
+    monkeypatch.setattr(fits, "PATIENCE", 2.0)
+    worker = fits.Worker(limit=2.0, with_peers=False)
+    hung, busy, crashed, fine = map(
+        worker.run, (job("hangs"), job("loops"), job("crashes"), job("LogisticRegression", Setting))
+    )
     worker.close()
-
-
-def test_a_fit_that_hangs_or_crashes_is_written_down_and_the_next_one_runs(worker):
-    hung = worker.run(job("hangs"), limit=0.2)
-    assert hung["error"] == "fit was stopped"
-    assert (hung["certified"], hung["seconds"]) == (False, 0.2)
-    assert worker.run(job("crashes"), limit=60)["error"] == "fit ended its process"
-    fine = worker.run(job("LogisticRegression", Setting), limit=60)
+    for stopped in (hung, busy):
+        assert stopped["error"] == "fit was stopped"
+        assert (stopped["certified"], stopped["seconds"]) == (False, 2.0)
+    assert crashed["error"] == "fit ended its process"
     assert fine["certified"]
     assert fine["verified"]
-    assert report.failed(hung)
-    assert not report.failed(fine)
+    assert [report.failed(record) for record in (hung, busy, crashed, fine)] == [True, True, True, False]
 
 
 def test_keys_are_unique_and_every_table_is_visited():

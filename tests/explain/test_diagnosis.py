@@ -13,7 +13,7 @@ from solvers.problems import blocks, problem
 def sentences(X, y, names, classes, loss="logistic", weight=None):
     stated, data = problem(loss), blocks(X, np.asarray(y, dtype=float), weight)
     found = separate(stated, data, Budget())
-    return describe_separation(found, separating_columns(stated, data), names, classes)
+    return describe_separation(found, separating_columns(stated, data), names, classes, kept=True)
 
 
 def test_a_column_that_separates_alone_is_named_with_its_threshold():

@@ -104,7 +104,7 @@ void add_slopes(const double* scaled, const double* rest, const Group& group, do
 
 template <class T>
 bool residual_slope(const Table<T>& X, const T* y, Index y_stride, const double* weight, const double* w,
-                    double b, const double* shift, double* slope, double* square, Stop& stop) {
+                    DoubleDouble b, const double* shift, double* slope, double* square, Stop& stop) {
   const Index n = X.rows, d = X.columns, stride = (d + kLanes - 1) / kLanes * kLanes;
   const Index chunks = std::clamp<Index>(n / kChunkRows, 1, kMostChunks);
   const int team = team_size(chunks, 4.0 * n * d);
@@ -112,7 +112,7 @@ bool residual_slope(const Table<T>& X, const T* y, Index y_stride, const double*
   const AlignedArray<double> buffers = aligned_zeros(team * 2 * kGroup * stride);
   const AlignedArray<double> padded = aligned_zeros(2 * stride);  // w and shift
   std::copy(w, w + d, padded.data());
-  DoubleDouble constant{-b, 0.0};
+  DoubleDouble constant{-b.hi, -b.lo};
   if (shift != nullptr) {
     std::copy(shift, shift + d, padded.data() + stride);
     for (Index j = 0; j < d; ++j) constant.add_product(-w[j], shift[j]);
@@ -163,9 +163,9 @@ bool residual_slope(const Table<T>& X, const T* y, Index y_stride, const double*
   return !stopped;
 }
 
-template bool residual_slope(const Table<double>&, const double*, Index, const double*, const double*, double,
-                             const double*, double*, double*, Stop&);
-template bool residual_slope(const Table<float>&, const float*, Index, const double*, const double*, double,
-                             const double*, double*, double*, Stop&);
+template bool residual_slope(const Table<double>&, const double*, Index, const double*, const double*,
+                             DoubleDouble, const double*, double*, double*, Stop&);
+template bool residual_slope(const Table<float>&, const float*, Index, const double*, const double*,
+                             DoubleDouble, const double*, double*, double*, Stop&);
 
 }  // namespace sixfold

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/double_double.hpp"
 #include "core/stop.hpp"
 #include "core/table.hpp"
 
@@ -10,6 +11,6 @@ namespace sixfold {
 // be null.
 template <class T>
 bool residual_slope(const Table<T>& X, const T* y, Index y_stride, const double* weight, const double* w,
-                    double b, const double* shift, double* slope, double* square, Stop& stop);
+                    DoubleDouble b, const double* shift, double* slope, double* square, Stop& stop);
 
 }  // namespace sixfold

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Number
 from typing import Any, NoReturn
 
@@ -59,7 +60,11 @@ class TrainingData:
         return column_names(self.estimator, self.X.shape[1])
 
     def blocks(self) -> MemoryBlocks:
-        """Return the rows as blocks."""
+        """Return the rows as blocks, the same ones every time: what is known of them is found again."""
+        return self._blocks
+
+    @cached_property
+    def _blocks(self) -> MemoryBlocks:
         return MemoryBlocks(self.X, self.y, self.weight)
 
     def float64(self) -> TrainingData:

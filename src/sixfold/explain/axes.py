@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sixfold.errors import MissingExtraError
 from sixfold.explain.text import short_names
 
-LABEL_LETTERS = 32  # of a name beside an axis: a third of a drawing of 7 inches
+LABEL_LETTERS = 28  # of a name beside an axis: a third of a drawing of 7 inches
 
 
 def tick_names(names: list[str]) -> list[str]:

@@ -33,7 +33,7 @@ def _equation(names: list[str], factor: Any, position: int, fit_intercept: bool)
     name = names[factor.dependent[position]]
     coefficients = factor.combination[:, position]
     used = np.flatnonzero(coefficients)
-    used = used[np.argsort(-np.abs(coefficients[used]), kind="stable")]
+    used = used[np.lexsort((factor.kept[used], -np.abs(coefficients[used].round(12))))]
     if used.size == 0:
         return f"{name!r} is {'constant' if fit_intercept else 'zero'}"
     terms = "".join(_term(coefficients[k], names[factor.kept[k]]) for k in used[:MOST_NAMED])

@@ -103,6 +103,8 @@ class Summaries(list[Any]):
         """Return the tables one below the other."""
         return "\n\n".join(map(str, self))
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         return "".join(summary._repr_html_() for summary in self)
 

@@ -6,6 +6,7 @@ the common sans-serif fonts, so that what fits here fits in a substitute too.
 
 from __future__ import annotations
 
+import string
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -13,6 +14,7 @@ from itertools import takewhile
 
 FONT_FAMILY = "Verdana, DejaVu Sans, Geneva, sans-serif"
 ELLIPSIS = "…"
+ALPHANUMERIC = string.ascii_letters + string.digits
 
 # Thousandths of the font size for the characters from the blank to the tilde.
 _ASCII = (
@@ -80,6 +82,8 @@ def short_names(names: Sequence[str], fits: Callable[[str], bool]) -> list[str]:
         alike.setdefault(one, []).append(name)
     for group in alike.values():
         common = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*group, strict=False)))
+        words = len(group[0][:common].rstrip(ALPHANUMERIC))  # a number is not cut in two
+        common = words or common
         if len(group) > 1 and common:
             rest = short_names([name[common:] for name in group], lambda part: fits(ELLIPSIS + part))
             short |= {

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,9 @@ TIE = 1e-9  # by which one column counts as shorter than the one before it
 MOST_EXTENDED = 1 << 29  # products in extended precision, some seconds; beyond, QR alone decides
 CONVERGED = 1e-3  # of what is left of a column: another correction of the combination changes nothing
 NEGLIGIBLE = 1e-9  # of the largest coefficient of a combination: most follow from a few columns
+
+
+_KNOWN: WeakKeyDictionary[Blocks, dict[bool, ColumnSpace]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -166,8 +170,25 @@ def cholesky_loss(R: Array, rounding: float) -> float:
     return inverse_norm(R) ** 2 * (rounding + 0.5 * (d + 2) * d * EPS)
 
 
+def qr_loss(R: Array, n_rows: int) -> float:
+    """Return what is lost by QR of the rows, piece by piece: some times what it was ever seen to lose."""
+    d = R.shape[0]
+    pieces = n_rows / _step(d)
+    return 8.0 * EPS * d**1.5 * (1.0 + np.sqrt(pieces)) * inverse_norm(R)
+
+
 def column_space(blocks: Blocks, centred: bool) -> ColumnSpace:
-    """Return the column space of a table, centred where there is an intercept."""
+    """Return the column space of a table, centred where there is an intercept.
+
+    Solvers, bounds and summaries of one fit ask for it: it is found once for one and the same ``blocks``.
+    """
+    known = _KNOWN.setdefault(blocks, {})
+    if centred not in known:
+        known[centred] = _column_space(blocks, centred)
+    return known[centred]
+
+
+def _column_space(blocks: Blocks, centred: bool) -> ColumnSpace:
     table = _Table(blocks, centred)
     constant = table.constant()
     d = blocks.n_columns
@@ -185,7 +206,7 @@ def _by_pivoting(table: _Table, constant: NDArray[np.bool_]) -> ColumnSpace:
     R, order, clear = _pivoted_products(table, some) if table.sparse else _pivoted_rows(table, some)
     basis = _Basis(table, some[order[:clear]], R[:clear, :clear])
     products_loss = cholesky_loss(basis.R, some.size * table.rounding)
-    basis.lost = products_loss if table.sparse else table.qr_loss(basis.R)
+    basis.lost = products_loss if table.sparse else qr_loss(basis.R, table.blocks.n_rows)
     far = np.flatnonzero(~constant & table.far_off)
     doubtful = np.concatenate([some[order[clear:]], far])
     projected = _triangular(basis.R, table.products[np.ix_(basis.kept, far)], transposed=True)
@@ -391,12 +412,6 @@ class _Table:
             return 0.5 * EPS * (self.blocks.n_rows + 16.0) / FAR_OFF**2
         step = min(_step(self.size.size), self.blocks.n_rows)
         return 0.5 * EPS * (step + self.blocks.n_rows / step + 16.0)
-
-    def qr_loss(self, R: Array) -> float:
-        """Return what is lost by QR of the rows, piece by piece: some times what it was ever seen to lose."""
-        d = R.shape[0]
-        pieces = self.blocks.n_rows / _step(self.size.size)
-        return 8.0 * EPS * d**1.5 * (1.0 + np.sqrt(pieces)) * inverse_norm(R)
 
     def _unit(self, columns: Columns) -> Array:
         """Return lengths to divide by."""

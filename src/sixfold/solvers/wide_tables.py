@@ -92,7 +92,7 @@ class RowCoordinates:
         order = order[:n] - 1
         L = np.empty((n, rank))
         L[order] = np.tril(factored)[:, :rank]
-        reduced = MemoryBlocks(L, block.y, block.weight)
+        reduced = MemoryBlocks(L, np.asarray(block.y, dtype=np.float64), block.weight)
         return cls(problem, blocks, budget, mean, reduced, order[:rank], np.tril(factored[:rank, :rank]))
 
     def solve(self, solver: SquareSolver, start: Solution | None) -> Solution:

@@ -73,6 +73,7 @@ class LinearClaim:
     positive: bool  # whether only w >= 0 are compared with
     fit_intercept: bool  # whether b is free
     dual: Array | None  # a candidate for u, of shape (rows, scores)
+    eps: float = EPS  # of the type that X and w are held in
 
 
 def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
@@ -727,7 +728,7 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
     shares = [q, np.full(n, 1.0 / n)]
     sizes = [np.sqrt(share @ X**2) for share in shares]
     lengths = [np.sqrt(share @ Z**2) for share in shares]
-    rounded = DEPENDENT * EPS
+    rounded = DEPENDENT * claim.eps
     constant = np.all([length <= rounded * size for length, size in zip(lengths, sizes, strict=True)], axis=0)
     moving = np.array([bool(Z[:, j].any()) for j in range(d)])
     doubtful, positive = list(np.flatnonzero(constant & moving)), True

@@ -67,8 +67,8 @@ def recompute(claim: SeparationClaim, claimed: Certificate) -> Recomputed:
     kinds: tuple[str, ...] = ("not separable",)
     if all(proof is None for proof in claim.proofs):
         # Without a row on the wrong side; where rounding may decide, either is right.
-        separating = ("separating plane",) * (wrong <= doubtful)
-        kinds = separating + ("unfinished plane",) * (wrong > 0.0 or doubtful > 0.0)
+        separating = ("separating plane",) * bool(wrong <= doubtful)
+        kinds = separating + ("unfinished plane",) * bool(wrong > 0.0 or doubtful > 0.0)
     return Recomputed(found, doubtful, claimed.gap + doubtful, kinds, scale_allowance=found.scale)
 
 

@@ -128,8 +128,10 @@ def _distance(certificate: Certificate, rounded: bool) -> str:
     end = ", as float64 holds the numbers" if rounded else ""
     if certificate.gap == 0:
         return f"no tree fits these rows better{end}"
+    if not math.isfinite(certificate.objective):  # a row has a class that its leaf has not
+        return "no bound is known"
     left, best = certificate.objective / certificate.scale, certificate.lower_bound / certificate.scale
-    done, most = 100.0 * (1.0 - left), math.ceil(1e3 * (1.0 - best)) / 10
+    done, most = 100.0 * (1.0 - left), min(math.ceil(1e3 * (1.0 - best) - 1e-6) / 10, 100.0)
     return (
         f"{done:.1f}% of the uncertainty about the class is gone, and no tree takes more than {most:g}%{end}"
     )

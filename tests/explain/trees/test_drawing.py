@@ -5,6 +5,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,10 +23,11 @@ from learners.trees.small_trees import (
     split,
     vampires,
 )
+from sixfold import DecisionTreeClassifier
 from sixfold.errors import InputError
 from sixfold.explain.palette import COLOURS as PALETTE
 from sixfold.explain.palette import OTHERS, class_colours
-from sixfold.explain.text import fit_text, text_width
+from sixfold.explain.text import fit_text, short_names, text_width
 from sixfold.explain.trees.drawing import BODY, HEADING, MOST_TEXT, PADDING, lay_out
 from sixfold.explain.trees.layout import COUSIN_GAP, GAP, tidy_centres
 from sixfold.explain.trees.names import TreeNames
@@ -321,10 +323,22 @@ def test_widths_of_text():
 
 
 @given(st.text(max_size=50), st.floats(20, 200))
-def test_shortened_text_fits_and_is_a_beginning(text, width):
+def test_shortened_text_fits_and_has_both_ends(text, width):
     shown = fit_text(text, width, 10.0)
     assert text_width(shown, 10.0) <= width
-    assert shown == text or (shown.endswith("…") and text.startswith(shown[:-1]))
+    head, cut, tail = shown.partition("…")
+    assert shown == text or (cut and text.startswith(head) and text.endswith(tail))
+
+
+def test_long_names_of_columns_differ_in_the_boxes():
+    columns = [f"average measured temperature of the outer sensor number {k} in degrees" for k in range(4)]
+    short = short_names(columns, lambda part: text_width(part, HEADING, bold=True) <= MOST_TEXT)
+    assert len(set(short)) == 4
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    y = (X > 0) @ [1, 2, 4, 8] % 5
+    model = DecisionTreeClassifier(max_depth=3).fit(pd.DataFrame(X, columns=columns), y)
+    headings = {text for text in texts(model.export_svg()) if "…" in text}
+    assert len(headings) == np.unique(model.tree_.column[model.tree_.column >= 0]).size
 
 
 def test_widths_are_not_below_those_of_the_font():

@@ -65,12 +65,13 @@ def test_the_way_of_a_row_with_an_unknown_value():
 
 
 def test_it_reads_as_a_few_lines():
-    assert str(explain(replace(iris(), unit=math.log(2.0)), IRIS, [4.0, 1.5])).splitlines() == [
+    tree = replace(iris(), unit=math.log(2.0), limits={"max_depth": 3})
+    assert str(explain(tree, IRIS, [4.0, 1.5])).splitlines() == [
         "answer: virginica (67%, 3 rows)",
         "  150 rows, entropy 1.099 nats: width = 1.5, so width > 0.8",
         "  100 rows, entropy 0.693 nats: width = 1.5, so width <= 1.75",
         "  51 rows, entropy 0.224 nats: width = 1.5, so width > 1.35",
-        "  3 rows, entropy 0.637 nats: a limit was reached",
+        "  3 rows, entropy 0.637 nats: max_depth=3 was reached",
         "  33%: versicolor",
         "  67%: virginica",
         "with 0.8 < width <= 1.35 (width is 1.5) the answer would be versicolor",
@@ -106,10 +107,11 @@ def test_groups_and_known_values():
 
 
 def test_one_leaf_and_a_stopped_leaf():
-    found = explain(replace(one_leaf(), criterion="gini"), VAMPIRES, ["no"] * 4)
+    tree = replace(one_leaf(), criterion="gini", limits={"min_samples_leaf": 5})
+    found = explain(tree, VAMPIRES, ["no"] * 4)
     assert str(found).splitlines()[:2] == [
         "answer: no (62%, 8 rows)",
-        "  8 rows, gini 0.469: a limit was reached",
+        "  8 rows, gini 0.469: min_samples_leaf=5 allows no split",
     ]
     tree = build(split(0, (leaf(1, 0), leaf(3, 3, reason=Reason.STOPPED)), threshold=2.0), [0])
     names = TreeNames(("x",), (None,), ("a", "b"))

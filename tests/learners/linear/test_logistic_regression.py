@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression as Theirs
 
 from sixfold import LogisticRegression
-from sixfold.errors import InputError, StoppedEarly
+from sixfold.errors import InputError, RankWarning, StoppedEarly
 
 
 def after_one(record):
@@ -110,11 +110,47 @@ def test_without_intercept_the_constant_model_guesses(spector):
     assert found.constant_log_likelihood == pytest.approx(-32 * math.log(2), rel=1e-12)
 
 
-def test_what_no_row_tells_has_no_standard_error(spector):
+def test_a_copy_of_a_column_shares_its_coefficient_and_standard_error(spector):
     X, y = spector
-    model = LogisticRegression(C=np.inf).fit(X.assign(TWICE=2.0 * X["GPA"]), y)
+    alone = LogisticRegression(C=np.inf).fit(X, y).summary()
+    with pytest.warns(RankWarning, match="'TWICE' = 2 'GPA'"):
+        model = LogisticRegression(C=np.inf).fit(X.assign(TWICE=2.0 * X["GPA"]), y)
     found = model.summary()
-    assert np.isnan(found.standard_error).tolist() == [False, True, False, False, True]
+    share = np.array([1.0, 0.2, 1.0, 1.0])  # a / 5 and 2 a / 5 are the shortest that predict as a does
+    np.testing.assert_allclose(found.coefficient[:4], share * alone.coefficient, rtol=1e-5)
+    np.testing.assert_allclose(found.standard_error[:4], share * alone.standard_error, rtol=1e-5)
+    assert found.standard_error[4] == pytest.approx(0.4 * alone.standard_error[1])
+
+
+def test_levels_that_add_up_to_one_are_named_and_measured_from_their_mean():
+    random = np.random.default_rng(1)
+    level = np.arange(90) % 3
+    X = pd.DataFrame(np.eye(3)[level], columns=["red", "green", "blue"]).assign(x=random.normal(size=90))
+    y = random.random(90) < 0.3 + 0.2 * level
+    with pytest.warns(
+        RankWarning, match="1 of 4 columns adds nothing to the others: 'blue' = - 'red' - 'green'"
+    ):
+        model = LogisticRegression(penalty=None).fit(X, y)
+    found = model.summary()
+    assert np.isfinite(found.standard_error).all()
+    assert "have the shortest of all coefficients" in str(found)
+    assert model.coef_[0, :3].sum() == pytest.approx(0.0, abs=1e-9)
+    model.certificate_.verify(X, y)
+    # The same with coding by deviations from the mean, whose table has full rank.
+    coded = np.column_stack([X["red"] - X["blue"], X["green"] - X["blue"], X["x"]])
+    full = LogisticRegression(penalty=None).fit(coded, y).summary()
+    order = [0, 1, 2, 4]
+    np.testing.assert_allclose(found.coefficient[order], full.coefficient, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found.standard_error[order], full.standard_error, rtol=1e-4)
+
+
+def test_three_classes_print_a_table_each():
+    X, _ = load_iris(return_X_y=True)
+    summary = LogisticRegression(C=np.inf).fit(X[50:, :2], np.digitize(X[50:, 2], [4.5, 5.2])).summary()
+    text = str(summary)
+    assert text.count("coefficient") == 2
+    assert "1 against 0" in text
+    assert repr(summary) == text
 
 
 def test_a_summary_needs_a_fit_without_penalty(spector):

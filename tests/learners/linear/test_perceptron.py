@@ -1,5 +1,7 @@
 """The perceptron: both forms by hand, why it ends or does not, and every parameter changes something."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -108,8 +110,11 @@ def test_separable_but_not_found_is_told_apart_from_not_separable():
     X, y = clouds(5.0, rows=400, seed=3)
     with pytest.warns(StoppedEarly, match="a plane separates the classes, but these epochs did not find it"):
         model = Perceptron(max_iter=1, shuffle=False, tol=None).fit(X[np.argsort(y)], np.sort(y))
-    assert model.certificate_.kind == "separating plane"
+    assert model.certificate_.kind == "unfinished plane"  # it has rows on its wrong side
     assert not model.certificate_.converged
+    model.certificate_.verify(X[np.argsort(y)], np.sort(y))
+    with pytest.raises(CertificateError, match="kind"):
+        replace(model.certificate_, kind="separating plane").verify(X[np.argsort(y)], np.sort(y))
 
 
 def test_each_class_of_three_has_its_own_plane_or_proof():

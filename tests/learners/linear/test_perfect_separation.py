@@ -1,13 +1,16 @@
 """Without a penalty, separated classes have no fit: the direction is raised, and it separates the rows."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_val_score
 
 from sixfold import LinearSVC, LogisticRegression
 from sixfold.data.blocks import MemoryBlocks
-from sixfold.errors import NotSeparable, PerfectSeparation, SeparationWarning
+from sixfold.errors import InputError, NotSeparable, PerfectSeparation, SeparationWarning
 from sixfold.solvers.margin.hard_margin import certify_margin
 
 
@@ -40,7 +43,7 @@ def test_the_direction_separates(name):
     make, kind = SEPARATED[name]
     X, y = make()
     with pytest.raises(PerfectSeparation) as caught:
-        LogisticRegression(C=np.inf).fit(X, y)
+        LogisticRegression(C=np.inf, on_separation="raise").fit(X, y)
     w, b = caught.value.direction
     margin = np.where(y, 1.0, -1.0) * (X @ w[:, 0] + b[0])
     scale = np.abs(X).max(axis=0) @ np.abs(w[:, 0]) + np.abs(b[0])
@@ -54,27 +57,27 @@ def test_the_columns_are_named():
     X, y = one_column()
     frame = pd.DataFrame(X, columns=["height", "dose", "age"])
     with pytest.raises(PerfectSeparation, match="'dose' alone separates: every row above 0"):
-        LogisticRegression(C=np.inf).fit(frame, y)
+        LogisticRegression(C=np.inf, on_separation="raise").fit(frame, y)
 
 
 @pytest.mark.parametrize("solver", ["newton", "lbfgs", "newton-cg", "gd"])
 def test_every_solver_finds_out(solver):
     X, y = setosa()
     with pytest.raises(PerfectSeparation):
-        LogisticRegression(C=np.inf, solver=solver, max_iter=100).fit(X, y)
+        LogisticRegression(C=np.inf, solver=solver, max_iter=100, on_separation="raise").fit(X, y)
 
 
 def test_one_class_of_three_is_enough():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(PerfectSeparation):
-        LogisticRegression(C=np.inf).fit(X, y)
+        LogisticRegression(C=np.inf, on_separation="raise").fit(X, y)
 
 
 @pytest.mark.parametrize("name", SEPARATED)
 def test_the_limit_is_kept_with_a_warning(name):
     X, y = SEPARATED[name][0]()
     with pytest.warns(SeparationWarning, match="likelihood has no maximum"):
-        model = LogisticRegression(C=np.inf, on_separation="warn").fit(X, y)
+        model = LogisticRegression(C=np.inf).fit(X, y)
     p = model.predict_proba(X)[np.arange(y.size), y.astype(int)]
     certain = X[:, 0] > 0 if name == "boundary" else np.ones(y.size, bool)
     assert (p[certain] > 1.0 - 1e-12).all()
@@ -83,6 +86,28 @@ def test_the_limit_is_kept_with_a_warning(name):
         np.testing.assert_allclose(
             model.predict_proba(X[~certain]), rest.predict_proba(X[~certain][:, 1:]), atol=1e-4
         )
+
+
+@pytest.mark.parametrize("given", [{"penalty": None}, {"C": np.inf}, {"C": np.inf, "penalty": "l2"}], ids=str)
+def test_the_advice_names_a_c_that_works(given):
+    X, y = setosa()
+    with pytest.warns(
+        SeparationWarning, match=r"was kept.*penalty='l2' with a finite C, for instance C=1\.0"
+    ):
+        model = LogisticRegression(**given).fit(X, y)
+    with pytest.raises(InputError, match="The classes are separated: the likelihood has no maximum"):
+        model.summary()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(penalty="l2", C=1.0).fit(X, y)
+
+
+def test_cross_validation_without_penalty_goes_on_where_a_fold_is_separated():
+    X, y = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeparationWarning)
+        scores = cross_val_score(LogisticRegression(penalty=None), X, y, error_score="raise")
+    assert scores.mean() > 0.9
 
 
 def test_close_to_separable_is_not_accused():

@@ -50,9 +50,7 @@ Array = NDArray[Any]
 PENALTIES = ("auto", None, "l2", "l1", "elasticnet")
 SETTLED_MOVE = 0.1  # change of any row's score in the last step, below which iterates have come to rest
 CERTAIN_SCORE = 12.0  # beyond, a row hardly counts any more: its probability is off by 6e-6
-SEPARATED_SUMMARY = (
-    "The classes are separated, so the likelihood has no maximum to measure the information at"
-)
+SEPARATED_SUMMARY = "The classes are separated: the likelihood has no maximum"
 SEPARATED_NOTE = "the classes are separated, so that without the penalty the coefficients would have no limit"
 # scikit-learn's names for solvers that have another name here, or no counterpart (for that loss).
 SKLEARN_SOLVERS = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto", "saga": "auto"}

@@ -201,6 +201,7 @@ class LinearModel(IterativeLearner):
             problem.penalty.positive,
             problem.fit_intercept,
             dual,
+            float(np.finfo(self.coef_.dtype).eps),
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -671,7 +671,9 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         if ccp_alpha is not None:
             tree = prune_ccp(tree, ccp_alpha / tree.unit)
             model.ccp_alpha_ = float(ccp_alpha)
+        tree = replace(tree, limits=tree.limits | given)
         model.tree_, model._size = tree, self._size | given
+        model._fit_parameters = self._fit_parameters | given
         subject = self._subject
         if subject is not None:
             model._subject = replace(subject, parameters=subject.parameters | plain_parameter(given))

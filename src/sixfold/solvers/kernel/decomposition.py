@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget, BudgetExhausted
+from sixfold.solvers.kernel import linear_interior_point
 from sixfold.solvers.kernel.definiteness import definite_when_balanced
 from sixfold.solvers.kernel.dual import (
     DualBox,
@@ -47,6 +48,7 @@ from sixfold.solvers.kernel.dual import (
     DualScores,
     DualSolution,
     Optimality,
+    certify,
     cheapest_intercept,
     dot,
     feasible,
@@ -125,7 +127,16 @@ def solve_dual(
         if problem.box.hard:
             solution = _solve_hard(problem, tol, budget, most_iterations, start, cache)
         else:
-            solution = Decomposition(problem, tol, budget, most_iterations, cache).run(start)
+            pairs = Decomposition(problem, tol, budget, most_iterations, cache)
+            solution = pairs.run(start)
+            ended = budget.stopped_by not in (None, pairs.gave_up)
+            if not (ended or certify(problem, solution, tol).converged) and linear_interior_point.suits(
+                problem
+            ):
+                budget.stopped_by = None
+                solution = linear_interior_point.refine(problem, solution, tol, budget)
+                if not certify(problem, solution, tol).converged:
+                    budget.stopped_by = budget.stopped_by or pairs.gave_up or None
         if solution.definite is None and cache.whole is not None and budget.seconds_left > 0.0:
             return replace(solution, definite=definite_when_balanced(cache.whole))
         return solution
@@ -229,6 +240,7 @@ class Decomposition:
         self.given_limit = most_iterations is not None
         self.limit = max(MOST_ITERATIONS, 100 * n) if most_iterations is None else most_iterations
         self.iterations = made
+        self.gave_up = ""  # why, where it was not the budget that ended the rounds
         self.indefinite = False  # whether a pair was met along which D curves upwards
         self.point = DualScores(problem, tol, n > DOUBLE_ROWS or cache.capacity(np.float64) < n)
         self.single = self.point.single
@@ -279,11 +291,17 @@ class Decomposition:
                 return True
         lost = self.idle >= MOST_LOST_ROUNDS and self._lost(self.state.violation, self.point.alpha)
         if self.unmoved >= MOST_UNMOVED_ROUNDS or self.idle >= MOST_IDLE_ROUNDS or lost:
-            self.budget.stopped_by = self.budget.stopped_by or "rounding: no step makes it better"
-        if self.iterations >= self.limit:
-            limit = f"max_iter={self.limit}" if self.given_limit else f"the limit of {self.limit} iterations"
-            self.budget.stopped_by = self.budget.stopped_by or limit
+            self._end("rounding: no step makes it better")
+        if self.iterations >= self.limit and self.given_limit:
+            self.budget.stopped_by = self.budget.stopped_by or f"max_iter={self.limit}"
+        elif self.iterations >= self.limit:
+            self._end(f"the limit of {self.limit} iterations")
         return self.budget.exhausted()
+
+    def _end(self, reason: str) -> None:
+        """End for a reason of its own, unless the budget is used up."""
+        if self.budget.stopped_by is None:
+            self.budget.stopped_by = self.gave_up = reason
 
     def _optimal(self) -> bool:
         enough = BEFORE_ROUNDING * self.tol * self.state.scale

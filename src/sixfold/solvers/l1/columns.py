@@ -67,6 +67,10 @@ class Columns(ABC):
         """Return the variance of every column: sum_i q_i (x_ij - m_j)^2."""
 
     @abstractmethod
+    def weighted(self, ids: Array, root: Array) -> Array:
+        """Return root_i (x_ij - m_j), the columns ``ids`` as rows of a float64 array of its own."""
+
+    @abstractmethod
     def take(self, ids: Array) -> Residuals:
         """Return some columns, ready for coordinate descent on the residuals."""
 
@@ -89,6 +93,10 @@ class Residuals(ABC):
 
         The residuals sum to zero under q where the columns are centred.
         """
+
+    @abstractmethod
+    def slopes(self, v: Array) -> Array:
+        """Return sum_i v_i (x_ij - m_j), where v sums to zero if the columns are centred."""
 
 
 def make_columns(X: Any, weight: Array | None, centred: bool) -> Columns:
@@ -149,6 +157,12 @@ class DenseColumns(Columns):
         """Return the variance of every column."""
         return _variances(self.X, self.q, self.mean)
 
+    def weighted(self, ids: Array, root: Array) -> Array:
+        """Return root_i (x_ij - m_j)."""
+        columns = np.subtract(self.X.T[ids], self.mean[ids, None], dtype=np.float64)
+        columns *= root
+        return np.ascontiguousarray(columns)
+
     def take(self, ids: Array) -> Residuals:
         """Return a copy of some columns; all columns of a table in column order are not copied."""
         whole = len(ids) == self.X.shape[1] and self.X.strides[0] == self.X.itemsize
@@ -161,6 +175,12 @@ class DenseResiduals(Residuals):
     def __init__(self, X: Array, q: Array, mean: Array) -> None:
         self.X, self.q, self.mean = X, q, mean
         self.curvature = _variances(X, q, mean)
+
+    def slopes(self, v: Array) -> Array:
+        """Return sum_i v_i (x_ij - m_j)."""
+        out = np.empty((1, len(self.mean)))
+        core.correlations(self.X, None, self.mean, v[None], out, np.inf, np.zeros(1, dtype=np.int32))
+        return out[0]
 
     def descend(self, v: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
         """Lower the objective in w."""
@@ -212,6 +232,13 @@ class SparseColumns(Columns):
         """Return the variance of every column."""
         return np.where(self.constant, 0.0, _mean_squares(self.X, self.q) - self.mean**2)
 
+    def weighted(self, ids: Array, root: Array) -> Array:
+        """Return root_i (x_ij - m_j), densely."""
+        columns = self.X[:, ids].T.toarray().astype(np.float64)
+        columns -= self.mean[ids, None]
+        columns *= root
+        return np.asarray(columns)
+
     def take(self, ids: Array) -> Residuals:
         """Return a copy of some columns."""
         return SparseResiduals(self.X[:, ids], self.q, self.mean[ids])
@@ -223,6 +250,10 @@ class SparseResiduals(Residuals):
     def __init__(self, X: Any, q: Array, mean: Array) -> None:
         self.X, self.q, self.mean = X, q, mean
         self.curvature = _mean_squares(X, q) - mean**2
+
+    def slopes(self, v: Array) -> Array:
+        """Return sum_i v_i x_ij: v sums to zero wherever m is not."""
+        return np.asarray(v @ self.X, dtype=np.float64)
 
     def descend(self, v: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:
         """Lower the objective in w."""

@@ -37,8 +37,9 @@ from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
 from sixfold.solvers.l1 import proximal_newton
 from sixfold.solvers.l1.active_set import Shrinkage, WorkingGram, descend, polish, solve_semidefinite
-from sixfold.solvers.l1.columns import make_columns
-from sixfold.solvers.l1.proximal_newton import GRACE_SECONDS, MOST_STALE_ITERATIONS, NEAR_BOUND
+from sixfold.solvers.l1.columns import Residuals, make_columns
+from sixfold.solvers.l1.proximal_newton import GRACE_SECONDS, MOST_STALE_ITERATIONS, NEAR_BOUND, REST
+from sixfold.solvers.l1.proximal_point import minimise_on_gram, minimise_on_rows
 
 Array = NDArray[Any]
 
@@ -47,9 +48,18 @@ MOST_GRAM = 4096
 FIRST_COLUMNS = 128
 # The working set is solved to this part of the gap that all columns together have.
 INNER_PART = 0.01
-MOST_ROUNDS = 30
+MOST_ROUNDS = 4
 EPOCHS_A_ROUND = 20
 RESIDUAL_EPOCHS = 100
+# From so many columns a row the working set is minimised on the rows, of which there may be so many; passes over
+# its columns are taken first, as long as so many of them leave this part of the gap.
+WIDE = 2
+MOST_ROWS = 2048
+FEW_ROWS_EPOCHS = 10
+FAST_EPOCHS = 0.3
+# Rounds of coordinate descent and Newton steps that may leave more than the goal before proximal points are
+# taken.
+PLAIN_ROUNDS = 2
 
 
 @dataclass(frozen=True)
@@ -177,8 +187,16 @@ class _LassoState:
         if len(working.ids) + len(fresh) > MOST_GRAM:
             working.keep(np.flatnonzero(w[working.ids]))
         wanted = np.union1d(weighted, fresh)
+        if self.problem.penalised and self.X.shape[0] <= min(MOST_ROWS, len(wanted) // WIDE):
+            wanted = np.union1d(weighted, self._violators(weighted, point, np.inf))
+            self._lower_on_rows(wanted, w, point, REST * self.budget.tol * scale)
+            return False
         if len(wanted) > MOST_GRAM:
-            self._lower_on_residuals(wanted, w, point.r, goal)
+            part, v = w[wanted], self.columns.q * point.r
+            try:
+                self._descend_residuals(self.columns.take(wanted), v, part, goal, RESIDUAL_EPOCHS)
+            finally:
+                w[wanted] = part
             return False
         working.add(np.setdiff1d(wanted, working.ids), self.budget)
         part, slope = w[working.ids], point.slope[working.ids]
@@ -189,19 +207,56 @@ class _LassoState:
             w[working.ids] = part
         return len(fresh) > 0
 
-    def _lower_on_residuals(self, ids: Array, w: Array, r: Array, goal: float) -> None:
-        part, rule = w[ids], self.rule
-        moves = (rule.l1, rule.l2, rule.positive, RESIDUAL_EPOCHS, goal / len(ids))
-        finished = self.columns.take(ids).descend(self.columns.q * r, part, moves, self.budget)
-        w[ids] = part
-        self.budget.check(finished)
+    def _descend_residuals(self, columns: Residuals, v: Array, w: Array, goal: float, epochs: int) -> None:
+        """Lower the objective by passes over the residuals v / q, in place."""
+        moves = (self.rule.l1, self.rule.l2, self.rule.positive, epochs, goal / len(w))
+        self.budget.check(columns.descend(v, w, moves, self.budget))
+
+    def _lower_on_rows(self, ids: Array, w: Array, point: LeastSquaresPoint, goal: float) -> None:
+        """Minimise on more columns than rows: by passes while these do, then by proximal points."""
+        part, q = w[ids], self.columns.q
+        v, some, left = q * point.r, self.columns.take(ids), np.inf
+        counted, before = q > 0.0, np.inf
+        try:
+            while left > goal and left <= FAST_EPOCHS * before:
+                before = left
+                self._descend_residuals(some, v, part, goal, FEW_ROWS_EPOCHS)
+                square = float((np.square(v[counted]) / q[counted]).sum())
+                left = self._bound(part, some.slopes(v), square)
+            if left > goal:
+                root = np.sqrt(q)
+                columns = self.columns.weighted(ids, root)
+                part = minimise_on_rows(
+                    columns,
+                    root * point.r + point.w[ids] @ columns,
+                    part,
+                    self.rule,
+                    lambda w, slope, square: self._bound(w, slope, square) <= goal,
+                    self.budget,
+                )
+        finally:
+            w[ids] = part
 
     def _lower_on_gram(
         self, gram: Array, w: Array, slope: Array, square: float, goal: float, settling: bool
     ) -> None:
         """Lower the objective on the working set: to the goal, or roughly while many columns are missing."""
         before, slope_before = w.copy(), slope.copy()
-        for _ in range(MOST_ROUNDS):
+
+        def left(w: Array, slope: Array) -> float:
+            # |r|^2 falls by step.(slope before + slope after), without a look at the rows.
+            now = square - float((w - before) @ (slope_before + slope))
+            if self.problem.penalised:
+                return self._bound(w, slope, now)
+            return float(self._shortfall(w, slope, np.diagonal(gram)).sum())
+
+        for done in range(MOST_ROUNDS):
+            if done >= PLAIN_ROUNDS:
+                found = minimise_on_gram(
+                    gram, w, slope, self.rule, lambda w, slope: left(w, slope) <= goal, self.budget
+                )
+                if left(*found) < left(w, slope):
+                    w[:], slope[:] = found
             descend(
                 gram,
                 w,
@@ -214,30 +269,25 @@ class _LassoState:
             if self.problem.penalised and not settling:
                 return
             polish(gram, w, slope, self.rule, self.budget)
-            # |r|^2 falls by step.(slope before + slope after), without a look at the rows.
-            now = square - float((w - before) @ (slope_before + slope))
-            if self.problem.penalised:
-                left = self._bound(w, slope, now)
-            else:
-                left = float(self._shortfall(w, slope, np.diagonal(gram)).sum())
-            if left <= goal:
+            if left(w, slope) <= goal or done > PLAIN_ROUNDS:
                 return
 
-    def _violators(self, ids: Array, point: LeastSquaresPoint) -> Array:
+    def _violators(self, ids: Array, point: LeastSquaresPoint, most: float | None = None) -> Array:
         """Return columns outside the set that would lower the objective, and some that nearly do.
 
-        The steepest first; none if no column would lower it.
+        The steepest first, so many at most; none if no column would lower it.
         """
         size = point.slope.copy() if self.rule.positive else np.abs(point.slope)
         size[ids] = 0.0
         if not np.any(size > self.rule.l1):
             return np.empty(0, dtype=np.int64)
         steep = np.flatnonzero(size > NEAR_BOUND * self.rule.l1)
-        most = max(FIRST_COLUMNS, int(np.count_nonzero(point.w)))
-        # Once few columns are missing, few that are near will turn out to be.
-        most = min(most, FIRST_COLUMNS // 4 + int(1.5 * np.count_nonzero(size > self.rule.l1)))
+        if most is None:
+            most = max(FIRST_COLUMNS, int(np.count_nonzero(point.w)))
+            # Once few columns are missing, few that are near will turn out to be.
+            most = min(most, FIRST_COLUMNS // 4 + int(1.5 * np.count_nonzero(size > self.rule.l1)))
         if len(steep) > most:
-            steep = steep[np.argpartition(-size[steep], most)[:most]]
+            steep = steep[np.argpartition(-size[steep], int(most))[: int(most)]]
         return np.sort(steep)
 
     # -- what the data say of a point ---------------------------------------------------------

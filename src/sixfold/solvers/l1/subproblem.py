@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.solvers.l1.active_set import Shrinkage, descend, polish
+from sixfold.solvers.l1.active_set import Shrinkage, descend, polish, settled
+from sixfold.solvers.l1.interior import approach
+from sixfold.solvers.l1.proximal_point import minimise_on_gram
 from sixfold.solvers.l1.quadratic_model import QuadraticModel
 from sixfold.solvers.l1.score_risk import ScoreRisk
 from sixfold.solvers.l1.working_set import WorkingColumns
@@ -25,10 +27,14 @@ Array = NDArray[Any]
 # Coordinates the first model begins with; later ones grow by half as many as have a weight.
 FIRST_COORDINATES = 256
 MOST_ROUNDS = 50
+# Rounds after which an interior point is asked, of so many coordinates at most.
+PLAIN_ROUNDS = 8
+MOST_APPROACHED = 2048
+STEEP = 0.5  # of the penalty's slope: what the barrier leaves to weights that matter more than it does itself
 # A model is minimised until the gap it leaves is this part of the one before, in so many passes.
 MODEL_PART = 0.1
 EPOCHS = 100
-MOST_POLISHES = 5
+MOST_POLISHES = 3
 RESIDUAL_EPOCHS = 50
 # Second derivatives are computed anew when a step on old ones leaves more than this of the gap.
 SLOW = 0.15
@@ -68,8 +74,10 @@ class WorkingMinimum:
     def lower(self, goal: float) -> None:
         """Lower the objective until the columns have a gap of at most the goal, or only rounding is left."""
         before, lower = np.inf, True
-        for _ in range(MOST_ROUNDS):
+        for done in range(MOST_ROUNDS):
             self.budget.check()
+            if (done + 1) % PLAIN_ROUNDS == 0:
+                self._approach(goal, drop=done < PLAIN_ROUNDS)
             u = self.risk.slopes(self.score)
             slope = -self.working.slopes(np.ascontiguousarray((self.risk.q[:, None] * u).T), self.budget)
             w = np.zeros_like(slope)
@@ -89,6 +97,40 @@ class WorkingMinimum:
                 lower = self._step_on_residuals(left)
             self._settle_intercepts()
             before = left
+
+    def _approach(self, goal: float, drop: bool) -> None:
+        """Let an interior point find the minimum, and drop the weights that it takes for zero.
+
+        Where that has cost too much, and rounds did not make it good, they are kept the next time.
+        """
+        count = len(self.working.ids) * self.n_scores
+        if self.rule.positive or self.rule.l1 == 0.0 or not 0 < count <= MOST_APPROACHED:
+            return
+        kept = self.w, self.c, self.score
+        present = np.zeros((self.n_scores, len(self.working.ids)), dtype=bool)
+        present[self._places] = True
+        score, place = np.nonzero(~present)
+        self.model.extend(self.working.ids[place], score)
+        self.w = np.concatenate([self.w, np.zeros(len(score))])
+        if not approach(self, goal):
+            self.place(np.concatenate([kept[0], np.zeros(len(score))]), *kept[1:])
+            return
+        if drop:
+            _, slope = self.slopes()
+            steep = np.abs(slope - self.rule.l2 * self.w) > STEEP * self.rule.l1
+            dropped = np.where(steep, 0.0, self.w)
+            self.place(self.w - dropped, self.c, self.score - self.scores(dropped))
+
+    def slopes(self) -> tuple[Array, Array]:
+        """Return the slopes of the rows, and those of the coordinates downhill."""
+        u = self.risk.slopes(self.score)
+        slope = -self.working.slopes(np.ascontiguousarray((self.risk.q[:, None] * u).T), self.budget)
+        return u, slope[self._places]
+
+    def place(self, w: Array, c: Array, score: Array) -> None:
+        """Move to these weights and intercepts, and to the best intercepts from there."""
+        self.w, self.c, self.score = w, c, score
+        self._settle_intercepts()
 
     # -- coordinates ------------------------------------------------------------------------------
 
@@ -125,10 +167,14 @@ class WorkingMinimum:
         gram, slope_b = self.model.gram, -self.risk.q @ u
         w, down = self.w.copy(), self.model.reduced_slope(slope, slope_b)
         goal = self._move_goal(left, float(gram.diagonal().max(initial=0.0)))
-        for _ in range(MOST_POLISHES):
+        for tried in range(MOST_POLISHES):
             if descend(gram, w, down, self.rule, epochs=EPOCHS, goal=goal, budget=self.budget):
                 break
             polish(gram, w, down, self.rule, self.budget)
+            if tried > 0:
+                w, down = minimise_on_gram(
+                    gram, w, down, self.rule, lambda w, s: settled(gram, w, s, self.rule, goal), self.budget
+                )
         return self._move_towards(w, self.model.intercept_step(slope_b, w - self.w), u)
 
     def _step_on_residuals(self, left: float) -> bool:
@@ -170,7 +216,7 @@ class WorkingMinimum:
 
     def _move_towards(self, w: Array, step_c: Array, u: Array) -> bool:
         """Move to w, or to the minimum on the way; false if the objective did not fall beyond rounding."""
-        step, along = w - self.w, self._scores(w - self.w) + step_c
+        step, along = w - self.w, self.scores(w - self.w) + step_c
         value, penalty = self.risk.value(self.score), self.rule.penalty(self.w)
         promised = penalty - self.rule.penalty(w) - self.risk.along(u, along)
         rounding = 4.0 * EPS * (value + penalty)
@@ -204,7 +250,8 @@ class WorkingMinimum:
                 break
         return low
 
-    def _scores(self, w: Array) -> Array:
+    def scores(self, w: Array) -> Array:
+        """Return the scores that weights of the coordinates give."""
         parts = []
         for k in range(self.n_scores):
             of_k = np.flatnonzero((self.model.score == k) & (w != 0.0))

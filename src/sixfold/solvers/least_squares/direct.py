@@ -15,10 +15,7 @@ space, see :mod:`sixfold.solvers.least_squares.row_space`.
 
 *Certificate.* With slope g of the objective and A = R'R its second-moment matrix, the objective lies exactly
 |R^-T g|^2 / 2 above its minimum; with a penalty the duality gap |g|^2 / (2 l2), which anyone can recompute,
-is stated. g is known up to |e|, and R up to a share ``lost`` of itself, so that in exact arithmetic it is at
-most
-
-    (|R^-T g| + |R^-1| |e|)^2 / (2 (1 - lost)^2).
+is stated. What rounding adds to both is worked out in :mod:`sixfold.solvers.least_squares.certified`.
 """
 
 from __future__ import annotations
@@ -33,12 +30,13 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
-from sixfold.risk.rank import LAST_DIGITS, ColumnSpace, column_space, inverse_norm
+from sixfold.risk.rank import ColumnSpace, column_space
 from sixfold.solvers.base import Solution
+from sixfold.solvers.least_squares.certified import duality_gaps, gaps, restriction, unrounded_slopes
 from sixfold.solvers.least_squares.factors import cholesky_factor, factor_of_moments, penalised_factor
 from sixfold.solvers.least_squares.moments import UNIT, Moments, block_moments
 from sixfold.solvers.least_squares.row_space import solve_in_row_space
-from sixfold.solvers.least_squares.slopes import SecondMoments, Slope
+from sixfold.solvers.least_squares.slopes import SecondMoments, Slope, slope_on
 from sixfold.solvers.linalg import EPS
 from sixfold.solvers.threads import single_threaded_blas
 
@@ -52,6 +50,7 @@ MAX_SPARSE_SIDE = 4000  # the smaller side of a sparse table up to which its den
 CANCELLED = 1e-6  # residual share from which subtracting it from the variance of y costs too many digits
 CHEAP_REFINEMENT = 1 << 16  # entries of a table on which refinement costs less than a millisecond
 SMALL_SHARE = 1e-2  # of the tolerance: a gap from the moments below this needs no pass over the rows
+LAST_DIGIT_STEPS = 1 << 12  # of one coefficient, that are tried to make up for the rounding of the intercept
 WORTH_MENTIONING = 1e4  # condition from which the certificate speaks of digits
 
 
@@ -113,14 +112,14 @@ def solve_moments(
     b = second.intercept(w)
     if blocks is None:
         w, b = _shortest(second, factor, w, b)
-        return _solution(second, factor, w, b, second.slope_at(w, b), method, budget)
+        return _solution(second, factor, w, b, second.slope_at(w, b), method, budget, blocks)
     if method == "Cholesky" and factor.condition <= EXACT_CONDITION:
         rounded, rounded_b = blocks.rounded(w), blocks.rounded(b)
         at = second.slope_at(rounded, rounded_b)
         if _moments_suffice(second, factor, at, budget.tol):
-            return _solution(second, factor, rounded, rounded_b, at, method, budget)
+            return _solution(second, factor, rounded, rounded_b, at, method, budget, blocks)
     w, b, at = _refine(second, factor, w, b, blocks, budget)
-    return _solution(second, factor, w, b, at, f"{method} with refinement", budget)
+    return _solution(second, factor, w, b, at, f"{method} with refinement", budget, blocks)
 
 
 def _choose_factor(second: SecondMoments, blocks: Blocks | None) -> tuple[str, ColumnSpace]:
@@ -156,31 +155,71 @@ def _refine(
     second: SecondMoments, factor: ColumnSpace, w: Array, b: Array, blocks: Blocks, budget: Budget
 ) -> tuple[Array, Array, Slope]:
     """Return w, b and the slope there, after feeding back precise residuals until they stand still."""
-    scale, before = factor.scale[:, None], np.inf
+    problem, scale, before = second.problem, factor.scale[:, None], np.inf
+    rest = np.zeros_like(b)  # of the intercept, beyond its last digit
     for _ in range(12):
-        at = second.slope_on(blocks, w, b, budget)
+        at = slope_on(problem, blocks, second.moments, w, (b, rest), budget)
         step = factor.solve(at.slope)
         size = float(np.max(np.abs(step) * scale, initial=0.0))
         # A correction that no longer shrinks is made of rounding alone.
         if not size < 0.5 * before:
-            step[:], size = 0.0, 0.0
-        centred = second.problem.fit_intercept and size > 0
-        moved, moved_b = w + step, b + (at.off - second.mean_x @ step if centred else 0.0)
-        # Each correction shrinks the error as much as the first one was small: the next is below rounding.
-        if size <= np.sqrt(EPS) * float(np.max(np.abs(moved) * scale, initial=0.0)):
             break
-        w, b, before = moved, moved_b, size
+        change = at.off - second.mean_x @ step if problem.fit_intercept else 0.0
+        moved, (moved_b, moved_rest) = w + step, _two_parts(b, rest + change)
+        # Each correction shrinks the error as much as the first one was small: the next is below rounding.
+        last = size <= np.sqrt(EPS) * float(np.max(np.abs(moved) * scale, initial=0.0))
+        if last:
+            at = second.moved(at, moved - w, (moved_b - b) + (moved_rest - rest), moved)
+        w, b, rest, before = moved, moved_b, moved_rest, size
+        if last:
+            break
     else:
-        at = second.slope_on(blocks, w, b, budget)
-    if factor.dependent.size:
-        w, b = _shortest(second, factor, moved, moved_b)
-        w, b = blocks.rounded(w), blocks.rounded(b)
-        return w, b, second.slope_on(blocks, w, b, budget)
-    moved, moved_b = blocks.rounded(moved), blocks.rounded(moved_b)
-    found = second.moved(at, moved - w, moved_b - b, moved)
-    if not _good_enough(second, factor, found, budget.tol):
-        found = second.slope_on(blocks, moved, moved_b, budget)
-    return moved, moved_b, found
+        at = slope_on(problem, blocks, second.moments, w, (b, rest), budget)
+    moved, moved_b = (blocks.rounded(part) for part in _shortest(second, factor, w, b))
+    at = second.moved(at, moved - w, (moved_b - b) - rest, moved)
+    if factor.dependent.size or not _good_enough(second, factor, at, budget.tol):
+        # About the best intercept, so that its rounding does not hide the slope.
+        parts = _two_parts(moved_b, at.off)
+        at = slope_on(problem, blocks, second.moments, moved, parts, budget)
+        at = second.moved(at, np.zeros_like(moved), (moved_b - parts[0]) - parts[1], moved)
+    if problem.fit_intercept and not _good_enough(second, factor, at, budget.tol):
+        w, b = moved, moved_b
+        moved, moved_b = _rounded_together(second, blocks, w, b, at.off)
+        at = second.moved(at, moved - w, moved_b - b, moved)
+    return moved, moved_b, at
+
+
+def _two_parts(b: Array, more: Array) -> tuple[Array, Array]:
+    """Return b + more as a double and what it lacks."""
+    total = b + more
+    return total, more - (total - b)
+
+
+def _rounded_together(
+    second: SecondMoments, blocks: Blocks, w: Array, b: Array, off: Array
+) -> tuple[Array, Array]:
+    """Return w and b, some last digits of w chosen such that b, as it is rounded, balances the residuals.
+
+    Where a column is far from zero, w.mean and b are far larger than what they leave, and rounding either
+    moves all residuals. Steps of the last digit of its coefficient hardly change the fit otherwise.
+    """
+    w, b = w.copy(), b.copy()
+    j = int(np.argmax(np.abs(second.mean_x) / np.maximum(second.sizes, 1e-300)))
+    digit = np.abs(np.spacing(w[j].astype(blocks.dtype)).astype(np.float64))
+    steps = np.arange(-LAST_DIGIT_STEPS, LAST_DIGIT_STEPS + 1.0)
+    steps = steps[np.argsort(np.abs(steps), kind="stable")]
+    for k in range(w.shape[1]):
+        tried = blocks.rounded(w[j, k] + steps * digit[k])
+        wanted = off[k] - second.mean_x[j] * (tried - w[j, k])
+        with_b = blocks.rounded(b[k] + wanted)
+        left = np.square(wanted - (with_b - b[k])) + second.A[j, j] * np.square(tried - w[j, k])
+        best = int(np.argmin(left))
+        w[j, k], b[k] = tried[best], with_b[best]
+    return w, b
+
+
+def _gaps(problem: Problem, factor: ColumnSpace, at: Slope) -> Array:
+    return duality_gaps(problem, at) if problem.l2 > 0 else gaps(factor, at)
 
 
 def _shortest(second: SecondMoments, factor: ColumnSpace, w: Array, b: Array) -> tuple[Array, Array]:
@@ -189,36 +228,25 @@ def _shortest(second: SecondMoments, factor: ColumnSpace, w: Array, b: Array) ->
     return shortest, b + (second.mean_x @ (w - shortest) if second.problem.fit_intercept else 0.0)
 
 
-def _gaps(problem: Problem, factor: ColumnSpace, at: Slope) -> Array:
-    """Return how far each target is above its minimum at most, the rounding of the slope included."""
-    of_b = 0.5 * np.square(np.abs(at.off) + at.off_error)
-    if problem.l2 > 0:
-        return 0.5 * np.square(np.abs(at.slope) + at.slope_error).sum(axis=0) / problem.l2 + of_b
-    if factor.lost > 0.5:
-        return np.full(at.off.shape, np.inf)
-    kept = factor.kept
-    norm = inverse_norm(factor.R)
-    error = np.linalg.norm(at.slope_error[kept] / factor.scale[kept, None], axis=0)
-    # Dividing by R is rounded as well, by the sizes of both.
-    left = np.linalg.norm(factor.half_solve(at.slope), axis=0) * (1.0 + kept.size * EPS * norm)
-    return 0.5 * np.square((left + norm * error) / (1.0 - factor.lost)) + of_b
-
-
 def _solution(
-    second: SecondMoments, factor: ColumnSpace, w: Array, b: Array, at: Slope, how: str, budget: Budget
-) -> DirectSolution:
+    second: SecondMoments, factor: ColumnSpace, w: Array, b: Array, at: Slope, how: str, budget: Budget,
+    blocks: Blocks | None,
+) -> DirectSolution:  # fmt: skip
     """Return the solution with its certificate."""
     problem, moments = second.problem, second.moments
     penalty = 0.5 * problem.l2 * np.square(w).sum(axis=0)
     rounding = 0.5 * at.square_error + (w.shape[0] + 8) * UNIT * penalty + 4 * UNIT * at.square
     objective = 0.5 * at.square + penalty + rounding
-    gap = np.minimum(_gaps(problem, factor, at) + 2.0 * rounding, objective)
     at_zero = second.y2 + (second.mean_y**2 if problem.fit_intercept else 0.0)
     scale = 0.5 * float(second.y2.sum()) + 0.5e-30 * float(at_zero.sum())
+    above, dual = _gaps(problem, factor, at), None
+    if blocks is not None and problem.l2 > 0 and not float(above.sum()) <= budget.tol * scale:
+        # The residuals are no good dual point where the coefficients are rounded, those before rounding are.
+        above = gaps(factor, at, penalised=True)
+        dual = unrounded_slopes(second, blocks, w + factor.solve(at.slope))
+    gap = np.minimum(above + 2.0 * rounding, objective)
     details, notes = _details(factor)
-    inexact = factor.dependent[~factor.exact] if problem.l2 == 0 else np.arange(0)
-    if inexact.size:
-        notes = (*notes, LAST_DIGITS.format(", ".join(map(str, inexact[:10]))))
+    restricted = restriction(factor) if problem.l2 == 0 else ()
     certificate = Certificate(
         kind="least squares",
         objective=float(objective.sum()),
@@ -226,13 +254,13 @@ def _solution(
         scale=scale,
         tolerance=budget.tol,
         details=details,
-        notes=notes,
+        notes=(*notes, *restricted),
         rounding=2.0 * float(rounding.sum()),
-        unrestricted_bound=0.0 if inexact.size else None,
+        unrestricted_bound=0.0 if restricted else None,
     )
     budget.record(certificate.objective, certificate.gap, scale)
     return DirectSolution(
-        w, b, certificate, how, rank=factor.rank, factor=factor, moments=moments, square=at.square
+        w, b, certificate, how, dual=dual, rank=factor.rank, factor=factor, moments=moments, square=at.square
     )
 
 

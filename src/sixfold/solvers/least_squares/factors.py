@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, qr
 
 from sixfold.data.blocks import Block, Blocks
-from sixfold.risk.rank import ColumnSpace, cholesky_loss, independent_columns
+from sixfold.risk.rank import ColumnSpace, cholesky_loss, independent_columns, qr_loss
 from sixfold.solvers.least_squares.slopes import SecondMoments
 
 Array = NDArray[Any]
@@ -56,7 +56,7 @@ def penalised_factor(blocks: Blocks, second: SecondMoments) -> ColumnSpace:
                 (np.asarray(block.X[rows], dtype=np.float64) - mean) / scale * np.sqrt(q / blocks.weight_sum)
             )
             R = qr(np.vstack([R, part]), mode="r", overwrite_a=True, check_finite=False)[0][:d]
-    return independent_columns(R, scale, 0.0)
+    return independent_columns(R, scale, qr_loss(R, blocks.n_rows))
 
 
 def factor_of_moments(second: SecondMoments) -> ColumnSpace:

@@ -38,9 +38,9 @@ UNIT = 0.5 * EPS  # the rounding of one operation
 BLOCK_ROWS, CHUNK_ROWS, MOST_CHUNKS, PARTIAL_ENTRIES = 96, 4096, 16, 1 << 22
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Weight, mean and scatter of some rows; ``n_columns`` of the entries of z are x, the others y.
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """Weight and mean of some rows; ``n_columns`` of the entries of z are x, the others y.
 
     ``rows`` counts the rows whose weight is not zero; ``size`` and ``rounding`` bound what rounding did.
     """
@@ -49,27 +49,8 @@ class Moments:
     n_columns: int
     weight: float
     mean: Array
-    scatter: Array
     size: Array
     rounding: float
-
-    def __add__(self, other: Moments) -> Moments:
-        """Return the moments of both sets of rows."""
-        weight = self.weight + other.weight
-        if weight == 0:
-            return self
-        apart = other.mean - self.mean
-        return Moments(
-            rows=self.rows + other.rows,
-            n_columns=self.n_columns,
-            weight=weight,
-            mean=self.mean + (other.weight / weight) * apart,
-            scatter=self.scatter
-            + other.scatter
-            + (self.weight * other.weight / weight) * np.outer(apart, apart),
-            size=np.maximum(self.size, other.size) + np.abs(apart),
-            rounding=max(self.rounding, other.rounding) + 8.0 * UNIT,
-        )
 
     def sizes(self, centred: bool) -> Array:
         """Return the sizes that bound the rounding of second moments, about the mean or about zero."""
@@ -78,6 +59,32 @@ class Moments:
     def mean_rounding(self) -> Array:
         """Return how far the means may be off."""
         return self.rounding * self.size + 2.0 * UNIT * np.abs(self.mean)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moments(Means):
+    """Weight, mean and scatter of some rows."""
+
+    scatter: Array
+
+    def __add__(self, other: Moments) -> Moments:
+        """Return the moments of both sets of rows."""
+        weight = self.weight + other.weight
+        if weight == 0:
+            return self
+        apart, share = other.mean - self.mean, other.weight / weight
+        size = (1.0 - share) * self.size**2 + share * other.size**2 + share * (1.0 - share) * apart**2
+        return Moments(
+            rows=self.rows + other.rows,
+            n_columns=self.n_columns,
+            weight=weight,
+            mean=self.mean + share * apart,
+            scatter=self.scatter
+            + other.scatter
+            + (self.weight * other.weight / weight) * np.outer(apart, apart),
+            size=np.sqrt(size),
+            rounding=max(self.rounding, other.rounding) + 8.0 * UNIT,
+        )
 
     def second(self, centred: bool) -> tuple[Array, Array, Array]:
         """Return mean x x', mean x y' and mean y^2, about the mean or about zero."""
@@ -121,13 +128,16 @@ def block_moments(block: Block, flag: NDArray[np.int32]) -> Moments:
     if not core.moments(X, Y, weight, shift, None, gram, np.inf, flag):
         raise KeyboardInterrupt
     total = gram[-1, -1]
-    if total == 0:
-        return Moments(0, X.shape[1], 0.0, shift, np.zeros((p - 1, p - 1)), np.zeros(p - 1), 0.0)
-    offset = gram[-1, :-1] / total
-    rows = X.shape[0] if weight is None else int(np.count_nonzero(weight))
-    scatter = gram[:-1, :-1] - total * np.outer(offset, offset)
-    size = np.sqrt(np.diag(gram)[:-1] / total)
-    return Moments(rows, X.shape[1], float(total), shift + offset, scatter, size, _rounding(X.shape[0], p))
+    offset = gram[-1, :-1] / total if total != 0 else np.zeros(p - 1)
+    return Moments(
+        rows=X.shape[0] if weight is None else int(np.count_nonzero(weight)),
+        n_columns=X.shape[1],
+        weight=float(total),
+        mean=shift + offset,
+        scatter=gram[:-1, :-1] - total * np.outer(offset, offset),
+        size=np.sqrt(np.diag(gram)[:-1] / total) if total != 0 else np.zeros(p - 1),
+        rounding=_rounding(X.shape[0], p),
+    )
 
 
 def _rounding(n_rows: int, width: int) -> float:

@@ -25,7 +25,7 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem
-from sixfold.solvers.least_squares.moments import UNIT, Moments
+from sixfold.solvers.least_squares.moments import UNIT, Means, Moments
 
 Array = NDArray[Any]
 
@@ -142,60 +142,66 @@ class SecondMoments:
         slope = at.slope - As - l2 * step
         return Slope(slope, off, np.maximum(square, 0.0), slope_error, off_error, square_error)
 
-    def slope_on(self, blocks: Blocks, w: Array, b: Array, budget: Budget) -> Slope:
-        """Return the slope from the rows, one pass a target."""
-        d, l2, n = self.d, self.problem.l2, self.moments.rows
-        length, mean = self.moments.size[:d], self.mean_x
-        shift = mean if not blocks.sparse and np.any(np.abs(mean) > FAR * length) else None
 
-        def slope_of(block: Block) -> Array:
-            targets = range(w.shape[1])
-            return np.stack([_block_slope(block, k, w[:, k], b[k], shift, budget) for k in targets], axis=1)
+def slope_on(
+    problem: Problem, blocks: Blocks, means: Means, w: Array, b: tuple[Array, Array], budget: Budget
+) -> Slope:
+    """Return the slope from the rows, one pass a target; b is a sum of two numbers."""
+    d, l2, n = means.n_columns, problem.l2, means.rows
+    length, mean = means.size[:d], means.mean[:d]
+    shift = mean if not blocks.sparse and np.any(np.abs(mean) > FAR * length) else None
 
-        sums = blocks.reduce(slope_of, np.add) / self.moments.weight
-        raw, off, square = sums[:-2], sums[-2], sums[-1]
-        plain = np.hypot(self.moments.size, self.moments.mean)  # the sizes about zero
-        size, about = (plain[:d], np.zeros(d)) if shift is None else (length, shift)
-        lost, summed = (d + 8) * UNIT, (n + 8) * UNIT
-        if not blocks.sparse:
-            lost, summed = 2 * lost**2, summed**2
-        # Terms that are the same for all rows move all residuals alike, the others each by itself.
-        alike = lost * (plain[d:] + np.abs(b) + np.abs(about) @ np.abs(w))
-        each = lost * (plain[d:] + np.abs(b) + size @ np.abs(w) if shift is None else size @ np.abs(w))
-        root = np.sqrt(square) + alike + each
-        off_error = 8 * UNIT * np.abs(off) + alike + each + summed * root
-        # What the shift leaves of the mean, as far as that is known.
-        rest, rest_error = mean - about, self.moments.mean_rounding()[:d]
-        slope = raw - l2 * w
-        slope_error = 8 * UNIT * (np.abs(raw) + l2 * np.abs(w)) + np.outer(size, each + summed * root)
-        slope_error += np.outer(np.abs(rest) + rest_error, alike)
-        if self.problem.fit_intercept:
-            slope = raw - np.outer(rest, off) - l2 * w
-            slope_error += np.outer(rest_error + 4 * UNIT * np.abs(rest), np.abs(off))
-            slope_error += np.outer(np.abs(rest) + rest_error, off_error)
-        else:  # nothing balances the residuals, so that the shift counts
-            slope = slope + np.outer(about, off)
-            slope_error += np.outer(np.abs(about), off_error + 8 * UNIT * np.abs(off))
-            off, off_error = np.zeros_like(off), np.zeros_like(off)
-        # The sum of the weights is rounded as all the others are.
-        square_error = (summed + self.moments.rounding + 16 * UNIT) * square + 4 * root * (alike + each)
-        return Slope(slope, off, square, slope_error, off_error, square_error)
+    def slope_of(block: Block) -> Array:
+        targets = zip(w.T, *b, strict=True)
+        found = [_block_slope(block, k, *target, shift, budget) for k, target in enumerate(targets)]
+        return np.stack(found, axis=1)
+
+    sums = blocks.reduce(slope_of, np.add) / means.weight
+    raw, off, square = sums[:-2], sums[-2], sums[-1]
+    plain = np.hypot(means.size, means.mean)  # the sizes about zero
+    size, about = (plain[:d], np.zeros(d)) if shift is None else (length, shift)
+    lost, summed = (d + 8) * UNIT, (n + 8) * UNIT
+    if not blocks.sparse:
+        lost, summed = 2 * lost**2, summed**2
+    # Terms that are the same for all rows move all residuals alike, the others each by itself.
+    alike = lost * (plain[d:] + np.abs(b[0]) + np.abs(about) @ np.abs(w))
+    each = lost * (plain[d:] + np.abs(b[0]) + size @ np.abs(w) if shift is None else size @ np.abs(w))
+    root = np.sqrt(square) + alike + each
+    off_error = 8 * UNIT * np.abs(off) + alike + each + summed * root
+    # What the shift leaves of the mean, as far as that is known.
+    rest, rest_error = mean - about, means.mean_rounding()[:d]
+    slope = raw - l2 * w
+    slope_error = 8 * UNIT * (np.abs(raw) + l2 * np.abs(w)) + np.outer(size, each + summed * root)
+    slope_error += np.outer(np.abs(rest) + rest_error, alike)
+    if problem.fit_intercept:
+        slope = raw - np.outer(rest, off) - l2 * w
+        slope_error += np.outer(rest_error + 4 * UNIT * np.abs(rest), np.abs(off))
+        slope_error += np.outer(np.abs(rest) + rest_error, off_error)
+    else:  # nothing balances the residuals, so that the shift counts
+        slope = slope + np.outer(about, off)
+        slope_error += np.outer(np.abs(about), off_error + 8 * UNIT * np.abs(off))
+        off, off_error = np.zeros_like(off), np.zeros_like(off)
+    # The sum of the weights is rounded as all the others are.
+    square_error = (summed + means.rounding + 16 * UNIT) * square + 4 * root * (alike + each)
+    return Slope(slope, off, square, slope_error, off_error, square_error)
 
 
-def _block_slope(block: Block, target: int, w: Array, b: float, shift: Array | None, budget: Budget) -> Array:
+def _block_slope(
+    block: Block, target: int, w: Array, b: float, b_rest: float, shift: Array | None, budget: Budget
+) -> Array:
     """Return sum weight r (x - shift, 1, r) of one block for one target."""
     d = w.size
     out = np.empty(d + 2)
     weight = block.float64_weight
     if isinstance(block.X, np.ndarray):
         done, out[-1] = core.residual_slope(
-            block.X, block.y, target, weight, np.ascontiguousarray(w), float(b), shift, out[:-1], np.inf,
-            budget.flag,
+            block.X, block.y, target, weight, np.ascontiguousarray(w), float(b), float(b_rest), shift,
+            out[:-1], np.inf, budget.flag,
         )  # fmt: skip
         if not done:
             raise KeyboardInterrupt
         return out
-    residual = np.asarray(block.y[:, target], dtype=np.float64) - b - block.X @ w
+    residual = np.asarray(block.y[:, target], dtype=np.float64) - b - b_rest - block.X @ w
     weighted = residual if weight is None else weight * residual
     out[:d], out[d], out[d + 1] = block.X.T @ weighted, weighted.sum(), weighted @ residual
     return out

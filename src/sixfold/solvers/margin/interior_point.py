@@ -28,6 +28,7 @@ large mean would otherwise use up the digits of the matrix.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -65,6 +66,7 @@ MOST_TRIES = 4  # iterations after all products are small enough, for a gap that
 START = 0.5  # least residual to begin with, of the hinge's 1 or of the mean residual
 SOFTER = (1e8, 1e5, 1e2, 1.0)  # limits of the weights, in multipliers per residual
 BALANCE_ROUNDS = 4
+NO_SLOPE = 1e-14  # of the length of a column times all multipliers: what rounding leaves of a slope of 0
 MOST_NUMBERS = 1 << 22  # in a table whose root is factorised in every iteration
 PIECEWISE_LINEAR = ("absolute", "hinge")
 
@@ -107,8 +109,16 @@ class InteriorPoint:
     ) -> Solution:
         """Minimise the problem; a path begins in the middle, wherever another solver ended."""
         wide = RowCoordinates.of(problem, blocks, budget)
-        if wide is not None:
-            return wide.solve(self, None)
+        if wide is None:
+            return self._solve_targets(problem, blocks, budget)
+        found = wide.solve(self, None)
+        if found.certificate.converged or budget.exhausted() or blocks.n_columns > MAX_SYSTEM_COLUMNS:
+            return found
+        # Products of rows have the square of their condition number, which the rows themselves do not.
+        other = self._solve_targets(problem, blocks, budget)
+        return other if other.certificate.gap < found.certificate.gap else found
+
+    def _solve_targets(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
         dual = np.zeros((blocks.n_rows, blocks.n_targets))
         progress = MarginProgress(problem, blocks, budget)
@@ -121,7 +131,7 @@ class InteriorPoint:
                 theta, dual[:, k] = _minimise(terms, progress)
                 w[:, k], b[k] = terms.parameters(theta)
                 del terms
-        w, b = blocks.rounded(w), blocks.rounded(b)
+        b = blocks.rounded(b)
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
         return Solution(w, b, certificate, "interior point", len(budget.history), dual)
 
@@ -134,7 +144,8 @@ class Terms:
         self.n, self.d = blocks.n_rows, blocks.n_columns
         self.penalties = self.d if problem.l1 > 0 else 0
         self.shrink = np.append(np.full(self.d, problem.l2), 0.0)  # l2 D
-        self.shift = rough_mean(blocks) if problem.fit_intercept and not blocks.sparse else np.zeros(self.d)
+        centred = problem.fit_intercept and not blocks.sparse
+        self.shift = _centre(blocks) if centred else np.zeros(self.d)
         self.parts = [(block.start, self._rows(block.X)) for block in blocks]
         if self.penalties:
             one = sp.eye_array(self.d, format="csr")
@@ -149,15 +160,23 @@ class Terms:
             self.low[rows] = np.where(y > 0, 0.0, -q) if one_sided else -q
         self.high[self.n :], self.low[self.n :] = problem.l1, -problem.l1
         self.unit = 1.0  # a typical residual
+        self.factor: SymmetricFactor | None = None  # of Z'QZ + l2 D
 
     def parameters(self, theta: Array) -> tuple[Array, float]:
-        """Return w and b as the user knows them."""
-        return theta[:-1], float(theta[-1] - self.shift @ theta[:-1])
+        """Return w and b as the user knows them; b makes up for what rounding does to w."""
+        w = self.blocks.rounded(theta[:-1])
+        return w, math.fsum((theta[-1], *(-self.shift * w)))
 
     def targets(self) -> Array:
         """Return t."""
         columns = [np.asarray(block.y[:, self.target], dtype=np.float64) for block in self.blocks]
         return np.concatenate([*columns, np.zeros(self.penalties)])
+
+    def constant(self) -> float | None:
+        """Return the one value of a target that has no other: b fits it to the last bit, no path does."""
+        t = self.targets()[: self.n][self.high[: self.n] > self.low[: self.n]]
+        alike = self.problem.fit_intercept and t.size > 0 and (t == t[0]).all()
+        return float(t[0]) if alike else None
 
     def scores(self, theta: Array) -> Array:
         """Return Z theta."""
@@ -185,9 +204,10 @@ class Terms:
             right += more[1]
         if not self.problem.fit_intercept:  # b stays 0
             matrix[-1], matrix[:, -1], right[-1] = 0.0, 0.0, 0.0
-            matrix[-1, -1] = 1.0
         diagonal = np.arange(self.penalties)
         matrix[diagonal, diagonal] += self.weight[self.n :]
+        empty = np.flatnonzero(matrix.diagonal() == 0)
+        matrix[empty, empty] = 1.0
         return matrix, right
 
     def predict(self, step: Array) -> tuple[Array, Array]:
@@ -242,9 +262,32 @@ class Terms:
             even = a.copy()
             even[: self.n] = BALANCE["sign"](a[: self.n, None], a[: self.n, None], np.ones(self.n))[:, 0]
         cost = np.maximum(self.high * residual, self.low * residual)
-        slack = float((cost - even * residual).sum())
-        gap = self.objective_and_gap(theta, self.slope(even), float(cost.sum()), slack)[1]
+        slack, slope = float((cost - even * residual).sum()), self.slope(even)
+        objective, gap = self.objective_and_gap(theta, slope, float(cost.sum()), slack)
+        if self.problem.l2 == 0:
+            unmet = slope - self.shrink * theta
+            gap = max(slack - float(unmet @ theta), 0.0)
+            gap = objective - self._share(slope, even) * max(objective - gap, 0.0)
         return Point(theta, a, gap)
+
+    def _share(self, slope: Array, a: Array) -> float:
+        """Return how much of a can be certified where no squared penalty puts a price on its slope."""
+        if self.penalties:  # no slope of the rows may be above l1
+            steepest = float(np.abs(slope[:-1] - a[self.n :]).max(initial=0.0))
+            return min(self.problem.l1 / steepest, 1.0) if steepest > 0 else 1.0
+        return float((np.abs(self.seen(slope)) <= NO_SLOPE * self.lengths * np.abs(a).sum()).all())
+
+    @property
+    def lengths(self) -> Array:
+        """The lengths of the columns."""
+        return np.ones(self.d + 1) if self.factor is None else self.factor.scale
+
+    def seen(self, slope: Array) -> Array:
+        """Return a slope without its part along combinations of columns that are 0 but for rounding."""
+        if self.factor is None or self.factor.vectors is None:
+            return slope
+        vectors, scale = self.factor.vectors, self.factor.scale
+        return np.asarray(scale * (vectors @ (vectors.T @ (slope / scale))))
 
     @property
     def few(self) -> bool:
@@ -292,8 +335,24 @@ class Terms:
         return self.budget.seconds_left, self.budget.flag
 
 
+def _centre(blocks: Blocks) -> Array:
+    """Return a rough mean of each column, and exactly the value of one that has no other.
+
+    What rounding would leave of a constant column is no column to fit anything to.
+    """
+    first, mean = np.asarray(next(iter(blocks)).X[0], dtype=np.float64), rough_mean(blocks)
+    alike = np.flatnonzero(np.abs(first - mean) <= 1e-6 * np.abs(first))
+    for block in blocks:
+        alike = alike[(block.X[:, alike] == first[alike]).all(axis=0)]
+    mean[alike] = first[alike]
+    return mean
+
+
 def _minimise(terms: Terms, progress: MarginProgress) -> tuple[Array, Array]:
     """Return theta and the dual point of one target."""
+    constant = terms.constant()
+    if constant is not None:
+        return np.append(np.zeros(terms.d), constant), np.zeros(terms.n)
     best = _end_of_path(terms, progress, exact=False)
     if best.gap > progress.tolerance(terms.target) and terms.few and not progress.budget.exhausted():
         best = replace(best, a=best.a.copy())
@@ -375,7 +434,7 @@ class _Path:
         q = 0.5 * (terms.high - terms.low)
         terms.weight[:] = q
         matrix, right = terms.matrix()
-        self.factor = SymmetricFactor(matrix)
+        self.factor = terms.factor = SymmetricFactor(matrix)
         theta = self.factor.solve(right)
         t = terms.targets()
         residual = t - terms.scores(theta)

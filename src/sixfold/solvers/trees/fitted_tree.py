@@ -457,9 +457,7 @@ def claim_of(objective: float, gap: float, scale: float, tried: list[str], round
     if gap == 0:
         fit = "no tree fits these rows better"
     else:
-        done, most = (
-            100.0 * (1.0 - objective / scale),
-            math.ceil(1e3 * (1.0 - (objective - gap) / scale)) / 10,
-        )
+        done, could = 100.0 * (1.0 - objective / scale), 1.0 - (objective - gap) / scale
+        most = min(math.ceil(1e3 * could - 1e-6) / 10, 100.0)  # a bound is rounded up
         fit = f"{done:.1f}% of the uncertainty about the class is gone, and no tree takes more than {most:g}%"
     return f"{best}; {fit}" + ", as float64 holds the numbers" * rounded

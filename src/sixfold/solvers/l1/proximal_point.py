@@ -1,0 +1,294 @@
+"""L1-penalised least squares where coordinate descent crawls: proximal points, each found by Newton steps.
+
+    minimise over w    |A w - t|^2 / 2 + sum_j (l1_j |w_j| + l2_j w_j^2 / 2)        (optionally w >= 0)
+
+Columns that are nearly dependent, or more of them than rows, make coordinate descent take thousands of passes.
+Instead (Rockafellar 1976; Li, Sun and Toh 2018), w is moved to the minimum of the same with |w - w0|^2 / (2
+sigma) added, again and again, sigma growing. The dual of that has one variable a row, r, which is t - A w at its
+minimum, and is smooth: with the slopes v = A'r of the columns
+
+    w_j(v) = soft(v_j + w0_j / sigma, l1_j) tau_j,      tau_j = 1 / (l2_j + 1 / sigma)
+    F(r) = r + A w(A'r) - t = 0
+
+Newton's step solves (I + A_S tau_S A_S') dr = -F, S the columns with a weight; it is as long as it lowers the
+dual objective most, of which F is the gradient. A few steps a minimum, and a few minima, are enough whatever the
+condition is: sigma bounds that of the systems. They have one unknown a row (:class:`RowSystem`) or one a column
+with a weight (:class:`GramSystem`, r = t - A z for some z, and A is only ever met as G = A'A and c = A't).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
+
+from sixfold.budget import Budget
+from sixfold.solvers.l1.active_set import Shrinkage
+from sixfold.solvers.linalg import scaled_cholesky
+
+Array = NDArray[Any]
+
+FIRST_SIGMA, LAST_SIGMA = 10.0, 1e8  # columns have length 1
+GROWTH = 10.0
+MOST_POINTS = 30
+MOST_STEPS = 50
+# A minimum is near enough when slopes are off by this part of what the added term makes them be off.
+NEAR = 0.1
+SEARCHES = 30
+
+
+class System(Protocol):
+    """The dual point r, and what Newton's step needs of A; columns have length 1."""
+
+    def slopes(self) -> Array:
+        """Return v = A'r."""
+
+    def off(self, w: Array) -> Array:
+        """Return A'F(r), by how much v is above the slopes A'(t - A w)."""
+
+    def step(self, w: Array, support: Array, tau: Array) -> tuple[Array, float, float]:
+        """Solve for Newton's step; return A'dr, (r - t).dr and |dr|^2."""
+
+    def move(self, length: float) -> None:
+        """Take that much of the step."""
+
+
+class GramSystem:
+    """A known by G = A'A and c = A't alone: r = t - A z."""
+
+    def __init__(self, gram: Array, c: Array, z: Array) -> None:
+        self.gram, self.c = gram, c
+        self.z, self.v = z.copy(), c - gram @ z
+        self._dz = self._dv = np.zeros(0)
+
+    def slopes(self) -> Array:
+        """Return v."""
+        return self.v
+
+    def off(self, w: Array) -> Array:
+        """Return A'F."""
+        return np.asarray(self.v - self.c + self.gram @ w)
+
+    def step(self, w: Array, support: Array, tau: Array) -> tuple[Array, float, float]:
+        """Solve (1 / tau + G_SS) y = (A'F)_S: a Newton step in one unknown a column with a weight."""
+        self._dz = w - self.z
+        if len(support):
+            right = self.gram[support] @ self._dz
+            system = self.gram[np.ix_(support, support)]
+            system.flat[:: len(support) + 1] += 1.0 / tau[support]
+            self._dz[support] -= scaled_cholesky(system)(right)
+        self._dv = -(self.gram @ self._dz)
+        return self._dv, float(-self.z @ self._dv), float(-self._dz @ self._dv)
+
+    def move(self, length: float) -> None:
+        """Take that much of the step."""
+        self.z, self.v = self.z + length * self._dz, self.v + length * self._dv
+
+
+class RowSystem:
+    """A by its columns, the rows of ``columns``: for more columns than rows."""
+
+    def __init__(self, columns: Array, t: Array, w: Array) -> None:
+        self.columns, self.t = columns, t
+        self.r = t - combined(columns, w)
+        self.v = columns @ self.r
+        self._dr = self._dv = np.zeros(0)
+        # A_S tau_S A_S' of the last step, to which columns are added and from which they are taken.
+        self._squares = np.zeros((len(t), len(t)), order="F")
+        self._weights = np.zeros(len(columns))
+
+    def slopes(self) -> Array:
+        """Return v."""
+        return self.v
+
+    def _f(self, w: Array) -> Array:
+        return np.asarray(self.r - self.t + combined(self.columns, w))
+
+    def off(self, w: Array) -> Array:
+        """Return A'F."""
+        return np.asarray(self.columns @ self._f(w))
+
+    def step(self, w: Array, support: Array, tau: Array) -> tuple[Array, float, float]:
+        """Solve the system in one unknown a row."""
+        weights = np.zeros_like(tau)
+        weights[support] = tau[support]
+        changed = np.flatnonzero(weights != self._weights)
+        if 2 * len(changed) > len(support):
+            self._squares[:] = 0.0
+            self._add(support, weights[support])
+        else:
+            change = weights - self._weights
+            more, less = np.flatnonzero(change > 0.0), np.flatnonzero(change < 0.0)
+            self._add(more, change[more])
+            self._add(less, change[less])
+        self._weights = weights
+        system = self._squares.copy(order="F")
+        system.flat[:: len(self.t) + 1] += 1.0
+        factor, _ = lapack.dpotrf(system, lower=1, clean=0, overwrite_a=1)
+        self._dr = -lapack.dpotrs(factor, self._f(w), lower=1)[0]
+        self._dv = self.columns @ self._dr
+        return self._dv, float((self.r - self.t) @ self._dr), float(self._dr @ self._dr)
+
+    def _add(self, ids: Array, weights: Array) -> None:
+        """Add weights times the squares of columns, all of one sign."""
+        if len(ids):
+            part = self.columns[ids] * np.sqrt(np.abs(weights))[:, None]
+            sign = 1.0 if weights[0] > 0.0 else -1.0
+            self._squares = blas.dsyrk(sign, part.T, beta=1.0, c=self._squares, lower=1, overwrite_c=1)
+
+    def move(self, length: float) -> None:
+        """Take that much of the step."""
+        self.r, self.v = self.r + length * self._dr, self.v + length * self._dv
+
+
+def minimise_on_gram(
+    gram: Array,
+    w: Array,
+    slope: Array,
+    rule: Shrinkage,
+    enough: Callable[[Array, Array], bool],
+    budget: Budget,
+) -> tuple[Array, Array]:
+    """Return w and slope = c - G w at the minimum, from those at another point.
+
+    ``enough(w, slope)`` says when it is near enough. Raises :class:`BudgetExhausted` as below.
+    """
+    length = np.sqrt(np.diagonal(gram))
+    length = np.where(length > 0.0, length, 1.0)
+    c = (slope + gram @ w) / length
+    size = float(np.abs(c).max(initial=0.0)) or 1.0
+    scaled = gram / (length[:, None] * length)
+
+    def found(z: Array) -> tuple[Array, Array]:
+        return size * z / length, size * length * (c / size - scaled @ z)
+
+    start = w * length / size
+    z = proximal_points(
+        GramSystem(scaled, c / size, start),
+        start,
+        rule.l1 / (length * size),
+        rule.l2 / length**2,
+        rule.positive,
+        lambda z: enough(*found(z)),
+        budget,
+    )
+    return found(z)
+
+
+def minimise_on_rows(
+    columns: Array,
+    t: Array,
+    w: Array,
+    rule: Shrinkage,
+    enough: Callable[[Array, Array, float], bool],
+    budget: Budget,
+) -> Array:
+    """Return w at the minimum for the columns of A, which are the rows of ``columns`` and are overwritten.
+
+    ``enough(w, A'r, |r|^2)`` says when it is near enough, r = t - A w. Raises :class:`BudgetExhausted` as below.
+    """
+    length = np.sqrt(np.einsum("ij,ij->i", columns, columns))
+    length = np.where(length > 0.0, length, 1.0)
+    columns /= length[:, None]
+    size = float(np.sqrt(t @ t)) or 1.0
+    start = w * length / size
+
+    def near(z: Array) -> bool:
+        r = t - size * combined(columns, z)
+        return enough(size * z / length, length * (columns @ r), float(r @ r))
+
+    if near(start):
+        return w
+
+    z = proximal_points(
+        RowSystem(columns, t / size, start),
+        start,
+        rule.l1 / (length * size),
+        rule.l2 / length**2,
+        rule.positive,
+        near,
+        budget,
+    )
+    return np.asarray(size * z / length)
+
+
+def proximal_points(
+    system: System,
+    w: Array,
+    l1: Array,
+    l2: Array,
+    positive: bool,
+    enough: Callable[[Array], bool],
+    budget: Budget,
+) -> Array:
+    """Return weights that are ``enough``, or as good as rounding lets them be.
+
+    Raises
+    ------
+    BudgetExhausted
+        If the budget ended.
+    """
+    sigma = FIRST_SIGMA
+    size = float(np.max(np.abs(system.slopes()), initial=0.0)) + float(np.max(l1, initial=0.0))
+    for _ in range(MOST_POINTS):
+        before = w
+        tau = 1.0 / (l2 + 1.0 / sigma)
+        for _ in range(MOST_STEPS):
+            budget.check()
+            w = _shrunk(system.slopes() + before / sigma, l1, positive) * tau
+            off = float(np.max(np.abs(system.off(w)), initial=0.0))
+            moved = float(np.max(np.abs(w - before), initial=0.0))
+            if off <= max(NEAR * moved / sigma, 1e-15 * size):
+                break
+            along, linear, square = system.step(w, np.flatnonzero(w), tau)
+            shifted = system.slopes() + before / sigma
+            length = _best_length(shifted, along, linear, square, l1, tau, positive)
+            system.move(length)
+            if length * float(np.max(np.abs(along), initial=0.0)) <= 1e-16 * size:
+                break
+        if enough(w) or (sigma >= LAST_SIGMA and moved == 0.0):
+            return w
+        sigma = min(GROWTH * sigma, LAST_SIGMA)
+    return w
+
+
+def combined(columns: Array, w: Array) -> Array:
+    """Return A w, of whose columns only those with a weight are read where that is worth a copy."""
+    used = np.flatnonzero(w)
+    return np.asarray(w[used] @ columns[used] if 4 * len(used) < len(w) else w @ columns)
+
+
+def _shrunk(v: Array, l1: Array, positive: bool) -> Array:
+    size = np.maximum((v if positive else np.abs(v)) - l1, 0.0)
+    return np.asarray(np.copysign(size, v))
+
+
+def _best_length(
+    shifted: Array, along: Array, linear: float, square: float, l1: Array, tau: Array, positive: bool
+) -> float:
+    """Return the part of a step, at most all of it, at which the slope of the dual objective becomes 0."""
+
+    def slope(length: float) -> float:
+        w = _shrunk(shifted + length * along, l1, positive) * tau
+        return linear + length * square + float(w @ along)
+
+    at_start, at_end = slope(0.0), slope(1.0)
+    if at_end <= 0.1 * abs(at_start):
+        return 1.0
+    low, high, below, above = 0.0, 1.0, at_start, at_end
+    length = 1.0
+    for _ in range(SEARCHES):
+        # The slope rises piecewise linearly: the secant, kept away from the ends.
+        length = low - below * (high - low) / (above - below) if above > below else 0.5 * (low + high)
+        length = min(max(length, low + 0.1 * (high - low)), high - 0.1 * (high - low))
+        now = slope(length)
+        if abs(now) <= 0.1 * abs(at_start):
+            break
+        if now < 0.0:
+            low, below = length, now
+        else:
+            high, above = length, now
+    return length
