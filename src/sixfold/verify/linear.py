@@ -525,8 +525,8 @@ class _Check:
             length = length + 8 * U * np.sqrt(q @ u**2)
             return np.asarray(np.sqrt(2 * young) * length + length**2 / 2)
         known, terms = tau < 0.5, 2.0 * loss + young
-        if rows.name == "softmax":
-            # p (1 + m) with sum_k p_k m_k = 0: Cauchy and Schwarz for p m log(p / softmax(s)), and log(1 + m) <= m.
+        if isinstance(rows, _Softmax):
+            # p (1 + m), sum_k p_k m_k = 0: Cauchy and Schwarz for p m log(p / softmax(s)), log(1 + m) <= m.
             terms = terms + loss + 1.0 + math.log(rows.scores) + 4.0 * rows.scores
             cost = (1 + 1e-6) * (rows.log_ratio(self.score, u, q) * length + length**2)
             return np.where(known, cost + 16 * U * terms, np.inf)
