@@ -22,7 +22,8 @@ rounding, and every sum is off by some of it. What holds in exact arithmetic is 
    q_i f(s_i). Classes have a_i = diag(p) - p p', and stay in the domain for tau <= 1/2. With m_ik how far
    p_ik moves relative to itself, sum_k p_k m_k = 0, and FY grows by sum_k p_k m_k log(p_k / softmax(s)_k) +
    p_k (1 + m_k) log(1 + m_k) at most, which is |R^-T e| sqrt(sum_i q_i sum_k p_ik log(p_ik /
-   softmax(s_i)_k)^2) + |R^-T e|^2 in all.
+   softmax(s_i)_k)^2) + |R^-T e|^2 in all. No u_ik moves by more than sqrt(|u_ik| sum_l p_il m_il^2), and so
+   slopes by |R^-T e| sqrt(sum_i q_i |u_ik| z_ij^2).
 3. *Penalty.* With slopes off by E_j, FY_penalty grows by |w - z| |E| + |E|^2 / (2 l2), z where its
    conjugate is attained; for absolute values alone u is made shorter until |v_j| + E_j <= l1.
 4. *Sums* of terms that are never negative are pairwise.
@@ -356,12 +357,13 @@ class _Candidate:
             # By how much u has moved, and then been made shorter, as a root mean square.
             moves, lengths = np.array(costs).T
             size = size + (1.0 if loss.name == "absolute" else 0.0)
-            moves = 2.0 * np.minimum(moves, LARGEST_MOVE) * size
             if point.classes:
-                moves = np.full_like(size, min(lengths[0], 1.0))
+                moved = min(lengths[0], 1.0) * point.rows.weighted_lengths(self.q[:, None] * np.abs(self.u))
             elif loss.name == "squared":
-                moves = lengths
-            error = error + np.outer(point.rows.lengths, moves)
+                moved = np.outer(point.rows.lengths, lengths)
+            else:
+                moved = np.outer(point.rows.lengths, 2.0 * np.minimum(moves, LARGEST_MOVE) * size)
+            error = error + moved
             error = error * (1.0 + 1e-6) + 8.0 * U * np.abs(slope)
         t, u = 1.0, self.u
         if problem.penalised and problem.penalty.l2 == 0:

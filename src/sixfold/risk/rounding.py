@@ -77,6 +77,14 @@ class Rows:
         squares = self._buffer[: Z.shape[0]]
         return np.asarray(self.q[rows] @ np.multiply(Z, Z, out=squares))
 
+    def weighted_lengths(self, weights: Array) -> Array:
+        """Return sqrt(sum_i weights_ik (x_ij - m_j)^2) for every column j and column k of weights, rounded up."""
+        total = np.zeros((self.blocks.n_columns, weights.shape[1]))
+        for block in self.blocks:
+            for rows, Z in self._pieces(block):
+                total += np.asarray((Z.multiply(Z) if self.blocks.sparse else Z * Z).T @ weights[rows])
+        return self._root(total)
+
     def _root(self, squares: Array) -> Array:
         return np.asarray(np.sqrt(squares) * (1.0 + (self.depth + 8) * U))
 

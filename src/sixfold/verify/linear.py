@@ -509,13 +509,12 @@ class _Check:
         systems = rows.systems(u, q, sums, kept, balanced)
         parts = zip(systems, *map(rows.split, (u, unmet, off, total[None], error_total[None])), strict=True)
         tau, length = np.array([system.cost(*part) for system, *part in parts]).T
-        # By how much u has moved, and then been made shorter, as a root mean square.
+        # By how much slopes have moved with u, and then been made shorter.
         moved = 2.0 * np.minimum(tau, 0.5) * (rms + 1.0 * (rows.name == "absolute"))
-        if rows.name == "squared":
-            moved = length
-        elif rows.name == "softmax":  # sum_i q_i p_i |m_i z_i| for moves m whose mean square is length^2
-            moved = np.full_like(rms, min(float(length[0]), 1.0))
-        error = error + np.outer(sums.lengths, moved) + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
+        moved = np.outer(sums.lengths, length if rows.name == "squared" else moved)
+        if rows.name == "softmax":  # no u moves by more than sqrt(|u| sum_c p_c m_c^2)
+            moved = min(float(length[0]), 1.0) * sums.weighted_lengths(q[:, None] * np.abs(u))
+        error = error + moved + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
         return slope, error, tau, length
 
     def _penalty(self, slope: Array, error: Array, kept: _Kept) -> tuple[Array, Array]:
@@ -541,8 +540,8 @@ class _Check:
             length = length + 8 * U * np.sqrt(q @ u**2)
             return np.asarray(np.sqrt(2 * young) * length + length**2 / 2)
         known, terms = tau < 0.5, 2.0 * loss + young
-        if rows.name == "softmax":
-            # p (1 + m) with sum_k p_k m_k = 0: Cauchy and Schwarz for p m log(p / softmax(s)), log(1 + m) <= m.
+        if isinstance(rows, _Softmax):
+            # p (1 + m), sum_k p_k m_k = 0: Cauchy and Schwarz for p m log(p / softmax(s)), log(1 + m) <= m.
             terms = terms + loss + 1.0 + math.log(rows.scores) + 4.0 * rows.scores
             cost = (1 + 1e-6) * (rows.log_ratio(self.score, u, q) * length + length**2)
             return np.where(known, cost + 16 * U * terms, np.inf)
@@ -568,6 +567,13 @@ class Sums:
             squares += np.asarray(Z.multiply(Z).T @ q[part]) if self.sparse else q[part] @ Z**2
         self.lengths = np.sqrt(squares) * (1.0 + 1e-9)
         self.depth = (n + 16) * U
+
+    def weighted_lengths(self, weights: Array) -> Array:
+        """Return sqrt(sum_i weights_ik (x_ij - m_j)^2)."""
+        squares = np.zeros((self.mean.size, weights.shape[1]))
+        for part, Z in self.parts():
+            squares += np.asarray((Z.multiply(Z) if self.sparse else Z**2).T @ weights[part])
+        return np.sqrt(squares) * (1.0 + 1e-9)
 
     def parts(self) -> Iterator[tuple[slice, Any]]:
         """Go through x - m."""
