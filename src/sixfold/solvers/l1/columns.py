@@ -179,9 +179,7 @@ class DenseResiduals(Residuals):
     def slopes(self, v: Array) -> Array:
         """Return sum_i v_i (x_ij - m_j)."""
         out = np.empty((1, len(self.mean)))
-        core.correlations(
-            self.X, None, self.mean, v[None], out, np.inf, np.zeros(1, dtype=np.int32)
-        )
+        core.correlations(self.X, None, self.mean, v[None], out, np.inf, np.zeros(1, dtype=np.int32))
         return out[0]
 
     def descend(self, v: Array, w: Array, rule: tuple[Any, ...], budget: Budget) -> bool:

@@ -39,8 +39,8 @@ from sixfold.solvers.base import Solution
 from sixfold.solvers.l1 import proximal_newton
 from sixfold.solvers.l1.active_set import Shrinkage, WorkingGram, descend, polish, solve_semidefinite
 from sixfold.solvers.l1.columns import Residuals, make_columns
-from sixfold.solvers.l1.proximal_point import minimise_on_gram, minimise_on_rows
 from sixfold.solvers.l1.proximal_newton import GRACE_SECONDS, MOST_STALE_ITERATIONS, NEAR_BOUND, REST
+from sixfold.solvers.l1.proximal_point import minimise_on_gram, minimise_on_rows
 
 Array = NDArray[Any]
 
@@ -52,8 +52,8 @@ INNER_PART = 0.01
 MOST_ROUNDS = 4
 EPOCHS_A_ROUND = 20
 RESIDUAL_EPOCHS = 100
-# From so many columns a row the working set is minimised on the rows, of which there may be so many; passes over
-# its columns are taken first, as long as so many of them leave this part of the gap.
+# From so many columns a row the working set is minimised on the rows, of which there may be so many; passes
+# over its columns are taken first, as long as so many of them leave this part of the gap.
 WIDE = 2
 MOST_ROWS = 2048
 FEW_ROWS_EPOCHS = 10
