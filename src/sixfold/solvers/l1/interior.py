@@ -2,7 +2,8 @@
 
 Where rows can nearly be separated, or the penalty hardly counts, second derivatives change by orders of
 magnitude along a step, and so does the set of weights that are zero. An interior point is led to the minimum
-from where none is: |w_j| <= u_j with a logarithmic barrier (Koh, Kim and Boyd 2007), whose best u_j is known, so that
+from where none is: |w_j| <= u_j with a logarithmic barrier (Koh, Kim and Boyd 2007), whose best u_j is known,
+so that
 
     min_u  l1 u - log(u^2 - w^2) / t  =:  h(w),      s = sqrt(1 + (t l1 w)^2),      u = (1 + s) / (t l1)
     h'(w) = l1 w / u,     h''(w) = t l1^2 / (s (1 + s))

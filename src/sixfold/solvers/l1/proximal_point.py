@@ -14,8 +14,8 @@ Newton's step solves (I + A_S tau_S A_S') dr = -F, S the columns with a weight; 
 the dual objective most, of which F is the gradient. A few steps a minimum, and a few minima, are enough
 whatever the condition is: sigma bounds that of the systems. They have one unknown a row (:class:`RowSystem`)
 or one a column with a weight (:class:`GramSystem`, r = t - A z for some z, and A is only ever met as G = A'A
-and c = A't). On dense tables of 300 x 2,000 a minimum takes 6 to 30 steps for an elastic net and 20 to 470 for
-a lasso, 0.02 to 0.6 s in all, where coordinate descent took up to 9 s.
+and c = A't). On dense tables of 300 x 2,000 it takes 6 to 70 steps for an elastic net and 7 to 470 for a
+lasso, 0.01 to 0.7 s in all, where coordinate descent took up to 9 s and more.
 """
 
 from __future__ import annotations

@@ -30,7 +30,9 @@ MOST_ROUNDS = 50
 # Rounds after which an interior point is asked, of so many coordinates at most.
 PLAIN_ROUNDS = 4
 MOST_APPROACHED = 2048
-STEEP = 0.5  # of the penalty's slope: what the barrier leaves to weights that matter more than it does itself
+# Weights whose slope the interior point leaves at less than this part of the penalty's are dropped; fewer of
+# them the next time, where that left too large a gap.
+STEEP = (0.5, 0.1, 0.0)
 # A model is minimised until the gap it leaves is this part of the one before, in so many passes.
 MODEL_PART = 0.1
 EPOCHS = 100
@@ -87,7 +89,7 @@ class WorkingMinimum:
             stuck = not (lower or left < 0.5 * before)
             if stuck or done % PLAIN_ROUNDS == 0:
                 asked += 1
-                if asked <= 2 and self._approach(goal, drop=asked == 1):
+                if asked <= len(STEEP) and self._approach(goal, STEEP[asked - 1]):
                     before = np.inf
                     continue
                 if stuck:
@@ -104,7 +106,7 @@ class WorkingMinimum:
             self._settle_intercepts()
             before = left
 
-    def _approach(self, goal: float, drop: bool) -> bool:
+    def _approach(self, goal: float, steep: float) -> bool:
         """Let an interior point find the minimum, and drop the weights it takes for zero; false if it cannot.
 
         Where dropping them has cost too much, and rounds did not make it good, they are kept the next time.
@@ -122,11 +124,21 @@ class WorkingMinimum:
             if self._left() > before:
                 self.place(*kept)
             return False
-        if drop:
+        if steep > 0.0:
             _, slope = self.slopes()
-            steep = np.abs(slope - self.rule.l2 * self.w) > STEEP * self.rule.l1
-            dropped = np.where(steep, 0.0, self.w)
-            self.place(self.w - dropped, self.c, self.score - self.scores(dropped))
+            dropped = np.abs(slope - self.rule.l2 * self.w) <= steep * self.rule.l1
+            score = self.score - self.scores(np.where(dropped, self.w, 0.0))
+            self.model.forget()
+            self.model.restrict(np.flatnonzero(~dropped))
+            self.place(self.w[~dropped], self.c, score)
+            approach(self, goal)
+            kept = self.w, self.c, self.score
+            # What is still next to nothing becomes zero, unless that is no better.
+            u, slope = self.slopes()
+            self._step_on_gram(u, slope, goal)
+            self._settle_intercepts()
+            if self._left() > goal:
+                self.place(*kept)
         return True
 
     def _left(self) -> float:
