@@ -31,7 +31,7 @@ struct Sample {
   Sample(bool projected, Index rows)
       : every(projected ? 4
                         : std::clamp<Index>(static_cast<Index>(std::sqrt(static_cast<double>(rows) / 150.0)),
-                                            2, 32)),
+                                            4, 32)),
         tried(projected ? 4 : 1) {}
   bool serves(Index rows, Index k) const { return panels_of(rows) >= 2 * every && rows >= 2 * every * k; }
 };
