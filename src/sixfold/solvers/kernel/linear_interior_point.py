@@ -8,13 +8,15 @@ y_i (x_i.w + b) + e_i - s_i = 1, e, s >= 0, the optimum has
 
     l w = sum_i a_i y_i x_i,    sum_i a_i y_i = 0,    a s = 0,    (u - a) e = 0,    0 <= a <= u
 
-and Newton's method follows a s = (u - a) e = mu down to mu = 0 (Mehrotra's predictor and corrector; Ferris and
-Munson 2002), in the coordinates theta of the singular vectors, X = Z S V', where |w|^2 = sum_k theta_k^2 / S_k^2
-and scales do not matter. A step solves one system, Z'WZ + l / S^2 with W = 1 / (s / a + e / (u - a)).
+and Newton's method follows a s = (u - a) e = mu down to mu = 0 (Mehrotra's predictor and corrector; Ferris
+and Munson 2002), in the coordinates theta of the singular vectors, X = Z S V', where |w|^2 is the sum of
+theta^2 / S^2 and scales do not matter. A step solves one system, Z'WZ + l / S^2 with
+W = 1 / (s / a + e / (u - a)).
 
-On the way, rows that are near an end of [0, U] are put there, and the others on the margin: D w = 1 for their
-differences D, which is solved by a QR factorisation of D' and corrected in extended precision. What a point is
-worth is measured on its multipliers in float64, with w = sum a y x and scores in extended precision.
+On the way, rows that are near an end of [0, U] are put there, and the others on the margin: their differences
+D have D w = differences of y, which is solved by a QR factorisation of D' and corrected in extended precision.
+What a point is worth is measured on its multipliers in float64, with w = sum a y x and scores in extended
+precision.
 """
 
 from __future__ import annotations
@@ -113,7 +115,7 @@ class ExactScores:
         return replace(before, alpha=alpha, scores=scores, state=state, rounding=rounding)
 
     def on_margin(self, alpha: Array, free: Array) -> Array | None:
-        """Return the multipliers with which the free rows are on the margin; None where those are not feasible.
+        """Return the multipliers with which the free rows are on the margin; None where they are infeasible.
 
         With c = a y, that of one free row the negative sum of all others, the differences D of the other free
         rows from it have to meet D w = differences of y: D D' more = what is missing. It is solved by a QR
@@ -153,7 +155,7 @@ def _path(problem: DualProblem, budget: Budget) -> Iterator[Array]:
 
 
 class _Path:
-    """A point on the way: theta with b as its last entry, s, e, a, and r = u - a, which has digits of its own."""
+    """A point on the way: theta with b as its last entry, s, e, a, and r = u - a with digits of its own."""
 
     def __init__(self, problem: DualProblem) -> None:
         """Begin with least squares, slacks kept off zero and multipliers in the middle."""
