@@ -14,7 +14,7 @@ theta^2 / S^2 and scales do not matter. A step solves one system, Z'WZ + l / S^2
 W = 1 / (s / a + e / (u - a)).
 
 On the way, rows that are near an end of [0, U] are put there, and the others on the margin: their differences
-D have D w = differences of y, which is solved by a QR factorisation of D' and corrected in extended precision.
+D have D w = differences of y, solved by a QR factorisation of D' and corrected in extended precision.
 What a point is worth is measured on its multipliers in float64, with w = sum a y x and scores in extended
 precision.
 """
