@@ -140,9 +140,12 @@ def test_long_names_leave_the_axes_their_room(table):
     import matplotlib.pyplot as plt
 
     X, y = table
-    measured = "as it was measured in the field by two botanists, in cm"
+    measured = "as it was measured in the field by two botanists, in cm, and written down twice"
     columns = [f"{part} {size} {measured}" for part in ("sepal", "petal") for size in ("length", "width")]
-    index = [f"flower number {k} of the herbarium of the Gaspe peninsula" for k in range(150)]
+    index = [
+        f"flower number {k} of the herbarium of the Gaspe peninsula, second shelf from the left"
+        for k in range(150)
+    ]
     frame = pd.DataFrame(X, columns=columns, index=index)
     for model in (DecisionTreeClassifier(), SVC(), KNeighborsRegressor()):
         axes = model.fit(frame, y).explain(frame.iloc[70]).plot()
