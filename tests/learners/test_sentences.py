@@ -151,6 +151,7 @@ def test_long_names_leave_the_axes_their_room(table):
         axes = model.fit(frame, y).explain(frame.iloc[70]).plot()
         axes.figure.canvas.draw()
         assert axes.get_position().width > 0.4
+        assert axes.get_tightbbox().width <= 1.05 * axes.figure.bbox.width  # with the names beside it
         plt.close(axes.figure)
 
 
