@@ -11,7 +11,11 @@ def main(count, first=0):
     """Print what is wrong as it is found, and the counts in the end."""
     began, tallies, wrong = time.time(), Counter(), 0
     for seed in range(first, first + count):
-        found = check(seed)
+        try:
+            found = check(seed)
+        except Exception:
+            print(f"{seed}: an error")
+            raise
         tallies["refused"] += bool(found.refused)
         tallies["not converged"] += not found.converged
         tallies["restricted"] += found.restricted

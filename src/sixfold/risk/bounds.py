@@ -56,8 +56,10 @@ MAX_CLASS_SYSTEM = 1000  # unknowns of the system that moves the probabilities o
 MOVES = 3  # each leaves of the slope eps times the condition number
 DIGITS = 1e-9  # of the products of columns, below which their factor comes from the rows themselves
 LOST = 64.0 * U  # times the order: what a factor of the rows may be off, columns of length 1
+CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
 TINY = 1e-280  # slopes below it lose digits when they are multiplied
 FAR_MOVE = 2.0  # of the room for a move by the slope that is left: from there on it is measured again
+STILL = 1e-7  # of a direction of length 1: where probabilities move less than this they are certain
 LARGEST_MOVE = 0.5  # of every slope: beyond that no bound is claimed
 
 
@@ -94,7 +96,9 @@ class Bound:
     @property
     def certain_gap(self) -> float:
         """The distance from there to what no model is below."""
-        return float(np.minimum(self.objective + self.up, self.excess + self.up + self.down).sum())
+        gaps = np.minimum(self.objective + self.up, self.excess + self.up + self.down)
+        # Whoever subtracts it from that rounds again.
+        return min(float(gaps.sum()) + 8.0 * U * self.upper, self.upper)
 
 
 def objective(problem: Problem, w: Array, b: Array, blocks: Blocks) -> tuple[float, float]:
@@ -128,7 +132,7 @@ def bound(
     candidate = _Candidate(point, dual, rounding, tied or not problem.penalised)
     excess, down = candidate.excess(rounding)
     up = point.rounding() if rounding else np.zeros_like(total)
-    return Bound(total, excess, up, down, candidate.dependent)
+    return Bound(total, excess, up, down, none if problem.penalised else candidate.dependent)
 
 
 class _Point:
@@ -223,7 +227,7 @@ class _Candidate:
         loss = problem.loss
         u = point.slopes() if dual is None else np.asarray(dual, dtype=np.float64)
         # Rows that do not count must not limit the others, nor those whose slope is next to nothing.
-        counted = (self.q[:, None] > 0) & (np.abs(u) > TINY)
+        counted = (self.q[:, None] > 0) & (np.abs(u) > (CERTAIN if tied and point.classes else TINY))
         if not counted.all():
             u = np.where(counted, u, 0.0)
         self.low: Array | None = None
@@ -243,7 +247,7 @@ class _Candidate:
         if loss.labels == "real":
             self._shorten()
         self.tied = tied
-        self.unexplained = np.zeros_like(point.w)  # of the weights, by those of the columns that are kept
+        self.unexplained = np.zeros_like(point.w)  # of slopes that were aimed at, by columns that are kept
         if tied:
             self._leave_columns()
         self.mass = self.q[:, None] * self.u
@@ -261,8 +265,13 @@ class _Candidate:
     def _unmet(self, slope: Array) -> Array:
         """Return what is wrong with the slopes: any without penalty, or those below 0 if w >= 0."""
         if self.problem.penalised:
-            return slope + self.problem.l2 * self.point.w
+            return slope - self._aim()
         return np.minimum(slope, 0.0) if self.problem.penalty.positive else slope
+
+    def _aim(self) -> Array:
+        """Return the slopes that balance a squared penalty; those of classes sum to 0, as slopes do."""
+        w = self.point.w
+        return -self.problem.l2 * (w - w.mean(axis=1, keepdims=True) if self.point.classes else w)
 
     def _leave_columns(self) -> None:
         """Move u along the columns until its slope is none that is forbidden, but for rounding."""
@@ -273,7 +282,9 @@ class _Candidate:
         space = self._space()
         self.dependent = space.dependent[~space.exact]
         exact, combination = space.dependent[space.exact], space.combination[:, space.exact]
-        self.unexplained[exact] = point.w[exact] - combination.T @ point.w[space.kept]
+        if self.problem.penalised:
+            aim = self._aim()
+            self.unexplained[exact] = aim[exact] - combination.T @ aim[space.kept]
         self.explained = np.append(space.kept, exact)
         if self.problem.penalty.positive and np.any(space.combination < 0):
             self.impossible = True
@@ -340,10 +351,14 @@ class _Candidate:
             if not problem.fit_intercept:
                 error = error + np.outer(np.abs(point.rows.centre), total_error)
             costs = self._balance_costs(error, total_error)
+            # By how much u has moved, and then been made shorter, as a root mean square.
+            moves, lengths = np.array(costs).T
             size = size + (1.0 if loss.name == "absolute" else 0.0)
-            moves = 2.0 * np.minimum([tau for tau, _ in costs], LARGEST_MOVE) * size
+            moves = 2.0 * np.minimum(moves, LARGEST_MOVE) * size
             if point.classes:
-                moves = np.full_like(size, min(costs[0][1], 1.0))
+                moves = np.full_like(size, min(lengths[0], 1.0))
+            elif loss.name == "squared":
+                moves = lengths
             error = error + np.outer(point.rows.lengths, moves)
             error = error * (1.0 + 1e-6) + 8.0 * U * np.abs(slope)
         t, u = 1.0, self.u
@@ -371,15 +386,13 @@ class _Candidate:
         return young + penalty, self._rounding(u, young, costs) + more + 16.0 * U * (young + penalty)
 
     def _tied_penalty(self, slope: Array, error: Array) -> tuple[Array, Array, Array]:
-        """Return the penalty's part where slopes are exactly -l2 w on the columns that are kept, and the slopes.
+        """Return the penalty's part where slopes are what was aimed at, on columns that are kept, and the slopes.
 
         Those of columns that depend on them follow; the others are as they are.
         """
-        point, l2 = self.point, self.problem.l2
-        aim, error = -l2 * point.w, error.copy()
-        slope = slope.copy()
-        slope[self.explained] = aim[self.explained] + l2 * self.unexplained[self.explained]
-        error[self.explained] = 16.0 * U * np.abs(aim[self.explained])
+        point, error, slope, aim = self.point, error.copy(), slope.copy(), self._aim()
+        slope[self.explained] = aim[self.explained] - self.unexplained[self.explained]
+        error[self.explained] = 16.0 * U * self.problem.l2 * np.abs(point.w[self.explained])
         penalty = [
             self._penalty_excess(*part) for part in zip(point.parts(point.w), point.parts(slope), strict=True)
         ]
@@ -508,7 +521,7 @@ class _Balance:
         self.share, self.p = self._room(u)
         self.blocks_of_z = max(u.shape[1] - 1, 1)
         order = self.width * self.blocks_of_z
-        self.scale, self.R, self.least, self.trust = np.ones(order), np.zeros((order, order)), 1.0, 1.0
+        self.scale, self.least, self.trust = np.ones(order), 1.0, 1.0
         if order:
             self._factor(order)
 
@@ -575,19 +588,23 @@ class _Balance:
         self.scale = np.sqrt(H.diagonal())
         self.scale[self.scale == 0] = 1.0
         H /= np.outer(self.scale, self.scale)
-        values = np.linalg.eigvalsh(H)
+        values, vectors = np.linalg.eigh(H)
         lost = LOST * order
         if values[0] > DIGITS:
-            self.R, self.least = np.linalg.cholesky(H).T, math.sqrt(values[0])
-            lost = (self.point.rows.depth + 8) * order * U / self.least
+            roots = np.sqrt(values)
+            lost = (self.point.rows.depth + 8) * order * U / float(roots[0])
         else:
             R = np.zeros((0, order))
             for rows, z in self._pieces():
                 R = np.linalg.qr(np.vstack([R, self._weighted(rows, z) / self.scale]), mode="r")
-            self.R = R
-            singular = np.linalg.svd(R, compute_uv=False)
-            self.least = float(singular[-1]) if singular.size == order else 0.0
-        # R is the factor of a table that is off by this much.
+            _, roots, vectors = np.linalg.svd(R)
+            roots, vectors = np.append(roots, np.zeros(order - roots.size)), vectors.T
+        # Where classes are certain of some rows, nothing moves in some directions, and nothing is left there.
+        kept = roots > (STILL if self.p is not None else 0.0)
+        self.null = vectors[:, ~kept]
+        self.inverse = vectors[:, kept] / roots[kept]
+        self.least = float(roots[kept].min(initial=1.0)) if kept.all() or self.p is not None else 0.0
+        # These are the roots of a table that is off by this much.
         self.trust = 1.0 - lost / self.least if self.least > 0 else 0.0
 
     def _equations(self, slope: Array, total: Array) -> Array:
@@ -600,7 +617,7 @@ class _Balance:
         if not self.scale.size or not self.trust > 0:
             return u
         e = self._equations(slope, total)
-        beta = -np.linalg.solve(self.R, np.linalg.solve(self.R.T, e)) / self.scale
+        beta = -(self.inverse @ (self.inverse.T @ e)) / self.scale
         beta = beta.reshape(self.blocks_of_z, self.width).T
         moves = np.concatenate([z @ beta for _, z in self._pieces()])
         if self.p is None:
@@ -618,10 +635,9 @@ class _Balance:
             return 0.0, 0.0
         if not self.trust > 0:
             return math.inf, math.inf
-        inverse = np.linalg.inv(self.R)
-        length = float(
-            np.linalg.norm(inverse.T @ e) * (1.0 + LOST / self.least) + np.linalg.norm(off) / self.least
-        )
+        inverse = self.inverse
+        length = float(np.linalg.norm(inverse.T @ e) * (1.0 + LOST / self.least) + np.linalg.norm(off) / self.least)
+        length += float(np.linalg.norm(self.null.T @ e)) / STILL
         length /= self.trust
         if self.point.problem.loss.name == "squared":
             return length, length

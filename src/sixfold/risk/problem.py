@@ -134,7 +134,7 @@ class Problem:
         return found
 
     def certify_zero(
-        self, w: Array, b: Array, blocks: Blocks, scale: float, tolerance: float, notes: tuple[str, ...]
+        self, w: Array, b: Array, blocks: Blocks, scale: float, tolerance: float, notes: tuple[str, ...] = ()
     ) -> Certificate:
         """Return the certificate whose bound is zero, for lack of time or of rows: one pass instead of many."""
         value, rounding = objective(self, w, b, blocks)

@@ -54,6 +54,8 @@ MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of i
 MAX_DOUBLED = 1 << 27  # products that are formed in twice the precision
 DEPENDENT = 4.0  # roundings of its entries that a column may differ by from a combination of others
 NOTHING = 1e-18  # of a column: no two columns of doubles agree so far by chance
+CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
+STILL = 1e-7  # of a direction of length 1: where probabilities move less than this they are certain
 CLEAR = 1e-9  # of a column, left by QR: more than rounding leaves
 MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
 
@@ -78,7 +80,11 @@ class LinearClaim:
 
 def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
     """Return objective and gap of the claim, and what rounding may have done to them."""
-    claim, q = counted_rows(claim)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _recompute(*counted_rows(claim), claimed)
+
+
+def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed:
     found = _Check(claim, q)
     small = claim.X.shape[0] * claim.X.shape[1] * claim.w.shape[1] <= MAX_DOUBLED
     tied = claim.l2 > 0 and claim.l1 == 0 and not claim.positive
@@ -106,7 +112,8 @@ def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
         claimed.gap * (1.0 + 1e-6) + 2.0 * (found.up + found.down),
         ("duality gap", *["least squares"] * plain),
         scale_allowance=largest,
-        overstated=min(claimed.rounding, found.largest_rounding()),
+        # The computed one may be above the true one already.
+        overstated=min(2.0 * claimed.rounding, found.largest_rounding()),
     )
 
 
@@ -385,8 +392,9 @@ class _Check:
         self.slope = slope
         n, d = claim.X.shape
         few = (32.0 + np.sqrt(n) + d) * EPS  # of sums of terms that are never negative
-        self.up = float((q @ (slope * self.delta)).sum() + few * self.objective)
+        self.up = 0.0
         if np.isfinite(self.objective):
+            self.up = float((q @ (slope * self.delta)).sum() + few * self.objective)
             excess, down = self._excess(loss, few)
             # No loss is negative, so that 0 is a bound of every score.
             better = excess + down < self.by_score
@@ -427,7 +435,7 @@ class _Check:
         """Return the excess of each score (of all classes together), and how far it may be too low."""
         claim, rows, q = self.claim, self.rows, self.q
         u = rows.slope(self.score) if claim.dual is None else np.clip(claim.dual, rows.low, rows.high)
-        u = np.where(np.abs(u) > 1e-280, u, 0.0)
+        u = np.where(np.abs(u) > (CERTAIN if self.tied and rows.name == "softmax" else 1e-280), u, 0.0)
         if claim.fit_intercept:
             u = rows.balanced(u, q)
         u = rows.inside(u)
@@ -456,7 +464,12 @@ class _Check:
         """Return what is wrong with the slopes of columns without penalty, or where they have to balance it."""
         if self.free:
             return np.minimum(slope, 0.0) if self.claim.positive else slope
-        return slope + self.claim.l2 * self.claim.w
+        return slope - self._aim()
+
+    def _aim(self) -> Array:
+        """Return the slopes that balance the penalty; those of classes sum to 0, as all slopes do."""
+        w = self.claim.w
+        return -self.claim.l2 * (w - w.mean(axis=1, keepdims=True) if self.rows.name == "softmax" else w)
 
     def _balanced_exactly(self, u: Array, kept: Array) -> Array:
         """Return u after the moves that leave nothing wrong but for rounding."""
@@ -481,8 +494,11 @@ class _Check:
         systems = rows.systems(u, q, sums, kept, balanced)
         parts = zip(systems, *map(rows.split, (u, unmet, off, total[None], error_total[None])), strict=True)
         tau, length = np.array([system.cost(*part) for system, *part in parts]).T
+        # By how much u has moved, and then been made shorter, as a root mean square.
         moved = 2.0 * np.minimum(tau, 0.5) * (rms + 1.0 * (rows.name == "absolute"))
-        if rows.name == "softmax":  # sum_i q_i p_i |m_i z_i| for moves m whose mean square is length^2
+        if rows.name == "squared":
+            moved = length
+        elif rows.name == "softmax":  # sum_i q_i p_i |m_i z_i| for moves m whose mean square is length^2
             moved = np.full_like(rms, min(float(length[0]), 1.0))
         error = error + np.outer(sums.lengths, moved) + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
         return slope, error, tau, length
@@ -496,9 +512,9 @@ class _Check:
                 return np.zeros(w.shape[1]), more
             return np.maximum(claim.w * slope, 0.0).sum(axis=0), more + (w * error).sum(axis=0)
         if self.tied:  # nothing is left of the columns that are kept, nor of those that follow from them
-            slope, error = slope.copy(), error.copy()
-            slope[kept.columns] = -claim.l2 * claim.w[kept.columns]
-            slope[kept.dependent] = -claim.l2 * (kept.combination.T @ claim.w[kept.columns])
+            slope, error, aim = slope.copy(), error.copy(), self._aim()
+            slope[kept.columns] = aim[kept.columns]
+            slope[kept.dependent] = kept.combination.T @ aim[kept.columns]
             exact = np.append(kept.columns, kept.dependent)
             error[exact] = 32 * U * claim.l2 * w[exact]
         return _penalty_excess(claim, -slope), _penalty_rounding(claim, -slope, error)
@@ -657,15 +673,25 @@ class _System:
 
 
 class _ClassSystem(_System):
-    """The same for several classes, a_i = diag(p_i) - p_i p_i': the move of p_c is p_c (z.beta_c - their mean)."""
+    """The same for classes, a_i = diag(p_i) - p_i p_i': a move of p_c is p_c (z.beta_c - their mean).
+
+    Where classes are certain of some rows nothing moves in some directions, and nothing is left there.
+    """
 
     def __init__(self, z: Array, q: Array, p: Array) -> None:
         n, width, classes = *z.shape, p.shape[1]
-        self.p, self.width = p, width
+        self.z, self.p, self.width, self.name = z, p, width, "softmax"
         root = np.sqrt(q)[:, None, None] * np.sqrt(p)[:, :, None] * (np.eye(classes) - p[:, None, :])
         rows = (root[:, :, :-1, None] * z[:, None, None, :]).reshape(n * classes, (classes - 1) * width)
-        super().__init__(rows, np.ones(rows.shape[0]), np.ones(rows.shape[0]), "softmax")
-        self.z = z
+        self.scale = np.linalg.norm(rows, axis=0)
+        self.scale[self.scale == 0] = 1.0
+        triangle = np.linalg.qr(rows / self.scale, mode="r")
+        _, roots, vectors = np.linalg.svd(triangle)
+        roots = np.append(roots, np.zeros(vectors.shape[0] - roots.size))
+        moving = roots > STILL
+        self.inverse, self.still = vectors[moving].T / roots[moving], vectors[~moving]
+        self.least = float(roots[moving].min(initial=1.0))
+        self.trust = 1.0 - 128 * U * roots.size / self.least
 
     def _picked(self, slope: Array, one: Array) -> Array:
         e = np.vstack([one, slope[self.kept]]) if self.ones else slope[self.kept]
@@ -673,10 +699,8 @@ class _ClassSystem(_System):
 
     def moved(self, u: Array, slope: Array, one: Array) -> Array:
         """Return u after the move that would bring it into balance."""
-        if not self.trust > 0:
-            return u
         e = self._picked(slope, one) / self.scale
-        beta = la.solve_triangular(self.R, la.solve_triangular(self.R, e, trans=1)) / self.scale
+        beta = (self.inverse @ (self.inverse.T @ e)) / self.scale
         moves = np.column_stack([self.z @ beta.reshape(-1, self.width).T, np.zeros(u.shape[0])])
         return u - self.p * (moves - (self.p * moves).sum(axis=1, keepdims=True))
 
@@ -687,14 +711,13 @@ class _ClassSystem(_System):
             return 0.0, 0.0
         if not self.trust > 0:
             return math.inf, math.inf
-        inverse = la.solve_triangular(self.R, np.eye(self.R.shape[0])) / self.scale[:, None]
-        length = np.linalg.norm(la.solve_triangular(self.R, e, trans=1)) * (1 + 128 * U / self.least)
-        length = float(length + np.linalg.norm(off) / self.least) / self.trust
-        sizes = (
-            np.linalg.norm(self.z @ block, axis=1).max()
-            for block in inverse.reshape(-1, self.width, inverse.shape[1])
-        )
-        return 2.0 * max(sizes) * length * (1 + 1e-6) / self.trust, length
+        inverse = self.inverse / self.scale[:, None]
+        length = np.linalg.norm(self.inverse.T @ e) * (1 + 128 * U / self.least)
+        length += np.linalg.norm(off) / self.least + np.linalg.norm(self.still @ e) / STILL
+        length = float(length) / self.trust
+        parts = np.split(inverse, self.p.shape[1] - 1)
+        sizes = (np.linalg.norm(self.z @ part, axis=1).max() for part in parts)
+        return 2.0 * max(sizes, default=0.0) * length * (1 + 1e-6) / self.trust, length
 
 
 class _Kept(NamedTuple):
@@ -731,7 +754,10 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
     scaled /= np.linalg.norm(scaled, axis=0) * (1.0 + 1e-9 * np.arange(columns.size))
     R, order = la.qr(scaled, mode="r", pivoting=True) if columns.size else (np.zeros((0, 0)), columns)
     most = n - int(claim.fit_intercept)
-    clear = min(int(np.count_nonzero(np.abs(np.diag(R)) > CLEAR)), most)
+    # Columns far from 0 may owe more than that to the rounding of their entries.
+    far = np.max(sizes[0][columns] / lengths[0][columns], initial=1.0) if (lengths[0][columns] > 0).all() else np.inf
+    clear = CLEAR + 16.0 * (1.0 + columns.size) * rounded * far
+    clear = min(int(np.count_nonzero(np.abs(np.diag(R)) > clear)), most)
     kept = [int(j) for j in columns[order[:clear]]]
     for column in map(int, columns[order[clear:]]):
         C, left = _combination(X, q, mean, np.array(kept, dtype=int), column, claim.fit_intercept)

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks, MemoryBlocks
 from sixfold.data.checks import TrainingData
 from sixfold.risk.problem import Problem, scores
@@ -101,8 +100,7 @@ def limit_model(
             dual = balanced_slopes(problem, blocks, Budget(), w, b)
         certificate = problem.certify("duality gap", w, b, blocks, tolerance, dual)
     else:  # every row is certain, so that there is nothing to be gained by a better bound than 0
-        value, dual = problem.objective(w, b, blocks), np.zeros((blocks.n_rows, w.shape[1]))
-        scale = problem.constant_objective(blocks)
-        certificate = Certificate("duality gap", value, value, scale, tolerance)
+        dual = np.zeros((blocks.n_rows, w.shape[1]))
+        certificate = problem.certify_zero(w, b, blocks, problem.constant_objective(blocks), tolerance)
     notes = (f"{found.kind} separation: the limit of coefficients that grow without end",)
     return replace(solution, w=w, b=b, certificate=replace(certificate, notes=notes), dual=dual)
