@@ -127,10 +127,10 @@ class WorkingMinimum:
         if steep > 0.0:
             _, slope = self.slopes()
             dropped = np.abs(slope - self.rule.l2 * self.w) <= steep * self.rule.l1
-            score = self.score - self.scores(np.where(dropped, self.w, 0.0))
+            left = self.score - self.scores(np.where(dropped, self.w, 0.0))
             self.model.forget()
             self.model.restrict(np.flatnonzero(~dropped))
-            self.place(self.w[~dropped], self.c, score)
+            self.place(self.w[~dropped], self.c, left)
             approach(self, goal)
             kept = self.w, self.c, self.score
             # What is still next to nothing becomes zero, unless that is no better.
