@@ -234,10 +234,10 @@ class _Candidate:
         if not counted.all():
             u = np.where(counted, u, 0.0)
         self.low: Array | None = None
-        if hasattr(loss, "domain"):
-            self.low, self.high = (
-                loss.domain(self.y) if tied or dual is not None or loss.name == "absolute" else (None, None)
-            )
+        self.high: Array | None = None
+        # Slopes of a loss are in its domain, and most ways to balance them leave them there.
+        if hasattr(loss, "domain") and (tied or dual is not None or loss.name == "absolute"):
+            self.low, self.high = loss.domain(self.y)
             u = u if dual is None else np.clip(u, self.low, self.high)
         if problem.fit_intercept:
             u = BALANCE[loss.labels](u, self.y, self.q)
@@ -319,7 +319,7 @@ class _Candidate:
                 np.maximum(self.u, 0.0), (np.arange(self.q.size), np.asarray(self.y, dtype=np.intp))
             )
             self.u /= np.maximum(-self.u.min(axis=1, keepdims=True), 1.0)
-        if self.low is None:
+        if self.low is None or self.high is None:
             return
         u = np.where(((self.low == 0) & (self.u < 0)) | ((self.high == 0) & (self.u > 0)), 0.0, self.u)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -365,7 +365,7 @@ class _Candidate:
                 moved = np.outer(point.rows.lengths, 2.0 * np.minimum(moves, LARGEST_MOVE) * size)
             error = error + moved
             error = error * (1.0 + 1e-6) + 8.0 * U * np.abs(slope)
-        t, u = 1.0, self.u
+        t, u = np.ones(1), self.u
         if problem.penalised and problem.penalty.l2 == 0:
             t = self._penalty_fractions(slope, error)
             t = np.full_like(t, t.min()) if point.classes else t
@@ -390,7 +390,7 @@ class _Candidate:
         return young + penalty, self._rounding(u, young, costs) + more + 16.0 * U * (young + penalty)
 
     def _tied_penalty(self, slope: Array, error: Array) -> tuple[Array, Array, Array]:
-        """Return the penalty's part where slopes of columns that are kept are what was aimed at, and the slopes.
+        """Return the penalty's part where slopes of kept columns are what was aimed at, and the slopes.
 
         Those of columns that depend on them follow; the others are as they are.
         """
@@ -598,9 +598,9 @@ class _Balance:
             roots = np.sqrt(values)
             lost = (self.point.rows.depth + 8) * order * U / float(roots[0])
         else:
-            R = np.zeros((0, order))
+            R: Array = np.zeros((0, order))
             for rows, z in self._pieces():
-                R = np.linalg.qr(np.vstack([R, self._weighted(rows, z) / self.scale]), mode="r")
+                R = np.asarray(np.linalg.qr(np.vstack([R, self._weighted(rows, z) / self.scale]), mode="r"))
             _, roots, vectors = np.linalg.svd(R)
             roots, vectors = np.append(roots, np.zeros(order - roots.size)), vectors.T
         # Where classes are certain of some rows, nothing moves in some directions, and nothing is left there.
@@ -615,8 +615,9 @@ class _Balance:
     def _apart(self) -> bool:
         """Return whether columns are far from depending on each other: only classes can stand still then."""
         total: Array = np.zeros((self.width, self.width))
+        uncertain = self.share if self.p is None else self.share * (self.p.max(axis=1) < 1.0)
         for rows, z in self._pieces():
-            part = (self.share[rows] * (self.p[rows].max(axis=1) < 1.0))[:, None] * z
+            part = uncertain[rows, None] * z
             total += part.T @ part
         length = np.sqrt(total.diagonal())
         return bool(

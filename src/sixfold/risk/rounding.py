@@ -64,9 +64,11 @@ class Rows:
     def lengths(self) -> Array:
         """The root mean square of each column about the centre, rounded up."""
         if self._lengths is None:
-            self._lengths = self._root(
-                sum(self._squares(rows, Z) for block in self.blocks for rows, Z in self._pieces(block))
-            )
+            squares = np.zeros(self.blocks.n_columns)
+            for block in self.blocks:
+                for rows, Z in self._pieces(block):
+                    squares += self._squares(rows, Z)
+            self._lengths = self._root(squares)
         return self._lengths
 
     def _squares(self, rows: slice, Z: Any) -> Array:

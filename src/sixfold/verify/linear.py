@@ -541,7 +541,7 @@ class _Check:
             return np.asarray(np.sqrt(2 * young) * length + length**2 / 2)
         known, terms = tau < 0.5, 2.0 * loss + young
         if isinstance(rows, _Softmax):
-            # p (1 + m), sum_k p_k m_k = 0: Cauchy and Schwarz for p m log(p / softmax(s)), log(1 + m) <= m.
+            # p (1 + m), sum_k p_k m_k = 0: Cauchy and Schwarz for p m log(p / softmax(s)); log(1 + m) <= m.
             terms = terms + loss + 1.0 + math.log(rows.scores) + 4.0 * rows.scores
             cost = (1 + 1e-6) * (rows.log_ratio(self.score, u, q) * length + length**2)
             return np.where(known, cost + 16 * U * terms, np.inf)
@@ -652,10 +652,9 @@ class _System:
         weighted = np.sqrt(q * a)[:, None] * z
         self.scale = np.linalg.norm(weighted, axis=0)
         self.scale[self.scale == 0] = 1.0
-        self.R = np.linalg.qr(weighted / self.scale, mode="r")
-        self.least = (
-            np.linalg.svd(self.R, compute_uv=False)[-1] if self.R.shape[0] == order and order else 0.0
-        )
+        self.R = np.asarray(np.linalg.qr(weighted / self.scale, mode="r"))
+        full = self.R.shape[0] == order > 0
+        self.least = float(np.linalg.svd(self.R, compute_uv=False)[-1]) if full else 0.0
         self.trust = 1.0 - 128 * U * order / self.least if self.least > 0 else 0.0
 
     def moved(self, u: Array, slope: Array, one: Array) -> Array:
@@ -679,8 +678,8 @@ class _System:
             return 0.0, 0.0
         if not self.trust > 0:
             return math.inf, math.inf
-        length = np.linalg.norm(la.solve_triangular(self.R, e, trans=1)) * (1 + 128 * U / self.least)
-        length = float(length + np.linalg.norm(off) / self.least) / self.trust
+        half = np.linalg.norm(la.solve_triangular(self.R, e, trans=1)) * (1 + 128 * U / self.least)
+        length = float(half + np.linalg.norm(off) / self.least) / self.trust
         if self.name == "squared":
             return length, length
         whitened = la.solve_triangular(self.R, (self.z / self.scale).T, trans=1)
@@ -740,12 +739,12 @@ class _ClassSystem(_System):
         if not self.trust > 0:
             return math.inf, math.inf
         inverse = self.inverse / self.scale[:, None]
-        length = np.linalg.norm(self.inverse.T @ e) * (1 + 128 * U / self.least)
-        length += np.linalg.norm(off) / self.least + np.linalg.norm(self.still @ e) / STILL
-        length = float(length) / self.trust
+        half = np.linalg.norm(self.inverse.T @ e) * (1 + 128 * U / self.least)
+        half += np.linalg.norm(off) / self.least + np.linalg.norm(self.still @ e) / STILL
+        length = float(half) / self.trust
         parts = np.split(inverse, self.p.shape[1] - 1)
         sizes = (np.linalg.norm(self.z @ part, axis=1).max() for part in parts)
-        return 2.0 * max(sizes, default=0.0) * length * (1 + 1e-6) / self.trust, length
+        return 2.0 * float(max(sizes, default=0.0)) * length * (1 + 1e-6) / self.trust, length
 
 
 class _Kept(NamedTuple):
@@ -776,7 +775,7 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
     rounded = DEPENDENT * claim.eps
     constant = np.all([length <= rounded * size for length, size in zip(lengths, sizes, strict=True)], axis=0)
     moving = np.array([bool(Z[:, j].any()) for j in range(d)])
-    doubtful, positive = list(np.flatnonzero(constant & moving)), True
+    doubtful, positive = [int(j) for j in np.flatnonzero(constant & moving)], True
     exact = {int(j): np.zeros(0) for j in np.flatnonzero(constant & ~moving)}
     columns = np.flatnonzero(~constant)
     scaled = np.sqrt(q)[:, None] * Z[:, columns]

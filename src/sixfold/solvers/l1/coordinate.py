@@ -86,8 +86,8 @@ class CoordinateDescent:
         """Return why this solver cannot minimise the problem, or None."""
         if problem.loss.name == "squared":
             return None
-        if not (problem.loss.smooth and np.isfinite(problem.loss.curvature_bound)):
-            return f"it needs a loss of bounded curvature, which {problem.loss.name!r} is not"
+        if not problem.loss.smooth:
+            return "the loss has kinks, where it has no curvature"
         if not problem.penalised:
             return "without a penalty it minimises the squared loss only"
         return None

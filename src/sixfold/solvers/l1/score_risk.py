@@ -27,13 +27,14 @@ class ScoreRisk:
     q : ndarray of shape (rows,)
         The normalized weight of each row.
     scale : float
-        The risk at zero, against which gaps are judged.
+        The risk of the constant model, against which gaps are judged: the mean of numbers, else zero.
     """
 
     def __init__(self, problem: Problem, y: Array, q: Array, n_scores: int) -> None:
         self.problem, self.loss, self.y, self.q = problem, problem.loss, y, q
         self.n_scores = n_scores
-        self.scale = self.value(np.zeros((len(q), n_scores)))
+        constant = q @ y if problem.fit_intercept and self.loss.labels == "real" else np.zeros(n_scores)
+        self.scale = self.value(np.broadcast_to(constant, (len(q), n_scores)))
 
     def value(self, score: Array) -> float:
         """Return the risk."""
@@ -51,8 +52,10 @@ class ScoreRisk:
         """Return the second derivatives, damped (see :mod:`sixfold.solvers.l1.quadratic_model`)."""
         weight, bound = self.q[:, None], self.loss.curvature_bound
         if self.loss.labels != "class":
-            own = (1.0 - damping) * self.loss.curvature(score, self.y) + damping * bound
-            return Curvature(weight * own, None)
+            own = self.loss.curvature(score, self.y)
+            if not np.isfinite(bound):  # here, then
+                bound = float(own.max(initial=0.0)) or 1.0
+            return Curvature(weight * ((1.0 - damping) * own + damping * bound), None)
         p = softmax(score)
         own = (1.0 - damping) * p + damping * bound
         return Curvature(weight * own, np.sqrt(weight * (1.0 - damping)) * p)
