@@ -9,10 +9,7 @@ from sklearn.svm import SVC
 import pmlb
 from pmlb import BESIDE
 from sixfold import LinearSVC, LogisticRegression
-from sixfold.errors import StoppedEarly
 
-# L-BFGS ends at its 1,000 iterations, within 0.01 of the optimum: ten classes, unscaled collinear columns.
-UNCERTIFIED = {"mfeat_zernike"}
 BUNDLED = {
     "iris": datasets.load_iris,
     "wine": datasets.load_wine,
@@ -28,12 +25,7 @@ def complete(X, y):
     return X[known], y[known]
 
 
-def cases():
-    known = pytest.mark.xfail(raises=StoppedEarly, reason="not certified yet: see UNCERTIFIED")
-    return [pytest.param(name, marks=[known] if name in UNCERTIFIED else []) for name in TABLES]
-
-
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", TABLES)
 def test_default_settings_converge_without_a_warning(name):
     X, y = TABLES[name]()
     model = LogisticRegression().fit(X, y)  # warnings are errors here

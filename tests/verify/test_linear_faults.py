@@ -196,6 +196,7 @@ THROUGH_CERTIFY = {
     "newton": (short(ERMClassifier, solver="newton", penalty="l2", alpha=1e-3), classes, {}),
     "lbfgs": (short(ERMClassifier, solver="lbfgs", penalty="l2", alpha=1e-1, max_iter=3), classes, {}),
     "newton-cg": (short(LinearSVC, solver="newton-cg", max_iter=3), classes, {}),
+    "refined-newton": (short(ERMClassifier, solver="refined-newton", penalty="l2", alpha=0.1), classes, {}),
     "interior_point": (short(ERMRegressor, solver="interior_point", loss="absolute"), numbers, {}),
     "dual_coordinate": (short(LinearSVC, solver="dual_coordinate", loss="hinge"), classes, {}),
 }
