@@ -50,6 +50,7 @@ MAX_SPARSE_SIDE = 4000  # the smaller side of a sparse table up to which its den
 CANCELLED = 1e-6  # residual share from which subtracting it from the variance of y costs too many digits
 CHEAP_REFINEMENT = 1 << 16  # entries of a table on which refinement costs less than a millisecond
 SMALL_SHARE = 1e-2  # of the tolerance: a gap from the moments below this needs no pass over the rows
+DUAL_ROUNDED = 1e-3  # of a gap
 LAST_DIGIT_STEPS = 1 << 12  # of one coefficient, that are tried to make up for the rounding of the intercept
 WORTH_MENTIONING = 1e4  # condition from which the certificate speaks of digits
 
@@ -113,7 +114,8 @@ def solve_moments(
     if blocks is None:
         w, b = _shortest(second, factor, w, b)
         return _solution(second, factor, w, b, second.slope_at(w, b), method, budget, blocks)
-    if method == "Cholesky" and factor.condition <= EXACT_CONDITION:
+    large = moments.rows * moments.n_columns >= CHEAP_REFINEMENT
+    if large and method == "Cholesky" and factor.condition <= EXACT_CONDITION:
         rounded, rounded_b = blocks.rounded(w), blocks.rounded(b)
         at = second.slope_at(rounded, rounded_b)
         if _moments_suffice(second, factor, rounded, at, budget.tol):
@@ -141,8 +143,6 @@ def _choose_factor(second: SecondMoments, blocks: Blocks | None) -> tuple[str, C
 
 def _moments_suffice(second: SecondMoments, factor: ColumnSpace, w: Array, at: Slope, tol: float) -> bool:
     """Return whether a large table need not be read again: its moments have the digits that are asked for."""
-    if second.moments.rows * second.d < CHEAP_REFINEMENT:
-        return False
     some_left = float(at.square.sum()) >= CANCELLED * float(second.y2.sum())
     return some_left and _good_enough(second, factor, w, at, tol)
 
@@ -161,24 +161,19 @@ def _refine(
     rest = np.zeros_like(b)  # of the intercept, beyond its last digit
     for _ in range(12):
         at = slope_on(problem, blocks, second.moments, w, (b, rest), budget)
+        from_w, from_b, from_rest = w, b, rest
         step = factor.solve(at.slope)
         size = float(np.max(np.abs(step) * scale, initial=0.0))
         # A correction that no longer shrinks is made of rounding alone.
         if not size < 0.5 * before:
             break
         change = at.off - second.mean_x @ step if problem.fit_intercept else 0.0
-        moved, (moved_b, moved_rest) = w + step, _two_parts(b, rest + change)
+        w, (b, rest), before = w + step, _two_parts(b, rest + change), size
         # Each correction shrinks the error as much as the first one was small: the next is below rounding.
-        last = size <= np.sqrt(EPS) * float(np.max(np.abs(moved) * scale, initial=0.0))
-        if last:
-            at = second.moved(at, moved - w, (moved_b - b) + (moved_rest - rest), moved)
-        w, b, rest, before = moved, moved_b, moved_rest, size
-        if last:
+        if size <= np.sqrt(EPS) * float(np.max(np.abs(w) * scale, initial=0.0)):
             break
-    else:
-        at = slope_on(problem, blocks, second.moments, w, (b, rest), budget)
     moved, moved_b = (blocks.rounded(part) for part in _shortest(second, factor, w, b))
-    at = second.moved(at, moved - w, (moved_b - b) - rest, moved)
+    at = second.moved(at, moved - from_w, (moved_b - from_b) - from_rest, moved)
     if factor.dependent.size or not _good_enough(second, factor, moved, at, budget.tol):
         # About the best intercept, so that its rounding does not hide the slope.
         parts = _two_parts(moved_b, at.off)
@@ -243,8 +238,9 @@ def _solution(
     scale = 0.5 * float(second.y2.sum()) + 0.5e-30 * float(at_zero.sum())
     above, dual = _gaps(problem, factor, w, at), None
     if blocks is not None and problem.l2 > 0 and not float(above.sum()) <= budget.tol * scale:
-        # The residuals are no good dual point where the coefficients are rounded, those before rounding are.
-        above = gaps(factor, w, at, penalised=True)
+        # The residuals are no good dual point where the coefficients are rounded, those before rounding are;
+        # they are rounded themselves, which the bound they show has to allow for.
+        above = (1.0 + DUAL_ROUNDED) * gaps(factor, w, at, penalised=True)
         dual = unrounded_slopes(second, blocks, w + factor.solve(at.slope))
     gap = np.minimum(above + 2.0 * rounding, objective)
     details, notes = _details(factor)
