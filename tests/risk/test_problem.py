@@ -399,7 +399,7 @@ def test_certify_collects_objective_gap_and_scale():
     objective, gap = problem.objective(w, b, blocks), problem.gap(w, b, blocks)
     assert objective < certificate.objective <= objective * (1 + 1e-13)
     assert gap < certificate.gap <= gap + 1e-13 * objective
-    np.testing.assert_allclose(certificate.rounding, certificate.gap - gap)
+    np.testing.assert_allclose(certificate.rounding, certificate.gap - gap, rtol=0, atol=1e-15)
     assert certificate.scale == problem.constant_objective(blocks)
     assert certificate.tolerance == 1e-3
     assert not certificate.converged
