@@ -416,7 +416,7 @@ class _Check:
         Least squares may be put together from moments, y'y - 2 w.X'y + w.X'X w.
         """
         claim, q, (n, d) = self.claim, self.q, self.claim.X.shape
-        squares, moments = np.zeros(claim.b.size), 0.0
+        squares, lengths, moments = np.zeros(claim.b.size), np.zeros(d), 0.0
         mean_x, mean_y = (q @ claim.X, q @ claim.y) if claim.fit_intercept else (np.zeros(d), 0.0)
         w = np.abs(claim.w)
         for part in row_parts(claim.X):
@@ -424,11 +424,13 @@ class _Check:
             size = np.asarray(abs(X) @ w) + np.abs(claim.b)
             size += np.abs(claim.y[part]) if self.rows.real else 0.0
             squares += q[part] @ size**2
+            lengths += q[part] @ (X.multiply(X) if sp.issparse(X) else X * X)
             if claim.loss == "squared":
                 spread = abs(X) @ w + np.abs(mean_x) @ w if sp.issparse(X) else np.abs(X - mean_x) @ w
                 far = (q[part] @ (np.abs(claim.y[part] - mean_y) + spread) ** 2).sum()
                 moments += 16.0 * (64 + n + d) * U * float(far)
-        delta = 4.0 * (d + 8) * U * np.sqrt(squares)
+        # Of sparse columns the sum of lengths is far above the lengths of the sums, and may be claimed.
+        delta = 4.0 * (d + 8) * U * (np.sqrt(squares) + np.sqrt(lengths) @ w)
         steepest = 1.0 if claim.loss in ("absolute", "hinge", "perceptron") else np.sqrt(q @ self.slope**2)
         first = 4.0 * n * U * self.objective + float((steepest * delta + delta**2).sum())
         return first + moments

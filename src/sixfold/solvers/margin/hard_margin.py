@@ -128,12 +128,12 @@ def certify_margin(
         up, down = up * _ratio(heavy, up.sum(axis=0)), down * _ratio(heavy, down.sum(axis=0))
     mass = up - down
     total, (slope, left) = up.sum(axis=0) + down.sum(axis=0), rows.slope(mass)
-    size = np.sqrt(np.square(mass).sum(axis=0) * blocks.n_rows) * (1.0 + 1e-9)
-    error, left_error = rows.slope_rounding(mass, slope, size)
+    spread = np.sqrt(np.square(mass).sum(axis=0) * blocks.n_rows) * (1.0 + 1e-9)
+    error, left_error = rows.slope_rounding(mass, slope, spread)
     share = np.zeros_like(total)
     if problem.fit_intercept:
         share = _ratio(np.abs(left) + left_error, np.minimum(up.sum(axis=0), down.sum(axis=0)))
-        error = error + np.outer(rows.lengths, share * size)
+        error = error + np.outer(rows.lengths, share * spread)
     else:
         slope = slope + np.outer(rows.centre, left)
         error = error + np.outer(np.abs(rows.centre), left_error)

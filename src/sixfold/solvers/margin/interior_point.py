@@ -131,10 +131,10 @@ def _minimise(terms: Terms, progress: MarginProgress) -> tuple[Array, Array]:
     constant = terms.constant()
     if constant is not None:
         return np.append(np.zeros(terms.d), constant), np.zeros(terms.n)
-    best = _end_of_path(terms, progress, exact=False)
+    best = end_of_path(terms, progress, exact=False)
     if best.gap > progress.tolerance(terms.target) and terms.few and not progress.budget.exhausted():
         best = replace(best, a=best.a.copy())
-        other = _end_of_path(terms, progress, exact=True)
+        other = end_of_path(terms, progress, exact=True)
         best = other if other.gap < best.gap else best
     # In vectors that are there already: residuals are of no more use.
     u, q = terms.p[: terms.n], terms.m[: terms.n]
@@ -144,7 +144,7 @@ def _minimise(terms: Terms, progress: MarginProgress) -> tuple[Array, Array]:
     return best.theta, np.divide(u, q, out=u, where=q > 0)
 
 
-def _end_of_path(terms: Terms, progress: MarginProgress, exact: bool) -> Point:
+def end_of_path(terms: Terms, progress: MarginProgress, exact: bool) -> Point:
     """Follow the path from its beginning; return the best point, or the optimum itself where it is found."""
     path = None
     try:
