@@ -55,8 +55,8 @@ def clock(rng: np.random.Generator, unit: float) -> Array:
     return np.c_[(1.7e9 + np.arange(200)) * unit, rng.normal(size=200)]
 
 
-def weighted(rng: np.random.Generator) -> tuple[Array, Array]:
-    return rng.normal(size=(400, 5)) * [1, 1, 1, 1, 1e12], 10.0 ** rng.uniform(-6, 6, 400)
+def weighted(rng: np.random.Generator, scale: float = 1.0) -> tuple[Array, Array]:
+    return rng.normal(size=(400, 5)) * [1, 1, 1, 1, scale], 10.0 ** rng.uniform(-6, 6, 400)
 
 
 def dummies(rng: np.random.Generator) -> Array:
@@ -106,6 +106,7 @@ FAMILIES = {
     "scales 1e-50 to 1e50": Family(normal(200, 20, np.logspace(-50, 50, 20))),
     "scales 1e-50 to 1e50, n < d": Family(normal(20, 30, np.logspace(-50, 50, 30)), TWO),
     "weights over 12 decades": Family(weighted),
+    "weights over 12 decades, scale 1e12": Family(lambda rng: weighted(rng, 1e12)),
     "n = d": Family(normal(200, 200), TWO),
     "wide": Family(normal(300, 2_000), TWO),
     "wide, four classes": Family(normal(300, 2_000), (1.0,) * 4, tasks=(CLASSES,)),
