@@ -215,15 +215,14 @@ def test_scores_settle_unless_a_plane_separates():
     assert apart.certificate.objective < 1e-5
 
 
-def test_a_dual_point_is_kept_where_the_slope_alone_would_not_certify():
+def test_a_rounded_model_with_next_to_no_penalty_is_certified():
+    """The slopes at coefficients in single precision balance no penalty of 1e-12 by themselves."""
     X, y = table("logistic")
     data = blocks(X.astype(np.float32), y.astype(np.float32))
     stated = problem("logistic", "l2", 1e-12)
     found = solve(Newton(), stated, data)[0]
     assert found.certificate.converged
     assert stated.gap(found.w, found.b, data) > 1e-6 * found.certificate.scale
-    dual = stated.gap(found.w, found.b, data, found.dual)
-    assert dual == pytest.approx(found.certificate.gap)
 
 
 @each_pair
