@@ -5,11 +5,11 @@ For a minimisation problem with objective R, a certificate states
     R(model) <= objective,   min R >= lower_bound,   gap = objective - lower_bound >= 0,
 
 in exact arithmetic: ``objective`` and ``gap`` include what rounding may have done to the sums behind them
-(``rounding``, its part of the gap), so the model is at most ``gap`` worse than any other, whatever the solver did. The gap is judged
-against ``scale``, for most learners the objective of a model that has learnt nothing: one that predicts a
-constant, or whose scores are all zero (``legend`` says which): ``converged`` means ``gap <= tolerance *
-scale``. A certificate of kind "kkt" says how far the conditions of optimality are from holding, and bounds
-nothing.
+(``rounding``, its part of the gap), so the model is at most ``gap`` worse than any other, whatever the
+solver did. The gap is judged against ``scale``, for most learners the objective of a model that has learnt
+nothing: one that predicts a constant, or whose scores are all zero (``legend`` says which): ``converged``
+means ``gap <= tolerance * scale``. A certificate of kind "kkt" says how far the conditions of optimality
+are from holding, and bounds nothing.
 
 It can be handed on: ``to_json`` writes it with its subject (learner, parameters, version, date, and a
 fingerprint of the data), and ``Certificate.from_json(text).bind(model).verify(X, y)`` checks it elsewhere.

@@ -1,4 +1,4 @@
-"""``python -m tests.exact 10000 [first]``: so many random fits against exact arithmetic, and what was wrong."""
+"""``python -m tests.exact 10000 [first]``: so many random fits against exact arithmetic."""
 
 import sys
 import time

@@ -2,10 +2,10 @@
 
     R(w, b) = sum_j (l1 |w_j| + l2 w_j^2 / 2) + sum_i q_i f(s_i, y_i),   s = w.x + b
 
-Every number of the data is exact, so the objective of a model is known to all digits that a double could miss.
-The minimum is approached from above: any model's objective bounds it, and the lowest that is found here, by
-Newton steps (smooth losses) or by solving the equations of the rows and columns at their kinks, is within
-1e-25 or so. A lower bound that exceeds it is false.
+Every number of the data is exact, so the objective of a model is known to all digits that a double could
+miss. The minimum is approached from above: any model's objective bounds it, and the lowest that is found
+here, by Newton steps (smooth losses) or by solving the equations of the rows and columns at their kinks, is
+within 1e-25 or so. A lower bound that exceeds it is false.
 """
 
 from mpmath import mp, mpf

@@ -140,14 +140,18 @@ def test_long_names_leave_the_axes_their_room(table):
     import matplotlib.pyplot as plt
 
     X, y = table
-    measured = "as it was measured in the field by two botanists, in cm"
+    measured = "as it was measured in the field by two botanists, in cm, and written down twice"
     columns = [f"{part} {size} {measured}" for part in ("sepal", "petal") for size in ("length", "width")]
-    index = [f"flower number {k} of the herbarium of the Gaspe peninsula" for k in range(150)]
+    index = [
+        f"flower number {k} of the herbarium of the Gaspe peninsula, second shelf from the left"
+        for k in range(150)
+    ]
     frame = pd.DataFrame(X, columns=columns, index=index)
     for model in (DecisionTreeClassifier(), SVC(), KNeighborsRegressor()):
         axes = model.fit(frame, y).explain(frame.iloc[70]).plot()
         axes.figure.canvas.draw()
         assert axes.get_position().width > 0.4
+        assert axes.get_tightbbox().width <= 1.05 * axes.figure.bbox.width  # with the names beside it
         plt.close(axes.figure)
 
 

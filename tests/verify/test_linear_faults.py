@@ -119,6 +119,16 @@ def longer(original):
     return lambda *given: tuple(1.01 * part for part in original(*given))
 
 
+def half_the_residuals(original):
+    """Return what makes a function return half the second of a pair."""
+
+    def faulty(*given):
+        first, second = original(*given)
+        return first, 0.5 * second
+
+    return faulty
+
+
 def wider_margin(original):
     """Return a class of certificates that doubles the margin."""
 
@@ -178,8 +188,7 @@ def short(learner, **parameters):
 LS, MARGIN = "sixfold.solvers.least_squares", "sixfold.solvers.margin"
 SHARED = "sixfold.risk.problem"
 PLANES = "sixfold.learners.linear.separability"
-OFF = {f"{LS}.factors:shortest": times(1.001)}
-OFF_WIDE = {f"{LS}.row_space:_cholesky": times(1.001)}
+OFF = {"sixfold.data.blocks:rounded": times(1.001)}
 
 # Fits that get their certificate from what all solvers share.
 THROUGH_CERTIFY = {
@@ -187,6 +196,7 @@ THROUGH_CERTIFY = {
     "newton": (short(ERMClassifier, solver="newton", penalty="l2", alpha=1e-3), classes, {}),
     "lbfgs": (short(ERMClassifier, solver="lbfgs", penalty="l2", alpha=1e-1, max_iter=3), classes, {}),
     "newton-cg": (short(LinearSVC, solver="newton-cg", max_iter=3), classes, {}),
+    "refined-newton": (short(ERMClassifier, solver="refined-newton", penalty="l2", alpha=0.1), classes, {}),
     "interior_point": (short(ERMRegressor, solver="interior_point", loss="absolute"), numbers, {}),
     "dual_coordinate": (short(LinearSVC, solver="dual_coordinate", loss="hinge"), classes, {}),
 }
@@ -198,9 +208,9 @@ SOFTMAX = {
     name: (short(LogisticRegression, solver=name, C=1.0), lambda: classes(3), {})
     for name in ("newton", "lbfgs", "newton-cg")
 }
-DIRECT = (LinearRegression, numbers, OFF)
-REFINED = (LinearRegression, nearly_dependent, OFF)
-WIDE = (lambda: LinearRegression(penalty="l2", alpha=0.1), lambda: numbers(12, 30), OFF_WIDE)
+DIRECT = (lambda: LinearRegression(solver="direct"), numbers, OFF)
+REFINED = (lambda: LinearRegression(solver="direct"), nearly_dependent, OFF)
+WIDE = (lambda: LinearRegression(penalty="l2", alpha=0.1, solver="direct"), lambda: numbers(12, 30), OFF)
 LASSO = (short(LinearRegression, penalty="l1", alpha=0.01, solver="coordinate", max_iter=1), numbers, {})
 L1_LOGISTIC = (
     short(LogisticRegression, C=1.0, l1_ratio=1.0, solver="coordinate", max_iter=1),
@@ -230,9 +240,9 @@ FAULTS = [
         for figure in THREE
     ),
     *(Fault("direct", f"{LS}.direct:Certificate", in_certificate(figure), *DIRECT) for figure in FOUR),
-    Fault("direct", f"{LS}.direct:residual_slope", times(0.5), *REFINED),
+    Fault("direct", f"{LS}.slopes:_block_slope", times(0.5), *REFINED),
     *(Fault("direct", f"{LS}.row_space:Certificate", in_certificate(figure), *WIDE) for figure in FOUR),
-    Fault("direct", f"{LS}.row_space:ridge_gap", times(0.5), *WIDE),
+    Fault("direct", f"{LS}.row_space:fit", half_the_residuals, *WIDE),
     *(
         Fault("hard_margin", f"{MARGIN}.hard_margin:certify_margin", in_certificate(figure), *HARD)
         for figure in FOUR

@@ -23,11 +23,16 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // The rows that give a query its first threshold: those of one panel in `every`, of which `tried` k are
 // computed. Products of whole rows cost too much for a large sample. Projected bounds are cheap, and so loose
 // that rows with the least of them are not the nearest: one panel in 4 left 15% fewer distances than one
-// in 32.
+// in 32. A sample of n / every rows costs as many products and leaves about k every rows, each of which takes
+// as long as 30 products: for 5 neighbours the sum is least at every = sqrt(n / 150).
 struct Sample {
   Index every, tried;
 
-  explicit Sample(bool projected) : every(projected ? 4 : 32), tried(projected ? 4 : 1) {}
+  Sample(bool projected, Index rows)
+      : every(projected ? 4
+                        : std::clamp<Index>(static_cast<Index>(std::sqrt(static_cast<double>(rows) / 150.0)),
+                                            4, 32)),
+        tried(projected ? 4 : 1) {}
   bool serves(Index rows, Index k) const { return panels_of(rows) >= 2 * every && rows >= 2 * every * k; }
 };
 
@@ -84,7 +89,7 @@ template <class T, class Q>
 class Sweep {
  public:
   Sweep(const SearchTables<T, Q>& tables, Index first, Index last)
-      : tables_(tables), sample_(tables.fine != nullptr), first_(first), count_(last - first) {
+      : tables_(tables), sample_(tables.fine != nullptr, tables.rows), first_(first), count_(last - first) {
     const Index strips = (count_ + kStripQueries - 1) / kStripQueries;
     const Index width = tables.coarse_width;
     strips_.assign(static_cast<std::size_t>(strips * width * kStripQueries), 0.0f);
@@ -302,7 +307,7 @@ bool nearest_by_bounds(const SearchTables<T, Q>& tables, Index k, double* distan
   std::vector<Near> room(static_cast<std::size_t>(count * plan.parts * k));
   std::vector<Nearest> heaps;
   for (Index i = 0; i < count * plan.parts; ++i) heaps.emplace_back(room.data() + i * k, k);
-  const bool sampled = Sample(tables.fine != nullptr).serves(tables.rows, k);
+  const bool sampled = Sample(tables.fine != nullptr, tables.rows).serves(tables.rows, k);
   const bool finished = deal_out(
       tables, plan, passed, stop, [&](auto& sweep, Index first, Index part, Watch& watch, auto&& visit) {
         std::vector<double> worst(static_cast<std::size_t>(sweep.count()), kInfinity);

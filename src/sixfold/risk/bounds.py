@@ -5,9 +5,9 @@ ones of the intercept, and all of X where nothing is penalised), Fenchel's inequ
 
     R(w, b) - min R  <=  sum_i q_i FY_loss(s_i, u_i) + FY_penalty(w, -sum_i q_i u_i x_i)
 
-where FY(s, u) = f(s) + f*(u) - s u >= 0. The terms vanish at the optimum for u_i = loss'(s_i), so that gradient,
-or what a solver knows better, is the candidate. In floating point it is balanced but for rounding, and every
-sum is off by some of it. What holds in exact arithmetic is bounded in four steps:
+where FY(s, u) = f(s) + f*(u) - s u >= 0. The terms vanish at the optimum for u_i = loss'(s_i), so that
+gradient, or what a solver knows better, is the candidate. In floating point it is balanced but for
+rounding, and every sum is off by some of it. What holds in exact arithmetic is bounded in four steps:
 
 1. *Scores.* With |s^ - s| <= delta (:mod:`sixfold.risk.rounding`), the objective at the model is at most
    |loss'| delta + curvature delta^2 / 2 above the computed one, and the bound at most |u| delta below.
@@ -16,14 +16,16 @@ sum is off by some of it. What holds in exact arithmetic is bounded in four step
 
        |z_i.beta|  <=  tau = max_i |R^-T z_i| |R^-T e|.
 
-   For the squared loss a_i = 1, and the move costs what |R^-T e| adds to |s - y - u|. For others a_i <= |u_i|:
-   afterwards u is divided by 1 + tau, so that every u_i has become shorter by a factor between (1 - tau) /
-   (1 + tau) and 1, and since FY(s, .) is convex and FY(s, 0) = f(s) this costs at most 2 tau sum_i q_i f(s_i).
-   Classes have a_i = diag(p) - p p', and stay in the domain for tau <= 1/2. With m_ik how far p_ik moves relative
-   to itself, sum_k p_k m_k = 0, and FY grows by sum_k p_k m_k log(p_k / softmax(s)_k) + p_k (1 + m_k) log(1 + m_k)
-   at most, which is |R^-T e| sqrt(sum_i q_i sum_k p_ik log(p_ik / softmax(s_i)_k)^2) + |R^-T e|^2 in all.
-3. *Penalty.* With slopes off by E_j, FY_penalty grows by |w - z| |E| + |E|^2 / (2 l2), z where its conjugate is
-   attained; for absolute values alone u is made shorter until |v_j| + E_j <= l1.
+   For the squared loss a_i = 1, and the move costs what |R^-T e| adds to |s - y - u|. For others a_i <=
+   |u_i|: afterwards u is divided by 1 + tau, so that every u_i has become shorter by a factor between (1 -
+   tau) / (1 + tau) and 1, and since FY(s, .) is convex and FY(s, 0) = f(s) this costs at most 2 tau sum_i
+   q_i f(s_i). Classes have a_i = diag(p) - p p', and stay in the domain for tau <= 1/2. With m_ik how far
+   p_ik moves relative to itself, sum_k p_k m_k = 0, and FY grows by sum_k p_k m_k log(p_k / softmax(s)_k) +
+   p_k (1 + m_k) log(1 + m_k) at most, which is |R^-T e| sqrt(sum_i q_i sum_k p_ik log(p_ik /
+   softmax(s_i)_k)^2) + |R^-T e|^2 in all. No u_ik moves by more than sqrt(|u_ik| sum_l p_il m_il^2), and so
+   slopes by |R^-T e| sqrt(sum_i q_i |u_ik| z_ij^2).
+3. *Penalty.* With slopes off by E_j, FY_penalty grows by |w - z| |E| + |E|^2 / (2 l2), z where its
+   conjugate is attained; for absolute values alone u is made shorter until |v_j| + E_j <= l1.
 4. *Sums* of terms that are never negative are pairwise.
 
 Columns that depend on others need no condition of their own where they do so exactly. Where they differ in
@@ -59,7 +61,8 @@ LOST = 64.0 * U  # times the order: what a factor of the rows may be off, column
 CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
 TINY = 1e-280  # slopes below it lose digits when they are multiplied
 FAR_MOVE = 2.0  # of the room for a move by the slope that is left: from there on it is measured again
-STILL = 1e-7  # of a direction of length 1: where probabilities move less than this they are certain
+APART = 1e-3  # of columns of length 1, what others leave of them
+STILL = 1e-11  # of a direction of length 1: far less than probabilities above CERTAIN move
 LARGEST_MOVE = 0.5  # of every slope: beyond that no bound is claimed
 
 
@@ -354,12 +357,13 @@ class _Candidate:
             # By how much u has moved, and then been made shorter, as a root mean square.
             moves, lengths = np.array(costs).T
             size = size + (1.0 if loss.name == "absolute" else 0.0)
-            moves = 2.0 * np.minimum(moves, LARGEST_MOVE) * size
             if point.classes:
-                moves = np.full_like(size, min(lengths[0], 1.0))
+                moved = min(lengths[0], 1.0) * point.rows.weighted_lengths(self.q[:, None] * np.abs(self.u))
             elif loss.name == "squared":
-                moves = lengths
-            error = error + np.outer(point.rows.lengths, moves)
+                moved = np.outer(point.rows.lengths, lengths)
+            else:
+                moved = np.outer(point.rows.lengths, 2.0 * np.minimum(moves, LARGEST_MOVE) * size)
+            error = error + moved
             error = error * (1.0 + 1e-6) + 8.0 * U * np.abs(slope)
         t, u = 1.0, self.u
         if problem.penalised and problem.penalty.l2 == 0:
@@ -386,7 +390,7 @@ class _Candidate:
         return young + penalty, self._rounding(u, young, costs) + more + 16.0 * U * (young + penalty)
 
     def _tied_penalty(self, slope: Array, error: Array) -> tuple[Array, Array, Array]:
-        """Return the penalty's part where slopes are what was aimed at, on columns that are kept, and the slopes.
+        """Return the penalty's part where slopes of columns that are kept are what was aimed at, and the slopes.
 
         Those of columns that depend on them follow; the others are as they are.
         """
@@ -600,12 +604,26 @@ class _Balance:
             _, roots, vectors = np.linalg.svd(R)
             roots, vectors = np.append(roots, np.zeros(order - roots.size)), vectors.T
         # Where classes are certain of some rows, nothing moves in some directions, and nothing is left there.
-        kept = roots > (STILL if self.p is not None else 0.0)
+        kept = roots > (STILL if self.p is not None and roots.min() <= STILL and self._apart() else 0.0)
         self.null = vectors[:, ~kept]
         self.inverse = vectors[:, kept] / roots[kept]
-        self.least = float(roots[kept].min(initial=1.0)) if kept.all() or self.p is not None else 0.0
+        stands_still = self.p is not None and bool((~kept).any())
+        self.least = float(roots[kept].min(initial=1.0)) if kept.all() or stands_still else 0.0
         # These are the roots of a table that is off by this much.
         self.trust = 1.0 - lost / self.least if self.least > 0 else 0.0
+
+    def _apart(self) -> bool:
+        """Return whether columns are far from depending on each other: only classes can stand still then."""
+        total: Array = np.zeros((self.width, self.width))
+        for rows, z in self._pieces():
+            part = (self.share[rows] * (self.p[rows].max(axis=1) < 1.0))[:, None] * z
+            total += part.T @ part
+        length = np.sqrt(total.diagonal())
+        return bool(
+            length.size
+            and length.all()
+            and np.linalg.eigvalsh(total / np.outer(length, length))[0] > APART**2
+        )
 
     def _equations(self, slope: Array, total: Array) -> Array:
         """Return e / scale."""
@@ -636,7 +654,9 @@ class _Balance:
         if not self.trust > 0:
             return math.inf, math.inf
         inverse = self.inverse
-        length = float(np.linalg.norm(inverse.T @ e) * (1.0 + LOST / self.least) + np.linalg.norm(off) / self.least)
+        length = float(
+            np.linalg.norm(inverse.T @ e) * (1.0 + LOST / self.least) + np.linalg.norm(off) / self.least
+        )
         length += float(np.linalg.norm(self.null.T @ e)) / STILL
         length /= self.trust
         if self.point.problem.loss.name == "squared":
@@ -652,7 +672,7 @@ class _Balance:
         return largest * length * (1.0 + 1e-6) / self.trust, length
 
     def _ratio(self, u: Array) -> Array:
-        """Return how large a move is of the slope it moves, for a beta of 1; rows without slope do not move."""
+        """Return how large a move is of the slope it moves, for a beta of 1; without slope none moves."""
         if self.p is not None:
             return 2.0 * (self.share > 0)
         if self.point.problem.loss.name == "absolute":

@@ -121,7 +121,7 @@ class Problem:
     def _closer_bound(
         self, found: Bound, enough: float, w: Array, b: Array, blocks: Blocks, dual: Array | None
     ) -> Bound:
-        """Return a bound with less rounding, or one whose slopes balance the penalty exactly, where it helps."""
+        """Return a bound with less rounding, or whose slopes balance the penalty exactly, where it helps."""
         entries = blocks.n_rows * blocks.n_columns * w.shape[1]
         if entries > MOST_DOUBLED:
             return found
@@ -136,7 +136,7 @@ class Problem:
     def certify_zero(
         self, w: Array, b: Array, blocks: Blocks, scale: float, tolerance: float, notes: tuple[str, ...] = ()
     ) -> Certificate:
-        """Return the certificate whose bound is zero, for lack of time or of rows: one pass instead of many."""
+        """Return the certificate whose bound is zero, for lack of time or of rows: one pass, not many."""
         value, rounding = objective(self, w, b, blocks)
         total = value + rounding
         return Certificate("duality gap", total, total, scale, tolerance, notes=notes, rounding=rounding)

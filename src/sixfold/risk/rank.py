@@ -44,7 +44,7 @@ EXTENDED_EPS = float(np.finfo(EXTENDED).eps)
 ROUNDED = 4.0  # roundings that an entry may have been through
 QR_ROUNDING = 32.0  # times (sqrt(n) + d) eps: more than QR was ever seen to lose
 CHOLESKY_LOSS = 0.1  # up to this the products of the columns decide
-WELL_CONDITIONED = 1e3  # the factor of the products keeps cond^2 eps = 1e-10, and its rank is beyond doubt
+WELL_CONDITIONED = 1e3  # the factor of the products keeps cond^2 eps = 1e-10
 FAR_OFF = 1e-3  # length by size below which the products of a sparse table say too little of a column
 SPARSE_PIVOT = 1e-8  # of these products, beyond their rounding
 PIECE = 1 << 18  # entries that are centred at a time, in the L2 cache
@@ -177,6 +177,16 @@ def qr_loss(R: Array, n_rows: int) -> float:
     return 8.0 * EPS * d**1.5 * (1.0 + np.sqrt(pieces)) * inverse_norm(R)
 
 
+def beyond_doubt(space: ColumnSpace, size: Array, eps: float) -> bool:
+    """Return whether no column can be one that rounding of the entries makes dependent.
+
+    1 / condition is left of every column at least, and combinations have no coefficients above the condition.
+    """
+    condition, sizes = space.condition, float((size / space.scale).max(initial=0.0))
+    rounded = ROUNDED * eps * sizes * np.sqrt(size.size)
+    return condition <= WELL_CONDITIONED and bool(2.0 * rounded * condition**2 <= 1.0)
+
+
 def column_space(blocks: Blocks, centred: bool) -> ColumnSpace:
     """Return the column space of a table, centred where there is an intercept.
 
@@ -196,7 +206,7 @@ def _column_space(blocks: Blocks, centred: bool) -> ColumnSpace:
         R, failed = lapack.dpotrf(table.products, lower=0, clean=1)
         if not failed:
             space = independent_columns(R, table.length, cholesky_loss(R, d * table.rounding))
-            if space.lost <= CHOLESKY_LOSS and space.condition <= WELL_CONDITIONED:
+            if space.lost <= CHOLESKY_LOSS and beyond_doubt(space, table.size, table.eps):
                 return space
     return _by_pivoting(table, constant)
 
@@ -289,8 +299,11 @@ class _Basis:
             fitted, left, equally_left, along = self._fit(column, used, C[used])
             C = np.zeros(C.size)
             C[used] = fitted
-            if self._rounded(column, C, left, equally_left, ROUNDED * self.table.eps):
-                return C, self._rounded(column, C, left, equally_left, 8.0 * EXTENDED_EPS)
+            lefts = left, equally_left
+            sizes, lengths = (self.table.size, self.table.length), self.table.equal_norms()
+            if self._within(column, C, lefts, (sizes[0], lengths[0]), ROUNDED * self.table.eps):
+                # x - mean is exact, or rounded by its own size and not by that of x.
+                return C, self._within(column, C, lefts, (sizes[1], lengths[1]), 8.0 * EXTENDED_EPS)
             if used.size == C.size:
                 break
         rank = self.kept.size
@@ -300,13 +313,13 @@ class _Basis:
         self.lost += along / left
         return None
 
-    def _rounded(self, column: int, C: Array, left: float, equally_left: float, eps: float) -> bool:
-        """Return whether rounding of the entries by eps explains what is left, also for equal weights."""
-        table = self.table
+    def _within(
+        self, column: int, C: Array, lefts: tuple[float, float], sizes: tuple[Array, Array], eps: float
+    ) -> bool:
+        """Return whether eps times the sizes explains what is left, by the weights and by equal ones."""
         columns = np.append(self.kept, column)
-        C = np.append(np.abs(C), 1.0) / table.length[columns]
-        most, most_equally = (C @ size[columns] for size in (table.size, table.equal_size()))
-        return bool(left <= eps * most and equally_left <= eps * most_equally)
+        C = np.append(np.abs(C), 1.0) / self.table.length[columns]
+        return all(left <= eps * float(C @ size[columns]) for left, size in zip(lefts, sizes, strict=True))
 
     def _fit(self, column: int, used: Columns, C: Array) -> tuple[Array, float, float, float]:
         """Return the best combination of some columns, and the lengths of what it leaves.
@@ -358,7 +371,7 @@ class _Table:
         d = blocks.n_columns
         self.mean, self.rest, self.size, self.length = np.zeros((4, d))
         self.far_off = np.zeros(d, dtype=bool)
-        self._equal_size: Array | None = None
+        self._equal_norms: tuple[Array, Array] | None = None
         if self.sparse:
             self._sparse_products()
         else:
@@ -369,26 +382,24 @@ class _Table:
         noise = ROUNDED * self.eps
         result: NDArray[np.bool_] = self.length <= noise * self.size
         if result.any():
-            columns = np.flatnonzero(result)
-            squares = np.zeros(columns.size)
-            for X, q in self._plain(columns):
-                centred = (X - self.mean[columns]) - self.rest[columns]
-                squares += (q > 0) @ np.square(centred / self._unit(columns))
-            equally = np.sqrt(squares / self.rows) * self._unit(columns)
-            result[columns] = equally <= noise * self.equal_size()[columns]
+            size, length = self.equal_norms()
+            result &= length <= noise * size
         return result
 
-    def equal_size(self) -> Array:
-        """Return the root mean square of each column, the weights set aside."""
+    def equal_norms(self) -> tuple[Array, Array]:
+        """Return the size and the length of each column, the weights set aside."""
         if all(block.weight is None for block in self.blocks):
-            return self.size
-        if self._equal_size is None:
+            return self.size, self.length
+        if self._equal_norms is None:
             every = np.arange(self.size.size)
-            squares = np.zeros(every.size)
+            unit = self._unit(every)
+            squares = np.zeros((2, every.size))
             for X, q in self._plain(every):
-                squares += (q > 0) @ np.square(X / self._unit(every))
-            self._equal_size = np.sqrt(squares / self.rows) * self._unit(every)
-        return self._equal_size
+                centred = (X - self.mean) - self.rest
+                squares += (q > 0) @ np.square(X / unit), (q > 0) @ np.square(centred / unit)
+            size, length = np.sqrt(squares / self.rows) * unit
+            self._equal_norms = size, length
+        return self._equal_norms
 
     def scaled(self, columns: Columns, extended: bool = False) -> Iterator[tuple[Array, Array]]:
         """Go through the rows of z / length, with q."""

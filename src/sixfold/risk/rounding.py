@@ -6,10 +6,11 @@ With the unit roundoff U = 2^-53, shares q that sum to 1 and |v| = sqrt(sum_i q_
     slopes   g_j = sum_i G_i (x_ij - m_j),             |g^ - g|  <=  (depth + 8) U |G / q| |x_j - m_j|
     sums     of n terms of which none is negative:     pairwise, (40 + log2 n) U of the sum
 
-by the triangle inequality and that of Cauchy and Schwarz, whatever the order within a product. The first two do
-not grow with the offset of a column, only with its spread: c is put together in doubled precision. Where that
-is not enough, because coefficients are large and cancel, the same sums are formed in doubled precision
-altogether (the products by Dekker 1971, the sums by Ogita, Rump and Oishi 2005), at twenty times the work.
+by the triangle inequality and that of Cauchy and Schwarz, whatever the order within a product. The first
+two do not grow with the offset of a column, only with its spread: c is put together in doubled precision.
+Where that is not enough, because coefficients are large and cancel, the same sums are formed in doubled
+precision altogether (the products by Dekker 1971, the sums by Ogita, Rump and Oishi 2005), at twenty times
+the work.
 """
 
 from __future__ import annotations
@@ -75,6 +76,14 @@ class Rows:
             self._buffer = np.empty_like(Z)
         squares = self._buffer[: Z.shape[0]]
         return np.asarray(self.q[rows] @ np.multiply(Z, Z, out=squares))
+
+    def weighted_lengths(self, weights: Array) -> Array:
+        """Return sqrt(sum_i weights_ik (x_ij - m_j)^2) for every column j and column k of weights, rounded up."""
+        total = np.zeros((self.blocks.n_columns, weights.shape[1]))
+        for block in self.blocks:
+            for rows, Z in self._pieces(block):
+                total += np.asarray((Z.multiply(Z) if self.blocks.sparse else Z * Z).T @ weights[rows])
+        return self._root(total)
 
     def _root(self, squares: Array) -> Array:
         return np.asarray(np.sqrt(squares) * (1.0 + (self.depth + 8) * U))

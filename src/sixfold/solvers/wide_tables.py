@@ -1,20 +1,20 @@
-"""A table with more columns than rows, in coordinates of its rows: a problem of at most as many columns as rows.
+"""A table with more columns than rows, in coordinates of its rows: no more columns than rows are left.
 
 With a penalty on |w|^2, or none, only the part of w that lies in the space of the centred rows counts, so
 
     w = B' a,     B = X - mean,     B B' = L L'  (Cholesky with pivoting, L of full column rank),     v = L' a
 
-has scores B w = L v and length |w| = |v|: the same problem with the rows of L in place of those of X. A row of X
-that others add up to brings no column. Where columns must not be moved, the mean is 0. One product of X with
-itself and one factorisation replace a matrix of second derivatives of d x d in every step: 300 x 2,000 takes 30
-times less.
+has scores B w = L v and length |w| = |v|: the same problem with the rows of L in place of those of X. A row
+of X that others add up to brings no column. Where columns must not be moved, the mean is 0. One product of
+X with itself and one factorisation replace a matrix of second derivatives of d x d in every step: 300 x
+2,000 takes 30 times less.
 
-The model that comes back is certified on X itself, with the dual point that was found, which has one entry a row
-here as there.
+The model that comes back is certified on X itself, with the dual point that was found, which has one entry
+a row here as there.
 
-*Rows that no others add up to* can have any scores at all. Without a penalty one linear system then gives them
-those of the least loss, y itself or so far on the right side that a row is certain in float64: classes are
-separated, and nothing has to be searched for.
+*Rows that no others add up to* can have any scores at all. Without a penalty one linear system then gives
+them those of the least loss, y itself or so far on the right side that a row is certain in float64: classes
+are separated, and nothing has to be searched for.
 """
 
 from __future__ import annotations

@@ -12,19 +12,20 @@ conjugates are finite: into the domain of f*, to sum 0, off the columns of X whe
 0), and is made shorter until |v_j| <= l1 where there are absolute values only. Each bracket is a sum of terms
 that are never negative, so that no digits cancel. Several targets are added up.
 
-*Rounding.* Scores are summed about the mean row m, s = (x - m).w + (b + m.w), the last bracket exactly. They are
-off by at most delta_i = (d + 8) U (|x - m|.|w| + |b + m.w|), U = 2^-53, and slopes by sums of such terms. What is
-left of sum_i q_i u_i z_i, z = (1, x - m), is removed by moving u_i by a_i z_i.beta, where sum_i q_i a_i z_i z_i'
-beta is what is left: possible without leaving the domain if a_i <= |u_i| and |z_i.beta| <= tau < 1, and u divided
-by 1 + tau afterwards; this costs 2 tau sum_i q_i f(s_i) at most, since the excess is convex in u and f(s) at u = 0.
-Classes have a_i = diag(p_i) - p_i p_i', and moves of mean square length^2 cost length rho + length^2 at most, with
-rho^2 = sum_i q_i sum_c p_ic log(p_ic / softmax(s_i)_c)^2.
-Where the rounding of doubles would decide, all sums are formed in twice their precision
+*Rounding.* Scores are summed about the mean row m, s = (x - m).w + (b + m.w), the last bracket exactly.
+They are off by at most delta_i = (d + 8) U (|x - m|.|w| + |b + m.w|), U = 2^-53, and slopes by sums of such
+terms. What is left of sum_i q_i u_i z_i, z = (1, x - m), is removed by moving u_i by a_i z_i.beta, where
+sum_i q_i a_i z_i z_i' beta is what is left: possible without leaving the domain if a_i <= |u_i| and
+|z_i.beta| <= tau < 1, and u divided by 1 + tau afterwards; this costs 2 tau sum_i q_i f(s_i) at most, since
+the excess is convex in u and f(s) at u = 0. Classes have a_i = diag(p_i) - p_i p_i', and moves of mean
+square length^2 cost length rho + length^2 at most, with rho^2 = sum_i q_i sum_c p_ic log(p_ic /
+softmax(s_i)_c)^2. Where the rounding of doubles would decide, all sums are formed in twice their precision
 (:mod:`sixfold.verify.doubled`).
 
-*Dependent columns.* Without penalty a column counts as a combination of others where the best one leaves no more
-of it than the rounding of its entries, DEPENDENT eps (|x_j| + sum_k |C_k| |x_k|). Where it leaves more than
-nothing, the gap speaks of models that do not tell these columns apart, and no other bound than 0 is found.
+*Dependent columns.* Without penalty a column counts as a combination of others where the best one leaves no
+more of it than the rounding of its entries, DEPENDENT eps (|x_j| + sum_k |C_k| |x_k|). Where it leaves more
+than nothing, the gap speaks of models that do not tell these columns apart, and no other bound than 0 is
+found.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ MAX_DOUBLED = 1 << 27  # products that are formed in twice the precision
 DEPENDENT = 4.0  # roundings of its entries that a column may differ by from a combination of others
 NOTHING = 1e-18  # of a column: no two columns of doubles agree so far by chance
 CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
-STILL = 1e-7  # of a direction of length 1: where probabilities move less than this they are certain
+APART = 1e-3  # of columns of length 1, what others leave of them
+STILL = 1e-11  # of a direction of length 1: far less than probabilities above CERTAIN move
 CLEAR = 1e-9  # of a column, left by QR: more than rounding leaves
 MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
 
@@ -425,7 +427,7 @@ class _Check:
             if claim.loss == "squared":
                 spread = abs(X) @ w + np.abs(mean_x) @ w if sp.issparse(X) else np.abs(X - mean_x) @ w
                 far = (q[part] @ (np.abs(claim.y[part] - mean_y) + spread) ** 2).sum()
-                moments += 4.0 * (8 + n + d) * U * float(far)
+                moments += 16.0 * (64 + n + d) * U * float(far)
         delta = 4.0 * (d + 8) * U * np.sqrt(squares)
         steepest = 1.0 if claim.loss in ("absolute", "hinge", "perceptron") else np.sqrt(q @ self.slope**2)
         first = 4.0 * n * U * self.objective + float((steepest * delta + delta**2).sum())
@@ -439,13 +441,15 @@ class _Check:
         if claim.fit_intercept:
             u = rows.balanced(u, q)
         u = rows.inside(u)
-        kept = _Kept(np.arange(0), np.zeros((0, 0)), np.arange(0), np.arange(0), True)
+        kept = _Kept(np.arange(0), np.zeros((0, 0)), np.arange(0), np.arange(0), True, {})
         if self.tied:
             large = sp.issparse(claim.X) and claim.X.shape[1] > MAX_SPARSE_COLUMNS
             kept = kept if large else _independent(claim, q, u)
             self.restricted = self.free and kept.doubtful.size > 0
             if large or (claim.positive and not kept.positive):
                 return self.by_score, 0.0 * self.by_score
+            if self.free and not claim.positive and kept.left:
+                self._orthogonalise(kept.left)
             u = self._balanced_exactly(u, kept.columns)
         slope, error, tau, length = self._slopes(u, kept.columns)
         shorter = np.ones(u.shape[1])
@@ -460,8 +464,18 @@ class _Check:
         down = rows.together(q @ (np.abs(u) * self.delta) + more) + (few + 32 * U) * sums
         return young + rows.together(penalty), down + self._moves(u, loss, young, tau, length)
 
+    def _orthogonalise(self, left: dict[int, Array]) -> None:
+        """Put what combinations of others leave of a column in its place: both span the same with the others.
+
+        A slope along the column is then as well known as u is, however little is left of it.
+        """
+        X = self.claim.X.toarray() if sp.issparse(self.claim.X) else self.claim.X.copy()
+        for column, values in left.items():
+            X[:, column] = values
+        self.sums = Sums(X, self.q, self.doubled)
+
     def _unmet(self, slope: Array) -> Array:
-        """Return what is wrong with the slopes of columns without penalty, or where they have to balance it."""
+        """Return what is wrong with slopes that have to be 0, or to balance the penalty."""
         if self.free:
             return np.minimum(slope, 0.0) if self.claim.positive else slope
         return slope - self._aim()
@@ -489,18 +503,18 @@ class _Check:
         error, error_total = sums.slope_errors(G, slope, balanced)
         rms = np.sqrt(q @ u**2)
         unmet, off = self._unmet(slope), error + 4 * U * claim.l2 * np.abs(claim.w)
+        off = off + 8 * U * np.outer(sums.lengths, rms)  # columns may have been rounded
         if self.free and claim.positive:
             unmet, off = self._unmet(slope - error), 0.0 * error
         systems = rows.systems(u, q, sums, kept, balanced)
         parts = zip(systems, *map(rows.split, (u, unmet, off, total[None], error_total[None])), strict=True)
         tau, length = np.array([system.cost(*part) for system, *part in parts]).T
-        # By how much u has moved, and then been made shorter, as a root mean square.
+        # By how much slopes have moved with u, and then been made shorter.
         moved = 2.0 * np.minimum(tau, 0.5) * (rms + 1.0 * (rows.name == "absolute"))
-        if rows.name == "squared":
-            moved = length
-        elif rows.name == "softmax":  # sum_i q_i p_i |m_i z_i| for moves m whose mean square is length^2
-            moved = np.full_like(rms, min(float(length[0]), 1.0))
-        error = error + np.outer(sums.lengths, moved) + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
+        moved = np.outer(sums.lengths, length if rows.name == "squared" else moved)
+        if rows.name == "softmax":  # no u moves by more than sqrt(|u| sum_c p_c m_c^2)
+            moved = min(float(length[0]), 1.0) * sums.weighted_lengths(q[:, None] * np.abs(u))
+        error = error + moved + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
         return slope, error, tau, length
 
     def _penalty(self, slope: Array, error: Array, kept: _Kept) -> tuple[Array, Array]:
@@ -526,8 +540,8 @@ class _Check:
             length = length + 8 * U * np.sqrt(q @ u**2)
             return np.asarray(np.sqrt(2 * young) * length + length**2 / 2)
         known, terms = tau < 0.5, 2.0 * loss + young
-        if rows.name == "softmax":
-            # p (1 + m) with sum_k p_k m_k = 0: Cauchy and Schwarz for p m log(p / softmax(s)), and log(1 + m) <= m.
+        if isinstance(rows, _Softmax):
+            # p (1 + m), sum_k p_k m_k = 0: Cauchy and Schwarz for p m log(p / softmax(s)), log(1 + m) <= m.
             terms = terms + loss + 1.0 + math.log(rows.scores) + 4.0 * rows.scores
             cost = (1 + 1e-6) * (rows.log_ratio(self.score, u, q) * length + length**2)
             return np.where(known, cost + 16 * U * terms, np.inf)
@@ -539,7 +553,7 @@ class _Check:
 
 
 class Sums:
-    """Sums over the rows about their mean m, plain or in twice the precision, and what rounding does to them."""
+    """Sums over the rows about their mean m, plain or in twice the precision, and how far they are off."""
 
     def __init__(self, X: Any, q: Array, doubled: bool) -> None:
         self.X, self.q, self.doubled = X, q, doubled
@@ -553,6 +567,13 @@ class Sums:
             squares += np.asarray(Z.multiply(Z).T @ q[part]) if self.sparse else q[part] @ Z**2
         self.lengths = np.sqrt(squares) * (1.0 + 1e-9)
         self.depth = (n + 16) * U
+
+    def weighted_lengths(self, weights: Array) -> Array:
+        """Return sqrt(sum_i weights_ik (x_ij - m_j)^2)."""
+        squares = np.zeros((self.mean.size, weights.shape[1]))
+        for part, Z in self.parts():
+            squares += np.asarray((Z.multiply(Z) if self.sparse else Z**2).T @ weights[part])
+        return np.sqrt(squares) * (1.0 + 1e-9)
 
     def parts(self) -> Iterator[tuple[slice, Any]]:
         """Go through x - m."""
@@ -623,7 +644,7 @@ def _exactly(x: Array, w: Array, *more: float) -> float:
 
 
 class _System:
-    """sum_i q_i a_i z_i z_i' = R'R of one score, z = (1, x - m) of the columns that u must be orthogonal to."""
+    """sum_i q_i a_i z_i z_i' = R'R of one score, z = (1, x - m) of columns that u must be orthogonal to."""
 
     def __init__(self, z: Array, q: Array, a: Array, name: str) -> None:
         self.z, self.a, self.name = z, a, name
@@ -688,10 +709,15 @@ class _ClassSystem(_System):
         triangle = np.linalg.qr(rows / self.scale, mode="r")
         _, roots, vectors = np.linalg.svd(triangle)
         roots = np.append(roots, np.zeros(vectors.shape[0] - roots.size))
-        moving = roots > STILL
+        # Only where columns are far from depending on each other is it the classes that stand still.
+        some = np.sqrt(q * (p.max(axis=1) < 1.0))[:, None] * z
+        lengths = np.linalg.norm(some, axis=0)
+        ends = np.linalg.svd(some / np.where(lengths > 0, lengths, 1.0), compute_uv=False)
+        apart = bool(lengths.all()) and ends.min(initial=1.0) > APART
+        moving = roots > (STILL if apart else 0.0)
         self.inverse, self.still = vectors[moving].T / roots[moving], vectors[~moving]
-        self.least = float(roots[moving].min(initial=1.0))
-        self.trust = 1.0 - 128 * U * roots.size / self.least
+        self.least = float(roots[moving].min(initial=1.0)) if apart or moving.all() else 0.0
+        self.trust = 1.0 - 128 * U * roots.size / self.least if self.least > 0 else 0.0
 
     def _picked(self, slope: Array, one: Array) -> Array:
         e = np.vstack([one, slope[self.kept]]) if self.ones else slope[self.kept]
@@ -699,6 +725,8 @@ class _ClassSystem(_System):
 
     def moved(self, u: Array, slope: Array, one: Array) -> Array:
         """Return u after the move that would bring it into balance."""
+        if not self.trust > 0:
+            return u
         e = self._picked(slope, one) / self.scale
         beta = (self.inverse @ (self.inverse.T @ e)) / self.scale
         moves = np.column_stack([self.z @ beta.reshape(-1, self.width).T, np.zeros(u.shape[0])])
@@ -728,11 +756,12 @@ class _Kept(NamedTuple):
     dependent: Array  # exactly
     doubtful: Array  # but for their last bits
     positive: bool  # whether no combination has a negative coefficient
+    left: dict[int, Array]  # of kept columns that others nearly explain: what these leave of them
 
 
 def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
-    """Return the columns by the rule above, of the rows that have a slope: others do not limit where u may go."""
-    X = claim.X
+    """Return the columns by the rule above, of the rows that have a slope: no others limit where u may go."""
+    X, some = claim.X, np.ones(q.size, dtype=bool)
     if claim.loss not in REAL and (u != 0).any():
         some = (u != 0).any(axis=1)
         X, q = X[np.flatnonzero(some)], q[some] / q[some].sum()
@@ -755,20 +784,25 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
     R, order = la.qr(scaled, mode="r", pivoting=True) if columns.size else (np.zeros((0, 0)), columns)
     most = n - int(claim.fit_intercept)
     # Columns far from 0 may owe more than that to the rounding of their entries.
-    far = np.max(sizes[0][columns] / lengths[0][columns], initial=1.0) if (lengths[0][columns] > 0).all() else np.inf
-    clear = CLEAR + 16.0 * (1.0 + columns.size) * rounded * far
+    apart = (lengths[0][columns] > 0).all()
+    far = np.max(sizes[0][columns] / lengths[0][columns], initial=1.0) if apart else np.inf
+    clear = max(CLEAR, 1e3 * claim.eps) + 16.0 * (1.0 + columns.size) * rounded * far
     clear = min(int(np.count_nonzero(np.abs(np.diag(R)) > clear)), most)
     kept = [int(j) for j in columns[order[:clear]]]
+    nearly: dict[int, Array] = {}
     for column in map(int, columns[order[clear:]]):
         C, left = _combination(X, q, mean, np.array(kept, dtype=int), column, claim.fit_intercept)
         bounds = [size[column] + np.abs(C) @ size[kept] for size in sizes]
         lefts = [np.sqrt(share @ left**2) for share in shares]
         if len(kept) < most and any(one > rounded * size for one, size in zip(lefts, bounds, strict=True)):
             kept.append(column)
+            nearly[column] = np.zeros(claim.X.shape[0])
+            nearly[column][some] = left
             continue
         positive &= bool((C >= -1e-9).all())
         # Where there is no room for another, it follows from the others whatever rounding leaves.
-        if len(kept) == most or all(one <= NOTHING * size for one, size in zip(lefts, bounds, strict=True)):
+        spread = [length[column] + np.abs(C) @ length[kept] for length in lengths]
+        if len(kept) == most or all(one <= NOTHING * size for one, size in zip(lefts, spread, strict=True)):
             exact[column] = C
         else:
             doubtful.append(column)
@@ -782,6 +816,7 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
         np.array(list(exact), dtype=int),
         np.array(doubtful, dtype=int),
         positive,
+        nearly,
     )
 
 

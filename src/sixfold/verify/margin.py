@@ -36,7 +36,7 @@ def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
     slope, left = sums.slopes(a * y, claim.fit_intercept)
     error, left_error = sums.slope_errors(a * y, slope, claim.fit_intercept)
     total = a.sum(axis=0)
-    # What is left of sum_i a_i y_i may be taken off one side, which moves the slope by as large a share of it.
+    # What is left of sum_i a_i y_i may be taken off one side, which moves the slope by as large a share.
     share = (np.abs(left) + left_error) / np.where(total > 0, total, 1.0) * 4.0 * claim.fit_intercept
     sizes = np.zeros_like(w)
     for part, Z in sums.parts():

@@ -66,19 +66,17 @@ class Recomputed:
                 f"The certificate says the objective is {claimed.objective!r}, but on these data the "
                 f"model has {found.objective!r}. {reasons}"
             )
-        if (
-            claimed.unrestricted_bound is None
-            and found.unrestricted_bound is not None
-            and claimed.gap < claimed.objective
-        ):
+        restricted = found.unrestricted_bound is not None and claimed.unrestricted_bound is None
+        if restricted and claimed.gap < claimed.objective:
             raise CertificateError(
                 "The certificate claims a bound on all models, but some columns differ from combinations of "
-                f"others in their last digits only, and the bound does not hold for models that tell them apart. {reasons}"
+                "others in their last digits only, and the bound does not hold for models that tell them "
+                f"apart. {reasons}"
             )
         if claimed.lower_bound > max(found.lower_bound, claimed.objective - claimed.gap):
             raise CertificateError(
-                f"The certificate claims that no model is below {claimed.lower_bound!r}, but {found.lower_bound!r} is "
-                f"all that is known. {reasons}"
+                f"The certificate claims that no model is below {claimed.lower_bound!r}, but "
+                f"{found.lower_bound!r} is all that is known. {reasons}"
             )
         if not found.gap <= self.gap_allowance:
             raise CertificateError(

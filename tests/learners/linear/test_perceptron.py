@@ -260,3 +260,13 @@ def test_every_parameter_changes_the_model(changes):
 def test_bad_parameters_are_refused(changes, sentence):
     with pytest.raises(InputError, match=sentence):
         Perceptron(**changes).fit(CORNERS, AND)
+
+
+@pytest.mark.parametrize(("eta0", "dtype"), [(1e308, np.float64), (1e200, np.float32)])
+def test_steps_that_overflow_are_refused(eta0, dtype):
+    # The weights were infinite, and the plane "optimal to machine precision".
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3)).astype(dtype)
+    y = (X[:, 0] + rng.normal(size=50) > 0).astype(int)
+    with pytest.raises(InputError, match="makes weights larger than the numbers of type float"):
+        Perceptron(eta0=eta0).fit(X, y)

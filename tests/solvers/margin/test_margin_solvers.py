@@ -340,7 +340,7 @@ def test_ctrl_c_ends_the_work(solver):
     [
         ((5000, 20), False, "interior_point"),
         ((50, 300), False, "interior_point"),
-        ((20, 1500), False, "dual_coordinate"),
+        ((20, 1500), False, "interior_point"),
         ((2000, 1500), False, "interior_point"),
         ((2000, 1500), True, "dual_coordinate"),
         ((100, 5000), True, "dual_coordinate"),

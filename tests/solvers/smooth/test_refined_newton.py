@@ -1,4 +1,4 @@
-"""Newton along a falling penalty certifies what other solvers leave: any scale, any C, columns all but equal."""
+"""Newton along a falling penalty certifies what other solvers leave: any scale, any C, any collinearity."""
 
 import numpy as np
 import pytest

@@ -379,6 +379,11 @@ class Perceptron(LinearClassifier):
     ) -> Solution:
         """Return the planes with what holds of them; ``search`` looks for proofs that none separates."""
         w, b = (part.astype(data.X.dtype).astype(np.float64) for part in self._state.model(self._rule()))
+        if not (np.isfinite(w).all() and np.isfinite(b).all()):
+            raise InputError(
+                f"eta0={self.eta0!r} makes weights larger than the numbers of type {data.X.dtype} can be. "
+                "Use a smaller eta0: from a start at zero it does not change the plane."
+            )
         certificate, proofs = certify_planes(
             w, b, data.blocks(), problem.fit_intercept, budget, float(self.max_error), search
         )

@@ -113,15 +113,18 @@ def _require_distances(rows: Any, square: bool) -> None:
 def _require_usable(estimator: Any, rows: Any, kind: type[Distance], metric: Any) -> None:
     if rows.dtype == np.uint8:
         return
-    names = column_names(estimator, rows.shape[1])
+
+    def names() -> list[str]:
+        return column_names(estimator, rows.shape[1])
+
     if kind.takes_missing:
         if np.isinf(rows).any():
-            require_finite(np.where(np.isnan(rows), 0.0, rows), "X", lambda: names)
+            require_finite(np.where(np.isnan(rows), 0.0, rows), "X", names)
         return
     try:
-        require = require_computable if _squares(estimator, kind, metric) else require_finite
-        require(rows, "X", lambda: names)
-        if kind is Minkowski:
+        squares = _squares(estimator, kind, metric)
+        (require_computable if squares else require_finite)(rows, "X", names)
+        if kind is Minkowski and not squares:
             require_differences(rows)
     except InputError as error:
         if "NaN" in str(error):

@@ -78,7 +78,7 @@ class LinearSVC(LinearClassifier):
     max_iter : int, default=1000
         Most iterations (epochs).
     solver : str, default="auto"
-        "interior_point" (hinge, tall tables), "dual_coordinate" (sparse and wide ones), "newton", "newton-cg"
+        "interior_point" (hinge, dense tables), "dual_coordinate" (sparse ones), "newton", "newton-cg"
         and "lbfgs" (squared hinge), "coordinate" (L1), "gd", "sgd", "minibatch" (everything). ``solver_``
         says what "auto" chose.
     n_jobs : int, default=None

@@ -2,30 +2,35 @@
 
     minimise  l |w|^2 / 2 + sum_i u_i max(0, 1 - y_i (x_i.w + b)),       u = U / max U,   l = 1 / max U
 
-A Gram matrix of columns of very different scales has lost what the narrow ones say, and with a large C
-so have the scores that are sums of its entries. In w nothing is lost: with multipliers a of
+A Gram matrix of columns of very different scales has lost what the narrow ones say, and with a large C so
+have the scores that are sums of its entries. In w nothing is lost: with multipliers a of
 y_i (x_i.w + b) + e_i - s_i = 1, e, s >= 0, the optimum has
 
     l w = sum_i a_i y_i x_i,    sum_i a_i y_i = 0,    a s = 0,    (u - a) e = 0,    0 <= a <= u
 
-in the coordinates of the singular vectors, X = Z S V', where |w|^2 = sum_k theta_k^2 / S_k^2, so that scales of
-columns do not matter. Newton's method follows a s = (u - a) e = mu down to mu = 0 (Mehrotra's predictor and corrector; Ferris
-and Munson 2002). A step solves one system of d + 1 equations, Z'WZ + l / S^2 with W = 1 / (s / a + e / (u - a)). What
-a point is worth is measured on a itself, w = sum a y x and the scores in extended precision: that is the
-model.
+and Newton's method follows a s = (u - a) e = mu down to mu = 0 (Mehrotra's predictor and corrector; Ferris
+and Munson 2002), in the coordinates theta of the singular vectors, X = Z S V', where |w|^2 is the sum of
+theta^2 / S^2 and scales do not matter. A step solves one system, Z'WZ + l / S^2 with
+W = 1 / (s / a + e / (u - a)).
+
+On the way, rows that are near an end of [0, U] are put there, and the others on the margin: their differences
+D have D w = differences of y, solved by a QR factorisation of D' and corrected in extended precision.
+What a point is worth is measured on its multipliers in float64, with w = sum a y x and scores in extended
+precision.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import qr, solve_triangular
 
 from sixfold.budget import Budget
 from sixfold.solvers.kernel.dual import (
@@ -63,7 +68,7 @@ def suits(problem: DualProblem) -> bool:
 def refine(problem: DualProblem, solution: DualSolution, tol: float, budget: Budget) -> DualSolution:
     """Return the best of the solution and of where an interior point gets, by their certified gaps."""
     exact, best, least = ExactScores(problem), solution, certify(problem, solution, tol).gap
-    for alpha in _path(problem, budget):
+    for alpha in chain([solution.alpha], _path(problem, budget)):
         before = least
         for found in (exact.solution(alpha, solution), *_vertices(problem, exact, alpha, solution)):
             gap = certify(problem, found, tol).gap
@@ -80,7 +85,7 @@ def _vertices(
     for share in SHARES_AT_END:
         low, high = alpha <= share * problem.upper, alpha >= (1.0 - share) * problem.upper
         free = np.flatnonzero(~(low | high))
-        if 2 <= free.size <= exact.X.shape[1] + 1:
+        if free.size >= 2:
             found = exact.on_margin(np.where(high, problem.upper, np.where(low, 0.0, alpha)), free)
             if found is not None:
                 yield exact.solution(found, before)
@@ -110,7 +115,7 @@ class ExactScores:
         return replace(before, alpha=alpha, scores=scores, state=state, rounding=rounding)
 
     def on_margin(self, alpha: Array, free: Array) -> Array | None:
-        """Return the multipliers with which the free rows are on the margin; None where those are not feasible.
+        """Return the multipliers with which the free rows are on the margin; None where they are infeasible.
 
         With c = a y, that of one free row the negative sum of all others, the differences D of the other free
         rows from it have to meet D w = differences of y: D D' more = what is missing. It is solved by a QR
@@ -119,18 +124,16 @@ class ExactScores:
         y, first, others = self.problem.y, free[0], free[1:]
         c = (alpha * y).astype(EXTENDED)
         D = self.X[others] - self.X[first]
-        R = np.linalg.qr(D.T.astype(np.float64), mode="r")
+        R, order = qr(D.T.astype(np.float64), mode="r", pivoting=True, check_finite=False)
         size = np.abs(np.diagonal(R))
-        if R.shape[0] < others.size or not size.min() > SVD_ROUNDING * size.max():
-            return None
+        rank = int(np.count_nonzero(size > SVD_ROUNDING * size[0]))
+        # Rows whose differences follow from those of others are on the margin when these are.
+        others, D, R = others[order[:rank]], D[order[:rank]], R[:rank, :rank]
         for _ in range(CORRECTIONS):
             c[first] -= c.sum()
-            missing = (y[others] - y[first]) - D @ (c @ self.X)
-            c[others] += solve_triangular(
-                R,
-                solve_triangular(R, missing.astype(np.float64), trans="T", check_finite=False),
-                check_finite=False,
-            )
+            missing = np.asarray((y[others] - y[first]) - D @ (c @ self.X), dtype=np.float64)
+            half = solve_triangular(R, missing, trans="T", check_finite=False)
+            c[others] += solve_triangular(R, half, check_finite=False)
         c[first] -= c.sum()
         a = np.asarray(c * y, dtype=np.float64)
         return a if (a >= 0.0).all() and (a <= self.problem.upper).all() else None
@@ -144,49 +147,65 @@ def centred(problem: DualProblem) -> Array:
 
 def _path(problem: DualProblem, budget: Budget) -> Iterator[Array]:
     """Go along the path, and give the multipliers after every step."""
-    y, top = problem.y, float(problem.upper.max())
-    u, penalty = problem.upper / top, 1.0 / top
-    X = centred(problem)
-    n = X.shape[0]
-    U, lengths, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    there = lengths > SVD_ROUNDING * lengths[0]
-    Z = np.hstack([U[:, there], np.ones((n, 1))])
-    shrink = np.append(penalty / np.square(lengths[there]), 0.0)
-    theta = scaled_cholesky(Z.T @ (u[:, None] * Z) + np.diag(shrink))(Z.T @ (u * y))
-    short = 1.0 - y * (Z @ theta)
-    inside = 0.1 * max(float(u @ np.abs(short)) / float(u.sum()), 1e-6)
-    e = np.maximum(short, 0.0) + inside
-    s = e - short
-    a, r = 0.5 * u, 0.5 * u  # r = u - a, with its own digits
+    path = _Path(problem)
     for _ in range(MOST_STEPS):
-        if budget.exhausted():
+        if budget.exhausted() or not path.advance():
             return
-        unmet = 1.0 - y * (Z @ theta) - e + s
-        slope = Z.T @ (a * y) - shrink * theta
-        weight = 1.0 / (s / a + e / r)
-        solve = scaled_cholesky(Z.T @ (weight[:, None] * Z) + np.diag(shrink))
+        yield snap(problem.y, problem.upper, feasible(problem.y, problem.upper, path.top * path.a))
 
-        def direction(by_a: Array, by_r: Array) -> tuple[Array, ...]:
-            """Return the step for a s + ... = by_a and (u - a) e + ... = by_r."""
-            q = unmet - by_r / r + by_a / a  # noqa: B023 - it is called before the next round
-            step = solve(slope + Z.T @ (weight * y * q))  # noqa: B023
-            da = weight * (q - y * (Z @ step))  # noqa: B023
-            return step, da, (by_a - s * da) / a, (by_r + e * da) / r  # noqa: B023
 
-        mu = float(a @ s + r @ e) / (2 * n)
-        step, da, ds, de = direction(-a * s, -r * e)
-        primal, dual = _room((s, ds), (e, de)), _room((a, da), (r, -da))
-        reached = float((a + dual * da) @ (s + primal * ds) + (r - dual * da) @ (e + primal * de)) / (2 * n)
-        aim = mu * (reached / mu) ** 3
-        step, da, ds, de = direction(aim - a * s - da * ds, aim - r * e + da * de)
-        primal, dual = (min(STEP * room, 1.0) for room in (_room((s, ds), (e, de)), _room((a, da), (r, -da))))
-        if not (np.isfinite(step).all() and primal > 0.0 and dual > 0.0):
-            return
-        theta, s, e = theta + primal * step, s + primal * ds, e + primal * de
-        a, r = a + dual * da, r - dual * da
-        yield snap(y, problem.upper, feasible(y, problem.upper, top * a))
-        if mu < 1e-30:
-            return
+class _Path:
+    """A point on the way: theta with b as its last entry, s, e, a, and r = u - a with digits of its own."""
+
+    def __init__(self, problem: DualProblem) -> None:
+        """Begin with least squares, slacks kept off zero and multipliers in the middle."""
+        self.y, self.top = problem.y, float(problem.upper.max())
+        u, X = problem.upper / self.top, centred(problem)
+        Z, lengths, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+        there = lengths > SVD_ROUNDING * lengths[0]
+        self.Z = np.hstack([Z[:, there], np.ones((X.shape[0], 1))])
+        self.shrink = np.append(1.0 / self.top / np.square(lengths[there]), 0.0)
+        self.theta = self._solver(u)(self.Z.T @ (u * self.y))
+        short = 1.0 - self.y * (self.Z @ self.theta)
+        inside = 0.1 * max(float(u @ np.abs(short)) / float(u.sum()), 1e-6)
+        self.e = np.maximum(short, 0.0) + inside
+        self.s = self.e - short
+        self.a, self.r = 0.5 * u, 0.5 * u
+
+    def advance(self) -> bool:
+        """Take Mehrotra's step; return whether there was one."""
+        a, r, s, e = self.a, self.r, self.s, self.e
+        with np.errstate(all="ignore"):  # what comes of it is looked at
+            weight = 1.0 / (s / a + e / r)
+            unmet = 1.0 - self.y * (self.Z @ self.theta) - e + s
+            slope = self.Z.T @ (a * self.y) - self.shrink * self.theta
+            if not np.isfinite(weight).all():
+                return False
+            solve = self._solver(weight)
+
+            def direction(by_a: Array, by_r: Array) -> tuple[Array, ...]:
+                """Return the changes for which products change by these amounts."""
+                q = unmet - by_r / r + by_a / a
+                step = solve(slope + self.Z.T @ (weight * self.y * q))
+                da = weight * (q - self.y * (self.Z @ step))
+                return step, da, (by_a - s * da) / a, (by_r + e * da) / r
+
+            mean = float(a @ s + r @ e) / (2 * a.size)
+            _, da, ds, de = direction(-a * s, -r * e)
+            primal, dual = _room((s, ds), (e, de)), _room((a, da), (r, -da))
+            reached = (a + dual * da) @ (s + primal * ds) + (r - dual * da) @ (e + primal * de)
+            aim = mean * (float(reached) / (2 * a.size) / mean) ** 3
+            step, da, ds, de = direction(aim - a * s - da * ds, aim - r * e + da * de)
+            primal, dual = STEP * _room((s, ds), (e, de)), STEP * _room((a, da), (r, -da))
+        if not (np.isfinite(step).all() and min(primal, dual) > 0.0):
+            return False
+        self.theta, self.s, self.e = self.theta + primal * step, s + primal * ds, e + primal * de
+        self.a, self.r = a + dual * da, r - dual * da
+        return True
+
+    def _solver(self, weight: Array) -> Callable[[Array], Array]:
+        """Return right -> (Z'WZ + l / S^2)^-1 right."""
+        return scaled_cholesky(self.Z.T @ (weight[:, None] * self.Z) + np.diag(self.shrink))
 
 
 def _room(*pairs: tuple[Array, Array]) -> float:

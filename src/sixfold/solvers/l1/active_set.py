@@ -97,16 +97,6 @@ def descend(
     return bool(used < epochs)
 
 
-def settled(gram: Array, w: Array, slope: Array, rule: Shrinkage, goal: float) -> bool:
-    """Return whether no coordinate by itself would move by more than the goal of ``descend``."""
-    curvature = np.diagonal(gram)
-    target = slope + curvature * w
-    size = np.maximum((target if rule.positive else np.abs(target)) - rule.l1, 0.0)
-    bent = curvature > 0.0
-    move = np.copysign(size, target)[bent] / (curvature[bent] + rule.l2) - w[bent]
-    return bool(np.all(curvature[bent] * move**2 <= goal))
-
-
 def polish(gram: Array, w: Array, slope: Array, rule: Shrinkage, budget: Budget) -> None:
     """Take Newton steps on the nonzero weights until no sign turns, in place.
 

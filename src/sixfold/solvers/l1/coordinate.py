@@ -51,8 +51,8 @@ INNER_PART = 0.01
 MOST_ROUNDS = 4
 EPOCHS_A_ROUND = 20
 RESIDUAL_EPOCHS = 100
-# From so many columns a row the working set is minimised on the rows, of which there may be so many; passes over
-# its columns are taken first, as long as so many of them leave this part of the gap.
+# From so many columns a row the working set is minimised on the rows, of which there may be so many; passes
+# over its columns are taken first, as long as so many of them leave this part of the gap.
 WIDE = 2
 MOST_ROWS = 2048
 FEW_ROWS_EPOCHS = 10

@@ -1,14 +1,15 @@
 """The same minimum where quadratic models are poor: Newton steps on rounded absolute values.
 
-Where rows can nearly be separated, or the penalty hardly counts, second derivatives change by orders of magnitude
-along a step, and so does the set of weights that are zero. An interior point is led to the minimum from where
-none is: |w_j| <= u_j with a logarithmic barrier (Koh, Kim and Boyd 2007), whose best u_j is known, so that
+Where rows can nearly be separated, or the penalty hardly counts, second derivatives change by orders of
+magnitude along a step, and so does the set of weights that are zero. An interior point is led to the minimum
+from where none is: |w_j| <= u_j with a logarithmic barrier (Koh, Kim and Boyd 2007), whose best u_j is known,
+so that
 
     min_u  l1 u - log(u^2 - w^2) / t  =:  h(w),      s = sqrt(1 + (t l1 w)^2),      u = (1 + s) / (t l1)
     h'(w) = l1 w / u,     h''(w) = t l1^2 / (s (1 + s))
 
 takes the place of l1 |w|. It is within 2 / t of it, and self-concordant: Newton's method with a line search
-minimises risk + l2 |w|^2 / 2 + sum h for any t, and t grows whenever that is nearly done. Some tens of systems with
+minimises risk + l2 |w|^2 / 2 + sum h for any t, and t grows as the gap falls. Some tens of systems with
 one unknown a coordinate are enough, whatever the data.
 """
 
@@ -28,7 +29,6 @@ Array = NDArray[Any]
 
 MOST_STEPS = 150
 GROWTH = 10.0
-CENTRED = 0.1  # t grows where a step promises less than this part of what the barrier is worth
 SLOPE_LEFT = 0.1  # of that at the start, at the end of a step
 BISECTIONS = 40
 
@@ -55,23 +55,19 @@ def approach(minimum: WorkingMinimum, goal: float) -> bool:
         left = risk.bound(minimum.score, u, minimum.w, slope)
         if left <= goal:
             return True
-        t = max(t, 2.0 * size / left)
+        # On its path an interior point leaves a gap of 2 / t a coordinate.
+        t = max(t, (GROWTH if t else 1.0) * min(2.0 * size / left, t or np.inf))
+        rounded = _Rounded(rule.l1, t)
         model.renew(risk.curvature(minimum.score, EPS))
         whole = model.whole(minimum.budget)
         slope_b = -risk.q @ u if free else np.zeros(0)
-        while True:
-            rounded = _Rounded(rule.l1, t)
-            first, second = rounded.derivatives(minimum.w)
-            system = whole.copy()
-            system.flat[free * (free + size + 1) :: free + size + 1] += rule.l2 + second
-            down = np.concatenate([slope_b, slope - rule.l2 * minimum.w - first])
-            step = scaled_cholesky(system)(down)
-            promised = float(down @ step)
-            if promised > CENTRED * size / t:
-                break
-            t *= GROWTH
+        first, second = rounded.derivatives(minimum.w)
+        system = whole.copy()
+        system.flat[free * (free + size + 1) :: free + size + 1] += rule.l2 + second
+        down = np.concatenate([slope_b, slope - rule.l2 * minimum.w - first])
+        step = scaled_cholesky(system)(down)
         step_c = step[:free] if free else np.zeros(risk.n_scores)
-        if not _search(minimum, rounded, step[free:], step_c, promised):
+        if not _search(minimum, rounded, step[free:], step_c, float(down @ step)):
             return False
     return False
 

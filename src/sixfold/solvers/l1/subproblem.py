@@ -2,7 +2,8 @@
 
 A round adds the coordinates (a column and a score) whose slopes exceed the penalty's, minimises a
 quadratic model of the risk with the penalty itself, and searches along the step to that minimum (Lee, Sun
-and Saunders 2014). The model is minimised on its Gram matrix (:mod:`sixfold.solvers.l1.active_set`), or by
+and Saunders 2014); where rounds crawl, an interior point takes over (:mod:`sixfold.solvers.l1.interior`). The
+model is minimised on its Gram matrix (:mod:`sixfold.solvers.l1.active_set`), or by
 coordinate descent on residuals weighted by row, one score after the other, where that is cheaper.
 """
 
@@ -14,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.solvers.l1.active_set import Shrinkage, descend, polish, settled
+from sixfold.solvers.l1.active_set import Shrinkage, descend, polish
 from sixfold.solvers.l1.interior import approach
-from sixfold.solvers.l1.proximal_point import minimise_on_gram
 from sixfold.solvers.l1.quadratic_model import QuadraticModel
 from sixfold.solvers.l1.score_risk import ScoreRisk
 from sixfold.solvers.l1.working_set import WorkingColumns
@@ -28,13 +28,15 @@ Array = NDArray[Any]
 FIRST_COORDINATES = 256
 MOST_ROUNDS = 50
 # Rounds after which an interior point is asked, of so many coordinates at most.
-PLAIN_ROUNDS = 8
+PLAIN_ROUNDS = 4
 MOST_APPROACHED = 2048
-STEEP = 0.5  # of the penalty's slope: what the barrier leaves to weights that matter more than it does itself
+# Weights whose slope the interior point leaves at less than this part of the penalty's are dropped; fewer of
+# them the next time, where that left too large a gap.
+STEEP = (0.5, 0.1, 0.0)
 # A model is minimised until the gap it leaves is this part of the one before, in so many passes.
 MODEL_PART = 0.1
 EPOCHS = 100
-MOST_POLISHES = 3
+MOST_POLISHES = 2
 RESIDUAL_EPOCHS = 50
 # Second derivatives are computed anew when a step on old ones leaves more than this of the gap.
 SLOW = 0.15
@@ -73,19 +75,25 @@ class WorkingMinimum:
 
     def lower(self, goal: float) -> None:
         """Lower the objective until the columns have a gap of at most the goal, or only rounding is left."""
-        before, lower = np.inf, True
-        for done in range(MOST_ROUNDS):
+        before, lower, asked = np.inf, True, 0
+        for done in range(1, MOST_ROUNDS + 1):
             self.budget.check()
-            if (done + 1) % PLAIN_ROUNDS == 0:
-                self._approach(goal, drop=done < PLAIN_ROUNDS)
             u = self.risk.slopes(self.score)
             slope = -self.working.slopes(np.ascontiguousarray((self.risk.q[:, None] * u).T), self.budget)
             w = np.zeros_like(slope)
             w[self._places] = self.w
             left = self.risk.bound(self.score, u, w, slope)
-            # Close to the minimum the objective moves by less than its rounding while the gap still falls.
-            if left <= goal or not (lower or left < 0.5 * before):
+            if left <= goal:
                 return
+            # Close to the minimum the objective moves by less than its rounding while the gap still falls.
+            stuck = not (lower or left < 0.5 * before)
+            if stuck or done % PLAIN_ROUNDS == 0:
+                asked += 1
+                if asked <= len(STEEP) and self._approach(goal, STEEP[asked - 1]):
+                    before = np.inf
+                    continue
+                if stuck:
+                    return
             # On its own coordinates a model that is still good has left little.
             slow = self.risk.bound(self.score, u, self.w, slope[self._places]) > SLOW * before
             if slow:
@@ -98,28 +106,44 @@ class WorkingMinimum:
             self._settle_intercepts()
             before = left
 
-    def _approach(self, goal: float, drop: bool) -> None:
-        """Let an interior point find the minimum, and drop the weights that it takes for zero.
+    def _approach(self, goal: float, steep: float) -> bool:
+        """Let an interior point find the minimum, and drop the weights it takes for zero; false if it cannot.
 
-        Where that has cost too much, and rounds did not make it good, they are kept the next time.
+        Where dropping them has cost too much, and rounds did not make it good, they are kept the next time.
         """
         count = len(self.working.ids) * self.n_scores
         if self.rule.positive or self.rule.l1 == 0.0 or not 0 < count <= MOST_APPROACHED:
-            return
-        kept = self.w, self.c, self.score
+            return False
         present = np.zeros((self.n_scores, len(self.working.ids)), dtype=bool)
         present[self._places] = True
         score, place = np.nonzero(~present)
         self.model.extend(self.working.ids[place], score)
         self.w = np.concatenate([self.w, np.zeros(len(score))])
+        kept, before = (self.w, self.c, self.score), self._left()
         if not approach(self, goal):
-            self.place(np.concatenate([kept[0], np.zeros(len(score))]), *kept[1:])
-            return
-        if drop:
+            if self._left() > before:
+                self.place(*kept)
+            return False
+        if steep > 0.0:
             _, slope = self.slopes()
-            steep = np.abs(slope - self.rule.l2 * self.w) > STEEP * self.rule.l1
-            dropped = np.where(steep, 0.0, self.w)
-            self.place(self.w - dropped, self.c, self.score - self.scores(dropped))
+            dropped = np.abs(slope - self.rule.l2 * self.w) <= steep * self.rule.l1
+            left = self.score - self.scores(np.where(dropped, self.w, 0.0))
+            self.model.forget()
+            self.model.restrict(np.flatnonzero(~dropped))
+            self.place(self.w[~dropped], self.c, left)
+            approach(self, goal)
+            kept = self.w, self.c, self.score
+            # What is still next to nothing becomes zero, unless that is no better.
+            u, slope = self.slopes()
+            self._step_on_gram(u, slope, goal)
+            self._settle_intercepts()
+            if self._left() > goal:
+                self.place(*kept)
+        return True
+
+    def _left(self) -> float:
+        u, slope = self.slopes()
+        return self.risk.bound(self.score, u, self.w, slope)
 
     def slopes(self) -> tuple[Array, Array]:
         """Return the slopes of the rows, and those of the coordinates downhill."""
@@ -167,14 +191,10 @@ class WorkingMinimum:
         gram, slope_b = self.model.gram, -self.risk.q @ u
         w, down = self.w.copy(), self.model.reduced_slope(slope, slope_b)
         goal = self._move_goal(left, float(gram.diagonal().max(initial=0.0)))
-        for tried in range(MOST_POLISHES):
+        for _ in range(MOST_POLISHES):
             if descend(gram, w, down, self.rule, epochs=EPOCHS, goal=goal, budget=self.budget):
                 break
             polish(gram, w, down, self.rule, self.budget)
-            if tried > 0:
-                w, down = minimise_on_gram(
-                    gram, w, down, self.rule, lambda w, s: settled(gram, w, s, self.rule, goal), self.budget
-                )
         return self._move_towards(w, self.model.intercept_step(slope_b, w - self.w), u)
 
     def _step_on_residuals(self, left: float) -> bool:

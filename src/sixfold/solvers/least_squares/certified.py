@@ -28,7 +28,7 @@ Array = NDArray[Any]
 ENTRIES = 1 << 18  # of X that are centred at a time
 
 
-def gaps(factor: ColumnSpace, at: Slope, penalised: bool = False) -> Array:
+def gaps(factor: ColumnSpace, w: Array, at: Slope, penalised: bool = False) -> Array:
     """Return how far each target is above its minimum at most, the rounding of the slope included."""
     of_b = 0.5 * np.square(np.abs(at.off) + at.off_error)
     if factor.lost > 0.5 or (penalised and factor.dependent.size):
@@ -38,7 +38,10 @@ def gaps(factor: ColumnSpace, at: Slope, penalised: bool = False) -> Array:
     error = np.linalg.norm(at.slope_error[kept] / factor.scale[kept, None], axis=0)
     # Dividing by R is rounded as well, by the sizes of both.
     left = np.linalg.norm(factor.half_solve(at.slope), axis=0) * (1.0 + kept.size * EPS * norm)
-    return 0.5 * np.square((left + norm * error) / (1.0 - factor.lost)) + of_b
+    above: Array = 0.5 * np.square((left + norm * error) / (1.0 - factor.lost)) + of_b
+    # A model that does not tell columns apart which differ in their last digits has none of their slope.
+    inexact = factor.dependent[~factor.exact]
+    return above + (np.abs(w) * (np.abs(at.slope) + at.slope_error))[inexact].sum(axis=0)
 
 
 def duality_gaps(problem: Problem, at: Slope) -> Array:

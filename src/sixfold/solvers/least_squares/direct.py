@@ -30,7 +30,7 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
-from sixfold.risk.rank import ColumnSpace, column_space
+from sixfold.risk.rank import ColumnSpace, beyond_doubt, column_space
 from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.certified import duality_gaps, gaps, restriction, unrounded_slopes
 from sixfold.solvers.least_squares.factors import cholesky_factor, factor_of_moments, penalised_factor
@@ -116,7 +116,7 @@ def solve_moments(
     if method == "Cholesky" and factor.condition <= EXACT_CONDITION:
         rounded, rounded_b = blocks.rounded(w), blocks.rounded(b)
         at = second.slope_at(rounded, rounded_b)
-        if _moments_suffice(second, factor, at, budget.tol):
+        if _moments_suffice(second, factor, rounded, at, budget.tol):
             return _solution(second, factor, rounded, rounded_b, at, method, budget, blocks)
     w, b, at = _refine(second, factor, w, b, blocks, budget)
     return _solution(second, factor, w, b, at, f"{method} with refinement", budget, blocks)
@@ -124,30 +124,32 @@ def solve_moments(
 
 def _choose_factor(second: SecondMoments, blocks: Blocks | None) -> tuple[str, ColumnSpace]:
     """Return the first method that is accurate enough, and its factor."""
-    factor = cholesky_factor(second)
+    factor, penalised = cholesky_factor(second), second.problem.l2 > 0
     if factor is not None and factor.lost <= CERTAIN:
-        dense = blocks is not None and not blocks.sparse
-        cheap_qr = dense and second.moments.rows * second.d**2 <= LARGE_QR
-        if not cheap_qr or factor.condition <= CHOLESKY_CONDITION:
+        plain = np.hypot(second.moments.size, second.moments.mean)[: second.d]
+        eps = EPS if blocks is None else float(np.finfo(blocks.dtype).eps)
+        costly_qr = blocks is None or blocks.sparse or second.moments.rows * second.d**2 > LARGE_QR
+        accurate = costly_qr or factor.condition <= CHOLESKY_CONDITION
+        if accurate and (penalised or beyond_doubt(factor, plain, eps)):
             return "Cholesky", factor
-    if blocks is None or (blocks.sparse and second.problem.l2 > 0):
+    if blocks is None or (blocks.sparse and penalised):
         return "pivoted Cholesky", factor_of_moments(second)
-    if second.problem.l2 > 0:
+    if penalised:
         return "QR", penalised_factor(blocks, second)
     return "QR", column_space(blocks, second.problem.fit_intercept)
 
 
-def _moments_suffice(second: SecondMoments, factor: ColumnSpace, at: Slope, tol: float) -> bool:
+def _moments_suffice(second: SecondMoments, factor: ColumnSpace, w: Array, at: Slope, tol: float) -> bool:
     """Return whether a large table need not be read again: its moments have the digits that are asked for."""
     if second.moments.rows * second.d < CHEAP_REFINEMENT:
         return False
     some_left = float(at.square.sum()) >= CANCELLED * float(second.y2.sum())
-    return some_left and _good_enough(second, factor, at, tol)
+    return some_left and _good_enough(second, factor, w, at, tol)
 
 
-def _good_enough(second: SecondMoments, factor: ColumnSpace, at: Slope, tol: float) -> bool:
+def _good_enough(second: SecondMoments, factor: ColumnSpace, w: Array, at: Slope, tol: float) -> bool:
     """Return whether the gap, rounding included, is far below the tolerance."""
-    gap = float((_gaps(second.problem, factor, at) + at.square_error).sum())
+    gap = float((_gaps(second.problem, factor, w, at) + at.square_error).sum())
     return gap <= SMALL_SHARE * tol * 0.5 * float(second.y2.sum())
 
 
@@ -177,12 +179,12 @@ def _refine(
         at = slope_on(problem, blocks, second.moments, w, (b, rest), budget)
     moved, moved_b = (blocks.rounded(part) for part in _shortest(second, factor, w, b))
     at = second.moved(at, moved - w, (moved_b - b) - rest, moved)
-    if factor.dependent.size or not _good_enough(second, factor, at, budget.tol):
+    if factor.dependent.size or not _good_enough(second, factor, moved, at, budget.tol):
         # About the best intercept, so that its rounding does not hide the slope.
         parts = _two_parts(moved_b, at.off)
         at = slope_on(problem, blocks, second.moments, moved, parts, budget)
         at = second.moved(at, np.zeros_like(moved), (moved_b - parts[0]) - parts[1], moved)
-    if problem.fit_intercept and not _good_enough(second, factor, at, budget.tol):
+    if problem.fit_intercept and not _good_enough(second, factor, moved, at, budget.tol):
         w, b = moved, moved_b
         moved, moved_b = _rounded_together(second, blocks, w, b, at.off)
         at = second.moved(at, moved - w, moved_b - b, moved)
@@ -218,8 +220,8 @@ def _rounded_together(
     return w, b
 
 
-def _gaps(problem: Problem, factor: ColumnSpace, at: Slope) -> Array:
-    return duality_gaps(problem, at) if problem.l2 > 0 else gaps(factor, at)
+def _gaps(problem: Problem, factor: ColumnSpace, w: Array, at: Slope) -> Array:
+    return duality_gaps(problem, at) if problem.l2 > 0 else gaps(factor, w, at)
 
 
 def _shortest(second: SecondMoments, factor: ColumnSpace, w: Array, b: Array) -> tuple[Array, Array]:
@@ -239,10 +241,10 @@ def _solution(
     objective = 0.5 * at.square + penalty + rounding
     at_zero = second.y2 + (second.mean_y**2 if problem.fit_intercept else 0.0)
     scale = 0.5 * float(second.y2.sum()) + 0.5e-30 * float(at_zero.sum())
-    above, dual = _gaps(problem, factor, at), None
+    above, dual = _gaps(problem, factor, w, at), None
     if blocks is not None and problem.l2 > 0 and not float(above.sum()) <= budget.tol * scale:
         # The residuals are no good dual point where the coefficients are rounded, those before rounding are.
-        above = gaps(factor, at, penalised=True)
+        above = gaps(factor, w, at, penalised=True)
         dual = unrounded_slopes(second, blocks, w + factor.solve(at.slope))
     gap = np.minimum(above + 2.0 * rounding, objective)
     details, notes = _details(factor)

@@ -330,7 +330,9 @@ def _repeated(rows: RowSpace, w: Array, space: ColumnSpace, condition: float, bu
     at = _Evaluated.of(rows, w)
     slope = slope_on(rows.problem, rows.blocks, rows.means(), at.w, (at.b, np.zeros_like(at.b)), budget)
     details = {"condition": condition, "rank": space.rank}
-    certificate = at.certificate(rows, gaps(space, slope), budget, details, _many(rows), restriction(space))
+    certificate = at.certificate(
+        rows, gaps(space, at.w, slope), budget, details, _many(rows), restriction(space)
+    )
     return Solution(at.w, at.b, certificate, "singular values", rank=space.rank)
 
 

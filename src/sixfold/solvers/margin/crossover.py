@@ -14,15 +14,13 @@ change sets, and the equations are solved again. If the sets do not settle, the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.solvers.linalg import scaled_cholesky
-
-if TYPE_CHECKING:
-    from sixfold.solvers.margin.interior_point import Point, Terms
+from sixfold.solvers.margin.terms import Point, Terms
 
 Array = NDArray[Any]
 SORTING_ROUNDS = 8

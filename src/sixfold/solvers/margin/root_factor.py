@@ -1,10 +1,10 @@
-"""The systems of an interior point from the root of their matrix, where the matrix itself has lost the digits.
+"""The systems of an interior point from the root of their matrix, where the matrix has lost the digits.
 
     (Z'WZ + S) x = r,     [sqrt(W) Z; sqrt(S)] = Q R P',     x = P R^-1 R'^-1 P' r
 
 Z'WZ has the square of the root's condition number, which the weights W of the last iterations bring to 1e20
-and more. Householder's factorisation of a root whose rows are sorted by their size, with columns exchanged, is
-accurate to the last bits of every row, however different their sizes are (Cox and Higham 1998).
+and more. Householder's factorisation of a root whose rows are sorted by their size, with columns exchanged,
+is accurate to the last bits of every row, however different their sizes are (Cox and Higham 1998).
 """
 
 from __future__ import annotations

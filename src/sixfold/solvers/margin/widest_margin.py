@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
+from sixfold.solvers.linalg import EPS
 from sixfold.solvers.separation.hull_search import MOST_NUMBERS
 from sixfold.solvers.separation.min_norm_point import Corral, shorten
 from sixfold.solvers.separation.separation import Proof, combination_residual, proves, separate
@@ -241,7 +242,8 @@ def check_widest_margin(found: WidestMargin, problem: Problem, blocks: Blocks, t
     if found.kind == "not separable":
         return proves(points, found.proof)
     margin, rounding = points.original_margins(found.w, found.b)
-    if not bool((margin >= 1.0 - 1e-9 - rounding).all()) or not (margin > rounding).all():
+    held = 1e-9 + 4.0 * EPS * float(np.abs(found.b).max())  # where columns are far from 0, b holds no more
+    if not bool((margin >= 1.0 - held - rounding).all()) or not (margin > rounding).all():
         return False
     return found.margin <= found.bound * (1.0 + 1e-9) and _bounds(points, found)
 

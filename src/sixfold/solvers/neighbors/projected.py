@@ -236,7 +236,9 @@ def _frame(sample: Array) -> _Frame:
     with np.errstate(over="ignore", invalid="ignore"):
         centre = sample.mean(axis=0, dtype=np.float64)
         centre[~np.isfinite(centre)] = 0.0
-        largest = float(np.abs(sample - centre).max(initial=0.0))
+        # Extremes of columns, without the differences of all entries: a third of the time of a small fit.
+        above, below = sample.max(axis=0) - centre, centre - sample.min(axis=0)
+        largest = float(max(above.max(initial=0.0), below.max(initial=0.0)))
     exponent = math.frexp(largest)[1] if math.isfinite(largest) else 1000
     return _Frame(centre, 2.0 ** -min(max(exponent, -1000), 1000))
 

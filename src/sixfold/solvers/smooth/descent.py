@@ -227,7 +227,7 @@ def is_noise(decrease: float, point: ObjectivePoint) -> bool:
 def line_search(
     objective: Any, point: ObjectivePoint, delta: Array, decrease: float, curvature: bool
 ) -> ObjectivePoint | None:
-    """Return the point after a step of length 1, or where the slope along it is 0; None where nothing falls."""
+    """Return the point after a step of length 1, or where the slope along it is 0; None if nothing falls."""
     end: ObjectivePoint = objective.at(point.theta + delta, curvature)
     if end.value <= point.value - SUFFICIENT * decrease or is_noise(decrease, point):
         return end

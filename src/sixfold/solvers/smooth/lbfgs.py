@@ -138,8 +138,8 @@ class Memory:
 class _Pace:
     """Whether so many more iterations are to be expected that a second-order method would end sooner.
 
-    Costs are counted in multiplications: a pass, with what Python adds to it, and the steps of Newton's method
-    along a falling penalty, whose products of matrices run at several times the speed of a pass.
+    Costs are counted in multiplications: a pass, with what Python adds to it, and the steps of Newton's
+    method along a falling penalty, whose products of matrices run at several times the speed of a pass.
     """
 
     def __init__(self, objective: Any, size: int) -> None:

@@ -1,20 +1,21 @@
-"""Newton's method along a falling penalty, with exact systems and lengths: certain on any table of modest size.
+"""Newton's method along a falling penalty, with exact systems and lengths: certain on tables of modest size.
 
     minimise  f(theta) + ridge |theta|^2 / 2      for ridge = 1e-2, 1e-4, ... and at last 0
 
-in centred columns of mean square 1. From one ridge to the next a minimum moves by little that matters, so that
-two or three steps lead from one to the other, however weak the penalty of the problem itself is. Going there at
-once, the rows that shape the minimum are not those that have a curvature on the way: with fewer rows inside the
-margin of the squared hinge than columns, or rows that are all but certain, steps are cut to 1e-5 of their length.
+in centred columns of mean square 1. From one ridge to the next a minimum moves by little that matters, so
+that two or three steps lead from one to the other, however weak the penalty of the problem itself is. Going
+there at once, the rows that shape the minimum are not those that have a curvature on the way: with fewer
+rows inside the margin of the squared hinge than columns, or rows that are all but certain, steps are cut to
+1e-5 of their length.
 
-*The corner of the squared hinge* is smoothed as well, by less and less: with m = 1 - y s what a row is short of
-the margin, its slope t = max(m, 0) is replaced by the t > 0 with t (t - m) = smoothing, as in an interior point
-method for the dual. So all rows near the margin count, not only those inside: 20 steps a target whatever C, where
-the corner takes hundreds as soon as fewer rows than columns are inside. The dual point is one of the true loss all
-the same, and its gap is about the smoothing.
+*The corner of the squared hinge* is smoothed as well, by less and less: with m = 1 - y s what a row is
+short of the margin, its slope t = max(m, 0) is replaced by the t > 0 with t (t - m) = smoothing, as in an
+interior point method for the dual. So all rows near the margin count, not only those inside: 20 steps a
+target whatever C, where the corner takes hundreds as soon as fewer rows than columns are inside. The dual
+point is one of the true loss all the same, and its gap is about the smoothing.
 
-*Systems* are solved as least-squares problems on the rows (:mod:`sixfold.solvers.smooth.reweighted`), which also
-gives the dual point. *Lengths* are roots of the slope along the step.
+*Systems* are solved as least-squares problems on the rows (:mod:`sixfold.solvers.smooth.reweighted`), which
+also gives the dual point. *Lengths* are roots of the slope along the step.
 """
 
 from __future__ import annotations

@@ -1,19 +1,20 @@
 """Newton's step as a least-squares problem, and the dual point that it leaves.
 
-With S_i S_i' the second derivatives of the loss of row i in its scores and S_i r_i its slope, Newton's step is
+With S_i S_i' the second derivatives of the loss of row i in its scores and S_i r_i its slope, Newton's step
+is
 
     minimise over delta    sum_i q_i |S_i' z_i.delta + r_i|^2 + sum_j penalty_j (theta + delta)_j^2
 
-(iteratively reweighted least squares). What is left of the rows, u_i = S_i (S_i' z_i.delta + r_i), is a dual
-point that balances the penalty, sum_i q_i u_i z_i = -penalty (theta + delta). Its gap is about half the squared
-Newton decrement, however small the penalty is: the slopes of the loss themselves have |g|^2 / (2 l2), with g
-what rounding and the last step have left of the slope of the objective.
+(iteratively reweighted least squares). What is left of the rows, u_i = S_i (S_i' z_i.delta + r_i), is a
+dual point that balances the penalty, sum_i q_i u_i z_i = -penalty (theta + delta). Its gap is about half
+the squared Newton decrement, however small the penalty is: the slopes of the loss themselves have |g|^2 /
+(2 l2), with g what rounding and the last step have left of the slope of the objective.
 
 *Conditioning.* Columns are centred and have mean square 1 (:mod:`sixfold.solvers.smooth.scaled_rows`). The
-problem is solved by conjugate gradients on the rows (Björck 1996, Numerical methods for least squares problems,
-7.4), preconditioned by the Cholesky factor of the normal equations. These alone lose what lies below eps of the
-largest curvature: nearly collinear columns, and rows of which a model is all but certain beside others in doubt.
-On the rows the same directions are sqrt(eps), and cost one product each.
+problem is solved by conjugate gradients on the rows (Björck 1996, Numerical methods for least squares
+problems, 7.4), preconditioned by the Cholesky factor of the normal equations. These alone lose what lies
+below eps of the largest curvature: nearly collinear columns, and rows of which a model is all but certain
+beside others in doubt. On the rows the same directions are sqrt(eps), and cost one product each.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     z_ij = (x_ij - mean_j) / scale_j,      scale_j^2 = sum_i q_i (x_ij - mean_j)^2
 
-Without intercept, and where it would fill a sparse table, nothing is subtracted. A model (w, b) has the same
-scores as theta = (scale w, b + mean.w) has here, and an l2 penalty on w is one of l2 / scale_j^2 on theta_j. So
-units and offsets cost no digits on the way, and only the rounding of w and b themselves is left.
+Without intercept, and where it would fill a sparse table, nothing is subtracted. A model (w, b) has the
+same scores as theta = (scale w, b + mean.w) has here, and an l2 penalty on w is one of l2 / scale_j^2 on
+theta_j. So units and offsets cost no digits on the way, and only the rounding of w and b themselves is
+left.
 """
 
 from __future__ import annotations
