@@ -149,7 +149,8 @@ class _Point:
         self.y_size = np.zeros(b.size)
         if problem.loss.labels == "real":
             y = np.asarray(y, dtype=np.float64)
-            low, high = y.min(axis=0), y.max(axis=0)
+            counted = y if self.q.min() > 0 else y[self.q > 0]
+            low, high = counted.min(axis=0), counted.max(axis=0)
             if np.any(np.abs(low + high) > high - low):
                 self.origin = 0.5 * low + 0.5 * high
                 y = y - self.origin
