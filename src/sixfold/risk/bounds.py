@@ -245,7 +245,7 @@ class _Candidate:
                 u = np.where(self.q[:, None] > 0, u, 0.0)
         self.u = u
         self.dependent = np.arange(0)
-        self.impossible = False
+        self.impossible = self.mixed = False
         self.free: list[_Balance] = []
         if loss.labels == "real":
             self._shorten()
@@ -289,9 +289,8 @@ class _Candidate:
             aim = self._aim()
             self.unexplained[exact] = aim[exact] - combination.T @ aim[space.kept]
         self.explained = np.append(space.kept, exact)
-        if self.problem.penalty.positive and np.any(space.combination < 0):
-            self.impossible = True
-            return
+        # With w >= 0 a column may follow from others with a minus: its slope is then only found to be 0.
+        self.mixed = self.problem.penalty.positive and bool(np.any(space.combination < 0))
         if point.classes and (self.u.shape[1] - 1) * (space.rank + 1) > MAX_CLASS_SYSTEM:
             self.impossible = True
             return
@@ -345,6 +344,10 @@ class _Candidate:
         if self.impossible:
             return point.loss + point.penalty, nothing
         slope, error = self.slope, np.zeros_like(self.slope)
+        if self.mixed:
+            most, _ = point.rows.slope_rounding(self.mass, slope, point.norm(self.u))
+            if (slope < -4.0 * most).any():
+                return point.loss + point.penalty, nothing
         costs = [(0.0, 0.0)] * nothing.size
         if not rounding and self.tied:
             costs = self._balance_costs(error, 0.0 * self.total)
