@@ -28,7 +28,6 @@ from scipy.linalg import lapack, solve_triangular
 
 from sixfold._native import core
 from sixfold.budget import Budget
-from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks, MemoryBlocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
@@ -122,9 +121,9 @@ class RowCoordinates:
         score = np.asarray(self.wide.whole().X @ w, dtype=np.float64) + b
         if not np.abs(score - wanted).max() <= REACHED * max(np.abs(wanted).max(), 1e-300):
             return None
-        value, scale = problem.objective(w, b, self.wide), problem.constant_objective(self.wide)
-        self.budget.record(value, value, scale)
-        certificate = Certificate("duality gap", value, value, scale, self.budget.tol)
+        scale = problem.constant_objective(self.wide)
+        certificate = problem.certify_zero(w, b, self.wide, scale, self.budget.tol)
+        self.budget.record(certificate.objective, certificate.gap, scale)
         return Solution(w, b, certificate, "linear system in the row space", len(self.budget.history))
 
     def model(self, v: Array, c: Array) -> tuple[Array, Array]:
