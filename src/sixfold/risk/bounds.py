@@ -150,7 +150,8 @@ class _Point:
         self.y_size = np.zeros(b.size)
         if problem.loss.labels == "real":
             y = np.asarray(y, dtype=np.float64)
-            low, high = y.min(axis=0), y.max(axis=0)
+            counted = y if self.q.min() > 0 else y[self.q > 0]
+            low, high = counted.min(axis=0), counted.max(axis=0)
             if np.any(np.abs(low + high) > high - low):
                 self.origin = 0.5 * low + 0.5 * high
                 y = y - self.origin
@@ -245,7 +246,7 @@ class _Candidate:
                 u = np.where(self.q[:, None] > 0, u, 0.0)
         self.u = u
         self.dependent = np.arange(0)
-        self.impossible = False
+        self.impossible = self.mixed = False
         self.free: list[_Balance] = []
         if loss.labels == "real":
             self._shorten()
@@ -289,9 +290,8 @@ class _Candidate:
             aim = self._aim()
             self.unexplained[exact] = aim[exact] - combination.T @ aim[space.kept]
         self.explained = np.append(space.kept, exact)
-        if self.problem.penalty.positive and np.any(space.combination < 0):
-            self.impossible = True
-            return
+        # With w >= 0 a column may follow from others with a minus: its slope is then only found to be 0.
+        self.mixed = self.problem.penalty.positive and bool(np.any(space.combination < 0))
         if point.classes and (self.u.shape[1] - 1) * (space.rank + 1) > MAX_CLASS_SYSTEM:
             self.impossible = True
             return
@@ -345,6 +345,10 @@ class _Candidate:
         if self.impossible:
             return point.loss + point.penalty, nothing
         slope, error = self.slope, np.zeros_like(self.slope)
+        if self.mixed:
+            most, _ = point.rows.slope_rounding(self.mass, slope, point.norm(self.u))
+            if (slope < -4.0 * most).any():
+                return point.loss + point.penalty, nothing
         costs = [(0.0, 0.0)] * nothing.size
         if not rounding and self.tied:
             costs = self._balance_costs(error, 0.0 * self.total)

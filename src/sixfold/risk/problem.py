@@ -29,6 +29,7 @@ Array = NDArray[Any]
 
 EPS = float(np.finfo(np.float64).eps)
 MOST_DOUBLED = 1 << 24  # products that are formed in doubled precision, in a second or less
+HOPELESS = 100.0  # times the gap that is asked for: more than rounding has brought about
 MOST_TIED = 1 << 29  # products behind the system that ties slopes to a penalty
 
 
@@ -127,7 +128,8 @@ class Problem:
             return found
         tieable = self.penalised and self.penalty.quadratic and entries * w.size <= MOST_TIED
         for tied, doubled in ((False, True), (True, False), (True, True)):
-            if found.certain_gap <= enough or (tied and not tieable) or (doubled and found.gap > enough):
+            hopeless = doubled and found.gap > HOPELESS * enough
+            if found.certain_gap <= enough or (tied and not tieable) or hopeless:
                 continue
             other = bound(self, w, b, blocks, dual, doubled=doubled, tied=tied)
             found = min(found, other, key=lambda each: each.certain_gap)

@@ -210,8 +210,12 @@ class Rows:
 
 def _centre(blocks: Blocks) -> Array:
     """Return the middle of some rows for columns far from 0, exactly their value where that is constant."""
-    X = next(iter(blocks)).X
-    some = X if X.shape[0] <= SAMPLE else X[:: X.shape[0] // SAMPLE]
+    block = next(iter(blocks))
+    every = max(block.X.shape[0] // SAMPLE, 1)
+    X = some = block.X[::every]
+    if block.weight is not None:
+        some = X[block.weight[::every] > 0]
+    some = some if some.shape[0] else X
     low, high = some.min(axis=0), some.max(axis=0)
     middle = 0.5 * low.astype(np.float64) + 0.5 * high
     far = np.abs(middle) > FAR * (high - low)

@@ -448,12 +448,15 @@ class _Check:
             large = sp.issparse(claim.X) and claim.X.shape[1] > MAX_SPARSE_COLUMNS
             kept = kept if large else _independent(claim, q, u)
             self.restricted = self.free and kept.doubtful.size > 0
-            if large or (claim.positive and not kept.positive):
+            if large:
                 return self.by_score, 0.0 * self.by_score
             if self.free and not claim.positive and kept.left:
                 self._orthogonalise(kept.left)
             u = self._balanced_exactly(u, kept.columns)
         slope, error, tau, length = self._slopes(u, kept.columns)
+        # With w >= 0 a column may follow from others with a minus: its slope is then only found to be 0.
+        if claim.positive and self.free and not kept.positive and (slope < -4.0 * error).any():
+            return self.by_score, 0.0 * self.by_score
         shorter = np.ones(u.shape[1])
         if claim.l1 > 0.0 and claim.l2 == 0.0:
             largest = ((-slope if claim.positive else np.abs(slope)) + error).max(axis=0, initial=0.0)
