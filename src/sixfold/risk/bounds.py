@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +59,10 @@ MOVES = 3  # each leaves of the slope eps times the condition number
 DIGITS = 1e-9  # of the products of columns, below which their factor comes from the rows themselves
 LOST = 64.0 * U  # times the order: what a factor of the rows may be off, columns of length 1
 CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
+# Slopes below one of these are 0 where classes are separated: their rows have next to no loss, and rows that
+# are nearly certain would have to balance those that are not.
+NEARLY_CERTAIN = (1e-10, 1e-8, 1e-7, 1e-6, 1e-5)
+ELSEWHERE = 0.02  # of the excess: whoever balances what is left in another way ends at another dual point
 TINY = 1e-280  # slopes below it lose digits when they are multiplied
 FAR_MOVE = 2.0  # of the room for a move by the slope that is left: from there on it is measured again
 APART = 1e-3  # of columns of length 1, what others leave of them
@@ -119,11 +123,13 @@ def bound(
     rounding: bool = True,
     doubled: bool = False,
     tied: bool = False,
+    certain: float | None = None,
 ) -> Bound:
     """Return the bound at a model; without ``rounding`` only what is computed.
 
     ``doubled`` asks for sums in doubled precision. ``tied`` asks for slopes that balance a squared penalty
-    exactly: where it is next to nothing, what rounding leaves of them would cost |E|^2 / (2 l2).
+    exactly: where it is next to nothing, what rounding leaves of them would cost |E|^2 / (2 l2). Slopes up to
+    ``certain`` count as 0.
     """
     point = _Point(problem, w, b, blocks, doubled)
     total = point.loss + point.penalty
@@ -132,10 +138,35 @@ def bound(
         bad = np.full_like(total, np.inf)
         nothing = np.zeros_like(total)
         return Bound(np.where(np.isfinite(total), total, np.inf), bad, nothing, nothing, none)
-    candidate = _Candidate(point, dual, rounding, tied or not problem.penalised)
+    candidate = _Candidate(point, dual, rounding, tied or not problem.penalised, certain)
     excess, down = candidate.excess(rounding)
     up = point.rounding() if rounding else np.zeros_like(total)
     return Bound(total, excess, up, down, none if problem.penalised else candidate.dependent)
+
+
+def bound_of_separated(
+    problem: Problem, w: Array, b: Array, blocks: Blocks, dual: Array | None, doubled: bool
+) -> Bound:
+    """Return the bound of an unpenalised model of classes some of which are, or may be, separated.
+
+    Every target has rows of its own that are certain, and with them columns of its own that count.
+    """
+    whole, parts = blocks.whole(), [slice(None)]
+    if problem.loss.labels == "sign":
+        parts = [slice(k, k + 1) for k in range(w.shape[1])]
+    found = []
+    for part in parts:
+        one = MemoryBlocks(whole.X, whole.y[:, part], whole.weight)
+        mine = None if dual is None else dual[:, part]
+        tried = (
+            bound(problem, w[:, part], b[part], one, mine, doubled=doubled, certain=certain)
+            for certain in (None, *NEARLY_CERTAIN)
+        )
+        best = min(tried, key=lambda each: each.certain_gap)
+        found.append(replace(best, down=best.down + ELSEWHERE * best.excess))
+    arrays = ([getattr(each, name) for each in found] for name in ("objective", "excess", "up", "down"))
+    dependent = np.unique(np.concatenate([each.dependent for each in found]))
+    return Bound(*map(np.concatenate, arrays), dependent)
 
 
 class _Point:
@@ -225,22 +256,28 @@ class _Point:
 class _Candidate:
     """A dual point u, as the masses G = q u, moved to where its bound is finite."""
 
-    def __init__(self, point: _Point, dual: Array | None, measured: bool, tied: bool) -> None:
+    def __init__(
+        self, point: _Point, dual: Array | None, measured: bool, tied: bool, certain: float | None = None
+    ) -> None:
         self.point, problem = point, point.problem
         self.problem, self.q, self.y = problem, point.q, point.y
         loss = problem.loss
         u = point.slopes() if dual is None else np.asarray(dual, dtype=np.float64)
         # Rows that do not count must not limit the others, nor those whose slope is next to nothing.
-        counted = (self.q[:, None] > 0) & (np.abs(u) > (CERTAIN if tied and point.classes else TINY))
+        small = (CERTAIN if tied and point.classes else TINY) if certain is None else certain
+        counted = (self.q[:, None] > 0) & (np.abs(u) > small)
         if not counted.all():
             u = np.where(counted, u, 0.0)
+        if point.classes and certain is not None:
+            u = _whole(u, (np.arange(self.q.size), np.asarray(self.y, dtype=np.intp)))
         self.low: Array | None = None
         self.high: Array | None = None
         # Slopes of a loss are in its domain, and most ways to balance them leave them there.
         if hasattr(loss, "domain") and (tied or dual is not None or loss.name == "absolute"):
             self.low, self.high = loss.domain(self.y)
             u = u if dual is None else np.clip(u, self.low, self.high)
-        if problem.fit_intercept:
+        # Probability that goes from class to class would also go to rows that are certain.
+        if problem.fit_intercept and not (point.classes and certain is not None):
             u = BALANCE[loss.labels](u, self.y, self.q)
             if self.q.min() == 0.0:
                 u = np.where(self.q[:, None] > 0, u, 0.0)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sixfold.certificate import MACHINE_PRECISION, Certificate
 from sixfold.data.blocks import Block, Blocks
-from sixfold.risk.bounds import BALANCE, Bound, bound, normalized_weights, objective
+from sixfold.risk.bounds import BALANCE, Bound, bound, bound_of_separated, normalized_weights, objective
 from sixfold.risk.losses import Loss
 from sixfold.risk.penalties import Penalty
 from sixfold.risk.rank import LAST_DIGITS
@@ -133,6 +133,10 @@ class Problem:
                 continue
             other = bound(self, w, b, blocks, dual, doubled=doubled, tied=tied)
             found = min(found, other, key=lambda each: each.certain_gap)
+        for doubled in (False, True) if not self.penalised and self.loss.labels != "real" else ():
+            if found.certain_gap > enough:
+                other = bound_of_separated(self, w, b, blocks, dual, doubled)
+                found = min(found, other, key=lambda each: each.certain_gap)
         return found
 
     def certify_zero(

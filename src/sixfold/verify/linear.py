@@ -56,6 +56,7 @@ MAX_DOUBLED = 1 << 27  # products that are formed in twice the precision
 DEPENDENT = 4.0  # roundings of its entries that a column may differ by from a combination of others
 NOTHING = 1e-18  # of a column: no two columns of doubles agree so far by chance
 CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
+NEARLY_CERTAIN = (1e-10, 1e-8, 1e-7, 1e-6, 1e-5)  # the same where classes are separated: one of these serves
 APART = 1e-3  # of columns of length 1, what others leave of them
 STILL = 1e-11  # of a direction of length 1: far less than probabilities above CERTAIN move
 CLEAR = 1e-9  # of a column, left by QR: more than rounding leaves
@@ -94,6 +95,9 @@ def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed
         if small and not found.decides(claimed) and (tied or not exactly):
             other = _Check(claim, q, doubled, exactly)
             found = min(found, other, key=lambda check: check.gap + check.up + check.down)
+    for doubled in (False, True) if found.free and claim.loss not in REAL and small else ():
+        if not found.decides(claimed):
+            found.replace_by_targets(doubled)
     scale, at_zero = found.scale, found.at_zero
     certificate = Certificate(
         claimed.kind,
@@ -370,8 +374,15 @@ def _penalty_rounding(claim: LinearClaim, v: Array, error: Array) -> Array:
 class _Check:
     """Objective and gap as computed, and by how much the one may be higher and the bound lower (up, down)."""
 
-    def __init__(self, claim: LinearClaim, q: Array, doubled: bool = False, tied: bool = False) -> None:
-        self.claim, self.q, self.doubled = claim, q, doubled
+    def __init__(
+        self,
+        claim: LinearClaim,
+        q: Array,
+        doubled: bool = False,
+        tied: bool = False,
+        certain: float | None = None,
+    ) -> None:
+        self.claim, self.q, self.doubled, self.certain = claim, q, doubled, certain
         self.free = claim.l1 == claim.l2 == 0.0
         self.tied = tied or self.free  # whether slopes have to be -l2 w exactly
         softmax = claim.loss == "softmax"
@@ -402,6 +413,26 @@ class _Check:
             better = excess + down < self.by_score
             self.gap = float(np.where(better, excess, self.by_score).sum())
             self.down = float(np.where(better, down, 0.0).sum())
+
+    def replace_by_targets(self, doubled: bool) -> None:
+        """Take the best bound of each target: rows that are certain of one class are not of another."""
+        claim, several = self.claim, self.claim.loss != "softmax"
+        columns = [slice(k, k + 1) for k in range(claim.b.size)] if several else [slice(None)]
+        gap, up, down, restricted = 0.0, 0.0, 0.0, False
+        for one in columns:
+            mine = replace(
+                claim,
+                y=claim.y[:, one] if several else claim.y,
+                w=claim.w[:, one],
+                b=claim.b[one],
+                dual=None if claim.dual is None else claim.dual[:, one],
+            )
+            tried = (_Check(mine, self.q, doubled, certain=c) for c in (None, *NEARLY_CERTAIN))
+            best = min(tried, key=lambda check: check.gap + check.up + check.down)
+            gap, up, down = gap + best.gap, up + best.up, down + best.down
+            restricted |= best.restricted
+        if gap + up + down < self.gap + self.up + self.down:
+            self.gap, self.up, self.down, self.restricted = gap, up, down, restricted
 
     def decides(self, claimed: Certificate) -> bool:
         """Return whether rounding is too small to change the verdict."""
@@ -439,8 +470,10 @@ class _Check:
         """Return the excess of each score (of all classes together), and how far it may be too low."""
         claim, rows, q = self.claim, self.rows, self.q
         u = rows.slope(self.score) if claim.dual is None else np.clip(claim.dual, rows.low, rows.high)
-        u = np.where(np.abs(u) > (CERTAIN if self.tied and rows.name == "softmax" else 1e-280), u, 0.0)
-        if claim.fit_intercept:
+        small = CERTAIN if self.tied and rows.name == "softmax" else 1e-280
+        u = np.where(np.abs(u) > (small if self.certain is None else self.certain), u, 0.0)
+        # Probability that goes from class to class would also go to rows that are certain.
+        if claim.fit_intercept and not (self.certain is not None and rows.name == "softmax"):
             u = rows.balanced(u, q)
         u = rows.inside(u)
         kept = _Kept(np.arange(0), np.zeros((0, 0)), np.arange(0), np.arange(0), True, {})
