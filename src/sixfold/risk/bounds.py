@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from sixfold.data.blocks import Block, Blocks, MemoryBlocks
 from sixfold.risk.losses import log_softmax
 from sixfold.risk.rank import ColumnSpace, column_space
-from sixfold.risk.rounding import Rows, U, pairwise, sum_rounding
+from sixfold.risk.rounding import UNDERFLOW, Rows, U, pairwise, sum_rounding
 
 if TYPE_CHECKING:
     from sixfold.risk.problem import Problem
@@ -219,7 +219,13 @@ class _Point:
         else:
             moved = delta  # no slope is above 1
         size = self.loss * (sum_rounding(self.q.size) + 8.0 * U) + self.penalty * (self.w.shape[0] + 8) * U
-        return self.together(moved) * (1.0 + 1e-9) + size
+        return self.together(moved) * (1.0 + 1e-9) + size + self._underflow()
+
+    def _underflow(self) -> Array:
+        """Return what losses and penalties next to nothing may have lost altogether."""
+        if self.problem.loss.labels != "real":
+            return np.full(self.loss.size, UNDERFLOW)
+        return np.where((self.score != self.y).any(axis=0) | self.w.any(axis=0), UNDERFLOW, 0.0)
 
 
 class _Candidate:

@@ -32,6 +32,7 @@ from sixfold.certificate import Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.risk.rank import ColumnSpace, column_space
+from sixfold.risk.rounding import UNDERFLOW
 from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.certified import gaps, restriction
 from sixfold.solvers.least_squares.moments import UNIT, Means
@@ -284,6 +285,7 @@ class _Evaluated:
         value = 0.5 * norm**2 + self.penalty
         rounding = (norm + self.residual_error) * self.residual_error
         rounding += (2 * n + 16) * UNIT * norm**2 + (self.w.shape[0] + 8) * UNIT * self.penalty
+        rounding += UNDERFLOW * (self.residual.any(axis=0) | self.w.any(axis=0))
         objective = value + rounding
         gap = objective if above is None else np.minimum(above + 2.0 * rounding, objective)
         Y = np.asarray(rows.block.y, dtype=np.float64)
