@@ -59,6 +59,9 @@ NOTHING = 1e-18  # of a column: no two columns of doubles agree so far by chance
 CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
 APART = 1e-3  # of columns of length 1, what others leave of them
 STILL = 1e-11  # of a direction of length 1: far less than probabilities above CERTAIN move
+MOVES, MOST_MOVES = 3, 30  # each leaves eps times the condition number of what is out of balance
+FAR_MOVE = 0.1  # of a probability
+FARTHEST = 3.0  # that the logarithm of a probability moves at once
 CLEAR = 1e-9  # of a column, left by QR: more than rounding leaves
 MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
 
@@ -500,10 +503,18 @@ class _Check:
         """Return u after the moves that leave nothing wrong but for rounding."""
         rows, q, ones = self.rows, self.q, self.claim.fit_intercept
         systems = rows.systems(u, q, self.sums, kept, ones)
-        for _ in range(3):
+        moves = 0
+        for _ in range(MOST_MOVES):
             slope, total = self.sums.slopes(q[:, None] * u, ones)
             parts = zip(systems, *map(rows.split, (u, self._unmet(slope), total[None])), strict=True)
-            u = rows.joined([system.moved(*part) for system, *part in parts])
+            before, u = u, rows.joined([system.moved(*part) for system, *part in parts])
+            # Probabilities that have moved far leave the equations behind.
+            if rows.name == "softmax" and np.any(np.abs(u - before) > FAR_MOVE * np.abs(before)):
+                systems = rows.systems(u, q, self.sums, kept, ones)
+                continue
+            moves += 1
+            if moves == MOVES:
+                break
         return rows.inside(u)
 
     def _slopes(self, u: Array, kept: Array) -> tuple[Array, Array, Array, Array]:
@@ -741,8 +752,10 @@ class _ClassSystem(_System):
         e = self._picked(slope, one) / self.scale
         beta = (self.inverse @ (self.inverse.T @ e)) / self.scale
         moves = np.column_stack([self.z @ beta.reshape(-1, self.width).T, np.zeros(u.shape[0])])
-        p = np.maximum(u + self.own, 0.0)
-        return u - p * (moves - (p * moves).sum(axis=1, keepdims=True))
+        p = np.where(self.own, 1.0 + u, u) * np.exp(-np.clip(moves, -FARTHEST, FARTHEST))
+        p /= p.sum(axis=1, keepdims=True)
+        others = np.where(self.own | (p < CERTAIN), 0.0, p)
+        return others - self.own * others.sum(axis=1, keepdims=True)
 
     def cost(self, u: Array, slope: Array, error: Array, one: Array, error_one: Array) -> tuple[float, float]:
         """Return tau, and the length of the move."""
