@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from sixfold.data.blocks import Block, Blocks, MemoryBlocks
 from sixfold.risk.losses import log_softmax
 from sixfold.risk.rank import ColumnSpace, column_space
-from sixfold.risk.rounding import Rows, U, pairwise, sum_rounding
+from sixfold.risk.rounding import UNDERFLOW, Rows, U, pairwise, sum_rounding
 
 if TYPE_CHECKING:
     from sixfold.risk.problem import Problem
@@ -55,7 +55,9 @@ Array = NDArray[Any]
 SUMMED_ROWS = 1 << 15  # rows whose losses are worked out at a time
 MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of its products is formed
 MAX_CLASS_SYSTEM = 1000  # unknowns of the system that moves the probabilities of several classes
-MOVES = 3  # each leaves of the slope eps times the condition number
+MOVES, MOST_MOVES = 3, 30  # each leaves of the slope eps times the condition number
+FARTHEST = 3.0  # that the logarithm of a probability moves at once
+FAR_PROBABILITY = 0.1  # of one
 DIGITS = 1e-9  # of the products of columns, below which their factor comes from the rows themselves
 LOST = 64.0 * U  # times the order: what a factor of the rows may be off, columns of length 1
 CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
@@ -250,7 +252,13 @@ class _Point:
         else:
             moved = delta  # no slope is above 1
         size = self.loss * (sum_rounding(self.q.size) + 8.0 * U) + self.penalty * (self.w.shape[0] + 8) * U
-        return self.together(moved) * (1.0 + 1e-9) + size
+        return self.together(moved) * (1.0 + 1e-9) + size + self._underflow()
+
+    def _underflow(self) -> Array:
+        """Return what losses and penalties next to nothing may have lost altogether."""
+        if self.problem.loss.labels != "real":
+            return np.full(self.loss.size, UNDERFLOW)
+        return np.where((self.score != self.y).any(axis=0) | self.w.any(axis=0), UNDERFLOW, 0.0)
 
 
 class _Candidate:
@@ -336,7 +344,8 @@ class _Candidate:
             _Balance(point, u, y, np.sort(space.kept))
             for u, y in zip(point.parts(self.u), self._labels(), strict=True)
         ]
-        for _ in range(MOVES):
+        moves = 0
+        for _ in range(MOST_MOVES):
             slope, total = self._slopes(self.q[:, None] * self.u)
             slope = self._unmet(slope)
             moved = [
@@ -345,7 +354,14 @@ class _Candidate:
                     self.free, point.parts(self.u), point.parts(slope), point.parts(total[None]), strict=True
                 )
             ]
-            self.u = np.concatenate(moved, axis=1)
+            before, self.u = self.u, np.concatenate(moved, axis=1)
+            # Probabilities that have moved far leave the equations behind.
+            if point.classes and np.any(np.abs(self.u - before) > FAR_PROBABILITY * np.abs(before)):
+                self.free = [_Balance(point, self.u, self.y, self.free[0].kept)]
+                continue
+            moves += 1
+            if moves == MOVES:
+                break
         self._shorten()
         self.free = [balance.renewed(u) for balance, u in zip(self.free, point.parts(self.u), strict=True)]
 
@@ -683,8 +699,11 @@ class _Balance:
         if self.p is None:
             return u + self._most(u) * moves
         p = self._probabilities(u)
-        moves = np.column_stack([moves, np.zeros(moves.shape[0])])
-        return u + p * (moves - (p * moves).sum(axis=1, keepdims=True))
+        # As logarithms move, none becomes negative, and where they end does not depend on the way.
+        p *= np.exp(np.clip(np.column_stack([moves, np.zeros(moves.shape[0])]), -FARTHEST, FARTHEST))
+        p /= p.sum(axis=1, keepdims=True)
+        p[p < CERTAIN] = 0.0
+        return _whole(p, (np.arange(p.shape[0]), self.y.astype(np.intp)))
 
     def cost(
         self, u: Array, slope: Array, error: Array, total: Array, total_error: Array

@@ -50,6 +50,7 @@ Array = NDArray[Any]
 
 EPS = float(np.finfo(np.float64).eps)
 U = EPS / 2
+UNDERFLOW = 2.0**-1040  # what 2^30 products next to nothing are off together
 ENTRIES = 1 << 22  # of X that are copied at a time
 MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of its products is formed
 MAX_DOUBLED = 1 << 27  # products that are formed in twice the precision
@@ -59,6 +60,9 @@ CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance
 NEARLY_CERTAIN = (1e-10, 1e-8, 1e-7, 1e-6, 1e-5)  # the same where classes are separated: one of these serves
 APART = 1e-3  # of columns of length 1, what others leave of them
 STILL = 1e-11  # of a direction of length 1: far less than probabilities above CERTAIN move
+MOVES, MOST_MOVES = 3, 30  # each leaves eps times the condition number of what is out of balance
+FAR_MOVE = 0.1  # of a probability
+FARTHEST = 3.0  # that the logarithm of a probability moves at once
 CLEAR = 1e-9  # of a column, left by QR: more than rounding leaves
 MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
 
@@ -306,7 +310,7 @@ class _Softmax:
 
     def systems(self, u: Array, q: Array, sums: Sums, kept: Array, ones: bool) -> list[_System]:
         z = _exact_columns(sums, kept, ones)
-        return [_ready(_ClassSystem(z, q, np.maximum(u + self.own, 0.0)), kept, ones)]
+        return [_ready(_ClassSystem(z, q, u, self.own), kept, ones)]
 
 
 def _exact_columns(sums: Sums, kept: Array, ones: bool) -> Array:
@@ -338,7 +342,9 @@ def _constant_model(rows: _OneScore | _Softmax, q: Array, fit_intercept: bool) -
 
 def _penalty(claim: LinearClaim) -> Array:
     """Return the penalty of each column of w."""
-    penalty = claim.l1 * np.abs(claim.w).sum(axis=0) + claim.l2 / 2 * np.square(claim.w).sum(axis=0)
+    penalty = claim.l1 * np.abs(claim.w).sum(axis=0)
+    if claim.l2 > 0:  # squares may be too large for a double
+        penalty += claim.l2 / 2 * np.square(claim.w).sum(axis=0)
     return np.where((claim.w < 0).any(axis=0), np.inf, penalty) if claim.positive else penalty
 
 
@@ -350,9 +356,12 @@ def _excess_over_l1(claim: LinearClaim, v: Array) -> Array:
 def _penalty_excess(claim: LinearClaim, v: Array) -> Array:
     """Return pen(w) + pen*(v) - w.v; w = z is where w.v - pen(w) is largest."""
     w, l1, l2 = claim.w, claim.l1, claim.l2
-    z = np.copysign(_excess_over_l1(claim, v), v) / l2 if l2 > 0 else np.zeros_like(w)
     slack = l1 * np.abs(w) - w * np.clip(v, -np.inf if claim.positive else -l1, l1)
-    return np.asarray(l2 / 2 * np.square(w - z).sum(axis=0) + np.maximum(slack, 0.0).sum(axis=0))
+    excess = np.maximum(slack, 0.0).sum(axis=0)
+    if l2 > 0:
+        z = np.copysign(_excess_over_l1(claim, v), v) / l2
+        excess += l2 / 2 * np.square(w - z).sum(axis=0)
+    return np.asarray(excess)
 
 
 def _penalty_rounding(claim: LinearClaim, v: Array, error: Array) -> Array:
@@ -407,7 +416,7 @@ class _Check:
         few = (32.0 + np.sqrt(n) + d) * EPS  # of sums of terms that are never negative
         self.up = 0.0
         if np.isfinite(self.objective):
-            self.up = float((q @ (slope * self.delta)).sum() + few * self.objective)
+            self.up = float((q @ (slope * self.delta)).sum() + few * self.objective) + UNDERFLOW
             excess, down = self._excess(loss, few)
             # No loss is negative, so that 0 is a bound of every score.
             better = excess + down < self.by_score
@@ -527,10 +536,18 @@ class _Check:
         """Return u after the moves that leave nothing wrong but for rounding."""
         rows, q, ones = self.rows, self.q, self.claim.fit_intercept
         systems = rows.systems(u, q, self.sums, kept, ones)
-        for _ in range(3):
+        moves = 0
+        for _ in range(MOST_MOVES):
             slope, total = self.sums.slopes(q[:, None] * u, ones)
             parts = zip(systems, *map(rows.split, (u, self._unmet(slope), total[None])), strict=True)
-            u = rows.joined([system.moved(*part) for system, *part in parts])
+            before, u = u, rows.joined([system.moved(*part) for system, *part in parts])
+            # Probabilities that have moved far leave the equations behind.
+            if rows.name == "softmax" and np.any(np.abs(u - before) > FAR_MOVE * np.abs(before)):
+                systems = rows.systems(u, q, self.sums, kept, ones)
+                continue
+            moves += 1
+            if moves == MOVES:
+                break
         return rows.inside(u)
 
     def _slopes(self, u: Array, kept: Array) -> tuple[Array, Array, Array, Array]:
@@ -736,9 +753,10 @@ class _ClassSystem(_System):
     Where classes are certain of some rows nothing moves in some directions, and nothing is left there.
     """
 
-    def __init__(self, z: Array, q: Array, p: Array) -> None:
-        n, width, classes = *z.shape, p.shape[1]
-        self.z, self.p, self.width, self.name = z, p, width, "softmax"
+    def __init__(self, z: Array, q: Array, u: Array, own: Array) -> None:
+        n, width, classes = *z.shape, u.shape[1]
+        p = np.maximum(u + own, 0.0)
+        self.z, self.p, self.own, self.width, self.name = z, p, own, width, "softmax"
         root = np.sqrt(q)[:, None, None] * np.sqrt(p)[:, :, None] * (np.eye(classes) - p[:, None, :])
         rows = (root[:, :, :-1, None] * z[:, None, None, :]).reshape(n * classes, (classes - 1) * width)
         self.scale = np.linalg.norm(rows, axis=0)
@@ -767,7 +785,10 @@ class _ClassSystem(_System):
         e = self._picked(slope, one) / self.scale
         beta = (self.inverse @ (self.inverse.T @ e)) / self.scale
         moves = np.column_stack([self.z @ beta.reshape(-1, self.width).T, np.zeros(u.shape[0])])
-        return u - self.p * (moves - (self.p * moves).sum(axis=1, keepdims=True))
+        p = np.where(self.own, 1.0 + u, u) * np.exp(-np.clip(moves, -FARTHEST, FARTHEST))
+        p /= p.sum(axis=1, keepdims=True)
+        others = np.where(self.own | (p < CERTAIN), 0.0, p)
+        return others - self.own * others.sum(axis=1, keepdims=True)
 
     def cost(self, u: Array, slope: Array, error: Array, one: Array, error_one: Array) -> tuple[float, float]:
         """Return tau, and the length of the move."""
@@ -827,22 +848,27 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
     clear = min(int(np.count_nonzero(np.abs(np.diag(R)) > clear)), most)
     kept = [int(j) for j in columns[order[:clear]]]
     nearly: dict[int, Array] = {}
-    for column in map(int, columns[order[clear:]]):
+    rest = [int(j) for j in columns[order[clear:]]]
+    while rest and len(kept) < most:
+        column = rest.pop(0)
         C, left = _combination(X, q, mean, np.array(kept, dtype=int), column, claim.fit_intercept)
         bounds = [size[column] + np.abs(C) @ size[kept] for size in sizes]
         lefts = [np.sqrt(share @ left**2) for share in shares]
-        if len(kept) < most and any(one > rounded * size for one, size in zip(lefts, bounds, strict=True)):
+        if any(one > rounded * size for one, size in zip(lefts, bounds, strict=True)):
             kept.append(column)
             nearly[column] = np.zeros(claim.X.shape[0])
             nearly[column][some] = left
             continue
         positive &= bool((C >= -1e-9).all())
-        # Where there is no room for another, it follows from the others whatever rounding leaves.
         spread = [length[column] + np.abs(C) @ length[kept] for length in lengths]
-        if len(kept) == most or all(one <= NOTHING * size for one, size in zip(lefts, spread, strict=True)):
+        if all(one <= NOTHING * size for one, size in zip(lefts, spread, strict=True)):
             exact[column] = C
         else:
             doubtful.append(column)
+    if rest:  # As many columns as rows have directions: the others follow from them, whatever they are.
+        follow = _combinations(np.sqrt(q)[:, None] * Z[:, kept], np.sqrt(q)[:, None] * Z[:, rest])
+        positive &= bool((follow >= -1e-9).all())
+        exact.update(zip(rest, follow.T, strict=True))
     combination = np.zeros((len(kept), len(exact)))
     for place, C in enumerate(exact.values()):
         combination[: C.size, place] = C
@@ -855,6 +881,15 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
         positive,
         nearly,
     )
+
+
+def _combinations(kept: Array, rest: Array) -> Array:
+    """Return C with rest = kept C, where that exists."""
+    scale = np.linalg.norm(kept, axis=0)
+    Q, R = np.linalg.qr(kept / scale)
+    C = la.solve_triangular(R, Q.T @ rest)
+    C += la.solve_triangular(R, Q.T @ (rest - kept / scale @ C))
+    return np.asarray(C / scale[:, None])
 
 
 def _combination(

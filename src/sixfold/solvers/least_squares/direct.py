@@ -31,6 +31,7 @@ from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
 from sixfold.risk.rank import ColumnSpace, beyond_doubt, column_space
+from sixfold.risk.rounding import UNDERFLOW
 from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.certified import duality_gaps, gaps, restriction, unrounded_slopes
 from sixfold.solvers.least_squares.factors import cholesky_factor, factor_of_moments, penalised_factor
@@ -233,8 +234,9 @@ def _solution(
     problem, moments = second.problem, second.moments
     penalty = 0.5 * problem.l2 * np.square(w).sum(axis=0)
     rounding = 0.5 * at.square_error + (w.shape[0] + 8) * UNIT * penalty + 4 * UNIT * at.square
-    objective = 0.5 * at.square + penalty + rounding
     at_zero = second.y2 + (second.mean_y**2 if problem.fit_intercept else 0.0)
+    rounding += UNDERFLOW * (at_zero > 0)
+    objective = 0.5 * at.square + penalty + rounding
     scale = 0.5 * float(second.y2.sum()) + 0.5e-30 * float(at_zero.sum())
     above, dual = _gaps(problem, factor, w, at), None
     if blocks is not None and problem.l2 > 0 and not float(above.sum()) <= budget.tol * scale:
