@@ -26,6 +26,7 @@ rounding, and every sum is off by some of it. What holds in exact arithmetic is 
    slopes by |R^-T e| sqrt(sum_i q_i |u_ik| z_ij^2).
 3. *Penalty.* With slopes off by E_j, FY_penalty grows by |w - z| |E| + |E|^2 / (2 l2), z where its
    conjugate is attained; for absolute values alone u is made shorter until |v_j| + E_j <= l1.
+   Where that is too much, u is moved as in the second step to where these slopes are what the penalty asks for.
 4. *Sums* of terms that are never negative are pairwise.
 
 Columns that depend on others need no condition of their own where they do so exactly. Where they differ in
@@ -69,6 +70,7 @@ TINY = 1e-280  # slopes below it lose digits when they are multiplied
 FAR_MOVE = 2.0  # of the room for a move by the slope that is left: from there on it is measured again
 APART = 1e-3  # of columns of length 1, what others leave of them
 STILL = 1e-11  # of a direction of length 1: far less than probabilities above CERTAIN move
+NEAR = 4.0  # times the rounding of a slope: from there on absolute values may forbid it
 LARGEST_MOVE = 0.5  # of every slope: beyond that no bound is claimed
 
 
@@ -129,9 +131,9 @@ def bound(
 ) -> Bound:
     """Return the bound at a model; without ``rounding`` only what is computed.
 
-    ``doubled`` asks for sums in doubled precision. ``tied`` asks for slopes that balance a squared penalty
-    exactly: where it is next to nothing, what rounding leaves of them would cost |E|^2 / (2 l2). Slopes up to
-    ``certain`` count as 0.
+    ``doubled`` asks for sums in doubled precision. ``tied`` asks for slopes that balance the penalty
+    exactly: where it is next to nothing, what rounding leaves of them would cost |E|^2 / (2 l2), or u would
+    have to be shorter by |E| / l1. Slopes up to ``certain`` count as 0.
     """
     point = _Point(problem, w, b, blocks, doubled)
     total = point.loss + point.penalty
@@ -296,7 +298,6 @@ class _Candidate:
         if loss.labels == "real":
             self._shorten()
         self.tied = tied
-        self.unexplained = np.zeros_like(point.w)  # of slopes that were aimed at, by columns that are kept
         if tied:
             self._leave_columns()
         self.mass = self.q[:, None] * self.u
@@ -314,13 +315,33 @@ class _Candidate:
     def _unmet(self, slope: Array) -> Array:
         """Return what is wrong with the slopes: any without penalty, or those below 0 if w >= 0."""
         if self.problem.penalised:
-            return slope - self._aim()
+            return slope - self._aim(slope)
         return np.minimum(slope, 0.0) if self.problem.penalty.positive else slope
 
-    def _aim(self) -> Array:
-        """Return the slopes that balance a squared penalty; those of classes sum to 0, as slopes do."""
-        w = self.point.w
-        return -self.problem.l2 * (w - w.mean(axis=1, keepdims=True) if self.point.classes else w)
+    def _aim(self, slope: Array) -> Array:
+        """Return the slopes that balance the penalty; those of classes sum to 0, as slopes do."""
+        w, l1 = self.point.w, self.problem.l1
+        aim = -self.problem.l2 * (w - w.mean(axis=1, keepdims=True) if self.point.classes else w)
+        if self.problem.penalty.quadratic:
+            return aim
+        within = np.clip(slope, -l1, np.inf if self.problem.penalty.positive else l1)
+        aim = np.where(w != 0, aim - l1 * np.sign(w), within)
+        if self.point.classes:  # what is left over goes to where the absolute values leave most room
+            room = np.where(w != 0, -1.0, l1 - np.abs(aim))
+            rows, most = np.arange(w.shape[0]), room.argmax(axis=1)
+            aim[rows, most] -= aim.sum(axis=1)
+        return aim
+
+    def _bound_columns(self) -> Array:
+        """Return the columns whose slopes the penalty prescribes, or would if rounding were to add to them."""
+        if not self.problem.penalised or self.problem.penalty.quadratic:
+            return np.arange(self.point.w.shape[0])
+        mass = self.q[:, None] * self.u
+        slope, _ = self._slopes(mass)
+        error, _ = self.point.rows.slope_rounding(mass, slope, self.point.norm(self.u))
+        size = -slope if self.problem.penalty.positive else np.abs(slope)
+        bound = (self.point.w != 0) | (size + NEAR * error > self.problem.l1)
+        return np.flatnonzero(bound.any(axis=1))
 
     def _leave_columns(self) -> None:
         """Move u along the columns until its slope is none that is forbidden, but for rounding."""
@@ -328,20 +349,22 @@ class _Candidate:
         if blocks.sparse and blocks.n_columns > MAX_SPARSE_COLUMNS:
             self.impossible = True
             return
-        space = self._space()
-        self.dependent = space.dependent[~space.exact]
-        exact, combination = space.dependent[space.exact], space.combination[:, space.exact]
-        if self.problem.penalised:
-            aim = self._aim()
-            self.unexplained[exact] = aim[exact] - combination.T @ aim[space.kept]
-        self.explained = np.append(space.kept, exact)
+        columns = self._bound_columns()
+        space = self._space(columns)
+        kept = columns[space.kept]
+        self.dependent = columns[space.dependent[~space.exact]]
+        self.follow = _Follow(kept, columns[space.dependent[space.exact]], space.combination[:, space.exact])
         # With w >= 0 a column may follow from others with a minus: its slope is then only found to be 0.
-        self.mixed = self.problem.penalty.positive and bool(np.any(space.combination < 0))
+        self.mixed = (
+            not self.problem.penalised
+            and self.problem.penalty.positive
+            and bool(np.any(space.combination < 0))
+        )
         if point.classes and (self.u.shape[1] - 1) * (space.rank + 1) > MAX_CLASS_SYSTEM:
             self.impossible = True
             return
         self.free = [
-            _Balance(point, u, y, np.sort(space.kept))
+            _Balance(point, u, y, np.sort(kept))
             for u, y in zip(point.parts(self.u), self._labels(), strict=True)
         ]
         moves = 0
@@ -382,13 +405,16 @@ class _Candidate:
     def _labels(self) -> list[Array]:
         return [self.y] if self.point.classes else self.point.parts(self.y)
 
-    def _space(self) -> ColumnSpace:
-        """Return the columns of the rows that have a slope: the others do not limit where u may go."""
+    def _space(self, columns: Array) -> ColumnSpace:
+        """Return some columns of the rows that have a slope: the others do not limit where u may go."""
         blocks, some = self.point.blocks, (self.u != 0).any(axis=1)
-        if self.problem.loss.labels != "real" and not some[self.q > 0].all() and some.any():
+        fewer = self.problem.loss.labels != "real" and not some[self.q > 0].all() and some.any()
+        if fewer or columns.size < blocks.n_columns:
+            some = np.flatnonzero(some) if fewer else np.arange(blocks.n_rows)
             whole = blocks.whole()
             weight = None if whole.weight is None else whole.weight[some]
-            blocks = MemoryBlocks(whole.X[np.flatnonzero(some)], whole.y[some], weight)
+            X = whole.X[some] if columns.size == blocks.n_columns else whole.X[some][:, columns]
+            blocks = MemoryBlocks(X, whole.y[some], weight)
         return column_space(blocks, self.problem.fit_intercept)
 
     def excess(self, rounding: bool) -> tuple[Array, Array]:
@@ -422,6 +448,8 @@ class _Candidate:
                 moved = np.outer(point.rows.lengths, 2.0 * np.minimum(moves, LARGEST_MOVE) * size)
             error = error + moved
             error = error * (1.0 + 1e-6) + 8.0 * U * np.abs(slope)
+        if self.tied and problem.penalised:
+            slope, error = self._tied_slopes(slope, error)
         t, u = np.ones(1), self.u
         if problem.penalised and problem.penalty.l2 == 0:
             t = self._penalty_fractions(slope, error)
@@ -431,8 +459,6 @@ class _Candidate:
         penalty = np.array(
             [self._penalty_excess(*part) for part in zip(parts(point.w), parts(t * slope), strict=True)]
         )
-        if self.tied and problem.penalised:
-            penalty, slope, error = self._tied_penalty(slope, error)
         if not rounding:
             return young + penalty + self._move_cost(young, costs), nothing
         more = np.array(
@@ -446,18 +472,20 @@ class _Candidate:
             more = more + point.together(left[self.dependent].sum(axis=0))
         return young + penalty, self._rounding(u, young, costs) + more + 16.0 * U * (young + penalty)
 
-    def _tied_penalty(self, slope: Array, error: Array) -> tuple[Array, Array, Array]:
-        """Return the penalty's part where slopes of kept columns are what was aimed at, and the slopes.
+    def _tied_slopes(self, slope: Array, error: Array) -> tuple[Array, Array]:
+        """Return the slopes where those of kept columns are what was aimed at.
 
         Those of columns that depend on them follow; the others are as they are.
         """
-        point, error, slope, aim = self.point, error.copy(), slope.copy(), self._aim()
-        slope[self.explained] = aim[self.explained] - self.unexplained[self.explained]
-        error[self.explained] = 16.0 * U * self.problem.l2 * np.abs(point.w[self.explained])
-        penalty = [
-            self._penalty_excess(*part) for part in zip(point.parts(point.w), point.parts(slope), strict=True)
-        ]
-        return np.array(penalty), slope, error
+        error, slope, aim, follow = error.copy(), slope.copy(), self._aim(self.slope), self.follow
+        slope[follow.kept] = aim[follow.kept]
+        slope[follow.others] = follow.combination.T @ aim[follow.kept]
+        size = np.abs(aim) + self.problem.l2 * np.abs(self.point.w)
+        error[follow.kept] = 16.0 * U * size[follow.kept]
+        error[follow.others] = 16.0 * U * (
+            size[follow.others] + np.abs(follow.combination).T @ size[follow.kept]
+        )
+        return slope, error
 
     def _balance_costs(self, error: Array, total_error: Array) -> list[tuple[float, float]]:
         """Return for each problem by how much u may move to be in balance, and the length of that move."""
@@ -470,7 +498,7 @@ class _Candidate:
                 return self._even_costs(total_error)
             balances = [_Balance(point, self.u, self.y, np.arange(0))]
         slope, error = self._unmet(self.slope), error + 4.0 * U * problem.l2 * np.abs(point.w)
-        if self.tied and problem.penalty.positive:
+        if self.tied and problem.penalty.positive and not problem.penalised:
             slope, error = self._unmet(self.slope - error), 0.0 * error
         together = zip(
             balances,
@@ -509,7 +537,8 @@ class _Candidate:
         else:
             down += self._move_cost(young, [(tau + 8.0 * U, one) for tau, one in costs])
             if self.tied:  # u was made shorter, and with it its slopes
-                down += np.minimum([tau for tau, _ in costs], LARGEST_MOVE) ** 2 * 4.0 * point.penalty
+                shorter = np.minimum([tau for tau, _ in costs], LARGEST_MOVE)
+                down += (2.0 * shorter if self.problem.l1 > 0 else 4.0 * shorter**2) * point.penalty
             residual = point.score - self.y if self.problem.loss.labels == "real" else point.score
             terms = terms + 2.0 * (self.q @ np.abs(residual * u))
         if self.problem.loss.labels == "sign":
@@ -567,6 +596,15 @@ class _Candidate:
             + float(np.square(error).sum()) / (2.0 * alpha * penalty.l2)
             + 8.0 * U * problem.l1 * float(np.abs(w).sum())
         )
+
+
+@dataclass(frozen=True)
+class _Follow:
+    """Columns whose slopes are what was aimed at, and others that are combinations of them."""
+
+    kept: Array
+    others: Array
+    combination: Array
 
 
 class _Balance:

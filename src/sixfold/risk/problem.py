@@ -126,7 +126,8 @@ class Problem:
         entries = blocks.n_rows * blocks.n_columns * w.shape[1]
         if entries > MOST_DOUBLED:
             return found
-        tieable = self.penalised and self.penalty.quadratic and entries * w.size <= MOST_TIED
+        tied_to = w.size if self.penalty.quadratic else int(np.count_nonzero(w))
+        tieable = self.penalised and entries * tied_to <= MOST_TIED
         for tied, doubled in ((False, True), (True, False), (True, True)):
             hopeless = doubled and found.gap > HOPELESS * enough
             if found.certain_gap <= enough or (tied and not tieable) or hopeless:

@@ -62,6 +62,8 @@ class RowCoordinates:
         Rows of X whose span is that of all.
     triangle : ndarray
         The rows of L of the basis, lower triangular.
+    counted : ndarray of bool
+        Which rows of the table have a weight: others have no say in what a model gives them.
     """
 
     problem: Problem
@@ -71,6 +73,7 @@ class RowCoordinates:
     blocks: MemoryBlocks
     basis: Array
     triangle: Array
+    counted: Array
 
     @classmethod
     def of(cls, problem: Problem, blocks: Blocks, budget: Budget) -> RowCoordinates | None:
@@ -79,6 +82,10 @@ class RowCoordinates:
         if n > MAX_ROWS or n >= blocks.n_columns or not problem.penalty.quadratic:
             return None
         block = blocks.whole()
+        counted = np.ones(n, dtype=bool) if block.weight is None else block.weight > 0
+        if not counted.all():
+            blocks = MemoryBlocks(block.X[np.flatnonzero(counted)], block.y[counted], block.weight[counted])
+            block, n = blocks.whole(), blocks.n_rows
         X = block.X
         if blocks.sparse and X.nnz < n * n:
             return None
@@ -92,7 +99,8 @@ class RowCoordinates:
         L = np.empty((n, rank))
         L[order] = np.tril(factored)[:, :rank]
         reduced = MemoryBlocks(L, np.asarray(block.y, dtype=np.float64), block.weight)
-        return cls(problem, blocks, budget, mean, reduced, order[:rank], np.tril(factored[:rank, :rank]))
+        triangle = np.tril(factored[:rank, :rank])
+        return cls(problem, blocks, budget, mean, reduced, order[:rank], triangle, counted)
 
     def solve(self, solver: SquareSolver, start: Solution | None) -> Solution:
         """Return the solution of the wide problem that a solver finds in these coordinates."""
@@ -104,18 +112,27 @@ class RowCoordinates:
         w, b = self.model(found.w, found.b)
         certificate = self.problem.certify("duality gap", w, b, self.wide, self.budget.tol, found.dual)
         title = f"{found.solver} in the row space"
-        return replace(found, w=w, b=b, certificate=certificate, solver=title)
+        return replace(found, w=w, b=b, certificate=certificate, solver=title, dual=self._of_all(found.dual))
+
+    def _of_all(self, dual: Array | None) -> Array | None:
+        """Return the dual point for the rows of weight 0 too."""
+        if dual is None or len(dual) == self.counted.size:
+            return dual
+        whole = np.zeros((self.counted.size, dual.shape[1]))
+        whole[self.counted] = dual
+        return whole
 
     def perfect_scores(self) -> Solution | None:
-        """Return the model that gives every row the score of its least loss; None where rows depend."""
+        """Return the model that gives every row the score of its least loss; None where there is none."""
         problem, y = self.problem, np.asarray(self.blocks.y, dtype=np.float64)
-        if self.basis.size + problem.fit_intercept < self.wide.n_rows:
-            return None
         wanted = y * CERTAIN_SCORE if problem.loss.labels == "sign" else y
         if problem.loss.labels == "class":
             one_hot = y == np.arange(problem.n_scores(self.wide))
             wanted = CERTAIN_SCORE * (one_hot - one_hot.mean(axis=1, keepdims=True))
         c = wanted.mean(axis=0) if problem.fit_intercept else np.zeros(wanted.shape[1])
+        if problem.fit_intercept and self.wide.sparse:  # about 0: the intercept of the least |w|
+            ones = solve_triangular(self.triangle, np.ones(self.basis.size), lower=True)
+            c = ones @ solve_triangular(self.triangle, wanted[self.basis], lower=True) / (ones @ ones)
         v = solve_triangular(self.triangle, (wanted - c)[self.basis], lower=True)
         w, b = self.model(v, c)
         score = np.asarray(self.wide.whole().X @ w, dtype=np.float64) + b

@@ -94,7 +94,7 @@ def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
 def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed:
     found = _Check(claim, q)
     small = claim.X.shape[0] * claim.X.shape[1] * claim.w.shape[1] <= MAX_DOUBLED
-    tied = claim.l2 > 0 and claim.l1 == 0 and not claim.positive
+    tied = claim.l1 + claim.l2 > 0
     for doubled, exactly in ((True, False), (False, True), (True, True)):
         if small and not found.decides(claimed) and (tied or not exactly):
             other = _Check(claim, q, doubled, exactly)
@@ -393,7 +393,7 @@ class _Check:
     ) -> None:
         self.claim, self.q, self.doubled, self.certain = claim, q, doubled, certain
         self.free = claim.l1 == claim.l2 == 0.0
-        self.tied = tied or self.free  # whether slopes have to be -l2 w exactly
+        self.tied = tied or self.free  # whether slopes have to be exactly what the penalty asks for
         softmax = claim.loss == "softmax"
         real = claim.loss in REAL
         # Numbers count from their mean, as rows do.
@@ -488,7 +488,7 @@ class _Check:
         kept = _Kept(np.arange(0), np.zeros((0, 0)), np.arange(0), np.arange(0), True, {})
         if self.tied:
             large = sp.issparse(claim.X) and claim.X.shape[1] > MAX_SPARSE_COLUMNS
-            kept = kept if large else _independent(claim, q, u)
+            kept = kept if large else _independent_of(claim, q, u, self._prescribed(u))
             self.restricted = self.free and kept.doubtful.size > 0
             if large:
                 return self.by_score, 0.0 * self.by_score
@@ -499,6 +499,8 @@ class _Check:
         # With w >= 0 a column may follow from others with a minus: its slope is then only found to be 0.
         if claim.positive and self.free and not kept.positive and (slope < -4.0 * error).any():
             return self.by_score, 0.0 * self.by_score
+        if self.tied and not self.free:
+            slope, error = self._as_aimed(slope, error, kept)
         shorter = np.ones(u.shape[1])
         if claim.l1 > 0.0 and claim.l2 == 0.0:
             largest = ((-slope if claim.positive else np.abs(slope)) + error).max(axis=0, initial=0.0)
@@ -525,12 +527,35 @@ class _Check:
         """Return what is wrong with slopes that have to be 0, or to balance the penalty."""
         if self.free:
             return np.minimum(slope, 0.0) if self.claim.positive else slope
-        return slope - self._aim()
+        return slope - self._aim(slope)
 
-    def _aim(self) -> Array:
+    def _aim(self, slope: Array) -> Array:
         """Return the slopes that balance the penalty; those of classes sum to 0, as all slopes do."""
-        w = self.claim.w
-        return -self.claim.l2 * (w - w.mean(axis=1, keepdims=True) if self.rows.name == "softmax" else w)
+        w, l1, softmax = self.claim.w, self.claim.l1, self.rows.name == "softmax"
+        aim = -self.claim.l2 * (w - w.mean(axis=1, keepdims=True) if softmax else w)
+        if self._squares_only:
+            return aim
+        allowed = np.maximum(slope, -l1) if self.claim.positive else np.clip(slope, -l1, l1)
+        aim = np.where(w == 0, allowed, aim - l1 * np.sign(w))
+        if softmax:  # the coefficient of 0 whose slope may move furthest takes what the others leave
+            free = np.where(w == 0, l1 - np.abs(aim), -1.0).argmax(axis=1)
+            aim[np.arange(w.shape[0]), free] -= aim.sum(axis=1)
+        return aim
+
+    @property
+    def _squares_only(self) -> bool:
+        return self.claim.l1 == 0.0 and not self.claim.positive
+
+    def _prescribed(self, u: Array) -> Array:
+        """Return the columns whose slopes the penalty prescribes, or may after they have been rounded."""
+        claim = self.claim
+        if self.free or self._squares_only:
+            return np.arange(claim.X.shape[1])
+        G = self.q[:, None] * u
+        slope, _ = self.sums.slopes(G, claim.fit_intercept)
+        error, _ = self.sums.slope_errors(G, slope, claim.fit_intercept)
+        size = -slope if claim.positive else np.abs(slope)
+        return np.flatnonzero(((claim.w != 0) | (size + 4.0 * error > claim.l1)).any(axis=1))
 
     def _balanced_exactly(self, u: Array, kept: Array) -> Array:
         """Return u after the moves that leave nothing wrong but for rounding."""
@@ -572,6 +597,17 @@ class _Check:
         error = error + moved + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
         return slope, error, tau, length
 
+    def _as_aimed(self, slope: Array, error: Array, kept: _Kept) -> tuple[Array, Array]:
+        """Return the slopes and errors where nothing is left of kept columns, nor of those that follow."""
+        aim, size = self._aim(slope), self.claim.l2 * np.abs(self.claim.w)
+        size, slope, error = size + np.abs(aim), slope.copy(), error.copy()
+        slope[kept.columns] = aim[kept.columns]
+        slope[kept.dependent] = kept.combination.T @ aim[kept.columns]
+        error[kept.columns] = 32 * U * size[kept.columns]
+        followed = np.abs(kept.combination).T @ size[kept.columns]
+        error[kept.dependent] = 32 * U * (size[kept.dependent] + followed)
+        return slope, error
+
     def _penalty(self, slope: Array, error: Array, kept: _Kept) -> tuple[Array, Array]:
         """Return the penalty's part for each score, and how much larger it may be."""
         claim, w = self.claim, np.abs(self.claim.w)
@@ -580,12 +616,6 @@ class _Check:
             if not claim.positive:
                 return np.zeros(w.shape[1]), more
             return np.maximum(claim.w * slope, 0.0).sum(axis=0), more + (w * error).sum(axis=0)
-        if self.tied:  # nothing is left of the columns that are kept, nor of those that follow from them
-            slope, error, aim = slope.copy(), error.copy(), self._aim()
-            slope[kept.columns] = aim[kept.columns]
-            slope[kept.dependent] = kept.combination.T @ aim[kept.columns]
-            exact = np.append(kept.columns, kept.dependent)
-            error[exact] = 32 * U * claim.l2 * w[exact]
         return _penalty_excess(claim, -slope), _penalty_rounding(claim, -slope, error)
 
     def _moves(self, u: Array, loss: Array, young: Array, tau: Array, length: Array) -> Array:
@@ -603,7 +633,9 @@ class _Check:
         terms = terms + 2.0 * (q @ np.abs((self.score - rows.y if rows.real else self.score) * u))
         terms = terms if rows.real else terms + 2.0 * (q @ np.abs(u)) + 2.0
         share = np.where(known, tau, 0.0)
-        cost = (2.0 * share + 16 * U) * loss + 4.0 * share**2 * rows.together(_penalty(self.claim))
+        # u was made shorter, and with it slopes that have to be what the penalty asks for.
+        shorter = 2.0 * share if self.claim.l1 > 0 else 4.0 * share**2
+        cost = (2.0 * share + 16 * U) * loss + shorter * rows.together(_penalty(self.claim))
         return np.where(known, cost + 16 * U * terms, np.inf)
 
 
@@ -815,6 +847,19 @@ class _Kept(NamedTuple):
     doubtful: Array  # but for their last bits
     positive: bool  # whether no combination has a negative coefficient
     left: dict[int, Array]  # of kept columns that others nearly explain: what these leave of them
+
+
+def _independent_of(claim: LinearClaim, q: Array, u: Array, columns: Array) -> _Kept:
+    """Return which of these columns do not depend on others of them."""
+    if columns.size == claim.X.shape[1]:
+        return _independent(claim, q, u)
+    kept = _independent(replace(claim, X=claim.X[:, columns], w=claim.w[columns]), q, u)
+    return kept._replace(
+        columns=columns[kept.columns],
+        dependent=columns[kept.dependent],
+        doubtful=columns[kept.doubtful],
+        left={int(columns[j]): values for j, values in kept.left.items()},
+    )
 
 
 def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:

@@ -57,7 +57,8 @@ def solve(
     )
     assert certificate.gap >= 0.0
     honest = problem.gap(solution.w, solution.b, blocks, solution.dual)
-    assert certificate.gap == pytest.approx(honest, rel=1e-6, abs=rounding)
+    # The certificate may find a closer bound, by moving the dual point to where the penalty wants it.
+    assert certificate.gap <= honest * (1.0 + 1e-6) + rounding
     return solution
 
 
@@ -417,7 +418,8 @@ def test_no_time_at_all_leaves_the_constant_model():
     )
     assert not found.w.any()
     assert found.b[0] == pytest.approx(y.mean())
-    assert found.certificate.gap == pytest.approx(found.certificate.scale)
+    assert found.certificate.objective == pytest.approx(found.certificate.scale)
+    assert 0.5 * found.certificate.scale < found.certificate.gap <= found.certificate.objective
 
 
 def test_a_tolerance_below_rounding_ends():
@@ -439,5 +441,5 @@ def test_it_is_chosen_for_kinks_and_constraints_and_refuses_other_losses():
     assert solver.suits(Problem(SquaredLoss(), make_penalty(None, positive=True)), blocks)
     assert not solver.suits(Problem(SquaredLoss(), make_penalty("l1"), 0.0), blocks)
     assert not solver.suits(Problem(SquaredLoss(), make_penalty("l2"), 1.0), blocks)
-    with pytest.raises(IncompatibleError, match="bounded curvature, which 'absolute'"):
+    with pytest.raises(IncompatibleError, match="the loss has kinks"):
         choose("coordinate", Problem(AbsoluteLoss(), make_penalty("l1"), 1.0), blocks, [solver])

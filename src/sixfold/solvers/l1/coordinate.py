@@ -133,7 +133,10 @@ class _LassoState:
         self.rule = Shrinkage(problem.l1, problem.l2, problem.penalty.positive)
         q, targets = self.columns.q, np.ascontiguousarray(y.T, dtype=np.float64)
         at_zero = 0.5 * np.square(targets) @ q
-        self.y_mean = targets @ q if problem.fit_intercept else np.zeros(len(targets))
+        first = targets[:, 0]  # so that the mean of a constant target is that constant
+        self.y_mean = np.zeros(len(targets))
+        if problem.fit_intercept:
+            self.y_mean = first + (targets - first[:, None]) @ q
         self.targets = targets - self.y_mean[:, None]
         constant = 0.5 * np.square(self.targets) @ q
         # What rounding leaves of a constant target, as in Problem.constant_objective.

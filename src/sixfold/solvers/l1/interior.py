@@ -85,7 +85,7 @@ def _search(minimum: WorkingMinimum, rounded: _Rounded, step: Array, step_c: Arr
     low, high, length = 0.0, 1.0, 1.0
     for _ in range(BISECTIONS):
         now = slope(length)
-        if now > SLOPE_LEFT * promised:
+        if not now <= SLOPE_LEFT * promised:
             high = length
         elif now < -SLOPE_LEFT * promised and length < 1.0:
             low = length

@@ -154,7 +154,9 @@ class ProximalNewtonState:
 
     def intercepts(self) -> Array:
         """Return b of the best point."""
-        return np.asarray(self.best.c - self.best.w @ self.working.table_mean)
+        b = np.asarray(self.best.c - self.best.w @ self.working.table_mean)
+        # Those of classes may all move by the same amount.
+        return b - b.mean() if self.risk.loss.labels == "class" and self.risk.problem.fit_intercept else b
 
     def round_to(self, dtype: Any) -> None:
         """Round the best point, and certify what is then kept."""

@@ -237,25 +237,32 @@ class WorkingMinimum:
     def _move_towards(self, w: Array, step_c: Array, u: Array) -> bool:
         """Move to w, or to the minimum on the way; false if the objective did not fall beyond rounding."""
         step, along = w - self.w, self.scores(w - self.w) + step_c
+        if not np.isfinite(along).all():  # nothing bends where the model was taken
+            return self._damp()
         value, penalty = self.risk.value(self.score), self.rule.penalty(self.w)
         promised = penalty - self.rule.penalty(w) - self.risk.along(u, along)
         rounding = 4.0 * EPS * (value + penalty)
         length, moved = 1.0, self.score + along
         change = (self.risk.value(moved) - value) + (self.rule.penalty(w) - penalty)
-        if change > rounding - SUFFICIENT * promised:
+        if not change <= rounding - SUFFICIENT * promised:
             length = self._best_length(step, along)
             w, moved = self.w + length * step, self.score + length * along
             change = (self.risk.value(moved) - value) + (self.rule.penalty(w) - penalty)
         if length < SHORT:
-            most_damped = self.damping == 1.0
-            self.damping = min(max(8.0 * self.damping, 1e-4), 1.0)
-            self.model.forget()
-            if change >= 0.0:
-                return not most_damped
+            less = self._damp()
+            if not change < 0.0:
+                return less
         else:
             self.damping = max(self.damping / 8.0, LEAST_DAMPING)
         self.w, self.c, self.score = w, self.c + length * step_c, moved
         return bool(change < -rounding)
+
+    def _damp(self) -> bool:
+        """Bend the next model more; false if it cannot be."""
+        most_damped = self.damping == 1.0
+        self.damping = min(max(8.0 * self.damping, 1e-4), 1.0)
+        self.model.forget()
+        return not most_damped
 
     def _best_length(self, step: Array, along: Array) -> float:
         """Return the part of a step that lowers the objective most, by bisection of its slope."""
