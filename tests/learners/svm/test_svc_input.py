@@ -209,7 +209,14 @@ def test_a_hard_margin_that_is_lost_in_rounding_says_so():
 def test_no_digits_are_left_for_a_tolerance_of_0(kernel, remedy):
     for table in (X, sp.csr_array(X), 1e9 * X):
         with pytest.warns(StoppedEarly, match=no_digits(remedy, "0")):
-            SVC(kernel=kernel, tol=0.0, max_iter=100).fit(table, Y)
+            SVC(kernel=kernel, tol=0.0, max_iter=20).fit(table, Y)
+
+
+def test_a_gap_that_rounding_accounts_for_meets_a_tolerance_of_0():
+    for table in (X, sp.csr_array(X), 1e9 * X):
+        certificate = SVC(tol=0.0).fit(table, Y).certificate_
+        assert certificate.converged
+        assert "optimal to machine precision" in str(certificate)
 
 
 def test_no_digits_are_left_without_support_vectors():
@@ -257,14 +264,16 @@ def test_callbacks_hear_of_the_fit_and_may_end_it(labels):
         SVC(callbacks=[lambda record: True], tol=1e-9, C=100.0).fit(*hard_table(2000))
 
 
-@pytest.mark.parametrize("labels", [Y, np.arange(30) % 3], ids=["two", "three"])
-def test_verbose_prints_progress(labels, capsys):
+@pytest.mark.parametrize(
+    ("labels", "step"), [(Y, "round"), (np.arange(30) % 3, "binary SVM")], ids=["two", "three"]
+)
+def test_verbose_prints_progress(labels, step, capsys):
     quiet = SVC().fit(X, labels)
     assert capsys.readouterr().out == ""
     model = SVC(verbose=True).fit(X, labels)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("SVC: round 1, ")
-    assert lines[-1].startswith(f"SVC: round {len(model.history_)}, ")
+    assert lines[0].startswith(f"SVC: {step} 1, ")
+    assert lines[-1].startswith(f"SVC: {step} {len(model.history_)}, ")
     np.testing.assert_array_equal(model.dual_coef_, quiet.dual_coef_)
 
 

@@ -44,7 +44,7 @@ class ERMBase(LinearModel):
     Parameters
     ----------
     max_iter : int, default=1000
-        Most iterations (epochs).
+        Most iterations (epochs) of a solver, for each target.
     time_limit : float, default=None
         Most seconds; the best model so far is kept.
     callbacks : sequence of callables, default=None
@@ -118,8 +118,9 @@ class ERMRegressor(ERMBase, LinearRegressor):
         Whether to fit b. It is never penalised.
     solver : str, default="auto"
         "direct" and "cg" (squared loss), "coordinate" (squared loss with absolute values in the penalty),
-        "newton" (smooth loss), "interior_point" (absolute loss), "gd", "sgd", "minibatch" (everything).
-        "auto" takes the first that fits; ``solver_`` says which.
+        "newton" and "refined-newton" (smooth loss), "interior_point" (absolute loss), "gd", "sgd",
+        "minibatch" (everything). "auto" takes the first that fits, and lets the next go on where it ends
+        short; ``solver_`` says which they were.
     tol : float, default=1e-6
         Stop when the certified gap is below ``tol`` times the objective of the constant model.
 
@@ -220,9 +221,10 @@ class ERMClassifier(ERMBase, ProbabilisticClassifier):
     class_weight : dict, "balanced" or None, default=None
         How much the rows of each class count; "balanced" gives all classes the same total.
     solver : str, default="auto"
-        "direct" and "cg" (squared loss), "newton", "newton-cg" and "lbfgs" (smooth loss), "coordinate"
-        (absolute values in the penalty), "interior_point" and "dual_coordinate" (hinge), "gd", "sgd",
-        "minibatch" (everything). "auto" takes the first that fits; ``solver_`` says which.
+        "direct" and "cg" (squared loss), "newton", "newton-cg", "lbfgs" and "refined-newton" (smooth loss),
+        "coordinate" (absolute values in the penalty), "interior_point" and "dual_coordinate" (hinge), "gd",
+        "sgd", "minibatch" (everything). "auto" takes the first that fits, and lets the next go on where it
+        ends short; ``solver_`` says which they were.
     tol : float, default=1e-6
         Stop when the certified gap is below ``tol`` times the objective of the zero model.
 

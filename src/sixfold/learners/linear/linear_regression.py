@@ -68,11 +68,13 @@ class LinearRegression(LinearRegressor):
         How much the penalty counts.
     l1_ratio : float, default=0.5
         The share of the absolute values in "elasticnet".
-    solver : {"auto", "direct", "cg", "coordinate", "newton", "gd", "sgd", "minibatch"}, default="auto"
-        How to minimise; "auto" chooses by the problem and the shape of the data, and ``solver_`` says what it
-        chose.
+    solver : str, default="auto"
+        "direct" and "cg" (no penalty or squares), "coordinate" (absolute values in the penalty), "newton" and
+        "refined-newton" (as "direct", by steps), "gd", "sgd", "minibatch" (everything). "auto" chooses by the
+        problem and the shape of the data, lets another go on where the first ends short, and ``solver_`` says
+        which they were.
     max_iter : int, default=1000
-        Most iterations (epochs) of an iterative solver.
+        Most iterations (epochs) of an iterative solver, for each target.
     time_limit : float, default=None
         Most seconds for an iterative solver; the best model so far is kept, with a :class:`StoppedEarly`
         warning.

@@ -85,12 +85,14 @@ class LogisticRegression(ProbabilisticClassifier):
     random_state : int or None, default=0
         The seed of the stochastic solvers.
     solver : str, default="auto"
-        "newton" (tall tables), "lbfgs" (many classes), "newton-cg" (many columns), "coordinate" (absolute
-        values in the penalty), "gd", "sgd", "minibatch" (everything). "auto" chooses and ``solver_`` says
-        what. Names of scikit-learn's solvers that are not here ("liblinear", "sag", "saga", and "newton-cg"
-        for more than two classes) mean "auto"; "newton-cholesky" means "newton".
+        "newton" (tall tables), "lbfgs" (many classes), "newton-cg" (many columns), "refined-newton" (weak
+        penalties, columns that nearly depend on each other), "coordinate" (absolute values in the penalty),
+        "gd", "sgd", "minibatch" (everything). "auto" chooses, lets another go on where the first ends short,
+        and ``solver_`` says which they were. Names of scikit-learn's solvers that are not here ("liblinear",
+        "sag", "saga", and "newton-cg" for more than two classes) mean "auto"; "newton-cholesky" means
+        "newton".
     max_iter : int, default=1000
-        Most iterations (epochs).
+        Most iterations (epochs) of a solver.
     verbose : int, default=0
         Whether to print progress: the first and the last iteration, and one in half a second between.
     warm_start : bool, default=False

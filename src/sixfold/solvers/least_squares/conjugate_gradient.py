@@ -98,6 +98,7 @@ def _squared(X: Any) -> Any:
 
 def _descend(problem: Problem, rows: _CentredRows, target: int, budget: Budget) -> Array:
     """Return w for one target."""
+    budget.new_part()
     l2, scale = problem.l2, rows.scale
     residual = rows.target(target)
     worst = 0.5 * rows.square(residual)
