@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -93,13 +94,18 @@ class ColumnSpace:
         """The number of independent columns."""
         return self.kept.size
 
-    @property
+    @cached_property
     def condition(self) -> float:
         """An estimate of the condition number of the independent columns, scaled to length 1."""
         if self.rank == 0:
             return 1.0
         reciprocal, _ = lapack.dtrcon(self.R, norm="1", uplo="U", diag="N")
         return float(1.0 / max(reciprocal, 1e-300))
+
+    @cached_property
+    def inverse_norm(self) -> float:
+        """The Frobenius norm of R^-1."""
+        return inverse_norm(self.R)
 
     @property
     def constant(self) -> NDArray[np.bool_]:

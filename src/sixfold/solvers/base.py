@@ -153,10 +153,14 @@ def ladder(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver
     """
     solvers = list(solvers)
     check_option("solver", name, ["auto", *(solver.name for solver in solvers)])
-    able = [solver for solver in solvers if _objection(solver, problem) is None]
+    if name == "auto":
+        for k, solver in enumerate(solvers):
+            if _objection(solver, problem) is None and solver.suits(problem, blocks):
+                return [solver, *(one for one in solvers[k + 1 :] if _rescues(one, problem, blocks))]
     asked = f"loss={problem.loss.name!r} with penalty={problem.penalty.name!r}"
     asked += " and positive=True" * problem.penalty.positive
     if name != "auto":
+        able = [solver for solver in solvers if _objection(solver, problem) is None]
         chosen = next(solver for solver in solvers if solver.name == name)
         objection = _objection(chosen, problem)
         if objection is None:
@@ -166,9 +170,6 @@ def ladder(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver
             f"What works: {', '.join(works)}." if able else "Choose another loss or penalty: no solver fits."
         )
         raise IncompatibleError(f"solver={name!r} does not fit {asked}: {objection}. {advice}")
-    for k, solver in enumerate(able):
-        if solver.suits(problem, blocks):
-            return [solver, *(one for one in able[k + 1 :] if _rescues(one, problem, blocks))]
     raise IncompatibleError(
         f"No solver minimises {asked} for data of this kind. Choose another loss or penalty."
     )
@@ -179,4 +180,8 @@ def _objection(solver: Solver, problem: Problem) -> str | None:
 
 
 def _rescues(solver: Solver, problem: Problem, blocks: Blocks) -> bool:
-    return hasattr(solver, "rescues") and solver.rescues(problem, blocks)
+    return (
+        hasattr(solver, "rescues")
+        and _objection(solver, problem) is None
+        and solver.rescues(problem, blocks)
+    )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
-from sixfold.risk.rank import EPS, LAST_DIGITS, ColumnSpace, inverse_norm
+from sixfold.risk.rank import EPS, LAST_DIGITS, ColumnSpace
 from sixfold.solvers.least_squares.slopes import SecondMoments, Slope
 
 Array = NDArray[Any]
@@ -34,7 +34,7 @@ def gaps(factor: ColumnSpace, w: Array, at: Slope, penalised: bool = False) -> A
     if factor.lost > 0.5 or (penalised and factor.dependent.size):
         return np.full(at.off.shape, np.inf)
     kept = factor.kept
-    norm = inverse_norm(factor.R)
+    norm = factor.inverse_norm
     error = np.linalg.norm(at.slope_error[kept] / factor.scale[kept, None], axis=0)
     # Dividing by R is rounded as well, by the sizes of both.
     left = np.linalg.norm(factor.half_solve(at.slope), axis=0) * (1.0 + kept.size * EPS * norm)

@@ -114,15 +114,18 @@ def solve_moments(
     b = second.intercept(w)
     if blocks is None:
         w, b = _shortest(second, factor, w, b)
-        return _solution(second, factor, w, b, second.slope_at(w, b), method, budget, blocks)
+        at = second.slope_at(w, b)
+        return _solution(second, factor, w, b, at, _gaps(problem, factor, w, at), method, budget, blocks)
     large = moments.rows * moments.n_columns >= CHEAP_REFINEMENT
     if large and method == "Cholesky" and factor.condition <= EXACT_CONDITION:
         rounded, rounded_b = blocks.rounded(w), blocks.rounded(b)
         at = second.slope_at(rounded, rounded_b)
-        if _moments_suffice(second, factor, rounded, at, budget.tol):
-            return _solution(second, factor, rounded, rounded_b, at, method, budget, blocks)
-    w, b, at = _refine(second, factor, w, b, blocks, budget)
-    return _solution(second, factor, w, b, at, f"{method} with refinement", budget, blocks)
+        above = _gaps(problem, factor, rounded, at)
+        some_left = float(at.square.sum()) >= CANCELLED * float(second.y2.sum())
+        if some_left and _good_enough(second, above, at, budget.tol):
+            return _solution(second, factor, rounded, rounded_b, at, above, method, budget, blocks)
+    w, b, at, above = _refine(second, factor, w, b, blocks, budget)
+    return _solution(second, factor, w, b, at, above, f"{method} with refinement", budget, blocks)
 
 
 def _choose_factor(second: SecondMoments, blocks: Blocks | None) -> tuple[str, ColumnSpace]:
@@ -142,22 +145,16 @@ def _choose_factor(second: SecondMoments, blocks: Blocks | None) -> tuple[str, C
     return "QR", column_space(blocks, second.problem.fit_intercept)
 
 
-def _moments_suffice(second: SecondMoments, factor: ColumnSpace, w: Array, at: Slope, tol: float) -> bool:
-    """Return whether a large table need not be read again: its moments have the digits that are asked for."""
-    some_left = float(at.square.sum()) >= CANCELLED * float(second.y2.sum())
-    return some_left and _good_enough(second, factor, w, at, tol)
-
-
-def _good_enough(second: SecondMoments, factor: ColumnSpace, w: Array, at: Slope, tol: float) -> bool:
+def _good_enough(second: SecondMoments, above: Array, at: Slope, tol: float) -> bool:
     """Return whether the gap, rounding included, is far below the tolerance."""
-    gap = float((_gaps(second.problem, factor, w, at) + at.square_error).sum())
+    gap = float((above + at.square_error).sum())
     return gap <= SMALL_SHARE * tol * 0.5 * float(second.y2.sum())
 
 
 def _refine(
     second: SecondMoments, factor: ColumnSpace, w: Array, b: Array, blocks: Blocks, budget: Budget
-) -> tuple[Array, Array, Slope]:
-    """Return w, b and the slope there, after feeding back precise residuals until they stand still."""
+) -> tuple[Array, Array, Slope, Array]:
+    """Return w, b, the slope and the gaps there, after feeding back residuals until they stand still."""
     problem, scale, before = second.problem, factor.scale[:, None], np.inf
     rest = np.zeros_like(b)  # of the intercept, beyond its last digit
     for _ in range(12):
@@ -175,16 +172,19 @@ def _refine(
             break
     moved, moved_b = (blocks.rounded(part) for part in _shortest(second, factor, w, b))
     at = second.moved(at, moved - from_w, (moved_b - from_b) - from_rest, moved)
-    if factor.dependent.size or not _good_enough(second, factor, moved, at, budget.tol):
+    above = _gaps(problem, factor, moved, at)
+    if factor.dependent.size or not _good_enough(second, above, at, budget.tol):
         # About the best intercept, so that its rounding does not hide the slope.
         parts = _two_parts(moved_b, at.off)
         at = slope_on(problem, blocks, second.moments, moved, parts, budget)
         at = second.moved(at, np.zeros_like(moved), (moved_b - parts[0]) - parts[1], moved)
-    if problem.fit_intercept and not _good_enough(second, factor, moved, at, budget.tol):
+        above = _gaps(problem, factor, moved, at)
+    if problem.fit_intercept and not _good_enough(second, above, at, budget.tol):
         w, b = moved, moved_b
         moved, moved_b = _rounded_together(second, blocks, w, b, at.off)
         at = second.moved(at, moved - w, moved_b - b, moved)
-    return moved, moved_b, at
+        above = _gaps(problem, factor, moved, at)
+    return moved, moved_b, at, above
 
 
 def _two_parts(b: Array, more: Array) -> tuple[Array, Array]:
@@ -227,8 +227,8 @@ def _shortest(second: SecondMoments, factor: ColumnSpace, w: Array, b: Array) ->
 
 
 def _solution(
-    second: SecondMoments, factor: ColumnSpace, w: Array, b: Array, at: Slope, how: str, budget: Budget,
-    blocks: Blocks | None,
+    second: SecondMoments, factor: ColumnSpace, w: Array, b: Array, at: Slope, above: Array, how: str,
+    budget: Budget, blocks: Blocks | None,
 ) -> DirectSolution:  # fmt: skip
     """Return the solution with its certificate."""
     problem, moments = second.problem, second.moments
@@ -238,7 +238,7 @@ def _solution(
     rounding += UNDERFLOW * (at_zero > 0)
     objective = 0.5 * at.square + penalty + rounding
     scale = 0.5 * float(second.y2.sum()) + 0.5e-30 * float(at_zero.sum())
-    above, dual = _gaps(problem, factor, w, at), None
+    dual = None
     if blocks is not None and problem.l2 > 0 and not float(above.sum()) <= budget.tol * scale:
         # The residuals are no good dual point where the coefficients are rounded, those before rounding are;
         # they are rounded themselves, which the bound they show has to allow for.
