@@ -64,7 +64,7 @@ LOST = 64.0 * U  # times the order: what a factor of the rows may be off, column
 CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
 # Slopes below one of these are 0 where classes are separated: their rows have next to no loss, and rows that
 # are nearly certain would have to balance those that are not.
-NEARLY_CERTAIN = (1e-10, 1e-8, 1e-7, 1e-6, 1e-5)
+NEARLY_CERTAIN = (1e-8, 1e-6, 1e-10, 1e-7, 1e-5)
 ELSEWHERE = 0.02  # of the excess: whoever balances what is left in another way ends at another dual point
 TINY = 1e-280  # slopes below it lose digits when they are multiplied
 FAR_MOVE = 2.0  # of the room for a move by the slope that is left: from there on it is measured again
@@ -149,11 +149,12 @@ def bound(
 
 
 def bound_of_separated(
-    problem: Problem, w: Array, b: Array, blocks: Blocks, dual: Array | None, doubled: bool
+    problem: Problem, w: Array, b: Array, blocks: Blocks, dual: Array | None, doubled: bool, enough: float
 ) -> Bound:
     """Return the bound of an unpenalised model of classes some of which are, or may be, separated.
 
-    Every target has rows of its own that are certain, and with them columns of its own that count.
+    Every target has rows of its own that are certain, and with them columns of its own that count. No more is
+    tried than it takes for a gap of ``enough``.
     """
     whole, parts = blocks.whole(), [slice(None)]
     if problem.loss.labels == "sign":
@@ -161,12 +162,13 @@ def bound_of_separated(
     found = []
     for part in parts:
         one = MemoryBlocks(whole.X, whole.y[:, part], whole.weight)
-        mine = None if dual is None else dual[:, part]
-        tried = (
-            bound(problem, w[:, part], b[part], one, mine, doubled=doubled, certain=certain)
-            for certain in (None, *NEARLY_CERTAIN)
-        )
-        best = min(tried, key=lambda each: each.certain_gap)
+        mine, best = None if dual is None else dual[:, part], None
+        for certain in (None, *NEARLY_CERTAIN) if len(parts) > 1 else NEARLY_CERTAIN:
+            other = bound(problem, w[:, part], b[part], one, mine, doubled=doubled, certain=certain)
+            best = other if best is None or other.certain_gap < best.certain_gap else best
+            if best.certain_gap <= 0.9 * enough / len(parts):
+                break
+        assert best is not None
         found.append(replace(best, down=best.down + ELSEWHERE * best.excess))
     arrays = ([getattr(each, name) for each in found] for name in ("objective", "excess", "up", "down"))
     dependent = np.unique(np.concatenate([each.dependent for each in found]))
@@ -482,8 +484,8 @@ class _Candidate:
         slope[follow.others] = follow.combination.T @ aim[follow.kept]
         size = np.abs(aim) + self.problem.l2 * np.abs(self.point.w)
         error[follow.kept] = 16.0 * U * size[follow.kept]
-        error[follow.others] = 16.0 * U * (
-            size[follow.others] + np.abs(follow.combination).T @ size[follow.kept]
+        error[follow.others] = (
+            16.0 * U * (size[follow.others] + np.abs(follow.combination).T @ size[follow.kept])
         )
         return slope, error
 

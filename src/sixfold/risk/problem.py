@@ -135,8 +135,8 @@ class Problem:
             other = bound(self, w, b, blocks, dual, doubled=doubled, tied=tied)
             found = min(found, other, key=lambda each: each.certain_gap)
         for doubled in (False, True) if not self.penalised and self.loss.labels != "real" else ():
-            if found.certain_gap > enough:
-                other = bound_of_separated(self, w, b, blocks, dual, doubled)
+            if found.certain_gap > enough >= found.gap:
+                other = bound_of_separated(self, w, b, blocks, dual, doubled, enough)
                 found = min(found, other, key=lambda each: each.certain_gap)
         return found
 

@@ -57,7 +57,7 @@ MAX_DOUBLED = 1 << 27  # products that are formed in twice the precision
 DEPENDENT = 4.0  # roundings of its entries that a column may differ by from a combination of others
 NOTHING = 1e-18  # of a column: no two columns of doubles agree so far by chance
 CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
-NEARLY_CERTAIN = (1e-10, 1e-8, 1e-7, 1e-6, 1e-5)  # the same where classes are separated: one of these serves
+NEARLY_CERTAIN = (1e-8, 1e-6, 1e-10, 1e-7, 1e-5)  # the same where classes are separated: one of these serves
 APART = 1e-3  # of columns of length 1, what others leave of them
 STILL = 1e-11  # of a direction of length 1: far less than probabilities above CERTAIN move
 MOVES, MOST_MOVES = 3, 30  # each leaves eps times the condition number of what is out of balance
@@ -101,7 +101,7 @@ def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed
             found = min(found, other, key=lambda check: check.gap + check.up + check.down)
     for doubled in (False, True) if found.free and claim.loss not in REAL and small else ():
         if not found.decides(claimed):
-            found.replace_by_targets(doubled)
+            found.replace_by_targets(doubled, claimed.gap)
     scale, at_zero = found.scale, found.at_zero
     certificate = Certificate(
         claimed.kind,
@@ -423,8 +423,11 @@ class _Check:
             self.gap = float(np.where(better, excess, self.by_score).sum())
             self.down = float(np.where(better, down, 0.0).sum())
 
-    def replace_by_targets(self, doubled: bool) -> None:
-        """Take the best bound of each target: rows that are certain of one class are not of another."""
+    def replace_by_targets(self, doubled: bool, enough: float) -> None:
+        """Take the best bound of each target: rows that are certain of one class are not of another.
+
+        No more is tried than it takes for a gap of ``enough``.
+        """
         claim, several = self.claim, self.claim.loss != "softmax"
         columns = [slice(k, k + 1) for k in range(claim.b.size)] if several else [slice(None)]
         gap, up, down, restricted = 0.0, 0.0, 0.0, False
@@ -436,8 +439,12 @@ class _Check:
                 b=claim.b[one],
                 dual=None if claim.dual is None else claim.dual[:, one],
             )
-            tried = (_Check(mine, self.q, doubled, certain=c) for c in (None, *NEARLY_CERTAIN))
-            best = min(tried, key=lambda check: check.gap + check.up + check.down)
+            best = _Check(mine, self.q, doubled) if several else self
+            for certain in NEARLY_CERTAIN:
+                if best.gap + best.up + best.down <= enough / len(columns):
+                    break
+                other = _Check(mine, self.q, doubled, certain=certain)
+                best = min(best, other, key=lambda check: check.gap + check.up + check.down)
             gap, up, down = gap + best.gap, up + best.up, down + best.down
             restricted |= best.restricted
         if gap + up + down < self.gap + self.up + self.down:
