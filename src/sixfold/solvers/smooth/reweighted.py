@@ -31,6 +31,7 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
 from sixfold.risk.losses import softmax
 from sixfold.risk.problem import Problem
+from sixfold.risk.rank import column_space
 from sixfold.solvers.linalg import EPS, scaled_cholesky
 from sixfold.solvers.smooth.objective import LinearObjective, inner
 from sixfold.solvers.smooth.scaled_rows import ScaledRows
@@ -67,6 +68,9 @@ class Reweighted:
     ) -> None:
         self.problem, self.rows = problem, rows
         self.penalty = np.append(problem.l2 / np.square(rows.scale), 0.0)[:, None]
+        if not problem.penalised:
+            # Columns that depend on others stay at 0: no scores are lost, and no step runs off along them.
+            self.penalty[column_space(blocks, problem.fit_intercept).dependent] = 1.0
         self.classes = problem.loss.labels == "class"
         self.objective: Any = (
             SoftmaxObjective(problem, blocks, budget, rows.mean, 1.0)
