@@ -340,17 +340,20 @@ class _Candidate:
             blocks = MemoryBlocks(whole.X[np.flatnonzero(some)], whole.y[some], weight)
         return column_space(blocks, self.problem.fit_intercept)
 
+    def _bounds_nothing(self) -> bool:
+        """Return whether slopes are left that no model may have."""
+        if self.impossible or not self.mixed:
+            return self.impossible
+        most, _ = self.point.rows.slope_rounding(self.mass, self.slope, self.point.norm(self.u))
+        return bool((self.slope < -4.0 * most).any())
+
     def excess(self, rounding: bool) -> tuple[Array, Array]:
         """Return R minus the lower bound as computed, and how far that may be too low."""
         point, problem, loss = self.point, self.problem, self.problem.loss
         nothing, parts = np.zeros_like(point.loss), point.parts
-        if self.impossible:
+        if self._bounds_nothing():
             return point.loss + point.penalty, nothing
         slope, error = self.slope, np.zeros_like(self.slope)
-        if self.mixed:
-            most, _ = point.rows.slope_rounding(self.mass, slope, point.norm(self.u))
-            if (slope < -4.0 * most).any():
-                return point.loss + point.penalty, nothing
         costs = [(0.0, 0.0)] * nothing.size
         if not rounding and self.tied:
             costs = self._balance_costs(error, 0.0 * self.total)
@@ -393,7 +396,9 @@ class _Candidate:
         if self.dependent.size and not problem.penalised:  # they are tied to nothing
             left = np.abs(point.w) * (np.abs(slope) + error)
             more = more + point.together(left[self.dependent].sum(axis=0))
-        return young + penalty, self._rounding(u, t * size, young, costs) + more + 16.0 * U * (young + penalty)
+        return young + penalty, self._rounding(u, t * size, young, costs) + more + 16.0 * U * (
+            young + penalty
+        )
 
     def _tied_penalty(self, slope: Array, error: Array) -> tuple[Array, Array, Array]:
         """Return the penalty's part where slopes of kept columns are what was aimed at, and the slopes.

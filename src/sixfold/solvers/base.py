@@ -181,7 +181,5 @@ def _objection(solver: Solver, problem: Problem) -> str | None:
 
 def _rescues(solver: Solver, problem: Problem, blocks: Blocks) -> bool:
     return (
-        hasattr(solver, "rescues")
-        and _objection(solver, problem) is None
-        and solver.rescues(problem, blocks)
+        hasattr(solver, "rescues") and _objection(solver, problem) is None and solver.rescues(problem, blocks)
     )

@@ -162,7 +162,7 @@ def solve_in_row_space(problem: Problem, blocks: Blocks, budget: Budget) -> Solu
         for _ in range(CORRECTIONS):
             left = rows.fit(w)[1] - problem.l2 * a
             change = _balanced(rows, lapack.dpotrs(factor, left, lower=1)[0])
-            moved = float(np.linalg.norm(change) / max(np.linalg.norm(a), 1e-300))
+            moved = float(np.linalg.norm(change)) / max(float(np.linalg.norm(a)), 1e-300)
             if not moved > EPS:
                 break
             a = a + change
