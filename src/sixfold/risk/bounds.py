@@ -38,6 +38,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,12 +100,12 @@ class Bound:
         """The gap as computed; no loss is negative, so that zero bounds every objective."""
         return float(np.minimum(self.objective, self.excess).sum())
 
-    @property
+    @cached_property
     def upper(self) -> float:
         """What the objective is at most."""
         return float((self.objective + self.up).sum())
 
-    @property
+    @cached_property
     def certain_gap(self) -> float:
         """The distance from there to what no model is below."""
         gaps = np.minimum(self.objective + self.up, self.excess + self.up + self.down)
@@ -285,7 +286,8 @@ class _Candidate:
         self.low: Array | None = None
         self.high: Array | None = None
         # Slopes of a loss are in its domain, and most ways to balance them leave them there.
-        if hasattr(loss, "domain") and (tied or dual is not None or loss.name == "absolute"):
+        limited = loss.labels != "real" or loss.name == "absolute"
+        if limited and hasattr(loss, "domain") and (tied or dual is not None or loss.name == "absolute"):
             self.low, self.high = loss.domain(self.y)
             u = u if dual is None else np.clip(u, self.low, self.high)
         # Probability that goes from class to class would also go to rows that are certain.
@@ -419,17 +421,20 @@ class _Candidate:
             blocks = MemoryBlocks(X, whole.y[some], weight)
         return column_space(blocks, self.problem.fit_intercept)
 
+    def _bounds_nothing(self) -> bool:
+        """Return whether slopes are left that no model may have."""
+        if self.impossible or not self.mixed:
+            return self.impossible
+        most, _ = self.point.rows.slope_rounding(self.mass, self.slope, self.point.norm(self.u))
+        return bool((self.slope < -4.0 * most).any())
+
     def excess(self, rounding: bool) -> tuple[Array, Array]:
         """Return R minus the lower bound as computed, and how far that may be too low."""
         point, problem, loss = self.point, self.problem, self.problem.loss
         nothing, parts = np.zeros_like(point.loss), point.parts
-        if self.impossible:
+        if self._bounds_nothing():
             return point.loss + point.penalty, nothing
         slope, error = self.slope, np.zeros_like(self.slope)
-        if self.mixed:
-            most, _ = point.rows.slope_rounding(self.mass, slope, point.norm(self.u))
-            if (slope < -4.0 * most).any():
-                return point.loss + point.penalty, nothing
         costs = [(0.0, 0.0)] * nothing.size
         if not rounding and self.tied:
             costs = self._balance_costs(error, 0.0 * self.total)
@@ -441,13 +446,13 @@ class _Candidate:
             costs = self._balance_costs(error, total_error)
             # By how much u has moved, and then been made shorter, as a root mean square.
             moves, lengths = np.array(costs).T
-            size = size + (1.0 if loss.name == "absolute" else 0.0)
+            size_moved = size + (1.0 if loss.name == "absolute" else 0.0)
             if point.classes:
                 moved = min(lengths[0], 1.0) * point.rows.weighted_lengths(self.q[:, None] * np.abs(self.u))
             elif loss.name == "squared":
                 moved = np.outer(point.rows.lengths, lengths)
             else:
-                moved = np.outer(point.rows.lengths, 2.0 * np.minimum(moves, LARGEST_MOVE) * size)
+                moved = np.outer(point.rows.lengths, 2.0 * np.minimum(moves, LARGEST_MOVE) * size_moved)
             error = error + moved
             error = error * (1.0 + 1e-6) + 8.0 * U * np.abs(slope)
         if self.tied and problem.penalised:
@@ -472,7 +477,9 @@ class _Candidate:
         if self.dependent.size and not problem.penalised:  # they are tied to nothing
             left = np.abs(point.w) * (np.abs(slope) + error)
             more = more + point.together(left[self.dependent].sum(axis=0))
-        return young + penalty, self._rounding(u, young, costs) + more + 16.0 * U * (young + penalty)
+        return young + penalty, self._rounding(u, t * size, young, costs) + more + 16.0 * U * (
+            young + penalty
+        )
 
     def _tied_slopes(self, slope: Array, error: Array) -> tuple[Array, Array]:
         """Return the slopes where those of kept columns are what was aimed at.
@@ -520,17 +527,20 @@ class _Candidate:
             for one, size in zip(left, sizes, strict=True)
         ]
 
-    def _rounding(self, u: Array, young: Array, costs: list[tuple[float, float]]) -> Array:
-        """Return how far the lower bound may be below the computed one, but for the penalty's part."""
+    def _rounding(self, u: Array, size: Array, young: Array, costs: list[tuple[float, float]]) -> Array:
+        """Return how far the lower bound may be below the computed one, but for the penalty's part.
+
+        ``size`` is the norm of u, or more.
+        """
         point, name = self.point, self.problem.loss.name
         loss, n = point.loss, self.q.size
-        down = point.together(point.norm(u) * point.delta()) + (sum_rounding(n) + 8.0 * U) * (loss + young)
+        down = point.together(size * point.delta()) + (sum_rounding(n) + 8.0 * U) * (loss + young)
         down += point.penalty * (point.w.shape[0] + 8) * U
         # u itself is off by the rounding of q u, as if it had to be moved by that.
         if name == "squared":
             return down + self._move_cost(
                 young,
-                [(tau, one + off) for (tau, one), off in zip(costs, 8.0 * U * point.norm(u), strict=True)],
+                [(tau, one + off) for (tau, one), off in zip(costs, 8.0 * U * size, strict=True)],
             )
         terms = 2.0 * loss + young
         if point.classes:

@@ -91,8 +91,9 @@ def _hair(u: Array) -> float:
     return 4096.0 * float(np.finfo(u.dtype).eps)
 
 
-def _outside(u: Array, low: Array, high: Array) -> NDArray[np.bool_]:
-    return (u < low - _hair(u)) | (u > high + _hair(u))
+def _outside(u: Array, low: Array | float, high: Array | float) -> NDArray[np.bool_]:
+    hair = _hair(u)
+    return (u < low - hair) | (u > high + hair)
 
 
 # -- real targets: |r|^p / p of the residual r = s - y ----------------------------------------
@@ -214,9 +215,9 @@ class LogisticLoss(_MarginLoss):
         return _sigmoid(score) * _sigmoid(-score)
 
     def conjugate(self, u: Array, y: Array) -> Array:
-        share = np.clip(-u * y, 0.0, 1.0)
-        entropy = _times_log(share) + _times_log(1.0 - share)
-        return np.where(_outside(u, *self.domain(y)), np.inf, entropy)
+        share = -u * y
+        outside, share = _outside(share, 0.0, 1.0), np.clip(share, 0.0, 1.0)
+        return np.where(outside, np.inf, _times_log(share) + _times_log(1.0 - share))
 
     def prox(self, v: Array, step: float, y: Array) -> Array:
         # In the margin m the condition is m - step sigmoid(-m) = y v, whose left-hand side is

@@ -90,11 +90,15 @@ class Penalty:
 
         two terms that are never negative, so nothing cancels. Infinite where the conjugate is.
         """
-        if self.conjugate(v) == np.inf:
+        if self.l2 == 0:
+            slack = self.l1 * np.abs(w) - w * v
+            return np.inf if self.conjugate(v) == np.inf else float(np.maximum(slack, 0.0).sum())
+        z = np.copysign(self.excess(v), v) / self.l2
+        apart = float(np.square(w - z).sum())
+        if apart == np.inf:
             return np.inf
-        z = np.copysign(self.excess(v), v) / self.l2 if self.l2 > 0 else np.zeros_like(v)
         slack = self.l1 * np.abs(w) - w * (v - self.l2 * z)
-        return float(0.5 * self.l2 * np.square(w - z).sum() + np.maximum(slack, 0.0).sum())
+        return 0.5 * self.l2 * apart + float(np.maximum(slack, 0.0).sum())
 
     def excess(self, v: Array) -> Array:
         """Return by how much each entry of v exceeds the slope of the absolute values."""

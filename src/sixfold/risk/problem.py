@@ -110,9 +110,13 @@ class Problem:
         blocks: Blocks,
         tolerance: float,
         dual: Array | None = None,
+        scale: float | None = None,
     ) -> Certificate:
-        """Return the certificate of these parameters, from the data alone and with what rounding may do."""
-        scale = self.constant_objective(blocks)
+        """Return the certificate of these parameters, from the data alone and with what rounding may do.
+
+        ``scale`` is :meth:`constant_objective` where that is known.
+        """
+        scale = self.constant_objective(blocks) if scale is None else scale
         found = bound(self, w, b, blocks, dual)
         enough = max(tolerance, MACHINE_PRECISION) * scale
         if found.certain_gap > enough:

@@ -114,15 +114,19 @@ class ColumnSpace:
         result[self.dependent] = ~self.combination.any(axis=0)
         return result
 
+    @cached_property
+    def _kept_scale(self) -> Array:
+        return self.scale[self.kept, None]
+
     def half_solve(self, slope: Array) -> Array:
         """Return R^-T times the slope of the independent columns."""
-        return _triangular(self.R, slope[self.kept] / self.scale[self.kept, None], transposed=True)
+        return _triangular(self.R, slope[self.kept] / self._kept_scale, transposed=True)
 
     def solve(self, slope: Array) -> Array:
         """Return beta with (sum_i q_i z_i z_i') beta = slope, zero on dependent columns."""
         result = np.zeros(slope.shape)
         half = self.half_solve(slope)
-        result[self.kept] = _triangular(self.R, half) / self.scale[self.kept, None]
+        result[self.kept] = _triangular(self.R, half) / self._kept_scale
         return result
 
     def shortest(self, w: Array) -> Array:

@@ -48,21 +48,29 @@ class SymmetricFactor:
         part = matrix[np.ix_(self.free, self.free)] if self.free.size < self.size else matrix
         if not np.isfinite(part).all():
             raise FloatingPointError("the second derivatives are not finite")
-        self.scale = np.sqrt(np.diag(part))
+        self.scale = np.sqrt(part.diagonal())
         self.scale[self.scale == 0] = 1.0
         self.vectors: Array | None = None
         self._values = self._triangle = np.zeros(0)
-        scaled, size = part / np.outer(self.scale, self.scale), self.free.size
+        size = self.free.size
         if size == 0:
             return
-        triangle, failed = lapack.dpotrf(scaled, lower=1)
-        norm = float(np.abs(scaled).sum(axis=0).max())
+        scaled = self._scaled(part)
+        norm = float(lapack.dlange("1", scaled))
+        # In Fortran's order, so that it is overwritten: with 300 columns copies cost as much as the factor.
+        triangle, failed = lapack.dpotrf(scaled, lower=1, clean=0, overwrite_a=1)
         if not failed and lapack.dpocon(triangle, norm, uplo="L")[0] > size * EPS:
             self._triangle = triangle
             return
-        values, vectors = np.linalg.eigh(scaled)
+        values, vectors = np.linalg.eigh(self._scaled(part))
         kept = values > 4.0 * size * EPS * values[-1]
         self.vectors, self._values = vectors[:, kept], values[kept]
+
+    def _scaled(self, part: Array) -> Array:
+        """Return the matrix with a unit diagonal, transposed: it is symmetric."""
+        scaled: Array = part / self.scale
+        scaled /= self.scale[:, None]
+        return scaled.T
 
     def solve(self, right: Array) -> Array:
         """Return the matrix's inverse, or pseudo-inverse, times every column of right."""

@@ -186,10 +186,10 @@ class _LassoState:
         """Add columns to the working set and lower the objective on it; true if it grew."""
         goal = INNER_PART * (point.gap if self.problem.penalised else self.budget.tol * scale)
         weighted = np.flatnonzero(w)
-        fresh = self._violators(np.union1d(working.ids, weighted), point)
+        fresh = self._violators(np.concatenate([working.ids, weighted]), point)
         if len(working.ids) + len(fresh) > MOST_GRAM:
             working.keep(np.flatnonzero(w[working.ids]))
-        wanted = np.union1d(weighted, fresh)
+        wanted = np.sort(np.concatenate([weighted, fresh]))  # no column is in both
         if self.problem.penalised and self.X.shape[0] <= min(MOST_ROWS, len(wanted) // WIDE):
             wanted = np.union1d(weighted, self._violators(weighted, point, np.inf))
             self._lower_on_rows(wanted, w, point, REST * self.budget.tol * scale)
@@ -201,7 +201,9 @@ class _LassoState:
             finally:
                 w[wanted] = part
             return False
-        working.add(np.setdiff1d(wanted, working.ids), self.budget)
+        missing = np.ones(w.size, dtype=bool)
+        missing[working.ids] = False
+        working.add(wanted[missing[wanted]], self.budget)
         part, slope = w[working.ids], point.slope[working.ids]
         try:
             settling = 2 * len(fresh) <= int(np.count_nonzero(w))

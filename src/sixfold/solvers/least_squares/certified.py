@@ -39,6 +39,8 @@ def gaps(factor: ColumnSpace, w: Array, at: Slope, penalised: bool = False) -> A
     # Dividing by R is rounded as well, by the sizes of both.
     left = np.linalg.norm(factor.half_solve(at.slope), axis=0) * (1.0 + kept.size * EPS * norm)
     above: Array = 0.5 * np.square((left + norm * error) / (1.0 - factor.lost)) + of_b
+    if factor.dependent.size == 0:
+        return above
     # A model that does not tell columns apart which differ in their last digits has none of their slope.
     inexact = factor.dependent[~factor.exact]
     return above + (np.abs(w) * (np.abs(at.slope) + at.slope_error))[inexact].sum(axis=0)

@@ -20,6 +20,7 @@ is stated. What rounding adds to both is worked out in :mod:`sixfold.solvers.lea
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -266,7 +267,7 @@ def _solution(
 
 def _details(factor: ColumnSpace) -> tuple[dict[str, Any], tuple[str, ...]]:
     condition = factor.condition
-    digits = float(np.clip(-np.log10(EPS * condition), 0.0, 15.9))
+    digits = min(max(-math.log10(EPS * condition), 0.0), 15.9)
     notes = []
     if condition > WORTH_MENTIONING:
         notes.append(

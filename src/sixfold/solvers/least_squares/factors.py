@@ -30,10 +30,10 @@ MOMENTS_PIVOT = 1e-13
 def cholesky_factor(second: SecondMoments) -> ColumnSpace | None:
     """Return the factor of A + l2 I by Cholesky; None where it is not clearly positive definite."""
     A, l2 = second.A, second.problem.l2
-    scale = np.sqrt(np.maximum(np.diag(A), 0.0) + l2)
+    scale = np.sqrt(np.maximum(A.diagonal(), 0.0) + l2)
     if not np.all(scale > 0):
         return None
-    scaled = A / np.outer(scale, scale)
+    scaled = A / (scale[:, None] * scale)
     if l2 > 0:
         scaled.flat[:: scale.size + 1] += l2 / scale**2
     R, failed = lapack.dpotrf(scaled, lower=0, clean=1)

@@ -92,7 +92,7 @@ class Moments(Means):
         if not centred:
             full = full + np.outer(self.mean, self.mean)
         d = self.n_columns
-        return full[:d, :d], full[:d, d:], np.diag(full)[d:]
+        return full[:d, :d], full[:d, d:], full.diagonal()[d:]
 
 
 def rough_mean(blocks: Blocks) -> Array:
@@ -122,7 +122,8 @@ def block_moments(block: Block, flag: NDArray[np.int32]) -> Moments:
     X, Y = block.X, block.y
     p = X.shape[1] + Y.shape[1] + 1
     some = slice(None, None, max(X.shape[0] // SHIFT_ROWS, 1))
-    shift = np.concatenate([X[some].mean(axis=0, dtype=np.float64), Y[some].mean(axis=0, dtype=np.float64)])
+    sums = [np.add.reduce(part[some], axis=0, dtype=np.float64) for part in (X, Y)]
+    shift = np.concatenate(sums) / max(len(range(X.shape[0])[some]), 1)
     gram = np.empty((p, p))
     weight = block.float64_weight
     if not core.moments(X, Y, weight, shift, None, gram, np.inf, flag):
@@ -134,8 +135,8 @@ def block_moments(block: Block, flag: NDArray[np.int32]) -> Moments:
         n_columns=X.shape[1],
         weight=float(total),
         mean=shift + offset,
-        scatter=gram[:-1, :-1] - total * np.outer(offset, offset),
-        size=np.sqrt(np.diag(gram)[:-1] / total) if total != 0 else np.zeros(p - 1),
+        scatter=gram[:-1, :-1] - (total * offset[:, None]) * offset,
+        size=np.sqrt(gram.diagonal()[:-1] / total) if total != 0 else np.zeros(p - 1),
         rounding=_rounding(X.shape[0], p),
     )
 

@@ -163,10 +163,13 @@ def solve_in_row_space(problem: Problem, blocks: Blocks, budget: Budget) -> Solu
         for _ in range(CORRECTIONS):
             left = rows.fit(w)[1] - problem.l2 * a
             change = _balanced(rows, lapack.dpotrs(factor, left, lower=1)[0])
-            if not np.linalg.norm(change) > EPS * np.linalg.norm(a):
+            moved = float(np.linalg.norm(change)) / max(float(np.linalg.norm(a)), 1e-300)
+            if not moved > EPS:
                 break
             a = a + change
             w = rows.weights(a)
+            if moved <= np.sqrt(EPS):  # each shrinks as much as the first was small: the next is rounding
+                break
         how = "Cholesky in the row space"
         if problem.l2 > 0:
             return _penalised(rows, w, a, how, condition, budget)

@@ -120,13 +120,14 @@ class SecondMoments:
         """Return the slope after a small step that ends at w."""
         l2, size = self.problem.l2, self.sizes
         lost = self.moments.rounding + (2 * self.d + 8) * UNIT
-        total = size @ np.abs(step)
+        size_step = np.abs(step)
+        total = size @ size_step
         off, off_error = at.off, at.off_error
         if self.problem.fit_intercept:
             change = step_b + self.mean_x @ step
             off = at.off - change
-            terms = np.abs(step_b) + np.abs(self.mean_x) @ np.abs(step) + np.abs(at.off)
-            off_error = at.off_error + self.moments.mean_rounding()[: self.d] @ np.abs(step)
+            terms = np.abs(step_b) + np.abs(self.mean_x) @ size_step + np.abs(at.off)
+            off_error = at.off_error + self.moments.mean_rounding()[: self.d] @ size_step
             off_error = off_error + (self.d + 4) * UNIT * terms
         As = self.A @ step
         # Of the residuals alone: the penalty has no part in the square.
@@ -135,10 +136,9 @@ class SecondMoments:
         root = np.sqrt(at.square) + total
         square_error = at.square_error + 4 * root * (lost * total + UNIT * root)
         square_error += 2 * (np.abs(at.off) * at.off_error + np.abs(off) * off_error)
-        square_error += 2 * np.sum(np.abs(step) * at.slope_error, axis=0)
-        slope_error = (
-            at.slope_error + lost * np.outer(size, total) + 4 * UNIT * (np.abs(at.slope) + l2 * np.abs(w))
-        )
+        square_error += 2 * np.sum(size_step * at.slope_error, axis=0)
+        slope_error = at.slope_error + (lost * size)[:, None] * total
+        slope_error += 4 * UNIT * (np.abs(at.slope) + l2 * np.abs(w))
         slope = at.slope - As - l2 * step
         return Slope(slope, off, np.maximum(square, 0.0), slope_error, off_error, square_error)
 
@@ -164,22 +164,25 @@ def slope_on(
     if not blocks.sparse:
         lost, summed = 2 * lost**2, summed**2
     # Terms that are the same for all rows move all residuals alike, the others each by itself.
-    alike = lost * (plain[d:] + np.abs(b[0]) + np.abs(about) @ np.abs(w))
-    each = lost * (plain[d:] + np.abs(b[0]) + size @ np.abs(w) if shift is None else size @ np.abs(w))
+    size_w, level = np.abs(w), plain[d:] + np.abs(b[0])
+    alike = lost * (level + np.abs(about) @ size_w)
+    each = lost * (level + size @ size_w if shift is None else size @ size_w)
     root = np.sqrt(square) + alike + each
-    off_error = 8 * UNIT * np.abs(off) + alike + each + summed * root
+    size_off = np.abs(off)
+    off_error = 8 * UNIT * size_off + alike + each + summed * root
     # What the shift leaves of the mean, as far as that is known.
     rest, rest_error = mean - about, means.mean_rounding()[:d]
+    size_rest = np.abs(rest) + rest_error
     slope = raw - l2 * w
-    slope_error = 8 * UNIT * (np.abs(raw) + l2 * np.abs(w)) + np.outer(size, each + summed * root)
-    slope_error += np.outer(np.abs(rest) + rest_error, alike)
+    slope_error = 8 * UNIT * (np.abs(raw) + l2 * size_w) + size[:, None] * (each + summed * root)
     if problem.fit_intercept:
-        slope = raw - np.outer(rest, off) - l2 * w
-        slope_error += np.outer(rest_error + 4 * UNIT * np.abs(rest), np.abs(off))
-        slope_error += np.outer(np.abs(rest) + rest_error, off_error)
+        slope -= rest[:, None] * off
+        slope_error += size_rest[:, None] * (alike + off_error + 4 * UNIT * size_off)
+        slope_error += rest_error[:, None] * size_off
     else:  # nothing balances the residuals, so that the shift counts
-        slope = slope + np.outer(about, off)
-        slope_error += np.outer(np.abs(about), off_error + 8 * UNIT * np.abs(off))
+        slope += about[:, None] * off
+        slope_error += size_rest[:, None] * alike
+        slope_error += np.abs(about)[:, None] * (off_error + 8 * UNIT * size_off)
         off, off_error = np.zeros_like(off), np.zeros_like(off)
     # The sum of the weights is rounded as all the others are.
     square_error = (summed + means.rounding + 16 * UNIT) * square + 4 * root * (alike + each)
