@@ -159,7 +159,7 @@ class ProximalNewtonState:
         return b - b.mean() if self.risk.loss.labels == "class" and self.risk.problem.fit_intercept else b
 
     def round_to(self, dtype: Any) -> None:
-        """Round the best point, with the intercepts that suit rounded weights, and certify what is then kept."""
+        """Round the best point, with the intercepts that suit rounded weights, and certify what is kept."""
         w = self.best.w.astype(dtype).astype(np.float64)
         c = self.intercepts() + w @ self.working.table_mean
         if self.risk.problem.fit_intercept:
