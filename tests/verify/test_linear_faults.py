@@ -197,6 +197,11 @@ THROUGH_CERTIFY = {
     "lbfgs": (short(ERMClassifier, solver="lbfgs", penalty="l2", alpha=1e-1, max_iter=3), classes, {}),
     "newton-cg": (short(LinearSVC, solver="newton-cg", max_iter=3), classes, {}),
     "refined-newton": (short(ERMClassifier, solver="refined-newton", penalty="l2", alpha=0.1), classes, {}),
+    "rounded-newton": (
+        short(ERMClassifier, solver="rounded-newton", penalty="l1", alpha=0.01, max_iter=3),
+        classes,
+        {},
+    ),
     "interior_point": (short(ERMRegressor, solver="interior_point", loss="absolute"), numbers, {}),
     "dual_coordinate": (short(LinearSVC, solver="dual_coordinate", loss="hinge"), classes, {}),
 }

@@ -26,7 +26,7 @@ rounding, and every sum is off by some of it. What holds in exact arithmetic is 
    slopes by |R^-T e| sqrt(sum_i q_i |u_ik| z_ij^2).
 3. *Penalty.* With slopes off by E_j, FY_penalty grows by |w - z| |E| + |E|^2 / (2 l2), z where its
    conjugate is attained; for absolute values alone u is made shorter until |v_j| + E_j <= l1.
-   Where that is too much, u is moved as in the second step to where these slopes are what the penalty asks for.
+   Where that is too much, u is moved as in the second step to where slopes are what the penalty asks for.
 4. *Sums* of terms that are never negative are pairwise.
 
 Columns that depend on others need no condition of their own where they do so exactly. Where they differ in
@@ -72,6 +72,7 @@ FAR_MOVE = 2.0  # of the room for a move by the slope that is left: from there o
 APART = 1e-3  # of columns of length 1, what others leave of them
 STILL = 1e-11  # of a direction of length 1: far less than probabilities above CERTAIN move
 NEAR = 4.0  # times the rounding of a slope: from there on absolute values may forbid it
+NEARLY_BOUND = 0.1  # of l1: what a slope may be short of it
 LARGEST_MOVE = 0.5  # of every slope: beyond that no bound is claimed
 
 
@@ -302,6 +303,7 @@ class _Candidate:
         if loss.labels == "real":
             self._shorten()
         self.tied = tied
+        self.fixed = np.zeros(point.w.shape, dtype=bool)  # slopes that the penalty prescribes
         if tied:
             self._leave_columns()
         self.mass = self.q[:, None] * self.u
@@ -329,23 +331,23 @@ class _Candidate:
         if self.problem.penalty.quadratic:
             return aim
         within = np.clip(slope, -l1, np.inf if self.problem.penalty.positive else l1)
-        aim = np.where(w != 0, aim - l1 * np.sign(w), within)
-        if self.point.classes:  # what is left over goes to where the absolute values leave most room
-            room = np.where(w != 0, -1.0, l1 - np.abs(aim))
-            rows, most = np.arange(w.shape[0]), room.argmax(axis=1)
-            aim[rows, most] -= aim.sum(axis=1)
-        return aim
+        return np.where(self.fixed, aim - l1 * np.sign(w), within)
 
     def _bound_columns(self) -> Array:
-        """Return the columns whose slopes the penalty prescribes, or would if rounding were to add to them."""
+        """Return the columns whose slopes the penalty prescribes, or would if rounding added to them."""
         if not self.problem.penalised or self.problem.penalty.quadratic:
             return np.arange(self.point.w.shape[0])
         mass = self.q[:, None] * self.u
         slope, _ = self._slopes(mass)
-        error, _ = self.point.rows.slope_rounding(mass, slope, self.point.norm(self.u))
+        norm = self.point.norm(self.u)
+        error, _ = self.point.rows.slope_rounding(mass, slope, norm)
+        error += NEAR * U * np.outer(self.point.rows.lengths, norm)  # u itself is rounded
+        w, l1 = self.point.w, self.problem.l1
+        off = np.abs(slope + self.problem.l2 * w + l1 * np.sign(w))
+        # A coefficient that is all but 0 has any slope between -l1 and l1, and may keep it.
+        self.fixed = (w != 0) & (off <= np.maximum(NEAR * error, NEARLY_BOUND * l1))
         size = -slope if self.problem.penalty.positive else np.abs(slope)
-        bound = (self.point.w != 0) | (size + NEAR * error > self.problem.l1)
-        return np.flatnonzero(bound.any(axis=1))
+        return np.flatnonzero((self.fixed | (size + NEAR * error > l1)).any(axis=1))
 
     def _leave_columns(self) -> None:
         """Move u along the columns until its slope is none that is forbidden, but for rounding."""
@@ -455,8 +457,7 @@ class _Candidate:
                 moved = np.outer(point.rows.lengths, 2.0 * np.minimum(moves, LARGEST_MOVE) * size_moved)
             error = error + moved
             error = error * (1.0 + 1e-6) + 8.0 * U * np.abs(slope)
-        if self.tied and problem.penalised:
-            slope, error = self._tied_slopes(slope, error)
+        slope, error = self._tied_slopes(slope, error)
         t, u = np.ones(1), self.u
         if problem.penalised and problem.penalty.l2 == 0:
             t = self._penalty_fractions(slope, error)
@@ -486,6 +487,8 @@ class _Candidate:
 
         Those of columns that depend on them follow; the others are as they are.
         """
+        if not (self.tied and self.problem.penalised):
+            return slope, error
         error, slope, aim, follow = error.copy(), slope.copy(), self._aim(self.slope), self.follow
         slope[follow.kept] = aim[follow.kept]
         slope[follow.others] = follow.combination.T @ aim[follow.kept]

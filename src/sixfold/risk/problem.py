@@ -131,9 +131,12 @@ class Problem:
         if entries > MOST_DOUBLED:
             return found
         tied_to = w.size if self.penalty.quadratic else int(np.count_nonzero(w))
-        tieable = self.penalised and entries * tied_to <= MOST_TIED
+        # The slopes of classes sum to 0, which leaves open whose is short of what absolute values ask for.
+        settled = self.penalty.quadratic or self.loss.labels != "class"
+        tieable = self.penalised and settled and entries * tied_to <= MOST_TIED
         for tied, doubled in ((False, True), (True, False), (True, True)):
-            hopeless = doubled and found.gap > HOPELESS * enough
+            # Beside absolute values the rounding of slopes is part of the gap as computed.
+            hopeless = doubled and self.l1 == 0 and found.gap > HOPELESS * enough
             if found.certain_gap <= enough or (tied and not tieable) or hopeless:
                 continue
             other = bound(self, w, b, blocks, dual, doubled=doubled, tied=tied)

@@ -18,6 +18,7 @@ from sixfold.solvers.smooth.lbfgs import LBFGS
 from sixfold.solvers.smooth.newton import Newton
 from sixfold.solvers.smooth.newton_cg import NewtonCG
 from sixfold.solvers.smooth.refined_newton import RefinedNewton
+from sixfold.solvers.smooth.rounded_newton import RoundedNewton
 
 
 def all_solvers(start: Model | None = None, **options: Any) -> list[Solver]:
@@ -35,6 +36,7 @@ def all_solvers(start: Model | None = None, **options: Any) -> list[Solver]:
         LBFGS(start),
         NewtonCG(start),
         RefinedNewton(),
+        RoundedNewton(),
         DualCoordinate(),
         InteriorPoint(),
         GradientDescent(first_order),

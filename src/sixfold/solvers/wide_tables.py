@@ -82,9 +82,10 @@ class RowCoordinates:
         if n > MAX_ROWS or n >= blocks.n_columns or not problem.penalty.quadratic:
             return None
         block = blocks.whole()
-        counted = np.ones(n, dtype=bool) if block.weight is None else block.weight > 0
+        weight = np.ones(n) if block.weight is None else block.weight
+        counted = weight > 0
         if not counted.all():
-            blocks = MemoryBlocks(block.X[np.flatnonzero(counted)], block.y[counted], block.weight[counted])
+            blocks = MemoryBlocks(block.X[np.flatnonzero(counted)], block.y[counted], weight[counted])
             block, n = blocks.whole(), blocks.n_rows
         X = block.X
         if blocks.sparse and X.nnz < n * n:

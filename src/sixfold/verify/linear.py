@@ -63,6 +63,7 @@ STILL = 1e-11  # of a direction of length 1: far less than probabilities above C
 MOVES, MOST_MOVES = 3, 30  # each leaves eps times the condition number of what is out of balance
 FAR_MOVE = 0.1  # of a probability
 FARTHEST = 3.0  # that the logarithm of a probability moves at once
+NEARLY_L1 = 0.1  # of l1: what the slope of a coefficient may be short of it and still count as l1
 CLEAR = 1e-9  # of a column, left by QR: more than rounding leaves
 MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
 
@@ -94,7 +95,8 @@ def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
 def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed:
     found = _Check(claim, q)
     small = claim.X.shape[0] * claim.X.shape[1] * claim.w.shape[1] <= MAX_DOUBLED
-    tied = claim.l1 + claim.l2 > 0
+    # The slopes of classes sum to 0, which leaves open whose is short of l1.
+    tied = claim.l1 + claim.l2 > 0 and not (claim.loss == "softmax" and (claim.l1 > 0 or claim.positive))
     for doubled, exactly in ((True, False), (False, True), (True, True)):
         if small and not found.decides(claimed) and (tied or not exactly):
             other = _Check(claim, q, doubled, exactly)
@@ -393,6 +395,7 @@ class _Check:
     ) -> None:
         self.claim, self.q, self.doubled, self.certain = claim, q, doubled, certain
         self.free = claim.l1 == claim.l2 == 0.0
+        self.fixed = np.zeros(claim.w.shape, dtype=bool)  # slopes that the penalty prescribes
         self.tied = tied or self.free  # whether slopes have to be exactly what the penalty asks for
         softmax = claim.loss == "softmax"
         real = claim.loss in REAL
@@ -543,11 +546,7 @@ class _Check:
         if self._squares_only:
             return aim
         allowed = np.maximum(slope, -l1) if self.claim.positive else np.clip(slope, -l1, l1)
-        aim = np.where(w == 0, allowed, aim - l1 * np.sign(w))
-        if softmax:  # the coefficient of 0 whose slope may move furthest takes what the others leave
-            free = np.where(w == 0, l1 - np.abs(aim), -1.0).argmax(axis=1)
-            aim[np.arange(w.shape[0]), free] -= aim.sum(axis=1)
-        return aim
+        return np.where(self.fixed, aim - l1 * np.sign(w), allowed)
 
     @property
     def _squares_only(self) -> bool:
@@ -561,8 +560,11 @@ class _Check:
         G = self.q[:, None] * u
         slope, _ = self.sums.slopes(G, claim.fit_intercept)
         error, _ = self.sums.slope_errors(G, slope, claim.fit_intercept)
+        error = error + 4 * U * np.outer(self.sums.lengths, np.sqrt(self.q @ u**2))  # u itself is rounded
+        off = np.abs(slope + claim.l2 * claim.w + claim.l1 * np.sign(claim.w))
+        self.fixed = (claim.w != 0) & (off <= np.maximum(4.0 * error, NEARLY_L1 * claim.l1))
         size = -slope if claim.positive else np.abs(slope)
-        return np.flatnonzero(((claim.w != 0) | (size + 4.0 * error > claim.l1)).any(axis=1))
+        return np.flatnonzero((self.fixed | (size + 4.0 * error > claim.l1)).any(axis=1))
 
     def _balanced_exactly(self, u: Array, kept: Array) -> Array:
         """Return u after the moves that leave nothing wrong but for rounding."""
@@ -885,7 +887,7 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
     lengths = [np.sqrt(share @ Z**2) for share in shares]
     rounded = DEPENDENT * claim.eps
     constant = np.all([length <= rounded * size for length, size in zip(lengths, sizes, strict=True)], axis=0)
-    moving = np.array([bool(Z[:, j].any()) for j in range(d)])
+    moving = np.array([bool(Z[:, j].any()) for j in range(d)], dtype=bool)
     doubtful, positive = [int(j) for j in np.flatnonzero(constant & moving)], True
     exact = {int(j): np.zeros(0) for j in np.flatnonzero(constant & ~moving)}
     columns = np.flatnonzero(~constant)

@@ -159,8 +159,12 @@ class ProximalNewtonState:
         return b - b.mean() if self.risk.loss.labels == "class" and self.risk.problem.fit_intercept else b
 
     def round_to(self, dtype: Any) -> None:
-        """Round the best point, and certify what is then kept."""
-        w, b = (part.astype(dtype).astype(np.float64) for part in (self.best.w, self.intercepts()))
+        """Round the best point, with the intercepts that suit rounded weights, and certify what is kept."""
+        w = self.best.w.astype(dtype).astype(np.float64)
+        c = self.intercepts() + w @ self.working.table_mean
+        if self.risk.problem.fit_intercept:
+            c = c + self.risk.best_shift(self._scores(w, c, Budget()))
+        b = (c - w @ self.working.table_mean).astype(dtype).astype(np.float64)
         self.best = self._evaluate(w, b + w @ self.working.table_mean, Budget())
 
     def _grow(self, point: SmoothLossPoint) -> int:
@@ -179,10 +183,13 @@ class ProximalNewtonState:
         w[self.minimum.model.score, self.minimum.model.column] = self.minimum.w
         return w
 
-    def _evaluate(self, w: Array, c: Array, budget: Budget) -> SmoothLossPoint:
+    def _scores(self, w: Array, c: Array, budget: Budget) -> Array:
         support = [np.flatnonzero(row) for row in w]
         parts = [self.working.combine(ids, row[ids], budget) for ids, row in zip(support, w, strict=True)]
-        score = np.column_stack(parts) + c
+        return np.column_stack(parts) + c
+
+    def _evaluate(self, w: Array, c: Array, budget: Budget) -> SmoothLossPoint:
+        score = self._scores(w, c, budget)
         u = np.ascontiguousarray(self.risk.balanced_slopes(score).T)
         return self._point(w, c, score, -self.columns.slopes(u, budget))
 

@@ -1,0 +1,195 @@
+"""Newton's method for penalties with absolute values, where coordinate descent ends short.
+
+    minimise    sum_i q_i loss(z_i.theta, y_i) + sum_j (l2_j theta_j^2 / 2 + h_j(theta_j))
+
+With a barrier of factor 1/t for |theta_j| <= v_j, whose best v_j is known (Koh, Kim and Boyd 2007),
+
+    h(theta) = min_v  l1 v - log(v^2 - theta^2) / t,      s = sqrt(1 + (t l1 theta)^2)
+    h'(theta) = t l1^2 theta / (1 + s),                   h''(theta) = t l1^2 / (s (1 + s))
+
+takes the place of l1 |theta|. It is within 2 / t of it, its slopes are between -l1 and l1, and t grows as the
+gap falls. Steps are those of :mod:`sixfold.solvers.smooth.reweighted`, on scaled rows: neither the units of
+columns nor next to no penalty cost digits, and the dual point that a step leaves has slopes -h' - l2 theta.
+Coefficients whose slope is far from l1 are 0 in the end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.budget import Budget, BudgetExhausted
+from sixfold.data.blocks import Blocks
+from sixfold.risk.problem import Problem
+from sixfold.solvers.base import Solution
+from sixfold.solvers.smooth.objective import inner
+from sixfold.solvers.smooth.reweighted import MAX_FACTORED, Reweighted, targets_of
+from sixfold.solvers.smooth.scaled_rows import ScaledRows
+from sixfold.solvers.threads import single_threaded_blas
+
+Array = NDArray[Any]
+
+MOST_STEPS = 150
+MOST_IDLE = 10  # steps without a smaller gap, after which only rounding is left
+GROWTH = 10.0
+SLOPE_LEFT = 0.1  # of that at the start, at the end of a step
+BISECTIONS = 40
+SHARE = 0.1  # of the gap that is asked for
+ZERO = 0.5  # of l1: coefficients of smaller slopes
+
+
+class RoundedNewton:
+    """Newton's method on rounded absolute values."""
+
+    name: ClassVar[str] = "rounded-newton"
+    title: ClassVar[str] = "Newton on rounded absolute values"
+    needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate")
+    notices_nonfinite: ClassVar[bool] = False
+
+    def objection(self, problem: Problem) -> str | None:
+        """Return why this solver cannot minimise the problem, or None."""
+        if not problem.loss.smooth:
+            return "the loss has kinks, where it has no curvature"
+        if problem.l1 == 0 or problem.penalty.positive:
+            return "it minimises penalties with absolute values, without w >= 0"
+        return None
+
+    def suits(self, problem: Problem, blocks: Blocks) -> bool:
+        """Return False: coordinate descent is faster where it gets there."""
+        return False
+
+    def rescues(self, problem: Problem, blocks: Blocks) -> bool:
+        """Return whether the matrix of second derivatives can be factored."""
+        scores = problem.n_scores(blocks) if problem.loss.labels == "class" else 1
+        return (blocks.n_columns + 1) * scores <= MAX_FACTORED
+
+    def solve(
+        self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
+    ) -> Solution:
+        """Minimise the problem, one target after the other, from 0 where h is smoothest."""
+        rows, scores = ScaledRows(problem, blocks), problem.n_scores(blocks)
+        scale = problem.constant_objective(blocks)
+        theta, dual = np.zeros((blocks.n_columns + 1, scores)), np.zeros((blocks.n_rows, scores))
+        zero = np.zeros((blocks.n_columns, scores), dtype=bool)
+        parts = targets_of(problem, scores)
+        with single_threaded_blas(theta.shape[0]):
+            for part in parts:
+                budget.new_part()
+                path = _Path(Reweighted(problem, rows, blocks, budget, part.start), budget, scale, len(parts))
+                try:
+                    path.follow()
+                except BudgetExhausted:
+                    budget.exhausted()  # notes why
+                theta[:, part], dual[:, part], zero[:, part] = path.theta, path.dual, path.zero
+            w, b = rows.model(theta)
+            w, b = blocks.rounded(w), blocks.rounded(b)
+            found = [
+                Solution(
+                    model, b, problem.certify("duality gap", model, b, blocks, budget.tol, u), self.title
+                )
+                for model, u in ((np.where(zero, 0.0, w), None), (w, dual))
+            ]
+        sparse, full = found
+        best = sparse if sparse.certificate.converged else min(found, key=lambda one: one.certificate.gap)
+        return replace(best, n_iter=len(budget.history), dual=dual if best is full else None)
+
+
+class _Path:
+    """The way of one target from 0, and the best point on it."""
+
+    def __init__(self, target: Reweighted, budget: Budget, scale: float, targets: int) -> None:
+        self.target, self.budget, self.scale = target, budget, scale
+        self.enough = SHARE * budget.tol * scale / targets
+        scores, unit = (target.objective.classes if target.classes else 1), target.rows.scale[:, None]
+        self.l1, self.l2 = target.problem.l1 / unit, target.problem.l2 / np.square(unit)
+        self.theta = np.zeros((unit.size + 1, scores))
+        self.dual = np.zeros((target.y.size, scores))
+        self.zero = np.ones((unit.size, scores), dtype=bool)
+        self.gap = math.inf
+
+    def _derivatives(self, theta: Array, t: float) -> tuple[Array, Array]:
+        """Return those of the penalty, first and second, with those of the constants 0."""
+        w, l1 = theta[:-1], self.l1
+        s = np.hypot(1.0, t * l1 * w)
+        first = self.l2 * w + t * l1**2 * w / (1.0 + s)
+        second = self.l2 + t * l1**2 / (s * (1.0 + s))
+        none = np.zeros((1, w.shape[1]))
+        return np.vstack([first, none]), np.vstack([second, none])
+
+    def follow(self) -> None:
+        """Go on until the gap is small enough, or nothing is gained any more."""
+        target, theta, idle = self.target, self.theta, 0
+        size, score = theta[:-1].size, target.rows.times(theta)
+        t = 2.0 * size / self.scale
+        for _ in range(MOST_STEPS):
+            self.budget.check()
+            first, second = self._derivatives(theta, t)
+            target.penalty = second
+            pull = np.divide(first, second, out=np.zeros_like(first), where=second > 0)
+            step = target.step(pull, score)
+            slope = (first + second * step.delta)[:-1]
+            gap = self._gap(theta, score, step.dual, slope)
+            idle = 0 if gap < 0.9 * self.gap else idle + 1
+            if gap < self.gap:
+                self.theta, self.dual, self.gap = theta, step.dual, gap
+                self.zero = np.abs(first[:-1] - self.l2 * theta[:-1]) < ZERO * self.l1
+            self.budget.record(self._value(theta, score), min(self.gap, self.scale), self.scale)
+            if self.gap <= self.enough or idle > MOST_IDLE or self.budget.exhausted():
+                return
+            along = target.rows.times(step.delta)
+            length = self._length(theta, step.delta, score, along, t)
+            if length == 0.0:
+                return
+            theta, score = theta + length * step.delta, score + length * along
+            # On its path an interior point leaves a gap of 2 / t a coordinate.
+            t = max(t, GROWTH * min(2.0 * size / max(gap, 1e-300), t))
+
+    def _value(self, theta: Array, score: Array) -> float:
+        loss = float(self.target.rows.q @ self.target._of_scores(self.target.problem.loss.value, score))
+        w = theta[:-1]
+        return loss + float((self.l1 * np.abs(w)).sum() + 0.5 * (self.l2 * w**2).sum())
+
+    def _gap(self, theta: Array, score: Array, u: Array, slope: Array) -> float:
+        """Return the gap at a dual point that has these slopes, made shorter where they are too large."""
+        target, w = self.target, theta[:-1]
+        shorter = 1.0
+        if not self.l2.any():
+            shorter = 1.0 / max(float((np.abs(slope) / self.l1).max(initial=0.0)), 1.0)
+        u, slope = shorter * u, shorter * slope
+        loss = target.problem.loss
+        terms = (
+            loss.fenchel_young(score, u, target.y)
+            if target.classes
+            else loss.fenchel_young(score[:, 0], u[:, 0], target.y)
+        )
+        over = np.copysign(np.maximum(np.abs(slope) - self.l1, 0.0), slope)
+        slack = self.l1 * np.abs(w) - w * (slope - over)
+        squares = np.divide((over - self.l2 * w) ** 2, self.l2, out=np.zeros_like(w), where=self.l2 > 0)
+        return float(target.rows.q @ terms + np.maximum(slack, 0.0).sum() + 0.5 * squares.sum())
+
+    def _length(self, theta: Array, delta: Array, score: Array, along: Array, t: float) -> float:
+        """Return how far along the step the slope of the rounded objective is nearly 0; 0 if nowhere."""
+        q = self.target.rows.q[:, None]
+
+        def slope(length: float) -> float:
+            u = self.target.slopes(score + length * along)
+            return inner(q * u, along) + inner(self._derivatives(theta + length * delta, t)[0], delta)
+
+        promised = -slope(0.0)
+        if not (promised > 0.0 and np.isfinite(along).all()):
+            return 0.0
+        low, high, length = 0.0, 1.0, 1.0
+        for _ in range(BISECTIONS):
+            now = slope(length)
+            if not now <= SLOPE_LEFT * promised:
+                high = length
+            elif now < -SLOPE_LEFT * promised and length < 1.0:
+                low = length
+            else:
+                return length
+            length = 0.5 * (low + high)
+        return length
