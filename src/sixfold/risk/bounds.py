@@ -62,6 +62,7 @@ DIGITS = 1e-9  # of the products of columns, below which their factor comes from
 LOST = 64.0 * U  # times the order: what a factor of the rows may be off, columns of length 1
 CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
 TINY = 1e-280  # slopes below it lose digits when they are multiplied
+FAINT = (1e-10, 1e-7, 1e-5)  # slopes below it may be 0: rows that alone tell columns apart could not move
 FAR_MOVE = 2.0  # of the room for a move by the slope that is left: from there on it is measured again
 APART = 1e-3  # of columns of length 1, what others leave of them
 STILL = 1e-11  # of a direction of length 1: far less than probabilities above CERTAIN move
@@ -136,8 +137,17 @@ def bound(
         return Bound(np.where(np.isfinite(total), total, np.inf), bad, nothing, nothing, none)
     candidate = _Candidate(point, dual, rounding, tied or not problem.penalised)
     excess, down = candidate.excess(rounding)
+    dependent = candidate.dependent
+    for least in FAINT:
+        if problem.penalised or problem.loss.labels != "sign" or np.isfinite(excess + down).all():
+            break
+        candidate = _Candidate(point, dual, rounding, True, least)
+        other, off = candidate.excess(rounding)
+        better = other + off < excess + down
+        excess, down = np.where(better, other, excess), np.where(better, off, down)
+        dependent = np.union1d(dependent, candidate.dependent) if better.any() else dependent
     up = point.rounding() if rounding else np.zeros_like(total)
-    return Bound(total, excess, up, down, none if problem.penalised else candidate.dependent)
+    return Bound(total, excess, up, down, none if problem.penalised else dependent)
 
 
 class _Point:
@@ -233,13 +243,15 @@ class _Point:
 class _Candidate:
     """A dual point u, as the masses G = q u, moved to where its bound is finite."""
 
-    def __init__(self, point: _Point, dual: Array | None, measured: bool, tied: bool) -> None:
+    def __init__(
+        self, point: _Point, dual: Array | None, measured: bool, tied: bool, least: float = TINY
+    ) -> None:
         self.point, problem = point, point.problem
         self.problem, self.q, self.y = problem, point.q, point.y
         loss = problem.loss
         u = point.slopes() if dual is None else np.asarray(dual, dtype=np.float64)
         # Rows that do not count must not limit the others, nor those whose slope is next to nothing.
-        counted = (self.q[:, None] > 0) & (np.abs(u) > (CERTAIN if tied and point.classes else TINY))
+        counted = (self.q[:, None] > 0) & (np.abs(u) > (CERTAIN if tied and point.classes else least))
         if not counted.all():
             u = np.where(counted, u, 0.0)
         self.low: Array | None = None
@@ -291,21 +303,26 @@ class _Candidate:
         if blocks.sparse and blocks.n_columns > MAX_SPARSE_COLUMNS:
             self.impossible = True
             return
-        space = self._space()
-        self.dependent = space.dependent[~space.exact]
+        # A score without penalty asks for what its own rows tell apart.
+        own = self.problem.loss.labels == "sign" and not self.problem.penalised
+        parts = point.parts(self.u)
+        spaces = [self._space(u) for u in parts] if own else [self._space(self.u)] * len(parts)
+        space = spaces[0]
+        self.dependent = np.unique(np.concatenate([each.dependent[~each.exact] for each in spaces]))
         exact, combination = space.dependent[space.exact], space.combination[:, space.exact]
         if self.problem.penalised:
             aim = self._aim()
             self.unexplained[exact] = aim[exact] - combination.T @ aim[space.kept]
         self.explained = np.append(space.kept, exact)
         # With w >= 0 a column may follow from others with a minus: its slope is then only found to be 0.
-        self.mixed = self.problem.penalty.positive and bool(np.any(space.combination < 0))
+        signs = (bool(np.any(each.combination < 0)) for each in spaces)
+        self.mixed = self.problem.penalty.positive and any(signs)
         if point.classes and (self.u.shape[1] - 1) * (space.rank + 1) > MAX_CLASS_SYSTEM:
             self.impossible = True
             return
         self.free = [
-            _Balance(point, u, y, np.sort(space.kept))
-            for u, y in zip(point.parts(self.u), self._labels(), strict=True)
+            _Balance(point, u, y, np.sort(each.kept))
+            for u, y, each in zip(parts, self._labels(), spaces, strict=True)
         ]
         moves = 0
         for _ in range(MOST_MOVES):
@@ -345,9 +362,9 @@ class _Candidate:
     def _labels(self) -> list[Array]:
         return [self.y] if self.point.classes else self.point.parts(self.y)
 
-    def _space(self) -> ColumnSpace:
+    def _space(self, u: Array) -> ColumnSpace:
         """Return the columns of the rows that have a slope: the others do not limit where u may go."""
-        blocks, some = self.point.blocks, (self.u != 0).any(axis=1)
+        blocks, some = self.point.blocks, (u != 0).any(axis=1)
         if self.problem.loss.labels != "real" and not some[self.q > 0].all() and some.any():
             whole = blocks.whole()
             weight = None if whole.weight is None else whole.weight[some]

@@ -81,7 +81,7 @@ class Rows:
         return np.asarray(self.q[rows] @ np.multiply(Z, Z, out=squares))
 
     def weighted_lengths(self, weights: Array) -> Array:
-        """Return sqrt(sum_i weights_ik (x_ij - m_j)^2) for every column j and column k of weights, rounded up."""
+        """Return sqrt(sum_i weights_ik (x_ij - m_j)^2) for all columns j and k, rounded up."""
         total = np.zeros((self.blocks.n_columns, weights.shape[1]))
         for block in self.blocks:
             for rows, Z in self._pieces(block):

@@ -56,6 +56,8 @@ MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of i
 MAX_DOUBLED = 1 << 27  # products that are formed in twice the precision
 DEPENDENT = 4.0  # roundings of its entries that a column may differ by from a combination of others
 NOTHING = 1e-18  # of a column: no two columns of doubles agree so far by chance
+TINY = 1e-280  # slopes below it lose digits when they are multiplied
+FAINT = (1e-10, 1e-7, 1e-5)  # slopes below it are 0 where no bound is found otherwise
 CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance those of other rows
 APART = 1e-3  # of columns of length 1, what others leave of them
 STILL = 1e-11  # of a direction of length 1: far less than probabilities above CERTAIN move
@@ -121,6 +123,11 @@ def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed
         # The computed one may be above the true one already.
         overstated=min(2.0 * claimed.rounding, found.largest_rounding()),
     )
+
+
+def _one_score(claim: LinearClaim, k: int) -> LinearClaim:
+    dual = None if claim.dual is None else claim.dual[:, [k]]
+    return replace(claim, y=claim.y[:, [k]], w=claim.w[:, [k]], b=claim.b[[k]], dual=dual)
 
 
 def counted_rows(claim: LinearClaim) -> tuple[LinearClaim, Array]:
@@ -223,15 +230,7 @@ class _OneScore:
     def systems(self, u: Array, q: Array, sums: Sums, kept: Array, ones: bool) -> list[_System]:
         """Return for each score the equations that u must satisfy exactly."""
         z = _exact_columns(sums, kept, ones)
-        size = np.abs(u)
-        a = (
-            np.ones_like(u)
-            if self.name in ("squared", "absolute")
-            else size * (1.0 - size)
-            if self.name == "logistic"
-            else size
-        )
-        return [_ready(_System(z, q, column, self.name), kept, ones) for column in a.T]
+        return [_ready(_System(z, q, _room(column, self.name), self.name), kept, ones) for column in u.T]
 
     def balanced(self, u: Array, q: Array) -> Array:
         """Return u with sum_i q_i u_i = 0: without its mean, or with the heavier side made as light."""
@@ -307,6 +306,14 @@ class _Softmax:
     def systems(self, u: Array, q: Array, sums: Sums, kept: Array, ones: bool) -> list[_System]:
         z = _exact_columns(sums, kept, ones)
         return [_ready(_ClassSystem(z, q, u, self.own), kept, ones)]
+
+
+def _room(u: Array, name: str) -> Array:
+    """Return a, how far u may move."""
+    if name in ("squared", "absolute"):
+        return np.ones_like(u)
+    size = np.abs(u)
+    return size * (1.0 - size) if name == "logistic" else size
 
 
 def _exact_columns(sums: Sums, kept: Array, ones: bool) -> Array:
@@ -405,7 +412,9 @@ class _Check:
         few = (32.0 + np.sqrt(n) + d) * EPS  # of sums of terms that are never negative
         self.up = 0.0
         if np.isfinite(self.objective):
-            self.up = float((q @ (slope * self.delta)).sum() + few * self.objective) + UNDERFLOW
+            self.up = float((q @ (slope * self.delta)).sum() + few * self.objective)
+            reached = real and not (self.score != y).any() and not claim.w.any()
+            self.up += 0.0 if reached else UNDERFLOW
             excess, down = self._excess(loss, few)
             # No loss is negative, so that 0 is a bound of every score.
             better = excess + down < self.by_score
@@ -446,9 +455,29 @@ class _Check:
 
     def _excess(self, loss: Array, few: float) -> tuple[Array, Array]:
         """Return the excess of each score (of all classes together), and how far it may be too low."""
+        if not self.free or self.claim.loss not in SIGN:
+            return self._excess_without(0.0, loss, few)
+        if self.rows.scores > 1:  # rows that a score is sure of do not matter for its bound
+            alone = [_Check(_one_score(self.claim, k), self.q, self.doubled) for k in range(self.rows.scores)]
+            self.restricted = any(check.restricted for check in alone)
+            found = np.array([(check.gap, check.down) for check in alone])
+            return found[:, 0], found[:, 1]
+        # Rows of faint slopes that alone tell columns apart could not move.
+        excess, down = self._excess_without(0.0, loss, few)
+        for least in FAINT:
+            if np.isfinite(excess + down).all():
+                break
+            tried = self._excess_without(least, loss, few)
+            excess, down = min((excess, down), tried, key=lambda each: float((each[0] + each[1]).sum()))
+        return excess, down
+
+    def _excess_without(self, least: float, loss: Array, few: float) -> tuple[Array, Array]:
+        """Return the same for a candidate whose slopes below some size are 0."""
         claim, rows, q = self.claim, self.rows, self.q
         u = rows.slope(self.score) if claim.dual is None else np.clip(claim.dual, rows.low, rows.high)
-        u = np.where(np.abs(u) > (CERTAIN if self.tied and rows.name == "softmax" else 1e-280), u, 0.0)
+        u = np.where(
+            np.abs(u) > (CERTAIN if self.tied and rows.name == "softmax" else max(least, TINY)), u, 0.0
+        )
         if claim.fit_intercept:
             u = rows.balanced(u, q)
         u = rows.inside(u)
@@ -685,7 +714,7 @@ class _System:
             return u
         e = self._picked(slope, one) / self.scale
         beta = la.solve_triangular(self.R, la.solve_triangular(self.R, e, trans=1)) / self.scale
-        return u - self.a[:, None] * (self.z @ beta)[:, None]
+        return u - _room(u, self.name) * (self.z @ beta)[:, None]
 
     def _picked(self, slope: Array, one: Array) -> Array:
         return np.concatenate([one[0], slope[self.kept, 0]]) if self.ones else slope[self.kept, 0]
@@ -836,18 +865,21 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
         follow = _combinations(np.sqrt(q)[:, None] * Z[:, kept], np.sqrt(q)[:, None] * Z[:, rest])
         positive &= bool((follow >= -1e-9).all())
         exact.update(zip(rest, follow.T, strict=True))
-    combination = np.zeros((len(kept), len(exact)))
-    for place, C in enumerate(exact.values()):
-        combination[: C.size, place] = C
     at = np.argsort(kept)
     return _Kept(
         np.array(kept, dtype=int)[at],
-        combination[at],
+        _beside(list(exact.values()), len(kept))[at],
         np.array(list(exact), dtype=int),
         np.array(doubtful, dtype=int),
         positive,
         nearly,
     )
+
+
+def _beside(combinations: list[Array], rows: int) -> Array:
+    """Return them as columns, with 0 for what was kept after they were found."""
+    filled = [np.append(C, np.zeros(rows - C.size)) for C in combinations]
+    return np.array(filled).T if filled else np.zeros((rows, 0))
 
 
 def _combinations(kept: Array, rest: Array) -> Array:
