@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from sixfold import ERMClassifier, KNeighborsClassifier, LinearRegression, LinearSVC, LogisticRegression
 from sixfold.errors import InputError
+from sixfold.verify import linear
 
 
 def table(seed, rows=30, columns=3, classes=3):
@@ -73,3 +74,21 @@ def test_cosine_distances_of_rows_that_are_nearly_parallel(seed):
     )
     y = rng.integers(0, 2, 12)
     KNeighborsClassifier(3, metric="cosine").fit(X, y).certificate_.verify(X, y)
+
+
+def test_a_table_wider_than_long_is_not_looked_at_column_by_column(monkeypatch):
+    X, y = np.random.default_rng(0).normal(size=(30, 200)), np.arange(30) % 2
+    model = ERMClassifier(loss="hinge", penalty=None).fit(X, y)
+    monkeypatch.setattr(linear, "_combination", None)  # in doubled precision, for one column
+    assert model.certificate_.verify(X, y).converged
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_column_that_only_sure_rows_tell_from_others_leaves_a_bound(seed):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((300, 12)) < 0.08).astype(float)  # of rare ones, all rows may be sure
+    X[:, 0] = rng.normal(size=300)
+    y = X[:, 0] + 3 * X[:, 1:6].sum(axis=1) + rng.normal(size=300) > 1
+    model = ERMClassifier(loss="hinge", penalty=None).fit(X, y)
+    assert model.certificate_.converged
+    assert model.certificate_.verify(X, y).converged

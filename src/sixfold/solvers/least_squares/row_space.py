@@ -307,8 +307,9 @@ class _Evaluated:
         if not certificate.converged:  # Of a model that reaches every target, the rows may tell more.
             known = rows.problem.certify_zero(self.w, self.b, rows.blocks, scale, budget.tol)
             if known.gap < certificate.gap:
-                values = {"objective": known.objective, "gap": known.gap, "rounding": known.rounding}
-                certificate = replace(certificate, **values)
+                certificate = replace(
+                    certificate, objective=known.objective, gap=known.gap, rounding=known.rounding
+                )
         budget.record(certificate.objective, certificate.gap, scale)
         return certificate
 
