@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +57,7 @@ Array = NDArray[Any]
 SUMMED_ROWS = 1 << 15  # rows whose losses are worked out at a time
 MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of its products is formed
 MAX_CLASS_SYSTEM = 1000  # unknowns of the system that moves the probabilities of several classes
-MOVES, MOST_MOVES = 3, 30  # each leaves of the slope eps times the condition number
+MOVES, MOST_MOVES = 3, 8  # each leaves of the slope eps times the condition number
 FARTHEST = 3.0  # that the logarithm of a probability moves at once
 FAR_PROBABILITY = 0.1  # of one
 DIGITS = 1e-9  # of the products of columns, below which their factor comes from the rows themselves
@@ -172,9 +172,10 @@ def bound_of_separated(
                 break
         assert best is not None
         found.append(replace(best, down=best.down + ELSEWHERE * best.excess))
-    arrays = ([getattr(each, name) for each in found] for name in ("objective", "excess", "up", "down"))
-    dependent = np.unique(np.concatenate([each.dependent for each in found]))
-    return Bound(*map(np.concatenate, arrays), dependent)
+    objective, excess, up, down, dependent = (
+        np.concatenate([getattr(each, field.name) for each in found]) for field in fields(Bound)
+    )
+    return Bound(objective, excess, up, down, np.unique(dependent))
 
 
 class _Point:

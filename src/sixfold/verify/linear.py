@@ -60,7 +60,7 @@ CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance
 NEARLY_CERTAIN = (1e-8, 1e-6, 1e-10, 1e-7, 1e-5)  # the same where classes are separated: one of these serves
 APART = 1e-3  # of columns of length 1, what others leave of them
 STILL = 1e-11  # of a direction of length 1: far less than probabilities above CERTAIN move
-MOVES, MOST_MOVES = 3, 30  # each leaves eps times the condition number of what is out of balance
+MOVES, MOST_MOVES = 3, 8  # each leaves eps times the condition number of what is out of balance
 FAR_MOVE = 0.1  # of a probability
 FARTHEST = 3.0  # that the logarithm of a probability moves at once
 NEARLY_L1 = 0.1  # of l1: what the slope of a coefficient may be short of it and still count as l1
@@ -871,7 +871,7 @@ def _independent_of(claim: LinearClaim, q: Array, u: Array, columns: Array) -> _
     )
 
 
-def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:
+def _independent(claim: LinearClaim, q: Array, u: Array) -> _Kept:  # noqa: PLR0915 - one rule, told in order
     """Return the columns by the rule above, of the rows that have a slope: no others limit where u may go."""
     X, some = claim.X, np.ones(q.size, dtype=bool)
     if claim.loss not in REAL and (u != 0).any():

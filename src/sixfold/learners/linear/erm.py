@@ -117,10 +117,10 @@ class ERMRegressor(ERMBase, LinearRegressor):
     fit_intercept : bool, default=True
         Whether to fit b. It is never penalised.
     solver : str, default="auto"
-        "direct" and "cg" (squared loss), "coordinate" (squared loss with absolute values in the penalty),
-        "newton" and "refined-newton" (smooth loss), "interior_point" (absolute loss), "gd", "sgd",
-        "minibatch" (everything). "auto" takes the first that fits, and lets the next go on where it ends
-        short; ``solver_`` says which they were.
+        "direct" and "cg" (squared loss), "coordinate" and "rounded-newton" (smooth loss with absolute values
+        in the penalty), "newton" and "refined-newton" (smooth loss), "interior_point" (absolute loss), "gd",
+        "sgd", "minibatch" (everything). "auto" takes the first that fits, and lets the next go on where it
+        ends short; ``solver_`` says which they were.
     tol : float, default=1e-6
         Stop when the certified gap is below ``tol`` times the objective of the constant model.
 
@@ -222,9 +222,9 @@ class ERMClassifier(ERMBase, ProbabilisticClassifier):
         How much the rows of each class count; "balanced" gives all classes the same total.
     solver : str, default="auto"
         "direct" and "cg" (squared loss), "newton", "newton-cg", "lbfgs" and "refined-newton" (smooth loss),
-        "coordinate" (absolute values in the penalty), "interior_point" and "dual_coordinate" (hinge), "gd",
-        "sgd", "minibatch" (everything). "auto" takes the first that fits, and lets the next go on where it
-        ends short; ``solver_`` says which they were.
+        "coordinate" and "rounded-newton" (absolute values in the penalty), "interior_point" and
+        "dual_coordinate" (hinge), "gd", "sgd", "minibatch" (everything). "auto" takes the first that fits,
+        and lets the next go on where it ends short; ``solver_`` says which they were.
     tol : float, default=1e-6
         Stop when the certified gap is below ``tol`` times the objective of the zero model.
 

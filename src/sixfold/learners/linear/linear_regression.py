@@ -69,10 +69,10 @@ class LinearRegression(LinearRegressor):
     l1_ratio : float, default=0.5
         The share of the absolute values in "elasticnet".
     solver : str, default="auto"
-        "direct" and "cg" (no penalty or squares), "coordinate" (absolute values in the penalty), "newton" and
-        "refined-newton" (as "direct", by steps), "gd", "sgd", "minibatch" (everything). "auto" chooses by the
-        problem and the shape of the data, lets another go on where the first ends short, and ``solver_`` says
-        which they were.
+        "direct" and "cg" (no penalty or squares), "coordinate" and "rounded-newton" (absolute values in the
+        penalty), "newton" and "refined-newton" (as "direct", by steps), "gd", "sgd", "minibatch"
+        (everything). "auto" chooses by the problem and the shape of the data, lets another go on where the
+        first ends short, and ``solver_`` says which they were.
     max_iter : int, default=1000
         Most iterations (epochs) of an iterative solver, for each target.
     time_limit : float, default=None

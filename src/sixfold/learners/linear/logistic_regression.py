@@ -86,11 +86,11 @@ class LogisticRegression(ProbabilisticClassifier):
         The seed of the stochastic solvers.
     solver : str, default="auto"
         "newton" (tall tables), "lbfgs" (many classes), "newton-cg" (many columns), "refined-newton" (weak
-        penalties, columns that nearly depend on each other), "coordinate" (absolute values in the penalty),
-        "gd", "sgd", "minibatch" (everything). "auto" chooses, lets another go on where the first ends short,
-        and ``solver_`` says which they were. Names of scikit-learn's solvers that are not here ("liblinear",
-        "sag", "saga", and "newton-cg" for more than two classes) mean "auto"; "newton-cholesky" means
-        "newton".
+        penalties, columns that nearly depend on each other), "coordinate" and "rounded-newton" (absolute
+        values in the penalty), "gd", "sgd", "minibatch" (everything). "auto" chooses, lets another go on
+        where the first ends short, and ``solver_`` says which they were. Names of scikit-learn's solvers that
+        are not here ("liblinear", "sag", "saga", and "newton-cg" for more than two classes) mean "auto";
+        "newton-cholesky" means "newton".
     max_iter : int, default=1000
         Most iterations (epochs) of a solver.
     verbose : int, default=0

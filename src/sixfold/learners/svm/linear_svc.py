@@ -79,9 +79,9 @@ class LinearSVC(LinearClassifier):
         Most iterations (epochs) of a solver, for each class against the rest.
     solver : str, default="auto"
         "interior_point" (hinge, dense tables), "dual_coordinate" (sparse ones), "newton", "newton-cg",
-        "lbfgs" and "refined-newton" (squared hinge), "coordinate" (L1), "gd", "sgd", "minibatch"
-        (everything). "auto" chooses, lets another go on where the first ends short, and ``solver_`` says
-        which they were.
+        "lbfgs" and "refined-newton" (squared hinge), "coordinate" and "rounded-newton" (L1), "gd", "sgd",
+        "minibatch" (everything). "auto" chooses, lets another go on where the first ends short, and
+        ``solver_`` says which they were.
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.
     time_limit : float, default=None

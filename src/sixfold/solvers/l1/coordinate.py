@@ -108,6 +108,7 @@ class CoordinateDescent:
         try:
             state.begin()
             for target in range(y.shape[1]):
+                budget.new_part()
                 state.improve(target)
         except BudgetExhausted:
             budget.exhausted()  # notes why

@@ -85,6 +85,7 @@ def _improve_all(states: list[ProximalNewtonState], columns: Columns, budget: Bu
     if all(state.reached for state in states):
         budget.record(*_totals(states))
     for state in states:
+        budget.new_part()
         stale = 0
         while not state.reached and stale < MOST_STALE_ITERATIONS and not budget.exhausted():
             stale = 0 if state.improve() else stale + 1
