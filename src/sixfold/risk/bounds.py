@@ -263,9 +263,10 @@ class _Point:
 
     def _underflow(self) -> Array:
         """Return what losses and penalties next to nothing may have lost altogether."""
-        if self.problem.loss.labels != "real":
-            return np.full(self.loss.size, UNDERFLOW)
-        return np.where((self.score != self.y).any(axis=0) | self.w.any(axis=0), UNDERFLOW, 0.0)
+        some = self.w.any(axis=0)
+        if self.problem.loss.labels == "real":
+            some = some | (self.score != self.y).any(axis=0)
+        return UNDERFLOW * (some.any(keepdims=True) if self.classes else some)
 
 
 class _Candidate:

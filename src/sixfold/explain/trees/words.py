@@ -40,7 +40,7 @@ def end_words(tree: FittedTree, node: int) -> str:
         return REASONS[reason]
     if "max_depth" in limits and tree.depth[node] >= limits["max_depth"]:
         return f"max_depth={limits['max_depth']} was reached"
-    least = limits.get("min_samples_split", 2)
+    least = limits.get("min_samples_split", 0)
     least = least if least >= 2 else least * tree.rows[0]  # it may be a share of the rows
     if tree.rows[node] < least:
         return f"fewer rows than min_samples_split={limits['min_samples_split']} asks for"
