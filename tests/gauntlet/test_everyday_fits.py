@@ -33,7 +33,6 @@ OPEN = {
     "LinearSVC, scales 1e-50 to 1e50, n < d, synthetic",
     "LinearSVC, scales 1e-50 to 1e50, synthetic",
     "LinearSVC, scales 1e-6 to 1e6, synthetic",
-    "LogisticRegression, constant columns, synthetic",
     "LogisticRegression, scales 1e-50 to 1e50, n < d, synthetic",
     "LogisticRegression, scales 1e-50 to 1e50, synthetic",
     "LogisticRegression, weights over 12 decades, scale 1e12, synthetic",

@@ -266,7 +266,7 @@ class _Point:
         some = self.w.any(axis=0)
         if self.problem.loss.labels == "real":
             some = some | (self.score != self.y).any(axis=0)
-        return UNDERFLOW * (some.any(keepdims=True) if self.classes else some)
+        return np.where(some.any(keepdims=True) if self.classes else some, UNDERFLOW, 0.0)
 
 
 class _Candidate:

@@ -96,17 +96,19 @@ class Moments(Means):
 
 
 def rough_mean(blocks: Blocks) -> Array:
-    """Return the weighted mean of the columns, of some rows where there are many.
+    """Return the weighted mean of the columns of a dense table, of some rows where there are many.
 
-    Of few rows all count, so that a row of weight 2 is the same as two rows.
+    Of few rows all count, so that a row of weight 2 is the same as two rows. Columns are counted from their
+    first entry, so that the mean of a constant one is exact.
     """
     every = max(blocks.n_rows // MOST_AVERAGED, 1)
+    first = np.asarray(next(iter(blocks)).X[0], dtype=np.float64)
     total, mass = np.zeros(blocks.n_columns), 0.0
     for block in blocks:
-        X = block.X[::every]
+        X = block.X[::every] - first
         weight = np.ones(X.shape[0]) if block.weight is None else block.weight[::every].astype(np.float64)
         total, mass = total + np.asarray(weight @ X), mass + float(weight.sum())
-    return total / mass if mass > 0 else total
+    return first + total / mass if mass > 0 else total
 
 
 def block_moments(block: Block, flag: NDArray[np.int32]) -> Moments:

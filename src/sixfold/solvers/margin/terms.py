@@ -47,7 +47,7 @@ class Terms:
         self.penalties = self.d if problem.l1 > 0 else 0
         self.shrink = np.append(np.full(self.d, problem.l2), 0.0)  # l2 D
         centred = problem.fit_intercept and not blocks.sparse
-        self.shift = _centre(blocks) if centred else np.zeros(self.d)
+        self.shift = rough_mean(blocks) if centred else np.zeros(self.d)
         self.parts = [(block.start, self._rows(block.X)) for block in blocks]
         if self.penalties:
             one = sp.eye_array(self.d, format="csr")
@@ -235,16 +235,3 @@ class Terms:
 
     def _limits(self) -> tuple[float, NDArray[np.int32]]:
         return self.budget.seconds_left, self.budget.flag
-
-
-def _centre(blocks: Blocks) -> Array:
-    """Return a rough mean of each column, and exactly the value of one that has no other.
-
-    What rounding would leave of a constant column is no column to fit anything to.
-    """
-    first, mean = np.asarray(next(iter(blocks)).X[0], dtype=np.float64), rough_mean(blocks)
-    alike = np.flatnonzero(np.abs(first - mean) <= 1e-6 * np.abs(first))
-    for block in blocks:
-        alike = alike[(block.X[:, alike] == first[alike]).all(axis=0)]
-    mean[alike] = first[alike]
-    return mean
