@@ -74,7 +74,7 @@ def short_names(names: Sequence[str], fits: Callable[[str], bool]) -> list[str]:
 
     >>> long = ["sensor_01_of_the_engine", "sensor_02_of_the_engine", "speed"]
     >>> short_names(long, lambda part: len(part) <= 10)
-    ['…1_of…gine', '…2_of…gine', 'speed']
+    ['…01_o…gine', '…02_o…gine', 'speed']
     """
     short = {name: cut_middle(name, fits) for name in names}
     alike: dict[str, list[str]] = {}
