@@ -66,7 +66,8 @@ CERTAIN = 1e-14  # probabilities below it are 0 where they would have to balance
 # Slopes below one of these are 0 where classes are separated: their rows have next to no loss, and rows that
 # are nearly certain would have to balance those that are not.
 NEARLY_CERTAIN = (1e-8, 1e-6, 1e-10, 1e-7, 1e-5)
-ELSEWHERE = 0.02  # of the excess: whoever balances what is left in another way ends at another dual point
+# Of the excess: whoever balances classes in another order, or other rows of them, ends at another dual point.
+OTHER_ORDER, ELSEWHERE = 1e-3, 0.02
 TINY = 1e-280  # slopes below it lose digits when they are multiplied
 FAR_MOVE = 2.0  # of the room for a move by the slope that is left: from there on it is measured again
 APART = 1e-3  # of columns of length 1, what others leave of them
@@ -146,6 +147,8 @@ def bound(
         return Bound(np.where(np.isfinite(total), total, np.inf), bad, nothing, nothing, none)
     candidate = _Candidate(point, dual, rounding, tied or not problem.penalised, certain)
     excess, down = candidate.excess(rounding)
+    if point.classes and rounding:
+        down = down + OTHER_ORDER * excess
     up = point.rounding() if rounding else np.zeros_like(total)
     return Bound(total, excess, up, down, none if problem.penalised else candidate.dependent)
 
