@@ -13,6 +13,11 @@ things make it fast on tall tables:
 *The curvature is kept* while it serves: a step with that of an earlier point needs value and slope only,
 19 ms instead of 65 at 200,000 x 100 on one thread. Whether it pays is seen from how much shorter the last
 step became.
+
+*Products first.* Where there are not many more rows than columns, a product with the curvature costs so much
+less than the curvature and its factor that conjugate gradients find the first steps
+(:mod:`sixfold.solvers.smooth.newton_cg`), for as long as each takes less time than the factor would: 3 ms
+instead of 16 for 300 x 300.
 """
 
 from __future__ import annotations
@@ -37,6 +42,7 @@ from sixfold.solvers.smooth.descent import (
     is_noise,
     line_search,
 )
+from sixfold.solvers.smooth.newton_cg import truncated_newton
 
 Array = NDArray[Any]
 
@@ -47,6 +53,8 @@ CHEAPER = 30  # entries of theta a pass for value and slope costs a pass with cu
 LONG_STEP = 1e-3  # of the scale: steps that promise more need the curvature at their end too
 MOST_STEPS = 40  # two classes that a plane separates take 30 at C = 1e12
 CHEAP_PASS = 1 << 23  # multiplications of a pass with curvature, about 0.3 ms
+FEW_ROWS = 2  # times the columns: up to so many, products with the curvature come before the curvature
+PRODUCTS_A_FACTOR = 1 / 6  # times the columns: those that take as long as the curvature and its factor
 
 
 class Newton(SmoothSolver):
@@ -73,7 +81,22 @@ class Newton(SmoothSolver):
                 share = progress.scale / len(progress.gaps)
                 theta, _ = _descend(sample, theta, SmoothProgress(limits, share, [share], [share], 0, 1.0))
                 return _descend(objective, theta, progress, 1.01 * progress.values[progress.target])
+        if _products_pay(objective, theta.size):
+            most = int(PRODUCTS_A_FACTOR * theta.size)
+            theta, step, ended = truncated_newton(objective, theta, progress, most)
+            if ended:
+                return theta, step
         return _descend(objective, theta, progress)
+
+
+def _products_pay(objective: Any, size: int) -> bool:
+    """Return whether products with the curvature are far cheaper than the curvature, and serve.
+
+    They do not for the squared hinge: it consists of quadratics, to whose minima only exact steps lead.
+    """
+    rows = objective.blocks.n_rows
+    few = rows <= FEW_ROWS * size and rows * size**2 > CHEAP_PASS
+    return few and objective.l2 > 0 and objective.problem.loss.name == "logistic"
 
 
 def _descend(

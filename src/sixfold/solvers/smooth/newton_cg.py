@@ -48,40 +48,52 @@ class NewtonCG(SmoothSolver):
 
     def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
         """Return the minimiser of one target from theta on, and the last step."""
-        point, step = None, np.zeros_like(theta)
-        try:
-            point = objective.first(theta)
-            squares = objective.column_squares()
-            while True:
-                h = objective.row_curvature(point)
-                metric = DiagonalMetric(objective, squares, float(h.sum()) / objective.blocks.weight_sum)
-                # With a penalty the slope says how much is left to gain; without one, only the step does.
-                if objective.l2 > 0 and progress.record(
-                    point.value, gap_estimate(objective, point, squared_length(point, metric))
-                ):
-                    break
-                delta = newton_step(objective, point, h, metric, progress.excess)
-                decrease = -inner(point.slope, delta)
-                if objective.l2 == 0 and progress.record(point.value, 0.5 * decrease):
-                    break
-                if not decrease > 0:
-                    break
-                end = line_search(objective, point, delta, decrease, False)
-                if end is None or (
-                    is_noise(decrease, point)
-                    and not squared_length(end, metric) < 0.5 * squared_length(point, metric)
-                ):
-                    break
-                point, step = end, end.theta - point.theta
-        except BudgetExhausted:
-            pass
-        return theta if point is None else point.theta, step
+        return truncated_newton(objective, theta, progress)[:2]
+
+
+def truncated_newton(
+    objective: LinearObjective, theta: Array, progress: SmoothProgress, most: int = MAX_PRODUCTS
+) -> tuple[Array, Array, bool]:
+    """Return the minimiser of one target from theta on, the last step, and whether this was the end.
+
+    It is not where a step would take more than ``most`` products, or where the objective falls no more.
+    """
+    point, step, ended = None, np.zeros_like(theta), False
+    try:
+        point = objective.first(theta)
+        squares = objective.column_squares()
+        while True:
+            h = objective.row_curvature(point)
+            metric = DiagonalMetric(objective, squares, float(h.sum()) / objective.blocks.weight_sum)
+            # With a penalty the slope says how much is left to gain; without one, only the step does.
+            if objective.l2 > 0 and progress.record(
+                point.value, gap_estimate(objective, point, squared_length(point, metric))
+            ):
+                ended = True
+                break
+            delta, solved = newton_step(objective, point, h, metric, progress.excess, most)
+            decrease = -inner(point.slope, delta)
+            if objective.l2 == 0 and progress.record(point.value, 0.5 * decrease):
+                ended = True
+                break
+            if not decrease > 0 or not (solved or most == MAX_PRODUCTS):
+                break
+            end = line_search(objective, point, delta, decrease, False)
+            if end is None or (
+                is_noise(decrease, point)
+                and not squared_length(end, metric) < 0.5 * squared_length(point, metric)
+            ):
+                break
+            point, step = end, end.theta - point.theta
+    except BudgetExhausted:
+        ended = True
+    return theta if point is None else point.theta, step, ended
 
 
 def newton_step(
-    objective: LinearObjective, point: ObjectivePoint, h: Array, metric: Metric, excess: float
-) -> Array:
-    """Return Newton's step to the accuracy that pays.
+    objective: LinearObjective, point: ObjectivePoint, h: Array, metric: Metric, excess: float, most: int
+) -> tuple[Array, bool]:
+    """Return Newton's step to the accuracy that pays, and whether ``most`` products were enough for that.
 
     The step ends where the slope that the quadratic model leaves is a tenth of what it was, or, close to the
     end, what makes the gap as small as it has to be: the gap goes with the square of the slope.
@@ -93,7 +105,7 @@ def newton_step(
     goal = size * max(
         min(LOOSEST**2, math.sqrt(size / max(abs(point.value), 1e-300))), 0.5 / max(excess, 1.0)
     )
-    for _ in range(MAX_PRODUCTS):
+    for _ in range(most):
         product = objective.product(h, direction)
         bend = inner(direction, product)
         if not bend > 0:
@@ -106,4 +118,4 @@ def newton_step(
         if size <= goal:
             break
         direction = towards + (size / before) * direction
-    return delta if np.any(delta) else metric.solve(-point.slope)
+    return (delta if np.any(delta) else metric.solve(-point.slope)), size <= goal
