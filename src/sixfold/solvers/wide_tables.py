@@ -39,6 +39,7 @@ Array = NDArray[Any]
 MAX_ROWS = 3000  # whose products are factored
 CERTAIN_SCORE = 40.0  # of which the logistic loss is 4e-18
 CLEAR = 1e4  # times what rounding leaves: a pivot that is not rounding in any order of the rows
+SHORT = 1e-7  # of the longest column: the square of what rounding leaves of the products of rows
 REACHED = 1e-6  # of the scores that were asked for: what may be missing
 
 
@@ -94,6 +95,8 @@ class RowCoordinates:
         centred = problem.fit_intercept and not blocks.sparse
         mean = np.asarray(X.mean(axis=0), dtype=np.float64) if centred else np.zeros(blocks.n_columns)
         L, basis = _factor(_products(X, mean, budget), n - centred)
+        if L.shape[1] < n - centred and _graded(X, mean):
+            return None
         reduced = MemoryBlocks(L, np.asarray(block.y, dtype=np.float64), block.weight)
         triangle = L[basis]
         return cls(problem, blocks, budget, mean, reduced, basis, triangle, counted)
@@ -191,3 +194,11 @@ def _factor(products: Array, rank: int) -> tuple[Array, Array]:
     L = np.empty((n, rank))
     L[order] = np.triu(upper)[:rank].T
     return L, order[:rank]
+
+
+def _graded(X: Any, mean: Array) -> bool:
+    """Return whether columns are so much shorter than others that products of rows have lost them."""
+    if not isinstance(X, np.ndarray):
+        return False
+    largest = np.abs(X - mean).max(axis=0)
+    return bool(np.any((largest > 0) & (largest < SHORT * largest.max(initial=0.0))))
