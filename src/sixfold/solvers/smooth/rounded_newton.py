@@ -34,7 +34,7 @@ from sixfold.solvers.threads import single_threaded_blas
 Array = NDArray[Any]
 
 MOST_STEPS = 150
-MOST_IDLE = 10  # steps without a smaller gap, after which only rounding is left
+MOST_IDLE = 10  # full steps without a smaller gap, after which only rounding is left
 GROWTH = 10.0
 SLOPE_LEFT = 0.1  # of that at the start, at the end of a step
 BISECTIONS = 40
@@ -122,7 +122,7 @@ class _Path:
 
     def follow(self) -> None:
         """Go on until the gap is small enough, or nothing is gained any more."""
-        target, theta, idle = self.target, self.theta, 0
+        target, theta, idle, unsettled = self.target, self.theta, 0, True
         size, score = theta[:-1].size, target.rows.times(theta)
         t = 2.0 * size / self.scale
         for _ in range(MOST_STEPS):
@@ -131,9 +131,8 @@ class _Path:
             target.penalty = second
             pull = np.divide(first, second, out=np.zeros_like(first), where=second > 0)
             step = target.step(pull, score)
-            slope = (first + second * step.delta)[:-1]
-            gap = self._gap(theta, score, step.dual, slope)
-            idle = 0 if gap < 0.9 * self.gap else idle + 1
+            gap = self._gap(theta, score, step.dual)
+            idle = 0 if gap < 0.9 * self.gap or unsettled else idle + 1
             if gap < self.gap:
                 self.theta, self.dual, self.gap = theta, step.dual, gap
                 self.zero = np.abs(first[:-1] - self.l2 * theta[:-1]) < ZERO * self.l1
@@ -146,17 +145,18 @@ class _Path:
                 return
             theta, score = theta + length * step.delta, score + length * along
             # On its path an interior point leaves a gap of 2 / t a coordinate.
-            t = max(t, GROWTH * min(2.0 * size / max(gap, 1e-300), t))
+            before, t = t, max(t, GROWTH * min(2.0 * size / max(gap, 1e-300), t))
+            unsettled = length < 1.0 or t > before
 
     def _value(self, theta: Array, score: Array) -> float:
         loss = float(self.target.rows.q @ self.target._of_scores(self.target.problem.loss.value, score))
         w = theta[:-1]
         return loss + float((self.l1 * np.abs(w)).sum() + 0.5 * (self.l2 * w**2).sum())
 
-    def _gap(self, theta: Array, score: Array, u: Array, slope: Array) -> float:
-        """Return the gap at a dual point that has these slopes, made shorter where they are too large."""
+    def _gap(self, theta: Array, score: Array, u: Array) -> float:
+        """Return the gap at a dual point, made shorter where its slopes are too large."""
         target, w = self.target, theta[:-1]
-        shorter = 1.0
+        slope, shorter = -target.rows.transposed_times(target.rows.q[:, None] * u)[:-1], 1.0
         if not self.l2.any():
             shorter = 1.0 / max(float((np.abs(slope) / self.l1).max(initial=0.0)), 1.0)
         u, slope = shorter * u, shorter * slope
