@@ -130,7 +130,7 @@ class _Path:
             first, second = self._derivatives(theta, t)
             target.penalty = second
             pull = np.divide(first, second, out=np.zeros_like(first), where=second > 0)
-            step = target.step(pull, score)
+            step = target.step(pull, score, exact=idle > 0)
             gap = self._gap(theta, score, step.dual)
             idle = 0 if gap < 0.9 * self.gap or unsettled else idle + 1
             if gap < self.gap:
