@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Blocks
-from sixfold.risk.problem import Problem
+from sixfold.risk.problem import BALANCE, Problem
 from sixfold.solvers.base import Solution
 from sixfold.solvers.smooth.objective import inner
 from sixfold.solvers.smooth.reweighted import MAX_FACTORED, Reweighted, targets_of
@@ -131,10 +131,11 @@ class _Path:
             target.penalty = second
             pull = np.divide(first, second, out=np.zeros_like(first), where=second > 0)
             step = target.step(pull, score, exact=idle > 0)
-            gap = self._gap(theta, score, step.dual)
+            dual = self._balanced(step.dual)
+            gap = self._gap(theta, score, dual)
             idle = 0 if gap < 0.9 * self.gap or unsettled else idle + 1
             if gap < self.gap:
-                self.theta, self.dual, self.gap = theta, step.dual, gap
+                self.theta, self.dual, self.gap = theta, dual, gap
                 self.zero = np.abs(first[:-1] - self.l2 * theta[:-1]) < ZERO * self.l1
             self.budget.record(self._value(theta, score), min(self.gap, self.scale), self.scale)
             if self.gap <= self.enough or idle > MOST_IDLE or self.budget.exhausted():
@@ -147,6 +148,14 @@ class _Path:
             # On its path an interior point leaves a gap of 2 / t a coordinate.
             before, t = t, max(t, GROWTH * min(2.0 * size / max(gap, 1e-300), t))
             unsettled = length < 1.0 or t > before
+
+    def _balanced(self, u: Array) -> Array:
+        """Return the dual point as a bound takes it: what the intercept does not allow would be moved there."""
+        target = self.target
+        if not target.problem.fit_intercept:
+            return u
+        y = target.y if target.classes else target.y[:, None]
+        return BALANCE[target.problem.loss.labels](u, y, target.rows.q)
 
     def _value(self, theta: Array, score: Array) -> float:
         loss = float(self.target.rows.q @ self.target._of_scores(self.target.problem.loss.value, score))
