@@ -26,6 +26,8 @@ from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import BALANCE, Problem
 from sixfold.solvers.base import Solution
+from sixfold.solvers.linalg import EPS
+from sixfold.solvers.smooth.descent import root_of_slope
 from sixfold.solvers.smooth.objective import inner
 from sixfold.solvers.smooth.reweighted import MAX_FACTORED, Reweighted, targets_of
 from sixfold.solvers.smooth.scaled_rows import ScaledRows
@@ -36,8 +38,7 @@ Array = NDArray[Any]
 MOST_STEPS = 150
 MOST_IDLE = 10  # full steps without a smaller gap, after which only rounding is left
 GROWTH = 10.0
-SLOPE_LEFT = 0.1  # of that at the start, at the end of a step
-BISECTIONS = 40
+KEPT_AWAY = 0.9  # of l1 at most
 SHARE = 0.1  # of the gap that is asked for
 ZERO = 0.5  # of l1: coefficients of smaller slopes
 
@@ -109,11 +110,11 @@ class _Path:
         self.theta = np.zeros((unit.size + 1, scores))
         self.dual = np.zeros((target.y.size, scores))
         self.zero = np.ones((unit.size, scores), dtype=bool)
-        self.gap = math.inf
+        self.gap, self.inside = math.inf, 1.0
 
     def _derivatives(self, theta: Array, t: float) -> tuple[Array, Array]:
         """Return those of the penalty, first and second, with those of the constants 0."""
-        w, l1 = theta[:-1], self.l1
+        w, l1 = theta[:-1], self.inside * self.l1
         s = np.hypot(1.0, t * l1 * w)
         first = self.l2 * w + t * l1**2 * w / (1.0 + s)
         second = self.l2 + t * l1**2 / (s * (1.0 + s))
@@ -127,6 +128,12 @@ class _Path:
         t = 2.0 * size / self.scale
         for _ in range(MOST_STEPS):
             self.budget.check()
+            # A penalty that hardly counts may count for less: slopes then keep off their limits, and that they
+            # are rounded costs nothing.
+            penalty = float((self.l1 * np.abs(theta[:-1])).sum())
+            self.inside = 1.0 - min(KEPT_AWAY, 0.5 * self.enough / max(penalty, 1e-300))
+            if target.problem.loss.name == "squared_hinge":
+                target.smoothing = size / t
             first, second = self._derivatives(theta, t)
             target.penalty = second
             pull = np.divide(first, second, out=np.zeros_like(first), where=second > 0)
@@ -136,7 +143,7 @@ class _Path:
             idle = 0 if gap < 0.9 * self.gap or unsettled else idle + 1
             if gap < self.gap:
                 self.theta, self.dual, self.gap = theta, dual, gap
-                self.zero = np.abs(first[:-1] - self.l2 * theta[:-1]) < ZERO * self.l1
+                self.zero = np.abs(first[:-1] - self.l2 * theta[:-1]) < ZERO * self.inside * self.l1
             self.budget.record(self._value(theta, score), min(self.gap, self.scale), self.scale)
             if self.gap <= self.enough or idle > MOST_IDLE or self.budget.exhausted():
                 return
@@ -147,7 +154,7 @@ class _Path:
             theta, score = theta + length * step.delta, score + length * along
             # On its path an interior point leaves a gap of 2 / t a coordinate.
             before, t = t, max(t, GROWTH * min(2.0 * size / max(gap, 1e-300), t))
-            unsettled = length < 1.0 or t > before
+            unsettled = length != 1.0 or t > before
 
     def _balanced(self, u: Array) -> Array:
         """Return the dual point as a bound takes it: what the intercept does not allow would be moved there."""
@@ -182,23 +189,14 @@ class _Path:
 
     def _length(self, theta: Array, delta: Array, score: Array, along: Array, t: float) -> float:
         """Return how far along the step the slope of the rounded objective is nearly 0; 0 if nowhere."""
+        if not np.isfinite(along).all():
+            return 0.0
         q = self.target.rows.q[:, None]
 
         def slope(length: float) -> float:
             u = self.target.slopes(score + length * along)
             return inner(q * u, along) + inner(self._derivatives(theta + length * delta, t)[0], delta)
 
-        promised = -slope(0.0)
-        if not (promised > 0.0 and np.isfinite(along).all()):
-            return 0.0
-        low, high, length = 0.0, 1.0, 1.0
-        for _ in range(BISECTIONS):
-            now = slope(length)
-            if not now <= SLOPE_LEFT * promised:
-                high = length
-            elif now < -SLOPE_LEFT * promised and length < 1.0:
-                low = length
-            else:
-                return length
-            length = 0.5 * (low + high)
-        return length
+        first = slope(0.0)
+        noise = EPS * inner(q * np.abs(self.target.slopes(score)), np.abs(along))
+        return root_of_slope(slope, noise, first) if first < 0.0 else 0.0
