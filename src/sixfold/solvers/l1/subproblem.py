@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.solvers.l1.active_set import Shrinkage, descend, polish
+from sixfold.solvers.l1.active_set import MOST_FACES, Shrinkage, descend, polish
 from sixfold.solvers.l1.quadratic_model import QuadraticModel
 from sixfold.solvers.l1.score_risk import ScoreRisk
 from sixfold.solvers.l1.working_set import WorkingColumns
@@ -32,6 +32,7 @@ MOST_ROUNDS = 50
 # Where another solver can go on, so many rounds have to leave no more than this part of the gap.
 WATCHED_ROUNDS = 5
 CRAWLING = 0.3
+FEW_FACES = 5  # in one model, likewise
 # A model is minimised until the gap it leaves is this part of the one before, in so many passes.
 MODEL_PART = 0.1
 EPOCHS = 100
@@ -142,7 +143,7 @@ class WorkingMinimum:
         for _ in range(MOST_POLISHES):
             if descend(gram, w, down, self.rule, epochs=EPOCHS, goal=goal, budget=self.budget):
                 break
-            polish(gram, w, down, self.rule, self.budget)
+            polish(gram, w, down, self.rule, self.budget, FEW_FACES if self.budget.another_follows else MOST_FACES)
         return self._move_towards(w, self.model.intercept_step(slope_b, w - self.w), u)
 
     def _step_on_residuals(self, left: float) -> bool:

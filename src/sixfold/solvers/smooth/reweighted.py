@@ -132,10 +132,13 @@ class Reweighted:
         excess = np.divide(slope**2, self.penalty, out=np.zeros_like(slope), where=self.penalty > 0)
         return float(self.rows.q @ terms + 0.5 * excess.sum())
 
-    def step(self, theta: Array, score: Array, ridge: float = 0.0, exact: bool = False) -> NewtonStep:
+    def step(
+        self, theta: Array, score: Array, ridge: float = 0.0, rest: float = EXACT, exact: bool = False
+    ) -> NewtonStep:
         """Return Newton's step of the objective with ``ridge`` more of a penalty in scaled columns.
 
-        ``exact`` asks for a dear factor of the rows where that of the normal equations leaves too much.
+        ``rest`` is what may be left of the squared decrement. ``exact`` asks for a dear factor of the rows
+        where that of the normal equations leaves too much.
         """
         terms: _RowTerms = (_ClassTerms if self.classes else _ScoreTerms)(self, score)
         penalty = self.penalty + ridge
@@ -143,10 +146,10 @@ class Reweighted:
         equations = _Equations(self.rows, terms, np.sqrt(penalty))
         first = equations.start(theta)
         divide = self._preconditioner(terms, penalty, theta.shape)
-        best = _conjugate_gradients(equations, first, divide)
+        best = _conjugate_gradients(equations, first, divide, rest)
         if exact and equations.unmet(best) and score.size * theta.size**2 <= MOST_ROTATED:
             divide = self._factor_of_rows(terms, penalty, theta.shape)
-            best = _conjugate_gradients(equations, best, divide)
+            best = _conjugate_gradients(equations, best, divide, rest)
         # In the directions of least curvature rounding shows first, and hides what is left in the others.
         for _ in range(CORRECTIONS):
             point = equations.moved(best, divide(best.slope))
@@ -242,12 +245,12 @@ class _Equations:
 
 
 def _conjugate_gradients(
-    equations: _Equations, point: _Residuals, divide: Callable[[Array], Array]
+    equations: _Equations, point: _Residuals, divide: Callable[[Array], Array], rest: float
 ) -> _Residuals:
     """Return the step at which the slope is least, as ``divide`` measures it."""
     best, direction = point, divide(point.slope)
     size = least = inner(point.slope, direction)
-    enough, idle = EXACT * size, 0
+    enough, idle = rest * size, 0
     for _ in range(MOST_PRODUCTS):
         if not size > enough or idle > MOST_IDLE_PRODUCTS:
             break

@@ -29,7 +29,7 @@ from sixfold.solvers.base import Solution
 from sixfold.solvers.linalg import EPS
 from sixfold.solvers.smooth.descent import root_of_slope
 from sixfold.solvers.smooth.objective import inner
-from sixfold.solvers.smooth.reweighted import MAX_FACTORED, Reweighted, targets_of
+from sixfold.solvers.smooth.reweighted import EXACT, MAX_FACTORED, Reweighted, targets_of
 from sixfold.solvers.smooth.scaled_rows import ScaledRows
 from sixfold.solvers.threads import single_threaded_blas
 
@@ -38,6 +38,8 @@ Array = NDArray[Any]
 MOST_STEPS = 150
 MOST_IDLE = 10  # full steps without a smaller gap, after which only rounding is left
 GROWTH = 10.0
+FAR = 0.5  # steps shorter than that are far from the path
+ROUGH = 1e-10  # of the squared decrement, far from the path
 KEPT_AWAY = 0.9  # of l1 at most
 SHARE = 0.1  # of the gap that is asked for
 ZERO = 0.5  # of l1: coefficients of smaller slopes
@@ -123,7 +125,7 @@ class _Path:
 
     def follow(self) -> None:
         """Go on until the gap is small enough, or nothing is gained any more."""
-        target, theta, idle, unsettled = self.target, self.theta, 0, True
+        target, theta, idle, unsettled, far = self.target, self.theta, 0, True, True
         size, score = theta[:-1].size, target.rows.times(theta)
         t = 2.0 * size / self.scale
         for _ in range(MOST_STEPS):
@@ -137,7 +139,7 @@ class _Path:
             first, second = self._derivatives(theta, t)
             target.penalty = second
             pull = np.divide(first, second, out=np.zeros_like(first), where=second > 0)
-            step = target.step(pull, score, exact=idle > 0)
+            step = target.step(pull, score, rest=ROUGH if far else EXACT, exact=idle > 0)
             dual = self._balanced(step.dual)
             gap = self._gap(theta, score, dual)
             idle = 0 if gap < 0.9 * self.gap or unsettled else idle + 1
@@ -152,8 +154,9 @@ class _Path:
             if length == 0.0:
                 return
             theta, score = theta + length * step.delta, score + length * along
-            # On its path an interior point leaves a gap of 2 / t a coordinate.
-            before, t = t, max(t, GROWTH * min(2.0 * size / max(gap, 1e-300), t))
+            before, far = t, length < FAR
+            if not far:  # on its path an interior point leaves a gap of 2 / t a coordinate
+                t = max(t, GROWTH * min(2.0 * size / max(gap, 1e-300), t))
             unsettled = length != 1.0 or t > before
 
     def _balanced(self, u: Array) -> Array:
