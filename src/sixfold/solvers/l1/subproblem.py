@@ -32,7 +32,7 @@ MOST_ROUNDS = 50
 # Where another solver can go on, so many rounds have to leave no more than this part of the gap.
 WATCHED_ROUNDS = 5
 CRAWLING = 0.3
-FEW_FACES = 5  # in one model, likewise
+FEW_FACES = 2  # in one model, likewise
 # A model is minimised until the gap it leaves is this part of the one before, in so many passes.
 MODEL_PART = 0.1
 EPOCHS = 100
