@@ -91,7 +91,7 @@ class InteriorPoint:
 
     def rescues(self, problem: Problem, blocks: Blocks) -> bool:
         """Return whether a system per iteration is affordable."""
-        wide = problem.penalty.quadratic and not blocks.sparse and blocks.n_rows <= MAX_ROWS
+        wide = problem.penalty.quadratic and blocks.n_rows <= MAX_ROWS
         return blocks.n_columns <= MAX_SYSTEM_COLUMNS or wide
 
     def solve(
