@@ -37,7 +37,7 @@ Array = NDArray[Any]
 # Slopes below one of these are 0 where classes are separated: their rows have next to no loss, and rows that
 # are nearly certain would have to balance those that are not.
 NEARLY_CERTAIN = (1e-8, 1e-6, 1e-10, 1e-7, 1e-5)
-# Of the excess: whoever balances classes in another order, or other rows of them, ends at another dual point.
+# Of the excess: whoever balances classes in another order, or other rows or columns, ends elsewhere.
 OTHER_ORDER, ELSEWHERE = 1e-3, 0.02
 
 
@@ -113,6 +113,8 @@ def bound(
     excess, down = candidate.excess(rounding)
     if point.classes and rounding:
         down = down + OTHER_ORDER * excess
+    if tied:
+        down = down + ELSEWHERE * excess
     up = point.rounding() if rounding else np.zeros_like(total)
     return Bound(total, excess, up, down, none if problem.penalised else candidate.dependent)
 

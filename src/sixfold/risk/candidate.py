@@ -44,6 +44,7 @@ FAR_PROBABILITY = 0.1  # of one
 TINY = 1e-280  # slopes below it lose digits when they are multiplied
 NEAR = 4.0  # times the rounding of a slope: from there on absolute values may forbid it
 NEARLY_BOUND = 0.1  # of l1: what a slope may be short of it
+WORTH_TYING = 1e-20  # of the objective of zero: what slopes may cost that are left as they are
 LARGEST_MOVE = 0.5  # of every slope: beyond that no bound is claimed
 
 
@@ -114,20 +115,44 @@ class Candidate:
         return np.where(self.fixed, aim - l1 * np.sign(w), within)
 
     def _bound_columns(self) -> Array:
-        """Return the columns whose slopes the penalty prescribes, or would if rounding added to them."""
-        if not self.problem.penalised or self.problem.penalty.quadratic:
-            return np.arange(self.point.w.shape[0])
+        """Return the columns whose slopes have to be what the penalty prescribes.
+
+        Slopes that miss it by E cost E^2 / (2 l2), or make u shorter by E / l1. Columns that cost next to
+        nothing may keep theirs, unless u moves too far for that when the others are mended: by E / |x| of the
+        worst. Of the longest no more can be balanced than there are rows.
+        """
+        point, problem = self.point, self.problem
+        if not problem.penalised:
+            return np.arange(point.w.shape[0])
         mass = self.q[:, None] * self.u
         slope, _ = self._slopes(mass)
-        norm = self.point.norm(self.u)
-        error, _ = self.point.rows.slope_rounding(mass, slope, norm)
-        error += NEAR * U * np.outer(self.point.rows.lengths, norm)  # u itself is rounded
-        w, l1 = self.point.w, self.problem.l1
-        off = np.abs(slope + self.problem.l2 * w + l1 * np.sign(w))
-        # A coefficient that is all but 0 has any slope between -l1 and l1, and may keep it.
-        self.fixed = (w != 0) & (off <= np.maximum(NEAR * error, NEARLY_BOUND * l1))
-        size = -slope if self.problem.penalty.positive else np.abs(slope)
-        return np.flatnonzero((self.fixed | (size + NEAR * error > l1)).any(axis=1))
+        norm, lengths = point.norm(self.u), point.rows.lengths
+        if not problem.fit_intercept:
+            lengths = np.hypot(lengths, point.rows.centre)
+        error, _ = point.rows.slope_rounding(mass, slope, norm)
+        error = NEAR * (error + NEAR * U * np.outer(lengths, norm))  # u itself is rounded
+        w, l1, l2 = point.w, problem.l1, problem.l2
+        size = -slope if problem.penalty.positive else np.abs(slope)
+        if not problem.penalty.quadratic:
+            # A coefficient that is all but 0 has any slope between -l1 and l1, and may keep it.
+            missed = np.abs(slope + l2 * w + l1 * np.sign(w))
+            self.fixed = (w != 0) & (missed <= np.maximum(error, NEARLY_BOUND * l1))
+        missed = np.abs(slope - self._aim(slope)) + error
+        zero = point.sums(lambda rows: problem.loss.value(np.zeros_like(point.score[rows]), self.y[rows]))
+        worth, move = float(zero.max(initial=0.0)), 0.0
+        while True:
+            moved = np.outer(lengths, np.full(w.shape[1], NEAR * move))
+            off = missed + moved
+            if not problem.penalty.quadratic:
+                off = np.where(~self.fixed & (size + error + moved <= l1), 0.0, off)
+            cost = (off**2 / (2.0 * l2) if l2 > 0 else off / l1 * worth).max(axis=1, initial=0.0)
+            columns = np.flatnonzero((cost > WORTH_TYING * worth) & (lengths > 0))
+            farther = float((missed[columns].max(axis=1) / lengths[columns]).max(initial=0.0))
+            if farther <= move:
+                break
+            move = farther
+        most = int(np.count_nonzero(self.u.any(axis=1))) - problem.fit_intercept
+        return np.sort(columns[np.argsort(-lengths[columns], kind="stable")[: max(most, 0)]])
 
     def _leave_columns(self) -> None:
         """Move u along the columns until its slope is none that is forbidden, but for rounding."""

@@ -7,7 +7,6 @@ the digits of the matrix.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +19,7 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import BALANCE, Problem, normalized_weights
+from sixfold.risk.rounding import rounded_model
 from sixfold.solvers.least_squares.moments import rough_mean, weighted_gram
 from sixfold.solvers.linalg import SymmetricFactor
 
@@ -65,9 +65,9 @@ class Terms:
         self.factor: SymmetricFactor | None = None  # of Z'QZ + l2 D
 
     def parameters(self, theta: Array) -> tuple[Array, float]:
-        """Return w and b as the user knows them; b makes up for what rounding does to w."""
-        w = self.blocks.rounded(theta[:-1])
-        return w, math.fsum((theta[-1], *(-self.shift * w)))
+        """Return w and b as the user knows them, as the type of the data holds them."""
+        w, b = rounded_model(self.blocks, theta[:-1, None], theta[-1:], self.shift)
+        return w[:, 0], float(b[0])
 
     def targets(self) -> Array:
         """Return t."""

@@ -54,6 +54,8 @@ NEARLY_CERTAIN = (1e-8, 1e-6, 1e-10, 1e-7, 1e-5)  # the same where classes are s
 MOVES, MOST_MOVES = 3, 8  # each leaves eps times the condition number of what is out of balance
 FAR_MOVE = 0.1  # of a probability
 NEARLY_L1 = 0.1  # of l1: what the slope of a coefficient may be short of it and still count as l1
+MUCH_CLOSER = 0.1  # of a gap: what one of tied slopes has to be
+WORTHLESS = 1e-20  # of the scale: costs that need no mending
 MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
 
 
@@ -71,7 +73,10 @@ def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed
     for doubled, exactly in ((True, False), (False, True), (True, True)):
         if small and not found.decides(claimed) and (tied or not exactly):
             other = Check(claim, q, doubled, exactly)
-            found = min(found, other, key=lambda check: check.gap + check.up + check.down)
+            # Far from the optimum it is a matter of chance which slopes are tied.
+            enough = max(claimed.tolerance * found.scale, MUCH_CLOSER * found.total)
+            if not exactly or other.total <= enough:
+                found = min(found, other, key=lambda check: check.total)
     for doubled in (False, True) if found.free and claim.loss not in REAL and small else ():
         if not found.decides(claimed):
             found.replace_by_targets(doubled, claimed.gap)
@@ -79,7 +84,7 @@ def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed
     certificate = Certificate(
         claimed.kind,
         found.objective + found.up,
-        found.gap + found.up + found.down,
+        found.total,
         scale,
         claimed.tolerance,
         rounding=found.up + found.down,
@@ -146,6 +151,11 @@ class Check:
             self.gap = float(np.where(better, excess, self.by_score).sum())
             self.down = float(np.where(better, down, 0.0).sum())
 
+    @property
+    def total(self) -> float:
+        """The gap with all that rounding may have done."""
+        return self.gap + self.up + self.down
+
     def replace_by_targets(self, doubled: bool, enough: float) -> None:
         """Take the best bound of each target: rows that are certain of one class are not of another.
 
@@ -164,13 +174,13 @@ class Check:
             )
             best = Check(mine, self.q, doubled) if several else self
             for certain in NEARLY_CERTAIN:
-                if best.gap + best.up + best.down <= enough / len(columns):
+                if best.total <= enough / len(columns):
                     break
                 other = Check(mine, self.q, doubled, certain=certain)
-                best = min(best, other, key=lambda check: check.gap + check.up + check.down)
+                best = min(best, other, key=lambda check: check.total)
             gap, up, down = gap + best.gap, up + best.up, down + best.down
             restricted |= best.restricted
-        if gap + up + down < self.gap + self.up + self.down:
+        if gap + up + down < self.total:
             self.gap, self.up, self.down, self.restricted = gap, up, down, restricted
 
     def decides(self, claimed: Certificate) -> bool:
@@ -273,18 +283,37 @@ class Check:
         return self.claim.l1 == 0.0 and not self.claim.positive
 
     def _prescribed(self, u: Array) -> Array:
-        """Return the columns whose slopes the penalty prescribes, or may after they have been rounded."""
-        claim = self.claim
-        if self.free or self._squares_only:
+        """Return the columns whose slopes must be what the penalty prescribes, or other bounds are worthless.
+
+        A slope that misses it by E costs E^2 / (2 l2), or the share E / l1 of everything. To mend it u moves
+        by E / |x|, which longer columns do not bear unless they are mended, too. The longest come first
+        where there are more than rows to balance them.
+        """
+        claim, q, sums = self.claim, self.q, self.sums
+        lengths = sums.lengths if claim.fit_intercept else np.hypot(sums.lengths, sums.mean)
+        if self.free:
             return np.arange(claim.X.shape[1])
-        G = self.q[:, None] * u
+        G, rms = q[:, None] * u, np.sqrt(q @ u**2)
         slope, _ = self.sums.slopes(G, claim.fit_intercept)
         error, _ = self.sums.slope_errors(G, slope, claim.fit_intercept)
-        error = error + 4 * U * np.outer(self.sums.lengths, np.sqrt(self.q @ u**2))  # u itself is rounded
-        off = np.abs(slope + claim.l2 * claim.w + claim.l1 * np.sign(claim.w))
-        self.fixed = (claim.w != 0) & (off <= np.maximum(4.0 * error, NEARLY_L1 * claim.l1))
-        size = -slope if claim.positive else np.abs(slope)
-        return np.flatnonzero((self.fixed | (size + 4.0 * error > claim.l1)).any(axis=1))
+        error = 4.0 * (error + 4 * U * np.outer(lengths, rms))  # u itself is rounded
+        if not self._squares_only:
+            missed = np.abs(slope + claim.l2 * claim.w + claim.l1 * np.sign(claim.w))
+            self.fixed = (claim.w != 0) & (missed <= np.maximum(error, NEARLY_L1 * claim.l1))
+        missed = np.abs(self._unmet(slope)) + error
+        size, chosen, move = (-slope if claim.positive else np.abs(slope)) + error, np.arange(0), 0.0
+        for _ in range(lengths.size + 1):
+            shift = 4.0 * move * lengths[:, None]
+            inner = ~self.fixed & (size + shift <= claim.l1) & (not self._squares_only)
+            miss = np.where(inner, 0.0, missed + shift).max(axis=1, initial=0.0)
+            cost = miss**2 / (2 * claim.l2) if claim.l2 > 0 else miss / claim.l1 * self.scale
+            chosen = np.flatnonzero((cost > WORTHLESS * self.scale) & (lengths > 0))
+            worst = float((missed[chosen].max(axis=1) / lengths[chosen]).max(initial=0.0))
+            if worst <= move:
+                break
+            move = worst
+        room = int(np.count_nonzero(u.any(axis=1))) - claim.fit_intercept
+        return np.sort(chosen[np.argsort(-lengths[chosen], kind="stable")][: max(room, 0)])
 
     def _balanced_exactly(self, u: Array, kept: Array) -> Array:
         """Return u after the moves that leave nothing wrong but for rounding."""
