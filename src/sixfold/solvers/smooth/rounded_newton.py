@@ -96,7 +96,10 @@ class RoundedNewton:
     def _solution(self, rows: ScaledRows, paths: list[_Path], sparse: bool) -> Solution:
         """Return the ends of the paths, certified."""
         problem, blocks, budget, scale = paths[0].target.problem, rows.blocks, paths[0].budget, paths[0].scale
-        theta, dual = [path.sparse() if sparse else path.theta for path in paths], [path.dual for path in paths]
+        theta, dual = (
+            [path.sparse() if sparse else path.theta for path in paths],
+            [path.dual for path in paths],
+        )
         w, b = rows.model(np.hstack(theta))
         u = np.hstack(dual)
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol, u, scale)
