@@ -147,8 +147,8 @@ class _Path:
         size, score = self.zero.size, target.rows.times(theta)
         for _ in range(steps):
             self.budget.check()
-            # A penalty that hardly counts may count for less: slopes then keep off their limits, and that they
-            # are rounded costs nothing.
+            # A penalty that hardly counts may count for less: slopes then keep off their limits, and that
+            # they are rounded costs nothing.
             penalty = float((self.l1 * np.abs(theta[:-1])).sum())
             self.inside = 1.0 - min(KEPT_OFF, 0.5 * STAGES[0][0] * self.tolerance / max(penalty, 1e-300))
             if target.problem.loss.name == "squared_hinge":
@@ -178,7 +178,7 @@ class _Path:
             unsettled = length != 1.0 or self.t > before
 
     def _balanced(self, u: Array) -> Array:
-        """Return the dual point as a bound takes it: what the intercept does not allow would be moved there."""
+        """Return the dual point as a bound takes it: the intercept has no slope."""
         target = self.target
         if not target.problem.fit_intercept:
             return u
