@@ -142,7 +142,9 @@ def share_different(task: WideTask, labels: NDArray[Any]) -> float:
     return float(np.mean(votes != labels))
 
 
-def case(name: str, title: str, loss: str, classes: int = 0, penalty: tuple[float, float] = (0.0, 0.0)) -> Case:
+def case(
+    name: str, title: str, loss: str, classes: int = 0, penalty: tuple[float, float] = (0.0, 0.0)
+) -> Case:
     """Return a case of two contenders, of whom sixfold is to be the faster."""
     contender = partial(Contender, run=fit_quietly, answer=coefficients)
     return Case(

@@ -34,7 +34,7 @@ def test_the_model_is_that_of_the_whole_table(solver, loss, intercept, monkeypat
     found = solve(solver, stated, data, tol=1e-12)[0]
     assert "row space" in found.solver
     assert found.certificate.converged
-    monkeypatch.setattr(RowCoordinates, "of", lambda *_: None)
+    monkeypatch.setattr(RowCoordinates, "of", lambda *_, **__: None)
     whole = solve(Newton(), stated, data, tol=1e-12)[0]
     np.testing.assert_allclose(found.w, whole.w, atol=1e-5)
     np.testing.assert_allclose(found.b - found.b.mean() * (loss == "softmax"), whole.b, atol=1e-4)

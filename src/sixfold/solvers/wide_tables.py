@@ -10,7 +10,9 @@ X with itself and one factorisation replace a matrix of second derivatives of d 
 2,000 takes 30 times less.
 
 The model that comes back is certified on X itself, with the dual point that was found, which has one entry
-a row here as there.
+a row here as there. With a smooth loss and a penalty its gap goes with the square of what is wrong with it,
+so that products in single precision, at half the time, will do for usual tolerances; where they do not, they
+are formed again in double precision, and the solver goes on from its model.
 
 *Rows that no others add up to* can have any scores at all. Without a penalty one linear system then gives
 them those of the least loss, y itself or so far on the right side that a row is certain in float64: classes
@@ -38,7 +40,11 @@ Array = NDArray[Any]
 
 MAX_ROWS = 3000  # whose products are factored
 CERTAIN_SCORE = 40.0  # of which the logistic loss is 4e-18
-CLEAR = 1e4  # times what rounding leaves: a pivot that is not rounding in any order of the rows
+CLEAR = 10.0  # times what rounding leaves: a pivot that is not rounding in any order of the rows
+SINGLE_TOL = 1e-7  # from which products in single precision have all digits that count
+SINGLE_VALUES = 1 << 22  # entries of X that are rounded to single precision at a time
+SINGLE_RANGE = 1e-20, 1e30  # of squared lengths
+SINGLE_EPS = float(np.finfo(np.float32).eps)
 REACHED = 1e-6  # of the scores that were asked for: what may be missing
 
 
@@ -63,6 +69,8 @@ class RowCoordinates:
         Rows of X whose span is that of all.
     triangle : ndarray
         The rows of L of the basis, lower triangular.
+    single : bool
+        Whether the products are in single precision.
     counted : ndarray of bool
         Which rows of the table have a weight: others have no say in what a model gives them.
     """
@@ -70,6 +78,7 @@ class RowCoordinates:
     problem: Problem
     wide: Blocks
     budget: Budget
+    single: bool
     mean: Array
     blocks: MemoryBlocks
     basis: Array
@@ -77,8 +86,13 @@ class RowCoordinates:
     counted: Array
 
     @classmethod
-    def of(cls, problem: Problem, blocks: Blocks, budget: Budget) -> RowCoordinates | None:
-        """Return the problem in coordinates of its rows, or None where that does not make it smaller."""
+    def of(
+        cls, problem: Problem, blocks: Blocks, budget: Budget, single: bool = False
+    ) -> RowCoordinates | None:
+        """Return the problem in coordinates of its rows, or None where that does not make it smaller.
+
+        ``single`` is for solvers that need no more digits of the products at usual tolerances.
+        """
         n = blocks.n_rows
         if n > MAX_ROWS or n >= blocks.n_columns or not problem.penalty.quadratic:
             return None
@@ -93,22 +107,35 @@ class RowCoordinates:
             return None
         centred = problem.fit_intercept and not blocks.sparse
         mean = np.asarray(X.mean(axis=0), dtype=np.float64) if centred else np.zeros(blocks.n_columns)
-        L, basis = _factor(_products(X, mean, budget), n - centred)
+        products = (
+            _single_products(X, mean, budget) if single and _serves_single(problem, X, budget) else None
+        )
+        single = products is not None
+        products = _products(X, mean, budget) if products is None else products
+        L, basis = _factor(products, n - centred, SINGLE_EPS if single else EPS)
         reduced = MemoryBlocks(L, np.asarray(block.y, dtype=np.float64), block.weight)
         triangle = L[basis]
-        return cls(problem, blocks, budget, mean, reduced, basis, triangle, counted)
+        return cls(problem, blocks, budget, single, mean, reduced, basis, triangle, counted)
 
     def solve(self, solver: SquareSolver, start: Solution | None) -> Solution:
         """Return the solution of the wide problem that a solver finds in these coordinates."""
         perfect = self.perfect_scores() if self.problem.l2 == 0 else None
         if perfect is not None:
             return perfect
+        found = self._solve(solver, start)
+        if self.single and not found.certificate.converged and not self.budget.exhausted():
+            exact = RowCoordinates.of(self.problem, self.wide, self.budget)
+            assert exact is not None
+            found = exact._solve(solver, found)
+        return replace(found, dual=self._of_all(found.dual))
+
+    def _solve(self, solver: SquareSolver, start: Solution | None) -> Solution:
         inside = None if start is None else self.reduced(start)
         found = solver.solve(self.problem, self.blocks, self.budget, inside)
         w, b = self.model(found.w, found.b)
         certificate = self.problem.certify("duality gap", w, b, self.wide, self.budget.tol, found.dual)
         title = f"{found.solver} in the row space"
-        return replace(found, w=w, b=b, certificate=certificate, solver=title, dual=self._of_all(found.dual))
+        return replace(found, w=w, b=b, certificate=certificate, solver=title)
 
     def _of_all(self, dual: Array | None) -> Array | None:
         """Return the dual point for the rows of weight 0 too."""
@@ -172,7 +199,27 @@ def _products(X: Any, mean: Array, budget: Budget) -> Array:
     return gram[:n, :n]
 
 
-def _factor(products: Array, rank: int) -> tuple[Array, Array]:
+def _serves_single(problem: Problem, X: Any, budget: Budget) -> bool:
+    smooth = problem.loss.smooth and problem.l2 > 0 and budget.tol >= SINGLE_TOL
+    return smooth and isinstance(X, np.ndarray) and X.dtype == np.float64
+
+
+def _single_products(X: Array, mean: Array, budget: Budget) -> Array | None:
+    """Return the products in single precision, some columns at a time; None where they leave its range."""
+    n, d = X.shape
+    gram, step = np.zeros((n, n)), max(SINGLE_VALUES // n, 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for first in range(0, d, step):
+            budget.check()
+            B = np.empty((n, min(step, d - first)), dtype=np.float32)
+            some = slice(first, first + step)
+            np.subtract(X[:, some], mean[some], out=B, casting="same_kind")
+            gram += B @ B.T
+    low, high = SINGLE_RANGE
+    return gram if low < np.diagonal(gram).max() < high else None
+
+
+def _factor(products: Array, rank: int, eps: float) -> tuple[Array, Array]:
     """Return L with L L' = the products, and rows that no others add up to, of which L is lower triangular.
 
     Where the first ``rank`` rows, which is as many as there can be, are of that kind, no pivots have to be
@@ -180,7 +227,7 @@ def _factor(products: Array, rank: int) -> tuple[Array, Array]:
     """
     n = products.shape[0]
     # What rounding leaves of a row that others add up to.
-    noise = 4.0 * n * EPS * float(np.diagonal(products).max(initial=0.0))
+    noise = 4.0 * n * eps * float(np.diagonal(products).max(initial=0.0))
     with single_threaded_blas(n):
         upper, failed = lapack.dpotrf(products[:rank, :rank].T, lower=0, clean=1)
         if not failed and np.square(np.diagonal(upper)).min(initial=np.inf) > CLEAR * noise:
