@@ -42,8 +42,8 @@ class WideTask(NamedTuple):
     l1_ratio: float = 0.0
 
     @property
-    def C(self) -> float:
-        """What classifiers call the inverse of the penalty."""
+    def inverse_penalty(self) -> float:
+        """What classifiers call C."""
         return 1.0 / (self.alpha * len(self.y))
 
 
@@ -102,10 +102,10 @@ def sixfold(task: WideTask, tol: float = ACCURACY) -> Any:
     from sixfold import LinearRegression, LinearSVC, LogisticRegression
 
     if task.loss == "squared":
-        return LinearRegression("elasticnet", alpha=task.alpha, l1_ratio=task.l1_ratio, tol=tol)
+        return LinearRegression(penalty="elasticnet", alpha=task.alpha, l1_ratio=task.l1_ratio, tol=tol)
     if task.loss in ("logistic", "softmax"):
-        return LogisticRegression(C=task.C, tol=tol)
-    return LinearSVC(C=task.C, loss=task.loss, fit_intercept=False, tol=tol)
+        return LogisticRegression(C=task.inverse_penalty, tol=tol)
+    return LinearSVC(C=task.inverse_penalty, loss=task.loss, fit_intercept=False, tol=tol)
 
 
 def sklearn(task: WideTask) -> Any:
@@ -116,10 +116,12 @@ def sklearn(task: WideTask) -> Any:
         make = partial(models.ElasticNet, task.alpha, l1_ratio=task.l1_ratio, max_iter=100_000)
         makers = [lambda tol: make(tol=tol)]
     elif task.loss in ("logistic", "softmax"):
-        make = partial(models.LogisticRegression, C=task.C, max_iter=10_000)
+        make = partial(models.LogisticRegression, C=task.inverse_penalty, max_iter=10_000)
         makers = [lambda tol, own=own: make(tol=tol, solver=own) for own in ("lbfgs", "newton-cg", "sag")]
     else:
-        make = partial(svm.LinearSVC, C=task.C, loss=task.loss, fit_intercept=False, max_iter=100_000)
+        make = partial(
+            svm.LinearSVC, C=task.inverse_penalty, loss=task.loss, fit_intercept=False, max_iter=100_000
+        )
         dual = (True, False) if task.loss == "squared_hinge" else (True,)
         makers = [lambda tol, own=own: make(tol=tol, dual=own) for own in dual]
     return fastest_accurate(makers, task, lambda model: excess(task, coefficients(model)) <= ACCURACY)

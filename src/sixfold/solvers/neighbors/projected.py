@@ -133,7 +133,7 @@ class _BoundedSearch(ABC):
     def _chunk_size(self, k: int) -> int:
         """Return how many queries to answer at once: heaps of k a thread, features and their packed copy."""
         width = self.coarse.shape[1] * 2 + FINE_WIDTH
-        # Beside few rows little room is taken: to ask for new pages took a quarter of the time of 300 x 2,000.
+        # Little beside few rows: new pages took a quarter of the time of 300 queries among 300 x 2,000.
         room = min(WORKSPACE, max(self.X.nbytes // 4, LEAST_WORKSPACE))
         return max(1, room // (16 * (k + 2) * core.threads() + 4 * width))
 
