@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.linear.classifiers import fit_quietly
+from benchmarks.linear.classifiers import SEARCH_SECONDS, fit_quietly
 from benchmarks.peers import chosen, fastest_accurate, unchanged
 from benchmarks.runner import Case, Contender
 
@@ -117,14 +117,16 @@ def sklearn(task: WideTask) -> Any:
         makers = [lambda tol: make(tol=tol)]
     elif task.loss in ("logistic", "softmax"):
         make = partial(models.LogisticRegression, C=task.inverse_penalty, max_iter=10_000)
-        makers = [lambda tol, own=own: make(tol=tol, solver=own) for own in ("lbfgs", "newton-cg", "sag")]
+        makers = [lambda tol, own=own: make(tol=tol, solver=own) for own in ("lbfgs", "newton-cg")]
     else:
         make = partial(
             svm.LinearSVC, C=task.inverse_penalty, loss=task.loss, fit_intercept=False, max_iter=100_000
         )
         dual = (True, False) if task.loss == "squared_hinge" else (True,)
         makers = [lambda tol, own=own: make(tol=tol, dual=own) for own in dual]
-    return fastest_accurate(makers, task, lambda model: excess(task, coefficients(model)) <= ACCURACY)
+    return fastest_accurate(
+        makers, task, lambda model: excess(task, coefficients(model)) <= ACCURACY, patience=SEARCH_SECONDS
+    )
 
 
 def neighbors(module: str, task: WideTask) -> Any:

@@ -41,6 +41,7 @@ Array = NDArray[Any]
 MAX_ROWS = 3000  # whose products are factored
 CERTAIN_SCORE = 40.0  # of which the logistic loss is 4e-18
 CLEAR = 10.0  # times what rounding leaves: a pivot that is not rounding in any order of the rows
+SHORT = 1e-7  # of the longest column: the square of what rounding leaves of the products of rows
 SINGLE_TOL = 1e-7  # from which products in single precision have all digits that count
 SINGLE_VALUES = 1 << 22  # entries of X that are rounded to single precision at a time
 SINGLE_RANGE = 1e-20, 1e30  # of squared lengths
@@ -107,15 +108,13 @@ class RowCoordinates:
             return None
         centred = problem.fit_intercept and not blocks.sparse
         mean = np.asarray(X.mean(axis=0), dtype=np.float64) if centred else np.zeros(blocks.n_columns)
-        products = (
-            _single_products(X, mean, budget) if single and _serves_single(problem, X, budget) else None
-        )
-        single = products is not None
-        products = _products(X, mean, budget) if products is None else products
-        L, basis = _factor(products, n - centred, SINGLE_EPS if single else EPS)
+        factor = _single_factor(problem, X, mean, n - centred, budget) if single else None
+        L, basis = factor or _factor(_products(X, mean, budget), n - centred)
+        if L.shape[1] < n - centred and _graded(X, mean):
+            return None
         reduced = MemoryBlocks(L, np.asarray(block.y, dtype=np.float64), block.weight)
         triangle = L[basis]
-        return cls(problem, blocks, budget, single, mean, reduced, basis, triangle, counted)
+        return cls(problem, blocks, budget, factor is not None, mean, reduced, basis, triangle, counted)
 
     def solve(self, solver: SquareSolver, start: Solution | None) -> Solution:
         """Return the solution of the wide problem that a solver finds in these coordinates."""
@@ -125,8 +124,7 @@ class RowCoordinates:
         found = self._solve(solver, start)
         if self.single and not found.certificate.converged and not self.budget.exhausted():
             exact = RowCoordinates.of(self.problem, self.wide, self.budget)
-            assert exact is not None
-            found = exact._solve(solver, found)
+            found = found if exact is None else exact._solve(solver, found)
         return replace(found, dual=self._of_all(found.dual))
 
     def _solve(self, solver: SquareSolver, start: Solution | None) -> Solution:
@@ -199,27 +197,33 @@ def _products(X: Any, mean: Array, budget: Budget) -> Array:
     return gram[:n, :n]
 
 
-def _serves_single(problem: Problem, X: Any, budget: Budget) -> bool:
+def _single_factor(
+    problem: Problem, X: Any, mean: Array, rank: int, budget: Budget
+) -> tuple[Array, Array] | None:
+    """Return the factor of products in single precision; None where that does not serve.
+
+    It does not where the products leave its range, or where rows seem to depend on others.
+    """
     smooth = problem.loss.smooth and problem.l2 > 0 and budget.tol >= SINGLE_TOL
-    return smooth and isinstance(X, np.ndarray) and X.dtype == np.float64
-
-
-def _single_products(X: Array, mean: Array, budget: Budget) -> Array | None:
-    """Return the products in single precision, some columns at a time; None where they leave its range."""
+    if not smooth or not isinstance(X, np.ndarray) or X.dtype != np.float64:
+        return None
     n, d = X.shape
-    gram, step = np.zeros((n, n)), max(SINGLE_VALUES // n, 1)
+    products, step = np.zeros((n, n)), max(SINGLE_VALUES // n, 1)
     with np.errstate(over="ignore", invalid="ignore"):
         for first in range(0, d, step):
             budget.check()
-            B = np.empty((n, min(step, d - first)), dtype=np.float32)
             some = slice(first, first + step)
-            np.subtract(X[:, some], mean[some], out=B, casting="same_kind")
-            gram += B @ B.T
+            part = np.empty((n, min(step, d - first)), dtype=np.float32)
+            np.subtract(X[:, some], mean[some], out=part, casting="same_kind")
+            products += part @ part.T
     low, high = SINGLE_RANGE
-    return gram if low < np.diagonal(gram).max() < high else None
+    if not low < np.diagonal(products).max() < high:
+        return None
+    found = _factor(products, rank, SINGLE_EPS)
+    return found if found[1].size == rank else None
 
 
-def _factor(products: Array, rank: int, eps: float) -> tuple[Array, Array]:
+def _factor(products: Array, rank: int, eps: float = EPS) -> tuple[Array, Array]:
     """Return L with L L' = the products, and rows that no others add up to, of which L is lower triangular.
 
     Where the first ``rank`` rows, which is as many as there can be, are of that kind, no pivots have to be
@@ -238,3 +242,11 @@ def _factor(products: Array, rank: int, eps: float) -> tuple[Array, Array]:
     L = np.empty((n, rank))
     L[order] = np.triu(upper)[:rank].T
     return L, order[:rank]
+
+
+def _graded(X: Any, mean: Array) -> bool:
+    """Return whether columns are so much shorter than others that products of rows have lost them."""
+    if not isinstance(X, np.ndarray):
+        return False
+    largest = np.abs(X - mean).max(axis=0)
+    return bool(np.any((largest > 0) & (largest < SHORT * largest.max(initial=0.0))))

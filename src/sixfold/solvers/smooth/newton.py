@@ -35,6 +35,7 @@ from sixfold.risk.problem import Problem
 from sixfold.solvers.linalg import SymmetricFactor
 from sixfold.solvers.smooth.descent import (
     CAUTION,
+    MAX_HESSIAN_COLUMNS,
     MAX_SOFTMAX,
     SmoothProgress,
     SmoothSolver,
@@ -46,7 +47,6 @@ from sixfold.solvers.smooth.newton_cg import truncated_newton
 
 Array = NDArray[Any]
 
-MAX_HESSIAN_COLUMNS = 4000  # beyond, a d x d matrix per iteration is no longer cheap
 SAMPLE_ROWS_A_COLUMN = 50  # for the first guess
 SAMPLED_AT_LEAST = 8  # times fewer rows than there are, or there is no first guess
 CHEAPER = 30  # entries of theta a pass for value and slope costs a pass with curvature as much again
@@ -68,6 +68,10 @@ class Newton(SmoothSolver):
         if problem.loss.labels != "class":
             return blocks.n_columns <= MAX_HESSIAN_COLUMNS
         return problem.penalised and (blocks.n_columns + 1) * problem.n_scores(blocks) <= MAX_SOFTMAX
+
+    def rescues(self, problem: Problem, blocks: Blocks) -> bool:
+        """Return whether conjugate gradients came first, and ended short, where the matrix is affordable."""
+        return problem.loss.labels == "sign" and blocks.sparse and self.suits(problem, blocks)
 
     def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
         """Minimise one target, starting from the minimum of a sample where there are many rows."""
