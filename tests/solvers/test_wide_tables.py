@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from sixfold.budget import Budget
+from sixfold.solvers import wide_tables
 from sixfold.solvers.smooth.lbfgs import LBFGS
 from sixfold.solvers.smooth.newton import Newton
 from sixfold.solvers.smooth.refined_newton import RefinedNewton
@@ -102,3 +103,45 @@ def test_values_that_cannot_be_summed_are_noticed(value):
     X[7, 20] = value
     with np.errstate(all="ignore"), pytest.raises(FloatingPointError):
         solve(Newton(), problem("logistic", "l2", 0.01), blocks(X, y))
+
+
+# -- products in single precision ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def in_double(monkeypatch):
+    """Return the list that products in double precision are noted in."""
+    noted, products = [], wide_tables._products
+    monkeypatch.setattr(wide_tables, "_products", lambda *given: noted.append(1) or products(*given))
+    return noted
+
+
+@each_pair
+def test_single_precision_serves_usual_tolerances(solver, loss, in_double):
+    X, y = table(loss)
+    found = solve(solver, problem(loss, "l2", 1e-3), blocks(X, y))[0]
+    assert found.certificate.converged
+    assert bool(in_double) == isinstance(solver, RefinedNewton)  # which comes where digits are missing
+    exact = solve(solver, problem(loss, "l2", 1e-3), blocks(X, y), tol=1e-10)[0]
+    assert in_double
+    assert exact.certificate.converged
+    assert found.certificate.objective >= exact.certificate.lower_bound
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_rows_that_only_double_precision_tells_apart(loss, weighted, in_double):
+    X, y = table(loss)
+    X[20:] = X[:10] + 1e-6 * X[20:]
+    weight = np.where(np.arange(30) % 7 == 3, 0.0, 1.0) if weighted else None
+    found = solve(Newton(), problem(loss, "l2", 1e-6), blocks(X, y, weight))[0]
+    assert found.certificate.converged
+    assert in_double
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e25])
+def test_products_out_of_the_range_of_single_precision(unit, in_double):
+    X, y = table("logistic")
+    found = solve(Newton(), problem("logistic", "l2", 1e-3 * unit**2), blocks(unit * X, y))[0]
+    assert found.certificate.converged
+    assert in_double
