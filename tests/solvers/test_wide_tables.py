@@ -130,9 +130,10 @@ def test_single_precision_serves_usual_tolerances(solver, loss, in_double):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
-def test_rows_that_only_double_precision_tells_apart(loss, weighted, in_double):
+@pytest.mark.parametrize("apart", [1e-2, 1e-6])  # the products are too rough, or seem to depend on each other
+def test_rows_that_only_double_precision_tells_apart(apart, loss, weighted, in_double):
     X, y = table(loss)
-    X[20:] = X[:10] + 1e-6 * X[20:]
+    X[20:] = X[:10] + apart * X[20:]
     weight = np.where(np.arange(30) % 7 == 3, 0.0, 1.0) if weighted else None
     found = solve(Newton(), problem(loss, "l2", 1e-6), blocks(X, y, weight))[0]
     assert found.certificate.converged
