@@ -310,7 +310,7 @@ def test_units_of_the_columns_do_not_decide_the_rank(sparse):
 
 
 def test_gap_without_a_gram_matrix_is_the_objective(monkeypatch):
-    monkeypatch.setattr("sixfold.risk.bounds.MAX_SPARSE_COLUMNS", 3)
+    monkeypatch.setattr("sixfold.risk.candidate.MAX_SPARSE_COLUMNS", 3)
     X, y, _ = draw(LOSSES["squared"])
     problem = problem_of("squared", (None, False))
     w, b, blocks = np.ones((COLUMNS, 1)), np.zeros(1), blocks_of(X, y, None, sparse=True)

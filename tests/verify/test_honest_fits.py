@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from sixfold import ERMClassifier, KNeighborsClassifier, LinearRegression, LinearSVC, LogisticRegression
 from sixfold.errors import InputError
-from sixfold.verify import linear
+from sixfold.verify.linear import dependence
 
 
 def table(seed, rows=30, columns=3, classes=3):
@@ -79,7 +79,7 @@ def test_cosine_distances_of_rows_that_are_nearly_parallel(seed):
 def test_a_table_wider_than_long_is_not_looked_at_column_by_column(monkeypatch):
     X, y = np.random.default_rng(0).normal(size=(30, 200)), np.arange(30) % 2
     model = ERMClassifier(loss="hinge", penalty=None).fit(X, y)
-    monkeypatch.setattr(linear, "_combination", None)  # in doubled precision, for one column
+    monkeypatch.setattr(dependence, "_combination", None)  # in doubled precision, for one column
     assert model.certificate_.verify(X, y).converged
 
 

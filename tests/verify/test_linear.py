@@ -8,7 +8,8 @@ import scipy.sparse as sp
 
 from sixfold import ERMClassifier, ERMRegressor
 from sixfold.certificate import Certificate
-from sixfold.verify.linear import REAL, SIGN, LinearClaim, recompute
+from sixfold.verify.linear import LinearClaim, recompute
+from sixfold.verify.linear.losses import REAL, SIGN
 
 ANY = Certificate("any", 0.0, 0.0, 1.0, 1e-6)
 PENALTIES = ((0.0, 0.0), (0.0, 0.2), (0.1, 0.0), (0.05, 0.1))

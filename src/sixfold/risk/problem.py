@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from sixfold.certificate import MACHINE_PRECISION, Certificate
 from sixfold.data.blocks import Block, Blocks
-from sixfold.risk.bounds import BALANCE, Bound, bound, bound_of_separated, normalized_weights, objective
+from sixfold.risk.balance import BALANCE
+from sixfold.risk.bounds import Bound, bound, bound_of_separated, objective
 from sixfold.risk.losses import Loss
 from sixfold.risk.penalties import Penalty
+from sixfold.risk.point import normalized_weights
 from sixfold.risk.rank import LAST_DIGITS
 
 __all__ = ["BALANCE", "EPS", "MOST_DOUBLED", "Problem", "normalized_weights", "scores"]

@@ -67,7 +67,7 @@ class Rows:
         if self._lengths is None:
             squares = np.zeros(self.blocks.n_columns)
             for block in self.blocks:
-                for rows, Z in self._pieces(block):
+                for rows, Z in self.pieces(block):
                     squares += self._squares(rows, Z)
             self._lengths = self._root(squares)
         return self._lengths
@@ -84,7 +84,7 @@ class Rows:
         """Return sqrt(sum_i weights_ik (x_ij - m_j)^2) for all columns j and k, rounded up."""
         total = np.zeros((self.blocks.n_columns, weights.shape[1]))
         for block in self.blocks:
-            for rows, Z in self._pieces(block):
+            for rows, Z in self.pieces(block):
                 total += np.asarray((Z.multiply(Z) if self.blocks.sparse else Z * Z).T @ weights[rows])
         return self._root(total)
 
@@ -105,7 +105,7 @@ class Rows:
             if not self.moved and (self.blocks.sparse or block.X.dtype == np.float64):
                 parts.append(np.asarray(block.X @ w) + c)
             else:
-                parts += [np.asarray(Z @ w) + c for _, Z in self._pieces(block)]
+                parts += [np.asarray(Z @ w) + c for _, Z in self.pieces(block)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _scores_of_few(self, w: Array, used: Array, c: Array) -> Array:
@@ -141,12 +141,12 @@ class Rows:
         total = np.zeros((self.blocks.n_columns, mass.shape[1]))
         if not measured or self._lengths is not None:
             for block in self.blocks:
-                for rows, Z in self._pieces(block):
+                for rows, Z in self.pieces(block):
                     total += np.asarray(Z.T @ mass[rows])
             return total, pairwise(mass)
         squares = np.zeros(self.blocks.n_columns)
         for block in self.blocks:
-            for rows, Z in self._pieces(block):
+            for rows, Z in self.pieces(block):
                 total += np.asarray(Z.T @ mass[rows])
                 squares += self._squares(rows, Z)
         self._lengths = self._root(squares)
@@ -161,7 +161,7 @@ class Rows:
             return 4.0 * U * np.abs(slope) + 64.0 * n * U * U * plain, 64.0 * n * U * U * sums
         return (self.depth + 8) * U * np.outer(self.lengths, size), sum_rounding(n) * sums
 
-    def _pieces(self, block: Block) -> Iterator[tuple[slice, Any]]:
+    def pieces(self, block: Block) -> Iterator[tuple[slice, Any]]:
         """Go through x - m, in float64 and a cacheful at a time."""
         if self.blocks.sparse:
             yield block.rows, block.X

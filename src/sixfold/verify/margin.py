@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.certificate import Certificate
-from sixfold.verify.linear import EPS, MAX_DOUBLED, LinearClaim, Sums, U, counted_rows
+from sixfold.verify.linear.check import MAX_DOUBLED
+from sixfold.verify.linear.claim import EPS, LinearClaim, U, counted_rows
+from sixfold.verify.linear.sums import Sums
 from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
