@@ -62,7 +62,7 @@ class Candidate:
         counted = (self.q[:, None] > 0) & (np.abs(u) > small)
         if not counted.all():
             u = np.where(counted, u, 0.0)
-        if point.classes and certain is not None:
+        if point.classes and tied:
             u = whole(u, (np.arange(self.q.size), np.asarray(self.y, dtype=np.intp)))
         self.low: Array | None = None
         self.high: Array | None = None
@@ -72,7 +72,7 @@ class Candidate:
             self.low, self.high = loss.domain(self.y)
             u = u if dual is None else np.clip(u, self.low, self.high)
         # Probability that goes from class to class would also go to rows that are certain.
-        if problem.fit_intercept and not (point.classes and certain is not None):
+        if problem.fit_intercept and not (point.classes and tied):
             u = BALANCE[loss.labels](u, self.y, self.q)
             if self.q.min() == 0.0:
                 u = np.where(self.q[:, None] > 0, u, 0.0)
@@ -171,6 +171,8 @@ class Candidate:
             moves += 1
             if moves == MOVES:
                 break
+        for balance in self.free:
+            self.dependent = np.union1d(self.dependent, balance.dependent)
         self._shorten()
         self.free = [balance.renewed(u) for balance, u in zip(self.free, point.parts(self.u), strict=True)]
 
