@@ -212,20 +212,23 @@ class Check:
         small = CERTAIN if self.tied and rows.name == "softmax" else 1e-280
         u = np.where(np.abs(u) > (small if self.certain is None else self.certain), u, 0.0)
         # Probability that goes from class to class would also go to rows that are certain.
-        if claim.fit_intercept and not (self.certain is not None and rows.name == "softmax"):
+        if claim.fit_intercept and not (self.tied and rows.name == "softmax"):
             u = rows.balanced(u, q)
         u = rows.inside(u)
         kept = Kept(np.arange(0), np.zeros((0, 0)), np.arange(0), np.arange(0), True, {})
         if self.tied:
             large = sp.issparse(claim.X) and claim.X.shape[1] > MAX_SPARSE_COLUMNS
-            kept = kept if large else independent_of(claim, q, u, self._prescribed(u))
-            self.restricted = self.free and kept.doubtful.size > 0
             if large:
                 return self.by_score, 0.0 * self.by_score
+            # Rows without a slope do not limit where u may go.
+            some = (u != 0).any(axis=1) if not rows.real and u.any() else q > 0
+            kept = independent_of(claim, q, np.flatnonzero(some), self._prescribed(u))
             if self.free and not claim.positive and kept.left:
                 self._orthogonalise(kept.left)
             u = self._balanced_exactly(u, kept.columns)
-        slope, error, tau, length = self._slopes(u, kept.columns)
+        slope, error, tau, length, doubtful = self._slopes(u, kept.columns)
+        kept = kept._replace(doubtful=np.union1d(kept.doubtful, doubtful))
+        self.restricted = self.free and kept.doubtful.size > 0
         # With w >= 0 a column may follow from others with a minus: its slope is then only found to be 0.
         if claim.positive and self.free and not kept.positive and (slope < -4.0 * error).any():
             return self.by_score, 0.0 * self.by_score
@@ -251,7 +254,7 @@ class Check:
         X = self.claim.X.toarray() if sp.issparse(self.claim.X) else self.claim.X.copy()
         for column, values in left.items():
             X[:, column] = values
-        self.sums = Sums(X, self.q, self.doubled)
+        self.sums = Sums(X, self.q, self.doubled, left)
 
     def _unmet(self, slope: Array) -> Array:
         """Return what is wrong with slopes that have to be 0, or to balance the penalty."""
@@ -289,7 +292,7 @@ class Check:
     def _balanced_exactly(self, u: Array, kept: Array) -> Array:
         """Return u after the moves that leave nothing wrong but for rounding."""
         rows, q, ones = self.rows, self.q, self.claim.fit_intercept
-        systems = rows.systems(u, self.sums, kept, ones)
+        systems = rows.systems(u, self.sums, kept, self.claim)
         moves = 0
         for _ in range(MOST_MOVES):
             slope, total = self.sums.slopes(q[:, None] * u, ones)
@@ -297,25 +300,30 @@ class Check:
             before, u = u, rows.joined([system.moved(*part) for system, *part in parts])
             # Probabilities that have moved far leave the equations behind.
             if rows.name == "softmax" and np.any(np.abs(u - before) > FAR_MOVE * np.abs(before)):
-                systems = rows.systems(u, self.sums, kept, ones)
+                systems = rows.systems(u, self.sums, kept, self.claim)
                 continue
             moves += 1
             if moves == MOVES:
                 break
         return rows.inside(u)
 
-    def _slopes(self, u: Array, kept: Array) -> tuple[Array, Array, Array, Array]:
-        """Return sum_i q_i u_i x_i, how far it is off, and tau and the length of the move that balances u."""
+    def _slopes(self, u: Array, kept: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Return sum_i q_i u_i x_i, how far it is off, tau and the length of the move that balances u.
+
+        The last are columns that classes do not tell from others, but for their last bits.
+        """
         claim, rows, q, sums = self.claim, self.rows, self.q, self.sums
         G, balanced = rows.masses(q[:, None] * u), claim.fit_intercept
         slope, total = sums.slopes(G, balanced)
         error, error_total = sums.slope_errors(G, slope, balanced)
         rms = np.sqrt(q @ u**2)
         unmet, off = self._unmet(slope), error + 4 * U * claim.l2 * np.abs(claim.w)
-        off = off + 8 * U * np.outer(sums.lengths, rms)  # columns may have been rounded
+        replaced = sums.replaced  # by what was rounded
+        off[replaced] += 8 * U * np.outer(sums.lengths[replaced], rms)
         if self.free and claim.positive:
             unmet, off = self._unmet(slope - error), 0.0 * error
-        systems = rows.systems(u, sums, kept, balanced)
+        systems = rows.systems(u, sums, kept, claim)
+        doubtful = np.unique(np.concatenate([system.doubtful for system in systems])).astype(int)
         parts = zip(systems, *map(rows.split, (u, unmet, off, total[None], error_total[None])), strict=True)
         tau, length = np.array([system.cost(*part) for system, *part in parts]).T
         # By how much slopes have moved with u, and then been made shorter.
@@ -324,7 +332,7 @@ class Check:
         if rows.name == "softmax":  # no u moves by more than sqrt(|u| sum_c p_c m_c^2)
             moved = min(float(length[0]), 1.0) * sums.weighted_lengths(q[:, None] * np.abs(u))
         error = error + moved + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
-        return slope, error, tau, length
+        return slope, error, tau, length, doubtful
 
     def _as_aimed(self, slope: Array, error: Array, kept: Kept) -> tuple[Array, Array]:
         """Return the slopes and errors where nothing is left of kept columns, nor of those that follow."""
