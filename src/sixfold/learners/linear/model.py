@@ -117,7 +117,9 @@ class LinearModel(IterativeLearner):
         free = not problem.penalised and not problem.penalty.positive
         known = isinstance(solution, DirectSolution)  # it has found them already
         blocks = data.blocks()
-        if not free or known or budget.seconds_left <= 0 or blocks.n_columns > MOST_COMPARED_COLUMNS:
+        # With fewer rows than columns that goes without saying, and solvers stay in the space of the rows.
+        most = min(blocks.n_rows, MOST_COMPARED_COLUMNS)
+        if not free or known or budget.seconds_left <= 0 or blocks.n_columns > most:
             return solution
         space = column_space(blocks, problem.fit_intercept)
         if not space.dependent.size:
