@@ -40,20 +40,23 @@ STILL = 1e-11  # of a direction of length 1: far less than probabilities above C
 class Balance:
     """The system H beta = -e by which a dual point is brought into balance; see the second step above.
 
-    z = (1, x_kept - m), without the 1 where there is no intercept. Rows that are certain of their class do
+    z = (1, x_kept - m), without the 1 where there is no intercept; the kept columns are independent in the
+    ``known`` rows. Rows that are certain of their class do
     not move. Classes between which none of the others is in doubt have equations of their own, and in each
     such group the slopes sum to 0: those of one class follow from the others'.
     """
 
-    def __init__(self, point: Point, u: Array, y: Array, kept: Array) -> None:
-        self.point, self.kept, self.y = point, kept, y
+    def __init__(self, point: Point, u: Array, y: Array, kept: Array, known: Array) -> None:
+        self.point, self.kept, self.y, self.known = point, kept, y, known
         self.ones = int(point.problem.fit_intercept)
         self.width = kept.size + self.ones
         self.share, self.p = self._room(u)
-        self.some = np.ones(u.shape[0], dtype=bool) if self.p is None else (self.p > 0).sum(axis=1) > 1
+        self.some = self.share > 0
+        if self.p is not None:
+            self.some &= (self.p > 0).sum(axis=1) > 1
         self.free = np.arange(1) if self.p is None else self._free_classes(self.p)
         self.dependent = np.arange(0)
-        self.used = np.arange(self.width * self.free.size) if self.p is None else self._used(self.p)
+        self.used = self._used()
         self.scale, self.least, self.trust = np.ones(self.used.size), 1.0, 1.0
         if self.used.size:
             self._factor()
@@ -83,17 +86,19 @@ class Balance:
         order = np.argsort(-(np.square(self.share) @ (p * (1.0 - p))), kind="stable")
         return np.setdiff1d(order, order[np.unique(groups[order], return_index=True)[1]])
 
-    def _used(self, p: Array) -> Array:
-        """Return the equations, numbered class by class, of columns that count in the rows of their class.
+    def _used(self) -> Array:
+        """Return the equations, numbered score by score, of columns that count in the rows that move.
 
         The others follow, but for last bits where they are among ``dependent``.
         """
-        blocks, used, whole = self.point.blocks, np.ones((self.free.size, self.width), dtype=bool), None
+        point, used = self.point, np.ones((self.free.size, self.width), dtype=bool)
+        if point.problem.penalised or point.problem.loss.labels == "real":
+            return np.flatnonzero(used)
+        whole, known = point.blocks.whole(), np.count_nonzero(self.known)
         for place, k in enumerate(self.free):
-            rows = np.flatnonzero(self.some & (p[:, k] > 0))
-            if self.point.problem.penalised or rows.size == np.count_nonzero(self.some):
+            rows = np.flatnonzero(self.some if self.p is None else self.some & (self.p[:, k] > 0))
+            if rows.size == known or not rows.size:
                 continue
-            whole = whole or blocks.whole()
             weight = None if whole.weight is None else whole.weight[rows]
             mine = MemoryBlocks(whole.X[rows][:, self.kept], whole.y[rows], weight)
             space = column_space(mine, bool(self.ones))
@@ -124,7 +129,7 @@ class Balance:
     def _weighted(self, rows: Array, z: Array) -> Array:
         """Return the rows whose squares sum to H: of classes, sqrt(diag(p)) (1 - p') for each in doubt."""
         if self.p is None:
-            return self.share[rows, None] * z
+            return self.share[rows, None] * z[:, self.used]
         p = self.p[rows]
         row, own = np.nonzero(p > 0)
         root = (np.arange(p.shape[1]) == own[:, None]) - p[row]
@@ -174,27 +179,30 @@ class Balance:
             _, roots, vectors = np.linalg.svd(R)
             vectors = vectors.T
         # Where classes are certain of some rows, nothing moves in some directions, and nothing is left there.
-        kept = roots > (STILL if self.p is not None and roots.min() <= STILL and self._apart() else 0.0)
-        self.null = vectors[:, ~kept]
-        self.inverse = vectors[:, kept] / roots[kept]
-        stands_still = self.p is not None and bool((~kept).any())
-        self.least = float(roots[kept].min(initial=1.0)) if kept.all() or stands_still else 0.0
+        moves = roots > (STILL if self.p is not None else lost)
+        self.null = vectors[:, ~moves]
+        self.inverse = vectors[:, moves] / roots[moves]
+        self.least = 0.0
+        if moves.all() or (self.p is not None and self._apart(self.p)):
+            self.least = float(roots[moves].min(initial=1.0))
         # These are the roots of a table that is off by this much.
         self.trust = 1.0 - lost / self.least if self.least > 0 else 0.0
 
-    def _apart(self) -> bool:
+    def _apart(self, p: Array) -> bool:
         """Return whether columns are far from depending on each other: only classes can stand still then."""
-        total: Array = np.zeros((self.width, self.width))
-        uncertain = self.share if self.p is None else self.share * (self.p.max(axis=1) < 1.0)
+        total = np.zeros((self.free.size, self.width, self.width))
         for rows, z in self.pieces():
-            part = uncertain[rows, None] * z
-            total += part.T @ part
-        length = np.sqrt(total.diagonal())
-        return bool(
-            length.size
-            and length.all()
-            and np.linalg.eigvalsh(total / np.outer(length, length))[0] > APART**2
-        )
+            for place, k in enumerate(self.free):
+                part = (self.share[rows] * (p[rows, k] > 0))[:, None] * z
+                total[place] += part.T @ part
+        used = np.zeros((self.free.size, self.width), dtype=bool)
+        used.flat[self.used] = True
+        for mine, products in zip(used, total, strict=True):
+            length = np.sqrt(products.diagonal())[mine]
+            scaled = products[np.ix_(mine, mine)] / np.outer(length, length)
+            if not length.all() or np.linalg.eigvalsh(scaled).min(initial=1.0) <= APART**2:
+                return False
+        return True
 
     def _equations(self, slope: Array, total: Array) -> Array:
         """Return e / scale."""
@@ -203,7 +211,7 @@ class Balance:
 
     def moved(self, u: Array, slope: Array, total: Array) -> Array:
         """Return u after the move that would balance it."""
-        if not self.scale.size or not self.trust > 0:
+        if not self.scale.size:
             return u
         e = self._equations(slope, total)
         beta = np.zeros(self.free.size * self.width)
@@ -261,7 +269,7 @@ class Balance:
     def renewed(self, u: Array) -> Balance:
         """Return the system at u where that was moved far from where the room was measured."""
         if self.p is None and self._ratio(u).max(initial=0.0) > FAR_MOVE:
-            return Balance(self.point, u, self.y, self.kept)
+            return Balance(self.point, u, self.y, self.kept, self.known)
         return self
 
 
