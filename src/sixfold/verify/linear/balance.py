@@ -39,9 +39,13 @@ class System:
         X = sums.X[:, kept].toarray() if sums.sparse else sums.X[:, kept]
         self.z = np.hstack([np.ones((sums.q.size, 1)), X - sums.mean[kept]]) if self.ones else X
         self.used = np.ones((1, self.z.shape[1]), dtype=bool)  # which equations each of these scores has
+        self.free = claim.l1 == claim.l2 == 0.0 and not claim.numbers
 
-    def _factor(self, root: Array, still: float) -> None:
-        """Set the inverse of R, root = QR; in directions up to ``still`` nothing moves."""
+    def _factor(self, root: Array, still: float, apart: bool) -> None:
+        """Set the inverse of R, root = QR; in directions up to ``still`` nothing moves.
+
+        Whether nothing is left there either is only known where columns are ``apart``.
+        """
         self.scale = np.linalg.norm(root, axis=0)
         self.scale[self.scale == 0] = 1.0
         if not self.scale.size:
@@ -51,12 +55,12 @@ class System:
         roots = np.append(roots, np.zeros(vectors.shape[0] - roots.size))
         moving = roots > still
         self.inverse, self.null = vectors[moving].T / roots[moving], vectors[~moving]
-        self.least = float(roots[moving].min(initial=1.0)) if still > 0 or moving.all() else 0.0
+        self.least = float(roots[moving].min(initial=1.0)) if apart or moving.all() else 0.0
         self.trust = 1.0 - 128 * U * roots.size / self.least if self.least > 0 else 0.0
 
     def moved(self, u: Array, slope: Array, one: Array) -> Array:
         """Return u after the move that would bring it into balance."""
-        if not self.trust > 0:
+        if not self.scale.size:
             return u
         e = self._picked(slope, one)
         moves = np.zeros_like(u)
@@ -91,6 +95,23 @@ class System:
         e = np.vstack([one, slope[self.kept]]) if self.ones else slope[self.kept]
         return np.asarray(e[:, self.scores].T[self.used] / self.scale)
 
+    def _choose(self, claim: LinearClaim, sums: Sums, rows: Array) -> None:
+        """Set which equations are used: those of columns that count in the rows of a score that may move."""
+        for place, mine in enumerate(rows.T if self.free else ()):
+            here = np.flatnonzero(mine)
+            columns = self._independent(claim, sums.q, here, sums.replaced) if here.size else self.kept
+            self.used[place, int(self.ones) :] = np.isin(self.kept, columns)
+
+    def _independent(self, claim: LinearClaim, q: Array, rows: Array, replaced: Array) -> Array:
+        """Return the columns that count in these rows; of those that were replaced, as few as can be."""
+        columns = np.arange(0)
+        for more in (np.setdiff1d(self.kept, replaced), *np.intersect1d(self.kept, replaced)):
+            found = independent_of(claim, q, rows, np.append(columns, more))
+            if found.columns.size > columns.size:
+                columns = found.columns if not columns.size else np.append(columns, more)
+            self.doubtful = np.union1d(self.doubtful, found.doubtful)
+        return columns
+
     def _after(self, u: Array, moves: Array) -> Array:
         raise NotImplementedError
 
@@ -110,7 +131,9 @@ class ScoreSystem(System):
             self.a = np.ones_like(u)
         elif self.name == "logistic":
             self.a = size * (1.0 - size)
-        self._factor(np.sqrt(sums.q * self.a)[:, None] * self.z, 0.0)
+        self._choose(claim, sums, (self.a > 0)[:, None])
+        root = np.sqrt(sums.q * self.a)[:, None] * self.z[:, self.used[0]]
+        self._factor(root, 128 * U * root.shape[1], False)
 
     def _after(self, u: Array, moves: Array) -> Array:
         return u - self.a[:, None] * moves
@@ -132,34 +155,26 @@ class ClassSystem(System):
         super().__init__(sums, kept, claim)
         self.own, q, p = own, sums.q, np.maximum(u + own, 0.0)
         doubt = (p > 0) & (np.count_nonzero(p, axis=1) > 1)[:, None]
-        free = claim.l1 == claim.l2 == 0.0  # else what the penalty asks for sums to 0 over all classes only
-        group = _groups(doubt) if free else np.zeros(p.shape[1], dtype=int)
+        # What a penalty asks of the slopes sums to 0 over all classes only.
+        group = _groups(doubt) if self.free else np.zeros(p.shape[1], dtype=int)
         first = {one: int(np.argmax(np.where(group == one, q @ (p * (1.0 - p)), -1.0))) for one in group}
         self.scores = np.array([c for c in range(p.shape[1]) if first[group[c]] != c], dtype=int)
         self.used = np.ones((self.scores.size, self.z.shape[1]), dtype=bool)
-        for place, c in enumerate(self.scores if free else ()):
-            columns = self._independent(claim, q, np.flatnonzero(doubt[:, c]), sums.replaced)
-            self.used[place, int(self.ones) :] = np.isin(kept, columns)
+        self._choose(claim, sums, doubt[:, self.scores])
         row, c = np.nonzero(doubt)
         root = (np.arange(p.shape[1]) == c[:, None]) - p[row]
         root *= np.sqrt(q[row] * p[row, c])[:, None]
         root = (root[:, self.scores, None] * self.z[row, None, :])[:, self.used]
-        # Only where columns are far from depending on each other is it the classes that stand still.
-        some = np.sqrt(q * doubt.any(axis=1))[:, None] * self.z
-        lengths = np.linalg.norm(some, axis=0)
-        ends = np.linalg.svd(some / np.where(lengths > 0, lengths, 1.0), compute_uv=False)
-        apart = bool(lengths.all()) and ends.min(initial=1.0) > APART
-        self._factor(root, STILL if apart else 0.0)
+        self._factor(root, STILL, self._apart(doubt, q))
 
-    def _independent(self, claim: LinearClaim, q: Array, rows: Array, replaced: Array) -> Array:
-        """Return the columns that count in these rows; of those that were replaced, as few as can be."""
-        columns = np.arange(0)
-        for more in (np.setdiff1d(self.kept, replaced), *np.intersect1d(self.kept, replaced)):
-            found = independent_of(claim, q, rows, np.append(columns, more))
-            if found.columns.size > columns.size:
-                columns = found.columns if not columns.size else np.append(columns, more)
-            self.doubtful = np.union1d(self.doubtful, found.doubtful)
-        return columns
+    def _apart(self, doubt: Array, q: Array) -> bool:
+        """Return whether columns are far from depending on each other: only classes can stand still then."""
+        for c, used in zip(self.scores, self.used, strict=True):
+            mine = np.sqrt(q * doubt[:, c])[:, None] * self.z[:, used]
+            lengths = np.linalg.norm(mine, axis=0)
+            if not lengths.all() or np.linalg.svd(mine / lengths, compute_uv=False).min(initial=1.0) <= APART:
+                return False
+        return True
 
     def _after(self, u: Array, moves: Array) -> Array:
         p = np.where(self.own, 1.0 + u, u) * np.exp(-np.clip(moves, -FARTHEST, FARTHEST))

@@ -29,7 +29,6 @@ speaks of models that do not tell these columns apart, and no other bound than 0
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,7 @@ from sixfold.certificate import Certificate
 from sixfold.verify.linear.balance import CERTAIN
 from sixfold.verify.linear.claim import EPS, LinearClaim, U, counted_rows
 from sixfold.verify.linear.dependence import Kept, independent_of
-from sixfold.verify.linear.losses import REAL, OneScore, Softmax, constant_model
+from sixfold.verify.linear.losses import OneScore, Softmax, constant_model
 from sixfold.verify.linear.penalties import penalty_excess, penalty_of, penalty_rounding
 from sixfold.verify.linear.sums import Sums, row_parts
 from sixfold.verify.recomputed import Recomputed
@@ -50,9 +49,9 @@ Array = NDArray[Any]
 UNDERFLOW = 2.0**-1040  # what 2^30 products next to nothing are off together
 MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of its products is formed
 MAX_DOUBLED = 1 << 27  # products that are formed in twice the precision
-NEARLY_CERTAIN = (1e-8, 1e-6, 1e-10, 1e-7, 1e-5)  # the same where classes are separated: one of these serves
-MOVES, MOST_MOVES = 3, 8  # each leaves eps times the condition number of what is out of balance
+MOVES, MOST_MOVES = 3, 12  # each leaves eps times the condition number of what is out of balance
 FAR_MOVE = 0.1  # of a probability
+FALLING, NEARLY_CERTAIN = 0.5, 1e-4  # what is left of a slope of at most so much after a move, on its way to 0
 NEARLY_L1 = 0.1  # of l1: what the slope of a coefficient may be short of it and still count as l1
 MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
 
@@ -72,9 +71,6 @@ def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed
         if small and not found.decides(claimed) and (tied or not exactly):
             other = Check(claim, q, doubled, exactly)
             found = min(found, other, key=lambda check: check.gap + check.up + check.down)
-    for doubled in (False, True) if found.free and claim.loss not in REAL and small else ():
-        if not found.decides(claimed):
-            found.replace_by_targets(doubled, claimed.gap)
     scale, at_zero = found.scale, found.at_zero
     certificate = Certificate(
         claimed.kind,
@@ -109,14 +105,13 @@ class Check:
         q: Array,
         doubled: bool = False,
         tied: bool = False,
-        certain: float | None = None,
     ) -> None:
-        self.claim, self.q, self.doubled, self.certain = claim, q, doubled, certain
+        self.claim, self.q, self.doubled = claim, q, doubled
         self.free = claim.l1 == claim.l2 == 0.0
         self.fixed = np.zeros(claim.w.shape, dtype=bool)  # slopes that the penalty prescribes
         self.tied = tied or self.free  # whether slopes have to be exactly what the penalty asks for
         softmax = claim.loss == "softmax"
-        real = claim.loss in REAL
+        real = claim.numbers
         # Numbers count from their mean, as rows do.
         origin = claim.y[0] + q @ (claim.y - claim.y[0]) if real else np.zeros(claim.b.size)
         y = claim.y - origin if real else claim.y
@@ -145,33 +140,6 @@ class Check:
             better = excess + down < self.by_score
             self.gap = float(np.where(better, excess, self.by_score).sum())
             self.down = float(np.where(better, down, 0.0).sum())
-
-    def replace_by_targets(self, doubled: bool, enough: float) -> None:
-        """Take the best bound of each target: rows that are certain of one class are not of another.
-
-        No more is tried than it takes for a gap of ``enough``.
-        """
-        claim, several = self.claim, self.claim.loss != "softmax"
-        columns = [slice(k, k + 1) for k in range(claim.b.size)] if several else [slice(None)]
-        gap, up, down, restricted = 0.0, 0.0, 0.0, False
-        for one in columns:
-            mine = replace(
-                claim,
-                y=claim.y[:, one] if several else claim.y,
-                w=claim.w[:, one],
-                b=claim.b[one],
-                dual=None if claim.dual is None else claim.dual[:, one],
-            )
-            best = Check(mine, self.q, doubled) if several else self
-            for certain in NEARLY_CERTAIN:
-                if best.gap + best.up + best.down <= enough / len(columns):
-                    break
-                other = Check(mine, self.q, doubled, certain=certain)
-                best = min(best, other, key=lambda check: check.gap + check.up + check.down)
-            gap, up, down = gap + best.gap, up + best.up, down + best.down
-            restricted |= best.restricted
-        if gap + up + down < self.gap + self.up + self.down:
-            self.gap, self.up, self.down, self.restricted = gap, up, down, restricted
 
     def decides(self, claimed: Certificate) -> bool:
         """Return whether rounding is too small to change the verdict."""
@@ -210,7 +178,7 @@ class Check:
         claim, rows, q = self.claim, self.rows, self.q
         u = rows.slope(self.score) if claim.dual is None else np.clip(claim.dual, rows.low, rows.high)
         small = CERTAIN if self.tied and rows.name == "softmax" else 1e-280
-        u = np.where(np.abs(u) > (small if self.certain is None else self.certain), u, 0.0)
+        u = np.where(np.abs(u) > small, u, 0.0)
         # Probability that goes from class to class would also go to rows that are certain.
         if claim.fit_intercept and not (self.tied and rows.name == "softmax"):
             u = rows.balanced(u, q)
@@ -298,8 +266,14 @@ class Check:
             slope, total = self.sums.slopes(q[:, None] * u, ones)
             parts = zip(systems, *map(rows.split, (u, self._unmet(slope), total[None])), strict=True)
             before, u = u, rows.joined([system.moved(*part) for system, *part in parts])
+            size = np.abs(before)
+            falls = (np.abs(u) < FALLING * size) & (size < NEARLY_CERTAIN)
+            if self.free and not rows.real and falls.any():  # slopes of rows that are certain, step by step
+                u = rows.without(u, falls)
+                systems = rows.systems(u, self.sums, kept, self.claim)
+                continue
             # Probabilities that have moved far leave the equations behind.
-            if rows.name == "softmax" and np.any(np.abs(u - before) > FAR_MOVE * np.abs(before)):
+            if rows.name == "softmax" and np.any(np.abs(u - before) > FAR_MOVE * size):
                 systems = rows.systems(u, self.sums, kept, self.claim)
                 continue
             moves += 1

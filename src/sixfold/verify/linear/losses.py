@@ -106,6 +106,10 @@ class OneScore:
             ends = np.where(u > 0, self.high / u, np.where(u < 0, self.low / u, np.inf))
         return np.clip(ends.min(axis=0, initial=1.0) * u, self.low, self.high)
 
+    def without(self, u: Array, some: Array) -> Array:
+        """Return u with some slopes 0."""
+        return np.where(some, 0.0, u)
+
     def systems(self, u: Array, sums: Sums, kept: Array, claim: LinearClaim) -> Sequence[System]:
         """Return for each score the equations that u must satisfy exactly."""
         return [ScoreSystem(sums, kept, claim, column) for column in u.T]
@@ -185,6 +189,11 @@ class Softmax:
         """Return u with p = u + own >= 0, and minus the sum of the others for the class itself."""
         others = np.where(self.own, 0.0, np.maximum(u, 0.0))
         others /= np.maximum(others.sum(axis=1, keepdims=True), 1.0)
+        return others - self.own * others.sum(axis=1, keepdims=True)
+
+    def without(self, u: Array, some: Array) -> Array:
+        """Return u with some slopes 0, and those of the classes themselves to match."""
+        others = np.where(self.own | some, 0.0, u)
         return others - self.own * others.sum(axis=1, keepdims=True)
 
     def systems(self, u: Array, sums: Sums, kept: Array, claim: LinearClaim) -> Sequence[System]:
