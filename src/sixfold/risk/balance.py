@@ -112,7 +112,7 @@ class Balance:
         if name in ("squared", "absolute"):
             return np.ones_like(u)
         size = np.abs(u)
-        return size * (1.0 - size) if name == "logistic" else size
+        return size * np.maximum(1.0 - size, 0.0) if name == "logistic" else size
 
     def pieces(self) -> Iterator[tuple[Array, Array]]:
         """Go through z of the rows that move, piece by piece."""
@@ -134,7 +134,8 @@ class Balance:
         row, own = np.nonzero(p > 0)
         root = (np.arange(p.shape[1]) == own[:, None]) - p[row]
         root *= (self.share[rows[row]] * np.sqrt(p[row, own]))[:, None]
-        return (root[:, self.free, None] * z[row, None, :]).reshape(row.size, -1)[:, self.used]
+        each = root[:, self.free, None] * z[row, None, :]
+        return each.reshape(row.size, self.free.size * self.width)[:, self.used]
 
     def _products(self) -> Array:
         """Return H."""
@@ -199,8 +200,12 @@ class Balance:
         used.flat[self.used] = True
         for mine, products in zip(used, total, strict=True):
             length = np.sqrt(products.diagonal())[mine]
+            if not length.any():  # nothing is in doubt
+                continue
+            if not length.all():
+                return False
             scaled = products[np.ix_(mine, mine)] / np.outer(length, length)
-            if not length.all() or np.linalg.eigvalsh(scaled).min(initial=1.0) <= APART**2:
+            if np.linalg.eigvalsh(scaled)[0] <= APART**2:
                 return False
         return True
 
@@ -214,7 +219,7 @@ class Balance:
         if not self.scale.size:
             return u
         e = self._equations(slope, total)
-        beta = np.zeros(self.free.size * self.width)
+        beta: Array = np.zeros(self.free.size * self.width)
         beta[self.used] = -(self.inverse @ (self.inverse.T @ e)) / self.scale
         beta = beta.reshape(self.free.size, self.width).T
         moves = np.zeros_like(u)

@@ -17,14 +17,14 @@ their last bits (:mod:`sixfold.risk.rank`), the bound is one on models that trea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.blocks import Blocks, MemoryBlocks
+from sixfold.data.blocks import Blocks
 from sixfold.risk.candidate import Candidate
 from sixfold.risk.point import Point
 from sixfold.risk.rounding import U

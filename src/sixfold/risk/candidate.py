@@ -41,7 +41,7 @@ MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of i
 MAX_CLASS_SYSTEM = 1000  # unknowns of the system that moves the probabilities of several classes
 MOVES, MOST_MOVES = 3, 12  # each leaves of the slope eps times the condition number
 FAR_PROBABILITY = 0.1  # of one
-FALLING, NEARLY_CERTAIN = 0.5, 1e-4  # what is left of a slope of at most so much after a move, on its way to 0
+FALLING, NEARLY_CERTAIN = 0.5, 1e-4  # of slopes of at most 1e-4 a move leaves less than half
 TINY = 1e-280  # slopes below it lose digits when they are multiplied
 NEAR = 4.0  # times the rounding of a slope: from there on absolute values may forbid it
 NEARLY_BOUND = 0.1  # of l1: what a slope may be short of it
@@ -169,10 +169,10 @@ class Candidate:
             moves += 1
             if moves == MOVES:
                 break
-        for balance in self.free:
-            self.dependent = np.union1d(self.dependent, balance.dependent)
         self._shorten()
         self.free = [balance.renewed(u) for balance, u in zip(self.free, point.parts(self.u), strict=True)]
+        for balance in self.free:
+            self.dependent = np.union1d(self.dependent, balance.dependent)
 
     def _balances(self, kept: Array, known: Array) -> list[Balance]:
         parts = zip(self.point.parts(self.u), self._labels(), strict=True)
@@ -187,7 +187,7 @@ class Candidate:
         if self.problem.penalised or self.problem.loss.labels == "real":
             return False
         size = np.abs(before)
-        falls = (np.abs(self.u) < FALLING * size) & (size < NEARLY_CERTAIN)
+        falls = (self.u * np.sign(before) < FALLING * size) & (size < NEARLY_CERTAIN)
         self.u[falls] = 0.0
         if self.point.classes:
             self.u = whole(self.u, (np.arange(self.q.size), np.asarray(self.y, dtype=np.intp)))
@@ -313,7 +313,7 @@ class Candidate:
                 return [(0.0, 0.0)] * point.loss.size
             if not point.classes:
                 return self._even_costs(total_error)
-            balances = [Balance(point, self.u, self.y, np.arange(0))]
+            balances = self._balances(np.arange(0), self.q > 0)
         slope, error = self._unmet(self.slope), error + 4.0 * U * problem.l2 * np.abs(point.w)
         if self.tied and problem.penalty.positive and not problem.penalised:
             slope, error = self._unmet(self.slope - error), 0.0 * error

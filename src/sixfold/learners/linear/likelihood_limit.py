@@ -95,6 +95,7 @@ def limit_model(
         w[:, part] += length * one.w
         b[part] += length * one.b
     w, b = blocks.rounded(w), blocks.rounded(b)
+    dual: Array | None
     if all(one.kind == "complete" for one in found):
         # Every row is certain, so that there is nothing to be gained by a better bound than 0.
         dual = np.zeros((blocks.n_rows, b.size))

@@ -217,7 +217,12 @@ class LogisticRegression(ProbabilisticClassifier):
         solution = self._with_unique_coefficients(solution, problem, data, budget)
         if solution.certificate.converged:
             self._likelihood = measure_likelihood(
-                solution.w, solution.b, blocks, problem.fit_intercept, budget.flag, column_space(blocks, problem.fit_intercept)
+                solution.w,
+                solution.b,
+                blocks,
+                problem.fit_intercept,
+                budget.flag,
+                column_space(blocks, problem.fit_intercept),
             )
         return solution
 

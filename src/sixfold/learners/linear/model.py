@@ -176,9 +176,7 @@ class LinearModel(IterativeLearner):
     def _warn_of_dependence(self, solution: Solution, data: TrainingData) -> None:
         if isinstance(solution, DirectSolution) and solution.factor.dependent.size:
             warn(
-                describe_dependence(
-                    solution.factor, data.names, self.fit_intercept, self._penalty_advice()
-                ),
+                describe_dependence(solution.factor, data.names, self.fit_intercept, self._penalty_advice()),
                 RankWarning,
             )
 

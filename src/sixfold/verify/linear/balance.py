@@ -5,8 +5,8 @@ domain if a_i <= |u_i| and |z_i.beta| <= tau < 1; with sum_i q_i a_i z_i z_i' = 
 
     tau  <=  max_i |R^-T z_i| |R^-T e|,    length = |R^-T e| the root mean square of the moves.
 
-Classes have a_i = diag(p_i) - p_i p_i': a move of p_c is p_c (z.beta_c - their mean). Where no row is in doubt
-between some classes and the others, either have equations of their own, and slopes that sum to 0.
+Classes have a_i = diag(p_i) - p_i p_i': a move of p_c is p_c (z.beta_c - their mean). Where no row is in
+doubt between some classes and the others, either have equations of their own, and slopes that sum to 0.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class ScoreSystem(System):
         if self.name in ("squared", "absolute"):
             self.a = np.ones_like(u)
         elif self.name == "logistic":
-            self.a = size * (1.0 - size)
+            self.a = size * np.maximum(1.0 - size, 0.0)
         self._choose(claim, sums, (self.a > 0)[:, None])
         root = np.sqrt(sums.q * self.a)[:, None] * self.z[:, self.used[0]]
         self._factor(root, 128 * U * root.shape[1], False)
@@ -172,7 +172,9 @@ class ClassSystem(System):
         for c, used in zip(self.scores, self.used, strict=True):
             mine = np.sqrt(q * doubt[:, c])[:, None] * self.z[:, used]
             lengths = np.linalg.norm(mine, axis=0)
-            if not lengths.all() or np.linalg.svd(mine / lengths, compute_uv=False).min(initial=1.0) <= APART:
+            if not lengths.any():  # nothing is in doubt
+                continue
+            if not lengths.all() or np.linalg.svd(mine / lengths, compute_uv=False)[-1] <= APART:
                 return False
         return True
 

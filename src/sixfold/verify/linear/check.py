@@ -51,7 +51,7 @@ MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of i
 MAX_DOUBLED = 1 << 27  # products that are formed in twice the precision
 MOVES, MOST_MOVES = 3, 12  # each leaves eps times the condition number of what is out of balance
 FAR_MOVE = 0.1  # of a probability
-FALLING, NEARLY_CERTAIN = 0.5, 1e-4  # what is left of a slope of at most so much after a move, on its way to 0
+FALLING, NEARLY_CERTAIN = 0.5, 1e-4  # of slopes of at most 1e-4 a move leaves less than half
 NEARLY_L1 = 0.1  # of l1: what the slope of a coefficient may be short of it and still count as l1
 MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
 
@@ -267,7 +267,7 @@ class Check:
             parts = zip(systems, *map(rows.split, (u, self._unmet(slope), total[None])), strict=True)
             before, u = u, rows.joined([system.moved(*part) for system, *part in parts])
             size = np.abs(before)
-            falls = (np.abs(u) < FALLING * size) & (size < NEARLY_CERTAIN)
+            falls = (u * np.sign(before) < FALLING * size) & (size < NEARLY_CERTAIN)
             if self.free and not rows.real and falls.any():  # slopes of rows that are certain, step by step
                 u = rows.without(u, falls)
                 systems = rows.systems(u, self.sums, kept, self.claim)

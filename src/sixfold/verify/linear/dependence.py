@@ -50,7 +50,7 @@ def independent_of(claim: LinearClaim, q: Array, rows: Array, columns: Array) ->
     )
 
 
-def independent(X: Any, q: Array, fit_intercept: bool, eps: float) -> Kept:  # noqa: PLR0915 - one rule
+def independent(X: Any, q: Array, fit_intercept: bool, eps: float) -> Kept:
     """Return the columns by the rule above; q are the weights, of sum 1."""
     X = X.toarray() if sp.issparse(X) else X
     n, d = X.shape
