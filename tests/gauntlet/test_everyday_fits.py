@@ -22,7 +22,6 @@ LARGE = (
 # Not all of these fits are certified and confirmed yet: columns over 100 decades or so far from zero that few
 # digits are left of them, and columns that agree to 14 digits without a penalty.
 OPEN = {
-    "ERMClassifier, collinear to 1e-14, synthetic",
     "ERMClassifier, scales 1e-50 to 1e50, n < d, synthetic",
     "ERMClassifier, scales 1e-50 to 1e50, synthetic",
     "ERMClassifier, single precision, offset, synthetic",

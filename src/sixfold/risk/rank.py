@@ -2,17 +2,20 @@
 
 With z_j = x_j - mean_j (x_j itself without intercept), |z|^2 = sum_i q_i z_i^2 and |x| likewise, column j
 depends on the columns k that are kept where the best combination leaves no more of it than rounding of the
-entries does:
+entries does, or than a model can use:
 
-    |z_j - sum_k C_kj z_k|  <=  ROUNDED eps (|x_j| + sum_k |C_kj| |x_k|)
+    |z_j - sum_k C_kj z_k|  <=  eps sum_k |C_kj| (ROUNDED |x_k| + USABLE |z_k|),   C_jj = 1
 
-and it is constant where nothing has to be subtracted. eps is that of the type of the data. The rule does not
-grow with the number of rows, and units do not matter: columns are scaled to |z| = 1. Where there are weights
-it has to hold for equal weights as well, since a row that hardly counts may still tell two columns apart.
+and it is constant where nothing has to be subtracted. eps is that of the type of the data. A model that uses
+what is left has coefficients of 1 / left, which are rounded by eps / left, and with them every score by 1 /
+USABLE of what the column adds to it: such a model cannot be written down to the digits of a gap. The rule
+does not grow with the number of rows, and units do not matter: columns are scaled to |z| = 1. Where there are
+weights it has to hold for equal weights as well, since a row that hardly counts may still tell two columns
+apart.
 
 Columns are ordered by QR with pivoting. What it leaves of a column is known up to its own rounding, about
 (sqrt(n) + d) eps; a column of which no more than that is left is looked at again in extended precision. So
-columns that are collinear to 1e-14 are kept, and copies, sums and constants are found for any number of rows.
+columns that are collinear to 1e-12 are kept, and copies, sums and constants are found for any number of rows.
 A dependence is exact where extended precision leaves nothing of the column.
 """
 
@@ -43,6 +46,7 @@ EXTENDED = np.longdouble
 EXTENDED_EPS = float(np.finfo(EXTENDED).eps)
 
 ROUNDED = 4.0  # roundings that an entry may have been through
+USABLE = 256.0  # times the rounding of a coefficient: below it least squares end 1e-6 to 1e-3 above the best
 QR_ROUNDING = 32.0  # times (sqrt(n) + d) eps: more than QR was ever seen to lose
 CHOLESKY_LOSS = 0.1  # up to this the products of the columns decide
 WELL_CONDITIONED = 1e3  # the factor of the products keeps cond^2 eps = 1e-10
@@ -193,7 +197,7 @@ def beyond_doubt(space: ColumnSpace, size: Array, eps: float) -> bool:
     1 / condition is left of every column at least, and combinations have no coefficients above the condition.
     """
     condition, sizes = space.condition, float((size / space.scale).max(initial=0.0))
-    rounded = ROUNDED * eps * sizes * np.sqrt(size.size)
+    rounded = (ROUNDED * sizes + USABLE) * eps * np.sqrt(size.size)
     return condition <= WELL_CONDITIONED and bool(2.0 * rounded * condition**2 <= 1.0)
 
 
@@ -271,13 +275,13 @@ def _pivoted_rows(table: _Table, columns: Columns) -> tuple[Array, Columns, int]
     R = np.asarray(R) / earlier[order]
     pivots = np.abs(np.diag(R))
     noise = QR_ROUNDING * (np.sqrt(table.blocks.n_rows) + columns.size) * EPS
-    size = (table.size / np.where(table.length > 0, table.length, 1.0))[columns[order]]
+    size = (_least(table.size, table.length) / np.where(table.length > 0, table.length, 1.0))[columns[order]]
     clear = min(int(np.count_nonzero(pivots > noise)), table.most)
     # Of columns far from zero, rounding of the entries may leave more than rounding of QR.
-    far = 8.0 * ROUNDED * table.eps * (1.0 + clear) * size.max(initial=0.0)
+    far = 8.0 * table.eps * (1.0 + clear) * size.max(initial=0.0)
     for place in np.flatnonzero(pivots[:clear] <= noise + far):
         C = _triangular(R[:place, :place], R[:place, place : place + 1])[:, 0]
-        if pivots[place] <= 2.0 * ROUNDED * table.eps * (size[place] + np.abs(C) @ size[:place]) + noise:
+        if pivots[place] <= 2.0 * table.eps * (size[place] + np.abs(C) @ size[:place]) + noise:
             return R, order, int(place)
     return R, order, clear
 
@@ -310,10 +314,10 @@ class _Basis:
             C = np.zeros(C.size)
             C[used] = fitted
             lefts = left, equally_left
-            sizes, lengths = (self.table.size, self.table.length), self.table.equal_norms()
-            if self._within(column, C, lefts, (sizes[0], lengths[0]), ROUNDED * self.table.eps):
+            weighted, equal = (self.table.size, self.table.length), self.table.equal_norms()
+            if self._within(column, C, lefts, (_least(*weighted), _least(*equal)), self.table.eps):
                 # x - mean is exact, or rounded by its own size and not by that of x.
-                return C, self._within(column, C, lefts, (sizes[1], lengths[1]), 8.0 * EXTENDED_EPS)
+                return C, self._within(column, C, lefts, (weighted[1], equal[1]), 8.0 * EXTENDED_EPS)
             if used.size == C.size:
                 break
         rank = self.kept.size
@@ -364,6 +368,11 @@ class _Basis:
         slope = sums[:-1, 0] - mean * sums[:-1, 1]
         left = np.sqrt(np.maximum(squares[:, 0] - 2 * mean * squares[:, 1] + mean**2 * squares[:, 2], 0.0))
         return slope.astype(np.float64), float(left[0]), float(left[1])
+
+
+def _least(size: Array, length: Array) -> Array:
+    """Return what has to be left of columns at least, in units of eps."""
+    return ROUNDED * size + USABLE * length
 
 
 class _Table:

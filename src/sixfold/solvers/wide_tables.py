@@ -38,6 +38,7 @@ Array = NDArray[Any]
 
 MAX_ROWS = 3000  # whose products are factored
 CERTAIN_SCORE = 40.0  # of which the logistic loss is 4e-18
+SHORT = 1e-7  # of the longest column: the square of what rounding leaves of the products of rows
 REACHED = 1e-6  # of the scores that were asked for: what may be missing
 
 
@@ -96,6 +97,8 @@ class RowCoordinates:
             factored, order, rank, _ = lapack.dpstrf(
                 products := _products(X, mean, budget), lower=1, tol=_noise(products)
             )
+        if rank < n - centred and _graded(X, mean):
+            return None
         order = order[:n] - 1
         L = np.empty((n, rank))
         L[order] = np.tril(factored)[:, :rank]
@@ -171,6 +174,14 @@ def _products(X: Any, mean: Array, budget: Budget) -> Array:
     if not np.isfinite(gram).all():
         raise FloatingPointError("the products of the rows are not finite")
     return gram[:n, :n]
+
+
+def _graded(X: Any, mean: Array) -> bool:
+    """Return whether columns are so much shorter than others that products of rows have lost them."""
+    if not isinstance(X, np.ndarray):
+        return False
+    largest = np.abs(X - mean).max(axis=0)
+    return bool(np.any((largest > 0) & (largest < SHORT * largest.max(initial=0.0))))
 
 
 def _noise(products: Array) -> float:

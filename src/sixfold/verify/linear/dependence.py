@@ -1,8 +1,11 @@
 """Which columns depend on others.
 
 Without penalty a column counts as a combination of others where the best one leaves no more of it than the
-rounding of its entries, DEPENDENT eps (|x_j| + sum_k |C_k| |x_k|). Where it leaves more than nothing, the
-gap speaks of models that do not tell these columns apart.
+rounding of its entries, and of the coefficients of a model that would use it,
+
+    eps (DEPENDENT (|x_j| + sum_k |C_k| |x_k|) + USABLE (|z_j| + sum_k |C_k| |z_k|)),    z = x - mean.
+
+Where it leaves more than nothing, the gap speaks of models that do not tell these columns apart.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from sixfold.verify.linear.claim import LinearClaim
 Array = NDArray[Any]
 
 DEPENDENT = 4.0  # roundings of its entries that a column may differ by from a combination of others
+USABLE = 256.0  # times the rounding of a coefficient that what is left of a column has to be
 NOTHING = 1e-18  # of a column: no two columns of doubles agree so far by chance
 CLEAR = 1e-9  # of a column, left by QR: more than rounding leaves
 
@@ -82,13 +86,14 @@ def independent(X: Any, q: Array, fit_intercept: bool, eps: float) -> Kept:
         column = rest.pop(0)
         C, left = _combination(X, q, mean, np.array(kept, dtype=int), column, fit_intercept)
         bounds = [size[column] + np.abs(C) @ size[kept] for size in sizes]
+        spread = [length[column] + np.abs(C) @ length[kept] for length in lengths]
         lefts = [np.sqrt(share @ left**2) for share in shares]
-        if any(one > rounded * size for one, size in zip(lefts, bounds, strict=True)):
+        least = [rounded * size + USABLE * claim.eps * z for size, z in zip(bounds, spread, strict=True)]
+        if any(one > bound for one, bound in zip(lefts, least, strict=True)):
             kept.append(column)
             nearly[column] = left
             continue
         positive &= bool((C >= -1e-9).all())
-        spread = [length[column] + np.abs(C) @ length[kept] for length in lengths]
         if all(one <= NOTHING * size for one, size in zip(lefts, spread, strict=True)):
             exact[column] = C
         else:
