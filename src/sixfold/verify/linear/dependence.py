@@ -88,7 +88,7 @@ def independent(X: Any, q: Array, fit_intercept: bool, eps: float) -> Kept:
         bounds = [size[column] + np.abs(C) @ size[kept] for size in sizes]
         spread = [length[column] + np.abs(C) @ length[kept] for length in lengths]
         lefts = [np.sqrt(share @ left**2) for share in shares]
-        least = [rounded * size + USABLE * claim.eps * z for size, z in zip(bounds, spread, strict=True)]
+        least = [rounded * size + USABLE * eps * z for size, z in zip(bounds, spread, strict=True)]
         if any(one > bound for one, bound in zip(lefts, least, strict=True)):
             kept.append(column)
             nearly[column] = left
