@@ -81,6 +81,26 @@ def words(rng: np.random.Generator) -> Any:
     return sp.random_array((400, 600), density=0.02, rng=rng, format="csr")
 
 
+def texts(rng: np.random.Generator, n: int, d: int, counts: bool = False) -> Any:
+    """Return 60 words a text, common ones and ever rarer ones: counts, or by rarity and of length 1."""
+    share = 1.0 / np.arange(1, d + 1)
+    drawn = rng.choice(d, size=60 * n, p=share / share.sum())
+    X = sp.csr_array((np.ones(60 * n), (np.repeat(np.arange(n), 60), drawn)), shape=(n, d))
+    X.sum_duplicates()
+    if not counts:
+        X.data *= np.log((n + 1.0) / (1.0 + np.bincount(X.indices, minlength=d)))[X.indices] + 1.0
+        X.data /= np.repeat(np.sqrt(np.asarray(X.power(2).sum(axis=1))), np.diff(X.indptr))
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X
+
+
+def one_hot(rng: np.random.Generator, n: int, levels: tuple[int, ...]) -> Any:
+    starts = np.cumsum((0, *levels[:-1]))
+    places = (np.stack([rng.integers(count, size=n) for count in levels], axis=1) + starts).astype(np.int32)
+    rows = np.arange(0, places.size + 1, len(levels), dtype=np.int32)
+    return sp.csr_array((np.ones(places.size), places.ravel(), rows), shape=(n, sum(levels)))
+
+
 TWO = (1.0, 1.0)
 FAMILIES = {
     "30 classes": Family(normal(900, 10), shares=(1.0,) * 30, tasks=(CLASSES,)),
@@ -115,6 +135,10 @@ FAMILIES = {
     "single precision": Family(lambda rng: normal(500, 10)(rng).astype(np.float32)),
     "single precision, offset": Family(lambda rng: normal(500, 5, offset=1e4)(rng).astype(np.float32)),
     "sparse": Family(words),
+    "texts": Family(lambda rng: texts(rng, 1_000, 5_000)),
+    "word counts": Family(lambda rng: texts(rng, 3_000, 500, counts=True), TWO),
+    "categories as columns": Family(lambda rng: one_hot(rng, 2_000, (100, 200, 200)), TWO),
+    "categories as columns, n < d": Family(lambda rng: one_hot(rng, 1_000, (500, 500, 1_000)), TWO),
     "one row": Family(normal(1, 2), tasks=(NUMBERS,)),
     "two rows": Family(normal(2, 1), TWO),
     "three rows": Family(normal(3, 2)),

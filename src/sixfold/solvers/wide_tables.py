@@ -2,7 +2,7 @@
 
 With a penalty on |w|^2, or none, only the part of w that lies in the space of the centred rows counts, so
 
-    w = B' a,     B = X - mean,     B B' = L L'  (Cholesky with pivoting, L of full column rank),     v = L' a
+    w = B' a,     B = X - mean,     B B' = L L'  (Cholesky, L of full column rank),     v = L' a
 
 has scores B w = L v and length |w| = |v|: the same problem with the rows of L in place of those of X. A row
 of X that others add up to brings no column. Where columns must not be moved, the mean is 0. One product of
@@ -24,7 +24,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import lapack
 
 from sixfold._native import core
 from sixfold.budget import Budget
@@ -38,6 +38,7 @@ Array = NDArray[Any]
 
 MAX_ROWS = 3000  # whose products are factored
 CERTAIN_SCORE = 40.0  # of which the logistic loss is 4e-18
+CLEAR = 1e4  # times what rounding leaves: a pivot that is not rounding in any order of the rows
 SHORT = 1e-7  # of the longest column: the square of what rounding leaves of the products of rows
 REACHED = 1e-6  # of the scores that were asked for: what may be missing
 
@@ -93,18 +94,12 @@ class RowCoordinates:
             return None
         centred = problem.fit_intercept and not blocks.sparse
         mean = np.asarray(X.mean(axis=0), dtype=np.float64) if centred else np.zeros(blocks.n_columns)
-        with single_threaded_blas(n):
-            factored, order, rank, _ = lapack.dpstrf(
-                products := _products(X, mean, budget), lower=1, tol=_noise(products)
-            )
-        if rank < n - centred and _graded(X, mean):
+        L, basis = _factor(_products(X, mean, budget), n - centred)
+        if L.shape[1] < n - centred and _graded(X, mean):
             return None
-        order = order[:n] - 1
-        L = np.empty((n, rank))
-        L[order] = np.tril(factored)[:, :rank]
         reduced = MemoryBlocks(L, np.asarray(block.y, dtype=np.float64), block.weight)
-        triangle = np.tril(factored[:rank, :rank])
-        return cls(problem, blocks, budget, mean, reduced, order[:rank], triangle, counted)
+        triangle = L[basis]
+        return cls(problem, blocks, budget, mean, reduced, basis, triangle, counted)
 
     def solve(self, solver: SquareSolver, start: Solution | None) -> Solution:
         """Return the solution of the wide problem that a solver finds in these coordinates."""
@@ -135,9 +130,9 @@ class RowCoordinates:
             wanted = CERTAIN_SCORE * (one_hot - one_hot.mean(axis=1, keepdims=True))
         c = wanted.mean(axis=0) if problem.fit_intercept else np.zeros(wanted.shape[1])
         if problem.fit_intercept and self.wide.sparse:  # about 0: the intercept of the least |w|
-            ones = solve_triangular(self.triangle, np.ones(self.basis.size), lower=True)
-            c = ones @ solve_triangular(self.triangle, wanted[self.basis], lower=True) / (ones @ ones)
-        v = solve_triangular(self.triangle, (wanted - c)[self.basis], lower=True)
+            ones = self._divided(np.ones((self.basis.size, 1)))[:, 0]
+            c = ones @ self._divided(wanted[self.basis]) / (ones @ ones)
+        v = self._divided((wanted - c)[self.basis])
         w, b = self.model(v, c)
         score = np.asarray(self.wide.whole().X @ w, dtype=np.float64) + b
         if not np.abs(score - wanted).max() <= REACHED * max(np.abs(wanted).max(), 1e-300):
@@ -150,7 +145,7 @@ class RowCoordinates:
     def model(self, v: Array, c: Array) -> tuple[Array, Array]:
         """Return w and b of a model in these coordinates, as the type of the data holds them."""
         a = np.zeros((self.wide.n_rows, v.shape[1]))
-        a[self.basis] = solve_triangular(self.triangle, v, lower=True, trans="T")
+        a[self.basis] = self._divided(v, transposed=True)
         X = self.wide.whole().X
         w = self.wide.rounded(np.asarray(X.T @ a, dtype=np.float64) - np.outer(self.mean, a.sum(axis=0)))
         return w, self.wide.rounded(c - self.mean @ w) if self.problem.fit_intercept else np.zeros(c.size)
@@ -159,8 +154,12 @@ class RowCoordinates:
         """Return a model in these coordinates: v = L^-1 B w, of the rows of the basis."""
         rows = self.wide.whole().X[self.basis]
         score = np.asarray(rows @ found.w, dtype=np.float64) - self.mean @ found.w
-        v = solve_triangular(self.triangle, score, lower=True)
-        return replace(found, w=v, b=found.b + self.mean @ found.w)
+        return replace(found, w=self._divided(score), b=found.b + self.mean @ found.w)
+
+    def _divided(self, right: Array, transposed: bool = False) -> Array:
+        """Return L^-1 right, or L'^-1 right, L the triangle."""
+        # What is lower in C's order is upper in Fortran's.
+        return np.asarray(lapack.dtrtrs(self.triangle.T, right, lower=0, trans=int(not transposed))[0])
 
 
 def _products(X: Any, mean: Array, budget: Budget) -> Array:
@@ -171,9 +170,30 @@ def _products(X: Any, mean: Array, budget: Budget) -> Array:
     gram = np.empty((n + 1, n + 1))
     nothing = np.empty((d, 0), X.dtype)
     budget.check(core.moments(X.T, nothing, None, np.zeros(n), mean, gram, budget.seconds_left, budget.flag))
-    if not np.isfinite(gram).all():
+    if not np.isfinite(np.diagonal(gram)).all():  # no other product is larger
         raise FloatingPointError("the products of the rows are not finite")
     return gram[:n, :n]
+
+
+def _factor(products: Array, rank: int) -> tuple[Array, Array]:
+    """Return L with L L' = the products, and rows that no others add up to, of which L is lower triangular.
+
+    Where the first ``rank`` rows, which is as many as there can be, are of that kind, no pivots have to be
+    looked for, and L need not be put in order: 0.5 ms instead of 2 for 300 rows.
+    """
+    n = products.shape[0]
+    # What rounding leaves of a row that others add up to.
+    noise = 4.0 * n * EPS * float(np.diagonal(products).max(initial=0.0))
+    with single_threaded_blas(n):
+        upper, failed = lapack.dpotrf(products[:rank, :rank].T, lower=0, clean=1)
+        if not failed and np.square(np.diagonal(upper)).min(initial=np.inf) > CLEAR * noise:
+            rest = lapack.dtrtrs(upper, products[:rank, rank:], lower=0, trans=1)[0]
+            return np.vstack([upper.T, rest.T]), np.arange(rank)
+        upper, order, rank, _ = lapack.dpstrf(products.T, lower=0, tol=noise)
+    order = order[:n] - 1
+    L = np.empty((n, rank))
+    L[order] = np.triu(upper)[:rank].T
+    return L, order[:rank]
 
 
 def _graded(X: Any, mean: Array) -> bool:
@@ -182,8 +202,3 @@ def _graded(X: Any, mean: Array) -> bool:
         return False
     largest = np.abs(X - mean).max(axis=0)
     return bool(np.any((largest > 0) & (largest < SHORT * largest.max(initial=0.0))))
-
-
-def _noise(products: Array) -> float:
-    """Return what rounding leaves of a row that others add up to."""
-    return 4.0 * products.shape[0] * EPS * float(np.max(np.diag(products), initial=0.0))

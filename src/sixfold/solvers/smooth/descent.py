@@ -38,6 +38,7 @@ Array = NDArray[Any]
 Model = tuple[Array, Array]  # w of shape (columns, scores) and b of shape (scores,)
 
 SUFFICIENT = 1e-4  # share of the predicted decrease that a step has to bring (Armijo)
+MAX_HESSIAN_COLUMNS = 4000  # beyond, a d x d matrix per iteration is no longer cheap
 MAX_SOFTMAX = 300  # columns times classes beyond which a matrix of second derivatives is no longer cheap
 MOST_IDLE_ITERATIONS = 30  # that gain nothing are enough to see that rounding allows no more
 IDLE_GAIN = 1e-14  # of the scale

@@ -26,6 +26,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
@@ -43,6 +44,9 @@ MAX_FACTORED = 4000  # entries of theta, whose square is factored
 MOST_PRODUCTS = 400  # of conjugate gradients in one step
 MOST_IDLE_PRODUCTS = 30  # after which rounding allows no better step
 CORRECTIONS = 5  # of what conjugate gradients have left of the slope
+UNMET = 1e3  # times the rounding of slopes: what is left then asks for a better factor
+MOST_ROTATED = 1 << 33  # multiplications of that factor, a second of them
+NEGLIGIBLE = 1e-12  # as a root of probability and weight, beside others in that factor
 EXACT = 1e-26  # of the squared decrement: what conjugate gradients may leave of it
 LEAST_CURVATURE = 1e-12  # of a row's slope: far on the wrong side there is none left, and the step has no end
 
@@ -128,26 +132,24 @@ class Reweighted:
         excess = np.divide(slope**2, self.penalty, out=np.zeros_like(slope), where=self.penalty > 0)
         return float(self.rows.q @ terms + 0.5 * excess.sum())
 
-    def step(self, theta: Array, score: Array, ridge: float = 0.0) -> NewtonStep:
-        """Return Newton's step of the objective with ``ridge`` more of a penalty in scaled columns."""
+    def step(
+        self, theta: Array, score: Array, ridge: float = 0.0, rest: float = EXACT, exact: bool = False
+    ) -> NewtonStep:
+        """Return Newton's step of the objective with ``ridge`` more of a penalty in scaled columns.
+
+        ``rest`` is what may be left of the squared decrement. ``exact`` asks for a dear factor of the rows
+        where that of the normal equations leaves too much.
+        """
         terms: _RowTerms = (_ClassTerms if self.classes else _ScoreTerms)(self, score)
         penalty = self.penalty + ridge
         penalty[-1] = 0.0
         equations = _Equations(self.rows, terms, np.sqrt(penalty))
+        first = equations.start(theta)
         divide = self._preconditioner(terms, penalty, theta.shape)
-        first = point = best = equations.start(theta)
-        direction = towards = divide(point.slope)
-        size = least = inner(point.slope, towards)
-        enough, idle = EXACT * size, 0
-        for _ in range(MOST_PRODUCTS):
-            if not size > enough or idle > MOST_IDLE_PRODUCTS:
-                break
-            point = equations.moved(point, direction, size)
-            towards = divide(point.slope)
-            before, size = size, inner(point.slope, towards)
-            idle = 0 if size < 0.5 * least else idle + 1
-            best, least = (point, size) if size < least else (best, least)
-            direction = towards + (size / before) * direction
+        best = _conjugate_gradients(equations, first, divide, rest)
+        if exact and equations.unmet(best) and score.size * theta.size**2 <= MOST_ROTATED:
+            divide = self._factor_of_rows(terms, penalty, theta.shape)
+            best = _conjugate_gradients(equations, best, divide, rest)
         # In the directions of least curvature rounding shows first, and hides what is left in the others.
         for _ in range(CORRECTIONS):
             point = equations.moved(best, divide(best.slope))
@@ -155,6 +157,35 @@ class Reweighted:
                 break
             best = point
         return NewtonStep(best.delta, terms.dual(best.left), inner(first.slope, best.delta))
+
+    def _fixed(self, shape: tuple[int, ...]) -> Array:
+        """Return which entries of theta must not move."""
+        fixed = np.zeros(shape, dtype=bool)
+        fixed[:-1][self.rows.constant] = True
+        fixed[-1] = not self.problem.fit_intercept
+        return fixed.ravel()
+
+    def _factor_of_rows(
+        self, terms: _RowTerms, penalty: Array, shape: tuple[int, ...]
+    ) -> Callable[[Array], Array]:
+        """Return what divides by the same matrix, by a factor of the rows and not of their products."""
+        fixed, size = self._fixed(shape), math.prod(shape)
+        factor = np.diag(np.sqrt(np.broadcast_to(penalty, shape).ravel()))
+        if self.classes:  # whose constants may all move by the same amount
+            factor[-1, -shape[1] :] = 1.0
+        for rows, part in self.rows.parts():
+            Z = part.toarray() if self.rows.blocks.sparse else part
+            stacked = terms.stacked(rows, np.column_stack([Z, np.ones(len(Z))]))
+            factor = np.linalg.qr(np.vstack([factor, stacked.reshape(-1, size)]), mode="r")
+        fixed |= ~factor.any(axis=0)
+        factor[:, fixed] = 0.0
+        factor = np.linalg.qr(np.vstack([factor, np.diag(fixed.astype(np.float64))]), mode="r")
+
+        def divide(right: Array) -> Array:
+            half, _ = lapack.dtrtrs(factor, np.where(fixed, 0.0, right.ravel()), trans=1)
+            return np.asarray(lapack.dtrtrs(factor, half)[0]).reshape(shape)
+
+        return divide
 
     def _preconditioner(
         self, terms: _RowTerms, penalty: Array, shape: tuple[int, ...]
@@ -165,10 +196,7 @@ class Reweighted:
         matrix *= unit[:, None, None, None] * unit[:, None]
         matrix = matrix.reshape(size, size)
         matrix.flat[:: size + 1] += np.broadcast_to(penalty, shape).ravel()
-        fixed = np.zeros(shape, dtype=bool)
-        fixed[:-1][self.rows.constant] = True
-        fixed[-1] = not self.problem.fit_intercept
-        fixed = fixed.ravel() | (np.diag(matrix) <= 0.0)
+        fixed = self._fixed(shape) | (np.diag(matrix) <= 0.0)
         if fixed.any():
             matrix[fixed], matrix[:, fixed] = 0.0, 0.0
             matrix.flat[:: size + 1] += fixed
@@ -205,9 +233,34 @@ class _Equations:
             point.delta + length * direction, point.left - length * product, point.unmet - length * added
         )
 
+    def unmet(self, point: _Residuals) -> bool:
+        """Return whether a slope is left that is more than rounding."""
+        size = self.terms.backward(point.left)
+        noise = EPS * math.sqrt(len(size) * inner(size, size))
+        return bool(np.abs(point.slope).max(initial=0.0) > UNMET * noise)
+
     def _measured(self, delta: Array, left: Array, unmet: Array) -> _Residuals:
         slope = self.rows.transposed_times(self.terms.backward(left)) + self.root * unmet
         return _Residuals(delta, left, unmet, slope)
+
+
+def _conjugate_gradients(
+    equations: _Equations, point: _Residuals, divide: Callable[[Array], Array], rest: float
+) -> _Residuals:
+    """Return the step at which the slope is least, as ``divide`` measures it."""
+    best, direction = point, divide(point.slope)
+    size = least = inner(point.slope, direction)
+    enough, idle = rest * size, 0
+    for _ in range(MOST_PRODUCTS):
+        if not size > enough or idle > MOST_IDLE_PRODUCTS:
+            break
+        point = equations.moved(point, direction, size)
+        towards = divide(point.slope)
+        before, size = size, inner(point.slope, towards)
+        idle = 0 if size < 0.5 * least else idle + 1
+        best, least = (point, size) if size < least else (best, least)
+        direction = towards + (size / before) * direction
+    return best
 
 
 def balanced_slopes(problem: Problem, blocks: Blocks, budget: Budget, w: Array, b: Array) -> Array | None:
@@ -234,7 +287,8 @@ def targets_of(problem: Problem, scores: int) -> list[slice]:
 class _RowTerms(Protocol):
     """S and r of every row at a point, with the roots of q.
 
-    ``forward`` returns sqrt(q) S' m for moves m of the scores, ``backward`` sqrt(q) S e for what is left e.
+    ``forward`` returns sqrt(q) S' m for moves m of the scores, ``backward`` sqrt(q) S e for what is left e,
+    ``stacked`` the matrix of ``forward`` of moves z.delta for some rows z.
     """
 
     curvature: Array
@@ -242,6 +296,7 @@ class _RowTerms(Protocol):
 
     def forward(self, moves: Array) -> Array: ...
     def backward(self, left: Array) -> Array: ...
+    def stacked(self, rows: slice, Z: Array) -> Array: ...
     def dual(self, left: Array) -> Array: ...
 
 
@@ -261,6 +316,9 @@ class _ScoreTerms:
 
     def backward(self, left: Array) -> Array:
         return self.both * left
+
+    def stacked(self, rows: slice, Z: Array) -> Array:
+        return self.both[rows] * Z
 
     def dual(self, left: Array) -> Array:
         u = np.divide(-self.root * left, self.root_q, out=np.zeros_like(left), where=self.root_q > 0)
@@ -289,6 +347,12 @@ class _ClassTerms:
 
     def backward(self, left: Array) -> Array:
         return self.root_q * self._slopes(left)
+
+    def stacked(self, rows: slice, Z: Array) -> Array:
+        p, classes = self.curvature[rows], self.curvature.shape[1]
+        row, own = np.nonzero(self.both[rows] > NEGLIGIBLE)  # most of all classes are next to impossible
+        weight = self.both[rows][row, own][:, None] * (np.eye(classes)[own] - p[row])
+        return Z[row][:, :, None] * weight[:, None, :]
 
     def _slopes(self, left: Array) -> Array:
         weighted = self.root * left

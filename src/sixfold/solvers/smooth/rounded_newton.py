@@ -24,20 +24,23 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Blocks
-from sixfold.risk.problem import Problem
+from sixfold.risk.problem import BALANCE, Problem
 from sixfold.solvers.base import Solution
+from sixfold.solvers.linalg import EPS
+from sixfold.solvers.smooth.descent import root_of_slope
 from sixfold.solvers.smooth.objective import inner
-from sixfold.solvers.smooth.reweighted import MAX_FACTORED, Reweighted, targets_of
+from sixfold.solvers.smooth.reweighted import EXACT, MAX_FACTORED, Reweighted, targets_of
 from sixfold.solvers.smooth.scaled_rows import ScaledRows
 from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 
 MOST_STEPS = 150
-MOST_IDLE = 10  # steps without a smaller gap, after which only rounding is left
+MOST_IDLE = 10  # full steps without a smaller gap, after which only rounding is left
 GROWTH = 10.0
-SLOPE_LEFT = 0.1  # of that at the start, at the end of a step
-BISECTIONS = 40
+FAR = 0.5  # steps shorter than that are far from the path
+ROUGH = 1e-10  # of the squared decrement, far from the path
+KEPT_AWAY = 0.9  # of l1 at most
 SHARE = 0.1  # of the gap that is asked for
 ZERO = 0.5  # of l1: coefficients of smaller slopes
 
@@ -109,11 +112,11 @@ class _Path:
         self.theta = np.zeros((unit.size + 1, scores))
         self.dual = np.zeros((target.y.size, scores))
         self.zero = np.ones((unit.size, scores), dtype=bool)
-        self.gap = math.inf
+        self.gap, self.inside = math.inf, 1.0
 
     def _derivatives(self, theta: Array, t: float) -> tuple[Array, Array]:
         """Return those of the penalty, first and second, with those of the constants 0."""
-        w, l1 = theta[:-1], self.l1
+        w, l1 = theta[:-1], self.inside * self.l1
         s = np.hypot(1.0, t * l1 * w)
         first = self.l2 * w + t * l1**2 * w / (1.0 + s)
         second = self.l2 + t * l1**2 / (s * (1.0 + s))
@@ -122,21 +125,27 @@ class _Path:
 
     def follow(self) -> None:
         """Go on until the gap is small enough, or nothing is gained any more."""
-        target, theta, idle = self.target, self.theta, 0
+        target, theta, idle, unsettled, far = self.target, self.theta, 0, True, True
         size, score = theta[:-1].size, target.rows.times(theta)
         t = 2.0 * size / self.scale
         for _ in range(MOST_STEPS):
             self.budget.check()
+            # A penalty that hardly counts may count for less: slopes then keep off their limits, and that they
+            # are rounded costs nothing.
+            penalty = float((self.l1 * np.abs(theta[:-1])).sum())
+            self.inside = 1.0 - min(KEPT_AWAY, 0.5 * self.enough / max(penalty, 1e-300))
+            if target.problem.loss.name == "squared_hinge":
+                target.smoothing = size / t
             first, second = self._derivatives(theta, t)
             target.penalty = second
             pull = np.divide(first, second, out=np.zeros_like(first), where=second > 0)
-            step = target.step(pull, score)
-            slope = (first + second * step.delta)[:-1]
-            gap = self._gap(theta, score, step.dual, slope)
-            idle = 0 if gap < 0.9 * self.gap else idle + 1
+            step = target.step(pull, score, rest=ROUGH if far else EXACT, exact=idle > 0)
+            dual = self._balanced(step.dual)
+            gap = self._gap(theta, score, dual)
+            idle = 0 if gap < 0.9 * self.gap or unsettled else idle + 1
             if gap < self.gap:
-                self.theta, self.dual, self.gap = theta, step.dual, gap
-                self.zero = np.abs(first[:-1] - self.l2 * theta[:-1]) < ZERO * self.l1
+                self.theta, self.dual, self.gap = theta, dual, gap
+                self.zero = np.abs(first[:-1] - self.l2 * theta[:-1]) < ZERO * self.inside * self.l1
             self.budget.record(self._value(theta, score), min(self.gap, self.scale), self.scale)
             if self.gap <= self.enough or idle > MOST_IDLE or self.budget.exhausted():
                 return
@@ -145,18 +154,28 @@ class _Path:
             if length == 0.0:
                 return
             theta, score = theta + length * step.delta, score + length * along
-            # On its path an interior point leaves a gap of 2 / t a coordinate.
-            t = max(t, GROWTH * min(2.0 * size / max(gap, 1e-300), t))
+            before, far = t, length < FAR
+            if not far:  # on its path an interior point leaves a gap of 2 / t a coordinate
+                t = max(t, GROWTH * min(2.0 * size / max(gap, 1e-300), t))
+            unsettled = length != 1.0 or t > before
+
+    def _balanced(self, u: Array) -> Array:
+        """Return the dual point as a bound takes it: what the intercept does not allow would be moved there."""
+        target = self.target
+        if not target.problem.fit_intercept:
+            return u
+        y = target.y if target.classes else target.y[:, None]
+        return BALANCE[target.problem.loss.labels](u, y, target.rows.q)
 
     def _value(self, theta: Array, score: Array) -> float:
         loss = float(self.target.rows.q @ self.target._of_scores(self.target.problem.loss.value, score))
         w = theta[:-1]
         return loss + float((self.l1 * np.abs(w)).sum() + 0.5 * (self.l2 * w**2).sum())
 
-    def _gap(self, theta: Array, score: Array, u: Array, slope: Array) -> float:
-        """Return the gap at a dual point that has these slopes, made shorter where they are too large."""
+    def _gap(self, theta: Array, score: Array, u: Array) -> float:
+        """Return the gap at a dual point, made shorter where its slopes are too large."""
         target, w = self.target, theta[:-1]
-        shorter = 1.0
+        slope, shorter = -target.rows.transposed_times(target.rows.q[:, None] * u)[:-1], 1.0
         if not self.l2.any():
             shorter = 1.0 / max(float((np.abs(slope) / self.l1).max(initial=0.0)), 1.0)
         u, slope = shorter * u, shorter * slope
@@ -173,23 +192,14 @@ class _Path:
 
     def _length(self, theta: Array, delta: Array, score: Array, along: Array, t: float) -> float:
         """Return how far along the step the slope of the rounded objective is nearly 0; 0 if nowhere."""
+        if not np.isfinite(along).all():
+            return 0.0
         q = self.target.rows.q[:, None]
 
         def slope(length: float) -> float:
             u = self.target.slopes(score + length * along)
             return inner(q * u, along) + inner(self._derivatives(theta + length * delta, t)[0], delta)
 
-        promised = -slope(0.0)
-        if not (promised > 0.0 and np.isfinite(along).all()):
-            return 0.0
-        low, high, length = 0.0, 1.0, 1.0
-        for _ in range(BISECTIONS):
-            now = slope(length)
-            if not now <= SLOPE_LEFT * promised:
-                high = length
-            elif now < -SLOPE_LEFT * promised and length < 1.0:
-                low = length
-            else:
-                return length
-            length = 0.5 * (low + high)
-        return length
+        first = slope(0.0)
+        noise = EPS * inner(q * np.abs(self.target.slopes(score)), np.abs(along))
+        return root_of_slope(slope, noise, first) if first < 0.0 else 0.0
