@@ -4,10 +4,10 @@ import time
 import warnings
 
 import numpy as np
-import pmlb
 import pytest
 from sklearn.datasets import load_iris
 
+import pmlb
 from sixfold import ERMClassifier, LogisticRegression
 from sixfold.errors import RankWarning, SeparationWarning
 
@@ -67,7 +67,9 @@ def ever_surer(seed):
     return X, y
 
 
-@pytest.mark.parametrize("learner", [LogisticRegression(penalty=None), ERMClassifier("softmax", penalty=None)])
+@pytest.mark.parametrize(
+    "learner", [LogisticRegression(penalty=None), ERMClassifier("softmax", penalty=None)]
+)
 @pytest.mark.parametrize("table", [lambda: pairs_in_doubt(1.0), lambda: pairs_in_doubt(1e-5)])
 def test_classes_in_doubt_of_different_rows_have_equations_of_their_own(learner, table):
     X, y = table()
