@@ -38,12 +38,12 @@ STILL = 1e-11  # of a direction of length 1: far less than probabilities above C
 
 
 class Balance:
-    """The system H beta = -e by which a dual point is brought into balance; see the second step above.
+    """The system H beta = -e by which a dual point is brought into balance; see the formulas above.
 
     z = (1, x_kept - m), without the 1 where there is no intercept; the kept columns are independent in the
-    ``known`` rows. Rows that are certain of their class do
-    not move. Classes between which none of the others is in doubt have equations of their own, and in each
-    such group the slopes sum to 0: those of one class follow from the others'.
+    ``known`` rows. Rows that are certain of their class do not move. Where no row is in doubt between some
+    classes and the others, either have equations of their own, and slopes that sum to 0: those of one class
+    follow.
     """
 
     def __init__(self, point: Point, u: Array, y: Array, kept: Array, known: Array) -> None:
@@ -94,11 +94,12 @@ class Balance:
         point, used = self.point, np.ones((self.free.size, self.width), dtype=bool)
         if point.problem.penalised or point.problem.loss.labels == "real":
             return np.flatnonzero(used)
-        whole, known = point.blocks.whole(), np.count_nonzero(self.known)
+        known = np.count_nonzero(self.known)
         for place, k in enumerate(self.free):
             rows = np.flatnonzero(self.some if self.p is None else self.some & (self.p[:, k] > 0))
             if rows.size == known or not rows.size:
                 continue
+            whole = point.blocks.whole()
             weight = None if whole.weight is None else whole.weight[rows]
             mine = MemoryBlocks(whole.X[rows][:, self.kept], whole.y[rows], weight)
             space = column_space(mine, bool(self.ones))
