@@ -95,6 +95,17 @@ class Reweighted:
             return -(self.y * self.smooth_hinge(score)[0])[:, None]
         return self._of_scores(self.problem.loss.gradient, score).reshape(score.shape)
 
+    def line(
+        self, score: Array, moves: Array, penalty: Callable[[float], float]
+    ) -> tuple[Callable[[float], float], float]:
+        """Return the slope along a step as a function of its length, and what rounding leaves of it.
+
+        ``penalty`` is its part that is not of the loss.
+        """
+        q = self.rows.q[:, None]
+        noise = EPS * inner(q * np.abs(self.slopes(score)), np.abs(moves))
+        return lambda length: inner(q * self.slopes(score + length * moves), moves) + penalty(length), noise
+
     def curvatures(self, score: Array) -> Array:
         """Return the second derivatives of the loss of one score."""
         return (
@@ -176,10 +187,10 @@ class Reweighted:
         for rows, part in self.rows.parts():
             Z = part.toarray() if self.rows.blocks.sparse else part
             stacked = terms.stacked(rows, np.column_stack([Z, np.ones(len(Z))]))
-            factor = np.linalg.qr(np.vstack([factor, stacked.reshape(-1, size)]), mode="r")
+            factor = _triangle(np.vstack([factor, stacked.reshape(-1, size)]))
         fixed |= ~factor.any(axis=0)
         factor[:, fixed] = 0.0
-        factor = np.linalg.qr(np.vstack([factor, np.diag(fixed.astype(np.float64))]), mode="r")
+        factor = _triangle(np.vstack([factor, np.diag(fixed.astype(np.float64))]))
 
         def divide(right: Array) -> Array:
             half, _ = lapack.dtrtrs(factor, np.where(fixed, 0.0, right.ravel()), trans=1)
@@ -242,6 +253,10 @@ class _Equations:
     def _measured(self, delta: Array, left: Array, unmet: Array) -> _Residuals:
         slope = self.rows.transposed_times(self.terms.backward(left)) + self.root * unmet
         return _Residuals(delta, left, unmet, slope)
+
+
+def _triangle(rows: Array) -> Array:
+    return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
 def _conjugate_gradients(
