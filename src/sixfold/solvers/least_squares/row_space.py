@@ -20,6 +20,7 @@ own gap. Where rows repeat, the gap is that of the columns that are independent 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ Array = NDArray[Any]
 ROW_CHOLESKY_CONDITION = 1e10
 RESOLVED = 1e-11  # the least singular value by the largest that plain units can tell from rounding
 CORRECTIONS = 3
-COLUMNS = 1 << 18  # entries of X that are centred at a time
+COLUMNS = 1 << 16  # entries of X that are centred at a time, in the L2 cache
 
 
 @dataclass(frozen=True)
@@ -110,12 +111,21 @@ class RowSpace:
         return total
 
     def _centred(self) -> Any:
-        """Go through the columns of X - mean."""
+        """Go through the columns of X - mean, some at a time and all in the same room.
+
+        New room for each made a fit of 300 x 2,000 take a quarter longer: new pages are filled with zeros.
+        """
         n, d = self.block.X.shape
         step = max(COLUMNS // max(n, 1), 1)
         for first in range(0, d, step):
             some = slice(first, first + step)
-            yield some, np.asarray(self.block.X[:, some], dtype=np.float64) - self.mean[some]
+            part = self.block.X[:, some]
+            room = self._room[: part.size].reshape(part.shape)
+            yield some, np.subtract(part, self.mean[some], out=room)
+
+    @cached_property
+    def _room(self) -> Array:
+        return np.empty(max(COLUMNS, self.block.X.shape[0]))
 
     def intercept(self, w: Array) -> Array:
         """Return the best b for these w."""
@@ -137,7 +147,7 @@ class RowSpace:
         squares = np.zeros(self.mean.size)
         if isinstance(self.block.X, np.ndarray):
             for some, X in self._centred():
-                squares[some] = self.q @ np.square(X)
+                squares[some] = self.q @ np.square(X, out=X)
         else:
             squares = np.asarray(self.q @ self.block.X.multiply(self.block.X), dtype=np.float64)
         size = np.sqrt(np.concatenate([squares, self.q @ np.square(Y - self.mean_y)]))
