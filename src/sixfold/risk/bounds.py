@@ -53,6 +53,8 @@ class Bound:
         How far R may be above the computed one, and the lower bound below.
     dependent : ndarray of int
         Columns that count as dependent though they differ in their last bits.
+    u : ndarray or None
+        The dual point behind the bound.
     """
 
     objective: Array
@@ -60,6 +62,7 @@ class Bound:
     up: Array
     down: Array
     dependent: Array
+    u: Array | None = None
 
     @property
     def gap(self) -> float:
@@ -116,7 +119,8 @@ def bound(
     if tied:
         down = down + ELSEWHERE * excess
     up = point.rounding() if rounding else np.zeros_like(total)
-    return Bound(total, excess, up, down, none if problem.penalised else candidate.dependent)
+    dependent = none if problem.penalised else candidate.dependent
+    return Bound(total, excess, up, down, dependent, candidate.u)
 
 
 def bound_of_separated(
@@ -142,6 +146,6 @@ def bound_of_separated(
         assert best is not None
         found.append(replace(best, down=best.down + ELSEWHERE * best.excess))
     objective, excess, up, down, dependent = (
-        np.concatenate([getattr(each, field.name) for each in found]) for field in fields(Bound)
+        np.concatenate([getattr(each, field.name) for each in found]) for field in fields(Bound)[:-1]
     )
     return Bound(objective, excess, up, down, np.unique(dependent))

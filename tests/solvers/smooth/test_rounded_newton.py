@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from sixfold.solvers.l1.interior import _Rounded
 from sklearn.datasets import load_breast_cancer, load_digits
 
 from sixfold import LinearSVC, LogisticRegression
-from sixfold.solvers.l1.interior import _Rounded
 
 
 def test_the_rounded_absolute_value_is_the_least_over_its_bounds():

@@ -143,7 +143,14 @@ class WorkingMinimum:
         for _ in range(MOST_POLISHES):
             if descend(gram, w, down, self.rule, epochs=EPOCHS, goal=goal, budget=self.budget):
                 break
-            polish(gram, w, down, self.rule, self.budget, FEW_FACES if self.budget.another_follows else MOST_FACES)
+            polish(
+                gram,
+                w,
+                down,
+                self.rule,
+                self.budget,
+                FEW_FACES if self.budget.another_follows else MOST_FACES,
+            )
         return self._move_towards(w, self.model.intercept_step(slope_b, w - self.w), u)
 
     def _step_on_residuals(self, left: float) -> bool:

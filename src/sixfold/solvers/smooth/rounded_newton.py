@@ -16,7 +16,6 @@ Coefficients whose slope is far from l1 are 0 in the end.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -90,15 +89,12 @@ class RoundedNewton:
                 theta[:, part], dual[:, part], zero[:, part] = path.theta, path.dual, path.zero
             w, b = rows.model(theta)
             w, b = blocks.rounded(w), blocks.rounded(b)
-            found = [
-                Solution(
-                    model, b, problem.certify("duality gap", model, b, blocks, budget.tol, u), self.title
-                )
-                for model, u in ((np.where(zero, 0.0, w), None), (w, dual))
-            ]
-        sparse, full = found
-        best = sparse if sparse.certificate.converged else min(found, key=lambda one: one.certificate.gap)
-        return replace(best, n_iter=len(budget.history), dual=dual if best is full else None)
+            found = []
+            for model, u in ((np.where(zero, 0.0, w), None), (w, dual)):
+                certificate, kept = problem.certify_with_dual("duality gap", model, b, blocks, budget.tol, u)
+                found.append(Solution(model, b, certificate, self.title, len(budget.history), kept))
+        sparse = found[0]
+        return sparse if sparse.certificate.converged else min(found, key=lambda one: one.certificate.gap)
 
 
 class _Path:
@@ -130,8 +126,8 @@ class _Path:
         t = 2.0 * size / self.scale
         for _ in range(MOST_STEPS):
             self.budget.check()
-            # A penalty that hardly counts may count for less: slopes then keep off their limits, and that they
-            # are rounded costs nothing.
+            # A penalty that hardly counts may count for less: slopes then keep off their limits, and that
+            # they are rounded costs nothing.
             penalty = float((self.l1 * np.abs(theta[:-1])).sum())
             self.inside = 1.0 - min(KEPT_AWAY, 0.5 * self.enough / max(penalty, 1e-300))
             if target.problem.loss.name == "squared_hinge":
@@ -160,7 +156,7 @@ class _Path:
             unsettled = length != 1.0 or t > before
 
     def _balanced(self, u: Array) -> Array:
-        """Return the dual point as a bound takes it: what the intercept does not allow would be moved there."""
+        """Return the dual point as a bound takes it: what the intercept forbids would be moved there."""
         target = self.target
         if not target.problem.fit_intercept:
             return u
