@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from sixfold import ERMClassifier, ERMRegressor
 from sixfold.budget import Budget
 from sixfold.solvers.smooth.lbfgs import LBFGS
 from sixfold.solvers.smooth.newton import Newton
@@ -89,10 +90,9 @@ def test_tall_tables_and_sparse_ones_that_would_fill_up_are_left_alone():
     stated, budget = problem("logistic", "l2", 1.0), Budget()
     y = np.resize([1.0, -1.0], 50)
     assert RowCoordinates.of(stated, blocks(np.ones((50, 50)), y), budget) is None
-    assert (
-        RowCoordinates.of(stated, blocks(sp.random_array((50, 5000), density=1e-3, format="csr"), y), budget)
-        is None
-    )
+    sparse = blocks(sp.random_array((50, 5000), density=1e-3, format="csr"), y)
+    assert RowCoordinates.of(stated, sparse, budget, factored=False) is None
+    assert RowCoordinates.of(stated, sparse, budget, factored=True) is not None
     assert RowCoordinates.of(problem("logistic", "l1", 1.0), blocks(np.ones((50, 60)), y), budget) is None
 
 
@@ -102,3 +102,19 @@ def test_values_that_cannot_be_summed_are_noticed(value):
     X[7, 20] = value
     with np.errstate(all="ignore"), pytest.raises(FloatingPointError):
         solve(Newton(), problem("logistic", "l2", 0.01), blocks(X, y))
+
+
+@pytest.mark.parametrize("loss", ["absolute", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("alpha", [None, 1e-6, 1.0])
+def test_sparse_rows_are_factored_where_there_are_few(loss, alpha):
+    """The absolute loss of sparse rows had gradient descent only, and 2,000 columns a matrix of that size."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((60, 300), density=0.05, rng=rng, format="csr")
+    scores = X @ rng.normal(size=300)
+    made = ERMRegressor if loss == "absolute" else ERMClassifier
+    penalty = None if alpha is None else "l2"
+    y = scores + rng.normal(size=60) if loss == "absolute" else (scores > 0).astype(int)
+    model = made(loss=loss, penalty=penalty, alpha=alpha or 1.0, tol=1e-8).fit(X, y)
+    assert model.certificate_.converged
+    model.certificate_.verify(X, y)
+    assert loss != "absolute" or "row space" in model.solver_

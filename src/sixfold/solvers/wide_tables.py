@@ -78,8 +78,14 @@ class RowCoordinates:
     counted: Array
 
     @classmethod
-    def of(cls, problem: Problem, blocks: Blocks, budget: Budget) -> RowCoordinates | None:
-        """Return the problem in coordinates of its rows, or None where that does not make it smaller."""
+    def of(
+        cls, problem: Problem, blocks: Blocks, budget: Budget, factored: bool = True
+    ) -> RowCoordinates | None:
+        """Return the problem in coordinates of its rows, or None where that does not make it smaller.
+
+        For a solver that only multiplies with the rows, rather than factor their products (``factored``),
+        few entries are small enough.
+        """
         n = blocks.n_rows
         if n > MAX_ROWS or n >= blocks.n_columns or not problem.penalty.quadratic:
             return None
@@ -90,7 +96,7 @@ class RowCoordinates:
             blocks = MemoryBlocks(block.X[np.flatnonzero(counted)], block.y[counted], weight[counted])
             block, n = blocks.whole(), blocks.n_rows
         X = block.X
-        if blocks.sparse and X.nnz < n * n:
+        if blocks.sparse and not factored and X.nnz < n * n:
             return None
         centred = problem.fit_intercept and not blocks.sparse
         mean = np.asarray(X.mean(axis=0), dtype=np.float64) if centred else np.zeros(blocks.n_columns)

@@ -49,6 +49,7 @@ Array = NDArray[Any]
 
 MOST_WORK = 1e9  # products a step: rows times squared columns
 MOST_STEPS = 100
+MOST_IDLE = 10  # steps that do not halve the products, after which only rounding is left
 STEP = 0.9995  # how much of the way to the boundary a step may go
 SVD_ROUNDING = 1e-15  # of the largest singular value: directions of which no digit is known
 ENOUGH = 0.5  # of the gap allowed
@@ -147,10 +148,12 @@ def centred(problem: DualProblem) -> Array:
 
 def _path(problem: DualProblem, budget: Budget) -> Iterator[Array]:
     """Go along the path, and give the multipliers after every step."""
-    path = _Path(problem)
+    path, least, idle = _Path(problem), math.inf, 0
     for _ in range(MOST_STEPS):
-        if budget.exhausted() or not path.advance():
+        if budget.exhausted() or idle > MOST_IDLE or not path.advance():
             return
+        halved = path.products < 0.5 * least
+        least, idle = (path.products, 0) if halved else (least, idle + 1)
         yield snap(problem.y, problem.upper, feasible(problem.y, problem.upper, path.top * path.a))
 
 
@@ -170,7 +173,7 @@ class _Path:
         inside = 0.1 * max(float(u @ np.abs(short)) / float(u.sum()), 1e-6)
         self.e = np.maximum(short, 0.0) + inside
         self.s = self.e - short
-        self.a, self.r = 0.5 * u, 0.5 * u
+        self.a, self.r, self.products = 0.5 * u, 0.5 * u, math.inf
 
     def advance(self) -> bool:
         """Take Mehrotra's step; return whether there was one."""
@@ -201,6 +204,7 @@ class _Path:
             return False
         self.theta, self.s, self.e = self.theta + primal * step, s + primal * ds, e + primal * de
         self.a, self.r = a + dual * da, r - dual * da
+        self.products = float(self.a @ self.s + self.r @ self.e)
         return True
 
     def _solver(self, weight: Array) -> Callable[[Array], Array]:

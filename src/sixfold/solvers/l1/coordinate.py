@@ -41,6 +41,7 @@ from sixfold.solvers.l1.active_set import Shrinkage, WorkingGram, descend, polis
 from sixfold.solvers.l1.columns import Residuals, make_columns
 from sixfold.solvers.l1.proximal_newton import GRACE_SECONDS, MOST_STALE_ITERATIONS, NEAR_BOUND, REST
 from sixfold.solvers.l1.proximal_point import minimise_on_gram, minimise_on_rows
+from sixfold.solvers.l1.subproblem import crawls
 
 Array = NDArray[Any]
 
@@ -114,7 +115,8 @@ class CoordinateDescent:
             state.begin()
             for target in range(y.shape[1]):
                 budget.new_part()
-                state.improve(target)
+                if state.improve(target):
+                    break
         except BudgetExhausted:
             budget.exhausted()  # notes why
         w = np.column_stack([point.w for point in state.points])
@@ -169,9 +171,12 @@ class _LassoState:
         if all(self._reached(k) for k in range(len(slopes))):
             self._record()
 
-    def improve(self, k: int) -> None:
-        """Bring target k within the tolerance, or to where only rounding is left."""
-        working = WorkingGram(self.columns)
+    def improve(self, k: int) -> bool:
+        """Bring target k within the tolerance, or to where only rounding is left.
+
+        True if that brings so little that another solver should go on.
+        """
+        working, gaps = WorkingGram(self.columns), [np.inf]
         newest, stale = self.points[k], 0
         while not self._reached(k) and stale < MOST_STALE_ITERATIONS and not self.budget.exhausted():
             before, w = newest, newest.w.copy()
@@ -185,6 +190,10 @@ class _LassoState:
             stale = 0 if grown or lower or newest.gap < 0.5 * self.points[k].gap else stale + 1
             self._offer(k, newest)
             self._record()
+            gaps = [np.inf] if grown else [*gaps, newest.gap]
+            if self.budget.another_follows and crawls(gaps):
+                return True
+        return False
 
     # -- one iteration ------------------------------------------------------------------------
 

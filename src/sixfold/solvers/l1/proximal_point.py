@@ -37,6 +37,7 @@ FIRST_SIGMA, LAST_SIGMA = 10.0, 1e8  # columns have length 1
 GROWTH = 10.0
 MOST_POINTS = 30
 MOST_STEPS = 50
+MOST_UNSETTLED = 1  # minima that so many steps do not find
 # A minimum is near enough when slopes are off by this part of what the added term makes them be off.
 NEAR = 0.1
 SOLVED = 0.1  # of the right-hand side: what conjugate gradients may leave of it
@@ -195,16 +196,8 @@ def minimise_on_gram(
         return size * z / length, size * length * (c / size - scaled @ z)
 
     start = w * length / size
-    z = proximal_points(
-        GramSystem(scaled, c / size, start),
-        start,
-        rule.l1 / (length * size),
-        rule.l2 / length**2,
-        rule.positive,
-        lambda z: enough(*found(z)),
-        budget,
-    )
-    return found(z)
+    system = GramSystem(scaled, c / size, start)
+    return found(proximal_points(system, start, rule, length, size, lambda z: enough(*found(z)), budget))
 
 
 def minimise_on_rows(
@@ -233,35 +226,30 @@ def minimise_on_rows(
     system = RowSystem(A, t / size, start)
     if enough(w, size * length * system.v, size**2 * float(system.r @ system.r)):
         return w
-    z = proximal_points(
-        system,
-        start,
-        rule.l1 / (length * size),
-        rule.l2 / length**2,
-        rule.positive,
-        near,
-        budget,
-    )
+    z = proximal_points(system, start, rule, length, size, near, budget)
     return np.asarray(size * z / length)
 
 
 def proximal_points(
     system: System,
     w: Array,
-    l1: Array,
-    l2: Array,
-    positive: bool,
+    rule: Shrinkage,
+    length: Array,
+    size: float,
     enough: Callable[[Array], bool],
     budget: Budget,
 ) -> Array:
     """Return weights that are ``enough``, or as good as rounding lets them be.
+
+    They are those of columns divided by their ``length`` and a target divided by ``size``.
 
     Raises
     ------
     BudgetExhausted
         If the budget ended.
     """
-    sigma = FIRST_SIGMA
+    l1, l2, positive = rule.l1 / (length * size), rule.l2 / length**2, rule.positive
+    sigma, unsettled = FIRST_SIGMA, 0
     size = float(np.max(np.abs(system.slopes()), initial=0.0)) + float(np.max(l1, initial=0.0))
     for _ in range(MOST_POINTS):
         before = w
@@ -275,11 +263,13 @@ def proximal_points(
                 break
             along, linear, square = system.step(w, np.flatnonzero(w), tau)
             shifted = system.slopes() + before / sigma
-            length = _best_length(shifted, along, linear, square, l1, tau, positive)
-            system.move(length)
-            if length * float(np.max(np.abs(along), initial=0.0)) <= 1e-16 * size:
+            part = _best_length(shifted, along, linear, square, l1, tau, positive)
+            system.move(part)
+            if part * float(np.max(np.abs(along), initial=0.0)) <= 1e-16 * size:
                 break
-        if enough(w) or (sigma >= LAST_SIGMA and moved == 0.0):
+        else:  # rounding keeps steps from what they lead to
+            unsettled += 1
+        if unsettled > MOST_UNSETTLED or enough(w) or (sigma >= LAST_SIGMA and moved == 0.0):
             return w
         sigma = min(GROWTH * sigma, LAST_SIGMA)
     return w

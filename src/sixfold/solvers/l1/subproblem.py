@@ -89,9 +89,8 @@ class WorkingMinimum:
             # Close to the minimum the objective moves by less than its rounding while the gap still falls.
             if left <= goal or not (lower or left < 0.5 * gaps[-1]):
                 return
-            watched = gaps[-WATCHED_ROUNDS:]
-            if self.budget.another_follows and len(gaps) > WATCHED_ROUNDS and left > CRAWLING * watched[0]:
-                self.crawls = True
+            self.crawls = self.budget.another_follows and crawls([*gaps, left])
+            if self.crawls:
                 return
             # On its own coordinates a model that is still good has left little.
             slow = self.risk.bound(self.score, u, self.w, slope[self._places]) > SLOW * gaps[-1]
@@ -245,6 +244,11 @@ class WorkingMinimum:
         if self.fit_intercept:
             shift = self.risk.best_shift(self.score)
             self.c, self.score = self.c + shift, self.score + shift
+
+
+def crawls(gaps: list[float]) -> bool:
+    """Return whether the last rounds have brought little."""
+    return len(gaps) > WATCHED_ROUNDS and gaps[-1] > CRAWLING * gaps[-1 - WATCHED_ROUNDS]
 
 
 def largest(ids: Array, size: Array, most: int) -> Array:

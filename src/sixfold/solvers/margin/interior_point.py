@@ -91,7 +91,7 @@ class InteriorPoint:
 
     def rescues(self, problem: Problem, blocks: Blocks) -> bool:
         """Return whether a system per iteration is affordable."""
-        wide = problem.penalty.quadratic and not blocks.sparse and blocks.n_rows <= MAX_ROWS
+        wide = problem.penalty.quadratic and blocks.n_rows <= MAX_ROWS
         return blocks.n_columns <= MAX_SYSTEM_COLUMNS or wide
 
     def solve(
@@ -133,6 +133,7 @@ def _minimise(terms: Terms, progress: MarginProgress) -> tuple[Array, Array]:
     best = end_of_path(terms, progress, exact=False)
     if best.gap > progress.tolerance(terms.target) and terms.few and not progress.budget.exhausted():
         best = replace(best, a=best.a.copy())
+        terms.keep_off(best.theta, progress.tolerance(terms.target))
         other = end_of_path(terms, progress, exact=True)
         best = other if other.gap < best.gap else best
     # In vectors that are there already: residuals are of no more use.
@@ -151,7 +152,7 @@ def end_of_path(terms: Terms, progress: MarginProgress, exact: bool) -> Point:
         point = _follow(path, progress)
         # Least absolute deviations need not be unique: the end of the path is, a vertex would be chance.
         if point.gap <= progress.tolerance(terms.target) and terms.problem.loss.name != "absolute":
-            point = crossover(terms, point, max(point.gap, _goal(path, progress)))
+            point = crossover(terms, point, max(point.gap, CLOSER * _goal(path, progress)))
         return point
     except BudgetExhausted:
         progress.budget.exhausted()  # which notes why

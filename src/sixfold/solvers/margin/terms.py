@@ -25,6 +25,7 @@ from sixfold.solvers.linalg import SymmetricFactor
 
 Array = NDArray[Any]
 
+KEPT_OFF = 0.9  # of l1 at most
 NO_SLOPE = 1e-14  # of the length of a column times all multipliers: what rounding leaves of a slope of 0
 MOST_NUMBERS = 1 << 22  # in a table whose root is factorised in every iteration
 
@@ -145,6 +146,17 @@ class Terms:
         """
         objective = loss + 0.5 * self.problem.l2 * float(theta[:-1] @ theta[:-1])
         return objective, slack + self.price(slope - self.shrink * theta, theta)
+
+    def keep_off(self, theta: Array, tolerance: float) -> None:
+        """Make absolute values count for less, where the tolerance allows it near this theta.
+
+        Slopes then keep off l1, and that they are rounded costs nothing.
+        """
+        if self.penalties:
+            penalty = self.problem.l1 * float(np.abs(theta[:-1]).sum())
+            less = 1.0 - min(KEPT_OFF, 0.3 * tolerance / max(penalty, 1e-300))
+            self.high[self.n :] *= less
+            self.low[self.n :] *= less
 
     def price(self, unmet: Array, theta: Array) -> float:
         """Return what unmet = Z'a - l2 D theta adds to the gap."""

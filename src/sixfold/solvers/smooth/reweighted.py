@@ -176,10 +176,10 @@ class Reweighted:
         for rows, part in self.rows.parts():
             Z = part.toarray() if self.rows.blocks.sparse else part
             stacked = terms.stacked(rows, np.column_stack([Z, np.ones(len(Z))]))
-            factor = np.linalg.qr(np.vstack([factor, stacked.reshape(-1, size)]), mode="r")
+            factor = _triangle(np.vstack([factor, stacked.reshape(-1, size)]))
         fixed |= ~factor.any(axis=0)
         factor[:, fixed] = 0.0
-        factor = np.linalg.qr(np.vstack([factor, np.diag(fixed.astype(np.float64))]), mode="r")
+        factor = _triangle(np.vstack([factor, np.diag(fixed.astype(np.float64))]))
 
         def divide(right: Array) -> Array:
             half, _ = lapack.dtrtrs(factor, np.where(fixed, 0.0, right.ravel()), trans=1)
@@ -242,6 +242,10 @@ class _Equations:
     def _measured(self, delta: Array, left: Array, unmet: Array) -> _Residuals:
         slope = self.rows.transposed_times(self.terms.backward(left)) + self.root * unmet
         return _Residuals(delta, left, unmet, slope)
+
+
+def _triangle(rows: Array) -> Array:
+    return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
 def _conjugate_gradients(

@@ -16,6 +16,7 @@ Coefficients whose slope is far from l1 are 0 in the end.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,13 +35,14 @@ from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 
-MOST_STEPS = 150
 MOST_IDLE = 10  # full steps without a smaller gap, after which only rounding is left
 GROWTH = 10.0
 FAR = 0.5  # steps shorter than that are far from the path
 ROUGH = 1e-10  # of the squared decrement, far from the path
-KEPT_AWAY = 0.9  # of l1 at most
-SHARE = 0.1  # of the gap that is asked for
+KEPT_OFF = 0.9  # of l1 at most
+# Parts of the gap that is asked for, and steps towards them: where the first does not tell which coefficients
+# are 0, or rounding adds too much to it, some more.
+STAGES = ((0.1, 150), (1e-3, 15))
 ZERO = 0.5  # of l1: coefficients of smaller slopes
 
 
@@ -75,26 +77,39 @@ class RoundedNewton:
         """Minimise the problem, one target after the other, from 0 where h is smoothest."""
         rows, scores = ScaledRows(problem, blocks), problem.n_scores(blocks)
         scale = problem.constant_objective(blocks)
-        theta, dual = np.zeros((blocks.n_columns + 1, scores)), np.zeros((blocks.n_rows, scores))
-        zero = np.zeros((blocks.n_columns, scores), dtype=bool)
         parts = targets_of(problem, scores)
-        with single_threaded_blas(theta.shape[0]):
-            for part in parts:
-                budget.new_part()
-                path = _Path(Reweighted(problem, rows, blocks, budget, part.start), budget, scale, len(parts))
-                try:
-                    path.follow()
-                except BudgetExhausted:
-                    budget.exhausted()  # notes why
-                theta[:, part], dual[:, part], zero[:, part] = path.theta, path.dual, path.zero
-            w, b = rows.model(theta)
-            w, b = blocks.rounded(w), blocks.rounded(b)
-            found = []
-            for model, u in ((np.where(zero, 0.0, w), None), (w, dual)):
-                certificate, kept = problem.certify_with_dual("duality gap", model, b, blocks, budget.tol, u)
-                found.append(Solution(model, b, certificate, self.title, len(budget.history), kept))
-        sparse = found[0]
-        return sparse if sparse.certificate.converged else min(found, key=lambda one: one.certificate.gap)
+        with single_threaded_blas(blocks.n_columns + 1):
+            paths = [
+                _Path(Reweighted(problem, rows, blocks, budget, part.start), budget, scale, len(parts))
+                for part in parts
+            ]
+            for share, steps in STAGES:
+                for path in paths:
+                    budget.new_part()
+                    path.follow(share, steps)
+                found = self._solution(rows, paths, sparse=True)
+                if found.certificate.converged or budget.exhausted():
+                    break
+            other = found if found.certificate.converged else self._solution(rows, paths, sparse=False)
+        return min(found, other, key=lambda one: one.certificate.gap)
+
+    def _solution(self, rows: ScaledRows, paths: list[_Path], sparse: bool) -> Solution:
+        """Return the ends of the paths, certified."""
+        problem, blocks, budget, scale = paths[0].target.problem, rows.blocks, paths[0].budget, paths[0].scale
+        theta, dual = (
+            [path.sparse() if sparse else path.theta for path in paths],
+            [path.dual for path in paths],
+        )
+        w, b = rows.model(np.hstack(theta))
+        u = np.hstack(dual)
+        certificate, kept = problem.certify_with_dual("duality gap", w, b, blocks, budget.tol, u, scale)
+        return Solution(w, b, certificate, self.title, len(budget.history), kept)
+
+
+def rounded_slopes(w: Array, l1: Any, t: float) -> tuple[Array, Array]:
+    """Return h' and h''."""
+    s = np.hypot(1.0, t * l1 * w)
+    return t * l1**2 * w / (1.0 + s), t * l1**2 / (s * (1.0 + s))
 
 
 class _Path:
@@ -102,37 +117,43 @@ class _Path:
 
     def __init__(self, target: Reweighted, budget: Budget, scale: float, targets: int) -> None:
         self.target, self.budget, self.scale = target, budget, scale
-        self.enough = SHARE * budget.tol * scale / targets
+        self.tolerance = budget.tol * scale / targets
         scores, unit = (target.objective.classes if target.classes else 1), target.rows.scale[:, None]
         self.l1, self.l2 = target.problem.l1 / unit, target.problem.l2 / np.square(unit)
-        self.theta = np.zeros((unit.size + 1, scores))
+        self.here = self.theta = np.zeros((unit.size + 1, scores))
         self.dual = np.zeros((target.y.size, scores))
         self.zero = np.ones((unit.size, scores), dtype=bool)
-        self.gap, self.inside = math.inf, 1.0
+        self.t, self.gap, self.inside = 2.0 * self.zero.size / scale, math.inf, 1.0
+
+    def sparse(self) -> Array:
+        """Return the best point without coefficients that are 0 in the end, as far as slopes tell."""
+        theta = self.theta.copy()
+        theta[:-1][self.zero] = 0.0
+        return theta
 
     def _derivatives(self, theta: Array, t: float) -> tuple[Array, Array]:
         """Return those of the penalty, first and second, with those of the constants 0."""
-        w, l1 = theta[:-1], self.inside * self.l1
-        s = np.hypot(1.0, t * l1 * w)
-        first = self.l2 * w + t * l1**2 * w / (1.0 + s)
-        second = self.l2 + t * l1**2 / (s * (1.0 + s))
-        none = np.zeros((1, w.shape[1]))
-        return np.vstack([first, none]), np.vstack([second, none])
+        w, none = theta[:-1], np.zeros((1, theta.shape[1]))
+        first, second = rounded_slopes(w, self.inside * self.l1, t)
+        return np.vstack([self.l2 * w + first, none]), np.vstack([self.l2 + second, none])
 
-    def follow(self) -> None:
-        """Go on until the gap is small enough, or nothing is gained any more."""
-        target, theta, idle, unsettled, far = self.target, self.theta, 0, True, True
-        size, score = theta[:-1].size, target.rows.times(theta)
-        t = 2.0 * size / self.scale
-        for _ in range(MOST_STEPS):
+    def follow(self, share: float, steps: int) -> None:
+        """Go on until the gap is this part of the tolerance, or nothing is gained any more."""
+        with suppress(BudgetExhausted):  # which the caller notes
+            self._follow(share * self.tolerance, steps)
+
+    def _follow(self, enough: float, steps: int) -> None:
+        target, theta, idle, unsettled, far = self.target, self.here, 0, True, True
+        size, score = self.zero.size, target.rows.times(theta)
+        for _ in range(steps):
             self.budget.check()
             # A penalty that hardly counts may count for less: slopes then keep off their limits, and that
             # they are rounded costs nothing.
             penalty = float((self.l1 * np.abs(theta[:-1])).sum())
-            self.inside = 1.0 - min(KEPT_AWAY, 0.5 * self.enough / max(penalty, 1e-300))
+            self.inside = 1.0 - min(KEPT_OFF, 0.5 * STAGES[0][0] * self.tolerance / max(penalty, 1e-300))
             if target.problem.loss.name == "squared_hinge":
-                target.smoothing = size / t
-            first, second = self._derivatives(theta, t)
+                target.smoothing = size / self.t
+            first, second = self._derivatives(theta, self.t)
             target.penalty = second
             pull = np.divide(first, second, out=np.zeros_like(first), where=second > 0)
             step = target.step(pull, score, rest=ROUGH if far else EXACT, exact=idle > 0)
@@ -143,20 +164,21 @@ class _Path:
                 self.theta, self.dual, self.gap = theta, dual, gap
                 self.zero = np.abs(first[:-1] - self.l2 * theta[:-1]) < ZERO * self.inside * self.l1
             self.budget.record(self._value(theta, score), min(self.gap, self.scale), self.scale)
-            if self.gap <= self.enough or idle > MOST_IDLE or self.budget.exhausted():
+            if self.gap <= enough or idle > MOST_IDLE or self.budget.exhausted():
                 return
             along = target.rows.times(step.delta)
-            length = self._length(theta, step.delta, score, along, t)
+            length = self._length(theta, step.delta, score, along)
             if length == 0.0:
                 return
-            theta, score = theta + length * step.delta, score + length * along
-            before, far = t, length < FAR
+            self.here = theta = theta + length * step.delta
+            score = score + length * along
+            before, far = self.t, length < FAR
             if not far:  # on its path an interior point leaves a gap of 2 / t a coordinate
-                t = max(t, GROWTH * min(2.0 * size / max(gap, 1e-300), t))
-            unsettled = length != 1.0 or t > before
+                self.t = max(before, GROWTH * min(2.0 * size / max(gap, 1e-300), before))
+            unsettled = length != 1.0 or self.t > before
 
     def _balanced(self, u: Array) -> Array:
-        """Return the dual point as a bound takes it: what the intercept forbids would be moved there."""
+        """Return the dual point as a bound takes it: the intercept has no slope."""
         target = self.target
         if not target.problem.fit_intercept:
             return u
@@ -186,7 +208,7 @@ class _Path:
         squares = np.divide((over - self.l2 * w) ** 2, self.l2, out=np.zeros_like(w), where=self.l2 > 0)
         return float(target.rows.q @ terms + np.maximum(slack, 0.0).sum() + 0.5 * squares.sum())
 
-    def _length(self, theta: Array, delta: Array, score: Array, along: Array, t: float) -> float:
+    def _length(self, theta: Array, delta: Array, score: Array, along: Array) -> float:
         """Return how far along the step the slope of the rounded objective is nearly 0; 0 if nowhere."""
         if not np.isfinite(along).all():
             return 0.0
@@ -194,7 +216,7 @@ class _Path:
 
         def slope(length: float) -> float:
             u = self.target.slopes(score + length * along)
-            return inner(q * u, along) + inner(self._derivatives(theta + length * delta, t)[0], delta)
+            return inner(q * u, along) + inner(self._derivatives(theta + length * delta, self.t)[0], delta)
 
         first = slope(0.0)
         noise = EPS * inner(q * np.abs(self.target.slopes(score)), np.abs(along))
