@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from sixfold import ERMClassifier, ERMRegressor
 from sixfold.budget import Budget
+from sixfold.solvers import wide_tables
 from sixfold.solvers.smooth.lbfgs import LBFGS
 from sixfold.solvers.smooth.newton import Newton
 from sixfold.solvers.smooth.refined_newton import RefinedNewton
@@ -35,7 +36,7 @@ def test_the_model_is_that_of_the_whole_table(solver, loss, intercept, monkeypat
     found = solve(solver, stated, data, tol=1e-12)[0]
     assert "row space" in found.solver
     assert found.certificate.converged
-    monkeypatch.setattr(RowCoordinates, "of", lambda *_: None)
+    monkeypatch.setattr(RowCoordinates, "of", lambda *_, **__: None)
     whole = solve(Newton(), stated, data, tol=1e-12)[0]
     np.testing.assert_allclose(found.w, whole.w, atol=1e-5)
     np.testing.assert_allclose(found.b - found.b.mean() * (loss == "softmax"), whole.b, atol=1e-4)
@@ -118,3 +119,46 @@ def test_sparse_rows_are_factored_where_there_are_few(loss, alpha):
     assert model.certificate_.converged
     model.certificate_.verify(X, y)
     assert loss != "absolute" or "row space" in model.solver_
+
+
+# -- products in single precision ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def in_double(monkeypatch):
+    """Return the list that products in double precision are noted in."""
+    noted, products = [], wide_tables._products
+    monkeypatch.setattr(wide_tables, "_products", lambda *given: noted.append(1) or products(*given))
+    return noted
+
+
+@each_pair
+def test_single_precision_serves_usual_tolerances(solver, loss, in_double):
+    X, y = table(loss)
+    found = solve(solver, problem(loss, "l2", 1e-3), blocks(X, y))[0]
+    assert found.certificate.converged
+    assert bool(in_double) == isinstance(solver, RefinedNewton)  # which comes where digits are missing
+    exact = solve(solver, problem(loss, "l2", 1e-3), blocks(X, y), tol=1e-10)[0]
+    assert in_double
+    assert exact.certificate.converged
+    assert found.certificate.objective >= exact.certificate.lower_bound
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize("apart", [1e-2, 1e-6])  # the products are too rough, or seem to depend on each other
+def test_rows_that_only_double_precision_tells_apart(apart, loss, weighted, in_double):
+    X, y = table(loss)
+    X[20:] = X[:10] + apart * X[20:]
+    weight = np.where(np.arange(30) % 7 == 3, 0.0, 1.0) if weighted else None
+    found = solve(Newton(), problem(loss, "l2", 1e-6), blocks(X, y, weight))[0]
+    assert found.certificate.converged
+    assert in_double
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e25])
+def test_products_out_of_the_range_of_single_precision(unit, in_double):
+    X, y = table("logistic")
+    found = solve(Newton(), problem("logistic", "l2", 1e-3 * unit**2), blocks(unit * X, y))[0]
+    assert found.certificate.converged
+    assert in_double

@@ -39,8 +39,9 @@ Array = NDArray[Any]
 
 MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of its products is formed
 MAX_CLASS_SYSTEM = 1000  # unknowns of the system that moves the probabilities of several classes
-MOVES, MOST_MOVES = 3, 8  # each leaves of the slope eps times the condition number
+MOVES, MOST_MOVES = 3, 12  # each leaves of the slope eps times the condition number
 FAR_PROBABILITY = 0.1  # of one
+FALLING, NEARLY_CERTAIN = 0.5, 1e-4  # of slopes of at most 1e-4 a move leaves less than half
 TINY = 1e-280  # slopes below it lose digits when they are multiplied
 NEAR = 4.0  # times the rounding of a slope: from there on absolute values may forbid it
 NEARLY_BOUND = 0.1  # of l1: what a slope may be short of it
@@ -51,19 +52,17 @@ LARGEST_MOVE = 0.5  # of every slope: beyond that no bound is claimed
 class Candidate:
     """A dual point u, as the masses G = q u, moved to where its bound is finite."""
 
-    def __init__(
-        self, point: Point, dual: Array | None, measured: bool, tied: bool, certain: float | None = None
-    ) -> None:
+    def __init__(self, point: Point, dual: Array | None, measured: bool, tied: bool) -> None:
         self.point, problem = point, point.problem
         self.problem, self.q, self.y = problem, point.q, point.y
         loss = problem.loss
         u = point.slopes() if dual is None else np.asarray(dual, dtype=np.float64)
         # Rows that do not count must not limit the others, nor those whose slope is next to nothing.
-        small = (CERTAIN if tied and point.classes else TINY) if certain is None else certain
+        small = CERTAIN if tied and point.classes else TINY
         counted = (self.q[:, None] > 0) & (np.abs(u) > small)
         if not counted.all():
             u = np.where(counted, u, 0.0)
-        if point.classes and certain is not None:
+        if point.classes and tied:
             u = whole(u, (np.arange(self.q.size), np.asarray(self.y, dtype=np.intp)))
         self.low: Array | None = None
         self.high: Array | None = None
@@ -73,13 +72,13 @@ class Candidate:
             self.low, self.high = loss.domain(self.y)
             u = u if dual is None else np.clip(u, self.low, self.high)
         # Probability that goes from class to class would also go to rows that are certain.
-        if problem.fit_intercept and not (point.classes and certain is not None):
+        if problem.fit_intercept and not (point.classes and tied):
             u = BALANCE[loss.labels](u, self.y, self.q)
             if self.q.min() == 0.0:
                 u = np.where(self.q[:, None] > 0, u, 0.0)
         self.u = u
         self.dependent = np.arange(0)
-        self.impossible = self.mixed = False
+        self.impossible = self.mixed = self.fell = False
         self.free: list[Balance] = []
         if loss.labels == "real":
             self._shorten()
@@ -174,10 +173,8 @@ class Candidate:
         if point.classes and (self.u.shape[1] - 1) * (space.rank + 1) > MAX_CLASS_SYSTEM:
             self.impossible = True
             return
-        self.free = [
-            Balance(point, u, y, np.sort(kept))
-            for u, y in zip(point.parts(self.u), self._labels(), strict=True)
-        ]
+        known = self._rows_with_slope()
+        self.free = self._balances(np.sort(kept), known)
         moves = 0
         for _ in range(MOST_MOVES):
             slope, total = self._slopes(self.q[:, None] * self.u)
@@ -190,14 +187,37 @@ class Candidate:
             ]
             before, self.u = self.u, np.concatenate(moved, axis=1)
             # Probabilities that have moved far leave the equations behind.
-            if point.classes and np.any(np.abs(self.u - before) > FAR_PROBABILITY * np.abs(before)):
-                self.free = [Balance(point, self.u, self.y, self.free[0].kept)]
+            far = point.classes and np.any(np.abs(self.u - before) > FAR_PROBABILITY * np.abs(before))
+            if self._let_fall(before) or far:
+                self.free = self._balances(self.free[0].kept, known)
                 continue
             moves += 1
             if moves == MOVES:
                 break
         self._shorten()
         self.free = [balance.renewed(u) for balance, u in zip(self.free, point.parts(self.u), strict=True)]
+        for balance in self.free:
+            self.dependent = np.union1d(self.dependent, balance.dependent)
+
+    def _balances(self, kept: Array, known: Array) -> list[Balance]:
+        parts = zip(self.point.parts(self.u), self._labels(), strict=True)
+        return [Balance(self.point, u, y, kept, known) for u, y in parts]
+
+    def _let_fall(self, before: Array) -> bool:
+        """Set slopes to 0 that are on their way there, and return whether there are any.
+
+        Where classes are separated the slopes of rows that are certain have nothing to balance them but each
+        other. Newton's steps would make them shorter by a factor e for ever.
+        """
+        if self.problem.penalised or self.problem.loss.labels == "real":
+            return False
+        size = np.abs(before)
+        falls = (self.u * np.sign(before) < FALLING * size) & (size < NEARLY_CERTAIN)
+        self.u[falls] = 0.0
+        if self.point.classes:
+            self.u = whole(self.u, (np.arange(self.q.size), np.asarray(self.y, dtype=np.intp)))
+        self.fell |= bool(falls.any())
+        return bool(falls.any())
 
     def _shorten(self) -> None:
         """Make u shorter until it is in the domain, all of it alike; a slope of the wrong sign is 0."""
@@ -216,10 +236,15 @@ class Candidate:
     def _labels(self) -> list[Array]:
         return [self.y] if self.point.classes else self.point.parts(self.y)
 
+    def _rows_with_slope(self) -> Array:
+        """Return the rows that limit where u may go: all, or those that have a slope."""
+        some = np.asarray((self.u != 0).any(axis=1) & (self.q > 0))
+        return some if self.problem.loss.labels != "real" and some.any() else self.q > 0
+
     def _space(self, columns: Array) -> ColumnSpace:
-        """Return some columns of the rows that have a slope: the others do not limit where u may go."""
-        blocks, some = self.point.blocks, (self.u != 0).any(axis=1)
-        fewer = self.problem.loss.labels != "real" and not some[self.q > 0].all() and some.any()
+        """Return some columns of these rows."""
+        blocks, some = self.point.blocks, self._rows_with_slope()
+        fewer = not some[self.q > 0].all()
         if fewer or columns.size < blocks.n_columns:
             some = np.flatnonzero(some) if fewer else np.arange(blocks.n_rows)
             whole = blocks.whole()
@@ -313,7 +338,7 @@ class Candidate:
                 return [(0.0, 0.0)] * point.loss.size
             if not point.classes:
                 return self._even_costs(total_error)
-            balances = [Balance(point, self.u, self.y, np.arange(0))]
+            balances = self._balances(np.arange(0), self.q > 0)
         slope, error = self._unmet(self.slope), error + 4.0 * U * problem.l2 * np.abs(point.w)
         if self.tied and problem.penalty.positive and not problem.penalised:
             slope, error = self._unmet(self.slope - error), 0.0 * error

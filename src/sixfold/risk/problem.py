@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sixfold.certificate import MACHINE_PRECISION, Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.balance import BALANCE
-from sixfold.risk.bounds import Bound, bound, bound_of_separated, objective
+from sixfold.risk.bounds import Bound, bound, objective
 from sixfold.risk.losses import Loss
 from sixfold.risk.penalties import Penalty
 from sixfold.risk.point import normalized_weights
@@ -162,10 +162,6 @@ class Problem:
             other = bound(self, w, b, blocks, dual, doubled=doubled, tied=tied)
             # Far from the optimum it is a matter of chance which slopes are tied.
             if not tied or other.certain_gap <= max(enough, MUCH_CLOSER * found.certain_gap):
-                found = min(found, other, key=lambda each: each.certain_gap)
-        for doubled in (False, True) if not self.penalised and self.loss.labels != "real" else ():
-            if found.certain_gap > enough >= found.gap:
-                other = bound_of_separated(self, w, b, blocks, dual, doubled, enough)
                 found = min(found, other, key=lambda each: each.certain_gap)
         return found
 

@@ -28,7 +28,7 @@ Array = NDArray[Any]
 
 U = 2.0**-53  # half the distance from 1 to the next double
 UNDERFLOW = 2.0**-1040  # what 2^30 products next to nothing are off together, each by 2^-1075 and a few times
-SAMPLE = 256  # rows that a centre is taken from
+SAMPLE = 64  # rows that a centre is taken from
 FAR = 4.0  # times its spread: from there on an offset is taken off
 PIECE = 1 << 17  # entries of X in float64 that are worked on at a time, in the L2 cache
 SHORTEST_PIECE, LONGEST_PIECE = 32, 4096  # rows of it, so that few roundings add up

@@ -71,7 +71,7 @@ class SmoothSolver(ABC):
     ) -> Solution:
         """Minimise the problem, one target after the other, from ``start`` on."""
         check_places(blocks)
-        wide = RowCoordinates.of(problem, blocks, budget, self.every_step)
+        wide = RowCoordinates.of(problem, blocks, budget, self.every_step, single=True)
         if wide is not None:
             return wide.solve(self, start)
         begin = self.start if start is None else (start.w, start.b)
