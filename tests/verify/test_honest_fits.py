@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sixfold import ERMClassifier, KNeighborsClassifier, LinearRegression, LinearSVC, LogisticRegression
+from benchmarks.gauntlet import families
+from benchmarks.gauntlet.settings import CLASSES, NUMBERS
+from sixfold import (
+    ERMClassifier,
+    ERMRegressor,
+    KNeighborsClassifier,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+)
 from sixfold.errors import InputError
 from sixfold.verify.linear import dependence
 
@@ -92,3 +101,22 @@ def test_a_column_that_only_sure_rows_tell_from_others_leaves_a_bound(seed):
     model = ERMClassifier(loss="hinge", penalty=None).fit(X, y)
     assert model.certificate_.converged
     assert model.certificate_.verify(X, y).converged
+
+
+HARD = {
+    "ever rarer classes, log of traffic": ERMClassifier(loss="logistic", penalty="l1", alpha=1e-4),
+    "weights over 12 decades, scale 1e12": LogisticRegression(penalty="l1", C=1e-4),
+    "single precision, offset": LogisticRegression(penalty="elasticnet", C=0.01, l1_ratio=0.5),
+    "scales 1e-50 to 1e50, n < d": LinearRegression(penalty="l2", alpha=1e-4),
+    "offset 2**40": ERMRegressor(loss="absolute", penalty=None),
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_fits_that_rounding_makes_hard_are_certified_and_confirmed(name):
+    model = HARD[name]
+    real = isinstance(model, LinearRegression | ERMRegressor)
+    X, y, weight = families.make(name, NUMBERS if real else CLASSES)
+    model.fit(X, y, weight)
+    assert model.certificate_.converged
+    model.certificate_.verify(X, y, weight)

@@ -235,7 +235,7 @@ ALL_THROUGH_CERTIFY = [
 ]
 FAULTS = [
     *(
-        Fault(solver, f"{SHARED}:certify", in_certificate(figure), *fit)
+        Fault(solver, f"{SHARED}:certify_with_dual", in_certificate(figure), *fit)
         for solver, fit in ALL_THROUGH_CERTIFY
         for figure in FOUR
     ),

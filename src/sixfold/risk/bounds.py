@@ -50,6 +50,8 @@ class Bound:
         How far R may be above the computed one, and the lower bound below.
     dependent : ndarray of int
         Columns that count as dependent though they differ in their last bits.
+    u : ndarray or None
+        The dual point behind the bound.
     """
 
     objective: Array
@@ -57,6 +59,7 @@ class Bound:
     up: Array
     down: Array
     dependent: Array
+    u: Array | None = None
 
     @property
     def gap(self) -> float:
@@ -110,4 +113,5 @@ def bound(
     if rounding and (point.classes or candidate.fell or tied):
         down = down + (ELSEWHERE if candidate.fell or tied else OTHER_ORDER) * excess
     up = point.rounding() if rounding else np.zeros_like(total)
-    return Bound(total, excess, up, down, none if problem.penalised else candidate.dependent)
+    dependent = none if problem.penalised else candidate.dependent
+    return Bound(total, excess, up, down, dependent, candidate.u)

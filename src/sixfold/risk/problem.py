@@ -119,12 +119,29 @@ class Problem:
 
         ``scale`` is :meth:`constant_objective` where that is known.
         """
+        return self.certify_with_dual(kind, w, b, blocks, tolerance, dual, scale)[0]
+
+    def certify_with_dual(
+        self,
+        kind: str,
+        w: Array,
+        b: Array,
+        blocks: Blocks,
+        tolerance: float,
+        dual: Array | None = None,
+        scale: float | None = None,
+    ) -> tuple[Certificate, Array | None]:
+        """Return the certificate and a dual point to be kept beside it: None where any slopes will do.
+
+        Where rounding is dear, slopes that are computed anew differ in their last bits and prove less.
+        """
         scale = self.constant_objective(blocks) if scale is None else scale
         found = bound(self, w, b, blocks, dual)
         enough = max(tolerance, MACHINE_PRECISION) * scale
         if found.certain_gap > enough:
-            found = self._closer_bound(found, enough, w, b, blocks, dual)
-        return self._certificate(kind, found, scale, tolerance)
+            closer = self._closer_bound(found, enough, w, b, blocks, dual)
+            found, dual = closer, dual if closer is found else closer.u
+        return self._certificate(kind, found, scale, tolerance), dual
 
     def _closer_bound(
         self, found: Bound, enough: float, w: Array, b: Array, blocks: Blocks, dual: Array | None

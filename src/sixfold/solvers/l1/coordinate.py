@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Blocks, MemoryBlocks
 from sixfold.risk.problem import Problem
+from sixfold.risk.rounding import rounded_model
 from sixfold.solvers.base import Solution
 from sixfold.solvers.l1 import proximal_newton
 from sixfold.solvers.l1.active_set import Shrinkage, WorkingGram, descend, polish, solve_semidefinite
@@ -104,8 +105,11 @@ class CoordinateDescent:
         X, y, weight = whole.X, whole.y, whole.weight
         if problem.loss.name != "squared":
             w, b = proximal_newton.minimise(problem, X, y, weight, problem.n_scores(blocks), budget)
-            certificate = problem.certify("duality gap", w, b, blocks, budget.tol)
-            return Solution(w, b, certificate, "coordinate descent", len(budget.history))
+            if blocks.dtype != np.float64:  # what is certified is what is kept
+                centre = np.asarray(X.mean(axis=0), dtype=np.float64) * problem.fit_intercept
+                w, b = rounded_model(blocks, w, b + centre @ w, centre)
+            certificate, dual = problem.certify_with_dual("duality gap", w, b, blocks, budget.tol)
+            return Solution(w, b, certificate, "coordinate descent", len(budget.history), dual)
         state = _LassoState(problem, X, y, weight, budget)
         try:
             state.begin()

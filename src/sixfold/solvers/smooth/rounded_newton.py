@@ -101,8 +101,8 @@ class RoundedNewton:
         )
         w, b = rows.model(np.hstack(theta))
         u = np.hstack(dual)
-        certificate = problem.certify("duality gap", w, b, blocks, budget.tol, u, scale)
-        return Solution(w, b, certificate, self.title, len(budget.history), u)
+        certificate, kept = problem.certify_with_dual("duality gap", w, b, blocks, budget.tol, u, scale)
+        return Solution(w, b, certificate, self.title, len(budget.history), kept)
 
 
 def rounded_slopes(w: Array, l1: Any, t: float) -> tuple[Array, Array]:

@@ -165,7 +165,8 @@ class Softmax:
     def masses(self, G: Array) -> Array:
         """Return them in units of which a double holds every sum, so that those of a row sum to 0 exactly."""
         top = np.abs(G).max(axis=1, keepdims=True)
-        unit = 2.0 ** (np.ceil(np.log2(np.where(top > 0, top, 1.0))) - 46)
+        bits = 51 - self.scores.bit_length()
+        unit = 2.0 ** (np.frexp(np.where(top > 0, top, 1.0))[1] - float(bits))
         others = np.where(self.own, 0.0, np.round(G / unit))
         return (others - self.own * others.sum(axis=1, keepdims=True)) * unit
 
