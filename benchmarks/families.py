@@ -36,6 +36,7 @@ class Family(NamedTuple):
 FAMILIES = (
     Family("linear.regression", "Linear regression"),
     Family("linear.classifiers", "Linear classifiers"),
+    Family("linear.wide", "Wide tables"),
     Family("trees.cases", "Decision trees"),
     Family("kernel.cases", "Support vector machines with kernels"),
     Family("neighbors.cases", "Nearest neighbours"),

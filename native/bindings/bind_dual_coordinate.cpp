@@ -46,11 +46,12 @@ void bind_dual_coordinate(nb::module_& m) {
         MarginState state{
             order.data(), static_cast<Index>(order.shape(0)), l2, rho, balance, centre, {high, low}, random};
         Stop stop(seconds_left, flag.data());
+        Index made = 0;
         {
           nb::gil_scoped_release release;
-          descend_margins(X, rows, state, enough, passes, stop);
+          made = descend_margins(X, rows, state, enough, passes, stop);
         }
-        return nb::make_tuple(state.balance, state.aside.high, state.aside.low, state.random);
+        return nb::make_tuple(state.balance, state.aside.high, state.aside.low, state.random, made);
       },
       nb::arg("X"), nb::arg("vectors").noconvert(), nb::arg("w").noconvert(), nb::arg("order").noconvert(),
       nb::arg("l2"), nb::arg("rho"), nb::arg("balance"), nb::arg("centre"), nb::arg("high"), nb::arg("low"),

@@ -23,13 +23,6 @@ LARGE = (
 # digits are left of them, and columns that agree to 14 digits without a penalty.
 OPEN = {
     "ERMClassifier, scales 1e-50 to 1e50, synthetic",
-    "ERMClassifier, single precision, offset, synthetic",
-    "ERMClassifier, offset 2**40, synthetic",
-    "ERMRegressor, offset 2**40, synthetic",
-    "LinearSVC, offset 2**40, synthetic",
-    "ERMRegressor, scales 1e-50 to 1e50, n < d, synthetic",
-    "ERMRegressor, single precision, offset, synthetic",
-    "LinearRegression, scales 1e-50 to 1e50, n < d, synthetic",
     "LinearSVC, scales 1e-50 to 1e50, synthetic",
     "LogisticRegression, scales 1e-50 to 1e50, synthetic",
     "LogisticRegression, weights over 12 decades, scale 1e12, synthetic",

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from sixfold import ERMClassifier, ERMRegressor
 from sixfold.budget import Budget
+from sixfold.solvers import wide_tables
 from sixfold.solvers.smooth.lbfgs import LBFGS
 from sixfold.solvers.smooth.newton import Newton
 from sixfold.solvers.smooth.refined_newton import RefinedNewton
@@ -34,7 +36,7 @@ def test_the_model_is_that_of_the_whole_table(solver, loss, intercept, monkeypat
     found = solve(solver, stated, data, tol=1e-12)[0]
     assert "row space" in found.solver
     assert found.certificate.converged
-    monkeypatch.setattr(RowCoordinates, "of", lambda *_: None)
+    monkeypatch.setattr(RowCoordinates, "of", lambda *_, **__: None)
     whole = solve(Newton(), stated, data, tol=1e-12)[0]
     np.testing.assert_allclose(found.w, whole.w, atol=1e-5)
     np.testing.assert_allclose(found.b - found.b.mean() * (loss == "softmax"), whole.b, atol=1e-4)
@@ -89,10 +91,9 @@ def test_tall_tables_and_sparse_ones_that_would_fill_up_are_left_alone():
     stated, budget = problem("logistic", "l2", 1.0), Budget()
     y = np.resize([1.0, -1.0], 50)
     assert RowCoordinates.of(stated, blocks(np.ones((50, 50)), y), budget) is None
-    assert (
-        RowCoordinates.of(stated, blocks(sp.random_array((50, 5000), density=1e-3, format="csr"), y), budget)
-        is None
-    )
+    sparse = blocks(sp.random_array((50, 5000), density=1e-3, format="csr"), y)
+    assert RowCoordinates.of(stated, sparse, budget, factored=False) is None
+    assert RowCoordinates.of(stated, sparse, budget, factored=True) is not None
     assert RowCoordinates.of(problem("logistic", "l1", 1.0), blocks(np.ones((50, 60)), y), budget) is None
 
 
@@ -102,3 +103,62 @@ def test_values_that_cannot_be_summed_are_noticed(value):
     X[7, 20] = value
     with np.errstate(all="ignore"), pytest.raises(FloatingPointError):
         solve(Newton(), problem("logistic", "l2", 0.01), blocks(X, y))
+
+
+@pytest.mark.parametrize("loss", ["absolute", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("alpha", [None, 1e-6, 1.0])
+def test_sparse_rows_are_factored_where_there_are_few(loss, alpha):
+    """The absolute loss of sparse rows had gradient descent only, and 2,000 columns a matrix of that size."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((60, 300), density=0.05, rng=rng, format="csr")
+    scores = X @ rng.normal(size=300)
+    made = ERMRegressor if loss == "absolute" else ERMClassifier
+    penalty = None if alpha is None else "l2"
+    y = scores + rng.normal(size=60) if loss == "absolute" else (scores > 0).astype(int)
+    model = made(loss=loss, penalty=penalty, alpha=alpha or 1.0, tol=1e-8).fit(X, y)
+    assert model.certificate_.converged
+    model.certificate_.verify(X, y)
+    assert loss != "absolute" or "row space" in model.solver_
+
+
+# -- products in single precision ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def in_double(monkeypatch):
+    """Return the list that products in double precision are noted in."""
+    noted, products = [], wide_tables._products
+    monkeypatch.setattr(wide_tables, "_products", lambda *given: noted.append(1) or products(*given))
+    return noted
+
+
+@each_pair
+def test_single_precision_serves_usual_tolerances(solver, loss, in_double):
+    X, y = table(loss)
+    found = solve(solver, problem(loss, "l2", 1e-3), blocks(X, y))[0]
+    assert found.certificate.converged
+    assert bool(in_double) == isinstance(solver, RefinedNewton)  # which comes where digits are missing
+    exact = solve(solver, problem(loss, "l2", 1e-3), blocks(X, y), tol=1e-10)[0]
+    assert in_double
+    assert exact.certificate.converged
+    assert found.certificate.objective >= exact.certificate.lower_bound
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize("apart", [1e-2, 1e-6])  # the products are too rough, or seem to depend on each other
+def test_rows_that_only_double_precision_tells_apart(apart, loss, weighted, in_double):
+    X, y = table(loss)
+    X[20:] = X[:10] + apart * X[20:]
+    weight = np.where(np.arange(30) % 7 == 3, 0.0, 1.0) if weighted else None
+    found = solve(Newton(), problem(loss, "l2", 1e-6), blocks(X, y, weight))[0]
+    assert found.certificate.converged
+    assert in_double
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e25])
+def test_products_out_of_the_range_of_single_precision(unit, in_double):
+    X, y = table("logistic")
+    found = solve(Newton(), problem("logistic", "l2", 1e-3 * unit**2), blocks(unit * X, y))[0]
+    assert found.certificate.converged
+    assert in_double

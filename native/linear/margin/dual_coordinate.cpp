@@ -149,13 +149,14 @@ class Descent {
 
 }  // namespace
 
-void descend_margins(const AnyRows& table, const MarginRows& rows, MarginState& state, double enough,
-                     Index passes, Stop& stop) {
+Index descend_margins(const AnyRows& table, const MarginRows& rows, MarginState& state, double enough,
+                      Index passes, Stop& stop) {
+  Index made = 0;
   std::visit(
       [&](const auto& X) {
         Descent descent(X, rows, state);
         double left = kInfinity, before = 0.0;  // the gap after a pass, and what the one before summed up
-        for (Index made = 0; made < passes && left > enough && !stop.now(); ++made) {
+        for (; made < passes && left > enough && !stop.now(); ++made) {
           const double gap = descent.pass(stop);
           // Most of the sum is older than the end of the pass: suppose that the gap has shrunk since as it
           // did from pass to pass. After the first few passes over text-like data it was 0.6 to 1.05 of that.
@@ -164,6 +165,7 @@ void descend_margins(const AnyRows& table, const MarginRows& rows, MarginState& 
         }
       },
       table);
+  return made;
 }
 
 bool margin_gap(const AnyRows& table, const MarginRows& rows, double b, double next, const Bounds& aside,

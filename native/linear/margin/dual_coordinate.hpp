@@ -29,9 +29,9 @@ struct MarginState {
 
 // Passes over the active rows in random order, each row's multiplier in turn moved towards its best value,
 // until the gap to be expected from what was summed up on the way is at most `enough`, or `passes` have been
-// made. Rows at an end of their range that will stay there are set aside.
-void descend_margins(const AnyRows& table, const MarginRows& rows, MarginState& state, double enough,
-                     Index passes, Stop& stop);
+// made. Rows at an end of their range that will stay there are set aside. Returns how many were made.
+Index descend_margins(const AnyRows& table, const MarginRows& rows, MarginState& state, double enough,
+                      Index passes, Stop& stop);
 
 // The loss and how far it is above what the multipliers certify, summed over all rows, at w and b; and how
 // many rows there are in `order`: those not to be set aside when b moves on to `next`.

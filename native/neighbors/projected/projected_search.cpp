@@ -18,6 +18,7 @@ namespace {
 // Features of a block of rows: a quarter of a usual second-level cache.
 constexpr Index kBlockBytes = 1 << 18;
 constexpr Index kMostBlockRows = 512;
+constexpr Index kKeptRows = 1024;  // whose bounds are kept, 48 KB for the queries of a strip
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The rows that give a query its first threshold: those of one panel in `every`, of which `tried` k are
@@ -131,6 +132,39 @@ class Sweep {
       for (Index j = 0; j < kStripQueries; ++j) {
         if (passed[j] != 0) check(strip * kStripQueries + j, panel, passed[j] & there(panel), take);
       }
+    }
+  }
+
+  // The same for all panels, whose coarse bounds are computed once and kept: the k rows with the least of
+  // them give the threshold, and few others pass it. worst[query] is set to it.
+  template <class Take>
+  void visit_all(Index strip, Index k, double* worst, Take&& take) {
+    constexpr Index kTile = kStripQueries * kPanelRows;
+    const Index panels = panels_of(tables_.rows);
+    bounds_.resize(static_cast<std::size_t>(panels * kTile));
+    nearest_.resize(static_cast<std::size_t>(k));
+    float none[kStripQueries];
+    std::uint32_t passed[kStripQueries];
+    std::fill_n(none, kStripQueries, -FLT_MAX);
+    for (Index panel = 0; panel < panels; ++panel)
+      tile_products<true>(panel_at(panel), strip_at(strip), tables_.coarse_width, none, passed,
+                          bounds_.data() + panel * kTile);
+    for (Index j = 0; j < kStripQueries && strip * kStripQueries + j < count_; ++j) {
+      const Index query = strip * kStripQueries + j;
+      const auto bound = [&](Index row) {
+        return bounds_[static_cast<std::size_t>(row / kPanelRows * kTile + j * kPanelRows +
+                                                row % kPanelRows)];
+      };
+      Nearest best(nearest_.data(), k);
+      for (Index row = 0; row < tables_.rows; ++row) best.offer(-double{bound(row)}, row);
+      if (best.size() == k) {
+        worst[query] = 0.0;
+        for (const Near& near : nearest_) worst[query] = std::max(worst[query], at_most(query, near.row));
+      }
+      limit(query, worst[query]);
+      for (Index row = 0; row < tables_.rows; ++row)
+        if (bound(row) >= least_[static_cast<std::size_t>(query)])
+          check(query, row / kPanelRows, std::uint32_t{1} << row % kPanelRows, take);
     }
   }
 
@@ -248,6 +282,8 @@ class Sweep {
   Index first_, count_;
   std::vector<float> strips_, least_, fine_least_;  // [strip][coordinate][query of the strip]; a query
   std::vector<double> limits_, converted_;          // a query; queries as doubles
+  std::vector<float> bounds_;                       // [panel][query of the strip][row], where they are kept
+  std::vector<Near> nearest_;                       // k rows with the least of them
   Passed passed_;
 };
 
@@ -311,15 +347,21 @@ bool nearest_by_bounds(const SearchTables<T, Q>& tables, Index k, double* distan
   const bool finished = deal_out(
       tables, plan, passed, stop, [&](auto& sweep, Index first, Index part, Watch& watch, auto&& visit) {
         std::vector<double> worst(static_cast<std::size_t>(sweep.count()), kInfinity);
-        for (Index strip = 0; sampled && strip < sweep.strips() && !watch.over(); ++strip)
-          sweep.sample_worst(strip, k, worst.data());
-        for (Index i = 0; i < sweep.count(); ++i) sweep.limit(i, worst[static_cast<std::size_t>(i)]);
-        visit([&](Index i, double distance, Index row) {
+        const auto take = [&](Index i, double distance, Index row) {
           Nearest& heap = heaps[static_cast<std::size_t>((first + i) * plan.parts + part)];
           heap.offer(distance, row);
           if (heap.worst() < worst[static_cast<std::size_t>(i)])
             sweep.limit(i, worst[static_cast<std::size_t>(i)] = heap.worst());
-        });
+        };
+        if (plan.parts == 1 && tables.rows <= kKeptRows) {
+          for (Index strip = 0; strip < sweep.strips() && !watch.over(); ++strip)
+            sweep.visit_all(strip, k, worst.data(), take);
+          return;
+        }
+        for (Index strip = 0; sampled && strip < sweep.strips() && !watch.over(); ++strip)
+          sweep.sample_worst(strip, k, worst.data());
+        for (Index i = 0; i < sweep.count(); ++i) sweep.limit(i, worst[static_cast<std::size_t>(i)]);
+        visit(take);
       });
   if (!finished) return false;
   for (Index i = 0; i < count; ++i) {

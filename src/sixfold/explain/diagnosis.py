@@ -11,8 +11,11 @@ from sixfold.solvers.separation.separating_columns import important_columns
 MOST_NAMED = 5  # columns (or terms of a combination) spelt out before "and n more"
 
 
-def describe_dependence(factor: Any, names: list[str], fit_intercept: bool) -> str:
-    """Return a sentence that names the dependent columns and how they follow from the others."""
+def describe_dependence(factor: Any, names: list[str], fit_intercept: bool, penalty: str) -> str:
+    """Return a sentence that names the dependent columns and how they follow from the others.
+
+    ``penalty`` is what to write for one that makes the coefficients unique.
+    """
     sentences = [
         _equation(names, factor, position, fit_intercept)
         for position in range(min(factor.dependent.size, MOST_NAMED))
@@ -24,7 +27,7 @@ def describe_dependence(factor: Any, names: list[str], fit_intercept: bool) -> s
     columns = f"{count} of {len(names)} columns add{'s' * (count == 1)} nothing to the others"
     return (
         f"{columns}: {'; '.join(sentences)}. The predictions are unique, the coefficients are not: the "
-        "shortest were chosen. Drop these columns, or use penalty='l2', to make the coefficients unique."
+        f"shortest were chosen. Drop these columns, or use {penalty}, to make the coefficients unique."
     )
 
 

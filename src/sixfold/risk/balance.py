@@ -18,12 +18,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
+from sixfold.data.blocks import MemoryBlocks
 from sixfold.risk.point import Point
+from sixfold.risk.rank import column_space
 from sixfold.risk.rounding import U
 
 Array = NDArray[Any]
 
+PIECE = 256  # rows that are multiplied at a time
 FARTHEST = 3.0  # that the logarithm of a probability moves at once
 DIGITS = 1e-9  # of the products of columns, below which their factor comes from the rows themselves
 LOST = 64.0 * U  # times the order: what a factor of the rows may be off, columns of length 1
@@ -34,21 +38,28 @@ STILL = 1e-11  # of a direction of length 1: far less than probabilities above C
 
 
 class Balance:
-    """The system H beta = -e by which a dual point is brought into balance; see the second step above.
+    """The system H beta = -e by which a dual point is brought into balance; see the formulas above.
 
-    z = (1, x_kept - m), without the 1 where there is no intercept.
+    z = (1, x_kept - m), without the 1 where there is no intercept; the kept columns are independent in the
+    ``known`` rows. Rows that are certain of their class do not move. Where no row is in doubt between some
+    classes and the others, either have equations of their own, and slopes that sum to 0: those of one class
+    follow.
     """
 
-    def __init__(self, point: Point, u: Array, y: Array, kept: Array) -> None:
-        self.point, self.kept, self.y = point, kept, y
+    def __init__(self, point: Point, u: Array, y: Array, kept: Array, known: Array) -> None:
+        self.point, self.kept, self.y, self.known = point, kept, y, known
         self.ones = int(point.problem.fit_intercept)
         self.width = kept.size + self.ones
         self.share, self.p = self._room(u)
-        self.blocks_of_z = max(u.shape[1] - 1, 1)
-        order = self.width * self.blocks_of_z
-        self.scale, self.least, self.trust = np.ones(order), 1.0, 1.0
-        if order:
-            self._factor(order)
+        self.some = self.share > 0
+        if self.p is not None:
+            self.some &= (self.p > 0).sum(axis=1) > 1
+        self.free = np.arange(1) if self.p is None else self._free_classes(self.p)
+        self.dependent = np.arange(0)
+        self.used = self._used()
+        self.scale, self.least, self.trust = np.ones(self.used.size), 1.0, 1.0
+        if self.used.size:
+            self._factor()
 
     def _room(self, u: Array) -> tuple[Array, Array | None]:
         """Return sqrt(q a); for classes sqrt(q) and p."""
@@ -64,52 +75,90 @@ class Balance:
         p[rows, own] = np.maximum(1.0 - p.sum(axis=1), 0.0)
         return p
 
+    def _free_classes(self, p: Array) -> Array:
+        """Return all classes but one of each group that rows in doubt link; the most frequent one follows."""
+        doubt = (p > 0) & self.some[:, None] & (self.share > 0)[:, None]
+        linked = doubt.T.astype(float) @ doubt
+        # What a penalty asks of the slopes sums to 0 over all classes only.
+        groups = np.zeros(p.shape[1], dtype=np.intp)
+        if not self.point.problem.penalised:
+            groups = connected_components(linked, directed=False)[1]
+        order = np.argsort(-(np.square(self.share) @ (p * (1.0 - p))), kind="stable")
+        return np.setdiff1d(order, order[np.unique(groups[order], return_index=True)[1]])
+
+    def _used(self) -> Array:
+        """Return the equations, numbered score by score, of columns that count in the rows that move.
+
+        The others follow, but for last bits where they are among ``dependent``.
+        """
+        point, used = self.point, np.ones((self.free.size, self.width), dtype=bool)
+        if point.problem.penalised or point.problem.loss.labels == "real":
+            return np.flatnonzero(used)
+        known = np.count_nonzero(self.known)
+        for place, k in enumerate(self.free):
+            rows = np.flatnonzero(self.some if self.p is None else self.some & (self.p[:, k] > 0))
+            if rows.size == known or not rows.size:
+                continue
+            whole = point.blocks.whole()
+            weight = None if whole.weight is None else whole.weight[rows]
+            mine = MemoryBlocks(whole.X[rows][:, self.kept], whole.y[rows], weight)
+            space = column_space(mine, bool(self.ones))
+            used[place, self.ones + space.dependent] = False
+            self.dependent = np.union1d(self.dependent, self.kept[space.dependent[~space.exact]])
+        return np.flatnonzero(used)
+
     def _most(self, u: Array) -> Array:
         """Return a."""
         name = self.point.problem.loss.name
         if name in ("squared", "absolute"):
             return np.ones_like(u)
         size = np.abs(u)
-        return size * (1.0 - size) if name == "logistic" else size
+        return size * np.maximum(1.0 - size, 0.0) if name == "logistic" else size
 
-    def pieces(self) -> Iterator[tuple[slice, Array]]:
-        """Go through z in pieces of rows."""
+    def pieces(self) -> Iterator[tuple[Array, Array]]:
+        """Go through z of the rows that move, piece by piece."""
         for block in self.point.blocks:
-            for rows, Z in self.point.rows.pieces(block):
-                part = Z.toarray() if self.point.blocks.sparse else Z
+            for piece, Z in self.point.rows.pieces(block):
+                some = np.flatnonzero(self.some[piece])
+                rows, part = some + piece.start, Z if some.size == Z.shape[0] else Z[some]
+                part = part.toarray() if self.point.blocks.sparse else part
                 part = part if self.kept.size == part.shape[1] else part[:, self.kept]
                 if not self.ones and self.point.rows.moved:  # nothing balances, so that the centre counts
                     part = part + self.point.rows.centre[self.kept]
                 yield rows, np.column_stack([np.ones(part.shape[0]), part]) if self.ones else part
 
-    def _weighted(self, rows: slice, z: Array) -> Array:
-        """Return the rows whose squares sum to H: of classes, sqrt(diag(p)) (1 - p') for each."""
+    def _weighted(self, rows: Array, z: Array) -> Array:
+        """Return the rows whose squares sum to H: of classes, sqrt(diag(p)) (1 - p') for each in doubt."""
         if self.p is None:
-            return self.share[rows, None] * z
+            return self.share[rows, None] * z[:, self.used]
         p = self.p[rows]
-        root = np.sqrt(p)[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])
-        stacked = self.share[rows, None, None, None] * root[:, :, :-1, None] * z[:, None, None, :]
-        return stacked.reshape(-1, self.width * self.blocks_of_z)
+        row, own = np.nonzero(p > 0)
+        root = (np.arange(p.shape[1]) == own[:, None]) - p[row]
+        root *= (self.share[rows[row]] * np.sqrt(p[row, own]))[:, None]
+        each = root[:, self.free, None] * z[row, None, :]
+        return each.reshape(row.size, self.free.size * self.width)[:, self.used]
 
-    def _products(self, order: int) -> Array:
+    def _products(self) -> Array:
         """Return H."""
-        H = np.zeros((self.blocks_of_z, self.width, self.blocks_of_z, self.width))
+        H = np.zeros((self.free.size, self.width, self.free.size, self.width))
         for rows, z in self.pieces():
             if self.p is None:
                 part = self.share[rows, None] * z
                 H[0, :, 0] += part.T @ part
                 continue
-            p, q = self.p[rows], np.square(self.share[rows])
-            for k in range(self.blocks_of_z):
+            p, q = self.p[rows][:, self.free], np.square(self.share[rows])
+            for k in range(self.free.size):
+                mine = np.flatnonzero(p[:, k] > 0)
+                part, weight = z[mine], (q[mine] * p[mine, k])[:, None]
                 for other in range(k + 1):
-                    both = p[:, k] * ((k == other) - p[:, other])
-                    H[k, :, other] += z.T @ ((q * both)[:, None] * z)
-        for k in range(self.blocks_of_z):
+                    H[k, :, other] += part.T @ (weight * ((k == other) - p[mine, other, None]) * part)
+        for k in range(self.free.size):
             H[:k, :, k] = H[k, :, :k].transpose(1, 2, 0)
-        return H.reshape(order, order)
+        order = self.free.size * self.width
+        return H.reshape(order, order)[np.ix_(self.used, self.used)]
 
-    def _factor(self, order: int) -> None:
-        H = self._products(order)
+    def _factor(self) -> None:
+        H, order = self._products(), self.used.size
         self.scale = np.sqrt(H.diagonal())
         self.scale[self.scale == 0] = 1.0
         H /= np.outer(self.scale, self.scale)
@@ -119,52 +168,69 @@ class Balance:
             roots = np.sqrt(values)
             lost = (self.point.rows.depth + 8) * order * U / float(roots[0])
         else:
-            R: Array = np.zeros((0, order))
+            # Once more, from the rows in the coordinates that the products suggest: these cost next to no
+            # digits any more, and a product of matrices is several times as fast as QR.
+            length = np.sqrt(np.maximum(values, order * U))
+            products = np.zeros((order, order))
             for rows, z in self.pieces():
-                R = np.asarray(np.linalg.qr(np.vstack([R, self._weighted(rows, z) / self.scale]), mode="r"))
+                for part in np.array_split(self._weighted(rows, z), 1 + rows.size // PIECE):
+                    turned = (part / self.scale) @ (vectors / length)
+                    products += turned.T @ turned
+            values, again = np.linalg.eigh(products)
+            R = np.sqrt(np.maximum(values, 0.0))[:, None] * (again.T @ (vectors * length).T)
             _, roots, vectors = np.linalg.svd(R)
-            roots, vectors = np.append(roots, np.zeros(order - roots.size)), vectors.T
+            vectors = vectors.T
         # Where classes are certain of some rows, nothing moves in some directions, and nothing is left there.
-        kept = roots > (STILL if self.p is not None and roots.min() <= STILL and self._apart() else 0.0)
-        self.null = vectors[:, ~kept]
-        self.inverse = vectors[:, kept] / roots[kept]
-        stands_still = self.p is not None and bool((~kept).any())
-        self.least = float(roots[kept].min(initial=1.0)) if kept.all() or stands_still else 0.0
+        moves = roots > (STILL if self.p is not None else lost)
+        self.null = vectors[:, ~moves]
+        self.inverse = vectors[:, moves] / roots[moves]
+        self.least = 0.0
+        if moves.all() or (self.p is not None and self._apart(self.p)):
+            self.least = float(roots[moves].min(initial=1.0))
         # These are the roots of a table that is off by this much.
         self.trust = 1.0 - lost / self.least if self.least > 0 else 0.0
 
-    def _apart(self) -> bool:
+    def _apart(self, p: Array) -> bool:
         """Return whether columns are far from depending on each other: only classes can stand still then."""
-        total: Array = np.zeros((self.width, self.width))
-        uncertain = self.share if self.p is None else self.share * (self.p.max(axis=1) < 1.0)
+        total = np.zeros((self.free.size, self.width, self.width))
         for rows, z in self.pieces():
-            part = uncertain[rows, None] * z
-            total += part.T @ part
-        length = np.sqrt(total.diagonal())
-        return bool(
-            length.size
-            and length.all()
-            and np.linalg.eigvalsh(total / np.outer(length, length))[0] > APART**2
-        )
+            for place, k in enumerate(self.free):
+                part = (self.share[rows] * (p[rows, k] > 0))[:, None] * z
+                total[place] += part.T @ part
+        used = np.zeros((self.free.size, self.width), dtype=bool)
+        used.flat[self.used] = True
+        for mine, products in zip(used, total, strict=True):
+            length = np.sqrt(products.diagonal())[mine]
+            if not length.any():  # nothing is in doubt
+                continue
+            if not length.all():
+                return False
+            scaled = products[np.ix_(mine, mine)] / np.outer(length, length)
+            if np.linalg.eigvalsh(scaled)[0] <= APART**2:
+                return False
+        return True
 
     def _equations(self, slope: Array, total: Array) -> Array:
         """Return e / scale."""
         e = np.vstack([total, slope[self.kept]]) if self.ones else slope[self.kept]
-        return e[:, : self.blocks_of_z].T.ravel() / self.scale
+        return e[:, self.free].T.ravel()[self.used] / self.scale
 
     def moved(self, u: Array, slope: Array, total: Array) -> Array:
         """Return u after the move that would balance it."""
-        if not self.scale.size or not self.trust > 0:
+        if not self.scale.size:
             return u
         e = self._equations(slope, total)
-        beta = -(self.inverse @ (self.inverse.T @ e)) / self.scale
-        beta = beta.reshape(self.blocks_of_z, self.width).T
-        moves = np.concatenate([z @ beta for _, z in self.pieces()])
+        beta: Array = np.zeros(self.free.size * self.width)
+        beta[self.used] = -(self.inverse @ (self.inverse.T @ e)) / self.scale
+        beta = beta.reshape(self.free.size, self.width).T
+        moves = np.zeros_like(u)
+        for rows, z in self.pieces():
+            moves[np.ix_(rows, self.free)] = z @ beta
         if self.p is None:
             return u + self._most(u) * moves
         p = self._probabilities(u)
         # As logarithms move, none becomes negative, and where they end does not depend on the way.
-        p *= np.exp(np.clip(np.column_stack([moves, np.zeros(moves.shape[0])]), -FARTHEST, FARTHEST))
+        p *= np.exp(np.clip(moves, -FARTHEST, FARTHEST))
         p /= p.sum(axis=1, keepdims=True)
         p[p < CERTAIN] = 0.0
         return whole(p, (np.arange(p.shape[0]), self.y.astype(np.intp)))
@@ -178,9 +244,8 @@ class Balance:
             return 0.0, 0.0
         if not self.trust > 0:
             return math.inf, math.inf
-        inverse = self.inverse
         length = float(
-            np.linalg.norm(inverse.T @ e) * (1.0 + LOST / self.least) + np.linalg.norm(off) / self.least
+            np.linalg.norm(self.inverse.T @ e) * (1.0 + LOST / self.least) + np.linalg.norm(off) / self.least
         )
         length += float(np.linalg.norm(self.null.T @ e)) / STILL
         length /= self.trust
@@ -188,9 +253,10 @@ class Balance:
             return length, length
         largest = 0.0
         ratio = self._ratio(u)
-        inverse = inverse / self.scale[:, None]
+        inverse = np.zeros((self.free.size * self.width, self.inverse.shape[1]))
+        inverse[self.used] = self.inverse / self.scale[:, None]
         for rows, z in self.pieces():
-            for k in range(self.blocks_of_z):
+            for k in range(self.free.size):
                 part = z @ inverse[k * self.width : (k + 1) * self.width]
                 sizes = np.sqrt(np.einsum("ij,ij->i", part, part)) * ratio[rows]
                 largest = max(largest, float(sizes.max(initial=0.0)))
@@ -209,7 +275,7 @@ class Balance:
     def renewed(self, u: Array) -> Balance:
         """Return the system at u where that was moved far from where the room was measured."""
         if self.p is None and self._ratio(u).max(initial=0.0) > FAR_MOVE:
-            return Balance(self.point, u, self.y, self.kept)
+            return Balance(self.point, u, self.y, self.kept, self.known)
         return self
 
 

@@ -17,14 +17,14 @@ their last bits (:mod:`sixfold.risk.rank`), the bound is one on models that trea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.blocks import Blocks, MemoryBlocks
+from sixfold.data.blocks import Blocks
 from sixfold.risk.candidate import Candidate
 from sixfold.risk.point import Point
 from sixfold.risk.rounding import U
@@ -34,10 +34,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-# Slopes below one of these are 0 where classes are separated: their rows have next to no loss, and rows that
-# are nearly certain would have to balance those that are not.
-NEARLY_CERTAIN = (1e-8, 1e-6, 1e-10, 1e-7, 1e-5)
-# Of the excess: whoever balances classes in another order, or other rows of them, ends at another dual point.
+# Of the excess: whoever balances classes in another order, or other rows or columns, ends elsewhere.
 OTHER_ORDER, ELSEWHERE = 1e-3, 0.02
 
 
@@ -94,13 +91,12 @@ def bound(
     rounding: bool = True,
     doubled: bool = False,
     tied: bool = False,
-    certain: float | None = None,
 ) -> Bound:
     """Return the bound at a model; without ``rounding`` only what is computed.
 
     ``doubled`` asks for sums in doubled precision. ``tied`` asks for slopes that balance the penalty
     exactly: where it is next to nothing, what rounding leaves of them would cost |E|^2 / (2 l2), or u would
-    have to be shorter by |E| / l1. Slopes up to ``certain`` count as 0.
+    have to be shorter by |E| / l1.
     """
     point = Point(problem, w, b, blocks, doubled)
     total = point.loss + point.penalty
@@ -109,37 +105,9 @@ def bound(
         bad = np.full_like(total, np.inf)
         nothing = np.zeros_like(total)
         return Bound(np.where(np.isfinite(total), total, np.inf), bad, nothing, nothing, none)
-    candidate = Candidate(point, dual, rounding, tied or not problem.penalised, certain)
+    candidate = Candidate(point, dual, rounding, tied or not problem.penalised)
     excess, down = candidate.excess(rounding)
-    if point.classes and rounding:
-        down = down + OTHER_ORDER * excess
+    if rounding and (point.classes or candidate.fell or tied):
+        down = down + (ELSEWHERE if candidate.fell or tied else OTHER_ORDER) * excess
     up = point.rounding() if rounding else np.zeros_like(total)
     return Bound(total, excess, up, down, none if problem.penalised else candidate.dependent)
-
-
-def bound_of_separated(
-    problem: Problem, w: Array, b: Array, blocks: Blocks, dual: Array | None, doubled: bool, enough: float
-) -> Bound:
-    """Return the bound of an unpenalised model of classes some of which are, or may be, separated.
-
-    Every target has rows of its own that are certain, and with them columns of its own that count. No more is
-    tried than it takes for a gap of ``enough``.
-    """
-    whole, parts = blocks.whole(), [slice(None)]
-    if problem.loss.labels == "sign":
-        parts = [slice(k, k + 1) for k in range(w.shape[1])]
-    found = []
-    for part in parts:
-        one = MemoryBlocks(whole.X, whole.y[:, part], whole.weight)
-        mine, best = None if dual is None else dual[:, part], None
-        for certain in (None, *NEARLY_CERTAIN) if len(parts) > 1 else NEARLY_CERTAIN:
-            other = bound(problem, w[:, part], b[part], one, mine, doubled=doubled, certain=certain)
-            best = other if best is None or other.certain_gap < best.certain_gap else best
-            if best.certain_gap <= 0.9 * enough / len(parts):
-                break
-        assert best is not None
-        found.append(replace(best, down=best.down + ELSEWHERE * best.excess))
-    objective, excess, up, down, dependent = (
-        np.concatenate([getattr(each, field.name) for each in found]) for field in fields(Bound)
-    )
-    return Bound(objective, excess, up, down, np.unique(dependent))

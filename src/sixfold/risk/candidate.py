@@ -39,30 +39,30 @@ Array = NDArray[Any]
 
 MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of its products is formed
 MAX_CLASS_SYSTEM = 1000  # unknowns of the system that moves the probabilities of several classes
-MOVES, MOST_MOVES = 3, 8  # each leaves of the slope eps times the condition number
+MOVES, MOST_MOVES = 3, 12  # each leaves of the slope eps times the condition number
 FAR_PROBABILITY = 0.1  # of one
+FALLING, NEARLY_CERTAIN = 0.5, 1e-4  # of slopes of at most 1e-4 a move leaves less than half
 TINY = 1e-280  # slopes below it lose digits when they are multiplied
 NEAR = 4.0  # times the rounding of a slope: from there on absolute values may forbid it
 NEARLY_BOUND = 0.1  # of l1: what a slope may be short of it
+WORTH_TYING = 1e-20  # of the objective of zero: what slopes may cost that are left as they are
 LARGEST_MOVE = 0.5  # of every slope: beyond that no bound is claimed
 
 
 class Candidate:
     """A dual point u, as the masses G = q u, moved to where its bound is finite."""
 
-    def __init__(
-        self, point: Point, dual: Array | None, measured: bool, tied: bool, certain: float | None = None
-    ) -> None:
+    def __init__(self, point: Point, dual: Array | None, measured: bool, tied: bool) -> None:
         self.point, problem = point, point.problem
         self.problem, self.q, self.y = problem, point.q, point.y
         loss = problem.loss
         u = point.slopes() if dual is None else np.asarray(dual, dtype=np.float64)
         # Rows that do not count must not limit the others, nor those whose slope is next to nothing.
-        small = (CERTAIN if tied and point.classes else TINY) if certain is None else certain
+        small = CERTAIN if tied and point.classes else TINY
         counted = (self.q[:, None] > 0) & (np.abs(u) > small)
         if not counted.all():
             u = np.where(counted, u, 0.0)
-        if point.classes and certain is not None:
+        if point.classes and tied:
             u = whole(u, (np.arange(self.q.size), np.asarray(self.y, dtype=np.intp)))
         self.low: Array | None = None
         self.high: Array | None = None
@@ -72,13 +72,13 @@ class Candidate:
             self.low, self.high = loss.domain(self.y)
             u = u if dual is None else np.clip(u, self.low, self.high)
         # Probability that goes from class to class would also go to rows that are certain.
-        if problem.fit_intercept and not (point.classes and certain is not None):
+        if problem.fit_intercept and not (point.classes and tied):
             u = BALANCE[loss.labels](u, self.y, self.q)
             if self.q.min() == 0.0:
                 u = np.where(self.q[:, None] > 0, u, 0.0)
         self.u = u
         self.dependent = np.arange(0)
-        self.impossible = self.mixed = False
+        self.impossible = self.mixed = self.fell = False
         self.free: list[Balance] = []
         if loss.labels == "real":
             self._shorten()
@@ -114,20 +114,44 @@ class Candidate:
         return np.where(self.fixed, aim - l1 * np.sign(w), within)
 
     def _bound_columns(self) -> Array:
-        """Return the columns whose slopes the penalty prescribes, or would if rounding added to them."""
-        if not self.problem.penalised or self.problem.penalty.quadratic:
-            return np.arange(self.point.w.shape[0])
+        """Return the columns whose slopes have to be what the penalty prescribes.
+
+        Slopes that miss it by E cost E^2 / (2 l2), or make u shorter by E / l1. Columns that cost next to
+        nothing may keep theirs, unless u moves too far for that when the others are mended: by E / |x| of the
+        worst. Of the longest no more can be balanced than there are rows.
+        """
+        point, problem = self.point, self.problem
+        if not problem.penalised:
+            return np.arange(point.w.shape[0])
         mass = self.q[:, None] * self.u
         slope, _ = self._slopes(mass)
-        norm = self.point.norm(self.u)
-        error, _ = self.point.rows.slope_rounding(mass, slope, norm)
-        error += NEAR * U * np.outer(self.point.rows.lengths, norm)  # u itself is rounded
-        w, l1 = self.point.w, self.problem.l1
-        off = np.abs(slope + self.problem.l2 * w + l1 * np.sign(w))
-        # A coefficient that is all but 0 has any slope between -l1 and l1, and may keep it.
-        self.fixed = (w != 0) & (off <= np.maximum(NEAR * error, NEARLY_BOUND * l1))
-        size = -slope if self.problem.penalty.positive else np.abs(slope)
-        return np.flatnonzero((self.fixed | (size + NEAR * error > l1)).any(axis=1))
+        norm, lengths = point.norm(self.u), point.rows.lengths
+        if not problem.fit_intercept:
+            lengths = np.hypot(lengths, point.rows.centre)
+        error, _ = point.rows.slope_rounding(mass, slope, norm)
+        error = NEAR * (error + NEAR * U * np.outer(lengths, norm))  # u itself is rounded
+        w, l1, l2 = point.w, problem.l1, problem.l2
+        size = -slope if problem.penalty.positive else np.abs(slope)
+        if not problem.penalty.quadratic:
+            # A coefficient that is all but 0 has any slope between -l1 and l1, and may keep it.
+            missed = np.abs(slope + l2 * w + l1 * np.sign(w))
+            self.fixed = (w != 0) & (missed <= np.maximum(error, NEARLY_BOUND * l1))
+        missed = np.abs(slope - self._aim(slope)) + error
+        zero = point.sums(lambda rows: problem.loss.value(np.zeros_like(point.score[rows]), self.y[rows]))
+        worth, move = float(zero.max(initial=0.0)), 0.0
+        while True:
+            moved = np.outer(lengths, np.full(w.shape[1], NEAR * move))
+            off = missed + moved
+            if not problem.penalty.quadratic:
+                off = np.where(~self.fixed & (size + error + moved <= l1), 0.0, off)
+            cost = (off**2 / (2.0 * l2) if l2 > 0 else off / l1 * worth).max(axis=1, initial=0.0)
+            columns = np.flatnonzero((cost > WORTH_TYING * worth) & (lengths > 0))
+            farther = float((missed[columns].max(axis=1) / lengths[columns]).max(initial=0.0))
+            if farther <= move:
+                break
+            move = farther
+        most = int(np.count_nonzero(self.u.any(axis=1))) - problem.fit_intercept
+        return np.sort(columns[np.argsort(-lengths[columns], kind="stable")[: max(most, 0)]])
 
     def _leave_columns(self) -> None:
         """Move u along the columns until its slope is none that is forbidden, but for rounding."""
@@ -149,10 +173,8 @@ class Candidate:
         if point.classes and (self.u.shape[1] - 1) * (space.rank + 1) > MAX_CLASS_SYSTEM:
             self.impossible = True
             return
-        self.free = [
-            Balance(point, u, y, np.sort(kept))
-            for u, y in zip(point.parts(self.u), self._labels(), strict=True)
-        ]
+        known = self._rows_with_slope()
+        self.free = self._balances(np.sort(kept), known)
         moves = 0
         for _ in range(MOST_MOVES):
             slope, total = self._slopes(self.q[:, None] * self.u)
@@ -165,14 +187,37 @@ class Candidate:
             ]
             before, self.u = self.u, np.concatenate(moved, axis=1)
             # Probabilities that have moved far leave the equations behind.
-            if point.classes and np.any(np.abs(self.u - before) > FAR_PROBABILITY * np.abs(before)):
-                self.free = [Balance(point, self.u, self.y, self.free[0].kept)]
+            far = point.classes and np.any(np.abs(self.u - before) > FAR_PROBABILITY * np.abs(before))
+            if self._let_fall(before) or far:
+                self.free = self._balances(self.free[0].kept, known)
                 continue
             moves += 1
             if moves == MOVES:
                 break
         self._shorten()
         self.free = [balance.renewed(u) for balance, u in zip(self.free, point.parts(self.u), strict=True)]
+        for balance in self.free:
+            self.dependent = np.union1d(self.dependent, balance.dependent)
+
+    def _balances(self, kept: Array, known: Array) -> list[Balance]:
+        parts = zip(self.point.parts(self.u), self._labels(), strict=True)
+        return [Balance(self.point, u, y, kept, known) for u, y in parts]
+
+    def _let_fall(self, before: Array) -> bool:
+        """Set slopes to 0 that are on their way there, and return whether there are any.
+
+        Where classes are separated the slopes of rows that are certain have nothing to balance them but each
+        other. Newton's steps would make them shorter by a factor e for ever.
+        """
+        if self.problem.penalised or self.problem.loss.labels == "real":
+            return False
+        size = np.abs(before)
+        falls = (self.u * np.sign(before) < FALLING * size) & (size < NEARLY_CERTAIN)
+        self.u[falls] = 0.0
+        if self.point.classes:
+            self.u = whole(self.u, (np.arange(self.q.size), np.asarray(self.y, dtype=np.intp)))
+        self.fell |= bool(falls.any())
+        return bool(falls.any())
 
     def _shorten(self) -> None:
         """Make u shorter until it is in the domain, all of it alike; a slope of the wrong sign is 0."""
@@ -191,10 +236,15 @@ class Candidate:
     def _labels(self) -> list[Array]:
         return [self.y] if self.point.classes else self.point.parts(self.y)
 
+    def _rows_with_slope(self) -> Array:
+        """Return the rows that limit where u may go: all, or those that have a slope."""
+        some = np.asarray((self.u != 0).any(axis=1) & (self.q > 0))
+        return some if self.problem.loss.labels != "real" and some.any() else self.q > 0
+
     def _space(self, columns: Array) -> ColumnSpace:
-        """Return some columns of the rows that have a slope: the others do not limit where u may go."""
-        blocks, some = self.point.blocks, (self.u != 0).any(axis=1)
-        fewer = self.problem.loss.labels != "real" and not some[self.q > 0].all() and some.any()
+        """Return some columns of these rows."""
+        blocks, some = self.point.blocks, self._rows_with_slope()
+        fewer = not some[self.q > 0].all()
         if fewer or columns.size < blocks.n_columns:
             some = np.flatnonzero(some) if fewer else np.arange(blocks.n_rows)
             whole = blocks.whole()
@@ -288,7 +338,7 @@ class Candidate:
                 return [(0.0, 0.0)] * point.loss.size
             if not point.classes:
                 return self._even_costs(total_error)
-            balances = [Balance(point, self.u, self.y, np.arange(0))]
+            balances = self._balances(np.arange(0), self.q > 0)
         slope, error = self._unmet(self.slope), error + 4.0 * U * problem.l2 * np.abs(point.w)
         if self.tied and problem.penalty.positive and not problem.penalised:
             slope, error = self._unmet(self.slope - error), 0.0 * error

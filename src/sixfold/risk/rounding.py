@@ -28,13 +28,14 @@ Array = NDArray[Any]
 
 U = 2.0**-53  # half the distance from 1 to the next double
 UNDERFLOW = 2.0**-1040  # what 2^30 products next to nothing are off together, each by 2^-1075 and a few times
-SAMPLE = 256  # rows that a centre is taken from
+SAMPLE = 64  # rows that a centre is taken from
 FAR = 4.0  # times its spread: from there on an offset is taken off
 PIECE = 1 << 17  # entries of X in float64 that are worked on at a time, in the L2 cache
 SHORTEST_PIECE, LONGEST_PIECE = 32, 4096  # rows of it, so that few roundings add up
 MANY = 64  # columns, from which it is worth while to look for those that do not count
 FEW = 0.25  # of all columns: up to so many are copied for a product
 DOUBLED_PIECE = 1 << 14
+MOST_DIGITS = 32  # by which a last digit is changed, for the sake of the intercept
 SPLITTER = 134217729.0  # 2^27 + 1
 
 
@@ -268,3 +269,28 @@ def sum_doubled(high: Array, low: Array) -> tuple[Array, Array]:
             total, rest = np.concatenate([total, high[-1:]]), np.concatenate([rest, low[-1:]])
         high, low = total, rest
     return two_sum(high[0], low[0])
+
+
+def rounded_model(blocks: Blocks, w: Array, c: Array, centre: Array) -> tuple[Array, Array]:
+    """Return w and b = c - centre.w as the type of the data holds them, last digits of w chosen to suit b.
+
+    Where columns are far from 0, b is far larger than the scores, and its rounding moves all of them: by
+    1e-4 at an offset of 2^40. A last digit more or less of a coefficient moves them by centre_j times that,
+    and changes little else.
+    """
+    w, b = blocks.rounded(w), np.zeros(c.size)
+    for k, column in enumerate(w.T):
+        b[k] = blocks.rounded(np.array(_constant_left(c[k], 0.0, centre, column)))
+        digits = np.where(column, np.spacing(np.abs(column).astype(blocks.dtype)), 0.0).astype(np.float64)
+        steps, left = digits * centre, _constant_left(c[k], b[k], centre, column)
+        for j in np.argsort(-np.abs(steps), kind="stable"):
+            if 0.5 * abs(steps[j]) < abs(left) < MOST_DIGITS * abs(steps[j]):
+                column[j] = blocks.rounded(column[j] + round(left / steps[j]) * digits[j])
+                left = _constant_left(c[k], b[k], centre, column)
+    return w, b
+
+
+def _constant_left(c: float, b: float, centre: Array, w: Array) -> float:
+    """Return c - b - centre.w, rounded once."""
+    high, low = two_product(centre, w)
+    return math.fsum((c, -b, *-high, *-low))

@@ -10,7 +10,9 @@ X with itself and one factorisation replace a matrix of second derivatives of d 
 2,000 takes 30 times less.
 
 The model that comes back is certified on X itself, with the dual point that was found, which has one entry
-a row here as there.
+a row here as there. With a smooth loss and a penalty its gap goes with the square of what is wrong with it,
+so that products in single precision, at half the time, will do for usual tolerances; where they do not, they
+are formed again in double precision, and the solver goes on from its model.
 
 *Rows that no others add up to* can have any scores at all. Without a penalty one linear system then gives
 them those of the least loss, y itself or so far on the right side that a row is certain in float64: classes
@@ -38,8 +40,12 @@ Array = NDArray[Any]
 
 MAX_ROWS = 3000  # whose products are factored
 CERTAIN_SCORE = 40.0  # of which the logistic loss is 4e-18
-CLEAR = 1e4  # times what rounding leaves: a pivot that is not rounding in any order of the rows
+CLEAR = 10.0  # times what rounding leaves: a pivot that is not rounding in any order of the rows
 SHORT = 1e-7  # of the longest column: the square of what rounding leaves of the products of rows
+SINGLE_TOL = 1e-7  # from which products in single precision have all digits that count
+SINGLE_VALUES = 1 << 22  # entries of X that are rounded to single precision at a time
+SINGLE_RANGE = 1e-20, 1e30  # of squared lengths
+SINGLE_EPS = float(np.finfo(np.float32).eps)
 REACHED = 1e-6  # of the scores that were asked for: what may be missing
 
 
@@ -64,6 +70,8 @@ class RowCoordinates:
         Rows of X whose span is that of all.
     triangle : ndarray
         The rows of L of the basis, lower triangular.
+    single : bool
+        Whether the products are in single precision.
     counted : ndarray of bool
         Which rows of the table have a weight: others have no say in what a model gives them.
     """
@@ -71,6 +79,7 @@ class RowCoordinates:
     problem: Problem
     wide: Blocks
     budget: Budget
+    single: bool
     mean: Array
     blocks: MemoryBlocks
     basis: Array
@@ -78,8 +87,20 @@ class RowCoordinates:
     counted: Array
 
     @classmethod
-    def of(cls, problem: Problem, blocks: Blocks, budget: Budget) -> RowCoordinates | None:
-        """Return the problem in coordinates of its rows, or None where that does not make it smaller."""
+    def of(
+        cls,
+        problem: Problem,
+        blocks: Blocks,
+        budget: Budget,
+        factored: bool = True,
+        single: bool = False,
+    ) -> RowCoordinates | None:
+        """Return the problem in coordinates of its rows, or None where that does not make it smaller.
+
+        For a solver that only multiplies with the rows, rather than factor their products (``factored``),
+        few entries are small enough. ``single`` is for solvers that need no more digits of the products at
+        usual tolerances.
+        """
         n = blocks.n_rows
         if n > MAX_ROWS or n >= blocks.n_columns or not problem.penalty.quadratic:
             return None
@@ -90,28 +111,36 @@ class RowCoordinates:
             blocks = MemoryBlocks(block.X[np.flatnonzero(counted)], block.y[counted], weight[counted])
             block, n = blocks.whole(), blocks.n_rows
         X = block.X
-        if blocks.sparse and X.nnz < n * n:
+        if blocks.sparse and not factored and X.nnz < n * n:
             return None
         centred = problem.fit_intercept and not blocks.sparse
         mean = np.asarray(X.mean(axis=0), dtype=np.float64) if centred else np.zeros(blocks.n_columns)
-        L, basis = _factor(_products(X, mean, budget), n - centred)
+        factor = _single_factor(problem, X, mean, n - centred, budget) if single else None
+        L, basis = factor or _factor(_products(X, mean, budget), n - centred)
         if L.shape[1] < n - centred and _graded(X, mean):
             return None
         reduced = MemoryBlocks(L, np.asarray(block.y, dtype=np.float64), block.weight)
         triangle = L[basis]
-        return cls(problem, blocks, budget, mean, reduced, basis, triangle, counted)
+        return cls(problem, blocks, budget, factor is not None, mean, reduced, basis, triangle, counted)
 
     def solve(self, solver: SquareSolver, start: Solution | None) -> Solution:
         """Return the solution of the wide problem that a solver finds in these coordinates."""
         perfect = self.perfect_scores() if self.problem.l2 == 0 else None
         if perfect is not None:
             return perfect
+        found = self._solve(solver, start)
+        if self.single and not found.certificate.converged and not self.budget.exhausted():
+            exact = RowCoordinates.of(self.problem, self.wide, self.budget)
+            found = found if exact is None else exact._solve(solver, found)
+        return replace(found, dual=self._of_all(found.dual))
+
+    def _solve(self, solver: SquareSolver, start: Solution | None) -> Solution:
         inside = None if start is None else self.reduced(start)
         found = solver.solve(self.problem, self.blocks, self.budget, inside)
         w, b = self.model(found.w, found.b)
         certificate = self.problem.certify("duality gap", w, b, self.wide, self.budget.tol, found.dual)
         title = f"{found.solver} in the row space"
-        return replace(found, w=w, b=b, certificate=certificate, solver=title, dual=self._of_all(found.dual))
+        return replace(found, w=w, b=b, certificate=certificate, solver=title)
 
     def _of_all(self, dual: Array | None) -> Array | None:
         """Return the dual point for the rows of weight 0 too."""
@@ -175,7 +204,33 @@ def _products(X: Any, mean: Array, budget: Budget) -> Array:
     return gram[:n, :n]
 
 
-def _factor(products: Array, rank: int) -> tuple[Array, Array]:
+def _single_factor(
+    problem: Problem, X: Any, mean: Array, rank: int, budget: Budget
+) -> tuple[Array, Array] | None:
+    """Return the factor of products in single precision; None where that does not serve.
+
+    It does not where the products leave its range, or where rows seem to depend on others.
+    """
+    smooth = problem.loss.smooth and problem.l2 > 0 and budget.tol >= SINGLE_TOL
+    if not smooth or not isinstance(X, np.ndarray) or X.dtype != np.float64:
+        return None
+    n, d = X.shape
+    products, step = np.zeros((n, n)), max(SINGLE_VALUES // n, 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for first in range(0, d, step):
+            budget.check()
+            some = slice(first, first + step)
+            part = np.empty((n, min(step, d - first)), dtype=np.float32)
+            np.subtract(X[:, some], mean[some], out=part, casting="same_kind")
+            products += part @ part.T
+    low, high = SINGLE_RANGE
+    if not low < np.diagonal(products).max() < high:
+        return None
+    found = _factor(products, rank, SINGLE_EPS)
+    return found if found[1].size == rank else None
+
+
+def _factor(products: Array, rank: int, eps: float = EPS) -> tuple[Array, Array]:
     """Return L with L L' = the products, and rows that no others add up to, of which L is lower triangular.
 
     Where the first ``rank`` rows, which is as many as there can be, are of that kind, no pivots have to be
@@ -183,7 +238,7 @@ def _factor(products: Array, rank: int) -> tuple[Array, Array]:
     """
     n = products.shape[0]
     # What rounding leaves of a row that others add up to.
-    noise = 4.0 * n * EPS * float(np.diagonal(products).max(initial=0.0))
+    noise = 4.0 * n * eps * float(np.diagonal(products).max(initial=0.0))
     with single_threaded_blas(n):
         upper, failed = lapack.dpotrf(products[:rank, :rank].T, lower=0, clean=1)
         if not failed and np.square(np.diagonal(upper)).min(initial=np.inf) > CLEAR * noise:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from sixfold import ERMRegressor
-from sixfold.errors import IncompatibleError
+from sixfold import ERMClassifier, ERMRegressor, LogisticRegression
+from sixfold.errors import IncompatibleError, RankWarning
 
 
 @pytest.fixture
@@ -83,3 +83,35 @@ def test_a_solver_that_does_not_fit_the_loss_is_refused_with_what_would(table):
     X, y, _ = table
     with pytest.raises(IncompatibleError, match=r"loss has kinks.*What works: .*'interior_point'.*or 'auto'"):
         ERMRegressor("absolute", solver="newton").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("learner", "loss"),
+    [(ERMRegressor, loss) for loss in ("squared", "absolute", "cubed")]
+    + [(ERMClassifier, loss) for loss in ("squared", "logistic", "softmax", "hinge", "squared_hinge")],
+)
+def test_columns_that_depend_are_named_and_share_their_coefficient(table, learner, loss):
+    X, y, _ = table
+    X, y = np.column_stack([X, X[:, 0]]), y if learner is ERMRegressor else y > np.median(y)
+    with pytest.warns(RankWarning, match="1 of 4 columns adds nothing to the others: 'x3' = 'x0'"):
+        model = learner(loss, penalty=None).fit(X, y)
+    coef = np.atleast_2d(model.coef_)
+    np.testing.assert_allclose(coef[:, 3], coef[:, 0], rtol=1e-9)
+    assert model.certificate_.converged
+    assert model.certificate_.verify(X, y).relative_gap < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("model", "advice"),
+    [
+        (LogisticRegression(C=np.inf), "or use a finite C,"),
+        (LogisticRegression(penalty=None), "or use penalty='l2',"),
+        (LogisticRegression(penalty=None, C=np.inf), "or use penalty='l2' with a finite C,"),
+        (ERMClassifier("logistic", penalty=None), "or use penalty='l2',"),
+        (ERMClassifier("logistic", penalty="l2", alpha=0.0), "or use alpha > 0,"),
+    ],
+)
+def test_the_advice_for_dependent_columns_adds_a_penalty(table, model, advice):
+    X, y, _ = table
+    with pytest.warns(RankWarning, match=advice):
+        model.fit(np.column_stack([X, X[:, 0]]), y > np.median(y))

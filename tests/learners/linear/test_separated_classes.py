@@ -1,13 +1,15 @@
 """Unpenalised classifiers of classes that are separated: the bound is that of the rows that overlap."""
 
+import time
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from sixfold import ERMClassifier
-from sixfold.errors import RankWarning
+import pmlb
+from sixfold import ERMClassifier, LogisticRegression
+from sixfold.errors import RankWarning, SeparationWarning
 
 
 def iris():
@@ -44,3 +46,77 @@ def test_a_changed_coefficient_is_still_refused(loss):
     model.coef_[-1, 2] *= 1.01
     with pytest.raises(Exception, match="certificate"):
         model.certificate_.verify(X, y)
+
+
+def pairs_in_doubt(near):
+    """Return six classes of which two overlap; some columns are ``near`` to being the same."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(6), 60)
+    X = 0.5 * rng.normal(size=(360, 8))
+    X[:, 0] += 30.0 * np.maximum(y, 1)
+    X[:, 6] = X[:, 5] + near * X[:, 6]
+    return X, y
+
+
+def ever_surer(seed):
+    """Return two classes that overlap at the first rows; the others are the surer the further they are."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 6))
+    X[:, 1] = np.r_[np.zeros(40), np.geomspace(1e-3, 1.0, 360)]
+    y = np.where(X[:, 1] > 0, 1, rng.integers(2, size=400))
+    return X, y
+
+
+@pytest.mark.parametrize(
+    "learner", [LogisticRegression(penalty=None), ERMClassifier("softmax", penalty=None)]
+)
+@pytest.mark.parametrize("table", [lambda: pairs_in_doubt(1.0), lambda: pairs_in_doubt(1e-5)])
+def test_classes_in_doubt_of_different_rows_have_equations_of_their_own(learner, table):
+    X, y = table()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", SeparationWarning)
+        model = learner.fit(X, y)
+    assert model.certificate_.converged
+    assert model.certificate_.verify(X, y).relative_gap < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("loss", ["softmax", "logistic"])
+def test_rows_that_are_ever_surer_are_let_go(loss, seed):
+    X, y = ever_surer(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = ERMClassifier(loss, penalty=None).fit(X, y)
+    assert model.certificate_.converged
+    assert model.certificate_.verify(X, y).relative_gap < 1e-6
+    overlapping = ERMClassifier(loss, penalty=None).fit(np.delete(X[:40], 1, axis=1), y[:40])
+    assert model.certificate_.objective == pytest.approx(0.1 * overlapping.certificate_.objective, abs=2e-6)
+
+
+@pytest.mark.parametrize("preparation", ["raw", "standardised"])
+@pytest.mark.parametrize("loss", ["likelihood", "logistic", "softmax"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in ("fars", "krkopt", "mfeat_zernike", "segmentation", "soybean", "tokyo1")
+        if name in pmlb.PATHS
+    ],
+)
+def test_real_tables_without_penalty(name, loss, preparation):
+    X, y = pmlb.load(name)
+    some = np.union1d(np.arange(0, y.size, max(y.size // 1000, 1)), np.unique(y, return_index=True)[1])
+    X, y = X[some], y[some]
+    if preparation == "standardised":
+        X = (X - X.mean(axis=0)) / np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
+    model = LogisticRegression(penalty=None) if loss == "likelihood" else ERMClassifier(loss, penalty=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", RankWarning)
+        warnings.simplefilter("ignore", SeparationWarning)
+        begun = time.process_time()
+        model.fit(X, y)
+        assert time.process_time() - begun < 10.0
+    assert model.certificate_.converged
+    assert model.certificate_.verify(X, y).relative_gap < 1e-6

@@ -160,6 +160,18 @@ def test_wide_tables(C, sparse):
     assert ("row space" in model.solver_) == (not sparse)
 
 
+def test_where_descent_crawls_on_wide_rows_the_interior_point_goes_on():
+    # 200 ms of passes instead of 60, and no end to them at a smaller tolerance.
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 20)) @ rng.standard_normal((20, 1200)) + 0.5 * rng.standard_normal(
+        (300, 1200)
+    )
+    model = certified(hinge(1.0), X, rng.random(300) < 0.5)
+    assert model.solver_.startswith("dual coordinate descent in the row space, then interior point")
+    model = certified(hinge(1.0), X, X[:, :10].sum(axis=1) > 0)
+    assert model.solver_ == "dual coordinate descent in the row space"
+
+
 def test_where_descent_crawls_on_sparse_rows_the_interior_point_goes_on():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1500, 1100)) * (rng.random((1500, 1100)) < 0.02)

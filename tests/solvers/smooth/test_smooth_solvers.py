@@ -16,6 +16,7 @@ from sixfold.budget import Budget
 from sixfold.risk.losses import LOSSES
 from sixfold.solvers.base import choose, climb, ladder
 from sixfold.solvers.registry import all_solvers
+from sixfold.solvers.smooth import newton
 from sixfold.solvers.smooth.lbfgs import LBFGS
 from sixfold.solvers.smooth.newton import Newton
 from sixfold.solvers.smooth.newton_cg import NewtonCG
@@ -349,3 +350,19 @@ def test_values_that_cannot_be_summed_are_noticed(solver, loss, value):
     X[77, 2] = value
     with np.errstate(all="ignore"), pytest.raises(FloatingPointError):
         solve(solver, problem(loss, "l2", 0.01), blocks(X, y))
+
+
+# -- conjugate gradients before the factor ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("spread", "factored"), [(0.0, False), (3.0, True)])
+def test_products_come_first_and_the_factor_where_they_are_too_many(spread, factored, monkeypatch):
+    rng = np.random.default_rng(0)
+    turned = np.linalg.qr(rng.normal(size=(240, 240)))[0]
+    X = rng.normal(size=(250, 240)) * 10.0 ** np.linspace(0, spread, 240) @ turned
+    y = rng.choice([-1.0, 1.0], 250)
+    factors, descend = [], newton._descend
+    monkeypatch.setattr(newton, "_descend", lambda *given: factors.append(1) or descend(*given))
+    found = solve(Newton(), problem("logistic", "l2", 1e-3), blocks(X, y))[0]
+    assert found.certificate.converged
+    assert bool(factors) == factored

@@ -23,6 +23,7 @@ from sixfold.budget import Budget
 from sixfold.data.checks import TrainingData, check_training
 from sixfold.errors import check_option
 from sixfold.learners.linear.classifier import ProbabilisticClassifier
+from sixfold.learners.linear.likelihood_limit import with_limit
 from sixfold.learners.linear.model import LinearModel, LinearRegressor
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver
@@ -307,7 +308,7 @@ class ERMClassifier(ERMBase, ProbabilisticClassifier):
         self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
     ) -> Solution:
         self.__dict__.pop("_state", None)  # batches go on from this fit
-        return solution
+        return super()._postprocess(with_limit(solution, problem, data, budget), problem, data, budget)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one pass of stochastic updates over these rows, from where the last call ended.

@@ -5,7 +5,8 @@ all rows but those on the boundary grow to 1. What is returned is
 
     (w, b) + t (u, c)
 
-with (w, b) fitted to the rows on the boundary, and t so large that every other row is certain in float64.
+with (w, b) as fitted, and t so large that every comparison of a row's class with another that (u, c) decides
+is certain in float64. What counts of (w, b) then is how it fits the comparisons on the boundary.
 """
 
 from __future__ import annotations
@@ -17,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.data.blocks import Block, Blocks, MemoryBlocks
+from sixfold.data.blocks import Block, Blocks
 from sixfold.data.checks import TrainingData
 from sixfold.risk.problem import Problem, scores
 from sixfold.solvers.base import Solution
-from sixfold.solvers.separation.separation import Separation
-from sixfold.solvers.smooth.newton import Newton
-from sixfold.solvers.smooth.reweighted import balanced_slopes
+from sixfold.solvers.separation.separation import SEPARATED, Separation, margins_of, separate
+from sixfold.solvers.smooth.reweighted import balanced_slopes, targets_of
 
 Array = NDArray[Any]
 
@@ -61,46 +61,60 @@ def with_note(solution: Solution, note: str) -> Solution:
     return replace(solution, certificate=replace(certificate, notes=(*certificate.notes, note)))
 
 
-def limit_model(
-    found: Separation, solution: Solution, problem: Problem, data: TrainingData, tolerance: float
-) -> Solution:
-    """Return the model that the likelihood drives to: certain of every row that the direction separates.
-
-    Rows on the boundary have the scores of a fit to them alone. The others are moved along the direction
-    until they are certain to double precision; no slope is left of them, so the boundary's dual point bounds
-    the whole. With several classes it comes from Newton's equations at the limit, since a row may be on the
-    boundary between some of them only.
-    """
+def with_limit(solution: Solution, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+    """Return the limit in place of a solution that is on its way to infinity and has no bound there."""
+    endless = problem.loss.name in ("logistic", "softmax") and not problem.penalised
+    if not endless or solution.certificate.converged or budget.exhausted():
+        return solution
     blocks = data.blocks()
-    on_boundary = np.zeros(blocks.n_rows, dtype=bool)
-    on_boundary[found.boundary] = True
-    w, b, dual = solution.w, solution.b, None
-    if problem.loss.labels == "sign":
-        dual = np.zeros((blocks.n_rows, 1))
-        if on_boundary.any():
-            weight = None if data.weight is None else data.weight[on_boundary]
-            rows = MemoryBlocks(data.X[on_boundary], data.y[on_boundary], weight)
-            fitted = Newton().solve(problem, rows, Budget(tol=tolerance, max_iter=1000))
-            w, b = fitted.w, fitted.b
-            score = np.asarray(rows.X @ w, dtype=np.float64) + b
-            dual[on_boundary] = problem.loss.gradient(score, rows.y)
-    length = 0.0
-    for block in blocks:
-        apart = ~on_boundary[block.start : block.start + block.y.shape[0]]
-        if block.weight is not None:
-            apart &= block.weight > 0
-        gained = _lead(problem, found.w, found.b, block)[apart]
-        missing = CERTAIN_LEAD - _lead(problem, w, b, block)[apart]
-        length = max(length, float(np.max(missing / np.maximum(gained, 1e-300), initial=0.0)))
-    w, b = (
-        part.astype(blocks.dtype).astype(np.float64) for part in (w + length * found.w, b + length * found.b)
-    )
-    if on_boundary.any():
-        if problem.loss.labels == "class":
-            dual = balanced_slopes(problem, blocks, Budget(), w, b)
-        certificate = problem.certify("duality gap", w, b, blocks, tolerance, dual)
-    else:  # every row is certain, so that there is nothing to be gained by a better bound than 0
-        dual = np.zeros((blocks.n_rows, w.shape[1]))
+    found = [
+        separate(problem, blocks, budget, part.start, (solution.w[:, part], solution.b[part]))
+        for part in targets_of(problem, solution.b.size)
+    ]
+    if not any(one.kind in SEPARATED for one in found):
+        return solution
+    limit = limit_model(found, solution, problem, data, budget.tol)
+    return limit if limit.certificate.gap < solution.certificate.gap else solution
+
+
+def limit_model(
+    found: list[Separation], solution: Solution, problem: Problem, data: TrainingData, tolerance: float
+) -> Solution:
+    """Return the model that the likelihood drives to: certain of all that the directions separate.
+
+    There is one for each target. No slope is left of what it separates, so that Newton's equations at the
+    limit are those of the comparisons on the boundary alone, and the dual point that they leave bounds the
+    whole.
+    """
+    blocks, parts = data.blocks(), targets_of(problem, solution.b.size)
+    w, b, apart = solution.w.copy(), solution.b.copy(), np.zeros((blocks.n_rows, solution.b.size), dtype=bool)
+    for one, part in zip(found, parts, strict=True):
+        margin, gained = margins_of(problem, blocks, one, (w[:, part], b[part]), part.start)
+        sure = apart[:, part] = gained > 0
+        length = float(np.max((CERTAIN_LEAD - margin[sure]) / gained[sure], initial=0.0))
+        w[:, part] += length * one.w
+        b[part] += length * one.b
+    w, b = blocks.rounded(w), blocks.rounded(b)
+    dual: Array | None
+    if all(one.kind == "complete" for one in found):
+        # Every row is certain, so that there is nothing to be gained by a better bound than 0.
+        dual = np.zeros((blocks.n_rows, b.size))
         certificate = problem.certify_zero(w, b, blocks, problem.constant_objective(blocks), tolerance)
-    notes = (f"{found.kind} separation: the limit of coefficients that grow without end",)
+    else:
+        dual = balanced_slopes(problem, blocks, Budget(), w, b)
+        if dual is not None:
+            dual = _on_boundary(dual, apart, problem, blocks)
+        certificate = problem.certify("duality gap", w, b, blocks, tolerance, dual)
+    kinds = sorted({one.kind for one in found if one.kind in SEPARATED})
+    notes = (f"{' and '.join(kinds)} separation: the limit of coefficients that grow without end",)
     return replace(solution, w=w, b=b, certificate=replace(certificate, notes=notes), dual=dual)
+
+
+def _on_boundary(dual: Array, apart: Array, problem: Problem, blocks: Blocks) -> Array:
+    """Return a dual point without what rounding has left of it where rows are certain."""
+    dual = np.where(apart, 0.0, dual)
+    if problem.loss.labels == "class":
+        own = np.concatenate([problem.targets(block) for block in blocks]).astype(np.intp)[:, None]
+        np.put_along_axis(dual, own, 0.0, axis=1)
+        np.put_along_axis(dual, own, -dual.sum(axis=1, keepdims=True), axis=1)
+    return dual

@@ -12,7 +12,6 @@ none for C = inf.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,24 +25,23 @@ from sixfold.data.labels import check_labelled
 from sixfold.errors import (
     InputError,
     PerfectSeparation,
-    RankWarning,
     SeparationWarning,
     check_flag,
     check_number,
     check_option,
     warn,
 )
-from sixfold.explain.diagnosis import describe_dependence, describe_separation
+from sixfold.explain.diagnosis import describe_separation
 from sixfold.explain.logit_summary import LogitSummary, measure_likelihood, summarise_logit
 from sixfold.learners.linear.classifier import ProbabilisticClassifier
 from sixfold.learners.linear.likelihood_limit import limit_model, separates, with_note
 from sixfold.risk.penalties import make_penalty
-from sixfold.risk.problem import Problem, normalized_weights, scores
-from sixfold.risk.rank import ColumnSpace, column_space
+from sixfold.risk.problem import Problem, scores
+from sixfold.risk.rank import column_space
 from sixfold.solvers.base import Solution, Solver
 from sixfold.solvers.registry import all_solvers
 from sixfold.solvers.separation.separating_columns import important_columns, separating_columns
-from sixfold.solvers.separation.separation import Separation, separate
+from sixfold.solvers.separation.separation import SEPARATED, Separation, separate
 
 Array = NDArray[Any]
 
@@ -214,17 +212,24 @@ class LogisticRegression(ProbabilisticClassifier):
             return with_note(solution, SEPARATED_NOTE) if separates(problem, solution, blocks) else solution
         if budget.seconds_left > 0 and self._may_diverge(solution, blocks):
             found = separate(problem, blocks, budget, start=(solution.w, solution.b))
-            if found.kind in ("complete", "quasi-complete"):
+            if found.kind in SEPARATED:
                 return self._separated(found, solution, problem, data, budget)
-        space = column_space(blocks, problem.fit_intercept)
-        if space.dependent.size:
-            warn(describe_dependence(space, data.names, problem.fit_intercept), RankWarning)
-            solution = _shortest(solution, space, problem, blocks, budget.tol)
+        solution = self._with_unique_coefficients(solution, problem, data, budget)
         if solution.certificate.converged:
             self._likelihood = measure_likelihood(
-                solution.w, solution.b, blocks, problem.fit_intercept, budget.flag, space
+                solution.w,
+                solution.b,
+                blocks,
+                problem.fit_intercept,
+                budget.flag,
+                column_space(blocks, problem.fit_intercept),
             )
         return solution
+
+    def _penalty_advice(self) -> str:
+        if self.penalty is not None:
+            return "a finite C"
+        return "penalty='l2'" + " with a finite C" * (np.inf == self.C)
 
     def _may_diverge(self, solution: Solution, blocks: Blocks) -> bool:
         """Return whether the coefficients may be on their way to infinity.
@@ -248,7 +253,7 @@ class LogisticRegression(ProbabilisticClassifier):
             raise PerfectSeparation(text, (found.w, found.b), columns, found.kind)
         warn(text, SeparationWarning)
         self._no_summary = SEPARATED_SUMMARY
-        return limit_model(found, solution, problem, data, budget.tol)
+        return limit_model([found], solution, problem, data, budget.tol)
 
     def _set_fitted(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
         super()._set_fitted(solution, data, budget)
@@ -288,14 +293,3 @@ class LogisticRegression(ProbabilisticClassifier):
         """
         check_is_fitted(self, "coef_")
         return summarise_logit(self, confidence)
-
-
-def _shortest(
-    solution: Solution, space: ColumnSpace, problem: Problem, blocks: Blocks, tolerance: float
-) -> Solution:
-    """Return the shortest of the coefficients that predict the same, which are unique, certified anew."""
-    w = blocks.rounded(space.shortest(solution.w))
-    mean = sum(block.X.T @ normalized_weights(block, blocks) for block in blocks)
-    b = blocks.rounded(solution.b + problem.fit_intercept * (mean @ (solution.w - w)))
-    certificate = problem.certify("duality gap", w, b, blocks, tolerance, solution.dual)
-    return replace(solution, w=w, b=b, certificate=replace(certificate, notes=solution.certificate.notes))

@@ -12,6 +12,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +29,8 @@ from sixfold.explain.diagnosis import describe_dependence
 from sixfold.learners.base import IterativeLearner
 from sixfold.risk.losses import LOSSES, Loss
 from sixfold.risk.penalties import make_penalty
-from sixfold.risk.problem import Problem
+from sixfold.risk.problem import Problem, normalized_weights
+from sixfold.risk.rank import column_space
 from sixfold.solvers.base import Solution, Solver, climb, ladder
 from sixfold.solvers.least_squares.direct import DirectSolution
 from sixfold.solvers.registry import all_solvers
@@ -38,6 +40,7 @@ from sixfold.verify.recomputed import Recomputed
 
 Array = NDArray[Any]
 
+MOST_COMPARED_COLUMNS = 4000  # beyond, products of all pairs of columns are no longer cheap
 ROUNDING_GAP = 1e-14  # a relative gap that only rounding may have left: tol=0 asks for as good as it gets
 
 
@@ -105,7 +108,34 @@ class LinearModel(IterativeLearner):
         self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
     ) -> Solution:
         """Return the solution of a whole fit, with notes or another model in its place, or refuse it."""
-        return solution
+        return self._with_unique_coefficients(solution, problem, data, budget)
+
+    def _with_unique_coefficients(
+        self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
+    ) -> Solution:
+        """Return the shortest of the coefficients that predict the same, and warn where there are several."""
+        free = not problem.penalised and not problem.penalty.positive
+        known = isinstance(solution, DirectSolution)  # it has found them already
+        blocks = data.blocks()
+        # With fewer rows than columns that goes without saying, and solvers stay in the space of the rows.
+        most = min(blocks.n_rows, MOST_COMPARED_COLUMNS)
+        if not free or known or budget.seconds_left <= 0 or blocks.n_columns > most:
+            return solution
+        space = column_space(blocks, problem.fit_intercept)
+        if not space.dependent.size:
+            return solution
+        warn(describe_dependence(space, data.names, self.fit_intercept, self._penalty_advice()), RankWarning)
+        w = blocks.rounded(space.shortest(solution.w))
+        mean = sum(block.X.T @ normalized_weights(block, blocks) for block in blocks)
+        b = blocks.rounded(solution.b + problem.fit_intercept * (mean @ (solution.w - w)))
+        before = solution.certificate
+        certificate = problem.certify(before.kind, w, b, blocks, budget.tol, solution.dual)
+        notes = (*before.notes, *(note for note in certificate.notes if note not in before.notes))
+        return replace(solution, w=w, b=b, certificate=replace(certificate, notes=notes))
+
+    def _penalty_advice(self) -> str:
+        """Return which parameters would add a penalty that makes coefficients unique."""
+        return "alpha > 0" if self.penalty is not None else "penalty='l2'"
 
     def _threads(self, data: TrainingData) -> AbstractContextManager[None]:
         return thread_limit(self.n_jobs, values=math.prod(data.X.shape))
@@ -145,7 +175,10 @@ class LinearModel(IterativeLearner):
 
     def _warn_of_dependence(self, solution: Solution, data: TrainingData) -> None:
         if isinstance(solution, DirectSolution) and solution.factor.dependent.size:
-            warn(describe_dependence(solution.factor, data.names, self.fit_intercept), RankWarning)
+            warn(
+                describe_dependence(solution.factor, data.names, self.fit_intercept, self._penalty_advice()),
+                RankWarning,
+            )
 
     def _limits(self) -> tuple[float, int | None]:
         return self.tol, self.max_iter

@@ -124,7 +124,8 @@ class CoordinateDescent:
             # Scores that are computed anew round differently, and the slope of a column of large values with
             # them: beside a small alpha that alone has cost 1e-10 of the scale.
             dual = -state.points[0].r[:, None]
-        certificate = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
+        scale = float(state.scales.sum())
+        certificate = problem.certify("duality gap", w, b, blocks, budget.tol, dual, scale)
         return Solution(w, b, certificate, "coordinate descent", len(budget.history), dual)
 
 

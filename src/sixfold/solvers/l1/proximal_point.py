@@ -118,6 +118,11 @@ class RowSystem:
         self._f = self.r - self.t + self.A @ w
         return np.asarray(self._f @ self.A)
 
+    def square(self) -> float:
+        """Return |t - A w|^2 where A'F was asked for last."""
+        left = self.r - self._f
+        return float(left @ left)
+
     def step(self, w: Array, support: Array, tau: Array) -> tuple[Array, float, float]:
         """Solve the system in one unknown a row."""
         weights = np.zeros_like(tau)
@@ -192,12 +197,16 @@ def minimise_on_gram(
     size = float(np.abs(c).max(initial=0.0)) or 1.0
     scaled = gram / (length[:, None] * length)
 
-    def found(z: Array) -> tuple[Array, Array]:
-        return size * z / length, size * length * (c / size - scaled @ z)
+    def weights_and_slopes(z: Array, slope: Array) -> tuple[Array, Array]:
+        return size * z / length, size * length * slope
 
     start = w * length / size
-    system = GramSystem(scaled, c / size, start)
-    return found(proximal_points(system, start, rule, length, size, lambda z: enough(*found(z)), budget))
+
+    def near(z: Array, slope: Array) -> bool:
+        return enough(*weights_and_slopes(z, slope))
+
+    z = proximal_points(GramSystem(scaled, c / size, start), start, rule, length, size, near, budget)
+    return weights_and_slopes(z, c / size - scaled @ z)
 
 
 def minimise_on_rows(
@@ -219,11 +228,11 @@ def minimise_on_rows(
     size = float(np.sqrt(t @ t)) or 1.0
     start = w * length / size
 
-    def near(z: Array) -> bool:
-        r = t - size * (A @ z)
-        return enough(size * z / length, length * (r @ A), float(r @ r))
-
     system = RowSystem(A, t / size, start)
+
+    def near(z: Array, slope: Array) -> bool:
+        return enough(size * z / length, size * length * slope, size**2 * system.square())
+
     if enough(w, size * length * system.v, size**2 * float(system.r @ system.r)):
         return w
     z = proximal_points(system, start, rule, length, size, near, budget)
@@ -236,12 +245,13 @@ def proximal_points(
     rule: Shrinkage,
     length: Array,
     size: float,
-    enough: Callable[[Array], bool],
+    enough: Callable[[Array, Array], bool],
     budget: Budget,
 ) -> Array:
     """Return weights that are ``enough``, or as good as rounding lets them be.
 
-    They are those of columns divided by their ``length`` and a target divided by ``size``.
+    They are those of columns divided by their ``length`` and a target divided by ``size``; ``enough`` is
+    asked with the slopes A'(t - A w) of the weights.
 
     Raises
     ------
@@ -257,7 +267,10 @@ def proximal_points(
         for _ in range(MOST_STEPS):
             budget.check()
             w = _shrunk(system.slopes() + before / sigma, l1, positive) * tau
-            off = float(np.max(np.abs(system.off(w)), initial=0.0))
+            unmet = system.off(w)
+            if enough(w, system.slopes() - unmet):
+                return w
+            off = float(np.max(np.abs(unmet), initial=0.0))
             moved = float(np.max(np.abs(w - before), initial=0.0))
             if off <= max(NEAR * moved / sigma, 1e-15 * size):
                 break
@@ -269,7 +282,7 @@ def proximal_points(
                 break
         else:  # rounding keeps steps from what they lead to
             unsettled += 1
-        if unsettled > MOST_UNSETTLED or enough(w) or (sigma >= LAST_SIGMA and moved == 0.0):
+        if unsettled > MOST_UNSETTLED or (sigma >= LAST_SIGMA and moved == 0.0):
             return w
         sigma = min(GROWTH * sigma, LAST_SIGMA)
     return w

@@ -162,14 +162,14 @@ def _refine(
         at = slope_on(problem, blocks, second.moments, w, (b, rest), budget)
         from_w, from_b, from_rest = w, b, rest
         step = factor.solve(at.slope)
-        size = float(np.max(np.abs(step) * scale, initial=0.0))
+        size = float((np.abs(step) * scale).max(initial=0.0))
         # A correction that no longer shrinks is made of rounding alone.
         if not size < 0.5 * before:
             break
         change = at.off - second.mean_x @ step if problem.fit_intercept else 0.0
         w, (b, rest), before = w + step, _two_parts(b, rest + change), size
         # Each correction shrinks the error as much as the first one was small: the next is below rounding.
-        if size <= np.sqrt(EPS) * float(np.max(np.abs(w) * scale, initial=0.0)):
+        if size <= np.sqrt(EPS) * float((np.abs(w) * scale).max(initial=0.0)):
             break
     moved, moved_b = (blocks.rounded(part) for part in _shortest(second, factor, w, b))
     at = second.moved(at, moved - from_w, (moved_b - from_b) - from_rest, moved)

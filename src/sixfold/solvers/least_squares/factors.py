@@ -31,7 +31,7 @@ def cholesky_factor(second: SecondMoments) -> ColumnSpace | None:
     """Return the factor of A + l2 I by Cholesky; None where it is not clearly positive definite."""
     A, l2 = second.A, second.problem.l2
     scale = np.sqrt(np.maximum(A.diagonal(), 0.0) + l2)
-    if not np.all(scale > 0):
+    if not (scale > 0).all():
         return None
     scaled = A / (scale[:, None] * scale)
     if l2 > 0:

@@ -111,7 +111,7 @@ class SecondMoments:
             terms = np.abs(self.mean_y) + np.abs(self.mean_x) @ np.abs(w) + np.abs(b)
             off_error = error_y + error_x @ np.abs(w) + (self.d + 4) * UNIT * terms
         Aw = self.A @ w
-        square = self.y2 - 2 * np.sum(w * self.c, axis=0) + np.sum(w * Aw, axis=0) + off**2
+        square = self.y2 - 2 * (w * self.c).sum(axis=0) + (w * Aw).sum(axis=0) + off**2
         square_error = lost * total**2 + 2 * np.abs(off) * off_error + off_error**2
         slope_error = lost * np.outer(size, total) + 4 * UNIT * l2 * np.abs(w)
         return Slope(self.c - Aw - l2 * w, off, np.maximum(square, 0.0), slope_error, off_error, square_error)
@@ -131,12 +131,12 @@ class SecondMoments:
             off_error = off_error + (self.d + 4) * UNIT * terms
         As = self.A @ step
         # Of the residuals alone: the penalty has no part in the square.
-        falls = 2 * np.sum(step * (at.slope + l2 * (w - step)), axis=0)
-        square = at.square - at.off**2 - falls + np.sum(step * As, axis=0) + off**2
+        falls = 2 * (step * (at.slope + l2 * (w - step))).sum(axis=0)
+        square = at.square - at.off**2 - falls + (step * As).sum(axis=0) + off**2
         root = np.sqrt(at.square) + total
         square_error = at.square_error + 4 * root * (lost * total + UNIT * root)
         square_error += 2 * (np.abs(at.off) * at.off_error + np.abs(off) * off_error)
-        square_error += 2 * np.sum(size_step * at.slope_error, axis=0)
+        square_error += 2 * (size_step * at.slope_error).sum(axis=0)
         slope_error = at.slope_error + (lost * size)[:, None] * total
         slope_error += 4 * UNIT * (np.abs(at.slope) + l2 * np.abs(w))
         slope = at.slope - As - l2 * step
@@ -149,7 +149,7 @@ def slope_on(
     """Return the slope from the rows, one pass a target; b is a sum of two numbers."""
     d, l2, n = means.n_columns, problem.l2, means.rows
     length, mean = means.size[:d], means.mean[:d]
-    shift = mean if not blocks.sparse and np.any(np.abs(mean) > FAR * length) else None
+    shift = mean if not blocks.sparse and (np.abs(mean) > FAR * length).any() else None
 
     def slope_of(block: Block) -> Array:
         targets = zip(w.T, *b, strict=True)

@@ -36,6 +36,7 @@ from sixfold.solvers.base import Solution
 from sixfold.solvers.margin.interior_point import InteriorPoint
 from sixfold.solvers.margin.progress import MarginProgress
 from sixfold.solvers.smooth.objective import inner
+from sixfold.solvers.wide_tables import MAX_ROWS, RowCoordinates
 
 Array = NDArray[Any]
 HINGES = ("hinge", "squared_hinge")
@@ -47,6 +48,8 @@ STIFFEST = 0.1  # rho beyond which multipliers, which add up to 1 at most, could
 ENOUGH = 0.8  # of the gap asked for: what a round expects to be left is about the gap, not quite
 FIRST = 0.1  # gap of the first round, of the objective at zero weights
 SHRINK = 0.03  # how much smaller the gap of the next round should be
+WIDE = 3  # columns a row
+MOST_PASSES = 250  # over all rows, where an interior point suits, which takes as long as these
 WATCHED = 10  # rounds that should halve the gap, if another solver could do it
 UNCHANGED = 1e-15  # of the largest entry: a round that changes no more has nothing left to change
 
@@ -72,10 +75,15 @@ class DualCoordinate:
             # With fewer rows than columns as good as every row counts, and each moves freely. 2,000 texts in
             # five classes, C = 1e4, take 20 ms, and 70 s by conjugate gradients. With more rows it is slow.
             return blocks.sparse and blocks.n_rows < blocks.n_columns
-        return not InteriorPoint().suits(problem, blocks)
+        return _is_wide(blocks) or not InteriorPoint().suits(problem, blocks)
 
-    def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
-        """Minimise the problem."""
+    def solve(
+        self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
+    ) -> Solution:
+        """Minimise the problem; multipliers begin at 0, wherever another solver ended."""
+        wide = RowCoordinates.of(problem, blocks, budget) if _is_wide(blocks) else None
+        if wide is not None:
+            return wide.solve(self, None)
         w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
         descent = _DualDescent(problem, blocks, budget)
         for k in range(blocks.n_targets):
@@ -118,10 +126,13 @@ class _DualDescent:
         high, low = np.inf, -np.inf
         best, active = (w.copy(), 0.0), self.counted.size
         gaps: list[float] = []
+        follows, left = self.budget.another_follows, np.inf
+        if follows and InteriorPoint().suits(self.problem, self.blocks):
+            left = MOST_PASSES * self.counted.size
         self.order[:active] = self.counted
         for _ in self.budget.iterations():
             before = w.copy(), a.copy()
-            balance, high, low, random = core.descend_margins(
+            balance, high, low, random, passes = core.descend_margins(
                 X=self.rows,
                 vectors=self.vectors,
                 w=w,
@@ -139,6 +150,7 @@ class _DualDescent:
                 flag=self.budget.flag,
             )
             b = centre + balance / self.rho
+            left -= passes * active
             value, gap, active = self._record(k, w, b, balance, (high, low))
             # The best model and the best bound need not be of one iteration.
             if value < lowest:
@@ -150,7 +162,7 @@ class _DualDescent:
             if gap <= goal or (settled and _same(w, before[0]) and _same(a, before[1])):
                 break
             gaps.append(gap)
-            if self.budget.another_follows and len(gaps) > WATCHED and gap > 0.5 * gaps[-WATCHED]:
+            if left <= 0 or (follows and len(gaps) > WATCHED and gap > 0.5 * gaps[-WATCHED]):
                 break
             centre = b
             enough = min(enough, max(SHRINK * gap, ENOUGH * goal))
@@ -183,6 +195,10 @@ class _DualDescent:
         value = float(loss + 0.5 * self.problem.l2 * inner(w, w))
         self.progress.record(k, value, slack)
         return value, float(slack), active
+
+
+def _is_wide(blocks: Blocks) -> bool:
+    return not blocks.sparse and WIDE * blocks.n_rows <= blocks.n_columns and blocks.n_rows <= MAX_ROWS
 
 
 def _same(values: Array, before: Array) -> bool:

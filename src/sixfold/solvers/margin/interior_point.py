@@ -91,7 +91,7 @@ class InteriorPoint:
 
     def rescues(self, problem: Problem, blocks: Blocks) -> bool:
         """Return whether a system per iteration is affordable."""
-        wide = problem.penalty.quadratic and not blocks.sparse and blocks.n_rows <= MAX_ROWS
+        wide = problem.penalty.quadratic and blocks.n_rows <= MAX_ROWS
         return blocks.n_columns <= MAX_SYSTEM_COLUMNS or wide
 
     def solve(
@@ -121,7 +121,6 @@ class InteriorPoint:
                 theta, dual[:, k] = _minimise(terms, progress)
                 w[:, k], b[k] = terms.parameters(theta)
                 del terms
-        b = blocks.rounded(b)
         certificate = problem.certify("duality gap", w, b, blocks, budget.tol, dual)
         return Solution(w, b, certificate, "interior point", len(budget.history), dual)
 
@@ -131,11 +130,15 @@ def _minimise(terms: Terms, progress: MarginProgress) -> tuple[Array, Array]:
     constant = terms.constant()
     if constant is not None:
         return np.append(np.zeros(terms.d), constant), np.zeros(terms.n)
-    best = end_of_path(terms, progress, exact=False)
-    if best.gap > progress.tolerance(terms.target) and terms.few and not progress.budget.exhausted():
+    best, tolerance = end_of_path(terms, progress, exact=False), progress.tolerance(terms.target)
+    for kept_off in (False, True) if terms.penalties else (False,):
+        if best.gap <= tolerance or not terms.few or progress.budget.exhausted():
+            break
         best = replace(best, a=best.a.copy())
-        terms.keep_off(best.theta, progress.tolerance(terms.target))
+        if kept_off:
+            terms.keep_off(best.theta, tolerance)
         other = end_of_path(terms, progress, exact=True)
+        other = replace(other, gap=other.gap + terms.left_out(other.theta))
         best = other if other.gap < best.gap else best
     # In vectors that are there already: residuals are of no more use.
     u, q = terms.p[: terms.n], terms.m[: terms.n]

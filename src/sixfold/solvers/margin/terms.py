@@ -7,7 +7,6 @@ the digits of the matrix.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +19,7 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import BALANCE, Problem, normalized_weights
+from sixfold.risk.rounding import rounded_model
 from sixfold.solvers.least_squares.moments import rough_mean, weighted_gram
 from sixfold.solvers.linalg import SymmetricFactor
 
@@ -66,9 +66,9 @@ class Terms:
         self.factor: SymmetricFactor | None = None  # of Z'QZ + l2 D
 
     def parameters(self, theta: Array) -> tuple[Array, float]:
-        """Return w and b as the user knows them; b makes up for what rounding does to w."""
-        w = self.blocks.rounded(theta[:-1])
-        return w, math.fsum((theta[-1], *(-self.shift * w)))
+        """Return w and b as the user knows them, as the type of the data holds them."""
+        w, b = rounded_model(self.blocks, theta[:-1, None], theta[-1:], self.shift)
+        return w[:, 0], float(b[0])
 
     def targets(self) -> Array:
         """Return t."""
@@ -157,6 +157,10 @@ class Terms:
             less = 1.0 - min(KEPT_OFF, 0.3 * tolerance / max(penalty, 1e-300))
             self.high[self.n :] *= less
             self.low[self.n :] *= less
+
+    def left_out(self, theta: Array) -> float:
+        """Return the part of the penalty that does not count."""
+        return float((self.problem.l1 - self.high[self.n :]) @ np.abs(theta[: self.penalties]))
 
     def price(self, unmet: Array, theta: Array) -> float:
         """Return what unmet = Z'a - l2 D theta adds to the gap."""

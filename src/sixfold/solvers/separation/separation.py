@@ -57,6 +57,7 @@ from sixfold.solvers.separation.signed_points import SignedPoints
 
 Array = NDArray[Any]
 
+SEPARATED = ("complete", "quasi-complete")  # kinds in which no model is the most likely one
 PROOF_RESIDUAL = 1e-9  # of its terms: what a combination that is 0 may come to
 
 
@@ -247,6 +248,20 @@ def combination_residual(points: SignedPoints, numbers: Array, weights: Array) -
     terms = points.take(numbers)
     size = weights @ np.abs(terms)
     return float(np.max(np.abs(weights @ terms) / np.where(size > 0, size, 1.0), initial=0.0))
+
+
+def margins_of(
+    problem: Problem, blocks: Blocks, found: Separation, model: tuple[Array, Array], target: int = 0
+) -> tuple[Array, Array]:
+    """Return the margin of every point at a model, and what a step along the direction adds to it.
+
+    That is 0 on the boundary, and where there is no point.
+    """
+    points = SignedPoints(problem, blocks, Budget(), target)
+    margin, _ = points.original_margins(*model)
+    gained, _ = points.original_margins(found.w, found.b)
+    boundary = BOUNDARY * points.lengths() * points.length_of(found.w, found.b)
+    return margin, np.where(np.isfinite(gained) & (gained > boundary), gained, 0.0)
 
 
 # -- checks ----------------------------------------------------------------------------------------------

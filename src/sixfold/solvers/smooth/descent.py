@@ -57,6 +57,7 @@ class SmoothSolver(ABC):
     needs: ClassVar[tuple[str, ...]] = ("gradient", "curvature", "conjugate")
     notices_nonfinite: ClassVar[bool] = True
     factors: ClassVar[bool] = True  # matrices as large as the columns, by LAPACK
+    every_step: ClassVar[bool] = False  # is such a factor
 
     def __init__(self, start: Model | None = None) -> None:
         self.start = start
@@ -70,7 +71,7 @@ class SmoothSolver(ABC):
     ) -> Solution:
         """Minimise the problem, one target after the other, from ``start`` on."""
         check_places(blocks)
-        wide = RowCoordinates.of(problem, blocks, budget)
+        wide = RowCoordinates.of(problem, blocks, budget, self.every_step, single=True)
         if wide is not None:
             return wide.solve(self, start)
         begin = self.start if start is None else (start.w, start.b)

@@ -62,6 +62,7 @@ class Newton(SmoothSolver):
 
     name: ClassVar[str] = "newton"
     title: ClassVar[str] = "Newton"
+    every_step: ClassVar[bool] = True
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
         """Return whether the matrix of second derivatives is affordable."""

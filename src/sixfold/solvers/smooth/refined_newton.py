@@ -162,12 +162,7 @@ class _Path:
 
     def _length(self, theta: Array, score: Array, delta: Array, moves: Array, ridge: float) -> float:
         """Return where the slope along the step is 0."""
-        target, q, penalty = self.target, self.target.rows.q[:, None], self.target.penalty + ridge
+        penalty = self.target.penalty + ridge
         penalty[-1] = 0.0
         constant, linear = inner(penalty * theta, delta), inner(penalty * delta, delta)
-
-        def slope(length: float) -> float:
-            return inner(q * target.slopes(score + length * moves), moves) + constant + length * linear
-
-        noise = EPS * inner(q * np.abs(target.slopes(score)), np.abs(moves))
-        return root_of_slope(slope, noise)
+        return root_of_slope(*self.target.line(score, moves, lambda length: constant + length * linear))

@@ -95,6 +95,17 @@ class Reweighted:
             return -(self.y * self.smooth_hinge(score)[0])[:, None]
         return self._of_scores(self.problem.loss.gradient, score).reshape(score.shape)
 
+    def line(
+        self, score: Array, moves: Array, penalty: Callable[[float], float]
+    ) -> tuple[Callable[[float], float], float]:
+        """Return the slope along a step as a function of its length, and what rounding leaves of it.
+
+        ``penalty`` is its part that is not of the loss.
+        """
+        q = self.rows.q[:, None]
+        noise = EPS * inner(q * np.abs(self.slopes(score)), np.abs(moves))
+        return lambda length: inner(q * self.slopes(score + length * moves), moves) + penalty(length), noise
+
     def curvatures(self, score: Array) -> Array:
         """Return the second derivatives of the loss of one score."""
         return (

@@ -26,7 +26,6 @@ from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import BALANCE, Problem
 from sixfold.solvers.base import Solution
-from sixfold.solvers.linalg import EPS
 from sixfold.solvers.smooth.descent import root_of_slope
 from sixfold.solvers.smooth.objective import inner
 from sixfold.solvers.smooth.reweighted import EXACT, MAX_FACTORED, Reweighted, targets_of
@@ -212,12 +211,8 @@ class _Path:
         """Return how far along the step the slope of the rounded objective is nearly 0; 0 if nowhere."""
         if not np.isfinite(along).all():
             return 0.0
-        q = self.target.rows.q[:, None]
-
-        def slope(length: float) -> float:
-            u = self.target.slopes(score + length * along)
-            return inner(q * u, along) + inner(self._derivatives(theta + length * delta, self.t)[0], delta)
-
+        slope, noise = self.target.line(
+            score, along, lambda length: inner(self._derivatives(theta + length * delta, self.t)[0], delta)
+        )
         first = slope(0.0)
-        noise = EPS * inner(q * np.abs(self.target.slopes(score)), np.abs(along))
         return root_of_slope(slope, noise, first) if first < 0.0 else 0.0

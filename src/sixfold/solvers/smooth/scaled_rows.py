@@ -10,7 +10,6 @@ left.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem, normalized_weights
+from sixfold.risk.rounding import rounded_model
 from sixfold.solvers.linalg import EPS
 
 Array = NDArray[Any]
@@ -98,12 +98,10 @@ class ScaledRows:
 
     def model(self, theta: Array) -> tuple[Array, Array]:
         """Return w and b as the type of the data holds them, in float64."""
-        w = self.blocks.rounded(theta[:-1] / self.scale[:, None])
+        w = theta[:-1] / self.scale[:, None]
         if not self.fit_intercept:
-            return w, np.zeros(theta.shape[1])
-        # One rounding for all terms: the constant of an offset column is far larger than what it adds up to.
-        b = [math.fsum((c, *(-self.mean * column))) for c, column in zip(theta[-1], w.T, strict=True)]
-        return w, self.blocks.rounded(np.array(b))
+            return self.blocks.rounded(w), np.zeros(theta.shape[1])
+        return rounded_model(self.blocks, w, theta[-1], self.mean)
 
 
 def _squares(part: Any) -> Any:

@@ -5,7 +5,8 @@ domain if a_i <= |u_i| and |z_i.beta| <= tau < 1; with sum_i q_i a_i z_i z_i' = 
 
     tau  <=  max_i |R^-T z_i| |R^-T e|,    length = |R^-T e| the root mean square of the moves.
 
-Classes have a_i = diag(p_i) - p_i p_i': a move of p_c is p_c (z.beta_c - their mean).
+Classes have a_i = diag(p_i) - p_i p_i': a move of p_c is p_c (z.beta_c - their mean). Where no row is in
+doubt between some classes and the others, either have equations of their own, and slopes that sum to 0.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.verify.linear.claim import U
+from sixfold.verify.linear.claim import LinearClaim, U
+from sixfold.verify.linear.dependence import independent_of
 from sixfold.verify.linear.sums import Sums
 
 Array = NDArray[Any]
@@ -30,13 +32,20 @@ FARTHEST = 3.0  # that the logarithm of a probability moves at once
 class System:
     """The equations of some scores: columns of z = (1, x - m) that u must be orthogonal to."""
 
-    def __init__(self, sums: Sums, kept: Array, ones: bool) -> None:
-        self.kept, self.ones = kept, ones
+    def __init__(self, sums: Sums, kept: Array, claim: LinearClaim) -> None:
+        self.kept, self.ones = kept, claim.fit_intercept
+        self.scores = np.arange(1)  # those with equations
+        self.doubtful = np.arange(0)  # columns that follow from others, but for their last bits
         X = sums.X[:, kept].toarray() if sums.sparse else sums.X[:, kept]
-        self.z = np.hstack([np.ones((sums.q.size, 1)), X - sums.mean[kept]]) if ones else X
+        self.z = np.hstack([np.ones((sums.q.size, 1)), X - sums.mean[kept]]) if self.ones else X
+        self.used = np.ones((1, self.z.shape[1]), dtype=bool)  # which equations each of these scores has
+        self.free = claim.l1 == claim.l2 == 0.0 and not claim.numbers
 
-    def _factor(self, root: Array, still: float) -> None:
-        """Set the inverse of R, root = QR; in directions up to ``still`` nothing moves."""
+    def _factor(self, root: Array, still: float, apart: bool) -> None:
+        """Set the inverse of R, root = QR; in directions up to ``still`` nothing moves.
+
+        Whether nothing is left there either is only known where columns are ``apart``.
+        """
         self.scale = np.linalg.norm(root, axis=0)
         self.scale[self.scale == 0] = 1.0
         if not self.scale.size:
@@ -46,16 +55,24 @@ class System:
         roots = np.append(roots, np.zeros(vectors.shape[0] - roots.size))
         moving = roots > still
         self.inverse, self.null = vectors[moving].T / roots[moving], vectors[~moving]
-        self.least = float(roots[moving].min(initial=1.0)) if still > 0 or moving.all() else 0.0
+        self.least = float(roots[moving].min(initial=1.0)) if apart or moving.all() else 0.0
         self.trust = 1.0 - 128 * U * roots.size / self.least if self.least > 0 else 0.0
 
     def moved(self, u: Array, slope: Array, one: Array) -> Array:
         """Return u after the move that would bring it into balance."""
-        if not self.trust > 0:
+        if not self.scale.size:
             return u
         e = self._picked(slope, one)
-        beta = (self.inverse @ (self.inverse.T @ e)) / self.scale
-        return self._after(u, self.z @ beta.reshape(-1, self.z.shape[1]).T)
+        moves = np.zeros_like(u)
+        beta = self._by_score(self.inverse @ (self.inverse.T @ e[:, None]))[:, :, 0]
+        moves[:, self.scores] = self.z @ beta.T
+        return self._after(u, moves)
+
+    def _by_score(self, solved: Array) -> Array:
+        """Return what was solved for in units of the columns, 0 for equations that are not used."""
+        whole = np.zeros((*self.used.shape, solved.shape[1]))
+        whole[self.used] = solved / self.scale[:, None]
+        return whole
 
     def cost(self, u: Array, slope: Array, error: Array, one: Array, error_one: Array) -> tuple[float, float]:
         """Return tau, and the length of the move."""
@@ -67,15 +84,33 @@ class System:
         left = np.linalg.norm(self.inverse.T @ e) * (1 + 128 * U / self.least)
         left += np.linalg.norm(off) / self.least + np.linalg.norm(self.null @ e) / STILL
         length = float(left) / self.trust
-        parts = np.split(self.inverse / self.scale[:, None], self.scale.size // self.z.shape[1])
-        sizes = (np.linalg.norm(self.z @ part, axis=1) * self._ratio(u) for part in parts)
+        sizes = (
+            np.linalg.norm(self.z @ part, axis=1) * self._ratio(u) for part in self._by_score(self.inverse)
+        )
         largest = max((float(size.max(initial=0.0)) for size in sizes), default=0.0)
         return largest * length * (1 + 1e-6) / self.trust, length
 
     def _picked(self, slope: Array, one: Array) -> Array:
         """Return what is left, score by score, in units of the scale."""
         e = np.vstack([one, slope[self.kept]]) if self.ones else slope[self.kept]
-        return e.T.ravel()[: self.scale.size] / self.scale
+        return np.asarray(e[:, self.scores].T[self.used] / self.scale)
+
+    def _choose(self, claim: LinearClaim, sums: Sums, rows: Array) -> None:
+        """Set which equations are used: those of columns that count in the rows of a score that may move."""
+        for place, mine in enumerate(rows.T if self.free else ()):
+            here = np.flatnonzero(mine)
+            columns = self._independent(claim, sums.q, here, sums.replaced) if here.size else self.kept
+            self.used[place, int(self.ones) :] = np.isin(self.kept, columns)
+
+    def _independent(self, claim: LinearClaim, q: Array, rows: Array, replaced: Array) -> Array:
+        """Return the columns that count in these rows; of those that were replaced, as few as can be."""
+        columns = np.arange(0)
+        for more in (np.setdiff1d(self.kept, replaced), *np.intersect1d(self.kept, replaced)):
+            found = independent_of(claim, q, rows, np.append(columns, more))
+            if found.columns.size > columns.size:
+                columns = found.columns if not columns.size else np.append(columns, more)
+            self.doubtful = np.union1d(self.doubtful, found.doubtful)
+        return columns
 
     def _after(self, u: Array, moves: Array) -> Array:
         raise NotImplementedError
@@ -88,15 +123,17 @@ class System:
 class ScoreSystem(System):
     """The equations of one score."""
 
-    def __init__(self, sums: Sums, kept: Array, ones: bool, u: Array, name: str) -> None:
-        super().__init__(sums, kept, ones)
+    def __init__(self, sums: Sums, kept: Array, claim: LinearClaim, u: Array) -> None:
+        super().__init__(sums, kept, claim)
         size = np.abs(u)
-        self.name, self.a = name, size
-        if name in ("squared", "absolute"):
+        self.name, self.a = claim.loss, size
+        if self.name in ("squared", "absolute"):
             self.a = np.ones_like(u)
-        elif name == "logistic":
-            self.a = size * (1.0 - size)
-        self._factor(np.sqrt(sums.q * self.a)[:, None] * self.z, 0.0)
+        elif self.name == "logistic":
+            self.a = size * np.maximum(1.0 - size, 0.0)
+        self._choose(claim, sums, (self.a > 0)[:, None])
+        root = np.sqrt(sums.q * self.a)[:, None] * self.z[:, self.used[0]]
+        self._factor(root, 128 * U * root.shape[1], False)
 
     def _after(self, u: Array, moves: Array) -> Array:
         return u - self.a[:, None] * moves
@@ -109,27 +146,39 @@ class ScoreSystem(System):
 
 
 class ClassSystem(System):
-    """The equations of all classes but the last, whose slope follows.
+    """The equations of classes; of each group one class, whose slope follows, has none.
 
     Where classes are certain of some rows nothing moves in some directions, and nothing is left there.
     """
 
-    def __init__(self, sums: Sums, kept: Array, ones: bool, u: Array, own: Array) -> None:
-        super().__init__(sums, kept, ones)
-        q, z, classes = sums.q, self.z, u.shape[1]
-        p = np.maximum(u + own, 0.0)
-        self.own = own
-        root = np.sqrt(q)[:, None, None] * np.sqrt(p)[:, :, None] * (np.eye(classes) - p[:, None, :])
-        root = (root[:, :, :-1, None] * z[:, None, None, :]).reshape(q.size * classes, -1)
-        # Only where columns are far from depending on each other is it the classes that stand still.
-        some = np.sqrt(q * (p.max(axis=1) < 1.0))[:, None] * z
-        lengths = np.linalg.norm(some, axis=0)
-        ends = np.linalg.svd(some / np.where(lengths > 0, lengths, 1.0), compute_uv=False)
-        apart = bool(lengths.all()) and ends.min(initial=1.0) > APART
-        self._factor(root, STILL if apart else 0.0)
+    def __init__(self, sums: Sums, kept: Array, claim: LinearClaim, u: Array, own: Array) -> None:
+        super().__init__(sums, kept, claim)
+        self.own, q, p = own, sums.q, np.maximum(u + own, 0.0)
+        doubt = (p > 0) & (np.count_nonzero(p, axis=1) > 1)[:, None]
+        # What a penalty asks of the slopes sums to 0 over all classes only.
+        group = _groups(doubt) if self.free else np.zeros(p.shape[1], dtype=int)
+        first = {one: int(np.argmax(np.where(group == one, q @ (p * (1.0 - p)), -1.0))) for one in group}
+        self.scores = np.array([c for c in range(p.shape[1]) if first[group[c]] != c], dtype=int)
+        self.used = np.ones((self.scores.size, self.z.shape[1]), dtype=bool)
+        self._choose(claim, sums, doubt[:, self.scores])
+        row, c = np.nonzero(doubt)
+        root = (np.arange(p.shape[1]) == c[:, None]) - p[row]
+        root *= np.sqrt(q[row] * p[row, c])[:, None]
+        root = (root[:, self.scores, None] * self.z[row, None, :])[:, self.used]
+        self._factor(root, STILL, self._apart(doubt, q))
+
+    def _apart(self, doubt: Array, q: Array) -> bool:
+        """Return whether columns are far from depending on each other: only classes can stand still then."""
+        for c, used in zip(self.scores, self.used, strict=True):
+            mine = np.sqrt(q * doubt[:, c])[:, None] * self.z[:, used]
+            lengths = np.linalg.norm(mine, axis=0)
+            if not lengths.any():  # nothing is in doubt
+                continue
+            if not lengths.all() or np.linalg.svd(mine / lengths, compute_uv=False)[-1] <= APART:
+                return False
+        return True
 
     def _after(self, u: Array, moves: Array) -> Array:
-        moves = np.column_stack([moves, np.zeros(u.shape[0])])
         p = np.where(self.own, 1.0 + u, u) * np.exp(-np.clip(moves, -FARTHEST, FARTHEST))
         p /= p.sum(axis=1, keepdims=True)
         others = np.where(self.own | (p < CERTAIN), 0.0, p)
@@ -137,3 +186,12 @@ class ClassSystem(System):
 
     def _ratio(self, u: Array) -> Array | float:
         return 2.0
+
+
+def _groups(doubt: Array) -> Array:
+    """Return a number for each class, the same for those that rows in doubt between them link."""
+    linked = doubt.T.astype(float) @ doubt > 0
+    group = np.arange(linked.shape[0])
+    for _ in group:
+        group = np.array([group[mine].min(initial=one) for one, mine in zip(group, linked, strict=True)])
+    return group

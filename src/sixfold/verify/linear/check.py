@@ -29,7 +29,6 @@ speaks of models that do not tell these columns apart, and no other bound than 0
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,7 @@ from sixfold.certificate import Certificate
 from sixfold.verify.linear.balance import CERTAIN
 from sixfold.verify.linear.claim import EPS, LinearClaim, U, counted_rows
 from sixfold.verify.linear.dependence import Kept, independent_of
-from sixfold.verify.linear.losses import REAL, OneScore, Softmax, constant_model
+from sixfold.verify.linear.losses import OneScore, Softmax, constant_model
 from sixfold.verify.linear.penalties import penalty_excess, penalty_of, penalty_rounding
 from sixfold.verify.linear.sums import Sums, row_parts
 from sixfold.verify.recomputed import Recomputed
@@ -50,10 +49,12 @@ Array = NDArray[Any]
 UNDERFLOW = 2.0**-1040  # what 2^30 products next to nothing are off together
 MAX_SPARSE_COLUMNS = 4000  # of a sparse table up to which the d x d matrix of its products is formed
 MAX_DOUBLED = 1 << 27  # products that are formed in twice the precision
-NEARLY_CERTAIN = (1e-8, 1e-6, 1e-10, 1e-7, 1e-5)  # the same where classes are separated: one of these serves
-MOVES, MOST_MOVES = 3, 8  # each leaves eps times the condition number of what is out of balance
+MOVES, MOST_MOVES = 3, 12  # each leaves eps times the condition number of what is out of balance
 FAR_MOVE = 0.1  # of a probability
+FALLING, NEARLY_CERTAIN = 0.5, 1e-4  # of slopes of at most 1e-4 a move leaves less than half
 NEARLY_L1 = 0.1  # of l1: what the slope of a coefficient may be short of it and still count as l1
+MUCH_CLOSER = 0.1  # of a gap: what one of tied slopes has to be
+WORTHLESS = 1e-20  # of the scale: costs that need no mending
 MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
 
 
@@ -71,15 +72,15 @@ def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed
     for doubled, exactly in ((True, False), (False, True), (True, True)):
         if small and not found.decides(claimed) and (tied or not exactly):
             other = Check(claim, q, doubled, exactly)
-            found = min(found, other, key=lambda check: check.gap + check.up + check.down)
-    for doubled in (False, True) if found.free and claim.loss not in REAL and small else ():
-        if not found.decides(claimed):
-            found.replace_by_targets(doubled, claimed.gap)
+            # Far from the optimum it is a matter of chance which slopes are tied.
+            enough = max(claimed.tolerance * found.scale, MUCH_CLOSER * found.total)
+            if not exactly or other.total <= enough:
+                found = min(found, other, key=lambda check: check.total)
     scale, at_zero = found.scale, found.at_zero
     certificate = Certificate(
         claimed.kind,
         found.objective + found.up,
-        found.gap + found.up + found.down,
+        found.total,
         scale,
         claimed.tolerance,
         rounding=found.up + found.down,
@@ -109,14 +110,13 @@ class Check:
         q: Array,
         doubled: bool = False,
         tied: bool = False,
-        certain: float | None = None,
     ) -> None:
-        self.claim, self.q, self.doubled, self.certain = claim, q, doubled, certain
+        self.claim, self.q, self.doubled = claim, q, doubled
         self.free = claim.l1 == claim.l2 == 0.0
         self.fixed = np.zeros(claim.w.shape, dtype=bool)  # slopes that the penalty prescribes
         self.tied = tied or self.free  # whether slopes have to be exactly what the penalty asks for
         softmax = claim.loss == "softmax"
-        real = claim.loss in REAL
+        real = claim.numbers
         # Numbers count from their mean, as rows do.
         origin = claim.y[0] + q @ (claim.y - claim.y[0]) if real else np.zeros(claim.b.size)
         y = claim.y - origin if real else claim.y
@@ -146,32 +146,10 @@ class Check:
             self.gap = float(np.where(better, excess, self.by_score).sum())
             self.down = float(np.where(better, down, 0.0).sum())
 
-    def replace_by_targets(self, doubled: bool, enough: float) -> None:
-        """Take the best bound of each target: rows that are certain of one class are not of another.
-
-        No more is tried than it takes for a gap of ``enough``.
-        """
-        claim, several = self.claim, self.claim.loss != "softmax"
-        columns = [slice(k, k + 1) for k in range(claim.b.size)] if several else [slice(None)]
-        gap, up, down, restricted = 0.0, 0.0, 0.0, False
-        for one in columns:
-            mine = replace(
-                claim,
-                y=claim.y[:, one] if several else claim.y,
-                w=claim.w[:, one],
-                b=claim.b[one],
-                dual=None if claim.dual is None else claim.dual[:, one],
-            )
-            best = Check(mine, self.q, doubled) if several else self
-            for certain in NEARLY_CERTAIN:
-                if best.gap + best.up + best.down <= enough / len(columns):
-                    break
-                other = Check(mine, self.q, doubled, certain=certain)
-                best = min(best, other, key=lambda check: check.gap + check.up + check.down)
-            gap, up, down = gap + best.gap, up + best.up, down + best.down
-            restricted |= best.restricted
-        if gap + up + down < self.gap + self.up + self.down:
-            self.gap, self.up, self.down, self.restricted = gap, up, down, restricted
+    @property
+    def total(self) -> float:
+        """The gap with all that rounding may have done."""
+        return self.gap + self.up + self.down
 
     def decides(self, claimed: Certificate) -> bool:
         """Return whether rounding is too small to change the verdict."""
@@ -210,22 +188,25 @@ class Check:
         claim, rows, q = self.claim, self.rows, self.q
         u = rows.slope(self.score) if claim.dual is None else np.clip(claim.dual, rows.low, rows.high)
         small = CERTAIN if self.tied and rows.name == "softmax" else 1e-280
-        u = np.where(np.abs(u) > (small if self.certain is None else self.certain), u, 0.0)
+        u = np.where(np.abs(u) > small, u, 0.0)
         # Probability that goes from class to class would also go to rows that are certain.
-        if claim.fit_intercept and not (self.certain is not None and rows.name == "softmax"):
+        if claim.fit_intercept and not (self.tied and rows.name == "softmax"):
             u = rows.balanced(u, q)
         u = rows.inside(u)
         kept = Kept(np.arange(0), np.zeros((0, 0)), np.arange(0), np.arange(0), True, {})
         if self.tied:
             large = sp.issparse(claim.X) and claim.X.shape[1] > MAX_SPARSE_COLUMNS
-            kept = kept if large else independent_of(claim, q, u, self._prescribed(u))
-            self.restricted = self.free and kept.doubtful.size > 0
             if large:
                 return self.by_score, 0.0 * self.by_score
+            # Rows without a slope do not limit where u may go.
+            some = (u != 0).any(axis=1) if not rows.real and u.any() else q > 0
+            kept = independent_of(claim, q, np.flatnonzero(some), self._prescribed(u))
             if self.free and not claim.positive and kept.left:
                 self._orthogonalise(kept.left)
             u = self._balanced_exactly(u, kept.columns)
-        slope, error, tau, length = self._slopes(u, kept.columns)
+        slope, error, tau, length, doubtful = self._slopes(u, kept.columns)
+        kept = kept._replace(doubtful=np.union1d(kept.doubtful, doubtful))
+        self.restricted = self.free and kept.doubtful.size > 0
         # With w >= 0 a column may follow from others with a minus: its slope is then only found to be 0.
         if claim.positive and self.free and not kept.positive and (slope < -4.0 * error).any():
             return self.by_score, 0.0 * self.by_score
@@ -251,7 +232,7 @@ class Check:
         X = self.claim.X.toarray() if sp.issparse(self.claim.X) else self.claim.X.copy()
         for column, values in left.items():
             X[:, column] = values
-        self.sums = Sums(X, self.q, self.doubled)
+        self.sums = Sums(X, self.q, self.doubled, left)
 
     def _unmet(self, slope: Array) -> Array:
         """Return what is wrong with slopes that have to be 0, or to balance the penalty."""
@@ -273,49 +254,79 @@ class Check:
         return self.claim.l1 == 0.0 and not self.claim.positive
 
     def _prescribed(self, u: Array) -> Array:
-        """Return the columns whose slopes the penalty prescribes, or may after they have been rounded."""
-        claim = self.claim
-        if self.free or self._squares_only:
+        """Return the columns whose slopes must be what the penalty prescribes, or other bounds are worthless.
+
+        A slope that misses it by E costs E^2 / (2 l2), or the share E / l1 of everything. To mend it u moves
+        by E / |x|, which longer columns do not bear unless they are mended, too. The longest come first
+        where there are more than rows to balance them.
+        """
+        claim, q, sums = self.claim, self.q, self.sums
+        lengths = sums.lengths if claim.fit_intercept else np.hypot(sums.lengths, sums.mean)
+        if self.free:
             return np.arange(claim.X.shape[1])
-        G = self.q[:, None] * u
+        G, rms = q[:, None] * u, np.sqrt(q @ u**2)
         slope, _ = self.sums.slopes(G, claim.fit_intercept)
         error, _ = self.sums.slope_errors(G, slope, claim.fit_intercept)
-        error = error + 4 * U * np.outer(self.sums.lengths, np.sqrt(self.q @ u**2))  # u itself is rounded
-        off = np.abs(slope + claim.l2 * claim.w + claim.l1 * np.sign(claim.w))
-        self.fixed = (claim.w != 0) & (off <= np.maximum(4.0 * error, NEARLY_L1 * claim.l1))
-        size = -slope if claim.positive else np.abs(slope)
-        return np.flatnonzero((self.fixed | (size + 4.0 * error > claim.l1)).any(axis=1))
+        error = 4.0 * (error + 4 * U * np.outer(lengths, rms))  # u itself is rounded
+        if not self._squares_only:
+            missed = np.abs(slope + claim.l2 * claim.w + claim.l1 * np.sign(claim.w))
+            self.fixed = (claim.w != 0) & (missed <= np.maximum(error, NEARLY_L1 * claim.l1))
+        missed = np.abs(self._unmet(slope)) + error
+        size, chosen, move = (-slope if claim.positive else np.abs(slope)) + error, np.arange(0), 0.0
+        for _ in range(lengths.size + 1):
+            shift = 4.0 * move * lengths[:, None]
+            inner = ~self.fixed & (size + shift <= claim.l1) & (not self._squares_only)
+            miss = np.where(inner, 0.0, missed + shift).max(axis=1, initial=0.0)
+            cost = miss**2 / (2 * claim.l2) if claim.l2 > 0 else miss / claim.l1 * self.scale
+            chosen = np.flatnonzero((cost > WORTHLESS * self.scale) & (lengths > 0))
+            worst = float((missed[chosen].max(axis=1) / lengths[chosen]).max(initial=0.0))
+            if worst <= move:
+                break
+            move = worst
+        room = int(np.count_nonzero(u.any(axis=1))) - claim.fit_intercept
+        return np.sort(chosen[np.argsort(-lengths[chosen], kind="stable")][: max(room, 0)])
 
     def _balanced_exactly(self, u: Array, kept: Array) -> Array:
         """Return u after the moves that leave nothing wrong but for rounding."""
         rows, q, ones = self.rows, self.q, self.claim.fit_intercept
-        systems = rows.systems(u, self.sums, kept, ones)
+        systems = rows.systems(u, self.sums, kept, self.claim)
         moves = 0
         for _ in range(MOST_MOVES):
             slope, total = self.sums.slopes(q[:, None] * u, ones)
             parts = zip(systems, *map(rows.split, (u, self._unmet(slope), total[None])), strict=True)
             before, u = u, rows.joined([system.moved(*part) for system, *part in parts])
+            size = np.abs(before)
+            falls = (u * np.sign(before) < FALLING * size) & (size < NEARLY_CERTAIN)
+            if self.free and not rows.real and falls.any():  # slopes of rows that are certain, step by step
+                u = rows.without(u, falls)
+                systems = rows.systems(u, self.sums, kept, self.claim)
+                continue
             # Probabilities that have moved far leave the equations behind.
-            if rows.name == "softmax" and np.any(np.abs(u - before) > FAR_MOVE * np.abs(before)):
-                systems = rows.systems(u, self.sums, kept, ones)
+            if rows.name == "softmax" and np.any(np.abs(u - before) > FAR_MOVE * size):
+                systems = rows.systems(u, self.sums, kept, self.claim)
                 continue
             moves += 1
             if moves == MOVES:
                 break
         return rows.inside(u)
 
-    def _slopes(self, u: Array, kept: Array) -> tuple[Array, Array, Array, Array]:
-        """Return sum_i q_i u_i x_i, how far it is off, and tau and the length of the move that balances u."""
+    def _slopes(self, u: Array, kept: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Return sum_i q_i u_i x_i, how far it is off, tau and the length of the move that balances u.
+
+        The last are columns that classes do not tell from others, but for their last bits.
+        """
         claim, rows, q, sums = self.claim, self.rows, self.q, self.sums
         G, balanced = rows.masses(q[:, None] * u), claim.fit_intercept
         slope, total = sums.slopes(G, balanced)
         error, error_total = sums.slope_errors(G, slope, balanced)
         rms = np.sqrt(q @ u**2)
         unmet, off = self._unmet(slope), error + 4 * U * claim.l2 * np.abs(claim.w)
-        off = off + 8 * U * np.outer(sums.lengths, rms)  # columns may have been rounded
+        replaced = sums.replaced  # by what was rounded
+        off[replaced] += 8 * U * np.outer(sums.lengths[replaced], rms)
         if self.free and claim.positive:
             unmet, off = self._unmet(slope - error), 0.0 * error
-        systems = rows.systems(u, sums, kept, balanced)
+        systems = rows.systems(u, sums, kept, claim)
+        doubtful = np.unique(np.concatenate([system.doubtful for system in systems])).astype(int)
         parts = zip(systems, *map(rows.split, (u, unmet, off, total[None], error_total[None])), strict=True)
         tau, length = np.array([system.cost(*part) for system, *part in parts]).T
         # By how much slopes have moved with u, and then been made shorter.
@@ -324,7 +335,7 @@ class Check:
         if rows.name == "softmax":  # no u moves by more than sqrt(|u| sum_c p_c m_c^2)
             moved = min(float(length[0]), 1.0) * sums.weighted_lengths(q[:, None] * np.abs(u))
         error = error + moved + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
-        return slope, error, tau, length
+        return slope, error, tau, length, doubtful
 
     def _as_aimed(self, slope: Array, error: Array, kept: Kept) -> tuple[Array, Array]:
         """Return the slopes and errors where nothing is left of kept columns, nor of those that follow."""

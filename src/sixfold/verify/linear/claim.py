@@ -34,6 +34,11 @@ class LinearClaim:
     dual: Array | None  # a candidate for u, of shape (rows, scores)
     eps: float = EPS  # of the type that X and w are held in
 
+    @property
+    def numbers(self) -> bool:
+        """Whether y are numbers, and not classes."""
+        return self.loss in ("squared", "absolute", "cubed")
+
 
 def counted_rows(claim: LinearClaim) -> tuple[LinearClaim, Array]:
     """Return the claim without the rows of weight 0, and q."""

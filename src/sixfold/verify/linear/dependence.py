@@ -10,7 +10,6 @@ Where it leaves more than nothing, the gap speaks of models that do not tell the
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 
 from sixfold.verify.doubled import products, total
 from sixfold.verify.linear.claim import LinearClaim
-from sixfold.verify.linear.losses import REAL
 
 Array = NDArray[Any]
 
@@ -41,34 +39,32 @@ class Kept(NamedTuple):
     left: dict[int, Array]  # of kept columns that others nearly explain: what these leave of them
 
 
-def independent_of(claim: LinearClaim, q: Array, u: Array, columns: Array) -> Kept:
-    """Return which of these columns do not depend on others of them."""
-    if columns.size == claim.X.shape[1]:
-        return _independent(claim, q, u)
-    kept = _independent(replace(claim, X=claim.X[:, columns], w=claim.w[columns]), q, u)
+def independent_of(claim: LinearClaim, q: Array, rows: Array, columns: Array) -> Kept:
+    """Return which of these columns do not depend on others of them, in some of the rows."""
+    X = claim.X[rows] if columns.size == claim.X.shape[1] else claim.X[rows][:, columns]
+    kept = independent(X, q[rows] / q[rows].sum(), claim.fit_intercept, claim.eps)
+    left = {int(columns[j]): np.zeros(q.size) for j in kept.left}
+    for j, values in kept.left.items():
+        left[int(columns[j])][rows] = values
     return kept._replace(
         columns=columns[kept.columns],
         dependent=columns[kept.dependent],
         doubtful=columns[kept.doubtful],
-        left={int(columns[j]): values for j, values in kept.left.items()},
+        left=left,
     )
 
 
-def _independent(claim: LinearClaim, q: Array, u: Array) -> Kept:  # noqa: PLR0915 - one rule, told in order
-    """Return the columns by the rule above, of the rows that have a slope: no others limit where u may go."""
-    X, some = claim.X, np.ones(q.size, dtype=bool)
-    if claim.loss not in REAL and (u != 0).any():
-        some = (u != 0).any(axis=1)
-        X, q = X[np.flatnonzero(some)], q[some] / q[some].sum()
+def independent(X: Any, q: Array, fit_intercept: bool, eps: float) -> Kept:
+    """Return the columns by the rule above; q are the weights, of sum 1."""
     X = X.toarray() if sp.issparse(X) else X
     n, d = X.shape
-    mean = X[0] + q @ (X - X[0]) if claim.fit_intercept else np.zeros(d)
+    mean = X[0] + q @ (X - X[0]) if fit_intercept else np.zeros(d)
     Z = X - mean
     # A row that hardly counts may still tell two columns apart: the rule has to hold for equal weights too.
     shares = [q, np.full(n, 1.0 / n)]
     sizes = [np.sqrt(share @ X**2) for share in shares]
     lengths = [np.sqrt(share @ Z**2) for share in shares]
-    rounded = DEPENDENT * claim.eps
+    rounded = DEPENDENT * eps
     constant = np.all([length <= rounded * size for length, size in zip(lengths, sizes, strict=True)], axis=0)
     moving = np.array([bool(Z[:, j].any()) for j in range(d)], dtype=bool)
     doubtful, positive = [int(j) for j in np.flatnonzero(constant & moving)], True
@@ -77,26 +73,25 @@ def _independent(claim: LinearClaim, q: Array, u: Array) -> Kept:  # noqa: PLR09
     scaled = np.sqrt(q)[:, None] * Z[:, columns]
     scaled /= np.linalg.norm(scaled, axis=0) * (1.0 + 1e-9 * np.arange(columns.size))
     R, order = la.qr(scaled, mode="r", pivoting=True) if columns.size else (np.zeros((0, 0)), columns)
-    most = n - int(claim.fit_intercept)
+    most = n - int(fit_intercept)
     # Columns far from 0 may owe more than that to the rounding of their entries.
     apart = (lengths[0][columns] > 0).all()
     far = np.max(sizes[0][columns] / lengths[0][columns], initial=1.0) if apart else np.inf
-    clear = max(CLEAR, 1e3 * claim.eps) + 16.0 * (1.0 + columns.size) * rounded * far
+    clear = max(CLEAR, 1e3 * eps) + 16.0 * (1.0 + columns.size) * rounded * far
     clear = min(int(np.count_nonzero(np.abs(np.diag(R)) > clear)), most)
     kept = [int(j) for j in columns[order[:clear]]]
     nearly: dict[int, Array] = {}
     rest = [int(j) for j in columns[order[clear:]]]
     while rest and len(kept) < most:
         column = rest.pop(0)
-        C, left = _combination(X, q, mean, np.array(kept, dtype=int), column, claim.fit_intercept)
+        C, left = _combination(X, q, mean, np.array(kept, dtype=int), column, fit_intercept)
         bounds = [size[column] + np.abs(C) @ size[kept] for size in sizes]
         spread = [length[column] + np.abs(C) @ length[kept] for length in lengths]
         lefts = [np.sqrt(share @ left**2) for share in shares]
-        least = [rounded * size + USABLE * claim.eps * z for size, z in zip(bounds, spread, strict=True)]
+        least = [rounded * size + USABLE * eps * z for size, z in zip(bounds, spread, strict=True)]
         if any(one > bound for one, bound in zip(lefts, least, strict=True)):
             kept.append(column)
-            nearly[column] = np.zeros(claim.X.shape[0])
-            nearly[column][some] = left
+            nearly[column] = left
             continue
         positive &= bool((C >= -1e-9).all())
         if all(one <= NOTHING * size for one, size in zip(lefts, spread, strict=True)):

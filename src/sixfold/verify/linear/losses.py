@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, xlogy
 
 from sixfold.verify.linear.balance import ClassSystem, ScoreSystem, System
+from sixfold.verify.linear.claim import LinearClaim
 from sixfold.verify.linear.sums import Sums
 
 Array = NDArray[Any]
@@ -105,9 +106,13 @@ class OneScore:
             ends = np.where(u > 0, self.high / u, np.where(u < 0, self.low / u, np.inf))
         return np.clip(ends.min(axis=0, initial=1.0) * u, self.low, self.high)
 
-    def systems(self, u: Array, sums: Sums, kept: Array, ones: bool) -> Sequence[System]:
+    def without(self, u: Array, some: Array) -> Array:
+        """Return u with some slopes 0."""
+        return np.where(some, 0.0, u)
+
+    def systems(self, u: Array, sums: Sums, kept: Array, claim: LinearClaim) -> Sequence[System]:
         """Return for each score the equations that u must satisfy exactly."""
-        return [ScoreSystem(sums, kept, ones, column, self.name) for column in u.T]
+        return [ScoreSystem(sums, kept, claim, column) for column in u.T]
 
     def balanced(self, u: Array, q: Array) -> Array:
         """Return u with sum_i q_i u_i = 0: without its mean, or with the heavier side made as light."""
@@ -186,9 +191,14 @@ class Softmax:
         others /= np.maximum(others.sum(axis=1, keepdims=True), 1.0)
         return others - self.own * others.sum(axis=1, keepdims=True)
 
-    def systems(self, u: Array, sums: Sums, kept: Array, ones: bool) -> Sequence[System]:
+    def without(self, u: Array, some: Array) -> Array:
+        """Return u with some slopes 0, and those of the classes themselves to match."""
+        others = np.where(self.own | some, 0.0, u)
+        return others - self.own * others.sum(axis=1, keepdims=True)
+
+    def systems(self, u: Array, sums: Sums, kept: Array, claim: LinearClaim) -> Sequence[System]:
         """Return the equations that u must satisfy exactly, of all scores together."""
-        return [ClassSystem(sums, kept, ones, u, self.own)]
+        return [ClassSystem(sums, kept, claim, u, self.own)]
 
 
 def constant_model(rows: OneScore | Softmax, q: Array, fit_intercept: bool) -> tuple[float, float]:

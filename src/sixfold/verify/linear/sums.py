@@ -7,7 +7,7 @@ sum_i G_i (x_i - m)          off by  (n + 16) U |G / q| |x - m|,             |v|
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -26,7 +26,8 @@ ENTRIES = 1 << 22  # of X that are copied at a time
 class Sums:
     """Sums over the rows about their mean m, plain or in twice the precision, and how far they are off."""
 
-    def __init__(self, X: Any, q: Array, doubled: bool) -> None:
+    def __init__(self, X: Any, q: Array, doubled: bool, replaced: Iterable[int] = ()) -> None:
+        self.replaced = np.array(list(replaced), dtype=int)  # columns, by what others leave of them
         self.X, self.q, self.doubled = X, q, doubled
         self.sparse = sp.issparse(X)
         n, d = X.shape
