@@ -131,12 +131,11 @@ def _minimise(terms: Terms, progress: MarginProgress) -> tuple[Array, Array]:
     if constant is not None:
         return np.append(np.zeros(terms.d), constant), np.zeros(terms.n)
     best, tolerance = end_of_path(terms, progress, exact=False), progress.tolerance(terms.target)
-    for kept_off in (False, True) if terms.penalties else (False,):
+    for allowed in (tolerance, 0.0) if terms.penalties else (0.0,):
         if best.gap <= tolerance or not terms.few or progress.budget.exhausted():
             break
         best = replace(best, a=best.a.copy())
-        if kept_off:
-            terms.keep_off(best.theta, tolerance)
+        terms.keep_off(best.theta, allowed)
         other = end_of_path(terms, progress, exact=True)
         other = replace(other, gap=other.gap + terms.left_out(other.theta))
         best = other if other.gap < best.gap else best

@@ -152,11 +152,9 @@ class Terms:
 
         Slopes then keep off l1, and that they are rounded costs nothing.
         """
-        if self.penalties:
-            penalty = self.problem.l1 * float(np.abs(theta[:-1]).sum())
-            less = 1.0 - min(KEPT_OFF, 0.3 * tolerance / max(penalty, 1e-300))
-            self.high[self.n :] *= less
-            self.low[self.n :] *= less
+        penalty = self.problem.l1 * float(np.abs(theta[:-1]).sum())
+        limit = self.problem.l1 * (1.0 - min(KEPT_OFF, 0.3 * tolerance / max(penalty, 1e-300)))
+        self.high[self.n :], self.low[self.n :] = limit, -limit
 
     def left_out(self, theta: Array) -> float:
         """Return the part of the penalty that does not count."""
