@@ -130,11 +130,14 @@ def _minimise(terms: Terms, progress: MarginProgress) -> tuple[Array, Array]:
     constant = terms.constant()
     if constant is not None:
         return np.append(np.zeros(terms.d), constant), np.zeros(terms.n)
-    best = end_of_path(terms, progress, exact=False)
-    if best.gap > progress.tolerance(terms.target) and terms.few and not progress.budget.exhausted():
+    best, tolerance = end_of_path(terms, progress, exact=False), progress.tolerance(terms.target)
+    for allowed in (tolerance, 0.0) if terms.penalties else (0.0,):
+        if best.gap <= tolerance or not terms.few or progress.budget.exhausted():
+            break
         best = replace(best, a=best.a.copy())
-        terms.keep_off(best.theta, progress.tolerance(terms.target))
+        terms.keep_off(best.theta, allowed)
         other = end_of_path(terms, progress, exact=True)
+        other = replace(other, gap=other.gap + terms.left_out(other.theta))
         best = other if other.gap < best.gap else best
     # In vectors that are there already: residuals are of no more use.
     u, q = terms.p[: terms.n], terms.m[: terms.n]

@@ -152,11 +152,13 @@ class Terms:
 
         Slopes then keep off l1, and that they are rounded costs nothing.
         """
-        if self.penalties:
-            penalty = self.problem.l1 * float(np.abs(theta[:-1]).sum())
-            less = 1.0 - min(KEPT_OFF, 0.3 * tolerance / max(penalty, 1e-300))
-            self.high[self.n :] *= less
-            self.low[self.n :] *= less
+        penalty = self.problem.l1 * float(np.abs(theta[:-1]).sum())
+        limit = self.problem.l1 * (1.0 - min(KEPT_OFF, 0.3 * tolerance / max(penalty, 1e-300)))
+        self.high[self.n :], self.low[self.n :] = limit, -limit
+
+    def left_out(self, theta: Array) -> float:
+        """Return the part of the penalty that does not count."""
+        return float((self.problem.l1 - self.high[self.n :]) @ np.abs(theta[: self.penalties]))
 
     def price(self, unmet: Array, theta: Array) -> float:
         """Return what unmet = Z'a - l2 D theta adds to the gap."""
