@@ -1,6 +1,5 @@
 """Dependent columns are found, and nearly dependent ones kept, for any number of rows, weights and units."""
 
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
