@@ -24,6 +24,7 @@ LARGE = (
 OPEN = {
     "ERMClassifier, scales 1e-50 to 1e50, n < d, synthetic",
     "ERMClassifier, scales 1e-50 to 1e50, synthetic",
+    "ERMRegressor, scales 1e-50 to 1e50, synthetic",
     "LinearSVC, scales 1e-50 to 1e50, n < d, synthetic",
     "LinearSVC, scales 1e-50 to 1e50, synthetic",
     "LinearSVC, scales 1e-6 to 1e6, synthetic",
