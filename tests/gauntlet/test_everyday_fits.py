@@ -23,6 +23,8 @@ LARGE = (
 # digits are left of them, and columns that agree to 14 digits without a penalty.
 OPEN = {
     "ERMClassifier, scales 1e-50 to 1e50, synthetic",
+    "ERMRegressor, scales 1e-50 to 1e50, synthetic",
+    "LinearSVC, scales 1e-50 to 1e50, n < d, synthetic",
     "LinearSVC, scales 1e-50 to 1e50, synthetic",
     "LogisticRegression, scales 1e-50 to 1e50, synthetic",
     "LogisticRegression, weights over 12 decades, scale 1e12, synthetic",
