@@ -174,7 +174,7 @@ class _Path:
             before, far = self.t, length < FAR
             if not far:  # on its path an interior point leaves a gap of 2 / t a coordinate
                 self.t = max(before, GROWTH * min(2.0 * size / max(gap, 1e-300), before))
-            unsettled = length != 1.0 or self.t > before
+            unsettled = length < 1.0 or self.t > before
 
     def _balanced(self, u: Array) -> Array:
         """Return the dual point as a bound takes it: the intercept has no slope."""
