@@ -26,6 +26,11 @@ def test_random_fits(first):
     assert wrong == {}
 
 
+@pytest.mark.parametrize("seed", [5272, 7001])  # a multiple of a longer column, large numbers in sparse rows
+def test_fits_that_were_accused(seed):
+    assert check(seed).wrong == []
+
+
 def bounds_of(model, X, y):
     """Return what is claimed of the optimum, and the optimum itself."""
     claim = model._claim(X, y, None)

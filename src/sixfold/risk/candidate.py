@@ -151,7 +151,8 @@ class Candidate:
                 break
             move = farther
         most = int(np.count_nonzero(self.u.any(axis=1))) - problem.fit_intercept
-        return np.sort(columns[np.argsort(-lengths[columns], kind="stable")[: max(most, 0)]])
+        # Of columns that are multiples of each other the longest decides: no slope of the others is larger.
+        return columns[np.argsort(-lengths[columns], kind="stable")[: max(most, 0)]]
 
     def _leave_columns(self) -> None:
         """Move u along the columns until its slope is none that is forbidden, but for rounding."""
@@ -244,12 +245,12 @@ class Candidate:
     def _space(self, columns: Array) -> ColumnSpace:
         """Return some columns of these rows."""
         blocks, some = self.point.blocks, self._rows_with_slope()
-        fewer = not some[self.q > 0].all()
-        if fewer or columns.size < blocks.n_columns:
+        fewer, all_columns = not some[self.q > 0].all(), np.array_equal(columns, np.arange(blocks.n_columns))
+        if fewer or not all_columns:
             some = np.flatnonzero(some) if fewer else np.arange(blocks.n_rows)
             whole = blocks.whole()
             weight = None if whole.weight is None else whole.weight[some]
-            X = whole.X[some] if columns.size == blocks.n_columns else whole.X[some][:, columns]
+            X = whole.X[some] if all_columns else whole.X[some][:, columns]
             blocks = MemoryBlocks(X, whole.y[some], weight)
         return column_space(blocks, self.problem.fit_intercept)
 

@@ -76,6 +76,7 @@ ACTIVE_PER_FREE_ROW = 3.0  # times the free rows is allowed in any case
 ACTIVE_MARGIN = 0.01  # of the margin: how close to violating optimality other rows are active
 PAIRS_BEFORE_FREE_STEP = 20_000  # or 10 a row: then solving for all free rows may pay
 MOST_ITERATIONS = 10_000_000  # or 100 a row: where a fit without max_iter gives up
+PAIRS_BEFORE_COLUMNS = 1_000_000  # or 10 a row, where an interior point can go on
 MOST_UNMOVED_ROUNDS = 4  # without a step, with ever smaller tolerances, after which rounding is to blame
 MOST_IDLE_ROUNDS = 40  # that leave the violation as it is, likewise
 MOST_LOST_ROUNDS = 2  # or stretches, where the violation that stays is lost in the rounding of scores
@@ -127,19 +128,40 @@ def solve_dual(
         if problem.box.hard:
             solution = _solve_hard(problem, tol, budget, most_iterations, start, cache)
         else:
-            pairs = Decomposition(problem, tol, budget, most_iterations, cache)
-            solution = pairs.run(start)
-            ended = budget.stopped_by not in (None, pairs.gave_up)
-            if not (ended or certify(problem, solution, tol).converged) and linear_interior_point.suits(
-                problem
-            ):
-                budget.stopped_by = None
-                solution = linear_interior_point.refine(problem, solution, tol, budget)
-                if not certify(problem, solution, tol).converged:
-                    budget.stopped_by = budget.stopped_by or pairs.gave_up or None
+            solution = _solve_soft(problem, tol, budget, most_iterations, start, cache)
         if solution.definite is None and cache.whole is not None and budget.seconds_left > 0.0:
             return replace(solution, definite=definite_when_balanced(cache.whole))
         return solution
+
+
+def _solve_soft(
+    problem: DualProblem,
+    tol: float,
+    budget: Budget,
+    most_iterations: int | None,
+    start: Array | None,
+    cache: GramCache | WholeGram,
+) -> DualSolution:
+    """Go on with columns where pairs of rows get no further, or have been many; then with pairs again."""
+    pairs = Decomposition(problem, tol, budget, most_iterations, cache)
+    columns, whole = linear_interior_point.suits(problem), pairs.limit
+    if columns and most_iterations is None:
+        pairs.limit = max(PAIRS_BEFORE_COLUMNS, 10 * problem.y.size)
+    solution = pairs.run(start)
+    ended = budget.stopped_by not in (None, pairs.gave_up)
+    if ended or not columns or certify(problem, solution, tol).converged:
+        return solution
+    budget.stopped_by = None
+    solution = linear_interior_point.refine(problem, solution, tol, budget)
+    close = certify(problem, solution, tol)
+    if close.converged or budget.stopped_by is not None:
+        return solution
+    budget.stopped_by = pairs.gave_up or None
+    if pairs.limit == whole or pairs.iterations < pairs.limit:  # no more of them would help
+        return solution
+    budget.stopped_by = None
+    rest = Decomposition(problem, tol, budget, None, cache, made=pairs.iterations).run(solution.alpha)
+    return min(solution, rest, key=lambda found: certify(problem, found, tol).gap)
 
 
 def _solve_hard(

@@ -178,7 +178,7 @@ class Check:
                 far = (q[part] @ (np.abs(claim.y[part] - mean_y) + spread) ** 2).sum()
                 moments += 16.0 * (64 + n + d) * U * float(far)
         # Of sparse columns the sum of lengths is far above the lengths of the sums, and may be claimed.
-        delta = 4.0 * (d + 8) * U * (np.sqrt(squares) + np.sqrt(lengths) @ w)
+        delta = 8.0 * (d + 8) * U * (np.sqrt(squares) + np.sqrt(lengths) @ w)
         steepest = 1.0 if claim.loss in ("absolute", "hinge", "perceptron") else np.sqrt(q @ self.slope**2)
         first = 4.0 * n * U * self.objective + float((steepest * delta + delta**2).sum())
         return first + moments
@@ -284,7 +284,8 @@ class Check:
                 break
             move = worst
         room = int(np.count_nonzero(u.any(axis=1))) - claim.fit_intercept
-        return np.sort(chosen[np.argsort(-lengths[chosen], kind="stable")][: max(room, 0)])
+        # Of columns that are multiples of each other the longest decides: no slope of the others is larger.
+        return chosen[np.argsort(-lengths[chosen], kind="stable")][: max(room, 0)]
 
     def _balanced_exactly(self, u: Array, kept: Array) -> Array:
         """Return u after the moves that leave nothing wrong but for rounding."""

@@ -40,8 +40,8 @@ class Kept(NamedTuple):
 
 
 def independent_of(claim: LinearClaim, q: Array, rows: Array, columns: Array) -> Kept:
-    """Return which of these columns do not depend on others of them, in some of the rows."""
-    X = claim.X[rows] if columns.size == claim.X.shape[1] else claim.X[rows][:, columns]
+    """Return which of these columns do not depend on earlier ones of them, in some of the rows."""
+    X = claim.X[rows][:, columns]
     kept = independent(X, q[rows] / q[rows].sum(), claim.fit_intercept, claim.eps)
     left = {int(columns[j]): np.zeros(q.size) for j in kept.left}
     for j, values in kept.left.items():
