@@ -17,7 +17,8 @@ their last bits (:mod:`sixfold.risk.rank`), the bound is one on models that trea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 
 from sixfold.data.blocks import Blocks
 from sixfold.risk.candidate import Candidate
+from sixfold.risk.penalties import Penalty
 from sixfold.risk.point import Point
 from sixfold.risk.rounding import U
 
@@ -94,12 +96,13 @@ def bound(
     rounding: bool = True,
     doubled: bool = False,
     tied: bool = False,
+    within: float = math.inf,
 ) -> Bound:
     """Return the bound at a model; without ``rounding`` only what is computed.
 
     ``doubled`` asks for sums in doubled precision. ``tied`` asks for slopes that balance the penalty
     exactly: where it is next to nothing, what rounding leaves of them would cost |E|^2 / (2 l2), or u would
-    have to be shorter by |E| / l1.
+    have to be shorter by |E| / l1. It is one on models whose coefficients are ``within`` so much.
     """
     point = Point(problem, w, b, blocks, doubled)
     total = point.loss + point.penalty
@@ -108,10 +111,29 @@ def bound(
         bad = np.full_like(total, np.inf)
         nothing = np.zeros_like(total)
         return Bound(np.where(np.isfinite(total), total, np.inf), bad, nothing, nothing, none)
-    candidate = Candidate(point, dual, rounding, tied or not problem.penalised)
+    candidate = Candidate(point, dual, rounding, tied or not problem.penalised, within)
     excess, down = candidate.excess(rounding)
     if rounding and (point.classes or candidate.fell or tied):
         down = down + (ELSEWHERE if candidate.fell or tied else OTHER_ORDER) * excess
     up = point.rounding() if rounding else np.zeros_like(total)
-    dependent = none if problem.penalised else candidate.dependent
+    dependent = none if problem.penalised or math.isfinite(within) else candidate.dependent
     return Bound(total, excess, up, down, dependent, candidate.u)
+
+
+def bound_without_penalty(
+    problem: Problem, known: Bound, w: Array, b: Array, blocks: Blocks, dual: Array | None, doubled: bool
+) -> Bound:
+    """Return the bound that leaves the penalty out, given another at the same model.
+
+    No penalty is negative, so that no model has less than the least loss alone: true always, and close
+    where the model's is next to nothing, which no slope could balance but for rounding. The best model has at
+    most the objective as its penalty. So columns that differ from others in their last digits only cannot
+    make much of these.
+    """
+    alone = replace(problem, penalty=Penalty(None, None), alpha=0.0)
+    most = known.upper / problem.l1 if problem.l1 > 0 else math.inf
+    within = min(most, math.sqrt(2.0 * known.upper / problem.l2) if problem.l2 > 0 else math.inf)
+    free = bound(alone, w, b, blocks, dual, doubled=doubled, within=within * (1.0 + 1e-9))
+    parts = [w] if known.objective.size == 1 else [w[:, [k]] for k in range(known.objective.size)]
+    penalty = np.array([problem.penalty_value(part) for part in parts]) * (1.0 + (w.shape[0] + 8) * U)
+    return replace(free, objective=known.objective, up=known.up, excess=free.excess + penalty)

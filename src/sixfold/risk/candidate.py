@@ -50,10 +50,15 @@ LARGEST_MOVE = 0.5  # of every slope: beyond that no bound is claimed
 
 
 class Candidate:
-    """A dual point u, as the masses G = q u, moved to where its bound is finite."""
+    """A dual point u, as the masses G = q u, moved to where its bound is finite.
 
-    def __init__(self, point: Point, dual: Array | None, measured: bool, tied: bool) -> None:
-        self.point, problem = point, point.problem
+    Models with coefficients up to ``within`` are those to compare with.
+    """
+
+    def __init__(
+        self, point: Point, dual: Array | None, measured: bool, tied: bool, within: float = math.inf
+    ) -> None:
+        self.point, problem, self.within = point, point.problem, within
         self.problem, self.q, self.y = problem, point.q, point.y
         loss = problem.loss
         u = point.slopes() if dual is None else np.asarray(dual, dtype=np.float64)
@@ -307,7 +312,8 @@ class Candidate:
             ]
         )
         if self.dependent.size and not problem.penalised:  # they are tied to nothing
-            left = np.abs(point.w) * (np.abs(slope) + error)
+            others = self.within if math.isfinite(self.within) else 0.0
+            left = (np.abs(point.w) + others) * (np.abs(slope) + error)
             more = more + point.together(left[self.dependent].sum(axis=0))
         return young + penalty, self._rounding(u, t * size, young, costs) + more + 16.0 * U * (
             young + penalty

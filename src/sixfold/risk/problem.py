@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sixfold.certificate import MACHINE_PRECISION, Certificate
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.balance import BALANCE
-from sixfold.risk.bounds import Bound, bound, objective
+from sixfold.risk.bounds import Bound, bound, bound_without_penalty, objective
 from sixfold.risk.losses import Loss
 from sixfold.risk.penalties import Penalty
 from sixfold.risk.point import normalized_weights
@@ -33,6 +33,7 @@ EPS = float(np.finfo(np.float64).eps)
 MOST_DOUBLED = 1 << 24  # products that are formed in doubled precision, in a second or less
 HOPELESS = 100.0  # times the gap that is asked for: more than rounding has brought about
 MUCH_CLOSER = 0.1  # of a gap: what the tied one has to be
+HARDLY_COUNTS = 0.5  # of the gap that is asked for: a penalty that may be left out of the bound
 MOST_TIED = 1 << 29  # products behind the system that ties slopes to a penalty
 
 
@@ -153,6 +154,11 @@ class Problem:
         entries = blocks.n_rows * blocks.n_columns * w.shape[1]
         if entries > MOST_DOUBLED:
             return found
+        hardly_counts = self.penalised and self.penalty_value(w) <= HARDLY_COUNTS * enough
+        for doubled in (False, True) if hardly_counts and not self.penalty.positive else ():
+            if found.certain_gap > enough:
+                other = bound_without_penalty(self, found, w, b, blocks, dual, doubled)
+                found = min(found, other, key=lambda each: each.certain_gap)
         tied_to = w.size if self.penalty.quadratic else int(np.count_nonzero(w))
         # The slopes of classes sum to 0, which leaves open whose is short of what absolute values ask for.
         settled = self.penalty.quadratic or self.loss.labels != "class"

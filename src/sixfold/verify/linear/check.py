@@ -29,6 +29,7 @@ speaks of models that do not tell these columns apart, and no other bound than 0
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,19 @@ def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed
             enough = max(claimed.tolerance * found.scale, MUCH_CLOSER * found.total)
             if not exactly or other.total <= enough:
                 found = min(found, other, key=lambda check: check.total)
+    # No penalty is negative, so that the least loss alone is a bound too, and one without its slopes. That of
+    # the best model is at most the objective, which limits its coefficients.
+    penalty = float(penalty_of(claim).sum()) * (1.0 + (claim.w.shape[0] + 8) * U)
+    for doubled in (False, True) if small and not claim.positive and 0.0 < penalty <= claimed.gap else ():
+        if not found.decides(claimed):
+            most = found.objective + found.up
+            within = min(
+                most / claim.l1 if claim.l1 > 0 else math.inf,
+                math.sqrt(2 * most / claim.l2) if claim.l2 > 0 else math.inf,
+            )
+            other = Check(replace(claim, l1=0.0, l2=0.0), q, doubled, within=within * (1.0 + 1e-9))
+            other.objective, other.gap = other.objective + penalty, other.gap + penalty
+            found = min(found, other, key=lambda check: check.total)
     scale, at_zero = found.scale, found.at_zero
     certificate = Certificate(
         claimed.kind,
@@ -110,8 +124,10 @@ class Check:
         q: Array,
         doubled: bool = False,
         tied: bool = False,
+        within: float = math.inf,
     ) -> None:
         self.claim, self.q, self.doubled = claim, q, doubled
+        self.within = within  # the largest coefficient of models to compare with
         self.free = claim.l1 == claim.l2 == 0.0
         self.fixed = np.zeros(claim.w.shape, dtype=bool)  # slopes that the penalty prescribes
         self.tied = tied or self.free  # whether slopes have to be exactly what the penalty asks for
@@ -206,7 +222,7 @@ class Check:
             u = self._balanced_exactly(u, kept.columns)
         slope, error, tau, length, doubtful = self._slopes(u, kept.columns)
         kept = kept._replace(doubtful=np.union1d(kept.doubtful, doubtful))
-        self.restricted = self.free and kept.doubtful.size > 0
+        self.restricted = self.free and kept.doubtful.size > 0 and math.isinf(self.within)
         # With w >= 0 a column may follow from others with a minus: its slope is then only found to be 0.
         if claim.positive and self.free and not kept.positive and (slope < -4.0 * error).any():
             return self.by_score, 0.0 * self.by_score
@@ -353,7 +369,8 @@ class Check:
         """Return the penalty's part for each score, and how much larger it may be."""
         claim, w = self.claim, np.abs(self.claim.w)
         if self.free:
-            more = (w * (np.abs(slope) + error))[kept.doubtful].sum(axis=0)
+            others = self.within if math.isfinite(self.within) else 0.0
+            more = ((w + others) * (np.abs(slope) + error))[kept.doubtful].sum(axis=0)
             if not claim.positive:
                 return np.zeros(w.shape[1]), more
             return np.maximum(claim.w * slope, 0.0).sum(axis=0), more + (w * error).sum(axis=0)
