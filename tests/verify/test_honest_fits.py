@@ -122,20 +122,14 @@ def test_fits_that_rounding_makes_hard_are_certified_and_confirmed(name):
     model.certificate_.verify(X, y, weight)
 
 
-@pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
-@pytest.mark.parametrize("C", [1e10, 1e12])
-def test_a_penalty_that_hardly_counts_is_left_out_of_the_bound(penalty, C):
+def test_a_penalty_that_hardly_counts_is_left_out_of_the_bound():
     """Its slopes are lost in rounding; columns that differ in their last digits cannot make use of these."""
-    random = np.random.default_rng(0)
-    X = random.normal(size=(300, 6)) * [1.0, 1e3, 1.0, 1e-2, 1.0, 1.0]
-    X[:, 5] = (X[:, 0] + X[:, 2] + X[:, 4]) / 3.0
-    y = (X @ random.normal(size=(6, 4)) / 100.0 + random.gumbel(size=(300, 4))).argmax(axis=1)
-    ratio = {"l1_ratio": 0.5} if penalty == "elasticnet" else {}
-    model = LogisticRegression(penalty=penalty, C=C, **ratio).fit(X, y)
+    table = families.make("ever rarer classes, log of traffic", CLASSES)
+    model = LogisticRegression(C=1e8).fit(table.X, table.y)
     certificate = model.certificate_
     assert certificate.converged
     assert certificate.unrestricted_bound is None
-    certificate.verify(X, y)
+    certificate.verify(table.X, table.y)
     model.coef_ = model.coef_ * 1.01
     with pytest.raises(CertificateError):
-        certificate.verify(X, y)
+        certificate.verify(table.X, table.y)
