@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
@@ -178,7 +179,10 @@ class Balance:
                     products += turned.T @ turned
             values, again = np.linalg.eigh(products)
             R = np.sqrt(np.maximum(values, 0.0))[:, None] * (again.T @ (vectors * length).T)
-            _, roots, vectors = np.linalg.svd(R)
+            try:
+                _, roots, vectors = np.linalg.svd(R)
+            except np.linalg.LinAlgError:  # divide and conquer may fail where values differ by many decades
+                _, roots, vectors = scipy.linalg.svd(R, lapack_driver="gesvd")
             vectors = vectors.T
         # Where classes are certain of some rows, nothing moves in some directions, and nothing is left there.
         moves = roots > (STILL if self.p is not None else lost)

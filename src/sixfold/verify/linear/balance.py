@@ -15,6 +15,7 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.linalg as la
 from numpy.typing import NDArray
 
 from sixfold.verify.linear.claim import LinearClaim, U
@@ -51,7 +52,8 @@ class System:
         if not self.scale.size:
             self.trust = 0.0  # of a move there is none of
             return
-        _, roots, vectors = np.linalg.svd(np.linalg.qr(root / self.scale, mode="r"))
+        R = np.linalg.qr(root / self.scale, mode="r")
+        _, roots, vectors = la.svd(R, lapack_driver="gesvd")  # the faster driver does not always converge
         roots = np.append(roots, np.zeros(vectors.shape[0] - roots.size))
         moving = roots > still
         self.inverse, self.null = vectors[moving].T / roots[moving], vectors[~moving]
