@@ -8,6 +8,7 @@ from sixfold.solvers.base import Solver
 from sixfold.solvers.first_order.gradient_descent import GradientDescent
 from sixfold.solvers.first_order.options import FirstOrderOptions
 from sixfold.solvers.first_order.stochastic import MiniBatch, StochasticGradient
+from sixfold.solvers.l1.column_generation import ColumnGeneration
 from sixfold.solvers.l1.coordinate import CoordinateDescent
 from sixfold.solvers.least_squares.conjugate_gradient import ConjugateGradient
 from sixfold.solvers.least_squares.direct import LeastSquares
@@ -28,6 +29,7 @@ def all_solvers(start: Model | None = None, **options: Any) -> list[Solver]:
     first-order ones.
     """
     first_order = FirstOrderOptions(**options)
+    rounded, interior = RoundedNewton(), InteriorPoint()
     return [
         LeastSquares(),
         CoordinateDescent(),
@@ -37,8 +39,9 @@ def all_solvers(start: Model | None = None, **options: Any) -> list[Solver]:
         Newton(start),
         LBFGS(start),
         RefinedNewton(),
-        RoundedNewton(),
-        InteriorPoint(),
+        ColumnGeneration((rounded, interior)),
+        rounded,
+        interior,
         GradientDescent(first_order),
         StochasticGradient(first_order),
         MiniBatch(first_order),
