@@ -8,7 +8,6 @@ from sixfold.solvers.base import Solver
 from sixfold.solvers.first_order.gradient_descent import GradientDescent
 from sixfold.solvers.first_order.options import FirstOrderOptions
 from sixfold.solvers.first_order.stochastic import MiniBatch, StochasticGradient
-from sixfold.solvers.l1.column_generation import ColumnGeneration
 from sixfold.solvers.l1.coordinate import CoordinateDescent
 from sixfold.solvers.least_squares.conjugate_gradient import ConjugateGradient
 from sixfold.solvers.least_squares.direct import LeastSquares
@@ -29,7 +28,6 @@ def all_solvers(start: Model | None = None, **options: Any) -> list[Solver]:
     first-order ones.
     """
     first_order = FirstOrderOptions(**options)
-    rounded, interior = RoundedNewton(), InteriorPoint()
     return [
         LeastSquares(),
         CoordinateDescent(),
@@ -39,9 +37,8 @@ def all_solvers(start: Model | None = None, **options: Any) -> list[Solver]:
         Newton(start),
         LBFGS(start),
         RefinedNewton(),
-        ColumnGeneration((rounded, interior)),
-        rounded,
-        interior,
+        RoundedNewton(),
+        InteriorPoint(),
         GradientDescent(first_order),
         StochasticGradient(first_order),
         MiniBatch(first_order),

@@ -7,6 +7,7 @@ the digits of the matrix.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,8 +21,10 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import BALANCE, Problem, normalized_weights
 from sixfold.risk.rounding import rounded_model
+from sixfold.solvers.few_rows import few_rows_solver
 from sixfold.solvers.least_squares.moments import rough_mean, weighted_gram
 from sixfold.solvers.linalg import SymmetricFactor
+from sixfold.solvers.wide_tables import MAX_ROWS
 
 Array = NDArray[Any]
 
@@ -112,6 +115,22 @@ class Terms:
         empty = np.flatnonzero(matrix.diagonal() == 0)
         matrix[empty, empty] = 1.0
         return matrix, right
+
+    @property
+    def wide(self) -> bool:
+        """Whether the systems are those of the rows."""
+        return 0 < self.penalties and self.n < self.d and self.n <= MAX_ROWS
+
+    def few_rows(self) -> Callable[[Array], Array]:
+        """Return right -> (Z'WZ + l2 D)^-1 right from a matrix of the rows."""
+        root, weight = np.sqrt(self.weight[: self.n]), np.append(self.weight[self.n :], 0.0)
+        constant = np.full((self.n, 1), float(self.problem.fit_intercept))
+        Z = self._table if self.blocks.sparse else self._table - self.shift
+        K = sp.diags_array(root) @ sp.hstack([Z, constant]) if self.blocks.sparse else root[:, None] * np.hstack([Z, constant])
+        diagonal = self.shrink + weight
+        if not self.problem.fit_intercept:
+            diagonal[-1] = 1.0
+        return few_rows_solver(K.tocsc() if self.blocks.sparse else K, diagonal)
 
     def predict(self, step: Array) -> tuple[Array, Array]:
         """Make the predicted step; return what it says of its length and the sums of the corrector."""
@@ -204,6 +223,10 @@ class Terms:
             return slope
         vectors, scale = self.factor.vectors, self.factor.scale
         return np.asarray(scale * (vectors @ (vectors.T @ (slope / scale))))
+
+    @cached_property
+    def _table(self) -> Any:
+        return self.blocks.whole().X
 
     @property
     def few(self) -> bool:

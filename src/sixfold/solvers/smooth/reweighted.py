@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
@@ -33,6 +34,7 @@ from sixfold.data.blocks import Blocks
 from sixfold.risk.losses import softmax
 from sixfold.risk.problem import Problem
 from sixfold.risk.rank import column_space
+from sixfold.solvers.few_rows import few_rows_solver
 from sixfold.solvers.linalg import EPS, scaled_cholesky
 from sixfold.solvers.smooth.objective import LinearObjective, inner
 from sixfold.solvers.smooth.scaled_rows import ScaledRows
@@ -198,10 +200,24 @@ class Reweighted:
 
         return divide
 
+    def _few_rows(self, terms: _RowTerms, penalty: Array, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+        """Return the same for a table of more columns than rows."""
+        fixed = self._fixed(shape)
+        K: Any = terms.matrix(self.rows)
+        diagonal = np.where(fixed, 1.0, np.broadcast_to(penalty, shape).ravel())
+        if sp.issparse(K):
+            K = K @ sp.diags_array((~fixed).astype(np.float64))
+        else:
+            K[:, fixed] = 0.0
+        solve = few_rows_solver(K, diagonal)
+        return lambda right: np.where(fixed, 0.0, solve(right.ravel())).reshape(shape)
+
     def _preconditioner(
         self, terms: _RowTerms, penalty: Array, shape: tuple[int, ...]
     ) -> Callable[[Array], Array]:
         """Return what divides by the matrix of the normal equations; entries that must not move get 0."""
+        if self.rows.q.size < self.rows.mean.size and penalty[:-1].min() > 0:
+            return self._few_rows(terms, penalty, shape)
         size, unit = math.prod(shape), np.append(1.0 / self.rows.scale, 1.0)
         matrix = self.objective.data_curvature(terms.curvature).reshape(*shape, *shape)
         matrix *= unit[:, None, None, None] * unit[:, None]
@@ -303,7 +319,7 @@ class _RowTerms(Protocol):
     """S and r of every row at a point, with the roots of q.
 
     ``forward`` returns sqrt(q) S' m for moves m of the scores, ``backward`` sqrt(q) S e for what is left e,
-    ``stacked`` the matrix of ``forward`` of moves z.delta for some rows z.
+    ``stacked`` the matrix of ``forward`` of moves z.delta for some rows z, ``matrix`` that for all rows.
     """
 
     curvature: Array
@@ -313,6 +329,7 @@ class _RowTerms(Protocol):
     def backward(self, left: Array) -> Array: ...
     def stacked(self, rows: slice, Z: Array) -> Array: ...
     def dual(self, left: Array) -> Array: ...
+    def matrix(self, table: ScaledRows) -> Any: ...
 
 
 class _ScoreTerms:
@@ -334,6 +351,10 @@ class _ScoreTerms:
 
     def stacked(self, rows: slice, Z: Array) -> Array:
         return self.both[rows] * Z
+
+    def matrix(self, table: ScaledRows) -> Any:
+        Z = table.with_ones()
+        return (sp.diags_array(self.both[:, 0]) @ Z).tocsc() if sp.issparse(Z) else self.both * Z
 
     def dual(self, left: Array) -> Array:
         u = np.divide(-self.root * left, self.root_q, out=np.zeros_like(left), where=self.root_q > 0)
@@ -368,6 +389,20 @@ class _ClassTerms:
         row, own = np.nonzero(self.both[rows] > NEGLIGIBLE)  # most of all classes are next to impossible
         weight = self.both[rows][row, own][:, None] * (np.eye(classes)[own] - p[row])
         return Z[row][:, :, None] * weight[:, None, :]
+
+    def matrix(self, table: ScaledRows) -> Any:
+        Z, p, parts = table.with_ones(), self.curvature, []
+        for k in range(p.shape[1]):
+            factors = self.both[:, [k]] * ((np.arange(p.shape[1]) == k) - p)
+            if sp.issparse(Z):
+                columns = [sp.diags_array(factor) @ Z for factor in factors.T]
+                parts.append(sp.hstack(columns, format="csc"))
+            else:
+                parts.append((Z[:, :, None] * factors[:, None, :]).reshape(len(Z), -1))
+        if not sp.issparse(Z):
+            return np.vstack(parts)
+        order = np.arange(Z.shape[1] * p.shape[1]).reshape(p.shape[1], -1).T.ravel()
+        return sp.vstack(parts, format="csc")[:, order]
 
     def _slopes(self, left: Array) -> Array:
         weighted = self.root * left

@@ -68,7 +68,7 @@ class RoundedNewton:
     def rescues(self, problem: Problem, blocks: Blocks) -> bool:
         """Return whether the matrix of second derivatives can be factored."""
         scores = problem.n_scores(blocks) if problem.loss.labels == "class" else 1
-        return (blocks.n_columns + 1) * scores <= MAX_FACTORED
+        return min(blocks.n_columns + 1, blocks.n_rows) * scores <= MAX_FACTORED
 
     def solve(
         self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
