@@ -28,6 +28,7 @@ Array = NDArray[Any]
 
 LARGE = 1e6  # |K_j|^2 / D_j, beside which D_j is too small to be divided by
 REFINEMENTS = 3
+ACCURATE = 1e-16  # of x.r: what the last refinement may have brought
 
 
 def few_rows_solver(K: Any, diagonal: Array) -> Callable[[Array], Array]:
@@ -73,7 +74,11 @@ def few_rows_solver(K: Any, diagonal: Array) -> Callable[[Array], Array]:
     def solve(right: Array) -> Array:
         x = divided(right)
         for _ in range(REFINEMENTS):
-            x = x + divided(right - K.T @ (K @ x) - diagonal * x)
+            left = right - K.T @ (K @ x) - diagonal * x
+            more = divided(left)
+            x = x + more
+            if abs(more @ left) <= ACCURATE * abs(x @ right):
+                break
         return x
 
     return solve
