@@ -27,6 +27,7 @@ from sixfold.solvers.linalg import scaled_cholesky
 Array = NDArray[Any]
 
 LARGE = 1e6  # |K_j|^2 / D_j, beside which D_j is too small to be divided by
+LOST = 1e10  # the same of columns not in A: more is taken for this, beside which nothing would be left of D_j
 REFINEMENTS = 3
 ACCURATE = 1e-16  # of x.r: what the last refinement may have brought
 
@@ -51,7 +52,8 @@ def few_rows_solver(K: Any, diagonal: Array) -> Callable[[Array], Array]:
         own = np.zeros(own.size, dtype=bool)
         own[np.argpartition(-ratio, n)[: n + 1]] = True
     mine, others = np.flatnonzero(own), np.flatnonzero(~own)
-    inverse = np.divide(1.0, diagonal[others], out=np.zeros(others.size), where=diagonal[others] > 0)
+    lifted = np.maximum(diagonal[others], squares[others] / LOST)
+    inverse = np.divide(1.0, lifted, out=np.zeros(others.size), where=lifted > 0)
     K_A, K_B = _dense(K[:, mine]), K[:, others]
     M = _dense((K_B * inverse) @ K_B.T if isinstance(K_B, np.ndarray) else K_B @ sp.diags_array(inverse) @ K_B.T)
     M.flat[:: n + 1] += 1.0
