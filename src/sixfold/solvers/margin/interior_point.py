@@ -65,6 +65,7 @@ CLOSER = 0.01
 MOST_STALLED = 25  # iterations that halve neither gap nor products, after which rounding has the upper hand
 MOST_TRIES = 4  # iterations after all products are small enough, for a gap that is not
 ZERO = 0.5  # of l1: multipliers of coefficients that are 0 in the end
+SMALL = 0.3  # of the tolerance: what it may cost to make them 0
 START = 0.5  # least residual to begin with, of the hinge's 1 or of the mean residual
 SOFTER = (1e8, 1e5, 1e2, 1.0)  # limits of the weights, in multipliers per residual
 BALANCE_ROUNDS = 4
@@ -113,7 +114,7 @@ class InteriorPoint:
         w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
         dual = np.zeros((blocks.n_rows, blocks.n_targets))
         progress = MarginProgress(problem, blocks, budget)
-        with single_threaded_blas(blocks.n_columns):
+        with single_threaded_blas(min(blocks.n_columns, blocks.n_rows)):
             for k in range(blocks.n_targets):
                 budget.new_part()
                 if budget.exhausted():
@@ -152,10 +153,16 @@ def _minimise(terms: Terms, progress: MarginProgress) -> tuple[Array, Array]:
 
 def _without_small(terms: Terms, point: Point, tolerance: float) -> Point:
     """Return the point with coefficients 0 whose multipliers are far from l1, if that is as good."""
-    theta, a = point.theta.copy(), point.a[terms.n :]
-    theta[:-1][np.abs(a) < ZERO * terms.high[terms.n :]] = 0.0
-    found = terms.point(theta, point.a, terms.targets() - terms.scores(theta))
-    return found if found.gap <= max(point.gap, CLOSER * tolerance) else point
+    slack = terms.high[terms.n :] - np.abs(point.a[terms.n :])
+    for small in (
+        slack > np.abs(point.theta[:-1]) * terms.high[terms.n :] / terms.unit,
+        slack > (1.0 - ZERO) * terms.high[terms.n :],
+    ):
+        theta = np.append(np.where(small, 0.0, point.theta[:-1]), point.theta[-1])
+        found = terms.point(theta, point.a, terms.targets() - terms.scores(theta))
+        if found.gap <= max(point.gap, SMALL * tolerance):
+            return found
+    return point
 
 
 def end_of_path(terms: Terms, progress: MarginProgress, exact: bool) -> Point:

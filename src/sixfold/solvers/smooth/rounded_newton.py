@@ -77,7 +77,7 @@ class RoundedNewton:
         rows, scores = ScaledRows(problem, blocks), problem.n_scores(blocks)
         scale = problem.constant_objective(blocks)
         parts = targets_of(problem, scores)
-        with single_threaded_blas(blocks.n_columns + 1):
+        with single_threaded_blas(min(blocks.n_columns, blocks.n_rows) + 1):
             paths = [
                 _Path(Reweighted(problem, rows, blocks, budget, part.start), budget, scale, len(parts))
                 for part in parts
