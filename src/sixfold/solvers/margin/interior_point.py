@@ -28,12 +28,14 @@ in theta and another in a, or the shorter for both where two would undo each oth
 are as large as 1 / rounding, what their steps leave of Z'a - l2 D theta, whose square over 2 l2 is a part of
 the gap, is removed at the end by steps with smaller weights. A path that still ends too far from the optimum
 is followed again with systems from the root of their matrix (:mod:`sixfold.solvers.margin.root_factor`).
-Wide tables are solved in coordinates of their rows (:mod:`sixfold.solvers.wide_tables`).
+Wide tables are solved in coordinates of their rows (:mod:`sixfold.solvers.wide_tables`), or, with absolute
+values in the penalty, with systems of the rows (:mod:`sixfold.solvers.few_rows`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -142,7 +144,8 @@ def _minimise(terms: Terms, progress: MarginProgress) -> tuple[Array, Array]:
         other = replace(other, gap=other.gap + terms.left_out(other.theta))
         best = other if other.gap < best.gap else best
     if terms.penalties:
-        best = _without_small(terms, best, tolerance)
+        with suppress(BudgetExhausted):  # which was noted
+            best = _without_small(terms, best, tolerance)
     # In vectors that are there already: residuals are of no more use.
     u, q = terms.p[: terms.n], terms.m[: terms.n]
     np.negative(best.a[: terms.n], out=u)
@@ -314,8 +317,9 @@ class _Path:
         """Return right -> (Z'WZ + l2 D)^-1 right, and the predictor's right-hand side."""
         terms = self.terms
         if self.exact or terms.wide:
-            exact = self.exact
-            solve = root_solver(terms.all_rows, terms.weight, terms.shrink) if exact else terms.few_rows()
+            solve = (
+                root_solver(terms.all_rows, terms.weight, terms.shrink) if self.exact else terms.few_rows()
+            )
             unmet = self.slope - terms.shrink * self.theta
             return solve, unmet + terms.slope(terms.weight * (terms.p - terms.m))
         matrix, right = terms.matrix()

@@ -119,18 +119,15 @@ class Terms:
     @property
     def wide(self) -> bool:
         """Whether the systems are those of the rows."""
-        return 0 < self.penalties and self.n < self.d and self.n <= MAX_ROWS
+        return self.penalties > 0 and self.n < self.d and self.n <= MAX_ROWS
 
     def few_rows(self) -> Callable[[Array], Array]:
         """Return right -> (Z'WZ + l2 D)^-1 right from a matrix of the rows."""
-        root, weight = np.sqrt(self.weight[: self.n]), np.append(self.weight[self.n :], 0.0)
-        constant = np.full((self.n, 1), float(self.problem.fit_intercept))
-        Z = self._table if self.blocks.sparse else self._table - self.shift
-        K = sp.diags_array(root) @ sp.hstack([Z, constant]) if self.blocks.sparse else root[:, None] * np.hstack([Z, constant])
-        diagonal = self.shrink + weight
-        if not self.problem.fit_intercept:
-            diagonal[-1] = 1.0
-        return few_rows_solver(K.tocsc() if self.blocks.sparse else K, diagonal)
+        root = np.sqrt(self.weight[: self.n])
+        diagonal = self.shrink + np.append(self.weight[self.n :], 0.0 if self.problem.fit_intercept else 1.0)
+        if self.blocks.sparse:
+            return few_rows_solver((sp.diags_array(root) @ self._table).tocsc(), diagonal)
+        return few_rows_solver(root[:, None] * self._table, diagonal)
 
     def predict(self, step: Array) -> tuple[Array, Array]:
         """Make the predicted step; return what it says of its length and the sums of the corrector."""
@@ -226,7 +223,9 @@ class Terms:
 
     @cached_property
     def _table(self) -> Any:
-        return self.blocks.whole().X
+        """The rows of Z that are not those of the penalty."""
+        X, constant = self.blocks.whole().X, np.full((self.n, 1), float(self.problem.fit_intercept))
+        return sp.hstack([X, constant]) if self.blocks.sparse else np.hstack([X - self.shift, constant])
 
     @property
     def few(self) -> bool:

@@ -14,7 +14,8 @@ the squared Newton decrement, however small the penalty is: the slopes of the lo
 problem is solved by conjugate gradients on the rows (Björck 1996, Numerical methods for least squares
 problems, 7.4), preconditioned by the Cholesky factor of the normal equations. These alone lose what lies
 below eps of the largest curvature: nearly collinear columns, and rows of which a model is all but certain
-beside others in doubt. On the rows the same directions are sqrt(eps), and cost one product each.
+beside others in doubt. On the rows the same directions are sqrt(eps), and cost one product each. With more
+columns than rows, all of them penalised, the factor is one of the rows (:mod:`sixfold.solvers.few_rows`).
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
 Array = NDArray[Any]
 
 MAX_FACTORED = 4000  # entries of theta, whose square is factored
+MAX_ROW_SCORES = 2000  # or scores of rows, whose square has to be formed from all columns, too
 MOST_PRODUCTS = 400  # of conjugate gradients in one step
 MOST_IDLE_PRODUCTS = 30  # after which rounding allows no better step
 CORRECTIONS = 5  # of what conjugate gradients have left of the slope
@@ -209,7 +211,11 @@ class Reweighted:
             K = K @ sp.diags_array((~fixed).astype(np.float64))
         else:
             K[:, fixed] = 0.0
-        solve = few_rows_solver(K, diagonal)
+        if self.classes:  # whose constants may all move by the same amount
+            same = np.zeros((1, K.shape[1]))
+            same[0, -shape[1] :] = float(self.problem.fit_intercept)
+            K = sp.vstack([K, same], format="csc") if sp.issparse(K) else np.vstack([K, same])
+        solve = few_rows_solver(K, diagonal, refinements=1)
         return lambda right: np.where(fixed, 0.0, solve(right.ravel())).reshape(shape)
 
     def _preconditioner(
