@@ -25,7 +25,8 @@ def test_the_solution_is_that_of_the_whole_matrix(sparse, light):
     K = rng.normal(size=(10, 40)) * (rng.random((10, 40)) < 0.5)
     diagonal, right = 10.0 ** rng.uniform(-2, 2, 40), rng.normal(size=40)
     diagonal[:light] *= 1e-12 if light < 10 else 1e-6
-    diagonal[-1] = 0.0
+    if light:
+        diagonal[-1] = 0.0
     found = few_rows_solver(sp.csc_array(K) if sparse else K, diagonal)(right)
     np.testing.assert_allclose(found, solved(K, diagonal, right), rtol=1e-6, atol=1e-6 * np.abs(found).max())
 
@@ -93,8 +94,8 @@ def test_newton_on_rows_finds_what_coordinate_descent_finds(loss, penalty):
 
 def test_an_interior_point_on_rows_leaves_coefficients_at_zero():
     X, y, numbers = texts()
-    regression = ERMRegressor("absolute", penalty="l1", alpha=1e-2).fit(X, numbers)
-    classes = ERMClassifier("hinge", penalty="l1", alpha=1e-2).fit(X, y)
+    regression = ERMRegressor("absolute", penalty="l1", alpha=1e-3).fit(X, numbers)
+    classes = ERMClassifier("hinge", penalty="l1", alpha=1e-3).fit(X, y)
     for model in (regression, classes):
         assert model.solver_ == "interior point"
         assert 0 < np.count_nonzero(model.coef_, axis=-1).max() <= len(y)

@@ -66,7 +66,7 @@ def few_rows_solver(K: Any, diagonal: Array, refinements: int = 3) -> Callable[[
     half = lapack.dtrtrs(triangle, K_A, lower=1)[0]
     schur = half.T @ half
     schur.flat[:: mine.size + 1] += diagonal[mine]
-    solve_A = scaled_cholesky(schur)
+    solve_A = scaled_cholesky(schur) if mine.size else np.copy
 
     def divided(right: Array) -> Array:
         moved = K_B @ (inverse * right[others])
