@@ -44,7 +44,7 @@ from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
 Array = NDArray[Any]
 
 MAX_FACTORED = 4000  # entries of theta, whose square is factored
-MAX_ROW_SCORES = 2000  # or scores of rows, whose square has to be formed from all columns, too
+MAX_ROWS = 2000  # or rows, whose products have to be formed anew in every step, for each pair of classes
 MOST_PRODUCTS = 400  # of conjugate gradients in one step
 MOST_IDLE_PRODUCTS = 30  # after which rounding allows no better step
 CORRECTIONS = 5  # of what conjugate gradients have left of the slope

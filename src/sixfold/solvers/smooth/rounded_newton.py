@@ -28,7 +28,7 @@ from sixfold.risk.problem import BALANCE, Problem
 from sixfold.solvers.base import Solution
 from sixfold.solvers.smooth.descent import root_of_slope
 from sixfold.solvers.smooth.objective import inner
-from sixfold.solvers.smooth.reweighted import EXACT, MAX_FACTORED, MAX_ROW_SCORES, Reweighted, targets_of
+from sixfold.solvers.smooth.reweighted import EXACT, MAX_FACTORED, MAX_ROWS, Reweighted, targets_of
 from sixfold.solvers.smooth.scaled_rows import ScaledRows
 from sixfold.solvers.threads import single_threaded_blas
 
@@ -69,7 +69,7 @@ class RoundedNewton:
         """Return whether the matrix of second derivatives, or one of the rows, can be factored."""
         scores = problem.n_scores(blocks) if problem.loss.labels == "class" else 1
         few = (blocks.n_columns + 1) * scores <= MAX_FACTORED
-        return few or blocks.n_rows * scores <= MAX_ROW_SCORES
+        return few or blocks.n_rows * scores**2 <= MAX_ROWS
 
     def solve(
         self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
