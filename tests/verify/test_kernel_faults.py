@@ -69,7 +69,7 @@ def gram_of_another_width(patch):
 
 def no_rounding_of_scores(patch):
     patch.setattr(dual.DualScores, "_error", lambda self, dtype, change: 0.0)
-    patch.setattr(dual, "_soft_rounding", lambda problem, solution: 0.0)
+    patch.setattr(dual, "_soft_rounding", lambda problem, solution, small: 0.0)
 
 
 def unbalanced(patch):

@@ -114,12 +114,14 @@ class Problem:
         tolerance: float,
         dual: Array | None = None,
         scale: float | None = None,
+        closer: bool = True,
     ) -> Certificate:
         """Return the certificate of these parameters, from the data alone and with what rounding may do.
 
-        ``scale`` is :meth:`constant_objective` where that is known.
+        ``scale`` is :meth:`constant_objective` where that is known; ``closer`` asks for all that can be done
+        about rounding, which is too dear for a point that another solver is going to improve.
         """
-        return self.certify_with_dual(kind, w, b, blocks, tolerance, dual, scale)[0]
+        return self.certify_with_dual(kind, w, b, blocks, tolerance, dual, scale, closer)[0]
 
     def certify_with_dual(
         self,
@@ -130,6 +132,7 @@ class Problem:
         tolerance: float,
         dual: Array | None = None,
         scale: float | None = None,
+        closer: bool = True,
     ) -> tuple[Certificate, Array | None]:
         """Return the certificate and a dual point to be kept beside it: None where any slopes will do.
 
@@ -138,9 +141,9 @@ class Problem:
         scale = self.constant_objective(blocks) if scale is None else scale
         found = bound(self, w, b, blocks, dual)
         enough = max(tolerance, MACHINE_PRECISION) * scale
-        if found.certain_gap > enough:
-            closer = self._closer_bound(found, enough, w, b, blocks, dual)
-            found, dual = closer, dual if closer is found else closer.u
+        if closer and found.certain_gap > enough:
+            other = self._closer_bound(found, enough, w, b, blocks, dual)
+            found, dual = other, dual if other is found else other.u
         return self._certificate(kind, found, scale, tolerance), dual
 
     def _closer_bound(

@@ -43,6 +43,7 @@ CERTAIN_SCORE = 40.0  # of which the logistic loss is 4e-18
 CLEAR = 10.0  # times what rounding leaves: a pivot that is not rounding in any order of the rows
 SHORT = 1e-7  # of the longest column: the square of what rounding leaves of the products of rows
 SINGLE_TOL = 1e-7  # from which products in single precision have all digits that count
+WORTH_SINGLE = 1 << 24  # multiplications, about 1 ms: below, the digits are worth more
 SINGLE_VALUES = 1 << 22  # entries of X that are rounded to single precision at a time
 SINGLE_RANGE = 1e-20, 1e30  # of squared lengths
 SINGLE_EPS = float(np.finfo(np.float32).eps)
@@ -209,12 +210,15 @@ def _single_factor(
 ) -> tuple[Array, Array] | None:
     """Return the factor of products in single precision; None where that does not serve.
 
-    It does not where the products leave its range, or where rows seem to depend on others.
+    It does not where tables are small, where the products leave its range, or where rows seem to depend on
+    others.
     """
     smooth = problem.loss.smooth and problem.l2 > 0 and budget.tol >= SINGLE_TOL
     if not smooth or not isinstance(X, np.ndarray) or X.dtype != np.float64:
         return None
     n, d = X.shape
+    if n * n * d < WORTH_SINGLE:
+        return None
     products, step = np.zeros((n, n)), max(SINGLE_VALUES // n, 1)
     with np.errstate(over="ignore", invalid="ignore"):
         for first in range(0, d, step):

@@ -185,7 +185,9 @@ def _certify(
     if _hurried(budget, blocks, w):
         # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
         return problem.certify_zero(w, b, blocks, progress.scale, budget.tol, (OUT_OF_TIME,)), None
-    certificate = problem.certify("duality gap", w, b, blocks, budget.tol, scale=progress.scale)
+    certificate = problem.certify(
+        "duality gap", w, b, blocks, budget.tol, scale=progress.scale, closer=not progress.crawls
+    )
     if certificate.converged or budget.exhausted() or progress.crawls:
         return certificate, None
     # With 10 classes and 100 columns a dual point costs as much as 60 steps, so more of those come first.
