@@ -32,6 +32,9 @@ MOST_ROUNDS = 50
 # Where another solver can go on, so many rounds have to leave no more than this part of the gap.
 WATCHED_ROUNDS = 5
 CRAWLING = 0.3
+# A model of so many coordinates takes half a second. An optimum has no more than there are scores of rows,
+# unless the penalty has squares: what has more is far from it, or dear.
+MANY = 1000
 FEW_FACES = 2  # in one model, likewise
 # A model is minimised until the gap it leaves is this part of the one before, in so many passes.
 MODEL_PART = 0.1
@@ -89,7 +92,8 @@ class WorkingMinimum:
             # Close to the minimum the objective moves by less than its rounding while the gap still falls.
             if left <= goal or not (lower or left < 0.5 * gaps[-1]):
                 return
-            self.crawls = self.budget.another_follows and crawls([*gaps, left])
+            dear = np.count_nonzero(self.w) > max(self.score.size, MANY) and left > SLOW * gaps[-1]
+            self.crawls = self.budget.another_follows and (dear or crawls([*gaps, left]))
             if self.crawls:
                 return
             # On its own coordinates a model that is still good has left little.

@@ -28,12 +28,14 @@ in theta and another in a, or the shorter for both where two would undo each oth
 are as large as 1 / rounding, what their steps leave of Z'a - l2 D theta, whose square over 2 l2 is a part of
 the gap, is removed at the end by steps with smaller weights. A path that still ends too far from the optimum
 is followed again with systems from the root of their matrix (:mod:`sixfold.solvers.margin.root_factor`).
-Wide tables are solved in coordinates of their rows (:mod:`sixfold.solvers.wide_tables`).
+Wide tables are solved in coordinates of their rows (:mod:`sixfold.solvers.wide_tables`), or, with absolute
+values in the penalty, with systems of the rows (:mod:`sixfold.solvers.few_rows`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -64,6 +66,8 @@ FEW_COLUMNS = 1000  # a system of which takes less than 50 ms, whatever the rows
 CLOSER = 0.01
 MOST_STALLED = 25  # iterations that halve neither gap nor products, after which rounding has the upper hand
 MOST_TRIES = 4  # iterations after all products are small enough, for a gap that is not
+ZERO = 0.5  # of l1: multipliers of coefficients that are 0 in the end
+SMALL = 0.3  # of the tolerance: what it may cost to make them 0
 START = 0.5  # least residual to begin with, of the hinge's 1 or of the mean residual
 SOFTER = (1e8, 1e5, 1e2, 1.0)  # limits of the weights, in multipliers per residual
 BALANCE_ROUNDS = 4
@@ -85,13 +89,13 @@ class InteriorPoint:
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
         """Return whether a system per iteration is affordable, and rows are dear enough to save."""
-        if problem.loss.name == "hinge" and blocks.sparse:
+        if problem.loss.name == "hinge" and blocks.sparse and problem.penalty.quadratic:
             return blocks.n_columns <= FEW_COLUMNS
         return self.rescues(problem, blocks)
 
     def rescues(self, problem: Problem, blocks: Blocks) -> bool:
         """Return whether a system per iteration is affordable."""
-        wide = problem.penalty.quadratic and blocks.n_rows <= MAX_ROWS
+        wide = blocks.n_rows <= MAX_ROWS
         return blocks.n_columns <= MAX_SYSTEM_COLUMNS or wide
 
     def solve(
@@ -112,7 +116,7 @@ class InteriorPoint:
         w, b = np.zeros((blocks.n_columns, blocks.n_targets)), np.zeros(blocks.n_targets)
         dual = np.zeros((blocks.n_rows, blocks.n_targets))
         progress = MarginProgress(problem, blocks, budget)
-        with single_threaded_blas(blocks.n_columns):
+        with single_threaded_blas(min(blocks.n_columns, blocks.n_rows)):
             for k in range(blocks.n_targets):
                 budget.new_part()
                 if budget.exhausted():
@@ -139,12 +143,29 @@ def _minimise(terms: Terms, progress: MarginProgress) -> tuple[Array, Array]:
         other = end_of_path(terms, progress, exact=True)
         other = replace(other, gap=other.gap + terms.left_out(other.theta))
         best = other if other.gap < best.gap else best
+    if terms.penalties:
+        with suppress(BudgetExhausted):  # which was noted
+            best = _without_small(terms, best, tolerance)
     # In vectors that are there already: residuals are of no more use.
     u, q = terms.p[: terms.n], terms.m[: terms.n]
     np.negative(best.a[: terms.n], out=u)
     np.maximum(terms.high[: terms.n], np.negative(terms.low[: terms.n], out=q), out=q)
     u[q == 0] = 0.0
     return best.theta, np.divide(u, q, out=u, where=q > 0)
+
+
+def _without_small(terms: Terms, point: Point, tolerance: float) -> Point:
+    """Return the point with coefficients 0 whose multipliers are far from l1, if that is as good."""
+    slack = terms.high[terms.n :] - np.abs(point.a[terms.n :])
+    for small in (
+        slack > np.abs(point.theta[:-1]) * terms.high[terms.n :] / terms.unit,
+        slack > (1.0 - ZERO) * terms.high[terms.n :],
+    ):
+        theta = np.append(np.where(small, 0.0, point.theta[:-1]), point.theta[-1])
+        found = terms.point(theta, point.a, terms.targets() - terms.scores(theta))
+        if found.gap <= max(point.gap, SMALL * tolerance):
+            return found
+    return point
 
 
 def end_of_path(terms: Terms, progress: MarginProgress, exact: bool) -> Point:
@@ -154,7 +175,8 @@ def end_of_path(terms: Terms, progress: MarginProgress, exact: bool) -> Point:
         path = _Path(terms, exact)
         point = _follow(path, progress)
         # Least absolute deviations need not be unique: the end of the path is, a vertex would be chance.
-        if point.gap <= progress.tolerance(terms.target) and terms.problem.loss.name != "absolute":
+        sortable = terms.problem.loss.name != "absolute" and not terms.wide
+        if point.gap <= progress.tolerance(terms.target) and sortable:
             point = crossover(terms, point, max(point.gap, CLOSER * _goal(path, progress)))
         return point
     except BudgetExhausted:
@@ -214,10 +236,13 @@ class _Path:
         """Begin with least squares, residuals kept off zero and multipliers in the middle."""
         q = 0.5 * (terms.high - terms.low)
         terms.weight[:] = q
-        matrix, right = terms.matrix()
-        self.factor = terms.factor = SymmetricFactor(matrix)
-        theta = self.factor.solve(right)
         t = terms.targets()
+        if terms.wide:
+            theta = terms.few_rows()(terms.slope(q * t))
+        else:
+            matrix, right = terms.matrix()
+            terms.factor = SymmetricFactor(matrix)
+            theta = terms.factor.solve(right)
         residual = t - terms.scores(theta)
         means = [float(q @ np.abs(part)) / float(q.sum()) for part in (residual, t)]
         terms.unit = max(means[0], 1e-6 * means[1]) or 1.0
@@ -291,8 +316,10 @@ class _Path:
     def _system(self) -> tuple[Callable[[Array], Array], Array]:
         """Return right -> (Z'WZ + l2 D)^-1 right, and the predictor's right-hand side."""
         terms = self.terms
-        if self.exact:
-            solve = root_solver(terms.all_rows, terms.weight, terms.shrink)
+        if self.exact or terms.wide:
+            solve = (
+                root_solver(terms.all_rows, terms.weight, terms.shrink) if self.exact else terms.few_rows()
+            )
             unmet = self.slope - terms.shrink * self.theta
             return solve, unmet + terms.slope(terms.weight * (terms.p - terms.m))
         matrix, right = terms.matrix()
@@ -300,9 +327,10 @@ class _Path:
 
     def _solver(self, matrix: Array) -> Callable[[Array], Array]:
         """Return right -> matrix^-1 right, without what dependent columns leave open."""
-        solve, scale, vectors = scaled_cholesky(matrix), self.factor.scale, self.factor.vectors
-        if vectors is None:
+        solve, factor = scaled_cholesky(matrix), self.terms.factor
+        if factor is None or factor.vectors is None:
             return solve
+        scale, vectors = factor.scale, factor.vectors
         return lambda right: vectors @ (vectors.T @ (scale * solve(right))) / scale
 
     def refresh(self) -> Point:

@@ -7,6 +7,7 @@ the digits of the matrix.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,8 +21,10 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Block, Blocks
 from sixfold.risk.problem import BALANCE, Problem, normalized_weights
 from sixfold.risk.rounding import rounded_model
+from sixfold.solvers.few_rows import few_rows_solver
 from sixfold.solvers.least_squares.moments import rough_mean, weighted_gram
 from sixfold.solvers.linalg import SymmetricFactor
+from sixfold.solvers.wide_tables import MAX_ROWS
 
 Array = NDArray[Any]
 
@@ -112,6 +115,19 @@ class Terms:
         empty = np.flatnonzero(matrix.diagonal() == 0)
         matrix[empty, empty] = 1.0
         return matrix, right
+
+    @property
+    def wide(self) -> bool:
+        """Whether the systems are those of the rows."""
+        return self.penalties > 0 and self.n < self.d and self.n <= MAX_ROWS
+
+    def few_rows(self) -> Callable[[Array], Array]:
+        """Return right -> (Z'WZ + l2 D)^-1 right from a matrix of the rows."""
+        root = np.sqrt(self.weight[: self.n])
+        diagonal = self.shrink + np.append(self.weight[self.n :], 0.0 if self.problem.fit_intercept else 1.0)
+        if self.blocks.sparse:
+            return few_rows_solver((sp.diags_array(root) @ self._table).tocsc(), diagonal)
+        return few_rows_solver(root[:, None] * self._table, diagonal)
 
     def predict(self, step: Array) -> tuple[Array, Array]:
         """Make the predicted step; return what it says of its length and the sums of the corrector."""
@@ -204,6 +220,12 @@ class Terms:
             return slope
         vectors, scale = self.factor.vectors, self.factor.scale
         return np.asarray(scale * (vectors @ (vectors.T @ (slope / scale))))
+
+    @cached_property
+    def _table(self) -> Any:
+        """The rows of Z that are not those of the penalty."""
+        X, constant = self.blocks.whole().X, np.full((self.n, 1), float(self.problem.fit_intercept))
+        return sp.hstack([X, constant]) if self.blocks.sparse else np.hstack([X - self.shift, constant])
 
     @property
     def few(self) -> bool:

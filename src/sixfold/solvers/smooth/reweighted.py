@@ -14,7 +14,8 @@ the squared Newton decrement, however small the penalty is: the slopes of the lo
 problem is solved by conjugate gradients on the rows (Björck 1996, Numerical methods for least squares
 problems, 7.4), preconditioned by the Cholesky factor of the normal equations. These alone lose what lies
 below eps of the largest curvature: nearly collinear columns, and rows of which a model is all but certain
-beside others in doubt. On the rows the same directions are sqrt(eps), and cost one product each.
+beside others in doubt. On the rows the same directions are sqrt(eps), and cost one product each. With more
+columns than rows, all of them penalised, the factor is one of the rows (:mod:`sixfold.solvers.few_rows`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
@@ -33,6 +35,7 @@ from sixfold.data.blocks import Blocks
 from sixfold.risk.losses import softmax
 from sixfold.risk.problem import Problem
 from sixfold.risk.rank import column_space
+from sixfold.solvers.few_rows import few_rows_solver
 from sixfold.solvers.linalg import EPS, scaled_cholesky
 from sixfold.solvers.smooth.objective import LinearObjective, inner
 from sixfold.solvers.smooth.scaled_rows import ScaledRows
@@ -41,6 +44,7 @@ from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
 Array = NDArray[Any]
 
 MAX_FACTORED = 4000  # entries of theta, whose square is factored
+MAX_ROWS = 2000  # or rows, whose products have to be formed anew in every step, for each pair of classes
 MOST_PRODUCTS = 400  # of conjugate gradients in one step
 MOST_IDLE_PRODUCTS = 30  # after which rounding allows no better step
 CORRECTIONS = 5  # of what conjugate gradients have left of the slope
@@ -198,10 +202,28 @@ class Reweighted:
 
         return divide
 
+    def _few_rows(self, terms: _RowTerms, penalty: Array, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+        """Return the same for a table of more columns than rows."""
+        fixed = self._fixed(shape)
+        K: Any = terms.matrix(self.rows)
+        diagonal = np.where(fixed, 1.0, np.broadcast_to(penalty, shape).ravel())
+        if sp.issparse(K):
+            K = K @ sp.diags_array((~fixed).astype(np.float64))
+        else:
+            K[:, fixed] = 0.0
+        if self.classes:  # whose constants may all move by the same amount
+            same = np.zeros((1, K.shape[1]))
+            same[0, -shape[1] :] = float(self.problem.fit_intercept)
+            K = sp.vstack([K, same], format="csc") if sp.issparse(K) else np.vstack([K, same])
+        solve = few_rows_solver(K, diagonal, refinements=1)
+        return lambda right: np.where(fixed, 0.0, solve(right.ravel())).reshape(shape)
+
     def _preconditioner(
         self, terms: _RowTerms, penalty: Array, shape: tuple[int, ...]
     ) -> Callable[[Array], Array]:
         """Return what divides by the matrix of the normal equations; entries that must not move get 0."""
+        if self.rows.q.size < self.rows.mean.size and penalty[:-1].min() > 0:
+            return self._few_rows(terms, penalty, shape)
         size, unit = math.prod(shape), np.append(1.0 / self.rows.scale, 1.0)
         matrix = self.objective.data_curvature(terms.curvature).reshape(*shape, *shape)
         matrix *= unit[:, None, None, None] * unit[:, None]
@@ -303,7 +325,7 @@ class _RowTerms(Protocol):
     """S and r of every row at a point, with the roots of q.
 
     ``forward`` returns sqrt(q) S' m for moves m of the scores, ``backward`` sqrt(q) S e for what is left e,
-    ``stacked`` the matrix of ``forward`` of moves z.delta for some rows z.
+    ``stacked`` the matrix of ``forward`` of moves z.delta for some rows z, ``matrix`` that for all rows.
     """
 
     curvature: Array
@@ -313,6 +335,7 @@ class _RowTerms(Protocol):
     def backward(self, left: Array) -> Array: ...
     def stacked(self, rows: slice, Z: Array) -> Array: ...
     def dual(self, left: Array) -> Array: ...
+    def matrix(self, table: ScaledRows) -> Any: ...
 
 
 class _ScoreTerms:
@@ -334,6 +357,10 @@ class _ScoreTerms:
 
     def stacked(self, rows: slice, Z: Array) -> Array:
         return self.both[rows] * Z
+
+    def matrix(self, table: ScaledRows) -> Any:
+        Z = table.with_ones()
+        return (sp.diags_array(self.both[:, 0]) @ Z).tocsc() if sp.issparse(Z) else self.both * Z
 
     def dual(self, left: Array) -> Array:
         u = np.divide(-self.root * left, self.root_q, out=np.zeros_like(left), where=self.root_q > 0)
@@ -368,6 +395,20 @@ class _ClassTerms:
         row, own = np.nonzero(self.both[rows] > NEGLIGIBLE)  # most of all classes are next to impossible
         weight = self.both[rows][row, own][:, None] * (np.eye(classes)[own] - p[row])
         return Z[row][:, :, None] * weight[:, None, :]
+
+    def matrix(self, table: ScaledRows) -> Any:
+        Z, p, parts = table.with_ones(), self.curvature, []
+        for k in range(p.shape[1]):
+            factors = self.both[:, [k]] * ((np.arange(p.shape[1]) == k) - p)
+            if sp.issparse(Z):
+                columns = [sp.diags_array(factor) @ Z for factor in factors.T]
+                parts.append(sp.hstack(columns, format="csc"))
+            else:
+                parts.append((Z[:, :, None] * factors[:, None, :]).reshape(len(Z), -1))
+        if not sp.issparse(Z):
+            return np.vstack(parts)
+        order = np.arange(Z.shape[1] * p.shape[1]).reshape(p.shape[1], -1).T.ravel()
+        return sp.vstack(parts, format="csc")[:, order]
 
     def _slopes(self, left: Array) -> Array:
         weighted = self.root * left

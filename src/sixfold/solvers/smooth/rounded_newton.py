@@ -28,7 +28,7 @@ from sixfold.risk.problem import BALANCE, Problem
 from sixfold.solvers.base import Solution
 from sixfold.solvers.smooth.descent import root_of_slope
 from sixfold.solvers.smooth.objective import inner
-from sixfold.solvers.smooth.reweighted import EXACT, MAX_FACTORED, Reweighted, targets_of
+from sixfold.solvers.smooth.reweighted import EXACT, MAX_FACTORED, MAX_ROWS, Reweighted, targets_of
 from sixfold.solvers.smooth.scaled_rows import ScaledRows
 from sixfold.solvers.threads import single_threaded_blas
 
@@ -66,9 +66,10 @@ class RoundedNewton:
         return False
 
     def rescues(self, problem: Problem, blocks: Blocks) -> bool:
-        """Return whether the matrix of second derivatives can be factored."""
+        """Return whether the matrix of second derivatives, or one of the rows, can be factored."""
         scores = problem.n_scores(blocks) if problem.loss.labels == "class" else 1
-        return (blocks.n_columns + 1) * scores <= MAX_FACTORED
+        few = (blocks.n_columns + 1) * scores <= MAX_FACTORED
+        return few or blocks.n_rows * scores**2 <= MAX_ROWS
 
     def solve(
         self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
@@ -77,7 +78,7 @@ class RoundedNewton:
         rows, scores = ScaledRows(problem, blocks), problem.n_scores(blocks)
         scale = problem.constant_objective(blocks)
         parts = targets_of(problem, scores)
-        with single_threaded_blas(blocks.n_columns + 1):
+        with single_threaded_blas(min(blocks.n_columns, blocks.n_rows) + 1):
             paths = [
                 _Path(Reweighted(problem, rows, blocks, budget, part.start), budget, scale, len(parts))
                 for part in parts

@@ -75,6 +75,14 @@ class ScaledRows:
         small = self.blocks.sparse or self.blocks.n_rows * self.blocks.n_columns <= KEPT_NUMBERS
         return iter(self._kept) if small else self._parts()
 
+    def with_ones(self) -> Any:
+        """Return all of (z, 1)."""
+        parts = [part for _, part in self.parts()]
+        one = np.ones((self.q.size, 1))
+        if self.blocks.sparse:
+            return sp.hstack([sp.vstack(parts), one], format="csr")
+        return np.hstack([np.concatenate(parts), one])
+
     def times(self, theta: Array) -> Array:
         """Return z.theta for every row; the last row of theta is the constant."""
         score = np.empty((self.q.size, theta.shape[1]))
