@@ -23,8 +23,8 @@ LARGE = (
     "wide, four classes",
     "scales 1e-6 to 1e6, n = d",
 )  # an eighth of the fits
-# Not all of these fits are certified and confirmed yet: columns over 100 decades, weights over 12 decades beside
-# a column of 1e12, kernels with next to no penalty.
+# Not all of these fits are certified and confirmed yet: columns over 100 decades, weights over 12 decades
+# beside a column of 1e12, kernels with next to no penalty.
 OPEN = {
     "ERMClassifier, scales 1e-50 to 1e50, synthetic",
     "ERMRegressor, scales 1e-50 to 1e50, n < d, synthetic",
