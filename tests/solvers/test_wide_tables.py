@@ -163,3 +163,13 @@ def test_products_out_of_the_range_of_single_precision(unit, in_double):
     found = solve(Newton(), problem("logistic", "l2", 1e-3 * unit**2), blocks(unit * X, y))[0]
     assert found.certificate.converged
     assert in_double
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+@pytest.mark.parametrize("loss", ["absolute", "cubed"])
+def test_rows_that_are_all_alike_have_no_coordinates(rows, loss, capfd):
+    """LAPACK says so, on the terminal, where it is asked to solve for none."""
+    X, y = np.ones((rows, 9)), np.arange(rows, dtype=float)
+    model = ERMRegressor(loss, penalty="l2", alpha=0.1).fit(X, y)
+    assert model.certificate_.converged
+    assert capfd.readouterr() == ("", "")

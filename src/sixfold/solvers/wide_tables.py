@@ -189,6 +189,8 @@ class RowCoordinates:
     def _divided(self, right: Array, transposed: bool = False) -> Array:
         """Return L^-1 right, or L'^-1 right, L the triangle."""
         # What is lower in C's order is upper in Fortran's.
+        if not self.triangle.size:  # all rows are alike
+            return right
         return np.asarray(lapack.dtrtrs(self.triangle.T, right, lower=0, trans=int(not transposed))[0])
 
 
@@ -241,6 +243,8 @@ def _factor(products: Array, rank: int, eps: float = EPS) -> tuple[Array, Array]
     looked for, and L need not be put in order: 0.5 ms instead of 2 for 300 rows.
     """
     n = products.shape[0]
+    if rank == 0:
+        return np.zeros((n, 0)), np.arange(0)
     # What rounding leaves of a row that others add up to.
     noise = 4.0 * n * eps * float(np.diagonal(products).max(initial=0.0))
     with single_threaded_blas(n):
