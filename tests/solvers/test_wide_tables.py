@@ -165,6 +165,7 @@ def test_products_out_of_the_range_of_single_precision(unit, in_double):
     assert in_double
 
 
+@pytest.mark.filterwarnings("ignore::sixfold.errors.RankWarning")
 @pytest.mark.parametrize("rows", [1, 4])
 @pytest.mark.parametrize("loss", ["absolute", "cubed"])
 def test_rows_that_are_all_alike_have_no_coordinates(rows, loss, capfd):
