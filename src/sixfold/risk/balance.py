@@ -42,9 +42,9 @@ class Balance:
     """The system H beta = -e by which a dual point is brought into balance; see the formulas above.
 
     z = (1, x_kept - m), without the 1 where there is no intercept; the kept columns are independent in the
-    ``known`` rows. Rows that are certain of their class do not move. Where no row is in doubt between some
-    classes and the others, either have equations of their own, and slopes that sum to 0: those of one class
-    follow.
+    ``known`` rows. Rows that are certain of their class have no slopes, and those that are certain of another
+    have slopes that do not move. Where no row has slopes of some classes and of others, either have equations
+    of their own, and slopes that sum to 0: those of one class follow.
     """
 
     def __init__(self, point: Point, u: Array, y: Array, kept: Array, known: Array) -> None:
@@ -52,6 +52,7 @@ class Balance:
         self.ones = int(point.problem.fit_intercept)
         self.width = kept.size + self.ones
         self.share, self.p = self._room(u)
+        self.steep = (u != 0) & (point.q > 0)[:, None]
         self.some = self.share > 0
         if self.p is not None:
             self.some &= (self.p > 0).sum(axis=1) > 1
@@ -77,9 +78,8 @@ class Balance:
         return p
 
     def _free_classes(self, p: Array) -> Array:
-        """Return all classes but one of each group that rows in doubt link; the most frequent one follows."""
-        doubt = (p > 0) & self.some[:, None] & (self.share > 0)[:, None]
-        linked = doubt.T.astype(float) @ doubt
+        """Return all classes but one of each group that slopes of a row link; the most frequent one follows."""
+        linked = self.steep.T.astype(float) @ self.steep
         # What a penalty asks of the slopes sums to 0 over all classes only.
         groups = np.zeros(p.shape[1], dtype=np.intp)
         if not self.point.problem.penalised:
@@ -88,7 +88,7 @@ class Balance:
         return np.setdiff1d(order, order[np.unique(groups[order], return_index=True)[1]])
 
     def _used(self) -> Array:
-        """Return the equations, numbered score by score, of columns that count in the rows that move.
+        """Return the equations, numbered score by score, of columns that count in the rows with a slope.
 
         The others follow, but for last bits where they are among ``dependent``.
         """
@@ -97,7 +97,7 @@ class Balance:
             return np.flatnonzero(used)
         known = np.count_nonzero(self.known)
         for place, k in enumerate(self.free):
-            rows = np.flatnonzero(self.some if self.p is None else self.some & (self.p[:, k] > 0))
+            rows = np.flatnonzero(self.steep[:, k])
             if rows.size == known or not rows.size:
                 continue
             whole = point.blocks.whole()

@@ -136,4 +136,6 @@ def bound_without_penalty(
     free = bound(alone, w, b, blocks, dual, doubled=doubled, within=within * (1.0 + 1e-9))
     parts = [w] if known.objective.size == 1 else [w[:, [k]] for k in range(known.objective.size)]
     penalty = np.array([problem.penalty_value(part) for part in parts]) * (1.0 + (w.shape[0] + 8) * U)
-    return replace(free, objective=known.objective, up=known.up, excess=free.excess + penalty)
+    excess = free.excess + penalty
+    down = free.down + ELSEWHERE * excess
+    return replace(free, objective=known.objective, up=known.up, excess=excess, down=down)

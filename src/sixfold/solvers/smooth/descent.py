@@ -185,22 +185,22 @@ def _certify(
     if _hurried(budget, blocks, w):
         # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
         return problem.certify_zero(w, b, blocks, progress.scale, budget.tol, (OUT_OF_TIME,)), None
-    certificate = problem.certify(
+    certificate, slopes = problem.certify_with_dual(
         "duality gap", w, b, blocks, budget.tol, scale=progress.scale, closer=not progress.crawls
     )
     if certificate.converged or budget.exhausted() or progress.crawls:
-        return certificate, None
+        return certificate, slopes
     # With 10 classes and 100 columns a dual point costs as much as 60 steps, so more of those come first.
     if problem.loss.labels == "class" and w.size > MAX_SOFTMAX and progress.caution != CAUTION[-1]:
-        return certificate, None
+        return certificate, slopes
     try:
         dual = balanced_slopes(problem, blocks, budget, w, b)
     except BudgetExhausted:
-        return certificate, None
+        return certificate, slopes
     if dual is None:
-        return certificate, None
+        return certificate, slopes
     better = problem.certify("duality gap", w, b, blocks, budget.tol, dual, progress.scale)
-    return (better, dual) if better.gap < certificate.gap else (certificate, None)
+    return (better, dual) if better.gap < certificate.gap else (certificate, slopes)
 
 
 def _hurried(budget: Budget, blocks: Blocks, w: Array) -> bool:

@@ -98,7 +98,7 @@ class System:
         return np.asarray(e[:, self.scores].T[self.used] / self.scale)
 
     def _choose(self, claim: LinearClaim, sums: Sums, rows: Array) -> None:
-        """Set which equations are used: those of columns that count in the rows of a score that may move."""
+        """Set which equations are used: those of columns that count in the rows with a slope of a score."""
         for place, mine in enumerate(rows.T if self.free else ()):
             here = np.flatnonzero(mine)
             columns = self._independent(claim, sums.q, here, sums.replaced) if here.size else self.kept
@@ -133,7 +133,7 @@ class ScoreSystem(System):
             self.a = np.ones_like(u)
         elif self.name == "logistic":
             self.a = size * np.maximum(1.0 - size, 0.0)
-        self._choose(claim, sums, (self.a > 0)[:, None])
+        self._choose(claim, sums, (u != 0)[:, None])
         root = np.sqrt(sums.q * self.a)[:, None] * self.z[:, self.used[0]]
         self._factor(root, 128 * U * root.shape[1], False)
 
@@ -150,7 +150,8 @@ class ScoreSystem(System):
 class ClassSystem(System):
     """The equations of classes; of each group one class, whose slope follows, has none.
 
-    Where classes are certain of some rows nothing moves in some directions, and nothing is left there.
+    Where classes are certain of some rows nothing moves in some directions, and nothing is left there unless
+    they are certain of the wrong one.
     """
 
     def __init__(self, sums: Sums, kept: Array, claim: LinearClaim, u: Array, own: Array) -> None:
@@ -158,11 +159,11 @@ class ClassSystem(System):
         self.own, q, p = own, sums.q, np.maximum(u + own, 0.0)
         doubt = (p > 0) & (np.count_nonzero(p, axis=1) > 1)[:, None]
         # What a penalty asks of the slopes sums to 0 over all classes only.
-        group = _groups(doubt) if self.free else np.zeros(p.shape[1], dtype=int)
+        group = _groups(u != 0) if self.free else np.zeros(p.shape[1], dtype=int)
         first = {one: int(np.argmax(np.where(group == one, q @ (p * (1.0 - p)), -1.0))) for one in group}
         self.scores = np.array([c for c in range(p.shape[1]) if first[group[c]] != c], dtype=int)
         self.used = np.ones((self.scores.size, self.z.shape[1]), dtype=bool)
-        self._choose(claim, sums, doubt[:, self.scores])
+        self._choose(claim, sums, u[:, self.scores] != 0)
         row, c = np.nonzero(doubt)
         root = (np.arange(p.shape[1]) == c[:, None]) - p[row]
         root *= np.sqrt(q[row] * p[row, c])[:, None]
@@ -190,9 +191,9 @@ class ClassSystem(System):
         return 2.0
 
 
-def _groups(doubt: Array) -> Array:
-    """Return a number for each class, the same for those that rows in doubt between them link."""
-    linked = doubt.T.astype(float) @ doubt > 0
+def _groups(steep: Array) -> Array:
+    """Return a number for each class, the same for those that rows with slopes of both link."""
+    linked = steep.T.astype(float) @ steep > 0
     group = np.arange(linked.shape[0])
     for _ in group:
         group = np.array([group[mine].min(initial=one) for one, mine in zip(group, linked, strict=True)])
