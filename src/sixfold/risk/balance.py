@@ -78,7 +78,7 @@ class Balance:
         return p
 
     def _free_classes(self, p: Array) -> Array:
-        """Return all classes but one of each group that slopes of a row link; the most frequent one follows."""
+        """Return all classes but one of each group that rows with slopes link; the most frequent follows."""
         linked = self.steep.T.astype(float) @ self.steep
         # What a penalty asks of the slopes sums to 0 over all classes only.
         groups = np.zeros(p.shape[1], dtype=np.intp)
