@@ -5,6 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.gauntlet import families
+from benchmarks.gauntlet.settings import CLASSES
+from sixfold import LinearSVC
 from sixfold.certificate import Certificate
 from sixfold.verify.linear import LinearClaim
 from sixfold.verify.margin import recompute
@@ -55,3 +58,9 @@ def test_no_dual_point_bounds_by_less_than_zero():
     for _ in range(100):
         found = check(dual=rng.normal(size=(4, 1)), fit_intercept=bool(rng.integers(2)))
         assert found.certificate.gap >= 0.0
+
+
+def test_the_scale_is_allowed_what_the_objective_is():
+    table = families.make("categories as columns, n < d", CLASSES)
+    certificate = LinearSVC(loss="hinge", C=np.inf).fit(table.X, table.y).certificate_
+    certificate.verify(table.X, table.y)

@@ -51,6 +51,7 @@ def recompute(claim: LinearClaim, claimed: Certificate) -> Recomputed:
     moved = np.linalg.norm(error + share * sizes, axis=0) / np.where(length > 0, length, 1.0)
     rounding = 1e-13 * objective + 4.0 * float(lower @ (moved + share + (X.shape[0] + 8) * U))
     found = Certificate(claimed.kind, objective, gap, objective, claimed.tolerance)
-    largest = (1 + 1e-13) * objective
     allowance = (X.shape[1] + 16.0) * EPS * objective
+    # The scale is the objective, too.
+    largest = objective + allowance + 1e-13 * objective
     return Recomputed(found, allowance, claimed.gap + rounding, ("duality gap",), "", largest)
