@@ -115,14 +115,12 @@ class Problem:
         tolerance: float,
         dual: Array | None = None,
         scale: float | None = None,
-        closer: bool = True,
     ) -> Certificate:
         """Return the certificate of these parameters, from the data alone and with what rounding may do.
 
-        ``scale`` is :meth:`constant_objective` where that is known; ``closer`` asks for all that can be done
-        about rounding, which is too dear for a point that another solver is going to improve.
+        ``scale`` is :meth:`constant_objective` where that is known.
         """
-        return self.certify_with_dual(kind, w, b, blocks, tolerance, dual, scale, closer)[0]
+        return self.certify_with_dual(kind, w, b, blocks, tolerance, dual, scale)[0]
 
     def certify_with_dual(
         self,
@@ -138,6 +136,8 @@ class Problem:
         """Return the certificate and a dual point to be kept beside it: None where any slopes will do.
 
         Where rounding is dear, slopes that are computed anew differ in their last bits and prove less.
+        ``closer`` asks for all that can be done about rounding, which costs too much for a point that another
+        solver is going to improve.
         """
         scale = self.constant_objective(blocks) if scale is None else scale
         found = bound(self, w, b, blocks, dual)

@@ -144,7 +144,7 @@ def _solve_soft(
 ) -> DualSolution:
     """Go on with columns where pairs of rows get no further, or have been many; then with pairs again."""
     pairs = Decomposition(problem, tol, budget, most_iterations, cache)
-    columns, whole = linear_interior_point.suits(problem), pairs.limit
+    columns = linear_interior_point.suits(problem)
     if columns and most_iterations is None:
         pairs.limit = max(PAIRS_BEFORE_COLUMNS, 10 * problem.y.size)
     solution = pairs.run(start)
@@ -153,13 +153,11 @@ def _solve_soft(
         return solution
     budget.stopped_by = None
     solution = linear_interior_point.refine(problem, solution, tol, budget)
-    close = certify(problem, solution, tol)
-    if close.converged or budget.stopped_by is not None:
+    if certify(problem, solution, tol).converged or budget.stopped_by is not None:
         return solution
-    budget.stopped_by = pairs.gave_up or None
-    if pairs.limit == whole or pairs.iterations < pairs.limit:  # no more of them would help
+    if pairs.iterations < pairs.limit or most_iterations is not None:  # no help, or not asked for
+        budget.stopped_by = pairs.gave_up or None
         return solution
-    budget.stopped_by = None
     rest = Decomposition(problem, tol, budget, None, cache, made=pairs.iterations).run(solution.alpha)
     return min(solution, rest, key=lambda found: certify(problem, found, tol).gap)
 

@@ -11,6 +11,7 @@ Householder QR of the rows themselves, which loses them once. Without penalty th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -44,19 +45,30 @@ def cholesky_factor(second: SecondMoments) -> ColumnSpace | None:
 
 
 def penalised_factor(blocks: Blocks, second: SecondMoments) -> ColumnSpace:
-    """Return the factor of A + l2 I by QR of the rows (x - mean) sqrt(q) and of sqrt(l2) I."""
+    """Return the factor of A + l2 I by QR of the rows (x - mean) sqrt(q) and of sqrt(l2) I.
+
+    Far from zero the mean is rounded by as much as nearly dependent columns differ, so what is left of it
+    in the centred rows is taken off as well.
+    """
     d, l2 = blocks.n_columns, second.problem.l2
-    mean = second.mean_x if second.problem.fit_intercept else np.zeros(d)
+    centred = second.problem.fit_intercept
+    mean = second.mean_x if centred else np.zeros(d)
     scale = np.sqrt(np.maximum(np.diag(second.A), 0.0) + l2)
+    rest = sum((q[:, 0] @ Z for Z, q in _centred(blocks, mean)), np.zeros(d)) * centred
     R: Array = np.diag(np.sqrt(l2) / scale)
-    for block in blocks:
-        for rows in _pieces(block, d):
-            q = 1.0 if block.weight is None else np.asarray(block.weight[rows], dtype=np.float64)[:, None]
-            part = (
-                (np.asarray(block.X[rows], dtype=np.float64) - mean) / scale * np.sqrt(q / blocks.weight_sum)
-            )
-            R = qr(np.vstack([R, part]), mode="r", overwrite_a=True, check_finite=False)[0][:d]
+    for Z, q in _centred(blocks, mean):
+        part = (Z - rest) / scale * np.sqrt(q)
+        R = qr(np.vstack([R, part]), mode="r", overwrite_a=True, check_finite=False)[0][:d]
     return independent_columns(R, scale, qr_loss(R, blocks.n_rows))
+
+
+def _centred(blocks: Blocks, mean: Array) -> Iterator[tuple[Array, Array]]:
+    """Go through x - mean and the column of weights q, piece by piece."""
+    for block in blocks:
+        for rows in _pieces(block, mean.size):
+            Z = np.asarray(block.X[rows], dtype=np.float64) - mean
+            weight = np.ones(len(Z)) if block.weight is None else np.asarray(block.weight[rows], np.float64)
+            yield Z, weight[:, None] / blocks.weight_sum
 
 
 def factor_of_moments(second: SecondMoments) -> ColumnSpace:

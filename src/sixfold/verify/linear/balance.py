@@ -12,6 +12,7 @@ doubt between some classes and the others, either have equations of their own, a
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ STILL = 1e-11  # of a direction of length 1: far less than probabilities above C
 FARTHEST = 3.0  # that the logarithm of a probability moves at once
 
 
-class System:
+class System(ABC):
     """The equations of some scores: columns of z = (1, x - m) that u must be orthogonal to."""
 
     def __init__(self, sums: Sums, kept: Array, claim: LinearClaim) -> None:
@@ -114,12 +115,13 @@ class System:
             self.doubtful = np.union1d(self.doubtful, found.doubtful)
         return columns
 
+    @abstractmethod
     def _after(self, u: Array, moves: Array) -> Array:
-        raise NotImplementedError
+        """Return u after moves by z.beta of each row and score."""
 
+    @abstractmethod
     def _ratio(self, u: Array) -> Array | float:
         """Return how large a move is of what it moves, where z.beta is 1."""
-        raise NotImplementedError
 
 
 class ScoreSystem(System):
