@@ -1,0 +1,1 @@
+"""Choosing hyperparameters and learners: searches, path estimators, comparisons."""

@@ -1,0 +1,169 @@
+"""What a plan is: all settings of some parameters, evaluated on one fold with work done once.
+
+    search    group the candidates by the parameters that the plan does not know (they are looped over);
+              for each group    plan = Plan(model, settings, table)
+                                for each fold    plan.fit(fold) yields a fitted model for every setting
+
+A fitted model is a learner as ``fit`` leaves it, or an :class:`Answered`, which stands for one: it has the
+answers for the held-out rows already and makes the learner only where something else is asked of it.
+Whatever a plan yields predicts what a separate fit would predict. A plan that fails on a fold is not the end:
+the settings it has not yielded are fitted one by one, and those that fail then are reported.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Setting = Mapping[str, Any]
+
+RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One split into rows to learn from and rows that are held out.
+
+    Attributes
+    ----------
+    number : int
+        Which of the splits it is.
+    train, test : ndarray of int
+        The numbers of the rows, in the table of the whole search.
+    X_train, y_train, X_test, y_test
+        The rows themselves and their targets.
+    sample_weight : ndarray or None
+        Of the rows to learn from.
+    """
+
+    number: int
+    train: Array
+    test: Array
+    X_train: Any
+    y_train: Any
+    X_test: Any
+    y_test: Any
+    sample_weight: Array | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """All rows of a search, for plans that share work between folds.
+
+    Attributes
+    ----------
+    X, y
+        As they were given; for the last step of a pipeline X is None, since each fold has its own.
+    sample_weight : ndarray or None
+    splits : sequence of (train, test)
+        The numbers of the rows of every fold.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Array | None
+    splits: Sequence[tuple[Array, Array]]
+
+
+class Fitted(NamedTuple):
+    """What a plan found for one setting on one fold.
+
+    Attributes
+    ----------
+    setting : int
+        Which of the plan's settings it is.
+    model : learner or Answered
+    gap : float
+        The relative gap of the model's certificate; NaN where it makes no such claim.
+    solved : int
+        How many problems were solved for it; 0 where it came with another.
+    """
+
+    setting: int
+    model: Any
+    gap: float = math.nan
+    solved: int = 1
+
+
+class Plan(ABC):
+    """One way to evaluate many settings of a learner on a fold.
+
+    Attributes
+    ----------
+    parameters : tuple of str
+        Those whose settings share work.
+    simpler : mapping of str to int
+        What makes a model of this learner simpler, the most important parameter first: +1 where larger
+        values do, -1 where smaller ones do. None counts as infinite.
+    """
+
+    parameters: ClassVar[tuple[str, ...]]
+    simpler: ClassVar[Mapping[str, int]] = {}
+
+    def __init__(self, model: Any, settings: Sequence[Setting], table: Table) -> None:
+        self.model = model  # unfitted, with all parameters but those of the settings
+        self.settings = settings
+        self.table = table
+
+    @classmethod
+    def objection(cls, model: Any) -> str | None:
+        """Return why these candidates have to be fitted one by one, or None."""
+        return None
+
+    @abstractmethod
+    def fit(self, fold: Fold) -> Iterator[Fitted]:
+        """Yield the fitted model of every setting, in any order."""
+
+
+@dataclass
+class Answered:
+    """A fitted model that has been asked already: it answers for one table from memory.
+
+    Attributes
+    ----------
+    make : callable
+        Returns the fitted learner; called once, where something else is asked.
+    X : table
+        The one it has answers for, told by identity.
+    answers : mapping
+        Name of a response, such as "predict", to the answers or to a function that returns them.
+    known : mapping
+        Fitted attributes that are known without the learner, such as ``classes_``.
+    """
+
+    make: Callable[[], Any]
+    X: Any
+    answers: dict[str, Any]
+    known: Mapping[str, Any] = field(default_factory=dict)
+    _model: Any = None
+
+    @property
+    def model(self) -> Any:
+        """The fitted learner."""
+        if self._model is None:
+            self._model = self.make()
+        return self._model
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what is not found otherwise comes here.
+        if name.startswith("__") and name != "__sklearn_tags__":
+            raise AttributeError(name)
+        if name in self.known:
+            return self.known[name]
+        if name not in self.answers:
+            return getattr(self.model, name)
+
+        def respond(X: Any) -> Any:
+            if X is not self.X:
+                return getattr(self.model, name)(X)
+            if callable(self.answers[name]):
+                self.answers[name] = self.answers[name]()
+            return self.answers[name]
+
+        return respond
