@@ -112,6 +112,11 @@ class Plan(ABC):
         self.table = table
 
     @classmethod
+    def knows(cls, model: Any, parameter: str) -> bool:
+        """Return whether settings of this parameter share work."""
+        return parameter in cls.parameters
+
+    @classmethod
     def objection(cls, model: Any) -> str | None:
         """Return why these candidates have to be fitted one by one, or None."""
         return None

@@ -103,6 +103,53 @@ def winners(votes: Array, labels: Array, distances: Array) -> NDArray[np.intp]:
     return best
 
 
+class RunningVotes:
+    """The votes of the first k neighbours of some queries, for one k after the other.
+
+    A neighbour more adds its weight to its class, in the order in which :func:`count_votes` adds them, so
+    that every sum is the same to the last bit.
+
+    >>> labels, distances = np.array([[0, 1, 1]]), np.array([[1.0, 2.0, 3.0]])
+    >>> running = RunningVotes(labels, distances, 2)
+    >>> [int(running.winners(np.ones((1, 3)), k)[0]) for k in (1, 2, 3)]
+    [0, 0, 1]
+    """
+
+    def __init__(self, labels: Array, distances: Array, classes: int) -> None:
+        self.labels, self.distances, self.classes = labels, distances, classes
+        self._queries = np.arange(labels.shape[0])
+        self._restart()
+
+    def _restart(self) -> None:
+        self._counted = 0
+        self._votes = np.zeros((self.labels.shape[0], self.classes))
+        self._totals = np.zeros_like(self._votes)
+
+    def winners(self, weights: Array, k: int, anew: bool = False) -> NDArray[np.intp]:
+        """Return the class with most votes of the first k; a tie goes as in :func:`winners`.
+
+        ``weights`` are those of at least k neighbours of each query, and the same as for the last k unless
+        the votes are to be counted ``anew``.
+        """
+        if anew or k < self._counted:
+            self._restart()
+        for place in range(self._counted, k):
+            voted = self._queries, self.labels[:, place]
+            self._votes[voted] += weights[:, place]
+            self._totals[voted] += self.distances[:, place]
+        self._counted = k
+        best = self._votes.argmax(axis=1)
+        tied = self._votes == self._votes.max(axis=1, keepdims=True)
+        rows = np.flatnonzero(tied.sum(axis=1) > 1)
+        if rows.size:
+            among, totals = tied[rows], self._totals[rows]
+            nearest = np.where(among, totals, np.inf).argmin(axis=1)
+            endless = ~among[np.arange(rows.size), nearest]  # all that are tied are infinitely far
+            nearest[endless] = among[endless].argmax(axis=1)
+            best[rows] = nearest
+        return best
+
+
 def vote_shares(votes: Array, labels: Array, distances: Array) -> Array:
     """Return the share of the votes of each class, the winner's larger than any other by a unit at least."""
     shares = votes / votes.sum(axis=1, keepdims=True)
