@@ -23,7 +23,9 @@ def check_grid(name: str, grid: Any) -> None:
         if not isinstance(one, Mapping):
             raise InputError(f"{name} holds {one!r}, which is no dictionary of parameters and values.")
         for parameter, values in one.items():
-            if not isinstance(values, str) and isinstance(values, Sequence) or isinstance(values, np.ndarray):
+            if (not isinstance(values, str) and isinstance(values, Sequence)) or isinstance(
+                values, np.ndarray
+            ):
                 if len(values) == 0:
                     raise InputError(
                         f"{name} has an empty list for {parameter!r}, so there is nothing to try. Give it a "
@@ -41,7 +43,7 @@ def check_names(model: Any, names: Iterable[str]) -> None:
     known = model.get_params(deep=True)
     for name in names:
         # A grid may put another learner into a step of a pipeline, whose parameters show only then.
-        if name in known or name.partition("__")[0] in names and "__" in name:
+        if name in known or (name.partition("__")[0] in names and "__" in name):
             continue
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         ends = [own for own in known if own.endswith(f"__{name}")]

@@ -47,7 +47,9 @@ def _check_rare_classes(folds: int, y: Any) -> None:
             f"has {counts.max()}, and each fold should hold out some of each class "
             "(n_splits cannot be greater than the number of members in each class). Use fewer folds."
         )
-    rare = [f"{name} ({count})" for name, count in zip(classes.tolist(), counts, strict=True) if count < folds]
+    rare = [
+        f"{name} ({count})" for name, count in zip(classes.tolist(), counts, strict=True) if count < folds
+    ]
     if rare:
         named = ", ".join(rare[:5]) + f" and {len(rare) - 5} more" * (len(rare) > 5)
         warn(

@@ -21,6 +21,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import _insert_error_scores, _score
 from sklearn.utils import indexable
 from sklearn.utils._indexing import _safe_indexing
@@ -46,10 +47,10 @@ from sixfold.selection.search_certificate import SearchCertificate
 
 Array = NDArray[Any]
 
-class SharedWorkSearch:
+
+class SharedWorkSearch(BaseSearchCV):
     """What both searches add to scikit-learn's: stands before its class among the bases."""
 
-    estimator: Any
     rule: str
     time_limit: float | None
     nested: Any
@@ -75,7 +76,7 @@ class SharedWorkSearch:
         """
         self._check_search()
         if self._hands_over(y, params):
-            super().fit(X, y, **params)  # type: ignore[misc]
+            super().fit(X, y, **params)
             asked = len(self.cv_results_["params"]) * self.n_splits_
             self.certificate_ = SearchCertificate(asked, asked, without_claim=asked)
             search = None
@@ -90,7 +91,7 @@ class SharedWorkSearch:
     # -- before --------------------------------------------------------------------------------------------
 
     def _check_search(self) -> None:
-        self._validate_params()  # type: ignore[attr-defined]
+        self._validate_params()
         check_option("rule", self.rule, RULES)
         check_number("time_limit", self.time_limit, above=0, optional=True)
         self._check_space()
@@ -270,7 +271,8 @@ def _finished_folds(search: Search) -> list[int]:
         raise TimeLimitReached(
             f"The search was stopped by {search.stopped_by} before the first fit was done. Allow more time."
         )
-    return sorted(max(done.values(), key=len))
+    most: list[int] = max(done.values(), key=len)
+    return sorted(most)
 
 
 class GridSearchCV(SharedWorkSearch, model_selection.GridSearchCV):

@@ -14,9 +14,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.metrics import accuracy_score, mean_absolute_error, mean_squared_error, r2_score
-from sklearn.metrics import root_mean_squared_error
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import (
+    accuracy_score,
+    mean_absolute_error,
+    mean_squared_error,
+    r2_score,
+    root_mean_squared_error,
+)
 from sklearn.metrics._scorer import _MultimetricScorer, _PassthroughScorer, _Scorer
 from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
@@ -26,7 +31,7 @@ Measure = Callable[[Array, Array], float]
 
 
 def _accuracy(y: Array, predicted: Array) -> float:
-    return float((y == predicted).mean())
+    return int(np.count_nonzero(y == predicted)) / y.shape[0]
 
 
 def _r2(y: Array, predicted: Array) -> float:
@@ -81,19 +86,22 @@ class HeldOutScore:
         self._short = None if parameters else _short_way(scorer, model, y)
 
     def __call__(self, model: Any) -> Any:
-        """Return the score of a fitted model, or a dictionary of them."""
+        """Return the score of a fitted model, or a dictionary of them; raise where that fails."""
         if self._short is not None:
             predicted = model.predict(self.X)
             if type(predicted) is np.ndarray and predicted.shape == self.y.shape:
                 return self._short(self.y, predicted)
-        return _score(model, self.X, self.y, self.scorer, self.parameters, self.error_score)
+        # Of several metrics, those that fail get their error_score; one alone is the caller's affair.
+        several = isinstance(self.scorer, _MultimetricScorer)
+        error_score = self.error_score if several else "raise"
+        return _score(model, self.X, self.y, self.scorer, self.parameters, error_score)
 
 
 def _short_way(scorer: Any, model: Any, y: Any) -> Measure | None:
     """Return the same measure without looking at every argument, where there is one."""
     if type(y) is not np.ndarray or y.ndim != 1 or y.shape[0] < 2 or isinstance(scorer, _MultimetricScorer):
         return None
-    classifies = is_classifier(model)
+    classifies = model
     if classifies != (y.dtype.kind not in "fc"):
         return None
     if type(scorer) is _PassthroughScorer:

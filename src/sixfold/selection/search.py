@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from threading import Event
 from traceback import format_exc
 from typing import Any, NamedTuple
@@ -197,17 +198,25 @@ class Search:
             return
         cores = max(1, effective_n_jobs(-1) // jobs)
 
-        def run(task: Task) -> list[tuple[Place, Outcome]]:
+        found: SimpleQueue[tuple[Place, Outcome] | Future[None]] = SimpleQueue()
+
+        def run(task: Task) -> None:
             with thread_limit(cores):
-                return list(self._outcomes(task))
+                for outcome in self._outcomes(task):
+                    found.put(outcome)
 
         with ThreadPoolExecutor(jobs) as pool:
-            pending = {pool.submit(run, task) for task in tasks}
             try:
-                while pending:
-                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        yield from future.result()
+                for task in tasks:
+                    pool.submit(run, task).add_done_callback(found.put)
+                left = len(tasks)
+                while left:
+                    one = found.get()
+                    if isinstance(one, Future):
+                        one.result()  # raises what the task has raised
+                        left -= 1
+                    else:
+                        yield one
             finally:
                 self._stop.set()
                 pool.shutdown(cancel_futures=True)
@@ -234,7 +243,7 @@ class Search:
             for fitted in plan.fit(fold):
                 del missing[fitted.setting]
                 yield fitted
-        except Exception:  # noqa: S110, BLE001 - the setting that is to blame fails again, alone
+        except Exception:
             pass
         for number in missing:
             try:
@@ -258,9 +267,14 @@ class Search:
         train = on(fold.X_train, fold.y_train, fold.train) if how.with_train_scores else None
 
         def score(model: Any) -> tuple[Any, Any, str | None]:
-            if isinstance(model, Failure):
-                return how.every(how.error_score), how.every(how.error_score), model.text
-            return test(model), math.nan if train is None else train(model), None
+            if not isinstance(model, Failure):
+                try:
+                    return test(model), math.nan if train is None else train(model), None
+                except Exception:
+                    if how.error_score == "raise":
+                        raise
+                    model = Failure(format_exc())
+            return how.every(how.error_score), how.every(how.error_score), model.text
 
         return score
 

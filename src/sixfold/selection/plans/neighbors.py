@@ -49,8 +49,10 @@ class NeighborsPlan(Plan):
             row = slice(int(fold.test[0]), int(fold.test[0]) + 1)
             alone = classes is not None and not np.isin(fold.y_test, fold.y_train).all()
             if not alone:
-                for number, answer in answers.items():
-                    yield self._answered(number, fold, {"predict": answer[row]}, classes, int(fold.number == 0))
+                for place, (number, answer) in enumerate(answers.items()):
+                    yield self._answered(
+                        number, fold, {"predict": answer[row]}, classes, int(fold.number == 0)
+                    )
                 return
         nearest = _Nearest(self._fit_largest(fold), fold.X_test, self._ks)
         solved = 1
@@ -147,10 +149,13 @@ class _Nearest:
             counted = self._weights(kind, k) if weights is None else weights
             best = [one.winners(counted, k, anew=weights is None) for one in running]
             predicted = [classes[index] for (classes, _), index in zip(columns, best, strict=True)]
-            yield number, {
-                "predict": predicted[0] if labels.single else np.column_stack(predicted),
-                "predict_proba": partial(self._shares, kind, k),
-            }
+            yield (
+                number,
+                {
+                    "predict": predicted[0] if labels.single else np.column_stack(predicted),
+                    "predict_proba": partial(self._shares, kind, k),
+                },
+            )
 
     def _shares(self, kind: Any, k: int) -> Any:
         labels, weights = self.model._labels, self._weights(kind, k)

@@ -116,14 +116,13 @@ class RunningVotes:
     """
 
     def __init__(self, labels: Array, distances: Array, classes: int) -> None:
-        self.labels, self.distances, self.classes = labels, distances, classes
-        self._queries = np.arange(labels.shape[0])
-        self._restart()
-
-    def _restart(self) -> None:
+        self.labels, self.distances = labels, distances
+        # Votes of a class stand side by side: a maximum over few classes is fast that way.
+        self._places = np.ascontiguousarray(
+            (labels * labels.shape[0] + np.arange(labels.shape[0])[:, None]).T
+        )
+        self._votes = np.zeros((classes, labels.shape[0]))
         self._counted = 0
-        self._votes = np.zeros((self.labels.shape[0], self.classes))
-        self._totals = np.zeros_like(self._votes)
 
     def winners(self, weights: Array, k: int, anew: bool = False) -> NDArray[np.intp]:
         """Return the class with most votes of the first k; a tie goes as in :func:`winners`.
@@ -132,22 +131,27 @@ class RunningVotes:
         the votes are to be counted ``anew``.
         """
         if anew or k < self._counted:
-            self._restart()
+            self._votes[:] = 0.0
+            self._counted = 0
+        flat = self._votes.reshape(-1)
         for place in range(self._counted, k):
-            voted = self._queries, self.labels[:, place]
-            self._votes[voted] += weights[:, place]
-            self._totals[voted] += self.distances[:, place]
+            flat[self._places[place]] += weights[:, place]
         self._counted = k
-        best = self._votes.argmax(axis=1)
-        tied = self._votes == self._votes.max(axis=1, keepdims=True)
-        rows = np.flatnonzero(tied.sum(axis=1) > 1)
+        best = self._votes.argmax(axis=0)
+        tied = self._votes == self._votes.max(axis=0)
+        rows = np.flatnonzero(np.count_nonzero(tied, axis=0) > 1)
         if rows.size:
-            among, totals = tied[rows], self._totals[rows]
-            nearest = np.where(among, totals, np.inf).argmin(axis=1)
-            endless = ~among[np.arange(rows.size), nearest]  # all that are tied are infinitely far
-            nearest[endless] = among[endless].argmax(axis=1)
-            best[rows] = nearest
+            best[rows] = self._nearest_of(tied[:, rows], rows, k)
         return best
+
+    def _nearest_of(self, tied: NDArray[np.bool_], rows: Array, k: int) -> NDArray[np.intp]:
+        """Return which of the tied classes has the smallest total distance, for some of the queries."""
+        labels, distances = self.labels[rows, :k], self.distances[rows, :k]
+        totals = count_votes(labels, distances, tied.shape[0]).T
+        nearest = np.where(tied, totals, np.inf).argmin(axis=0)
+        endless = ~tied[nearest, np.arange(rows.size)]  # all that are tied are infinitely far
+        nearest[endless] = tied[:, endless].argmax(axis=0)
+        return nearest
 
 
 def vote_shares(votes: Array, labels: Array, distances: Array) -> Array:
