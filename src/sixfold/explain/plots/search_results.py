@@ -87,9 +87,10 @@ class SearchResults:
 
     @property
     def threshold(self) -> float:
-        """The best mean, less one standard error: std / sqrt(folds)."""
+        """The best mean, less one standard error of it: std / sqrt(folds), with folds - 1 in the std."""
         assert self.best is not None
-        error = self.std[self.best] / math.sqrt(self.n_splits)
+        scores = self.folds[self.best]
+        error = scores.std(ddof=1) / math.sqrt(scores.size) if scores.size > 1 else 0.0
         return float(self.mean[self.best] + (error if self.less_is_better else -error))
 
     def better(self, candidates: Sequence[int]) -> int | None:
