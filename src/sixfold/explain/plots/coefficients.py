@@ -31,6 +31,7 @@ from sixfold.explain.plots.style import (
 Array = NDArray[Any]
 
 STRENGTHS = np.logspace(-4.0, 4.0, 41)  # where none are given
+FEW = 10  # strengths that a model has tried make no curve: RidgeCV has three unless it is told others
 
 
 # -- one model -----------------------------------------------------------------------------------------------
@@ -112,7 +113,9 @@ def _what_is_added(model: Any) -> str:
 
     if not is_classifier(model):
         return "prediction"
-    return "log-odds" if "Logistic" in type(model).__name__ else "score"
+    classes: Any = getattr(model, "classes_", ())
+    score = "log-odds" if "Logistic" in type(model).__name__ else "score"
+    return f"{score} of class {classes[1]}" if len(classes) == 2 else score
 
 
 def _last_step(model: Any) -> Any:
@@ -227,7 +230,10 @@ def regularisation_path(
         path = path._replace(chosen=float(chosen))
     values, of_target = _one_target(path, target)
     ax, theme = canvas(ax, dark)
-    if path.strengths.min() > 0:
+    positive = path.strengths[path.strengths > 0]
+    if positive.size < path.strengths.size:
+        ax.set_xscale("symlog", linthresh=positive.min())  # 0 is one decade beyond the least
+    else:
         ax.set_xscale("log")
     inverse = path.parameter.rsplit("__", 1)[-1] == "C"
     weakest = int(np.argmax(path.strengths) if inverse else np.argmin(path.strengths))
@@ -350,6 +356,8 @@ def _fitted_path(
             f"{type(model).__name__} keeps one set of coefficients, so a path needs X and y to fit copies "
             "of it: regularisation_path(model, X, y)."
         )
+    if own is not None and own.size < FEW and own.min() > 0:
+        own = np.geomspace(own.min() / 10, own.max() * 10, STRENGTHS.size)
     at = check_strengths(strengths if strengths is not None else STRENGTHS if own is None else own)
     fits = [_at(model, parameter, strength).fit(X, y) for strength in at.tolist()]
     last = [_last_step(fit) for fit in fits]
@@ -366,8 +374,10 @@ def _known_strengths(model: Any, parameter: str | None) -> tuple[Array | None, f
         ("C", "Cs_", "C_"),
     ):
         found, best = getattr(model, tried, None), getattr(model, choice, None)
-        if best is None or found is None or np.ndim(found) != 1:
+        if best is None or found is None:
             continue
+        if np.ndim(found) == 2:  # a row for each l1_ratio
+            found = found[int(np.argmin(np.abs(np.ravel(model.l1_ratio) - model.l1_ratio_)))]
         single = np.unique(np.asarray(best, dtype=float))
         return (
             np.asarray(found, dtype=float),

@@ -69,11 +69,12 @@ def heat_map(
     across, up = results.values(x), results.values(y)
     cells = _cells(results, x, y)
     ax, theme = canvas(ax, dark)
-    if len(cells) >= 0.5 * len(across) * len(up):
+    grid = len(cells) >= 0.5 * len(across) * len(up)
+    if grid:
         image = _draw_cells(ax, results, cells, across, up)
         frame_choice = _frame_cell
     else:
-        image = _draw_points(ax, results, cells, ValueAxis.of(across), ValueAxis.of(up), x, y)
+        image = _draw_points(ax, results, cells, ValueAxis.of(across), ValueAxis.of(up), theme.muted, x, y)
         frame_choice = _ring_point
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
     less = ", less is better" if results.less_is_better else ""
@@ -85,7 +86,11 @@ def heat_map(
         frame_choice(ax, results, chosen, x, y, across, up)
     others = [name for name in results.parameters if name not in (x, y) and len(results.values(name)) > 1]
     over = f" (each the best over {', '.join(others)})" if others else ""
-    said = "" if chosen is None else f"\nframed, the choice: {setting_text(results.settings[chosen])}"
+    said = (
+        ""
+        if chosen is None
+        else f"\n{'framed' if grid else 'with a ring'}, the choice: {setting_text(results.settings[chosen])}"
+    )
     return finish(
         ax,
         theme,
@@ -168,6 +173,7 @@ def _draw_points(
     cells: dict[tuple[Any, Any], int],
     across: ValueAxis,
     up: ValueAxis,
+    edge: str,
     x: str,
     y: str,
 ) -> Any:
@@ -180,7 +186,7 @@ def _draw_points(
         c=results.mean[indices],
         cmap=f"{COLOURS}_r" if results.less_is_better else COLOURS,
         s=70,
-        edgecolors="#808080",
+        edgecolors=edge,
         linewidths=0.6,
         zorder=3,
     )

@@ -155,6 +155,7 @@ def _second_axis(ax: Any, right: Any, theme: Theme) -> None:
     for side in ("top", "left", "bottom"):
         right.spines[side].set_visible(False)
     right.set_ylabel("objective")
+    right.margins(y=0.15)  # so that its end is not on that of the gap
     for axis, colour in ((ax.yaxis, theme.series[0]), (right.yaxis, theme.series[1])):
         shade = text_colour(colour, theme)
         axis.label.set_color(shade)

@@ -49,10 +49,10 @@ def leaderboard(
     if folds.size:
         points = ax.scatter(
             folds[order].ravel(),
-            np.repeat(places, folds.shape[1]),
+            np.repeat(places + 0.2, folds.shape[1]),  # below the bar, which would hide them
             s=22,
             color=theme.series[0],
-            alpha=0.45,
+            alpha=theme.point_alpha,
             linewidths=0,
             label="one fold",
             zorder=2,

@@ -90,7 +90,7 @@ def learning_curve(
             scores.ravel(),
             s=12,
             color=colour,
-            alpha=0.4,
+            alpha=theme.point_alpha,
             linewidths=0,
             zorder=2,
         )

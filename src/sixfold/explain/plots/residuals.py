@@ -111,6 +111,8 @@ def running_median(x: Array, y: Array) -> tuple[Array, Array]:
 
 def _draw_distribution(ax: Any, left: Array, theme: Any) -> None:
     """Draw a histogram at the right edge, beside the axes, on the same residuals."""
+    from matplotlib.ticker import MaxNLocator
+
     side = ax.inset_axes((1.015, 0.0, 0.16, 1.0), sharey=ax)
     side.set_facecolor("none")
     side.hist(
@@ -126,4 +128,5 @@ def _draw_distribution(ax: Any, left: Array, theme: Any) -> None:
     for edge in ("top", "right", "left"):
         side.spines[edge].set_visible(False)
     side.set_xlabel("rows")
+    side.xaxis.set_major_locator(MaxNLocator(2, integer=True, prune="lower"))
     make_readable(side, theme)

@@ -57,6 +57,11 @@ class Theme:
     series: tuple[str, ...]
     mark: str
 
+    @property
+    def point_alpha(self) -> float:
+        """How much of the ground points of second rank hide; light ones on black look dimmer."""
+        return 0.65 if self.dark else 0.45
+
 
 LIGHT = Theme(
     dark=False,
@@ -149,12 +154,16 @@ def make_readable(ax: Any, theme: Theme) -> None:
 
 def legend(ax: Any, theme: Theme, **options: Any) -> Any:
     """Draw a legend of all that has a label, where it hides least."""
-    handles, labels = ax.get_legend_handles_labels()
-    if not handles:
+    from matplotlib.lines import Line2D
+
+    named = list(zip(*ax.get_legend_handles_labels(), strict=True))
+    if not named:
         return None
+    # What has bars or points first: that is what the figure is about; other lines speak of it.
+    named.sort(key=lambda pair: 2 if isinstance(pair[0], Line2D) else int(not hasattr(pair[0], "lines")))
     made = ax.legend(
-        handles,
-        labels,
+        [handle for handle, _ in named],
+        [label for _, label in named],
         fontsize=SMALL,
         labelcolor=theme.ink,
         facecolor=tuple(_face(ax)),
@@ -205,7 +214,14 @@ def label_ends(ax: Any, theme: Theme, ends: Sequence[tuple[float, float, str, st
             color=text_colour(colour, theme),
             verticalalignment="center",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 0},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.7,
+                "shrinkA": 1,
+                "shrinkB": 0,
+                "relpos": (0.0, 0.5),
+            },
         )
 
 

@@ -92,7 +92,7 @@ def validation_curve(
         colour = series_colour(theme, index)
         main = len(lines) == 1 or chosen in candidates
         places = np.array([axis.place(results.settings[one][parameter]) for one in candidates])
-        _draw_line(ax, results, candidates, places, colour, index, main, len(lines) > 1)
+        _draw_line(ax, results, candidates, places, theme, index, main, len(lines) > 1)
         if main and results.train_mean is not None:
             _draw_train(ax, results, candidates, places, theme)
         finished = [k for k, one in enumerate(candidates) if np.isfinite(results.mean[one])]
@@ -158,14 +158,14 @@ def _draw_line(
     results: SearchResults,
     candidates: Sequence[int],
     places: Array,
-    colour: str,
+    theme: Theme,
     index: int,
     main: bool,
     several: bool,
 ) -> None:
     """Draw the mean, and of the main line the folds and the bars too: those of six would hide each other."""
     mean, std = results.mean[candidates], results.std[candidates]
-    marker = MARKERS[index % len(MARKERS)]
+    marker, colour = MARKERS[index % len(MARKERS)], series_colour(theme, index)
     if not main:
         (line,) = ax.plot(places, mean, color=colour, marker=marker, markersize=4, linewidth=1.5, zorder=3)
         line.set_gid("mean")
@@ -177,7 +177,7 @@ def _draw_line(
         folds.ravel(),
         s=14,
         color=colour,
-        alpha=0.45,
+        alpha=theme.point_alpha,
         linewidths=0,
         zorder=2,
         label=f"one fold{of_choice}",
