@@ -17,12 +17,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 from scipy.spatial import KDTree
-from sixfold.explain.plots.style import SMALL, Theme, canvas, finish, plain
 
 from sixfold.errors import InputError, check_flag, check_number
 from sixfold.explain.palette import COLOURS, OTHERS, base_colour, class_colours
 from sixfold.explain.plots.plane import Plane, choose_plane, read_table
 from sixfold.explain.plots.shades import ground, tint, vivid
+from sixfold.explain.plots.style import SMALL, Theme, canvas, finish, plain
 
 Array = NDArray[Any]
 MARKERS = "osD^vPX*"
@@ -126,7 +126,7 @@ def _check_classifier(model: Any) -> None:
 
     if not hasattr(model, "predict"):
         raise InputError(f"model is of type {type(model).__name__}, which has no predict. Pass a classifier.")
-    if is_regressor(model):
+    if hasattr(model, "__sklearn_tags__") and is_regressor(model):
         raise InputError(
             f"A {_name(model)} predicts numbers, and a boundary lies between classes. Pass a classifier; "
             "sixfold.plot.residuals shows what a regressor leaves."
@@ -154,19 +154,21 @@ def _ask(model: Any, X: Any, y: Array, plane: Plane, resolution: int) -> Answers
     of_rows, of_grid = np.asarray(model.predict(X)), np.asarray(model.predict(grid))
     if of_rows.shape != y.shape:
         raise InputError(f"predict gives an array of shape {of_rows.shape} where one class a row is needed.")
-    classes = np.unique(np.concatenate([np.unique(part).astype(object) for part in (y, of_rows, of_grid)]))
-    classes = np.union1d(classes, np.asarray(getattr(model, "classes_", classes))).astype(classes.dtype)
-    try:
-        classes = classes.astype(y.dtype)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"y holds {y.dtype} and the model names {of_rows.dtype}: pass y as in fit."
-        ) from error
+    classes = _all_classes(y, of_rows, of_grid, np.asarray(getattr(model, "classes_", of_rows)))
     numbers = np.searchsorted(classes, of_grid.astype(classes.dtype)).reshape(resolution, resolution)
     score = _scores(model, grid, classes, numbers)
     return Answers(
         classes, np.searchsorted(classes, of_rows.astype(classes.dtype)), numbers, score, across, up
     )
+
+
+def _all_classes(y: Array, *named: Array) -> Array:
+    """Return every class that y or the model names, sorted, as y holds them."""
+    try:
+        return np.unique(np.concatenate([np.unique(part).astype(y.dtype) for part in (y, *named)]))
+    except (TypeError, ValueError) as error:
+        words = f"y holds {y.dtype} and the model names {named[0].dtype}: pass y as in fit."
+        raise InputError(words) from error
 
 
 def _scores(model: Any, grid: Any, classes: Array, numbers: Array) -> Array | None:
@@ -257,7 +259,7 @@ def _draw_borders(ax: Any, theme: Theme, answers: Answers, margins: bool) -> lis
                 Line2D([], [], color=ink, linewidth=1.2, linestyle="--", label="margin: -1 and +1"),
             ]
         return []
-    for label in range(len(answers.classes)):
+    for label in range(len(answers.classes) if answers.of_grid.min() < answers.of_grid.max() else 0):
         if score is None:  # steps of the grid are no steps of the border
             height, level = gaussian_filter((answers.of_grid == label).astype(np.float64), 1.2), 0.5
         else:
@@ -278,7 +280,9 @@ def _support_rows(model: Any, X: Any, count: int) -> Array:
     none = np.empty(0, dtype=np.intp)
     last = _last(model)
     rows = getattr(last, "support_", None)
-    if rows is None or np.ndim(rows) != 1 or np.asarray(rows).dtype.kind not in "iu" or len(rows) == 0:
+    if isinstance(rows, list) and rows:  # those of each plane, where there are several
+        rows = np.unique(np.concatenate(rows))
+    if not isinstance(rows, np.ndarray) or rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.size == 0:
         return none
     vectors = getattr(last, "support_vectors_", None)
     if np.max(rows) >= count or vectors is None:
@@ -331,7 +335,7 @@ def _draw_normal(ax: Any, theme: Theme, rows: Array, answers: Answers) -> None:
     slope_y, slope_x = np.gradient(answers.score, answers.up, answers.across)
     grid = np.stack(np.meshgrid(answers.across, answers.up), axis=-1)
     span = grid[-1, -1] - grid[0, 0]
-    inside = (np.abs(grid - grid.mean(axis=(0, 1))) < 0.35 * span).all(axis=-1)
+    inside = (np.abs(grid - grid.mean(axis=(0, 1))) < 0.27 * span).all(axis=-1)
     size = np.abs(answers.score)
     border = inside & (size <= np.quantile(size[inside], 2.0 / len(answers.up)))
     room = np.where(border, KDTree(rows / span).query(grid / span)[0], -1.0)

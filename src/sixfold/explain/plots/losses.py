@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from sixfold.explain.plots.style import canvas, finish, legend
 
 from sixfold.errors import InputError, check_option
+from sixfold.explain.plots.style import canvas, finish, legend
 from sixfold.risk.losses import LOSSES
 
 OF_MARGIN = {
@@ -68,7 +68,7 @@ def losses(
     Examples
     --------
     >>> ax = losses(names=["hinge", "logistic"])
-    >>> [line.get_label() for line in ax.lines]
+    >>> [line.get_label() for line in ax.lines[:2]]
     ['hinge: max(0, 1 - m)', 'logistic: log(1 + exp(-m))']
     """
     check_option("of", of, [None, "margin", "residual"])
@@ -98,6 +98,7 @@ def losses(
             color=theme.ink if colour is None else theme.series[colour],
             linestyle=dash,
             linewidth=WIDTHS.get(name, 2.0),
+            alpha=0.5 if name == "squared_hinge" else 1.0,
             drawstyle="steps-post" if name == "zero_one" else "default",
             label=f"{name.replace('_', ' ')}: {formulas[name]}",
         )

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.polynomial.legendre import legvander
 from numpy.typing import NDArray
-from sixfold.explain.plots.style import SMALL, Theme, canvas, finish, legend, make_readable
 
 from sixfold.errors import InputError, check_number
+from sixfold.explain.plots.style import SMALL, Theme, canvas, finish, legend, make_readable, plain
 
 Array = NDArray[Any]
 ACROSS = 5  # small pictures in a row
@@ -33,49 +33,18 @@ class Fit:
     held_out_error: float
 
 
-def overfitting(
+def draw_overfitting(
     estimator: Any,
     x: Any,
     y: Any,
-    ax: Any = None,
+    ax: Any,
     *,
-    degrees: Sequence[int] = range(1, 11),
-    held_out: float | tuple[Any, Any] = 0.5,
-    names: tuple[str, str] = ("x", "y"),
-    dark: bool | None = None,
+    degrees: Sequence[int],
+    held_out: float | tuple[Any, Any],
+    names: tuple[str, str],
+    dark: bool | None,
 ) -> Any:
-    """Draw polynomials of growing degree through the same rows, and their error on rows held out.
-
-    Parameters
-    ----------
-    estimator : regressor
-        What is fitted on the polynomials of each degree, as a clone.
-    x, y : array of shape (rows,)
-        One column, and the target.
-    ax : matplotlib Axes, default=None
-        Where to draw; None for a new figure. The small pictures and the curve of errors are axes inside of
-        it, ``ax.child_axes``, that of the errors last.
-    degrees : sequence of int, default=range(1, 11)
-    held_out : float or pair of arrays, default=0.5
-        Which share of the rows is held out, the same ones every time; or the rows themselves, (x, y).
-    names : pair of str, default=("x", "y")
-        What the column and the target are.
-    dark : bool, default=None
-        Whether the ground is dark; None to see by the colour of the axes.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sixfold import LinearRegression
-    >>> x = np.linspace(0.0, 1.0, 40)
-    >>> ax = overfitting(LinearRegression(), x, np.sin(6.0 * x), degrees=[1, 3, 5])
-    >>> [panel.get_title() for panel in ax.child_axes]
-    ['degree 1', 'degree 3', 'degree 5', '']
-    """
+    """Draw the picture; the parameters are those of :func:`sixfold.plot.overfitting`, which has a learner."""
     degrees = _check_degrees(degrees)
     training, test = _split(x, y, held_out)
     low, high = training[0].min(), training[0].max()
@@ -85,9 +54,9 @@ def overfitting(
     fits = [_fit(estimator, degree, training, test, grid, (low, high)) for degree in degrees]
     best = min(fits, key=lambda fit: fit.held_out_error)
     rows = -(-len(fits) // ACROSS)
-    ax, theme = canvas(ax, dark, height=2.6 + 1.6 * rows)
+    ax, theme = canvas(ax, dark, height=3.0 + 1.6 * rows)
     ax.set_axis_off()
-    share = 1.6 * rows / (2.6 + 1.6 * rows)  # of the height that the small pictures take
+    share = 1.6 * rows / (3.0 + 1.6 * rows)  # of the height that the small pictures take
     for place, fit in enumerate(fits):
         across, down = place % ACROSS, place // ACROSS
         width, height = 1.0 / ACROSS, share / rows
@@ -95,7 +64,12 @@ def overfitting(
             (across * width + 0.005, 1.0 - (down + 1) * height, width - 0.01, 0.78 * height)
         )
         _draw_fit(panel, theme, fit, grid, training, fit is best)
-    _draw_errors(ax.inset_axes((0.0, 0.0, 1.0, 0.93 - share)), theme, fits, best, names[1])
+        if across == 0:
+            panel.set_ylabel(plain(names[1]), fontsize=SMALL)
+        if down == rows - 1 and across == min(ACROSS, len(fits) - down * ACROSS) // 2:
+            panel.set_xlabel(plain(names[0]), fontsize=SMALL, labelpad=2)
+        make_readable(panel, theme)
+    _draw_errors(ax.inset_axes((0.0, 0.0, 1.0, 0.86 - share)), theme, fits, best, names[1])
     return ax
 
 
@@ -170,7 +144,6 @@ def _draw_fit(
     room = 0.25 * (np.ptp(training[1]) or 1.0)
     ax.set(ylim=(training[1].min() - room, training[1].max() + room), xticks=[], yticks=[])
     ax.set_title(f"degree {fit.degree}", fontsize=SMALL, pad=3, fontweight="bold" if best else "normal")
-    make_readable(ax, theme)
 
 
 def _draw_errors(ax: Any, theme: Theme, fits: list[Fit], best: Fit, target: str) -> None:
@@ -188,22 +161,12 @@ def _draw_errors(ax: Any, theme: Theme, fits: list[Fit], best: Fit, target: str)
     if max(curves[1]) > top:
         ax.set_ylim(max(0.0, least - 0.15 * (top - least)), top)
     left = best.degree <= np.median(degrees)
-    ax.annotate(
-        f"least error on held-out rows: degree {best.degree}",
-        (best.degree, 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(5 if left else -5, -4),
-        textcoords="offset points",
-        ha="left" if left else "right",
-        va="top",
-        color=theme.ink,
-        fontsize=SMALL,
-    )
     legend(ax, theme, loc="center right" if left else "center left")
     finish(
         ax,
         theme,
+        title=f"Least error on held-out rows: degree {best.degree}",
         xlabel="degree of the polynomial",
-        ylabel=f"root mean squared\nerror of {target}",
+        ylabel=f"root mean squared\nerror of {plain(target)}",
         grid="y",
     )

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sixfold.explain.plots.style import Theme, canvas
 
 from sixfold.errors import InputError
 from sixfold.explain.palette import OTHERS, base_colour, matplotlib_fill
 from sixfold.explain.plots.shades import ground, tint
+from sixfold.explain.plots.style import Theme, canvas
 from sixfold.explain.trees.drawing import (
     BAR,
     BODY,
