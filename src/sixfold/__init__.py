@@ -24,6 +24,7 @@ _HOME = {
     "SVC": "sixfold.learners.svm.svc",
     "distances": "sixfold.geometry.distances",
     "kernels": "sixfold.geometry.kernels",
+    "plot": "sixfold.plot",
 }
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "__version__",
     "distances",
     "kernels",
+    "plot",
 ]
 
 
