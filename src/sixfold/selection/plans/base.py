@@ -166,4 +166,5 @@ class Answered:
                 self.answers[name] = self.answers[name]()
             return self.answers[name]
 
+        respond.__name__ = name  # scorers ask for it by the name of what they were given
         return respond
