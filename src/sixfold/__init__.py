@@ -22,8 +22,10 @@ _HOME = {
     "Perceptron": "sixfold.learners.linear.perceptron",
     "RandomizedSearchCV": "sixfold.selection.grid_search",
     "SVC": "sixfold.learners.svm.svc",
+    "compare": "sixfold.selection.comparison",
     "distances": "sixfold.geometry.distances",
     "kernels": "sixfold.geometry.kernels",
+    "plot": "sixfold.plot",
 }
 
 __all__ = [
@@ -41,8 +43,10 @@ __all__ = [
     "Perceptron",
     "RandomizedSearchCV",
     "__version__",
+    "compare",
     "distances",
     "kernels",
+    "plot",
 ]
 
 

@@ -6,8 +6,6 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from sixfold.errors import InputError
 
 
@@ -23,19 +21,11 @@ def check_grid(name: str, grid: Any) -> None:
         if not isinstance(one, Mapping):
             raise InputError(f"{name} holds {one!r}, which is no dictionary of parameters and values.")
         for parameter, values in one.items():
-            if (not isinstance(values, str) and isinstance(values, Sequence)) or isinstance(
-                values, np.ndarray
-            ):
-                if len(values) == 0:
-                    raise InputError(
-                        f"{name} has an empty list for {parameter!r}, so there is nothing to try. Give it a "
-                        "value, or leave the parameter out."
-                    )
-                if isinstance(values, np.ndarray) and values.ndim != 1:
-                    raise InputError(
-                        f"{name} has an array of {values.ndim} dimensions for {parameter!r}: values are "
-                        "listed in one."
-                    )
+            if hasattr(values, "__len__") and not isinstance(values, str) and len(values) == 0:
+                raise InputError(
+                    f"{name} has an empty list for {parameter!r}, so there is nothing to try. Give it a "
+                    "value, or leave the parameter out."
+                )
 
 
 def check_names(model: Any, names: Iterable[str]) -> None:
@@ -48,7 +38,7 @@ def check_names(model: Any, names: Iterable[str]) -> None:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         ends = [own for own in known if own.endswith(f"__{name}")]
         hint = f"; did you mean {(ends or near)[0]!r}?" if ends or near else "."
-        own = [one for one in known if "__" not in one] if not ends else ends
+        own = ends or [one for one in known if "__" not in one]
         raise InputError(
             f"{type(model).__name__} has no parameter {name!r}{hint} Its parameters are {', '.join(own)}."
         )

@@ -43,9 +43,9 @@ def _check_rare_classes(folds: int, y: Any) -> None:
     classes, counts = np.unique(np.asarray(y), return_counts=True)
     if counts.max() < folds:
         raise InputError(
-            f"cv={folds} asks for more folds than any class has rows: the largest, {classes[counts.argmax()]}, "
-            f"has {counts.max()}, and each fold should hold out some of each class "
-            "(n_splits cannot be greater than the number of members in each class). Use fewer folds."
+            f"cv={folds} asks for more folds than any class has rows: the largest, "
+            f"{classes[counts.argmax()]}, has {counts.max()}, and each fold should hold out some of each "
+            "class (n_splits cannot be greater than the number of members in each class). Use fewer folds."
         )
     rare = [
         f"{name} ({count})" for name, count in zip(classes.tolist(), counts, strict=True) if count < folds

@@ -1,4 +1,4 @@
-"""GridSearchCV and RandomizedSearchCV: scikit-learn's searches, with the work that candidates share done once.
+"""GridSearchCV and RandomizedSearchCV: scikit-learn's searches, with the work candidates share done once.
 
     check the candidates and the folds -> evaluate all of them (:mod:`sixfold.selection.search`)
     -> ``cv_results_`` -> choose by ``rule`` -> fit the choice to all rows -> nested assessment, if asked for
@@ -228,7 +228,7 @@ class SharedWorkSearch(BaseSearchCV):
     # -- nested --------------------------------------------------------------------------------------------
 
     def _assess(self, X: Any, y: Any, params: dict[str, Any]) -> None:
-        """Search anew on the training rows of each outer fold and score its choice on rows it has not seen."""
+        """Search anew on the training rows of each outer fold and score its choice on the others."""
         X, y = indexable(X, y)
         cv = check_cv(self.nested, y, classifier=is_classifier(self.estimator))
         grouping = {name: value for name, value in params.items() if name == "groups"}
@@ -334,7 +334,7 @@ class GridSearchCV(SharedWorkSearch, model_selection.GridSearchCV):
     >>> from sixfold import GridSearchCV, KNeighborsClassifier
     >>> search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": range(1, 31)})
     >>> search.fit(*load_iris(return_X_y=True)).best_params_
-    {'n_neighbors': 6}
+    {'n_neighbors': 10}
     >>> print(search.certificate_)
     search: 150 fits from 5 solved problems; all are optimal
     """

@@ -42,7 +42,7 @@ def progress(total: int, shown: bool) -> Iterator[Progress]:
         TimeRemainingColumn(elapsed_when_finished=True),
     )
     with Bar(*columns) as bar:
-        task = bar.add_task("", total=total, best="–")
+        task = bar.add_task("", total=total, best="-")
 
         shown_at = -math.inf
 
@@ -51,7 +51,7 @@ def progress(total: int, shown: bool) -> Iterator[Progress]:
             now = time.perf_counter()
             if done == total or now - shown_at >= BAR_INTERVAL:
                 shown_at, score = now, best()
-                bar.update(task, completed=done, best="–" if math.isnan(score) else f"{score:.4g}")
+                bar.update(task, completed=done, best="-" if math.isnan(score) else f"{score:.4g}")
 
         yield show
 

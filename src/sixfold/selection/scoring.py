@@ -101,17 +101,14 @@ def _short_way(scorer: Any, model: Any, y: Any) -> Measure | None:
     """Return the same measure without looking at every argument, where there is one."""
     if type(y) is not np.ndarray or y.ndim != 1 or y.shape[0] < 2 or isinstance(scorer, _MultimetricScorer):
         return None
-    classifies = model
-    if classifies != (y.dtype.kind not in "fc"):
-        return None
+    measure: Measure | None = None
+    sign = 1
     if type(scorer) is _PassthroughScorer:
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-        if getattr(type(last), "score", None) is ClassifierMixin.score:
-            return _accuracy
-        return _r2 if getattr(type(last), "score", None) is RegressorMixin.score else None
-    if type(scorer) is not _Scorer or scorer._kwargs or scorer._response_method != "predict":
-        return None
-    measure, sign = _SHORT.get(scorer._score_func), scorer._sign
-    if measure is None or classifies != (measure is _accuracy):
+        own = {ClassifierMixin.score: _accuracy, RegressorMixin.score: _r2}
+        measure = own.get(getattr(type(last), "score", None))
+    elif type(scorer) is _Scorer and not scorer._kwargs and scorer._response_method == "predict":
+        measure, sign = _SHORT.get(scorer._score_func), scorer._sign
+    if measure is None or (measure is _accuracy) != (y.dtype.kind not in "fc"):
         return None
     return measure if sign == 1 else lambda y, predicted: sign * measure(y, predicted)

@@ -45,14 +45,14 @@ class NeighborsPlan(Plan):
         """Yield a model for every k and kind of weights."""
         if self._leaves_one_out:
             with self._lock:
-                answers, classes = self._left_out
+                left_out, classes = self._left_out
             row = slice(int(fold.test[0]), int(fold.test[0]) + 1)
             alone = classes is not None and not np.isin(fold.y_test, fold.y_train).all()
             if not alone:
-                for place, (number, answer) in enumerate(answers.items()):
-                    yield self._answered(
-                        number, fold, {"predict": answer[row]}, classes, int(fold.number == 0)
-                    )
+                first = fold.number == 0
+                for number, predicted in left_out.items():
+                    yield self._answered(number, fold, {"predict": predicted[row]}, classes, int(first))
+                    first = False
                 return
         nearest = _Nearest(self._fit_largest(fold), fold.X_test, self._ks)
         solved = 1
@@ -76,7 +76,7 @@ class NeighborsPlan(Plan):
             )
             for number, setting in enumerate(self.settings)
         ]
-        able = [one for one in both if isinstance(one[1], Integral) and one[1] >= 1]
+        able = [one for one in both if isinstance(one[1], Integral) and int(one[1]) >= 1]
         return sorted(able, key=lambda one: one[1])
 
     @property
@@ -126,7 +126,7 @@ class _Nearest:
             raise ArithmeticError("weights that only a separate fit scales as it should")
 
     def answers(self, settings: list[tuple[int, Any, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the number of each setting with what it answers; those with too many neighbours are left out."""
+        """Yield the number of each setting and its answers, but for those with too many neighbours."""
         say = self._averages if self.classes is None else self._votes
         kinds: dict[Any, list[tuple[int, int]]] = {}
         for number, k, weights in settings:
