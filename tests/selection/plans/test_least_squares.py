@@ -333,6 +333,8 @@ def test_scorers_need_no_fitted_learner(monkeypatch):
     monkeypatch.setattr(LinearRegression, "fit", None)
     scores = [get_scorer("r2")(fitted.model, folds[0].X_test, folds[0].y_test) for fitted in found]
     np.testing.assert_allclose(scores, expected, rtol=1e-10)
+    own = [fitted.model.score(folds[0].X_test, folds[0].y_test) for fitted in found]
+    np.testing.assert_allclose(own, expected, rtol=1e-10)
 
 
 def test_whatever_else_is_asked_comes_from_a_real_fit():

@@ -86,7 +86,7 @@ class RidgePath(ABC):
     V: Array
     y2: Array  # the mean square of every target, about its mean
 
-    def models(self, penalties: Sequence[float]) -> RidgeModels:
+    def models(self, penalties: Sequence[float] | Array) -> RidgeModels:
         """Return the models of all penalties."""
         l2 = np.asarray(penalties, dtype=np.float64)
         n_targets = self.mean_y.size
