@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from numbers import Real
 from typing import Any, Self
 
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -114,7 +115,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> y = np.array([0.1, 0.9, 2.2, 2.8, 4.1, 4.9])
     >>> model = RidgeCV(alphas=[0.01, 1.0, 100.0]).fit(X, y)
     >>> model.alpha_, model.coef_.round(3)
-    (0.01, array([0.975, 0.013]))
+    (0.01, array([0.977, 0.   ]))
     >>> print(model.certificate_)
     least squares: optimal to machine precision
     """
@@ -156,7 +157,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         y : array of shape (n_samples,) or (n_samples, n_targets)
             The numbers to predict.
         sample_weight : array of shape (n_samples,), default=None
-            How much each row counts. Scores of folds do not use it, as in scikit-learn.
+            How much each row counts, in fits and in the scores of scorers that take weights.
         **params : dict
             What scorer and splitter take, where metadata routing is enabled.
 
@@ -261,8 +262,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
             weight = {} if sample_weight is None else {"sample_weight": sample_weight}
             routed = process_routing(self, "fit", **params, **weight)
             return routed.scorer.score, routed.splitter.split
-        of_scorer = {} if sample_weight is None or self.cv is not None else {"sample_weight": sample_weight}
-        return of_scorer, {}
+        weighs = sample_weight is not None and _takes_weights(self._scorer())
+        return ({"sample_weight": sample_weight} if weighs else {}), {}
 
     # -- one row after the other -----------------------------------------------------------------------------
 
@@ -343,6 +344,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _split(self, data: TrainingData, X: Any, y: Any, alphas: Array, params: dict[str, Any]) -> None:
         """Set the best penalty by folds."""
+        X, y = indexable(X, y)
         of_scorer, of_splitter = self._routed(params, data.weight)
         splits = [
             (np.asarray(train), np.asarray(test))
@@ -447,6 +449,13 @@ class _Predicted(RegressorMixin, BaseEstimator):
     def predict(self, X: Array) -> Array:
         """Return what was predicted."""
         return X
+
+
+def _takes_weights(scorer: Any) -> bool:
+    """Return whether a scorer knows what to do with weights."""
+    if hasattr(scorer, "_accept_sample_weight"):
+        return bool(scorer._accept_sample_weight())
+    return "sample_weight" in signature(scorer).parameters
 
 
 def _answered(make: Callable[[], Any], X_test: Any, answer: Array) -> Answered:

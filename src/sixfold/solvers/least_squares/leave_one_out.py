@@ -94,12 +94,12 @@ def leave_one_out(
     """
     n, d = X.shape
     q = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
-    Y = np.asarray(Y, dtype=np.float64)
+    given, Y = Y, np.asarray(Y, dtype=np.float64)
     if d >= n:
         centred = fit_intercept and not sp.issparse(X)
         products = row_products(X, np.asarray(q @ X, dtype=np.float64) if centred else None)
         return _WideRows(RowPath(products, Y, q, d, fit_intercept), products, Y, q)
-    path = ColumnPath(block_moments(Block(X, Y, weight, 0), np.zeros(1, dtype=np.int32)), fit_intercept)
+    path = ColumnPath(block_moments(Block(X, given, weight, 0), np.zeros(1, dtype=np.int32)), fit_intercept)
     rotation = path.e, path.V, path.V.T @ path.c
     uncertain = path.off > UNCERTAIN * (least_l2 + path.floor)
     if not sp.issparse(X) and (singular_values or uncertain):
