@@ -22,7 +22,7 @@ _HOME = {
     "Perceptron": "sixfold.learners.linear.perceptron",
     "RandomizedSearchCV": "sixfold.selection.grid_search",
     "SVC": "sixfold.learners.svm.svc",
-    "compare": "sixfold.selection.compare",
+    "compare": "sixfold.selection.comparison",
     "distances": "sixfold.geometry.distances",
     "kernels": "sixfold.geometry.kernels",
     "plot": "sixfold.plot",

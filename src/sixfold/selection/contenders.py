@@ -1,8 +1,8 @@
 """Which learners a comparison tries, and on which grids.
 
-Grids are those of the reference texts, spread over decades, and grow thinner where the rows are many: distances
-and kernels compare every row with every other. Scales and penalties go together, so tables of numbers are
-standardised for all learners but trees, which ask only for the order.
+Grids are spread over decades and grow thinner where the rows are many, since kernels compare every row with
+every other. Scales and penalties go together, so columns are standardised for all learners but trees, which
+ask only for the order.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _sparse_logistic(shape: _Shape) -> Any:
 def _perceptron(shape: _Shape) -> Any:
     from sixfold.learners.linear.perceptron import Perceptron
 
-    return Perceptron(), {"average": [False, True]}
+    return Perceptron(max_iter=50), {"average": [False, True]}
 
 
 def _linear_svm(shape: _Shape) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import textwrap
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,16 +115,10 @@ class Comparison:
 
     def to_frame(self) -> Any:
         """Return the leaderboard as a frame of pandas or, if only that is installed, of Polars."""
-        try:
-            import pandas as frames
-        except ImportError:
-            try:
-                import polars as frames
-            except ImportError as error:
-                raise MissingExtraError(
-                    "A frame needs pandas or Polars: pip install pandas. Or use to_dict()."
-                ) from error
-        return frames.DataFrame(self.to_dict())
+        for name in ("pandas", "polars"):
+            with suppress(ImportError):
+                return importlib.import_module(name).DataFrame(self.to_dict())
+        raise MissingExtraError("A frame needs pandas or Polars: pip install pandas. Or use to_dict().")
 
     def plot(self, **options: Any) -> Any:
         """Draw the scores of all learners, fold by fold; see :func:`sixfold.plot.leaderboard`.
@@ -188,6 +185,4 @@ def _plain(value: Any) -> str:
 
 
 def _wrapped(name: str, text: str) -> list[str]:
-    import textwrap
-
     return textwrap.wrap(f"{name}: {text}", WIDTH, subsequent_indent="    ")

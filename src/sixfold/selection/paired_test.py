@@ -1,4 +1,4 @@
-"""Is one learner better than another, by their scores on the same folds?
+"""Whether one learner is better than another, by their scores on the same folds.
 
     d_i = score of one - score of the other on fold i,     i = 1, ..., K
     t = mean(d) / sqrt((1 / K + n_test / n_train) var(d)),   Student's t with K - 1 degrees of freedom

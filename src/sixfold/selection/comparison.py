@@ -1,8 +1,8 @@
 """Compare learners: each tuned on a grid that suits the table, all on the same folds, and a test at the end.
 
-    rows = training rows + test rows          the test rows are looked at once, by the tuned models
-    each learner: the best candidate of its grid by cross-validation on the training rows, fitted to all of them
-    leaderboard: by mean score; how sure it is that a learner is worse than the first (corrected paired t-test)
+    rows = training rows + test rows, which are looked at once, by the tuned models
+    each learner    the best candidate of its grid by cross-validation on the training rows, fitted to all
+    leaderboard     by mean score, with a corrected paired t-test of each against the first
 
 The mean score of a tuned model is somewhat too good, since it was chosen for it; the test score is not.
 """
@@ -119,26 +119,26 @@ def compare(
     end = math.inf if time_limit is None else time.perf_counter() + time_limit
     entries: list[Entry] = []
     who = contenders(task, X_train, y_train, learners)
+    held = None if test is None else (_safe_indexing(X, test), y[test])
     for number, one in enumerate(who):
         left = end - time.perf_counter()
         if left <= 0 and number:
-            one = replace(one, left_out=f"time_limit={time_limit:g} s was over")
+            entries.append(Entry(one.name, left_out=f"time_limit={time_limit:g} s was over"))
+            continue
         if verbose:
             print(f"{one.name} ({number + 1} of {len(who)}) ...", flush=True)
         limit = None if math.isinf(left) else max(left / (len(who) - number), 1e-3)
         trial = _Trial(one, folds, scoring, rule, n_jobs, limit)
-        held = None if test is None else (_safe_indexing(X, test), y[test])
         entries.append(trial.run(X_train, y_train, None if weight is None else weight[train], held))
-    return Comparison(
-        _ranked(entries, share), task, _name_of(scoring, task), train.size, 0 if test is None else test.size
-    )
+    tested = 0 if test is None else test.size
+    return Comparison(_ranked(entries, share), task, _name_of(scoring, task), train.size, tested)
 
 
 def _check(test_size: Any, time_limit: Any) -> None:
     check_number("test_size", test_size, at_least=0, finite=True)
     if test_size >= 1:
         raise InputError(
-            f"test_size={test_size!r} leaves no row to learn from: a share below 1 is needed, for instance 0.2."
+            f"test_size={test_size!r} leaves no row to learn from: a share below 1 is needed, such as 0.2."
         )
     check_number("time_limit", time_limit, above=0, optional=True)
 
@@ -268,16 +268,11 @@ def _ranked(entries: list[Entry], test_share: float) -> list[Entry]:
     """Return the entries by mean score, each with its p-value against the best."""
     there = [one for one in entries if not one.left_out]
     there.sort(key=lambda one: -one.mean if not math.isnan(one.mean) else math.inf)
-    best = there[0].scores
-    return [
-        *(
-            replace(
-                one,
-                p_value=corrected_p_value(best, one.scores, test_share) if one is not there[0] else math.nan,
-            )
-            if one.scores.size == best.size
-            else one
-            for one in there
-        ),
-        *(one for one in entries if one.left_out),
+    first = there[0]
+    compared = [
+        one
+        if one is first or one.scores.size != first.scores.size
+        else replace(one, p_value=corrected_p_value(first.scores, one.scores, test_share))
+        for one in there
     ]
+    return [*compared, *(one for one in entries if one.left_out)]
