@@ -50,6 +50,7 @@ def decision_boundary(
     columns: Sequence[Any] | None = None,
     *,
     normal: bool = False,
+    legend: bool = True,
     resolution: int = 240,
     dark: bool | None = None,
 ) -> Any:
@@ -76,6 +77,8 @@ def decision_boundary(
     normal : bool, default=False
         Whether to draw the direction in which the decision function of two classes grows, as an arrow at the
         border: w for a linear model. The axes then have equal units, in which it stands upright on it.
+    legend : bool, default=True
+        Whether to say beside the axes what is what; for one of several pictures, False.
     resolution : int, default=240
         How many points the grid has along each axis.
     dark : bool, default=None
@@ -96,6 +99,7 @@ def decision_boundary(
     _check_classifier(model)
     check_number("resolution", resolution, at_least=2, whole=True)
     check_flag("normal", normal)
+    check_flag("legend", legend)
     plane = choose_plane(read_table(X, model), columns)
     y = np.asarray(y)
     if y.shape != (len(plane.rows),):
@@ -113,7 +117,8 @@ def decision_boundary(
         _draw_normal(ax, theme, plane.rows[np.isfinite(plane.rows).all(axis=1)], answers)
     right = int((answers.of_rows == own).sum())
     ax.set(xlim=answers.across[[0, -1]], ylim=answers.up[[0, -1]])
-    _draw_legend(ax, theme, answers.classes, looks, lines)
+    if legend:
+        _draw_legend(ax, theme, answers.classes, looks, lines)
     xlabel, ylabel = plane.labels
     if plane.pair is not None and not plane.exact:
         xlabel += "\n(regions: the other columns at their medians)"
@@ -221,7 +226,14 @@ def _draw_regions(ax: Any, theme: Theme, answers: Answers, looks: dict[int, int]
         answers.up[-1] + step_y,
     )
     aspect = ax.get_aspect()
-    ax.imshow(tints[answers.of_grid], extent=extent, origin="lower", aspect=aspect, zorder=0)
+    ax.imshow(
+        tints[answers.of_grid],
+        extent=extent,
+        origin="lower",
+        aspect=aspect,
+        interpolation="nearest",
+        zorder=0,
+    )
     for label, look in looks.items():
         inside = answers.of_grid == label
         if len(COLOURS) <= look < OTHERS and inside.any():
