@@ -1,31 +1,205 @@
-"""Curves of the gallery, drawn from the data that come with scikit-learn: one function a figure."""
+"""Curves of the gallery, drawn from the data that come with scikit-learn: one function a figure.
+
+Each takes ``dark`` and returns the Axes; ``FIGURES`` lists them with what the gallery says of them.
+"""
 
 from __future__ import annotations
 
+import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
 from sklearn import datasets
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_score, train_test_split
 
 import sixfold
 from sixfold import plot
 
 
+@cache
+def _cancer() -> Any:
+    table = datasets.load_breast_cancer(as_frame=True)
+    X = (table.data - table.data.mean()) / table.data.std()
+    return X, np.where(table.target == 1, "benign", "malignant")
+
+
+@cache
+def _diabetes() -> Any:
+    return datasets.load_diabetes(as_frame=True, return_X_y=True)
+
+
+@cache
+def _digits() -> Any:
+    X, y = datasets.load_digits(return_X_y=True)
+    return X / 16.0, y
+
+
+@cache
+def _neighbours_search() -> Any:
+    X, y = _cancer()
+    return GridSearchCV(
+        sixfold.KNeighborsClassifier(), {"n_neighbors": list(range(1, 41))}, cv=5, return_train_score=True
+    ).fit(X, y)
+
+
 def validation_curve(dark: bool) -> Any:
-    """Draw five folds for k = 1 to 50 on iris."""
-    X, y = datasets.load_iris(return_X_y=True)
-    search = GridSearchCV(sixfold.KNeighborsClassifier(), {"n_neighbors": list(range(1, 51))}, cv=5)
-    return plot.validation_curve(search.fit(X, y), dark=dark)
+    """Draw five folds for k = 1 to 40 on breast cancer."""
+    return plot.validation_curve(_neighbours_search(), dark=dark)
+
+
+@cache
+def _lines_search() -> Any:
+    X, y = _digits()
+    grid = {"C": np.logspace(-3, 1, 5), "kernel": ["linear", "rbf", "poly"]}
+    return GridSearchCV(sixfold.SVC(gamma=0.05), grid, cv=3).fit(X[:600], y[:600])
+
+
+def validation_lines(dark: bool) -> Any:
+    """Draw C for three kernels on digits."""
+    return plot.validation_curve(_lines_search(), "C", dark=dark)
+
+
+@cache
+def _kernel_search() -> Any:
+    X, y = _cancer()
+    grid = {"C": np.logspace(-1, 3, 5), "gamma": np.logspace(-4, 0, 5)}
+    return GridSearchCV(sixfold.SVC(), grid, cv=3).fit(X, y)
 
 
 def heat_map(dark: bool) -> Any:
     """Draw C and gamma of a support vector machine on breast cancer."""
-    X, y = datasets.load_breast_cancer(return_X_y=True)
-    X = (X - X.mean(0)) / X.std(0)
-    grid = {"C": np.logspace(-1, 3, 5), "gamma": np.logspace(-4, 0, 5)}
-    search = GridSearchCV(sixfold.SVC(), grid, cv=3)
-    return plot.heat_map(search.fit(X, y), dark=dark)
+    return plot.heat_map(_kernel_search(), dark=dark)
 
 
-FIGURES = [validation_curve, heat_map]
+@cache
+def _random_search() -> Any:
+    from scipy.stats import loguniform
+
+    X, y = _cancer()
+    spread = {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-4, 1)}
+    return RandomizedSearchCV(sixfold.SVC(), spread, n_iter=40, cv=3, random_state=0).fit(X, y)
+
+
+def random_search(dark: bool) -> Any:
+    """Draw forty settings at random on breast cancer."""
+    return plot.heat_map(_random_search(), "C", "gamma", dark=dark)
+
+
+def lasso_path(dark: bool) -> Any:
+    """Draw the lasso's coefficients on diabetes."""
+    X, y = _diabetes()
+    model = sixfold.LinearRegression(penalty="l1")
+    return plot.regularisation_path(model, X, y, np.logspace(-3, 0.7, 40), chosen=0.02, dark=dark)
+
+
+def ridge_path(dark: bool) -> Any:
+    """Draw ridge coefficients on diabetes."""
+    X, y = _diabetes()
+    return plot.regularisation_path(
+        sixfold.LinearRegression(penalty="l2"), X, y, np.logspace(-6, 1, 40), dark=dark
+    )
+
+
+def logistic_path(dark: bool) -> Any:
+    """Draw L1 logistic coefficients on breast cancer."""
+    X, y = _cancer()
+    model = sixfold.LogisticRegression(penalty="l1")
+    return plot.regularisation_path(model, X, y, np.logspace(-3, 1, 40), most=12, dark=dark)
+
+
+def coefficients(dark: bool) -> Any:
+    """Draw the coefficients of logistic regression on breast cancer."""
+    X, y = _cancer()
+    return sixfold.LogisticRegression().fit(X, y).plot(dark=dark)
+
+
+def learning_curve(dark: bool) -> Any:
+    """Draw a decision tree's learning curve on digits."""
+    X, y = _digits()
+    return plot.learning_curve(sixfold.KNeighborsClassifier(), X, y, dark=dark)
+
+
+def history(dark: bool) -> Any:
+    """Draw Newton's iterations of logistic regression on breast cancer."""
+    X, y = _cancer()
+    return plot.history(sixfold.LogisticRegression(C=100.0).fit(X, y), dark=dark)
+
+
+def perceptron_history(dark: bool) -> Any:
+    """Draw the perceptron's errors on breast cancer."""
+    X, y = _cancer()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = sixfold.Perceptron(max_iter=60).fit(X, y)
+    return plot.history(model, dark=dark)
+
+
+def _halves() -> Any:
+    X, y = _cancer()
+    return train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
+
+
+def calibration(dark: bool) -> Any:
+    """Draw the calibration of logistic regression on held-out breast cancers."""
+    X, other, y, theirs = _halves()
+    columns = ["mean texture", "mean smoothness", "mean symmetry"]
+    return plot.calibration(
+        sixfold.LogisticRegression().fit(X[columns], y), other[columns], theirs, dark=dark
+    )
+
+
+def threshold(dark: bool) -> Any:
+    """Draw the threshold of logistic regression on held-out breast cancers."""
+    X, other, y, theirs = _halves()
+    columns = ["mean texture", "mean smoothness", "mean symmetry"]
+    return plot.threshold(sixfold.LogisticRegression().fit(X[columns], y), other[columns], theirs, dark=dark)
+
+
+def residuals(dark: bool) -> Any:
+    """Draw the residuals of linear regression on diabetes."""
+    X, y = _diabetes()
+    return plot.residuals(sixfold.LinearRegression().fit(X, y), X, y, dark=dark)
+
+
+@cache
+def _leaderboard() -> dict[str, list[Any]]:
+    X, y = _cancer()
+    learners = {
+        "logistic regression": sixfold.LogisticRegression(),
+        "SVM, Gaussian kernel": sixfold.SVC(),
+        "10 nearest neighbours": sixfold.KNeighborsClassifier(10),
+        "tree of depth 4": sixfold.DecisionTreeClassifier(max_depth=4),
+        "linear SVM": sixfold.LinearSVC(),
+    }
+    scores = {name: cross_val_score(model, X, y, cv=10) for name, model in learners.items()}
+    table: dict[str, list[Any]] = {
+        "learner": list(scores),
+        "mean": [score.mean() for score in scores.values()],
+        "std": [score.std() for score in scores.values()],
+    }
+    return table | {f"split{fold}_score": [score[fold] for score in scores.values()] for fold in range(10)}
+
+
+def leaderboard(dark: bool) -> Any:
+    """Draw five learners on breast cancer."""
+    return plot.leaderboard(_leaderboard(), metric="accuracy", dark=dark)
+
+
+FIGURES = [
+    validation_curve,
+    validation_lines,
+    heat_map,
+    random_search,
+    lasso_path,
+    ridge_path,
+    logistic_path,
+    coefficients,
+    learning_curve,
+    history,
+    perceptron_history,
+    calibration,
+    threshold,
+    residuals,
+    leaderboard,
+]

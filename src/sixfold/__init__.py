@@ -13,15 +13,19 @@ _HOME = {
     "DecisionTreeClassifier": "sixfold.learners.trees.decision_tree",
     "ERMClassifier": "sixfold.learners.linear.erm",
     "ERMRegressor": "sixfold.learners.linear.erm",
+    "GridSearchCV": "sixfold.selection.grid_search",
     "KNeighborsClassifier": "sixfold.learners.neighbors.k_neighbors",
     "KNeighborsRegressor": "sixfold.learners.neighbors.k_neighbors",
     "LinearRegression": "sixfold.learners.linear.linear_regression",
     "LinearSVC": "sixfold.learners.svm.linear_svc",
     "LogisticRegression": "sixfold.learners.linear.logistic_regression",
     "Perceptron": "sixfold.learners.linear.perceptron",
+    "RandomizedSearchCV": "sixfold.selection.grid_search",
     "SVC": "sixfold.learners.svm.svc",
+    "compare": "sixfold.selection.comparison",
     "distances": "sixfold.geometry.distances",
     "kernels": "sixfold.geometry.kernels",
+    "plot": "sixfold.plot",
 }
 
 __all__ = [
@@ -30,15 +34,19 @@ __all__ = [
     "DecisionTreeClassifier",
     "ERMClassifier",
     "ERMRegressor",
+    "GridSearchCV",
     "KNeighborsClassifier",
     "KNeighborsRegressor",
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
     "Perceptron",
+    "RandomizedSearchCV",
     "__version__",
+    "compare",
     "distances",
     "kernels",
+    "plot",
 ]
 
 

@@ -27,6 +27,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from sixfold import __version__
 from sixfold.budget import Budget, Record
@@ -155,6 +156,30 @@ class Learner(BaseEstimator, ABC):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+
+    # -- figures -----------------------------------------------------------------------------------------
+
+    def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
+        """Draw the figure that fits this model: its tree, its coefficients, its decision boundary.
+
+        Parameters
+        ----------
+        X, y : table and targets, default=None
+            Rows to draw, for figures that show some: the decision boundary of kNN and support vector
+            machines needs them.
+        **options
+            ``kind`` asks for another figure ("boundary", "calibration", "coefficients", "history", "path",
+            "residuals", "threshold", "tree"), ``ax`` says where to draw, ``dark`` that the ground is dark;
+            others are those of the figure in :mod:`sixfold.plot`.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from sixfold.explain.plots.choose import plot_model
+
+        check_is_fitted(self)
+        return plot_model(self, X, y, **options)
 
     # -- the certificate ---------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from sixfold.solvers.first_order.gradient_descent import GradientDescent
 from sixfold.solvers.first_order.options import FirstOrderOptions
 from sixfold.solvers.first_order.stochastic import MiniBatch, StochasticGradient
 from sixfold.solvers.l1.coordinate import CoordinateDescent
+from sixfold.solvers.l1.proximal_newton import PathMemory
 from sixfold.solvers.least_squares.conjugate_gradient import ConjugateGradient
 from sixfold.solvers.least_squares.direct import LeastSquares
 from sixfold.solvers.margin.dual_coordinate import DualCoordinate
@@ -21,16 +22,16 @@ from sixfold.solvers.smooth.refined_newton import RefinedNewton
 from sixfold.solvers.smooth.rounded_newton import RoundedNewton
 
 
-def all_solvers(start: Model | None = None, **options: Any) -> list[Solver]:
+def all_solvers(start: Model | None = None, memory: PathMemory | None = None, **options: Any) -> list[Solver]:
     """Return one of each solver.
 
-    ``start`` is a model (w, b) near the minimum, for those that begin somewhere; the options go to the
-    first-order ones.
+    ``start`` is a model (w, b) near the minimum, for those that begin somewhere; ``memory`` is what
+    coordinate descent left of the same rows under another penalty; the options go to the first-order ones.
     """
     first_order = FirstOrderOptions(**options)
     return [
         LeastSquares(),
-        CoordinateDescent(),
+        CoordinateDescent(memory),
         ConjugateGradient(),
         DualCoordinate(),
         NewtonCG(start),

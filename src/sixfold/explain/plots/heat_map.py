@@ -21,7 +21,16 @@ from sixfold.explain.plots.search_results import (
     setting_text,
     value_text,
 )
-from sixfold.explain.plots.style import SMALL, canvas, finish, luminance, make_readable, plain, require
+from sixfold.explain.plots.style import (
+    SMALL,
+    canvas,
+    finish,
+    luminance,
+    make_readable,
+    plain,
+    require,
+    slant_if_crowded,
+)
 from sixfold.explain.text import text_width
 
 Array = NDArray[Any]
@@ -69,15 +78,16 @@ def heat_map(
     across, up = results.values(x), results.values(y)
     cells = _cells(results, x, y)
     ax, theme = canvas(ax, dark)
-    if len(cells) >= 0.5 * len(across) * len(up):
+    grid = len(cells) >= 0.5 * len(across) * len(up)
+    if grid:
         image = _draw_cells(ax, results, cells, across, up)
         frame_choice = _frame_cell
     else:
-        image = _draw_points(ax, results, cells, ValueAxis.of(across), ValueAxis.of(up), x, y)
+        image = _draw_points(ax, results, cells, ValueAxis.of(across), ValueAxis.of(up), theme.muted, x, y)
         frame_choice = _ring_point
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
     less = ", less is better" if results.less_is_better else ""
-    bar.set_label(f"mean {results.label} of {results.n_splits} folds{less}")
+    bar.set_label(f"{results.label}, mean of {results.n_splits} folds{less}")
     bar.outline.set_visible(False)
     make_readable(bar.ax, theme)
     chosen = results.chosen
@@ -85,7 +95,11 @@ def heat_map(
         frame_choice(ax, results, chosen, x, y, across, up)
     others = [name for name in results.parameters if name not in (x, y) and len(results.values(name)) > 1]
     over = f" (each the best over {', '.join(others)})" if others else ""
-    said = "" if chosen is None else f"\nframed, the choice: {setting_text(results.settings[chosen])}"
+    said = (
+        ""
+        if chosen is None
+        else f"\n{'framed' if grid else 'with a ring'}, the choice: {setting_text(results.settings[chosen])}"
+    )
     return finish(
         ax,
         theme,
@@ -138,8 +152,7 @@ def _draw_cells(
     for axis, values in ((ax.xaxis, across), (ax.yaxis, up)):
         every = -(-len(values) // 20)
         axis.set_ticks(range(0, len(values), every), [plain(value_text(value)) for value in values[::every]])
-    if sum(len(value_text(value)) for value in across) > 70:
-        ax.tick_params(axis="x", rotation=45)
+    slant_if_crowded(ax)
     _write_values(ax, image, table)
     return image
 
@@ -168,6 +181,7 @@ def _draw_points(
     cells: dict[tuple[Any, Any], int],
     across: ValueAxis,
     up: ValueAxis,
+    edge: str,
     x: str,
     y: str,
 ) -> Any:
@@ -180,7 +194,7 @@ def _draw_points(
         c=results.mean[indices],
         cmap=f"{COLOURS}_r" if results.less_is_better else COLOURS,
         s=70,
-        edgecolors="#808080",
+        edgecolors=edge,
         linewidths=0.6,
         zorder=3,
     )

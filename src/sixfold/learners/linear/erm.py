@@ -30,7 +30,9 @@ from sixfold.solvers.base import Solution, Solver
 from sixfold.solvers.first_order.options import FirstOrderOptions
 from sixfold.solvers.first_order.sgd_updates import SGDState, StepRule, sgd_pass
 from sixfold.solvers.first_order.stochastic import MiniBatch, StochasticGradient
+from sixfold.solvers.l1.proximal_newton import PathMemory
 from sixfold.solvers.registry import all_solvers
+from sixfold.solvers.smooth.descent import Model
 
 REAL_LOSSES = ("squared", "absolute", "cubed")
 CLASS_LOSSES = ("logistic", "squared", "perceptron", "hinge", "squared_hinge", "softmax")
@@ -85,14 +87,14 @@ class ERMBase(LinearModel):
     def _options(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in FIRST_ORDER_PARAMETERS}
 
-    def _solvers(self) -> list[Solver]:
-        return all_solvers(**self._options())
+    def _solvers(self, start: Model | None = None, memory: PathMemory | None = None) -> list[Solver]:
+        return all_solvers(start, memory, **self._options())
 
 
-Model = TypeVar("Model", bound=type[ERMBase])
+Kind = TypeVar("Kind", bound=type[ERMBase])
 
 
-def _with_shared_parameters(model: Model) -> Model:
+def _with_shared_parameters(model: Kind) -> Kind:
     """Add the parameters that ERMBase describes to the docstring of a learner, after its own."""
     own, shared = (inspect.cleandoc(kind.__doc__ or "") for kind in (model, ERMBase))
     model.__doc__ = own.replace("\nAttributes\n", shared.partition("----------\n")[2] + "\n\nAttributes\n", 1)

@@ -39,9 +39,10 @@ from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem, scores
 from sixfold.risk.rank import column_space
 from sixfold.solvers.base import Solution, Solver
-from sixfold.solvers.registry import all_solvers
+from sixfold.solvers.l1.proximal_newton import PathMemory
 from sixfold.solvers.separation.separating_columns import important_columns, separating_columns
 from sixfold.solvers.separation.separation import SEPARATED, Separation, separate
+from sixfold.solvers.smooth.descent import Model
 
 Array = NDArray[Any]
 
@@ -195,12 +196,13 @@ class LogisticRegression(ProbabilisticClassifier):
         names = SKLEARN_SOLVERS if self._loss_name() == "logistic" else SKLEARN_SOFTMAX_SOLVERS
         return names.get(self.solver, self.solver)
 
-    def _solvers(self) -> list[Solver]:
+    def _solvers(self, start: Model | None = None, memory: PathMemory | None = None) -> list[Solver]:
         check_flag("warm_start", self.warm_start)
-        start = self._parameters() if self.warm_start and hasattr(self, "coef_") else None
+        if start is None and self.warm_start and hasattr(self, "coef_"):
+            start = self._parameters()
         scores = 1 if self.classes_.size == 2 else self.classes_.size
         fits = start is not None and start[0].shape == (self.n_features_in_, scores)
-        return all_solvers(start if fits else None, random_state=self.random_state)
+        return super()._solvers(start if fits else None, memory)
 
     def _postprocess(
         self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget

@@ -32,8 +32,10 @@ from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.risk.rank import column_space
 from sixfold.solvers.base import Solution, Solver, climb, ladder
+from sixfold.solvers.l1.proximal_newton import PathMemory
 from sixfold.solvers.least_squares.direct import DirectSolution
 from sixfold.solvers.registry import all_solvers
+from sixfold.solvers.smooth.descent import Model
 from sixfold.solvers.threads import thread_limit
 from sixfold.verify.linear import LinearClaim, recompute
 from sixfold.verify.recomputed import Recomputed
@@ -83,16 +85,26 @@ class LinearModel(IterativeLearner):
         """Return the solver that is asked for by the name it has here."""
         return self.solver
 
-    def _solvers(self) -> list[Solver]:
-        """Return the solvers this learner may use, the preferred ones first."""
-        return all_solvers(random_state=self.random_state)
+    def _solvers(self, start: Model | None = None, memory: PathMemory | None = None) -> list[Solver]:
+        """Return the solvers this learner may use, the preferred ones first.
+
+        ``start`` and ``memory`` are the model of a problem nearby and what was found on the way to it.
+        """
+        return all_solvers(start, memory, random_state=self.random_state)
 
     def _state_problem(self, data: TrainingData) -> Problem:
         return self._problem(data.blocks().weight_sum)
 
-    def _solve(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+    def _solve(
+        self,
+        problem: Problem,
+        data: TrainingData,
+        budget: Budget,
+        start: Model | None = None,
+        memory: PathMemory | None = None,
+    ) -> Solution:
         blocks = data.blocks()
-        rungs = ladder(self._solver_name(), problem, blocks, self._solvers())
+        rungs = ladder(self._solver_name(), problem, blocks, self._solvers(start, memory))
         if not rungs[0].notices_nonfinite:
             data.require_computable()
         solution = self._postprocess(climb(rungs, problem, blocks, budget), problem, data, budget)

@@ -33,8 +33,10 @@ from sixfold.learners.linear.classifier import LinearClassifier
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution, Solver
+from sixfold.solvers.l1.proximal_newton import PathMemory
 from sixfold.solvers.margin.hard_margin import HardMargin, Overlap
 from sixfold.solvers.margin.support_vectors import support
+from sixfold.solvers.smooth.descent import Model
 from sixfold.verify.margin import recompute
 from sixfold.verify.recomputed import Recomputed
 
@@ -176,12 +178,19 @@ class LinearSVC(LinearClassifier):
     def _hard(self) -> bool:
         return np.inf == self.C
 
-    def _solvers(self) -> list[Solver]:
-        return [HardMargin()] if self._hard else super()._solvers()
+    def _solvers(self, start: Model | None = None, memory: PathMemory | None = None) -> list[Solver]:
+        return [HardMargin()] if self._hard else super()._solvers(start, memory)
 
-    def _solve(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+    def _solve(
+        self,
+        problem: Problem,
+        data: TrainingData,
+        budget: Budget,
+        start: Model | None = None,
+        memory: PathMemory | None = None,
+    ) -> Solution:
         try:
-            return super()._solve(problem, data, budget)
+            return super()._solve(problem, data, budget, start, memory)
         except Overlap as overlap:
             target, proof = overlap.target, overlap.proof
             text = describe_overlap(proof, data.y[:, target], self._sides(target))

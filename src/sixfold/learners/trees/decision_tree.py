@@ -663,16 +663,22 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         # NumPy's numbers become Python's, as they are shown among the parameters.
         given = {name: np.asarray(value).item() for name, value in wanted.items() if value is not None}
         self._require_inside(given)
-        model = copy.copy(self).set_params(**given)
         if max_depth is not None:
             tree = cut_depth(tree, max_depth)
         if max_leaf_nodes is not None:
             tree = most_rewarding(tree, max_leaf_nodes)
         if ccp_alpha is not None:
             tree = prune_ccp(tree, ccp_alpha / tree.unit)
-            model.ccp_alpha_ = float(ccp_alpha)
-        tree = replace(tree, limits=tree.limits | given)
-        model.tree_, model._size = tree, self._size | given
+        return self._with_tree(replace(tree, limits=tree.limits | given), given)
+
+    def _with_tree(self, tree: FittedTree, given: dict[str, Any]) -> Self:
+        """Return a copy whose tree is a smaller one inside this one, with the parameters that made it so."""
+        model = copy.copy(self).set_params(**given)
+        model.tree_, model._size = (
+            tree,
+            self._size | {name: given[name] for name in self._size.keys() & given},
+        )
+        model.ccp_alpha_ = float(model._size["ccp_alpha"])
         model._fit_parameters = self._fit_parameters | given
         subject = self._subject
         if subject is not None:

@@ -112,6 +112,11 @@ class Plan(ABC):
         self.table = table
 
     @classmethod
+    def knows(cls, model: Any, parameter: str) -> bool:
+        """Return whether settings of this parameter share work."""
+        return parameter in cls.parameters
+
+    @classmethod
     def objection(cls, model: Any) -> str | None:
         """Return why these candidates have to be fitted one by one, or None."""
         return None
@@ -166,4 +171,5 @@ class Answered:
                 self.answers[name] = self.answers[name]()
             return self.answers[name]
 
+        respond.__name__ = name  # by which scorers know what they ask
         return respond

@@ -1,12 +1,15 @@
-"""Which plan a learner has. Plans are imported when a search needs one, so that a search costs no more."""
+"""Which plan a learner has. Plans are imported when a search needs one, so that it pays for no others."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
+from sklearn.pipeline import Pipeline
+
 from sixfold.selection.plans.base import Plan
 
+SEPARATE = "groups.SeparateFits"
 _HOME = {
     "DecisionTreeClassifier": "trees.TreePlan",
     "ERMClassifier": "linear.PathPlan",
@@ -16,16 +19,21 @@ _HOME = {
     "LinearRegression": "least_squares.LeastSquaresPlan",
     "LinearSVC": "linear.PathPlan",
     "LogisticRegression": "linear.PathPlan",
+    "Perceptron": SEPARATE,
     "SVC": "kernel.KernelPlan",
 }
 
 
 def plan_of(model: Any) -> type[Plan] | None:
-    """Return the plan of a learner's class; None for classes that are not ours, subclasses among them."""
+    """Return the plan of a learner of ours, or of a pipeline that ends with one; None for all others."""
+    if type(model) is Pipeline:
+        return _load("pipeline.PipelinePlan") if plan_of(model.steps[-1][1]) else None
     kind = type(model)
-    place = _HOME.get(kind.__name__)
-    if place is None or not kind.__module__.startswith("sixfold.learners."):
-        return None
+    ours = kind.__module__.startswith("sixfold.learners.") and kind.__name__ in _HOME
+    return _load(_HOME[kind.__name__]) if ours else None
+
+
+def _load(place: str) -> type[Plan]:
     file, name = place.split(".")
     plan: type[Plan] = getattr(importlib.import_module(f"sixfold.selection.plans.{file}"), name)
     return plan

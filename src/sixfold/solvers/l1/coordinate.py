@@ -85,6 +85,9 @@ class CoordinateDescent:
     needs: ClassVar[tuple[str, ...]] = ("gradient",)
     notices_nonfinite: ClassVar[bool] = False
 
+    def __init__(self, memory: proximal_newton.PathMemory | None = None) -> None:
+        self.memory = memory
+
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
         if problem.loss.name == "squared":
@@ -104,7 +107,9 @@ class CoordinateDescent:
         whole = blocks.whole()
         X, y, weight = whole.X, whole.y, whole.weight
         if problem.loss.name != "squared":
-            w, b = proximal_newton.minimise(problem, X, y, weight, problem.n_scores(blocks), budget)
+            w, b = proximal_newton.minimise(
+                problem, X, y, weight, problem.n_scores(blocks), budget, self.memory
+            )
             if blocks.dtype != np.float64:  # what is certified is what is kept
                 centre = np.asarray(X.mean(axis=0), dtype=np.float64) * problem.fit_intercept
                 w, b = rounded_model(blocks, w, b + centre @ w, centre)

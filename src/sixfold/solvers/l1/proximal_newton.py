@@ -24,8 +24,9 @@ columns.
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -52,36 +53,86 @@ REST = 0.3
 MOST_STALE_ITERATIONS = 3
 # Seconds for the certificate of a stopped fit; past them the last certified model is kept.
 GRACE_SECONDS = 0.1
+LONGEST_STEP = 2.0  # along a path of penalties, as a multiple of the one before
+
+
+@dataclass
+class PathMemory:
+    """What a solve leaves for the next one on the same rows under another penalty.
+
+    The columns and those that were worked on, the weights, their scores and slopes, and the model of second
+    derivatives: it is all still right, or nearly, where the penalty has changed a little.
+    """
+
+    rows: tuple[Any, ...] = ()
+    columns: Columns | None = None
+    states: list[ProximalNewtonState] = field(default_factory=list)
+
+    def recall(self, problem: Problem, rows: tuple[Any, ...], budget: Budget) -> list[ProximalNewtonState]:
+        """Return the states for another penalty, or none where the rows or the loss are not those."""
+        same = len(rows) == len(self.rows) and all(a is b for a, b in zip(rows, self.rows, strict=True))
+        if not same or any(not state.resumes(problem) for state in self.states):
+            return []
+        for state in self.states:
+            state.resume(problem, budget)
+        return self.states
+
+    def keep(self, rows: tuple[Any, ...], columns: Columns, states: list[ProximalNewtonState]) -> None:
+        """Keep what was found."""
+        self.rows, self.columns, self.states = rows, columns, states
+
+    def forget(self) -> None:
+        """Keep nothing."""
+        self.rows, self.columns, self.states = (), None, []
 
 
 def minimise(
-    problem: Problem, X: Any, y: Array, weight: Array | None, n_scores: int, budget: Budget
+    problem: Problem,
+    X: Any,
+    y: Array,
+    weight: Array | None,
+    n_scores: int,
+    budget: Budget,
+    memory: PathMemory | None = None,
 ) -> tuple[Array, Array]:
     """Return w of shape (columns, scores) and b of shape (scores,)."""
-    columns = make_columns(X, weight, problem.fit_intercept)
-    if problem.loss.labels == "class":
-        risks = [ScoreRisk(problem, y[:, 0], columns.q, n_scores)]
-    else:
-        y = y.astype(np.float64)
-        risks = [ScoreRisk(problem, y[:, [k]], columns.q, 1) for k in range(n_scores)]
-    states = [ProximalNewtonState(risk, columns, budget) for risk in risks]
+    memory = PathMemory() if memory is None else memory
+    rows = (X, y, weight)
+    states = memory.recall(problem, rows, budget)
+    begun, columns = len(states) > 0, memory.columns
+    if not begun or columns is None:
+        columns = make_columns(X, weight, problem.fit_intercept)
+        if problem.loss.labels == "class":
+            risks = [ScoreRisk(problem, y[:, 0], columns.q, n_scores)]
+        else:
+            y = y.astype(np.float64)
+            risks = [ScoreRisk(problem, y[:, [k]], columns.q, 1) for k in range(n_scores)]
+        states = [ProximalNewtonState(risk, columns, budget) for risk in risks]
+    memory.forget()
     try:
-        _improve_all(states, columns, budget)
+        if not begun:
+            _begin_all(states, columns, budget)
+        _improve_all(states, budget)
+        memory.keep(rows, columns, states)
     except BudgetExhausted:
         budget.exhausted()  # notes why
+    best = [state.best for state in states]
     if X.dtype != np.float64:  # what is certified is what is kept
-        for state in states:
-            state.round_to(X.dtype)
-    w = np.vstack([state.best.w for state in states]).T
-    b = np.concatenate([state.intercepts() for state in states])
+        best = [state.rounded(X.dtype) for state in states]
+    w = np.vstack([point.w for point in best]).T
+    b = np.concatenate([state.intercepts(point) for state, point in zip(states, best, strict=True)])
     return w, b
 
 
-def _improve_all(states: list[ProximalNewtonState], columns: Columns, budget: Budget) -> None:
+def _begin_all(states: list[ProximalNewtonState], columns: Columns, budget: Budget) -> None:
+    """Find the slopes at w = 0, in one pass over the data."""
     slopes_of_rows = np.hstack([state.risk.balanced_slopes(state.minimum.score) for state in states])
     slopes = -columns.start(np.ascontiguousarray(slopes_of_rows.T), budget)
     for state, slope in zip(states, np.split(slopes, len(states)), strict=True):
         state.begin(slope)
+
+
+def _improve_all(states: list[ProximalNewtonState], budget: Budget) -> None:
     if all(state.reached for state in states):
         budget.record(*_totals(states))
     for state in states:
@@ -115,6 +166,32 @@ class SmoothLossPoint:
     gap: float
 
 
+@dataclass(frozen=True)
+class PathPoint:
+    """The minimum under one penalty: with the one before, it tells where the next may be."""
+
+    problem: Problem
+    w: Array
+    c: Array
+    score: Array
+
+    def part_of_step(self, before: PathPoint, problem: Problem) -> float:
+        """Return how far the next penalty is, in steps from the one before to this; 0 if it is elsewhere."""
+        problems = (before.problem, self.problem, problem)
+        if any(one.penalty != problem.penalty for one in problems):
+            return 0.0
+        old, own, new = (math.log(one.alpha) for one in problems)
+        part = (new - own) / (own - old) if own != old else 0.0
+        return part if 0.0 < part <= LONGEST_STEP else 0.0
+
+    def extrapolate(self, before: PathPoint, part: float) -> tuple[Array, bool]:
+        """Return the weights so many steps on, none of another sign; and whether all went as far as that."""
+        w = self.w + part * (self.w - before.w)
+        turned = w * self.w <= 0.0
+        w[turned] = 0.0
+        return w, not (turned & ((self.w != 0.0) | (before.w != 0.0))).any()
+
+
 class ProximalNewtonState:
     """The minimum over the scores that share a label: one target, or all classes."""
 
@@ -123,6 +200,7 @@ class ProximalNewtonState:
         self.working = make_working_columns(columns)
         self.minimum = WorkingMinimum(risk, self.working, budget)
         self.rule = self.minimum.rule
+        self._before: PathPoint | None = None
         nothing = np.zeros((risk.n_scores, columns.mean.size))
         objective = risk.value(self.minimum.score)
         # Losses are never negative: before any pass over the data the objective is a bound.
@@ -132,6 +210,31 @@ class ProximalNewtonState:
         """Take the slopes at w = 0, which were found together with those of other states."""
         score = self.minimum.score
         self.newest = self.best = self._point(self.best.w, self.minimum.c, score, slope)
+
+    def resumes(self, problem: Problem) -> bool:
+        """Return whether another problem differs in the penalty only."""
+        own = self.risk.problem
+        same = problem.loss is own.loss and problem.fit_intercept == own.fit_intercept
+        return same and problem.penalised and problem.penalty.positive == own.penalty.positive
+
+    def resume(self, problem: Problem, budget: Budget) -> None:
+        """Go on from the newest point with another penalty; its slopes are those of the loss, and stay."""
+        minimum, point = self.minimum, self.newest
+        here = PathPoint(self.risk.problem, self._weights(), minimum.c, minimum.score)
+        self.risk, self.budget = self.risk.under(problem), budget
+        minimum.resume(self.risk, budget)
+        self.rule, before = minimum.rule, self._before
+        self.newest = self.best = self._point(point.w, minimum.c, minimum.score, point.slope)
+        self._before = here
+        part = 0.0 if before is None else here.part_of_step(before, problem)
+        if part > 0.0 and not self.reached and before is not None:
+            w, exact = here.extrapolate(before, part)
+            minimum.w = w[minimum.model.score, minimum.model.column]
+            minimum.c = here.c + part * (here.c - before.c)
+            if exact:
+                minimum.score = here.score + part * (here.score - before.score)
+            else:
+                minimum.score = self._scores(w, minimum.c, budget)
 
     @property
     def reached(self) -> bool:
@@ -155,20 +258,20 @@ class ProximalNewtonState:
         self._offer(self.newest)
         return better
 
-    def intercepts(self) -> Array:
-        """Return b of the best point."""
-        b = np.asarray(self.best.c - self.best.w @ self.working.table_mean)
+    def intercepts(self, point: SmoothLossPoint) -> Array:
+        """Return b of a point."""
+        b = np.asarray(point.c - point.w @ self.working.table_mean)
         # Those of classes may all move by the same amount.
         return b - b.mean() if self.risk.loss.labels == "class" and self.risk.problem.fit_intercept else b
 
-    def round_to(self, dtype: Any) -> None:
-        """Round the best point, with the intercepts that suit rounded weights, and certify what is kept."""
+    def rounded(self, dtype: Any) -> SmoothLossPoint:
+        """Return the best point rounded, with the intercepts that suit rounded weights."""
         w = self.best.w.astype(dtype).astype(np.float64)
-        c = self.intercepts() + w @ self.working.table_mean
+        c = self.intercepts(self.best) + w @ self.working.table_mean
         if self.risk.problem.fit_intercept:
             c = c + self.risk.best_shift(self._scores(w, c, Budget()))
         b = (c - w @ self.working.table_mean).astype(dtype).astype(np.float64)
-        self.best = self._evaluate(w, b + w @ self.working.table_mean, Budget())
+        return self._evaluate(w, b + w @ self.working.table_mean, Budget())
 
     def _grow(self, point: SmoothLossPoint) -> int:
         """Fetch columns that lower the objective, and some that nearly do; return how many were missing."""

@@ -7,6 +7,7 @@ for scores that share a label: one target, or all classes of a softmax; scores h
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,12 @@ class ScoreRisk:
         self.n_scores = n_scores
         constant = q @ y if problem.fit_intercept and self.loss.labels == "real" else np.zeros(n_scores)
         self.scale = self.value(np.broadcast_to(constant, (len(q), n_scores)))
+
+    def under(self, problem: Problem) -> ScoreRisk:
+        """Return the same risk beside another penalty."""
+        other = copy(self)
+        other.problem = problem
+        return other
 
     def value(self, score: Array) -> float:
         """Return the risk."""
@@ -81,20 +88,25 @@ class ScoreRisk:
         excess = float((self.q @ self.loss.fenchel_young(score, t * u, self.y)).sum())
         return excess + alpha * penalty.fenchel_young(w, t * v)
 
-    def best_shift(self, score: Array) -> Array:
+    def best_shift(self, score: Array, enough: float = 0.0) -> Array:
         """Return what to add to the scores of all rows to lower the risk most, by Newton steps.
 
-        With one class only it would grow for ever: it ends where that gains nothing.
+        They end where the slope that is left times a shift of 1 is no more than ``enough``, or is rounding.
+        With one class only the shift would grow for ever: it ends where that gains nothing.
         """
-        shift = np.zeros(self.n_scores)
+        shift, least = np.zeros(self.n_scores), max(1e-28 * self.scale, 4.0 * enough**2 / self.scale)
         for _ in range(100):
             moved = score + shift
             slope = self.q @ self.slopes(moved)
-            # The scores of a softmax may all move by the same amount: the inverse is a pseudo-inverse.
-            inverse = np.linalg.pinv(self.curvature(moved, 0.0).total(), rcond=1e-12, hermitian=True)
-            step = -inverse @ slope
+            curvature = self.curvature(moved, 0.0)
+            if self.n_scores == 1:
+                total = float(curvature.own.sum())
+                step = -slope / total if total > 0.0 else np.zeros(1)
+            else:
+                # The scores of a softmax may all move by the same amount: the inverse is a pseudo-inverse.
+                step = -np.linalg.pinv(curvature.total(), rcond=1e-12, hermitian=True) @ slope
             promised = -float(slope @ step)
-            if promised <= 1e-28 * self.scale:
+            if promised <= least:
                 break
             if promised > 1e-6 * self.scale:  # else Newton's step is as good as exact
                 value = self.value(moved)

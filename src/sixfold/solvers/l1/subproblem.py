@@ -43,6 +43,7 @@ MOST_POLISHES = 2
 RESIDUAL_EPOCHS = 50
 # Second derivatives are computed anew when a step on old ones leaves more than this of the gap.
 SLOW = 0.15
+BALANCED = 0.1  # of the goal: what slopes that do not sum to zero may cost
 # A step that brings less than this share of the decrease that its slope promises is cut to the best length.
 SUFFICIENT = 0.1
 BISECTIONS = 30
@@ -79,6 +80,12 @@ class WorkingMinimum:
         self.crawls = False
         self._settle_intercepts()
 
+    def resume(self, risk: ScoreRisk, budget: Budget) -> None:
+        """Go on with another penalty; an old model costs steps and never the answer."""
+        problem = risk.problem
+        self.risk, self.budget, self.crawls, self.damping = risk, budget, False, LEAST_DAMPING
+        self.rule = Shrinkage(problem.l1, problem.l2, problem.penalty.positive)
+
     def lower(self, goal: float) -> None:
         """Lower the objective until the columns have a gap of at most the goal, or only rounding is left."""
         gaps, lower = [np.inf], True
@@ -97,7 +104,8 @@ class WorkingMinimum:
             if self.crawls:
                 return
             # On its own coordinates a model that is still good has left little.
-            slow = self.risk.bound(self.score, u, self.w, slope[self._places]) > SLOW * gaps[-1]
+            slow = left > SLOW * gaps[-1]
+            slow = slow and self.risk.bound(self.score, u, self.w, slope[self._places]) > SLOW * gaps[-1]
             if slow:
                 self._trim()
             self._admit(slope)
@@ -105,7 +113,7 @@ class WorkingMinimum:
                 lower = self._step_on_gram(u, slope[self._places], left)
             else:
                 lower = self._step_on_residuals(left)
-            self._settle_intercepts()
+            self._settle_intercepts(BALANCED * goal)
             gaps.append(left)
 
     # -- coordinates ------------------------------------------------------------------------------
@@ -243,10 +251,10 @@ class WorkingMinimum:
             parts.append(self.working.combine(self.model.column[of_k], w[of_k], self.budget))
         return np.column_stack(parts)
 
-    def _settle_intercepts(self) -> None:
+    def _settle_intercepts(self, enough: float = 0.0) -> None:
         """Make the slopes of the rows balance, as the bound supposes."""
         if self.fit_intercept:
-            shift = self.risk.best_shift(self.score)
+            shift = self.risk.best_shift(self.score, enough)
             self.c, self.score = self.c + shift, self.score + shift
 
 

@@ -103,6 +103,57 @@ def winners(votes: Array, labels: Array, distances: Array) -> NDArray[np.intp]:
     return best
 
 
+class RunningVotes:
+    """The votes of the first k neighbours of some queries, for one k after the other.
+
+    A neighbour more adds its weight to its class, in the order in which :func:`count_votes` adds them, so
+    that every sum is the same to the last bit.
+
+    >>> labels, distances = np.array([[0, 1, 1]]), np.array([[1.0, 2.0, 3.0]])
+    >>> running = RunningVotes(labels, distances, 2)
+    >>> [int(running.winners(np.ones((1, 3)), k)[0]) for k in (1, 2, 3)]
+    [0, 0, 1]
+    """
+
+    def __init__(self, labels: Array, distances: Array, classes: int) -> None:
+        self.labels, self.distances = labels, distances
+        # Votes of a class stand side by side: a maximum over few classes is fast that way.
+        self._places = np.ascontiguousarray(
+            (labels * labels.shape[0] + np.arange(labels.shape[0])[:, None]).T
+        )
+        self._votes = np.zeros((classes, labels.shape[0]))
+        self._counted = 0
+
+    def winners(self, weights: Array, k: int, anew: bool = False) -> NDArray[np.intp]:
+        """Return the class with most votes of the first k; a tie goes as in :func:`winners`.
+
+        ``weights`` are those of at least k neighbours of each query, and the same as for the last k unless
+        the votes are to be counted ``anew``.
+        """
+        if anew or k < self._counted:
+            self._votes[:] = 0.0
+            self._counted = 0
+        flat = self._votes.reshape(-1)
+        for place in range(self._counted, k):
+            flat[self._places[place]] += weights[:, place]
+        self._counted = k
+        best = self._votes.argmax(axis=0)
+        tied = self._votes == self._votes.max(axis=0)
+        rows = np.flatnonzero(np.count_nonzero(tied, axis=0) > 1)
+        if rows.size:
+            best[rows] = self._nearest_of(tied[:, rows], rows, k)
+        return best
+
+    def _nearest_of(self, tied: NDArray[np.bool_], rows: Array, k: int) -> NDArray[np.intp]:
+        """Return which of the tied classes has the smallest total distance, for some of the queries."""
+        labels, distances = self.labels[rows, :k], self.distances[rows, :k]
+        totals = count_votes(labels, distances, tied.shape[0]).T
+        nearest = np.where(tied, totals, np.inf).argmin(axis=0)
+        endless = ~tied[nearest, np.arange(rows.size)]  # all that are tied are infinitely far
+        nearest[endless] = tied[:, endless].argmax(axis=0)
+        return nearest
+
+
 def vote_shares(votes: Array, labels: Array, distances: Array) -> Array:
     """Return the share of the votes of each class, the winner's larger than any other by a unit at least."""
     shares = votes / votes.sum(axis=1, keepdims=True)

@@ -59,36 +59,51 @@ def cut_depth(tree: FittedTree, depth: int) -> FittedTree:
 
 
 def keep_leaves(tree: FittedTree, max_leaf_nodes: int) -> FittedTree:
-    """Return the tree that splits the most rewarding node first, while the leaves are no more than this.
+    """Return the tree that splits the most rewarding node first, while the leaves are no more than this."""
+    split = np.zeros(tree.node_count, dtype=bool)
+    split[best_first(tree, max_leaf_nodes)] = True
+    return tree.cut(split, Reason.LIMIT)
+
+
+def best_first(tree: FittedTree, max_leaf_nodes: int) -> list[int]:
+    """Return the nodes that are split, the most rewarding first, while the leaves are no more than this.
 
     A node whose children would be too many is left out, and the next one tried. Of equal ones the node with
-    the lowest number comes first.
+    the lowest number comes first. Where all splits have two children, those for fewer leaves are the first of
+    those for more.
     """
     decrease = np.round(node_gains(tree) * tree.weight / tree.totals[0].sum(), 12).tolist()
     children, start = _children(tree)
-    split = np.zeros(tree.node_count, dtype=bool)
+    split: list[int] = []
     frontier, leaves = [(-decrease[0], 0)], 1
     while frontier and leaves < max_leaf_nodes:
         node = heapq.heappop(frontier)[1]
         below = children[start[node] : start[node + 1]]
         if below and leaves + len(below) - 1 <= max_leaf_nodes:
-            split[node] = True
+            split.append(node)
             leaves += len(below) - 1
             for child in below:
                 heapq.heappush(frontier, (-decrease[child], child))
-    return tree.cut(split, Reason.LIMIT)
+    return split
 
 
 def most_rewarding(tree: FittedTree, leaves: int) -> FittedTree:
     """Return the tree of so many leaves; warn where the first split alone has more branches than that."""
     kept = keep_leaves(tree, leaves)
-    if kept.node_count == 1 < tree.node_count:
+    if kept.node_count == 1:
+        warn_if_constant(tree, leaves)
+    return kept
+
+
+def warn_if_constant(tree: FittedTree, leaves: int) -> None:
+    """Warn of a limit on the leaves that does not even allow for the first split, where there is one."""
+    branches = len(tree.children(0))
+    if branches > leaves:
         text = (
-            f"max_leaf_nodes={leaves} leaves the constant model: the first split has {len(tree.children(0))} "
+            f"max_leaf_nodes={leaves} leaves the constant model: the first split has {branches} "
             "branches. Set categories='binary' and unknown='best' for splits in two, or allow more leaves."
         )
         warn(SixfoldWarning(text))
-    return kept
 
 
 def _children(tree: FittedTree) -> tuple[list[int], list[int]]:
@@ -139,7 +154,7 @@ class CostPath(NamedTuple):
 
 def ccp_path(tree: FittedTree) -> CostPath:
     """Return all trees of cost complexity pruning, from the whole tree to its root alone."""
-    alpha, lost, fewer = _weakest_links(tree)
+    alpha, lost, fewer = weakest_links(tree)
     above = tree.from_root(alpha, np.minimum)[tree.parent]
     above[0] = np.inf
     seen = np.flatnonzero(alpha < above)  # the others go with a node above them
@@ -155,10 +170,10 @@ def ccp_path(tree: FittedTree) -> CostPath:
 
 def prune_ccp(tree: FittedTree, alpha: float) -> FittedTree:
     """Return the smallest tree with the least R(T) + alpha * leaves; the tree itself for alpha = 0."""
-    return tree.cut(_weakest_links(tree)[0] > alpha) if alpha > 0.0 else tree
+    return tree.cut(weakest_links(tree)[0] > alpha) if alpha > 0.0 else tree
 
 
-def _weakest_links(tree: FittedTree) -> tuple[Array, Array, Array]:
+def weakest_links(tree: FittedTree) -> tuple[Array, Array, Array]:
     """Return the alpha from which on each node is a leaf, infinity at leaves.
 
     And, when it becomes one, the risk that this adds and the leaves that the tree loses.

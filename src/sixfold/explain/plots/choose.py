@@ -1,0 +1,121 @@
+"""The figure that fits a model or a search, for their method ``plot``.
+
+search          two parameters with three values or more each -> heat map; else -> cross-validation curve
+tree            the tree
+linear          two columns of X, two classes or more -> decision boundary; else -> coefficients as bars
+kNN, SVC        decision boundary of a classifier, residuals of a regressor: both need X and y
+other           its history
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from sixfold.errors import InputError, check_option
+from sixfold.explain.plots.style import canvas, is_number
+
+HOMES = {
+    "boundary": ("boundary", "decision_boundary"),
+    "calibration": ("probabilities", "calibration"),
+    "coefficients": ("coefficients", "coefficients"),
+    "history": ("history", "history"),
+    "path": ("coefficients", "regularisation_path"),
+    "residuals": ("residuals", "residuals"),
+    "threshold": ("probabilities", "threshold"),
+    "tree": ("tree", "tree"),
+}
+NEED_ROWS = ("boundary", "calibration", "path", "residuals", "threshold")
+
+
+def plot_search(search: Any, *, ax: Any = None, **options: Any) -> Any:
+    """Draw the figure that fits a fitted search; ``options`` are those of that figure.
+
+    Parameters
+    ----------
+    search : fitted search
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes new ones.
+    **options
+        Of :func:`~sixfold.plot.validation_curve` (``parameter``, ``metric``, ``others``, ``dark``) or of
+        :func:`~sixfold.plot.heat_map` (``x``, ``y``, ``metric``, ``dark``): naming one of theirs chooses.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    from sixfold.explain.plots.heat_map import heat_map
+    from sixfold.explain.plots.search_results import read_search
+    from sixfold.explain.plots.validation import validation_curve
+
+    if "parameter" in options or "others" in options:
+        return validation_curve(search, ax=ax, **options)
+    if "x" in options or "y" in options:
+        return heat_map(search, ax=ax, **options)
+    results = read_search(search, options.get("metric"))
+    wide = [
+        name
+        for name in results.parameters
+        if len(values := results.values(name)) >= 3 and all(map(is_number, values))
+    ]
+    return (heat_map if len(wide) == 2 else validation_curve)(search, ax=ax, **options)
+
+
+def plot_model(
+    model: Any, X: Any = None, y: Any = None, *, kind: str | None = None, ax: Any = None, **options: Any
+) -> Any:
+    """Draw the figure that fits a fitted model, or the ``kind`` that is asked for.
+
+    Parameters
+    ----------
+    model : fitted learner
+    X, y : table and targets, default=None
+        Rows to draw, for figures that show some.
+    kind : {"boundary", "calibration", "coefficients", "history", "path", "residuals", "threshold", "tree"}
+        The figure; None chooses.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes new ones.
+    **options
+        Of the figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if kind is None:
+        kind = _fitting_kind(model, X, y)
+    check_option("kind", kind, list(HOMES))
+    if kind in NEED_ROWS and (X is None or y is None):
+        raise InputError(
+            f"The figure {kind!r} of a {type(model).__name__} shows rows: pass them, "
+            f"model.plot(X, y{'' if kind == 'boundary' else f', kind={kind!r}'})."
+        )
+    return _draw(kind, model, X, y, ax, options)
+
+
+def _draw(kind: str, model: Any, X: Any, y: Any, ax: Any, options: dict[str, Any]) -> Any:
+    module, name = HOMES[kind]
+    draw = getattr(importlib.import_module(f"sixfold.explain.plots.{module}"), name)
+    if kind in ("boundary", "tree"):  # they look at the axes alone
+        dark = options.pop("dark", None)
+        if ax is None and dark is not None:
+            ax, _ = canvas(None, dark)
+    rows = (X, y) if kind in NEED_ROWS else ()
+    return draw(model, *rows, ax=ax, **options)
+
+
+def _fitting_kind(model: Any, X: Any, y: Any) -> str:
+    from sklearn.base import is_classifier
+
+    classifier = is_classifier(model)
+    if hasattr(model, "tree_"):
+        return "tree"
+    if classifier and X is not None and y is not None and getattr(model, "n_features_in_", 0) == 2:
+        return "boundary"
+    if hasattr(model, "coef_"):
+        return "coefficients"
+    if not classifier:
+        return "residuals"
+    if X is not None and y is not None:
+        return "boundary"
+    return "boundary" if not getattr(model, "history_", None) else "history"

@@ -1,0 +1,467 @@
+"""GridSearchCV and RandomizedSearchCV: scikit-learn's searches, with the work candidates share done once.
+
+    check the candidates and the folds -> evaluate all of them (:mod:`sixfold.selection.search`)
+    -> ``cv_results_`` -> choose by ``rule`` -> fit the choice to all rows -> nested assessment, if asked for
+
+Constructor, attributes and results are scikit-learn's, whose classes these are; scorers, splitters and the
+layout of the results are its own code. Models that are not ours are handed over to it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import model_selection
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.metrics._scorer import _MultimetricScorer
+from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._validation import _insert_error_scores, _score
+from sklearn.utils import indexable
+from sklearn.utils._indexing import _safe_indexing
+from sklearn.utils.validation import _check_method_params
+
+from sixfold.errors import (
+    InputError,
+    SixfoldWarning,
+    StoppedEarly,
+    TimeLimitReached,
+    check_number,
+    check_option,
+    warn,
+)
+from sixfold.selection.candidates import check_grid, check_names
+from sixfold.selection.folds import make_splits
+from sixfold.selection.plans.groups import weight_parameter, with_setting
+from sixfold.selection.plans.registry import plan_of
+from sixfold.selection.progress import progress
+from sixfold.selection.rules import RULES, require_order, simplest_within_one_error
+from sixfold.selection.search import CTRL_C, Evaluation, Outcome, Search
+from sixfold.selection.search_certificate import SearchCertificate
+
+Array = NDArray[Any]
+
+
+class SharedWorkSearch(BaseSearchCV):
+    """What both searches add to scikit-learn's: stands before its class among the bases."""
+
+    rule: str
+    time_limit: float | None
+    nested: Any
+    certificate_: SearchCertificate
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Try all candidates by cross-validation and fit the best one to all rows.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            The columns to predict from.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            What to predict.
+        **params
+            ``groups`` for the splitter, ``sample_weight`` for ``fit``, and what else scikit-learn's class
+            takes; entries with as many rows as X are split with it.
+
+        Returns
+        -------
+        GridSearchCV or RandomizedSearchCV
+            The search itself, fitted.
+        """
+        self._check_search()
+        if self._hands_over(y, params):
+            super().fit(X, y, **params)
+            asked = len(self.cv_results_["params"]) * self.n_splits_
+            self.certificate_ = SearchCertificate(asked, asked, without_claim=asked)
+            search = None
+        else:
+            search = self._fit_shared(X, y, params)
+        if self.nested is not None and (search is None or search.stopped_by is None):
+            self._assess(X, y, params)
+        if search is not None and search.stopped_by == CTRL_C:
+            raise KeyboardInterrupt
+        return self
+
+    # -- before --------------------------------------------------------------------------------------------
+
+    def _check_search(self) -> None:
+        self._validate_params()
+        check_option("rule", self.rule, RULES)
+        check_number("time_limit", self.time_limit, above=0, optional=True)
+        self._check_space()
+        if self.rule == "1se":
+            if callable(self.refit):
+                raise InputError("rule='1se' and a function as refit both choose. Leave one of them out.")
+            require_order(self.estimator, self._candidates())
+
+    def _hands_over(self, y: Any, params: dict[str, Any]) -> bool:
+        """Return whether this is a search that scikit-learn knows more about."""
+        if y is None or hasattr(self, "_skl_callbacks"):
+            return True
+        if set(params) - {"groups", "sample_weight", weight_parameter(self.estimator)}:
+            return True
+        return plan_of(self.estimator) is None and self.time_limit is None
+
+    # -- the search ----------------------------------------------------------------------------------------
+
+    def _fit_shared(self, X: Any, y: Any, params: dict[str, Any]) -> Search:
+        scorers, metric = self._get_scorers()
+        X, y = indexable(X, y)
+        params = _check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        self._checked_cv_orig = cv
+        search = Search(
+            clone(self.estimator),
+            list(self._candidates()),
+            X,
+            y,
+            make_splits(cv, X, y, routed.splitter.split),
+            Evaluation(
+                scorers,
+                self.error_score,
+                self.return_train_score,
+                routed.estimator.fit,
+                routed.scorer.score,
+            ),
+        )
+        with progress(search.asked, self.verbose > 0) as show:
+            search.run(self.n_jobs, self.time_limit, show)
+        results = self._results(search)
+        self.multimetric_ = isinstance(next(iter(search.outcomes.values())).test_scores, dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(next(iter(search.outcomes.values())).test_scores)
+            metric = self.refit
+        self._choose(results, metric)
+        if self.refit:
+            self._fit_best(X, y, routed.estimator.fit)
+        self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
+        self.cv_results_ = results
+        self.certificate_ = search.certificate()
+        if search.stopped_by not in (None, CTRL_C):
+            done = len(search.outcomes)
+            text = (
+                f"Stopped by {search.stopped_by} after {done} of {search.asked} fits; the best of what was "
+                f"finished was chosen ({self.n_splits_} of {len(search.splits)} folds). Allow more time, or "
+                "try fewer candidates."
+            )
+            warn(StoppedEarly(text))
+        return search
+
+    def _results(self, search: Search) -> dict[str, Any]:
+        """Return ``cv_results_`` of the folds that at least one candidate has finished."""
+        folds = _finished_folds(search)
+        self.n_splits_ = len(folds)
+        none = Outcome(search.evaluation.every(np.nan), search.evaluation.every(np.nan))
+        places = [(candidate, fold) for candidate in range(len(search.candidates)) for fold in folds]
+        out = [search.outcomes.get(place, none).to_sklearn() for place in places]
+        if callable(self.scoring):
+            _insert_error_scores(out, self.error_score)
+        self._report_failures(search)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "One or more of the t", UserWarning)  # said better
+            results: dict[str, Any] = self._format_results(search.candidates, len(folds), out)
+        self._report_scores(search, results)
+        return results
+
+    def _report_failures(self, search: Search) -> None:
+        """Warn of fits that failed, by fold and candidate; raise where all of them did."""
+        failed = {place: one.error for place, one in search.outcomes.items() if one.error is not None}
+        if not failed:
+            return
+        (candidate, fold), trace = next(iter(failed.items()))
+        reason = trace.strip().splitlines()[-1]
+        count, total = len(failed), len(search.outcomes)
+        first = f"The first was fold {fold} with {search.candidates[candidate]}: {reason}"
+        if count == total:
+            raise InputError(
+                f"All the {total} fits failed. {first}\nUse error_score='raise' to see where it comes from."
+            )
+        folds = sorted({fold for _, fold in failed})
+        said = ", ".join(map(str, folds[:10])) + ", ..." * (len(folds) > 10)
+        warn(
+            f"{count} fits failed out of a total of {total}, in fold{'s' * (len(folds) > 1)} {said} (counted "
+            f"from 0); their scores are set to {self.error_score}. {first}\nUse error_score='raise' to see "
+            "where it comes from.",
+            FitFailedWarning,
+        )
+
+    def _report_scores(self, search: Search, results: dict[str, Any]) -> None:
+        """Warn of scores that are not finite although the fit was done, by fold and candidate."""
+        for (candidate, fold), one in search.outcomes.items():
+            scores = one.test_scores if isinstance(one.test_scores, dict) else {"score": one.test_scores}
+            bad = [name for name, value in scores.items() if not np.isfinite(value)]
+            if bad and one.error is None:
+                warn(
+                    f"The {bad[0]} of {search.candidates[candidate]} on fold {fold} (counted from 0) is "
+                    f"{scores[bad[0]]}. Candidates whose mean is not a number are ranked last: use a scorer "
+                    "that is defined on every fold, or larger folds.",
+                    SixfoldWarning,
+                )
+                return
+
+    def _choose(self, results: dict[str, Any], metric: Any) -> None:
+        """Set which candidate is the best."""
+        if not self.refit and self.multimetric_:
+            return
+        if self.rule == "1se":
+            self.best_index_ = simplest_within_one_error(self.estimator, results, metric, self.n_splits_)
+        else:
+            self.best_index_ = self._select_best_index(self.refit, metric, results)
+        if not callable(self.refit):
+            self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
+        self.best_params_ = results["params"][self.best_index_]
+
+    def _fit_best(self, X: Any, y: Any, parameters: dict[str, Any]) -> None:
+        start = time.time()
+        self.best_estimator_ = with_setting(self.estimator, self.best_params_).fit(X, y, **parameters)
+        self.refit_time_ = time.time() - start
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+    # -- nested --------------------------------------------------------------------------------------------
+
+    def _assess(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+        """Search anew on the training rows of each outer fold and score its choice on the others."""
+        X, y = indexable(X, y)
+        cv = check_cv(self.nested, y, classifier=is_classifier(self.estimator))
+        grouping = {name: value for name, value in params.items() if name == "groups"}
+        inner = clone(self).set_params(nested=None, refit=self.refit or True, verbose=0)
+        scores, chosen = [], []
+        for train, test in make_splits(cv, X, y, grouping):
+            own = _check_method_params(X, params=params, indices=train)
+            inner.fit(_safe_indexing(X, train), _safe_indexing(y, train), **own)
+            scorer = inner.scorer_[inner.refit] if inner.multimetric_ else inner.scorer_
+            rows = _safe_indexing(X, test), _safe_indexing(y, test)
+            scores.append(_score(inner.best_estimator_, *rows, scorer, {}, "raise"))
+            chosen.append(inner.best_params_)
+        self.nested_scores_, self.nested_params_ = np.array(scores), chosen
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the scores over the parameters; see :mod:`sixfold.plot`.
+
+        Parameters
+        ----------
+        **options
+            Those of :func:`sixfold.plot.validation_curve` or :func:`sixfold.plot.heat_map`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from sixfold.explain.plots.choose import plot_search
+
+        return plot_search(self, **options)
+
+
+def _finished_folds(search: Search) -> list[int]:
+    """Return the folds that are done for the candidate with the most of them."""
+    done: dict[int, list[int]] = {}
+    for candidate, fold in search.outcomes:
+        done.setdefault(candidate, []).append(fold)
+    if not done:
+        if search.stopped_by == CTRL_C:
+            raise KeyboardInterrupt
+        raise TimeLimitReached(
+            f"The search was stopped by {search.stopped_by} before the first fit was done. Allow more time."
+        )
+    most: list[int] = max(done.values(), key=len)
+    return sorted(most)
+
+
+class GridSearchCV(SharedWorkSearch, model_selection.GridSearchCV):
+    """Try every combination of parameter values by cross-validation.
+
+    A drop-in for scikit-learn's class that does the work candidates share once: all k from one search for
+    neighbours, all penalties from one factorisation, all depths from one tree, and so on; pipelines that end
+    with one of our learners keep the gain. Scores, ranks and choice are those of separate fits. Models that
+    are not ours are handed over to scikit-learn.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A learner, or a pipeline.
+    param_grid : dict or list of dicts
+        Parameter names and the values to try; of a list, each dictionary is a grid of its own.
+    scoring : str, callable, list, tuple or dict, default=None
+        As in scikit-learn; None is the estimator's own score.
+    n_jobs : int, default=None
+        How many folds and groups of candidates are worked on at the same time, on threads; None for one after
+        the other, each with all cores.
+    refit : bool, str or callable, default=True
+        Whether to fit the best candidate to all rows; with several metrics, by which of them it is the best.
+    cv : int, splitter or iterable, default=None
+        The folds; None for five.
+    verbose : int, default=0
+        Whether to show a bar with the best score so far and the time left.
+    pre_dispatch : int or str, default="2*n_jobs"
+        For models that are handed over.
+    error_score : "raise" or float, default=nan
+        The score of a fit that fails; it is reported with its fold, and the others go on.
+    return_train_score : bool, default=False
+        Whether to score the training rows, too.
+    rule : {"best", "1se"}, default="best"
+        The candidate with the best mean score, or the simplest within one standard error of it: more
+        neighbours, a stronger penalty, a smaller tree, a smaller C and gamma.
+    time_limit : float, default=None
+        Most seconds of the search; what is finished then is compared, and the best of it fitted.
+    nested : int, splitter or iterable, default=None
+        Outer folds for an honest assessment: on each, the whole search is made anew on the training rows and
+        its choice scored on the held-out ones, into ``nested_scores_`` and ``nested_params_``.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+    best_estimator_, best_score_, best_params_, best_index_
+    scorer_, n_splits_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+    certificate_ : SearchCertificate
+        How many fits were asked for, how many problems were solved for them, and the largest gap among them.
+    nested_scores_ : ndarray of shape (n_outer_folds,)
+        With ``nested``: the score of the whole search on each outer fold.
+    nested_params_ : list of dicts
+        With ``nested``: what was chosen there.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sixfold import GridSearchCV, KNeighborsClassifier
+    >>> search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": range(1, 31)})
+    >>> search.fit(*load_iris(return_X_y=True)).best_params_
+    {'n_neighbors': 10}
+    >>> print(search.certificate_)
+    search: 150 fits from 5 solved problems; all are optimal
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: Any = "2*n_jobs",
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        rule: str = "best",
+        time_limit: float | None = None,
+        nested: Any = None,
+    ) -> None:
+        super().__init__(
+            estimator,
+            param_grid,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.rule = rule
+        self.time_limit = time_limit
+        self.nested = nested
+
+    def _check_space(self) -> None:
+        check_grid("param_grid", self.param_grid)
+        check_names(self.estimator, _names(self.param_grid))
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        return list(ParameterGrid(self.param_grid))
+
+
+class RandomizedSearchCV(SharedWorkSearch, model_selection.RandomizedSearchCV):
+    """Try some parameter settings, drawn at random, by cross-validation.
+
+    scikit-learn's class with the work that candidates share done once; see :class:`GridSearchCV`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A learner, or a pipeline.
+    param_distributions : dict or list of dicts
+        Parameter names and lists of values, or distributions of :mod:`scipy.stats`.
+    n_iter : int, default=10
+        How many settings are drawn.
+    scoring, n_jobs, refit, cv, verbose, pre_dispatch
+        As in :class:`GridSearchCV`.
+    random_state : int, RandomState or None, default=None
+        The seed of the drawing.
+    error_score, return_train_score, rule, time_limit, nested
+        As in :class:`GridSearchCV`.
+
+    Attributes
+    ----------
+    cv_results_, best_estimator_, best_score_, best_params_, best_index_, certificate_
+        As in :class:`GridSearchCV`.
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.datasets import load_iris
+    >>> from sixfold import RandomizedSearchCV, SVC
+    >>> space = {"C": loguniform(1e-2, 1e3), "gamma": loguniform(1e-3, 1e1)}
+    >>> search = RandomizedSearchCV(SVC(), space, n_iter=20, random_state=0)
+    >>> round(search.fit(*load_iris(return_X_y=True)).best_score_, 2)
+    0.98
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Any,
+        *,
+        n_iter: int = 10,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: Any = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        rule: str = "best",
+        time_limit: float | None = None,
+        nested: Any = None,
+    ) -> None:
+        super().__init__(
+            estimator,
+            param_distributions,
+            n_iter=n_iter,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            random_state=random_state,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.rule = rule
+        self.time_limit = time_limit
+        self.nested = nested
+
+    def _check_space(self) -> None:
+        check_grid("param_distributions", self.param_distributions)
+        check_names(self.estimator, _names(self.param_distributions))
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=self.random_state))
+
+
+def _names(space: Any) -> dict[str, None]:
+    """Return the names in a grid, or in several, in their order."""
+    grids: Iterable[Any] = [space] if hasattr(space, "keys") else space
+    return dict.fromkeys(name for grid in grids for name in grid)

@@ -1,0 +1,127 @@
+"""From candidates to plans: settings that share work are put together, the others are looped over.
+
+Candidates that differ only in parameters their plan knows form a group with one plan; the other parameters
+are set on the model of the group. A learner without a plan, or whose plan has an objection, is fitted anew
+for every setting (:class:`SeparateFits`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from sixfold.selection.plans.base import Fitted, Fold, Plan, Setting, Table
+from sixfold.selection.plans.registry import plan_of
+
+
+class Group(NamedTuple):
+    """Candidates that agree in some parameters.
+
+    Attributes
+    ----------
+    members : list of int
+        Their numbers.
+    common : dict
+        What they agree in.
+    own : list of dict
+        The other parameters of each.
+    """
+
+    members: list[int]
+    common: dict[str, Any]
+    own: list[dict[str, Any]]
+
+
+def grouped(settings: Sequence[Setting], differs: Callable[[str], bool]) -> list[Group]:
+    """Return groups of settings that agree in every parameter but those that may differ.
+
+    >>> [group.members for group in grouped([{"k": 1, "p": 1}, {"k": 1, "p": 2}, {"k": 3, "p": 1}],
+    ...                                     lambda name: name == "k")]
+    [[0, 2], [1]]
+    """
+    groups: dict[Any, Group] = {}
+    for number, setting in enumerate(settings):
+        common = {name: value for name, value in setting.items() if not differs(name)}
+        key = tuple((name, type(value), _key(value)) for name, value in sorted(common.items()))
+        group = groups.setdefault(key, Group([], common, []))
+        group.members.append(number)
+        group.own.append({name: value for name, value in setting.items() if differs(name)})
+    return list(groups.values())
+
+
+def _key(value: Any) -> Any:
+    """Return what tells a value from others: itself, or its place in memory where it cannot be hashed."""
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value
+
+
+def make_plans(model: Any, settings: Sequence[Setting], table: Table) -> Iterator[tuple[list[int], Plan]]:
+    """Yield the numbers of the candidates of each group, and their plan."""
+    kind = plan_of(model) or SeparateFits
+    for group in grouped(settings, lambda name: kind.knows(model, name)):
+        base = with_setting(model, group.common)
+        plan = SeparateFits if kind.objection(base) else kind
+        yield group.members, plan(base, group.own, table)
+
+
+def with_setting(model: Any, setting: Setting) -> Any:
+    """Return an unfitted copy of the model with these parameters, which are copied where they are models."""
+    copy = clone(model)
+    return copy.set_params(**{name: clone(value, safe=False) for name, value in setting.items()})
+
+
+def weight_parameter(model: Any) -> str:
+    """Return under which name ``fit`` takes the weights of the rows.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sixfold import SVC
+    >>> weight_parameter(make_pipeline("passthrough", SVC()))
+    'svc__sample_weight'
+    """
+    return f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
+
+
+def fit_one(model: Any, setting: Setting, fold: Fold) -> Any:
+    """Return a separate fit of one setting."""
+    weights = {} if fold.sample_weight is None else {weight_parameter(model): fold.sample_weight}
+    return with_setting(model, setting).fit(fold.X_train, fold.y_train, **weights)
+
+
+def gap_of(model: Any) -> float:
+    """Return the relative gap that the certificate of a fitted model states; NaN where there is none."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    certificate = getattr(last, "certificate_", None)
+    return float("nan") if certificate is None else float(certificate.relative_gap)
+
+
+class SeparateFits(Plan):
+    """Fit every setting anew."""
+
+    parameters = ()
+
+    @classmethod
+    def knows(cls, model: Any, parameter: str) -> bool:
+        """Return True: nothing is shared, so nothing has to agree."""
+        return True
+
+    def fit(self, fold: Fold) -> Iterator[Fitted]:
+        """Yield the fit of one setting after the other."""
+        for number, setting in enumerate(self.settings):
+            model = fit_one(self.model, setting, fold)
+            yield Fitted(number, model, gap_of(model))
+
+
+def simpler_parameters(model: Any, setting: Mapping[str, Any]) -> dict[str, int]:
+    """Return what makes this model simpler: parameter to +1 where larger values do, -1 where smaller ones."""
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        last = setting.get(name, last)
+        return {f"{name}__{own}": sign for own, sign in simpler_parameters(last, {}).items()}
+    plan = plan_of(model)
+    return {} if plan is None else dict(plan.simpler)

@@ -1,0 +1,74 @@
+"""Which candidate is chosen.
+
+    best    the highest mean score, the first of equal ones
+    1se     the simplest whose mean score is at most one standard error below the best
+
+The standard error is that of the best candidate's mean: the standard deviation of its scores on the K folds,
+divided by sqrt(K). What is simpler is said by the plan of each learner (more neighbours, a stronger penalty,
+a smaller tree); of equally simple candidates the one with the higher score is taken.
+
+Source: Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984, section 3.4.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.errors import InputError
+from sixfold.selection.plans.groups import simpler_parameters
+
+Array = NDArray[Any]
+RULES = ("best", "1se")
+
+
+def within_one_error(scores: Array) -> NDArray[np.bool_]:
+    """Return which candidates (rows) are within one standard error of the best, by scores on folds (columns).
+
+    >>> within_one_error(np.array([[0.9, 0.7], [0.75, 0.75], [0.5, 0.5]]))
+    array([ True,  True, False])
+    """
+    means = scores.mean(axis=1)
+    if np.isnan(means).all():
+        return np.ones(means.size, dtype=bool)
+    best = int(np.nanargmax(means))
+    folds = scores.shape[1]
+    error = scores[best].std(ddof=1) / math.sqrt(folds) if folds > 1 else 0.0
+    within: NDArray[np.bool_] = means >= means[best] - error
+    return within
+
+
+def simplest_within_one_error(model: Any, results: Mapping[str, Any], metric: str, folds: int) -> int:
+    """Return the number of the simplest candidate within one standard error of the best."""
+    scores = np.column_stack([results[f"split{fold}_test_{metric}"] for fold in range(folds)])
+    means, params = scores.mean(axis=1), results["params"]
+    able = np.flatnonzero(within_one_error(scores))
+    return int(min(able, key=lambda one: (*complexity(model, params[one]), -means[one], one)))
+
+
+def complexity(model: Any, setting: Mapping[str, Any]) -> tuple[float, ...]:
+    """Return numbers that are smaller for a simpler model, the most important first."""
+    order = simpler_parameters(model, setting)
+    return tuple(-sign * _number(setting[name]) for name, sign in order.items() if name in setting)
+
+
+def require_order(model: Any, candidates: Sequence[Mapping[str, Any]]) -> None:
+    """Raise an :class:`InputError` where nothing says which of the candidates is simpler."""
+    order = simpler_parameters(model, candidates[0])
+    if not any(name in candidate for candidate in candidates for name in order):
+        known = ", ".join(order) or "none"
+        raise InputError(
+            f"rule='1se' takes the simplest model, and no parameter of the search says which of "
+            f"{type(model).__name__} that is (known: {known}). Search over one of them, or use rule='best'."
+        )
+
+
+def _number(value: Any) -> float:
+    """Return a parameter as a number; None is no limit, and names say nothing."""
+    if value is None:
+        return math.inf
+    return float(value) if isinstance(value, int | float | np.number) else 0.0

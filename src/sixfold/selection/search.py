@@ -1,0 +1,290 @@
+"""All candidates on all folds, with the work that they share done once.
+
+    candidates  ->  groups with a plan each (:mod:`sixfold.selection.plans.groups`)
+    plan, fold  ->  a fitted model for every candidate  ->  its scores on the held-out rows
+
+Plans and folds are independent tasks, group by group, so that candidates are complete as early as possible.
+The time of a fit is the time until the plan had it: the first of a fold pays for what all of them share.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Event
+from traceback import format_exc
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.metrics._scorer import _MultimetricScorer
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_method_params
+
+from sixfold.selection.plans.base import Fitted, Fold, Plan, Table
+from sixfold.selection.plans.groups import fit_one, gap_of, make_plans, weight_parameter
+from sixfold.selection.progress import Progress
+from sixfold.selection.scoring import HeldOutScore
+from sixfold.selection.search_certificate import SearchCertificate
+from sixfold.solvers.threads import thread_limit
+
+Array = NDArray[Any]
+Place = tuple[int, int]  # the numbers of a candidate and a fold
+
+CTRL_C = "Ctrl-C"
+
+
+class Failure(NamedTuple):
+    """A fit that failed, as its traceback."""
+
+    text: str
+
+
+class Outcome(NamedTuple):
+    """What came of one candidate on one fold."""
+
+    test_scores: Any
+    train_scores: Any = math.nan
+    rows: int = 0
+    fit_time: float = math.nan
+    score_time: float = math.nan
+    gap: float = math.nan
+    solved: int = 0
+    error: str | None = None
+
+    def to_sklearn(self) -> dict[str, Any]:
+        """Return it as scikit-learn's ``_fit_and_score`` does."""
+        return {
+            "test_scores": self.test_scores,
+            "train_scores": self.train_scores,
+            "n_test_samples": self.rows,
+            "fit_time": self.fit_time,
+            "score_time": self.score_time,
+            "fit_error": self.error,
+        }
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How fitted models are judged.
+
+    Attributes
+    ----------
+    scorer : callable
+        Of one metric or of several, as scikit-learn makes it.
+    error_score : float or "raise"
+    with_train_scores : bool
+    fit_parameters, score_parameters : mapping
+        What ``fit`` and the scorer take besides rows and targets, for all rows.
+    """
+
+    scorer: Any
+    error_score: Any
+    with_train_scores: bool
+    fit_parameters: Mapping[str, Any]
+    score_parameters: Mapping[str, Any]
+
+    def every(self, score: Any) -> Any:
+        """Return this score for every metric."""
+        if isinstance(self.scorer, _MultimetricScorer):
+            return dict.fromkeys(self.scorer._scorers, score)
+        return score
+
+
+class Task(NamedTuple):
+    """A plan on a fold, and the numbers that its settings have among all candidates."""
+
+    members: list[int]
+    plan: Plan
+    fold: int
+
+
+@dataclass
+class Search:
+    """All candidates on all folds.
+
+    Attributes
+    ----------
+    model : estimator
+    candidates : list of dict
+    X, y
+        All rows.
+    splits : list of (train, test)
+    evaluation : Evaluation
+    outcomes : dict
+        Candidate and fold to their :class:`Outcome`, as far as there is one.
+    stopped_by : str or None
+        What ended the search early.
+    """
+
+    model: Any
+    candidates: list[dict[str, Any]]
+    X: Any
+    y: Any
+    splits: list[tuple[Array, Array]]
+    evaluation: Evaluation
+    outcomes: dict[Place, Outcome] = field(default_factory=dict)
+    stopped_by: str | None = None
+    _folds: dict[int, Fold] = field(default_factory=dict)
+    _stop: Event = field(default_factory=Event)
+
+    def run(self, n_jobs: int | None, time_limit: float | None, show: Progress) -> None:
+        """Evaluate everything, or as much as time and the user allow."""
+        end = math.inf if time_limit is None else time.perf_counter() + time_limit
+        try:
+            for place, outcome in self._all_outcomes(n_jobs):
+                self.outcomes[place] = outcome
+                show(len(self.outcomes), self.best_so_far)
+                if time.perf_counter() > end and len(self.outcomes) < self.asked:
+                    self.stopped_by = f"time_limit={time_limit:g} s"
+                    break
+        except KeyboardInterrupt:
+            self.stopped_by = CTRL_C
+        finally:
+            self._stop.set()
+
+    @property
+    def asked(self) -> int:
+        """How many fits are asked for."""
+        return len(self.candidates) * len(self.splits)
+
+    def best_so_far(self) -> float:
+        """Return the best mean score of a candidate up to now; NaN where there are several metrics."""
+        scores: dict[int, list[float]] = {}
+        for (candidate, _), outcome in self.outcomes.items():
+            if isinstance(outcome.test_scores, dict):
+                return math.nan
+            scores.setdefault(candidate, []).append(outcome.test_scores)
+        most = max(map(len, scores.values()))
+        return float(np.nanmax([np.mean(one) for one in scores.values() if len(one) == most]))
+
+    def certificate(self) -> SearchCertificate:
+        """Return what is known of all fits together."""
+        fits = list(self.outcomes.values())
+        gaps = [one.gap for one in fits if not math.isnan(one.gap)]
+        failed = sum(one.error is not None for one in fits)
+        return SearchCertificate(
+            self.asked,
+            sum(one.solved for one in fits),
+            max(gaps, default=math.nan),
+            len(fits) - len(gaps) - failed,
+            failed,
+            self.asked - len(fits),
+        )
+
+    # -- tasks ---------------------------------------------------------------------------------------------
+
+    def _tasks(self) -> list[Task]:
+        weight = self.evaluation.fit_parameters.get(weight_parameter(self.model))
+        table = Table(self.X, self.y, weight, self.splits)
+        return [
+            Task(members, plan, fold)
+            for members, plan in make_plans(self.model, self.candidates, table)
+            for fold in range(len(self.splits))
+        ]
+
+    def _all_outcomes(self, n_jobs: int | None) -> Iterator[tuple[Place, Outcome]]:
+        """Yield outcomes as they come; with ``n_jobs`` on as many threads, since the loops hold no lock."""
+        tasks = self._tasks()
+        jobs = 1 if n_jobs is None else min(effective_n_jobs(n_jobs), len(tasks))
+        if jobs <= 1:
+            for task in tasks:
+                yield from self._outcomes(task)
+            return
+        cores = max(1, effective_n_jobs(-1) // jobs)
+
+        found: SimpleQueue[tuple[Place, Outcome] | Future[None]] = SimpleQueue()
+
+        def run(task: Task) -> None:
+            with thread_limit(cores):
+                for outcome in self._outcomes(task):
+                    found.put(outcome)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                for task in tasks:
+                    pool.submit(run, task).add_done_callback(found.put)
+                left = len(tasks)
+                while left:
+                    one = found.get()
+                    if isinstance(one, Future):
+                        one.result()  # raises what the task has raised
+                        left -= 1
+                    else:
+                        yield one
+            finally:
+                self._stop.set()
+                pool.shutdown(cancel_futures=True)
+
+    def _outcomes(self, task: Task) -> Iterator[tuple[Place, Outcome]]:
+        """Yield what comes of the candidates of one plan on one fold."""
+        fold = self._fold(task.fold)
+        score, begun = self._scores(fold), time.perf_counter()
+        for fitted in self._models(task.plan, fold):
+            if self._stop.is_set():
+                return
+            found = time.perf_counter()
+            test, train, error = score(fitted.model)
+            now = time.perf_counter()
+            times = found - begun, now - found
+            outcome = Outcome(test, train, len(fold.test), *times, fitted.gap, fitted.solved, error)
+            yield (task.members[fitted.setting], task.fold), outcome
+            begun = time.perf_counter()
+
+    def _models(self, plan: Plan, fold: Fold) -> Iterator[Fitted]:
+        """Yield what the plan finds; what it cannot find is fitted separately, or fails."""
+        missing = dict.fromkeys(range(len(plan.settings)))
+        try:
+            for fitted in plan.fit(fold):
+                del missing[fitted.setting]
+                yield fitted
+        except Exception:
+            pass
+        for number in missing:
+            try:
+                model = fit_one(plan.model, plan.settings[number], fold)
+                fitted = Fitted(number, model, gap_of(model))
+            except Exception:
+                if self.evaluation.error_score == "raise":
+                    raise
+                fitted = Fitted(number, Failure(format_exc()), solved=0)
+            yield fitted
+
+    def _scores(self, fold: Fold) -> Callable[[Any], tuple[Any, Any, str | None]]:
+        """Return what maps a fitted model to its scores on the fold and, if it failed, to the reason."""
+        how = self.evaluation
+
+        def on(X: Any, y: Any, rows: Array) -> HeldOutScore:
+            parameters = _check_method_params(self.X, params=how.score_parameters, indices=rows)
+            return HeldOutScore(how.scorer, self.model, X, y, parameters, how.error_score)
+
+        test = on(fold.X_test, fold.y_test, fold.test)
+        train = on(fold.X_train, fold.y_train, fold.train) if how.with_train_scores else None
+
+        def score(model: Any) -> tuple[Any, Any, str | None]:
+            if not isinstance(model, Failure):
+                try:
+                    return test(model), math.nan if train is None else train(model), None
+                except Exception:
+                    if how.error_score == "raise":
+                        raise
+                    model = Failure(format_exc())
+            return how.every(how.error_score), how.every(how.error_score), model.text
+
+        return score
+
+    def _fold(self, number: int) -> Fold:
+        """Return a fold; its rows are taken once."""
+        if number not in self._folds:
+            train, test = self.splits[number]
+            X_train, y_train = _safe_split(self.model, self.X, self.y, train)
+            X_test, y_test = _safe_split(self.model, self.X, self.y, test, train)
+            given = _check_method_params(self.X, params=self.evaluation.fit_parameters, indices=train)
+            weight = given.get(weight_parameter(self.model))
+            self._folds[number] = Fold(number, train, test, X_train, y_train, X_test, y_test, weight)
+        return self._folds[number]

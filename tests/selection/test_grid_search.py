@@ -1,0 +1,392 @@
+"""Both searches against scikit-learn's, over the same learners and splits."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn import model_selection as theirs
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.exceptions import FitFailedWarning
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import Ridge
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from sixfold import GridSearchCV, KNeighborsClassifier, KNeighborsRegressor, Perceptron, RandomizedSearchCV
+from sixfold.errors import InputError, SixfoldWarning, StoppedEarly
+
+IRIS = load_iris(return_X_y=True)
+CANCER = load_breast_cancer(return_X_y=True)
+DIABETES = load_diabetes(return_X_y=True)
+
+# Learner, grid, data, how far mean scores may differ; 0 where the plan is exact.
+EXACT = {
+    "neighbours": (
+        KNeighborsClassifier(),
+        {"n_neighbors": range(1, 20), "weights": ["uniform", "distance"], "p": [1, 2]},
+        IRIS,
+    ),
+    "neighbours regression": (
+        KNeighborsRegressor(),
+        {"n_neighbors": [1, 5, 20], "weights": ["uniform", "distance"]},
+        DIABETES,
+    ),
+    "perceptron": (Perceptron(max_iter=20), {"average": [False, True]}, CANCER),
+}
+
+
+def both(model, grid, X, y, fit_parameters=None, **options):
+    """Return our search and scikit-learn's, fitted."""
+    fit_parameters = fit_parameters or {}
+    ours = GridSearchCV(model, grid, **options).fit(X, y, **fit_parameters)
+    known = {name: value for name, value in options.items() if name not in ("rule", "time_limit", "nested")}
+    return ours, theirs.GridSearchCV(model, grid, **known).fit(X, y, **fit_parameters)
+
+
+def require_equal(ours, reference, atol=0.0):
+    """Compare everything in ``cv_results_`` but times, and the choice."""
+    assert ours.cv_results_.keys() == reference.cv_results_.keys()
+    for key, value in reference.cv_results_.items():
+        if key.endswith("_time"):
+            continue
+        if key == "params" or key.startswith("param_"):
+            assert list(ours.cv_results_[key]) == list(value), key
+        elif key.startswith("rank") and atol:
+            continue
+        else:
+            np.testing.assert_allclose(ours.cv_results_[key], value, rtol=0, atol=atol, err_msg=key)
+    assert ours.n_splits_ == reference.n_splits_
+    if not atol and hasattr(reference, "best_index_"):
+        assert ours.best_index_ == reference.best_index_
+        assert ours.best_params_ == reference.best_params_
+
+
+@pytest.mark.filterwarnings("ignore::sixfold.errors.StoppedEarly", "ignore::sixfold.errors.SixfoldWarning")
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"return_train_score": True}, {"n_jobs": 2}, {"cv": theirs.ShuffleSplit(3, random_state=0)}],
+)
+def test_equals_scikit_learn(name, options):
+    model, grid, (X, y) = EXACT[name]
+    require_equal(*both(model, grid, X, y, **options))
+
+
+def test_weights_and_groups():
+    X, y = IRIS
+    rng = np.random.default_rng(0)
+    weight = rng.integers(0, 3, len(y)).astype(float)
+    groups = rng.integers(0, 12, len(y))
+    given = {"sample_weight": weight, "groups": groups}
+    model, grid = KNeighborsClassifier(), {"n_neighbors": [1, 4, 9, 12], "weights": ["uniform", "distance"]}
+    ours, reference = both(model, grid, X, y, given, cv=theirs.GroupKFold(4))
+    require_equal(ours, reference)
+    assert ours.certificate_.done == 4
+    rows = np.arange(20)
+    assert np.array_equal(ours.predict(X[rows]), reference.predict(X[rows]))
+    other = theirs.GridSearchCV(model, grid, cv=theirs.GroupKFold(4)).fit(X, y, groups=groups)
+    assert not np.array_equal(other.cv_results_["mean_test_score"], ours.cv_results_["mean_test_score"])
+
+
+def test_pipeline_transforms_once_for_each_setting_of_its_own():
+    X, y = CANCER
+    counts = []
+
+    class Counting(StandardScaler):
+        def fit(self, X, y=None, sample_weight=None):
+            counts.append(self.with_mean)
+            return super().fit(X, y, sample_weight)
+
+    model = Pipeline([("scale", Counting()), ("best", SelectKBest(k=5)), ("knn", KNeighborsClassifier())])
+    grid = {
+        "scale__with_mean": [True, False],
+        "knn__n_neighbors": [1, 5, 9],
+        "knn__metric": ["euclidean", "manhattan"],
+    }
+    ours = GridSearchCV(model, grid, refit=False).fit(X, y)
+    assert len(counts) == 2 * 5
+    require_equal(ours, theirs.GridSearchCV(model, grid, refit=False).fit(X, y))
+    assert (ours.certificate_.asked, ours.certificate_.done) == (60, 20)
+
+
+def test_pipeline_with_weights_and_exchanged_steps():
+    X, y = IRIS
+    model = Pipeline([("scale", StandardScaler()), ("learner", KNeighborsClassifier())])
+    grid = [
+        {"scale": ["passthrough", MinMaxScaler()], "learner__n_neighbors": [1, 6]},
+        {"learner": [KNeighborsClassifier(weights="distance"), Perceptron(max_iter=5)]},
+    ]
+    weight = {"learner__sample_weight": np.random.default_rng(0).random(len(y))}
+    ours, reference = both(model, grid, X, y, weight, scoring="accuracy")
+    for key in ("split0_test_score", "mean_test_score", "rank_test_score"):
+        np.testing.assert_array_equal(ours.cv_results_[key], reference.cv_results_[key])
+    assert ours.best_index_ == reference.best_index_
+    assert type(ours.best_estimator_) is Pipeline
+
+
+def test_several_metrics_and_ties():
+    X, y = CANCER
+    scoring = {"right": "accuracy", "f1": make_scorer(f1_score), "area": "roc_auc", "loss": "neg_log_loss"}
+    grid = {"n_neighbors": [3, 4, 5, 5, 3, 3]}  # settings that are there again tie
+    ours, reference = both(KNeighborsClassifier(), grid, X, y, scoring=scoring, refit="f1")
+    require_equal(ours, reference)
+    assert ours.certificate_.done == 5
+    assert (ours.cv_results_["rank_test_f1"] == ours.cv_results_["rank_test_f1"][0]).sum() == 3
+    assert ours.score(X, y) == reference.score(X, y)
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        "balanced_accuracy",
+        "neg_mean_absolute_error",
+        "r2",
+        "neg_root_mean_squared_error",
+        "neg_median_absolute_error",
+    ],
+)
+def test_every_way_to_a_score_gives_the_same(scoring):
+    X, y = IRIS
+    y = y if scoring == "balanced_accuracy" else X[:, 3] * 1e3 + 1e6
+    model = KNeighborsClassifier() if scoring == "balanced_accuracy" else KNeighborsRegressor()
+    require_equal(*both(model, {"n_neighbors": [1, 3, 30]}, X, y, scoring=scoring))
+
+
+def test_a_callable_that_returns_several_metrics():
+    def score(model, X, y):
+        right = float((model.predict(X) == y).mean())
+        return {"right": right, "wrong": 1 - right}
+
+    X, y = IRIS
+    require_equal(*both(KNeighborsClassifier(), {"n_neighbors": [1, 5]}, X, y, scoring=score, refit="right"))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, csr_array, np.float32])
+def test_tables_of_other_kinds(make):
+    X, y = IRIS
+    X, labels = make(X), np.array(["a", "b", "c"])[y]
+    ours, reference = both(KNeighborsClassifier(), {"n_neighbors": [1, 5, 10]}, X, labels)
+    require_equal(ours, reference)
+    assert ours.best_estimator_.predict(X[:3]).tolist() == ["a"] * 3
+    if make is pd.DataFrame:
+        ours = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}).fit(X.add_prefix("x"), labels)
+        assert ours.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
+
+
+def test_randomized_search_draws_the_same():
+    X, y = IRIS
+    space, options = (
+        {"n_neighbors": list(range(1, 50)), "weights": ["uniform", "distance"]},
+        {"random_state": 3},
+    )
+    ours = RandomizedSearchCV(KNeighborsClassifier(), space, n_iter=12, **options).fit(X, y)
+    require_equal(
+        ours, theirs.RandomizedSearchCV(KNeighborsClassifier(), space, n_iter=12, **options).fit(X, y)
+    )
+    assert ours.certificate_.done == 5
+
+
+def test_leave_one_out_is_one_search():
+    X, y = IRIS
+    X = X[::2].round()  # many equal distances
+    for model, target in ((KNeighborsClassifier(), y[::2]), (KNeighborsRegressor(), X[:, 0] ** 2)):
+        grid = {"n_neighbors": [1, 2, 7], "weights": ["uniform", "distance"]}
+        ours, reference = both(
+            model, grid, X, target, cv=theirs.LeaveOneOut(), scoring="neg_mean_squared_error"
+        )
+        require_equal(ours, reference)
+        assert ours.certificate_.done == 1
+
+
+# -- the choice ----------------------------------------------------------------------------------------------
+
+
+def test_one_standard_error_takes_the_simplest():
+    X, y = IRIS
+    grid = {"n_neighbors": list(range(1, 60))}
+    best = GridSearchCV(KNeighborsClassifier(), grid).fit(X, y)
+    simple = GridSearchCV(KNeighborsClassifier(), grid, rule="1se").fit(X, y)
+    scores = np.array([best.cv_results_[f"split{fold}_test_score"] for fold in range(5)])
+    error = scores[:, best.best_index_].std(ddof=1) / np.sqrt(5)
+    able = [k for k, mean in zip(grid["n_neighbors"], scores.mean(axis=0), strict=True)
+            if mean >= best.best_score_ - error]  # fmt: skip
+    assert simple.best_params_ == {"n_neighbors": max(able)}
+    assert max(able) > best.best_params_["n_neighbors"]
+    assert simple.best_score_ == scores.mean(axis=0)[max(able) - 1]
+    piped = make_pipeline(StandardScaler(), KNeighborsClassifier())
+    scaled = {"kneighborsclassifier__n_neighbors": [1, 5, 20, 40]}
+    assert GridSearchCV(piped, scaled, rule="1se").fit(X, y).best_index_ > 0
+
+
+def test_one_standard_error_has_to_know_what_is_simple():
+    with pytest.raises(InputError, match=r"rule='1se'.*n_neighbors.*rule='best'"):
+        GridSearchCV(KNeighborsClassifier(), {"p": [1, 2]}, rule="1se").fit(*IRIS)
+    with pytest.raises(InputError, match="both choose"):
+        GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}, rule="1se", refit=len).fit(*IRIS)
+
+
+def test_nested():
+    X, y = IRIS
+    outer = theirs.KFold(3, shuffle=True, random_state=1)
+    search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5, 15]}, nested=outer).fit(X, y)
+    plain = theirs.GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5, 15]})
+    np.testing.assert_array_equal(search.nested_scores_, theirs.cross_val_score(plain, X, y, cv=outer))
+    assert len(search.nested_params_) == 3
+
+
+# -- limits --------------------------------------------------------------------------------------------------
+
+
+class Slow(KNeighborsClassifier):
+    """Takes its time; not one of ours to the registry, being a subclass."""
+
+    def fit(self, X, y, sample_weight=None):
+        time.sleep(0.05)
+        return super().fit(X, y, sample_weight)
+
+
+def test_time_limit_keeps_what_is_finished():
+    X, y = IRIS
+    search = GridSearchCV(Slow(), {"n_neighbors": list(range(1, 40))}, time_limit=0.6)
+    with pytest.warns(StoppedEarly, match=r"Stopped by time_limit=0.6 s after \d+ of 195 fits"):
+        search.fit(X, y)
+    assert 0 < search.certificate_.unfinished < 195
+    assert search.best_estimator_.score(X, y) > 0.9
+    done = ~np.isnan(search.cv_results_["mean_test_score"])
+    assert 0 < done.sum() < 39
+    assert done[search.best_index_]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_ctrl_c_keeps_what_is_finished(n_jobs):
+    X, y = IRIS
+    search = GridSearchCV(Slow(), {"n_neighbors": list(range(1, 40))}, time_limit=60.0, n_jobs=n_jobs)
+    timer = threading.Timer(0.7, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+    timer.join()
+    assert 0 < search.certificate_.unfinished < 195
+    assert search.best_estimator_.score(X, y) > 0.9
+
+
+def test_progress(capsys):
+    GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5]}, verbose=1).fit(*IRIS)
+    assert "10" in capsys.readouterr().out
+
+
+# -- bad input -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("grid", "sentence"),
+    [
+        ({}, None),
+        ([], "names nothing to try"),
+        ({"n_neighbors": []}, "empty list for 'n_neighbors'"),
+        ({"n_neigbors": [1]}, "no parameter 'n_neigbors'; did you mean 'n_neighbors'"),
+        ([{"n_neighbors": [1]}, {"wieghts": ["uniform"]}], "did you mean 'weights'"),
+        ("n_neighbors", "names nothing to try|dict"),
+        ([1], "no dictionary|dict"),
+    ],
+)
+def test_grids_that_cannot_be_tried(grid, sentence):
+    search = GridSearchCV(KNeighborsClassifier(), grid)
+    if sentence is None:
+        assert search.fit(*IRIS).best_params_ == {}
+        return
+    with pytest.raises(ValueError, match=sentence):
+        search.fit(*IRIS)
+
+
+def test_the_step_of_a_pipeline_is_named():
+    model = make_pipeline(StandardScaler(), KNeighborsClassifier())
+    with pytest.raises(InputError, match="did you mean 'kneighborsclassifier__n_neighbors'"):
+        GridSearchCV(model, {"n_neighbors": [1]}).fit(*IRIS)
+
+
+def test_more_folds_than_rows_of_a_class():
+    X, y = IRIS
+    rare = np.r_[0:20, 50:53, 100:120]
+    with pytest.warns(
+        SixfoldWarning, match=r"least populated classes \(rows\): 1 \(3\). Use at most 3 folds"
+    ):
+        GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}).fit(X[rare], y[rare])
+    few = np.r_[0:2, 50:53]
+    with pytest.raises(InputError, match=r"cv=5 asks for more folds than any class has rows.*1, has 3"):
+        GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}).fit(X[few], y[few])
+
+
+def test_a_scorer_that_returns_nan():
+    def nan_for_many(model, X, y):
+        return np.nan if model.n_neighbors > 3 else 0.5
+
+    search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [5, 1]}, scoring=nan_for_many)
+    with pytest.warns(SixfoldWarning, match=r"'n_neighbors': 5\} on fold 0 .* is nan"):
+        search.fit(*IRIS)
+    assert search.best_params_ == {"n_neighbors": 1}
+
+
+def test_a_fit_that_fails_on_one_fold_is_reported_and_the_others_go_on():
+    X, y = IRIS
+    grid = {"n_neighbors": [1, 115]}
+    cv = [(np.arange(0, 150, 2), np.arange(1, 150, 2)), (np.arange(30, 150), np.arange(30))]
+    search = GridSearchCV(KNeighborsClassifier(), grid, cv=cv)
+    with pytest.warns(FitFailedWarning, match="n_neighbors = 115, n_samples_fit = 75"):
+        search.fit(X, y)
+    assert np.isnan(search.cv_results_["split0_test_score"][1])
+    assert search.cv_results_["split1_test_score"][1] >= 0
+    assert search.best_params_ == {"n_neighbors": 1}
+    wrong = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, -1]}, cv=3)
+    with pytest.warns(
+        FitFailedWarning, match=r"3 fits failed out of a total of 6, in folds 0, 1, 2.*fold 0 with"
+    ):
+        wrong.fit(X, y)
+    assert wrong.certificate_.failed == 3
+    with pytest.raises(InputError, match="n_neighbors=-1"):
+        wrong.set_params(error_score="raise").fit(X, y)
+    with pytest.raises(ValueError, match="All the 3 fits failed"):
+        GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [-1]}, cv=3).fit(X, y)
+    with pytest.warns(FitFailedWarning):
+        assert (
+            GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, -1]}, error_score=-7.0)
+            .fit(X, y)
+            .cv_results_["mean_test_score"][1]
+            == -7.0
+        )
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("rule", "2se"), ("time_limit", -1), ("verbose", "a"), ("error_score", "loud")]
+)
+def test_options_are_checked(option, value):
+    with pytest.raises(ValueError, match=option):
+        GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}, **{option: value}).fit(*IRIS)
+
+
+# -- what is not ours ----------------------------------------------------------------------------------------
+
+
+def test_other_learners_are_handed_over():
+    X, y = DIABETES
+    ours, reference = both(Ridge(), {"alpha": [0.1, 1.0, 10.0]}, X, y)
+    require_equal(ours, reference)
+    assert ours.certificate_.asked == ours.certificate_.done == 15
+
+
+def test_is_a_search_of_scikit_learn():
+    search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5]}, rule="1se", time_limit=5.0)
+    assert isinstance(search, theirs.GridSearchCV)
+    assert clone(search).get_params()["time_limit"] == 5.0
+    fitted = search.fit(*IRIS)
+    assert theirs.cross_val_score(fitted, *IRIS).min() > 0.9
+    assert fitted.predict_proba(IRIS[0]).shape == (150, 3)
+    assert fitted.classes_.tolist() == [0, 1, 2]
