@@ -52,7 +52,9 @@ VISION = {
 
 def lab(colour, vision):
     red_green_blue = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    linear = np.where(red_green_blue <= 0.04045, red_green_blue / 12.92, ((red_green_blue + 0.055) / 1.055) ** 2.4)
+    linear = np.where(
+        red_green_blue <= 0.04045, red_green_blue / 12.92, ((red_green_blue + 0.055) / 1.055) ** 2.4
+    )
     seen = np.clip(np.asarray(VISION[vision]) @ linear, 0, 1)
     to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
     xyz = to_xyz @ seen / (0.9505, 1.0, 1.089)
@@ -204,7 +206,12 @@ def test_decades_have_a_logarithmic_axis(values, logarithmic):
 
 
 def test_numbers_are_short():
-    assert [number(value) for value in (0.1 + 0.2, 1e-7, 123456, 1.5e9)] == ["0.3", "1e-07", "123456", "1.5e+09"]
+    assert [number(value) for value in (0.1 + 0.2, 1e-7, 123456, 1.5e9)] == [
+        "0.3",
+        "1e-07",
+        "123456",
+        "1.5e+09",
+    ]
 
 
 def test_dollars_are_no_formula():
