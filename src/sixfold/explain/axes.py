@@ -39,9 +39,12 @@ def axes_or_new(axes: Any, width: float, height: float) -> Any:
         from matplotlib import pyplot
 
         return pyplot.figure(figsize=(width, height), layout="constrained").subplots()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained").subplots()
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)  # so that figure.canvas.draw() lays it out, as it does one of pyplot's
+    return figure.subplots()
 
 
 def require_matplotlib() -> Any:

@@ -347,7 +347,7 @@ class GridSearchCV(SharedWorkSearch, model_selection.GridSearchCV):
     >>> from sixfold import GridSearchCV, KNeighborsClassifier
     >>> search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": range(1, 31)})
     >>> search.fit(*load_iris(return_X_y=True)).best_params_
-    {'n_neighbors': 6}
+    {'n_neighbors': 10}
     >>> print(search.certificate_)
     search: 150 fits from 5 solved problems; all are optimal
     """

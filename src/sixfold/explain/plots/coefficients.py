@@ -31,6 +31,10 @@ from sixfold.explain.plots.style import (
 Array = NDArray[Any]
 
 STRENGTHS = np.logspace(-4.0, 4.0, 41)  # where none are given
+PROBLEM = (  # parameters that say what is solved and how well
+    *("class_weight", "fit_intercept", "intercept_scaling", "max_iter", "penalty", "positive"),
+    *("random_state", "solver", "tol"),
+)
 FEW = 10  # strengths that a model has tried make no curve: RidgeCV has three unless it is told others
 
 
@@ -42,6 +46,7 @@ def coefficients(
     ax: Any = None,
     *,
     names: Sequence[str] | None = None,
+    target: int | None = None,
     most: int = 20,
     dark: bool | None = None,
 ) -> Any:
@@ -58,6 +63,9 @@ def coefficients(
         Where to draw; None makes new ones.
     names : sequence of str, default=None
         Of the columns; None takes those of the fit.
+    target : int, default=None
+        Which row of ``coef_``, where there are several classes or targets; None draws up to six, and of more
+        the Euclidean length over all of them.
     most : int, default=20
         How many columns are shown, those with the largest coefficients.
     dark : bool, default=None
@@ -69,7 +77,7 @@ def coefficients(
     """
     check_number("most", most, at_least=1, whole=True)
     last = _last_step(model)
-    table = _coefficients_of(last)  # (targets, columns)
+    table, of_target = _one_table(last, target)  # (targets, columns)
     called = column_names(last, table.shape[1], names)
     order = np.argsort(-np.abs(table).max(axis=0), kind="stable")[: int(most)]
     ax, theme = canvas(ax, dark, height=max(2.5, 0.28 * order.size + 1.4))
@@ -100,12 +108,31 @@ def coefficients(
         ax,
         theme,
         title=f"{type(last).__name__}: coefficients{rest}",
-        xlabel=f"adds to the {_what_is_added(last)} for each unit of the column",
+        xlabel=of_target or f"adds to the {_what_is_added(last)} for each unit of the column",
         grid="x",
     )
     if table.shape[0] > 1:
-        legend(ax, theme, title=None, ncols=2 if table.shape[0] > 6 else 1)
+        legend(ax, theme)
     return ax
+
+
+def _one_table(model: Any, target: int | None) -> tuple[Array, str]:
+    """Return the coefficients to draw, (targets, columns), and what they are if not those of all targets."""
+    table = _coefficients_of(model)
+    names = target_names(model, table.shape[0])
+    if target is not None:
+        check_target(target, table.shape[0])
+        return table[[target]], f"coefficient of {names[target]}" if len(names) > 1 else ""
+    if len(names) > len(MARKERS):
+        kind = "classes" if names[0].startswith("class") else "targets"
+        return np.linalg.norm(table, axis=0)[None], f"Euclidean length over {len(names)} {kind}"
+    return table, ""
+
+
+def check_target(target: Any, count: int) -> None:
+    """Raise an :class:`InputError` unless there is a row of ``coef_`` with this number."""
+    check_number("target", target, at_least=0, whole=True)
+    require(target < count, f"target={target} is out of range: there are {count}, from 0 to {count - 1}.")
 
 
 def _what_is_added(model: Any) -> str:
@@ -259,7 +286,7 @@ def regularisation_path(
         )
         line.set_gid("coefficient")
         if place is not None:
-            ends.append((path.strengths[weakest], values[weakest, column], path.names[column], colour))
+            ends.append((path.strengths[weakest], values[weakest, column], path.names[column], line))
     ax.axhline(0.0, color=theme.ink, linewidth=0.8, zorder=1)
     ax.set_xlim(*_limits(path.strengths, inverse))
     if path.chosen is not None:
@@ -281,10 +308,10 @@ def regularisation_path(
         ylabel=f"coefficient{of_target}",
         grid="y",
     )
-    if path.chosen is not None:
-        legend(ax, theme, loc="upper left")
+    ends.sort(key=lambda end: -abs(end[1]))
     short = tick_names([name for _, _, name, _ in ends])
-    label_ends(ax, theme, [(x, y, name, colour) for (x, y, _, colour), name in zip(ends, short, strict=True)])
+    label_ends(ax, theme, [(x, y, name, line) for (x, y, _, line), name in zip(ends, short, strict=True)])
+    legend(ax, theme, loc="upper left" if len(ax.texts) else "best")
     return ax
 
 
@@ -297,8 +324,7 @@ def _one_target(path: Path, target: int | None) -> tuple[Array, str]:
     """Return coefficients (strengths, columns) of a target, and what to call them."""
     count = path.coefs.shape[1]
     if target is not None:
-        check_number("target", target, at_least=0, whole=True)
-        require(target < count, f"target={target} is out of range: there are {count}, from 0 to {count - 1}.")
+        check_target(target, count)
         return path.coefs[:, target], f" of {path.targets[target]}" if count > 1 else ""
     if count == 1:
         return path.coefs[:, 0], ""
@@ -417,7 +443,7 @@ def _at(model: Any, parameter: str, strength: float) -> Any:
     """Return an unfitted model with the strength, in place of one that chooses it by cross-validation.
 
     A class of ours says itself what that is (``_at_strength``); of scikit-learn's it is the class whose name
-    is without "CV", with the parameters that both have.
+    is without "CV", with the parameters of the problem.
     """
     from sklearn import linear_model
     from sklearn.base import clone
@@ -431,7 +457,7 @@ def _at(model: Any, parameter: str, strength: float) -> Any:
     if plain_class is None:
         raise InputError(f"{name} has no parameter {parameter!r}, so that no copies of it can be fitted.")
     own, wanted = model.get_params(), plain_class().get_params()
-    shared = {key: value for key, value in own.items() if key in wanted and key != "cv"}
+    shared = {name: own[name] for name in PROBLEM if name in own and name in wanted}
     if getattr(model, "l1_ratio_", None) is not None and "l1_ratio" in wanted:
         shared["l1_ratio"] = float(np.ravel(model.l1_ratio_)[0])
     return plain_class(**(shared | {parameter: strength}))

@@ -21,7 +21,16 @@ from sixfold.explain.plots.search_results import (
     setting_text,
     value_text,
 )
-from sixfold.explain.plots.style import SMALL, canvas, finish, luminance, make_readable, plain, require
+from sixfold.explain.plots.style import (
+    SMALL,
+    canvas,
+    finish,
+    luminance,
+    make_readable,
+    plain,
+    require,
+    slant_if_crowded,
+)
 from sixfold.explain.text import text_width
 
 Array = NDArray[Any]
@@ -78,7 +87,7 @@ def heat_map(
         frame_choice = _ring_point
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
     less = ", less is better" if results.less_is_better else ""
-    bar.set_label(f"mean {results.label} of {results.n_splits} folds{less}")
+    bar.set_label(f"{results.label}, mean of {results.n_splits} folds{less}")
     bar.outline.set_visible(False)
     make_readable(bar.ax, theme)
     chosen = results.chosen
@@ -143,8 +152,7 @@ def _draw_cells(
     for axis, values in ((ax.xaxis, across), (ax.yaxis, up)):
         every = -(-len(values) // 20)
         axis.set_ticks(range(0, len(values), every), [plain(value_text(value)) for value in values[::every]])
-    if sum(len(value_text(value)) for value in across) > 70:
-        ax.tick_params(axis="x", rotation=45)
+    slant_if_crowded(ax)
     _write_values(ax, image, table)
     return image
 

@@ -13,13 +13,14 @@ import numpy as np
 
 from sixfold.errors import InputError, check_option
 from sixfold.explain.plots.style import (
+    SMALL,
     Theme,
     canvas,
     finish,
-    legend,
     make_readable,
     number,
     text_colour,
+    theme_outside,
 )
 
 STEPS = {"iteration": "iteration", "seconds": "seconds since the fit began"}
@@ -95,8 +96,6 @@ def history(
     )
     if show == "both":
         _second_axis(ax, right, theme)
-    if show != "objective":
-        legend(ax, theme, loc="upper right")
     return ax
 
 
@@ -116,7 +115,6 @@ def _draw_gap(ax: Any, theme: Theme, place: Any, gap: Any, certificate: Any) -> 
         marker="o",
         markersize=4,
         linewidth=2,
-        label="certified gap",
         zorder=3,
     )
     line.set_gid("gap")
@@ -126,10 +124,20 @@ def _draw_gap(ax: Any, theme: Theme, place: Any, gap: Any, certificate: Any) -> 
             color=theme.muted,
             linestyle="--",
             linewidth=1.3,
-            label=f"tolerance {number(certificate.tolerance)} of the scale {number(certificate.scale, 3)}",
             zorder=2,
         )
         wanted.set_gid("tolerance")
+        text = ax.annotate(
+            f"tolerance {number(certificate.tolerance)} of the scale {number(certificate.scale, 3)}",
+            xy=(0.01, certificate.tolerance * certificate.scale),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            fontsize=SMALL,
+            color=theme.muted,
+            bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.75, "pad": 0.5},
+        )
+        text.set_gid("tolerance")
 
 
 def _draw_objective(ax: Any, theme: Theme, place: Any, objective: Any, second: bool) -> None:
@@ -141,7 +149,6 @@ def _draw_objective(ax: Any, theme: Theme, place: Any, objective: Any, second: b
         markersize=4,
         linewidth=1.8,
         linestyle="-.",
-        label="objective",
         zorder=3,
     )
     line.set_gid("objective")
@@ -150,24 +157,14 @@ def _draw_objective(ax: Any, theme: Theme, place: Any, objective: Any, second: b
 
 
 def _second_axis(ax: Any, right: Any, theme: Theme) -> None:
-    """Label the right axis in the colour of its line, and bring its line into the legend of the left one."""
+    """Label each axis in the colour of its line and with its marker."""
     make_readable(right, theme)
     for side in ("top", "left", "bottom"):
         right.spines[side].set_visible(False)
-    right.set_ylabel("objective")
+    right.set_ylabel("■ objective")
+    ax.set_ylabel(f"● {ax.get_ylabel()}")
     right.margins(y=0.15)  # so that its end is not on that of the gap
     for axis, colour in ((ax.yaxis, theme.series[0]), (right.yaxis, theme.series[1])):
-        shade = text_colour(colour, theme)
+        shade = text_colour(colour, theme_outside(ax, theme))
         axis.label.set_color(shade)
         axis.set_tick_params(which="both", colors=shade)
-    (line,) = right.get_lines()
-    ax.plot(
-        [],
-        [],
-        color=line.get_color(),
-        marker="s",
-        markersize=4,
-        linewidth=1.8,
-        linestyle="-.",
-        label="objective",
-    )

@@ -11,7 +11,7 @@ import numpy as np
 
 from sixfold.errors import InputError
 from sixfold.explain.plots.search_results import default_score, score_label
-from sixfold.explain.plots.style import canvas, finish, label_ends, plain
+from sixfold.explain.plots.style import canvas, finish, label_ends, legend, plain
 
 SIZES = np.linspace(0.1, 1.0, 8)  # shares of the rows there are to learn from
 
@@ -95,11 +95,9 @@ def learning_curve(
             zorder=2,
         )
         points.set_gid("folds")
-        (line,) = ax.plot(
-            counts, mean, color=colour, marker=marker, markersize=5, linewidth=2, label=text, zorder=3
-        )
+        (line,) = ax.plot(counts, mean, color=colour, marker=marker, markersize=5, linewidth=2, zorder=3)
         line.set_gid("mean")
-        ends.append((counts[-1], mean[-1], text, colour))
+        ends.append((counts[-1], mean[-1], text, line))
     ax.margins(x=0.02)
     better = ", less is better" if less else ""
     finish(
@@ -111,6 +109,7 @@ def learning_curve(
         grid="y",
     )
     label_ends(ax, theme, ends)
+    legend(ax, theme)
     return ax
 
 

@@ -265,7 +265,7 @@ def threshold(
     finish(
         ax,
         theme,
-        title=f"{_called(model)}: class {classes[second]} from which threshold on?",
+        title=f"{_called(model)}: class {classes[second]} over the threshold",
         xlabel=f"threshold on the {scale} of class {classes[second]}",
         ylabel="share of rows",
         grid="y",

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.errors import InputError, check_option
-from sixfold.explain.plots.style import is_number, number, on_log_scale, require
+from sixfold.explain.plots.style import is_number, number, on_log_scale, plain, require, slant_if_crowded
 
 Array = NDArray[Any]
 
@@ -236,7 +236,7 @@ def value_text(value: Any) -> str:
     ('0.3', 'None', 'distance', 'len')
     """
     if is_number(value):
-        return number(value)
+        return number(value, 3)
     if isinstance(value, str | bool | type(None)):
         return str(value)
     if callable(value) and hasattr(value, "__name__"):
@@ -274,6 +274,11 @@ class ValueAxis:
                 return cls(values, "linear")
         return cls(values, "categories")
 
+    @property
+    def ordered(self) -> bool:
+        """Whether values have an order, so that a line may join them: numbers, and None for no limit."""
+        return self.scale != "categories" or all(is_number(value) or value is None for value in self.values)
+
     def place(self, value: Any) -> float:
         """Return where a value is."""
         if self.scale != "categories":
@@ -286,11 +291,11 @@ class ValueAxis:
         if self.scale == "log":
             (ax.set_xscale if direction == "x" else ax.set_yscale)("log")
         elif self.scale == "categories":
-            texts = [value_text(value) for value in self.values]
+            texts = [plain(value_text(value)) for value in self.values]
             every = math.ceil(len(texts) / 25)
             axis.set_ticks(range(0, len(texts), every), texts[::every])
-            if direction == "x" and sum(map(len, texts[::every])) > 70:
-                ax.tick_params(axis="x", rotation=45)
+            if direction == "x":
+                slant_if_crowded(ax)
         elif all(float(value).is_integer() for value in self.values):
             from matplotlib.ticker import MaxNLocator
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sixfold.errors import InputError, check_flag
 from sixfold.explain.axes import axes_or_new
+from sixfold.explain.text import text_width
 
 Array = NDArray[Any]
 
@@ -134,12 +135,17 @@ def finish(
     return ax
 
 
+def theme_outside(ax: Any, theme: Theme) -> Theme:
+    """Return the colours for what is beside the axes, on the figure; those inside where it is transparent."""
+    ground = _figure_face(ax)
+    return theme if ground is None else DARK if luminance(ground) < 0.18 else LIGHT
+
+
 def make_readable(ax: Any, theme: Theme) -> None:
     """Give title, labels, ticks and spines another colour where they cannot be read on the figure."""
-    ground = _figure_face(ax)
-    if ground is None:
-        ground = _rgb(theme.surface)
-    ink = (DARK if luminance(ground) < 0.18 else LIGHT).ink
+    outside = theme_outside(ax, theme)
+    ink, face = outside.ink, _figure_face(ax)
+    ground = _rgb(outside.surface) if face is None else face
     for text in (ax.title, ax.xaxis.label, ax.yaxis.label, ax.xaxis.offsetText, ax.yaxis.offsetText):
         if contrast(_rgb(text.get_color()), ground) < READABLE:
             text.set_color(ink)
@@ -178,45 +184,39 @@ def legend(ax: Any, theme: Theme, **options: Any) -> Any:
 # -- labels beside the ends of lines -------------------------------------------------------------------------
 
 
-def label_ends(ax: Any, theme: Theme, ends: Sequence[tuple[float, float, str, str]]) -> None:
+def label_ends(ax: Any, theme: Theme, ends: Sequence[tuple[float, float, str, Any]]) -> None:
     """Write names at the right of the axes, each joined to the end (x, y) of its line, none over another.
 
-    ``ends`` are x, y, name and colour. Limits and scales have to be set before. Where the figure has no
-    layout that would make room for them, names are in a legend.
+    ``ends`` are x, y, name and line. Limits and scales have to be set before. Where the figure has no layout
+    that would make room for them, the lines are named in the legend, which is to be drawn after.
     """
     if not ends:
         return
     if ax.figure.figure.get_layout_engine() is None:
-        from matplotlib.lines import Line2D
-
-        handles = [Line2D([], [], color=colour, label=plain(name)) for _, _, name, colour in ends]
-        ax.legend(
-            handles=handles,
-            fontsize=SMALL,
-            labelcolor=theme.ink,
-            facecolor=tuple(_face(ax)),
-            edgecolor=theme.faint,
-            framealpha=0.9,
-        )
+        for _, _, name, line in ends:
+            (named,) = ax.plot([], [], label=plain(name))
+            named.update_from(line)
+            named.set_label(plain(name))
         return
+    outside = theme_outside(ax, theme)
     to_axes = ax.transData + ax.transAxes.inverted()
     heights = np.array([to_axes.transform((x, y))[1] for x, y, _, _ in ends])
     figure = ax.figure.figure
     room = ax.get_position().height * figure.get_size_inches()[1] * 72.0
     places = spread(heights, 1.35 * SMALL / max(room, 1.0))
-    for (x, y, name, colour), place in zip(ends, places, strict=True):
+    for (x, y, name, line), place in zip(ends, places, strict=True):
         ax.annotate(
             plain(name),
             xy=(x, y),
             xytext=(1.025, place),
             textcoords="axes fraction",
             fontsize=SMALL,
-            color=text_colour(colour, theme),
+            color=text_colour(line.get_color(), outside),
             verticalalignment="center",
             annotation_clip=False,
             arrowprops={
                 "arrowstyle": "-",
-                "color": colour,
+                "color": line.get_color(),
                 "linewidth": 0.7,
                 "shrinkA": 1,
                 "shrinkB": 0,
@@ -263,13 +263,29 @@ def on_log_scale(values: Iterable[Any]) -> bool:
     return bool(ordered[(len(ordered) - 1) // 2] < (ordered[0] + ordered[-1]) / 4)
 
 
+def slant_if_crowded(ax: Any) -> None:
+    """Turn the labels below the axes where they would run into each other."""
+    figure = ax.figure.figure
+    room = 72.0 * figure.get_size_inches()[0] * 0.75 * ax.get_position().width / 0.775  # points, roughly
+    texts = [label.get_text() for label in ax.get_xticklabels()]
+    size = float(ax.get_xticklabels()[0].get_fontsize()) if texts else 0.0
+    if sum(text_width(text, size) + size for text in texts) > room:
+        ax.tick_params(axis="x", rotation=45)
+
+
 def is_number(value: Any) -> bool:
     """Whether a value has a place on an axis of numbers."""
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value)
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number as short as its digits allow: ``0.001``, ``1e-05``, ``12.5``."""
+    """Return a number with so many digits, whole ones with all of theirs up to a million.
+
+    >>> number(0.0015), number(3151.2, 3), number(1e-5), number(12), number(2e7)
+    ('0.0015', '3151', '1e-05', '12', '2e+07')
+    """
+    if 10**digits <= abs(value) < 1e6 or (float(value).is_integer() and abs(value) < 1e6):
+        return f"{value:.0f}"
     return f"{value:.{digits}g}"
 
 

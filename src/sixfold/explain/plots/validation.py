@@ -89,17 +89,26 @@ def validation_curve(
     chosen = results.chosen if results.chosen is not None else results.best
     ends = []
     for index, (name, candidates) in enumerate(lines):
-        colour = series_colour(theme, index)
         main = len(lines) == 1 or chosen in candidates
         places = np.array([axis.place(results.settings[one][parameter]) for one in candidates])
-        _draw_line(ax, results, candidates, places, theme, index, main, len(lines) > 1)
+        look = {
+            "color": series_colour(theme, index),
+            "marker": MARKERS[index % len(MARKERS)],
+            "markersize": 4,
+        }
+        if not axis.ordered:  # beside each other, as no line tells them apart
+            places += 0.12 * (index - (len(lines) - 1) / 2)
+            look |= {"linestyle": "none", "markersize": 7}
+        line = _draw_line(ax, results, candidates, places, theme, look, name if main else None)
         if main and results.train_mean is not None:
-            _draw_train(ax, results, candidates, places, theme)
+            _draw_train(ax, results, candidates, places, theme, axis.ordered)
+        if chosen in candidates:
+            _mark_choice(ax, results, chosen, places[candidates.index(chosen)], parameter, axis, theme)
         finished = [k for k, one in enumerate(candidates) if np.isfinite(results.mean[one])]
-        if finished and len(lines) > 1:
-            last = finished[-1]
-            ends.append((places[last], results.mean[candidates[last]], name, colour))
-    _mark_choice(ax, results, parameter, axis, theme)
+        if finished and len(lines) > 1 and axis.ordered:
+            ends.append((places[finished[-1]], results.mean[candidates[finished[-1]]], name, line))
+        elif not main:
+            line.set_label(plain(name))
     better = ", less is better" if results.less_is_better else ""
     best_over = len(lines) == 1 and _others(results, parameter)
     over = f", best over {', '.join(best_over)}" if best_over else ""
@@ -159,75 +168,65 @@ def _draw_line(
     candidates: Sequence[int],
     places: Array,
     theme: Theme,
-    index: int,
-    main: bool,
-    several: bool,
-) -> None:
-    """Draw the mean, and of the main line the folds and the bars too: those of six would hide each other."""
+    look: dict[str, Any],
+    name: str | None,
+) -> Any:
+    """Draw the mean and, of the line with a name, folds and bars too: those of six would hide each other."""
     mean, std = results.mean[candidates], results.std[candidates]
-    marker, colour = MARKERS[index % len(MARKERS)], series_colour(theme, index)
-    if not main:
-        (line,) = ax.plot(places, mean, color=colour, marker=marker, markersize=4, linewidth=1.5, zorder=3)
+    if name is None:
+        (line,) = ax.plot(places, mean, **({"linewidth": 1.5} | look), zorder=3)
         line.set_gid("mean")
-        return
+        return line
     folds = results.folds[candidates]
-    of_choice = ", of the choice's line" if several else ""
+    of_line = f"{name}: " if name else ""
     points = ax.scatter(
         np.repeat(places, folds.shape[1]),
         folds.ravel(),
         s=14,
-        color=colour,
+        color=look["color"],
         alpha=theme.point_alpha,
         linewidths=0,
         zorder=2,
-        label=f"one fold{of_choice}",
+        label=plain(f"{of_line}one fold"),
     )
     points.set_gid("folds")
     bars = ax.errorbar(
         places,
         mean,
         yerr=std,
-        color=colour,
-        marker=marker,
-        markersize=4,
-        linewidth=2,
+        **({"linewidth": 2} | look),
         elinewidth=1.2,
         capsize=3,
         zorder=4,
-        label=f"mean ± one standard deviation{of_choice}",
+        label=plain(f"{of_line}mean ± one standard deviation"),
     )
     bars.lines[0].set_gid("mean")
+    return bars.lines[0]
 
 
 def _draw_train(
-    ax: Any, results: SearchResults, candidates: Sequence[int], places: Array, theme: Theme
+    ax: Any, results: SearchResults, candidates: Sequence[int], places: Array, theme: Theme, joined: bool
 ) -> None:
     assert results.train_mean is not None
     assert results.train_std is not None
     mean, std = results.train_mean[candidates], results.train_std[candidates]
-    (line,) = ax.plot(
-        places,
-        mean,
-        color=theme.muted,
-        linestyle="--",
-        linewidth=1.6,
-        zorder=3,
-        label="mean on rows learnt from",
+    look: dict[str, Any] = (
+        {"linestyle": "--", "linewidth": 1.6} if joined else {"linestyle": "none", "marker": "_"}
     )
+    (line,) = ax.plot(places, mean, color=theme.muted, **look, zorder=3, label="mean on rows learnt from")
     line.set_gid("train")
-    ax.fill_between(places, mean - std, mean + std, color=theme.muted, alpha=0.15, linewidth=0, zorder=1)
+    if joined:
+        ax.fill_between(places, mean - std, mean + std, color=theme.muted, alpha=0.15, linewidth=0, zorder=1)
 
 
-def _mark_choice(ax: Any, results: SearchResults, parameter: str, axis: ValueAxis, theme: Theme) -> None:
+def _mark_choice(
+    ax: Any, results: SearchResults, chosen: int, place: float, parameter: str, axis: ValueAxis, theme: Theme
+) -> None:
     """Draw a ring round the choice; with one standard error, a square round the best too."""
-    chosen, best = results.chosen, results.best
-    if chosen is None or best is None or parameter not in results.settings[chosen]:
-        return
 
-    def mark(index: int, marker: str, label: str, gid: str) -> None:
-        setting = results.settings[index]
+    def mark(index: int, at: float, marker: str, label: str, gid: str) -> None:
         (ring,) = ax.plot(
-            [axis.place(setting[parameter])],
+            [at],
             [results.mean[index]],
             marker=marker,
             markersize=13,
@@ -236,26 +235,28 @@ def _mark_choice(ax: Any, results: SearchResults, parameter: str, axis: ValueAxi
             markeredgewidth=2,
             linestyle="none",
             zorder=5,
-            label=plain(f"{label}: {_short_setting(setting)}, {number(results.mean[index], 3)}"),
+            label=plain(
+                f"{label}: {_short_setting(results.settings[index])}, {number(results.mean[index], 3)}"
+            ),
         )
         ring.set_gid(gid)
 
-    if results.one_standard_error:
-        mark(best, "s", "best mean", "best")
-        line = ax.axhline(
-            results.threshold,
-            color=theme.muted,
-            linestyle=":",
-            linewidth=1.4,
-            zorder=1,
-            label="best mean less one standard error",
-        )
-        line.set_gid("one standard error")
-        mark(
-            chosen, "o", "chosen, the simplest above it" * (not results.less_is_better) or "chosen", "chosen"
-        )
-    else:
-        mark(chosen, "o", "chosen", "chosen")
+    best = results.best
+    if not results.one_standard_error or best is None:
+        mark(chosen, place, "o", "chosen", "chosen")
+        return
+    if parameter in results.settings[best]:
+        mark(best, axis.place(results.settings[best][parameter]), "s", "best mean", "best")
+    line = ax.axhline(
+        results.threshold,
+        color=theme.muted,
+        linestyle=":",
+        linewidth=1.4,
+        zorder=1,
+        label=f"best mean {'plus' if results.less_is_better else 'less'} one standard error",
+    )
+    line.set_gid("one standard error")
+    mark(chosen, place, "o", "chosen, the simplest within it", "chosen")
 
 
 def _short_setting(setting: dict[str, Any]) -> str:

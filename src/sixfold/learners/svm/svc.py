@@ -414,11 +414,7 @@ class SVC(ClassifierMixin, IterativeLearner):
     def _set_fitted(self, solution: KernelSolution, data: LabelledData, budget: Budget) -> None:
         svms, kernel = solution.svms, solution.rows.kernel
         self._pairwise = self._is_pairwise(data.classes.size)
-        layout = arrange(svms, data.index, data.classes.size, self._pairwise)
-        if solution.rows.origin is not None:
-            # w.(x - origin) + b = w.x + (b - w.origin), with the w that decisions are made of.
-            normals = SupportVectors(layout, kernel, data.X[layout.support]).normals()
-            layout = replace(layout, intercept=layout.intercept - normals @ solution.rows.origin)
+        layout = self._lay_out(svms, data)
         self.classes_, self.class_weight_ = data.classes, self._class_factors(data)
         self.support_, self.n_support_, self.intercept_ = layout.support, layout.n_support, layout.intercept
         sparse, given = sp.issparse(data.X), isinstance(kernel, Precomputed)
@@ -438,6 +434,16 @@ class SVC(ClassifierMixin, IterativeLearner):
             remark = describe_spreads(data.X, lambda: column_names(self, data.X.shape[1]))
             self._certificate = replace(self._certificate, notes=(remark,)) if remark else self._certificate
         self.fit_status_ = int(not self._certificate.converged)
+
+    def _lay_out(self, svms: list[BinarySVM], data: LabelledData) -> SupportLayout:
+        """Return support vectors and coefficients as the public attributes have them."""
+        rows = svms[0].problem.rows
+        layout = arrange(svms, data.index, data.classes.size, self._is_pairwise(data.classes.size))
+        if rows.origin is None:
+            return layout
+        # w.(x - origin) + b = w.x + (b - w.origin), with the w that decisions are made of.
+        normals = SupportVectors(layout, rows.kernel, data.X[layout.support]).normals()
+        return replace(layout, intercept=layout.intercept - normals @ rows.origin)
 
     def _warn(self, solution: KernelSolution, data: LabelledData, budget: Budget) -> None:
         if not (solution.calibrated or budget.interrupted):
@@ -489,16 +495,15 @@ class SVC(ClassifierMixin, IterativeLearner):
             with equal ones told apart by their decisions; with ``decision_function_shape="ovo"`` f of each
             pair, positive for its first class.
         """
-        shape = self.decision_function_shape
+        return self._map_decisions(X, self._shape_decisions)
 
-        def shaped(decisions: Array) -> Array:
-            if decisions.shape[1] == 1:
-                return decisions[:, 0]
-            if self._pairwise and shape == "ovr":
-                return class_scores(decisions, self.classes_.size)
-            return decisions
-
-        return self._map_decisions(X, shaped)
+    def _shape_decisions(self, decisions: Array) -> Array:
+        """Return the decisions of all SVMs in the shape that is asked for."""
+        if decisions.shape[1] == 1:
+            return decisions[:, 0]
+        if self._pairwise and self.decision_function_shape == "ovr":
+            return class_scores(decisions, self.classes_.size)
+        return decisions
 
     def predict(self, X: Any) -> Array:
         """Return the class of each row.

@@ -94,7 +94,7 @@ def solve_dual(
     memory: int,
     budget: Budget,
     most_iterations: int | None = None,
-    start: Array | None = None,
+    start: Array | DualSolution | None = None,
     cache: GramCache | WholeGram | None = None,
 ) -> DualSolution:
     """Maximise D.
@@ -110,8 +110,9 @@ def solve_dual(
         One record a round.
     most_iterations : int, optional
         Without it, the larger of ten million and a hundred a row.
-    start : ndarray, optional
-        A first guess of alpha; it need not be feasible.
+    start : ndarray or DualSolution, optional
+        A first guess of alpha; it need not be feasible. Of a point of the same rows, where it is feasible,
+        the scores are known as well.
     cache : GramCache or WholeGram, optional
         One that was used for the same rows before, with another C for instance.
 
@@ -130,7 +131,9 @@ def solve_dual(
         else:
             solution = _solve_soft(problem, tol, budget, most_iterations, start, cache)
         if solution.definite is None and cache.whole is not None and budget.seconds_left > 0.0:
-            return replace(solution, definite=definite_when_balanced(cache.whole))
+            if cache.definite is None:
+                cache.definite = definite_when_balanced(cache.whole)
+            return replace(solution, definite=cache.definite)
         return solution
 
 
@@ -139,7 +142,7 @@ def _solve_soft(
     tol: float,
     budget: Budget,
     most_iterations: int | None,
-    start: Array | None,
+    start: Array | DualSolution | None,
     cache: GramCache | WholeGram,
 ) -> DualSolution:
     """Go on with columns where pairs of rows get no further, or have been many; then with pairs again."""
@@ -167,7 +170,7 @@ def _solve_hard(
     tol: float,
     budget: Budget,
     most_iterations: int | None,
-    start: Array | None,
+    start: Array | DualSolution | None,
     cache: GramCache | WholeGram,
 ) -> DualSolution:
     """Raise a bound until no row reaches it, or until the rows that do prove that the classes overlap."""
@@ -188,11 +191,18 @@ def _solve_hard(
 
 
 class WholeGram:
-    """The Gram matrix of all rows of a problem, which are few: what :class:`GramCache` is for many."""
+    """The Gram matrix of all rows of a problem, which are few: what :class:`GramCache` is for many.
+
+    Attributes
+    ----------
+    definite : bool or None
+        Whether it is positive semi-definite, once somebody has found out.
+    """
 
     def __init__(self, rows: KernelRows, index: Array, memory: int) -> None:
         self.rows, self.index, self.memory = rows, index, memory
         self.held: Array = np.arange(index.size)
+        self.definite: bool | None = None
         self._gram: Array | None = None
 
     @property
@@ -275,12 +285,10 @@ class Decomposition:
         self.complete: tuple[Array, Array, float] | None = None  # a point without stale scores
         self.state = optimality_at_zero(problem.box)
 
-    def run(self, start: Array | None = None) -> DualSolution:
+    def run(self, start: Array | DualSolution | None = None) -> DualSolution:
         """Go through rounds until the point is optimal or the budget is used up."""
         try:
-            if start is not None and start.any():
-                self.point.begin(feasible(self.y, self.upper, start), self.budget)
-                self.state = self._optimality()
+            self._begin(start)
             while not self._finished():
                 self._round()
         except BudgetExhausted:
@@ -291,6 +299,17 @@ class Decomposition:
         point = self.point
         known = True if self.problem.rows.kernel.definite else False if self.indefinite else None
         return DualSolution(point.alpha, point.scores, self.state, self.iterations, known, point.rounding)
+
+    def _begin(self, start: Array | DualSolution | None) -> None:
+        guess = start.alpha if isinstance(start, DualSolution) else start
+        if guess is None or not guess.any():
+            return
+        alpha = feasible(self.y, self.upper, guess)
+        if isinstance(start, DualSolution) and np.array_equal(alpha, guess):
+            self.point.resume(start)
+        else:
+            self.point.begin(alpha, self.budget)
+        self.state = self._optimality()
 
     @property
     def _gram_dtype(self) -> type:

@@ -373,6 +373,11 @@ class DualScores:
         dtype = np.float32 if self.fine_in_single(alpha) else np.float64
         self._compute(alpha, dtype, budget)
 
+    def resume(self, solution: DualSolution) -> None:
+        """Start at a point whose scores are known."""
+        self.alpha, self.scores = solution.alpha, solution.scores.copy()  # which stale ones change in place
+        self.variance = solution.rounding**2
+
     def move_all(self, alpha: Array, order: Array, gram: Array) -> None:
         """Go to another alpha where the Gram matrix of all rows, in that order, is known in float64."""
         self.scores = np.empty(alpha.size)

@@ -59,6 +59,7 @@ class GramCache:
         self.rows = rows
         self.index = index
         self.memory = memory
+        self.definite: bool | None = None  # whether the whole is, once somebody has found out
         self._shared = (blocks, *pair) if blocks is not None and pair is not None else None
         self._reset(np.dtype(np.float64))
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.solvers.kernel.decomposition import make_cache, solve_dual
+from sixfold.solvers.kernel.decomposition import DIRECT_ROWS, make_cache, solve_dual
 from sixfold.solvers.kernel.dual import DualProblem, DualSolution, certify, make_certificate
 from sixfold.solvers.kernel.gram_cache import ClassBlocks
 from sixfold.solvers.kernel.kernel_rows import KernelRows
@@ -171,6 +171,98 @@ def fit_binary_svms(
     reasons = (svm.stopped_by for svm in svms if svm.stopped_by is not None)
     budget.stopped_by = budget.stopped_by or next(reasons, None)
     return svms
+
+
+def fit_svm_paths(
+    rows: KernelRows,
+    labels: Array,
+    n_classes: int,
+    uppers: Sequence[Array],
+    pairwise: bool,
+    tol: float,
+    cache_size_mb: float,
+) -> list[list[BinarySVM]]:
+    """Solve the binary SVMs of all classes for several C: one Gram matrix, each from the solution before.
+
+    Parameters
+    ----------
+    rows, labels, n_classes, pairwise, cache_size_mb
+        As in :func:`fit_binary_svms`.
+    uppers : sequence of ndarray
+        C times the weight of each row, C ascending.
+
+    Returns
+    -------
+    list of list of BinarySVM
+        For each C, in the order of :func:`class_sides`.
+    """
+    counts = uppers[0] > 0.0
+    members = [((labels == number) & counts).nonzero()[0] for number in range(n_classes)]
+    sides = class_sides(n_classes, pairwise)
+    memory = max(int(cache_size_mb * (1 << 20)), LEAST_MEMORY)
+    alone = len(sides) == 1
+    entries = sum(_problem(rows, members, side, uppers[0]).y.size ** 2 for side in sides)
+    workers = 1 if alone or entries <= FEW_ENTRIES else min(core.threads(), len(sides))
+    largest = max(part.size for part in members) ** 2 * rows.table.shape[1]
+    shared = sides[0][1] is not None and not alone and largest >= WORTH_SHARING
+    common = min(memory // 2, sum(8 * part.size**2 for part in members)) if shared else 0
+    blocks = ClassBlocks(rows, members, common) if shared else None
+    share = (memory - common) // workers
+
+    def solve(side: tuple[int, int | None]) -> list[BinarySVM]:
+        before = core.limit_threads(1) if workers > 1 else None
+        try:
+            return _path(rows, members, side, uppers, tol, share, blocks)
+        finally:
+            if before is not None:
+                core.limit_threads(before)
+
+    if workers == 1:
+        paths = [solve(side) for side in sides]
+    else:
+        with one_blas_thread, ThreadPoolExecutor(workers) as pool:
+            paths = list(pool.map(solve, sides))
+    return [list(svms) for svms in zip(*paths, strict=True)]
+
+
+def _path(
+    rows: KernelRows,
+    members: list[Array],
+    side: tuple[int, int | None],
+    uppers: Sequence[Array],
+    tol: float,
+    memory: int,
+    blocks: ClassBlocks | None,
+) -> list[BinarySVM]:
+    """Return one binary SVM for each C."""
+    one, other = side
+    pair = (one, other) if blocks is not None and other is not None else None
+    found: list[BinarySVM] = []
+    cache = None
+    for upper in uppers:
+        problem, budget = _problem(rows, members, side, upper), Budget(tol)
+        # Which of its stationary points an indefinite problem ends at depends on where it starts, and on the
+        # rows that are active first: those of a fit of its own.
+        alike = rows.kernel.definite or problem.y.size <= DIRECT_ROWS
+        cache = cache if cache and alike else make_cache(rows, problem.index, memory, blocks, pair)
+        start = _next_start(found[-1], problem) if found and rows.kernel.definite else None
+        solution = solve_dual(problem, tol, memory, budget, start=start, cache=cache)
+        certificate = certify(problem, solution, tol)
+        found.append(BinarySVM(one, other, problem, solution, certificate, budget.stopped_by))
+    return found
+
+
+def _next_start(before: BinarySVM, problem: DualProblem) -> DualSolution | None:
+    """Return where to start for a larger C: scores are known there.
+
+    Where none is at its bound the optimum is the same.
+    """
+    solution, old, new = before.solution, before.problem.upper, problem.upper
+    if np.array_equal(old, new):
+        return solution
+    if problem.box.hard or (solution.alpha >= old).any():
+        return None
+    return solution
 
 
 def certify_all(svms: list[BinarySVM], tol: float) -> Certificate:

@@ -3,6 +3,7 @@
 With q_i = weight_i / sum_k weight_k and m_j = sum_i q_i x_ij (zero without intercept) there are
 
     slopes(V)           sum_i V_ki q_i (x_ij - m_j)                      for every column j
+    slopes_of(v)        sum_i v_i (x_ij - m_j)
     combine(w)          sum_j w_j (x_ij - m_j)                           for every row i
     gram_rows(ids, k)   sum_i q_i (x_ij - m_j) (x_il - m_l)              for j in ids[k:], l in ids
     take(ids)           some columns, for coordinate descent on the residuals
@@ -53,6 +54,10 @@ class Columns(ABC):
     @abstractmethod
     def slopes(self, V: Array, budget: Budget) -> Array:
         """Return sum_i V_ki q_i (x_ij - m_j), where the rows of V sum to zero under q."""
+
+    @abstractmethod
+    def slopes_of(self, v: Array, budget: Budget) -> Array:
+        """Return sum_i v_i (x_ij - m_j), where v sums to zero if the columns are centred."""
 
     @abstractmethod
     def combine(self, w: Array, budget: Budget) -> Array:
@@ -131,6 +136,10 @@ class DenseColumns(Columns):
     def slopes(self, V: Array, budget: Budget) -> Array:
         """Return sum_i V_ki q_i (x_ij - m_j)."""
         return self._correlate(V * self.q, budget, self.mean)
+
+    def slopes_of(self, v: Array, budget: Budget) -> Array:
+        """Return sum_i v_i (x_ij - m_j)."""
+        return self._correlate(v[None], budget, self.mean)[0]
 
     def _correlate(self, V: Array, budget: Budget, shift: Array | None = None) -> Array:
         d = self.X.shape[1]
@@ -216,6 +225,12 @@ class SparseColumns(Columns):
         """Return sum_i V_ki q_i x_ij: the rows of V sum to zero under q wherever m is not zero."""
         slopes = np.asarray((V * self.q) @ self.X, dtype=np.float64)
         slopes[:, self.constant] = 0.0
+        return slopes
+
+    def slopes_of(self, v: Array, budget: Budget) -> Array:
+        """Return sum_i v_i x_ij."""
+        slopes = np.asarray(v @ self.X, dtype=np.float64)
+        slopes[self.constant] = 0.0
         return slopes
 
     def combine(self, w: Array, budget: Budget) -> Array:

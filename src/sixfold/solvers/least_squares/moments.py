@@ -33,6 +33,8 @@ Array = NDArray[Any]
 SHIFT_ROWS = 128
 MOST_AVERAGED = 2048
 
+LEFT = 0.25  # of a sum: what has to be left of it where some of its terms are taken away
+
 UNIT = 0.5 * EPS  # the rounding of one operation
 # As native/linear/least_squares/moments.cpp sums: blocks of rows, chunks of blocks, and the chunks.
 BLOCK_ROWS, CHUNK_ROWS, MOST_CHUNKS, PARTIAL_ENTRIES = 96, 4096, 16, 1 << 22
@@ -84,6 +86,31 @@ class Moments(Means):
             + (self.weight * other.weight / weight) * np.outer(apart, apart),
             size=np.sqrt(size),
             rounding=max(self.rounding, other.rounding) + 8.0 * UNIT,
+        )
+
+    def without(self, other: Moments) -> Moments | None:
+        """Return the moments of these rows without some of them; None where that would lose digits.
+
+        What is left of the weight and of the square of every column has to be ``LEFT`` of what there was:
+        then subtracting costs two bits at most, and ``size`` says so.
+        """
+        weight = self.weight - other.weight
+        if not weight >= LEFT * self.weight:
+            return None
+        apart = other.mean - self.mean
+        scatter = self.scatter - other.scatter
+        scatter -= (self.weight * other.weight / weight) * np.outer(apart, apart)
+        if not (scatter.diagonal() >= LEFT * self.scatter.diagonal()).all():
+            return None
+        size = (self.weight * self.size**2 + other.weight * (other.size**2 + apart**2)) / weight
+        return Moments(
+            rows=self.rows - other.rows,
+            n_columns=self.n_columns,
+            weight=weight,
+            mean=self.mean - (other.weight / weight) * apart,
+            scatter=scatter,
+            size=np.sqrt(size),
+            rounding=2.0 * max(self.rounding, other.rounding) + 8.0 * UNIT,
         )
 
     def second(self, centred: bool) -> tuple[Array, Array, Array]:

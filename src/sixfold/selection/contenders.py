@@ -1,0 +1,188 @@
+"""Which learners a comparison tries, and on which grids.
+
+Grids are spread over decades and grow thinner where the rows are many, since kernels compare every row with
+every other. Scales and penalties go together, so columns are standardised for all learners but trees, which
+ask only for the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.pipeline import Pipeline
+
+from sixfold.errors import check_option
+from sixfold.selection.preprocessing import encoder
+
+MANY_ROWS = 20_000  # beyond, no kernel machine is tried: its grid would take minutes
+SOME_ROWS = 5_000  # beyond, its grid is thinner
+LEARNER = "learner"  # the last step of every pipeline
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A learner in a comparison.
+
+    Attributes
+    ----------
+    name : str
+    model : estimator
+        Unfitted; a pipeline where columns are encoded first.
+    grid : dict or list of dict
+        What is tried, by the names of the model.
+    left_out : str
+        Why it does not take part; empty where it does.
+    """
+
+    name: str
+    model: Any
+    grid: Any
+    left_out: str = ""
+
+
+BASELINE = "baseline"
+
+
+def contenders(task: str, X: Any, y: Any, learners: Any) -> list[Contender]:
+    """Return who takes part: the baseline, and those named, or all that suit the task."""
+    known = CLASSIFIERS if task == "classification" else REGRESSORS
+    if isinstance(learners, str) and learners == "all":
+        chosen = list(known)
+    else:
+        chosen = [learners] if isinstance(learners, str) else list(learners)
+        for one in chosen:
+            check_option("learners", one, [*known, "all"])
+    spread = float(np.std(np.asarray(y, dtype=np.float64))) if task == "regression" else 1.0
+    shape = _Shape(len(y), X.shape[1], spread or 1.0)
+    made = [_contender(name, known[name], X, shape) for name in chosen]
+    baseline = DummyClassifier() if task == "classification" else DummyRegressor()
+    return [Contender(BASELINE, baseline, {}), *made]
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """How many training rows and columns there are, and the standard deviation of the targets."""
+
+    rows: int
+    columns: int
+    spread: float
+
+
+def _contender(name: str, describe: Callable[[_Shape], Any], X: Any, shape: _Shape) -> Contender:
+    model, grid = describe(shape)
+    if isinstance(grid, str):
+        return Contender(name, model, {}, grid)
+    steps = [(LEARNER, model)]
+    if not name.startswith("tree"):
+        steps.insert(0, ("columns", encoder(X)))
+    grids = grid if isinstance(grid, list) else [grid]
+    prefixed = [{f"{LEARNER}__{key}": values for key, values in one.items()} for one in grids]
+    return Contender(name, Pipeline(steps), prefixed)
+
+
+def _decades(first: int, last: int, each: int = 1) -> list[float]:
+    return np.logspace(first, last, (last - first) * each + 1).tolist()
+
+
+def _ks(rows: int) -> list[int]:
+    """Return numbers of neighbours, every one up to 20 and fewer further on; a fold has 4 of 5 rows."""
+    every = [*range(1, 21), *range(25, 51, 5), 70, 100]
+    return [k for k in every if k <= max(1, rows // 2)]
+
+
+def _logistic(shape: _Shape) -> Any:
+    from sixfold.learners.linear.logistic_regression import LogisticRegression
+
+    return LogisticRegression(), {"C": _decades(-4, 4)}
+
+
+def _sparse_logistic(shape: _Shape) -> Any:
+    from sixfold.learners.linear.logistic_regression import LogisticRegression
+
+    return LogisticRegression(penalty="l1"), {"C": _decades(-3, 3)}
+
+
+def _perceptron(shape: _Shape) -> Any:
+    from sixfold.learners.linear.perceptron import Perceptron
+
+    return Perceptron(max_iter=50), {"average": [False, True]}
+
+
+def _linear_svm(shape: _Shape) -> Any:
+    from sixfold.learners.svm.linear_svc import LinearSVC
+
+    return LinearSVC(loss="hinge"), {"C": _decades(-4, 2)}
+
+
+def _kernel_svm(shape: _Shape) -> Any:
+    from sixfold.learners.svm.svc import SVC
+
+    if shape.rows > MANY_ROWS:
+        return SVC(), f"{shape.rows:,} rows are more than a grid of kernel machines can take"
+    scale = 1.0 / shape.columns  # that of standardised columns
+    if shape.rows > SOME_ROWS:
+        return SVC(), {"C": [1.0, 10.0, 100.0], "gamma": [scale * factor for factor in (0.1, 1.0)]}
+    factors = (0.01, 0.1, 1.0, 10.0)
+    return SVC(), {"C": _decades(-1, 3), "gamma": [scale * factor for factor in factors]}
+
+
+def _tree(shape: _Shape) -> Any:
+    from sixfold.learners.trees.decision_tree import DecisionTreeClassifier
+
+    return DecisionTreeClassifier(), [
+        {"max_depth": list(range(1, 21))},
+        {"ccp_alpha": [0.0, *_decades(-4, -1, 3)]},
+    ]
+
+
+def _neighbours(shape: _Shape) -> Any:
+    from sixfold.learners.neighbors.k_neighbors import KNeighborsClassifier
+
+    return KNeighborsClassifier(), {"n_neighbors": _ks(shape.rows), "weights": ["uniform", "distance"]}
+
+
+def _least_squares(shape: _Shape) -> Any:
+    from sixfold.learners.linear.linear_regression import LinearRegression
+
+    return LinearRegression(penalty="l2"), {"alpha": [1e-12, *_decades(-8, 2, 2)]}
+
+
+def _lasso(shape: _Shape) -> Any:
+    from sixfold.learners.linear.linear_regression import LinearRegression
+
+    return LinearRegression(penalty="l1"), {"alpha": [shape.spread * one for one in _decades(-4, 0, 4)]}
+
+
+def _absolute(shape: _Shape) -> Any:
+    from sixfold.learners.linear.erm import ERMRegressor
+
+    return ERMRegressor(loss="absolute", penalty="l2"), {
+        "alpha": [one / shape.spread for one in _decades(-4, 0)]
+    }
+
+
+def _neighbours_regression(shape: _Shape) -> Any:
+    from sixfold.learners.neighbors.k_neighbors import KNeighborsRegressor
+
+    return KNeighborsRegressor(), {"n_neighbors": _ks(shape.rows), "weights": ["uniform", "distance"]}
+
+
+CLASSIFIERS: dict[str, Callable[[_Shape], Any]] = {
+    "logistic regression": _logistic,
+    "logistic regression (l1)": _sparse_logistic,
+    "perceptron": _perceptron,
+    "linear SVM": _linear_svm,
+    "SVM (rbf)": _kernel_svm,
+    "tree": _tree,
+    "nearest neighbours": _neighbours,
+}
+REGRESSORS: dict[str, Callable[[_Shape], Any]] = {
+    "ridge regression": _least_squares,
+    "lasso": _lasso,
+    "absolute loss": _absolute,
+    "nearest neighbours": _neighbours_regression,
+}

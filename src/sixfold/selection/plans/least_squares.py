@@ -1,0 +1,349 @@
+"""All squared penalties of a linear regression from one factorisation a fold.
+
+    w(l2) = V ((V'c) / (e + l2)),     A = mean (x - mean)(x - mean)' = V diag(e) V'
+
+(:mod:`sixfold.solvers.least_squares.ridge_path`, with the bound on how far each model is from its minimum).
+Folds share what they are made of:
+
+*Tall tables.* The moments of the rows to learn from are those of all rows minus those of the held-out rows
+(Chan, Golub and LeVeque 1983). Where the folds hold out every row once, those of all rows are the sum of the
+parts, so that every row is read once. That is done where a quarter of the weight, and of the scatter of every
+column, is left, so that no more than two bits are lost; otherwise (one held-out row is far away from all
+others; most rows are held out; rows are in neither part) moments are taken from the rows themselves.
+
+*Wide tables.* The products of all pairs of rows are computed once, and a fold uses its rows and columns of
+them, on the same condition.
+
+What the held-out rows are predicted is one matrix product for all penalties. A penalty for which the bound is
+not next to nothing (alpha = 0; a tiny one with nearly dependent columns) is fitted by the learner itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from functools import partial, reduce
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sixfold.data.blocks import Block
+from sixfold.data.checks import TrainingData, check_rows, check_training, require_finite
+from sixfold.errors import InputError
+from sixfold.selection.plans.base import Answered, Fitted, Fold, Plan, Setting, Table
+from sixfold.solvers.least_squares.direct import MAX_SPARSE_SIDE
+from sixfold.solvers.least_squares.moments import Moments, block_moments
+from sixfold.solvers.least_squares.ridge_path import (
+    ColumnPath,
+    RidgeModels,
+    RowPath,
+    row_products,
+    squared_lengths,
+    suspects,
+)
+
+Array = NDArray[Any]
+
+PREDICTIONS = 1 << 22  # that are made at a time
+KEPT_MOMENTS = 1 << 25  # entries of the moments of all folds that are kept at a time
+
+
+class LeastSquaresPlan(Plan):
+    """All penalties of a linear regression on a fold."""
+
+    parameters = ("alpha",)
+    simpler = {"alpha": 1}  # noqa: RUF012 - as the base class declares it
+
+    def __init__(self, model: Any, settings: Sequence[Setting], table: Table) -> None:
+        super().__init__(model, settings, table)
+        self._path = _lasso_plan()(model, settings, table) if _has_absolute_values(model) else None
+        self._lock = threading.Lock()
+        self._rows: SharedRows | None = None
+        self._looked_at_table = table.X is None
+
+    @classmethod
+    def objection(cls, model: Any) -> str | None:
+        """Return why these candidates have to be fitted one by one, or None."""
+        if _has_absolute_values(model):
+            reason: str | None = _lasso_plan().objection(model)
+            return reason
+        if model.penalty != "l2":
+            return f"penalty={model.penalty!r} has no path of penalties"
+        if model.positive:
+            return "coefficients that are kept positive have no common factorisation"
+        if model.solver not in ("auto", "direct"):
+            return f"solver={model.solver!r} is to be used for each"
+        if model.callbacks or model.verbose:
+            return "callbacks and progress are told of every fit"
+        return None
+
+    def fit(self, fold: Fold) -> Iterator[Fitted]:
+        """Yield the fitted model of every setting."""
+        if self._path is not None:
+            yield from self._path.fit(fold)
+            return
+        alphas = [setting.get("alpha", self.model.alpha) for setting in self.settings]
+        shared = [number for number, alpha in enumerate(alphas) if _is_penalty(alpha)]
+        alone = [number for number, alpha in enumerate(alphas) if not _is_penalty(alpha)]
+        factored = self._factored(fold) if shared else None
+        if factored is None:
+            shared, alone = [], list(range(len(alphas)))
+        else:
+            tags = {"__sklearn_tags__": self.model.__sklearn_tags__}
+            solved = 1
+            step = max(PREDICTIONS // max(factored.n_held_out * factored.n_targets, 1), 1)
+            for first in range(0, len(shared), step):
+                numbers = shared[first : first + step]
+                models = factored.models([float(alphas[number]) for number in numbers])
+                accurate, answers = factored.accurate(models), factored.predict(models)
+                for number, answer, gap, good in zip(numbers, answers, models.gap, accurate, strict=True):
+                    if not good:
+                        alone.append(number)
+                        continue
+                    make = partial(self._fit_alone, number, fold)
+                    model = Answered(make, fold.X_test, {"predict": answer}, tags)
+                    yield Fitted(number, model, float(gap), solved)
+                    solved = 0
+        for number in sorted(alone):
+            model = self._fit_alone(number, fold)
+            yield Fitted(number, model, float(model.certificate_.relative_gap))
+
+    def _fit_alone(self, number: int, fold: Fold) -> Any:
+        weights = {} if fold.sample_weight is None else {"sample_weight": fold.sample_weight}
+        return (
+            clone(self.model).set_params(**self.settings[number]).fit(fold.X_train, fold.y_train, **weights)
+        )
+
+    def _factored(self, fold: Fold) -> FactoredFold | None:
+        """Return the fold, factored; None where the learner itself has to say what is wrong with it."""
+        intercept = self.model.fit_intercept
+        if not isinstance(intercept, bool | np.bool_):
+            return None
+        try:
+            rows = self._shared()
+            if rows is None:
+                probe = clone(self.model)
+                data = check_training(probe, fold.X_train, fold.y_train, fold.sample_weight)
+                return factor_rows(data, check_rows(probe, fold.X_test), bool(intercept))
+            return rows.fold(fold.number, fold.train, fold.test, bool(intercept))
+        except (InputError, FloatingPointError):
+            return None
+
+    def _shared(self) -> SharedRows | None:
+        """Return the checked table, once for all folds; None where each fold has to be looked at."""
+        with self._lock:
+            if not self._looked_at_table:
+                self._looked_at_table = True
+                table = self.table
+                try:
+                    data = check_training(clone(self.model), table.X, table.y, table.sample_weight)
+                    require_finite(data.X, "X")
+                    self._rows = SharedRows(data, table.splits)
+                except InputError:
+                    self._rows = None
+            return self._rows
+
+
+def _has_absolute_values(model: Any) -> bool:
+    return model.penalty in ("l1", "elasticnet")
+
+
+def _lasso_plan() -> Any:
+    return importlib.import_module("sixfold.selection.plans.l1_path").LassoPlan
+
+
+def _is_penalty(alpha: Any) -> bool:
+    """Return whether it is a number that the factorisation serves."""
+    number = isinstance(alpha, Real) and not isinstance(alpha, bool | np.bool_)
+    return number and 0.0 < float(alpha) < math.inf
+
+
+# -- one fold ------------------------------------------------------------------------------------------------
+
+
+class FactoredFold:
+    """The rows of a fold, factored, and its held-out rows as the factorisation reads them."""
+
+    def __init__(self, path: ColumnPath | RowPath, held_out: Any, data: TrainingData, weight: float) -> None:
+        self.path = path
+        self.weight = weight  # the sum of the weights of the rows to learn from
+        self.n_held_out = (held_out[0] if isinstance(held_out, tuple) else held_out).shape[0]
+        self.n_targets = data.y.shape[1]
+        self._held_out = held_out
+        self._single = data.single_target
+        self._dtype = data.X.dtype
+
+    def models(self, penalties: Sequence[float]) -> RidgeModels:
+        """Return the models of some penalties."""
+        return self.path.models(penalties)
+
+    def accurate(self, models: RidgeModels) -> NDArray[np.bool_]:
+        """Return, for every penalty, whether the answers have the digits that count."""
+        return self.path.accurate(models, self._held_out)
+
+    def predict(self, models: RidgeModels) -> list[Array]:
+        """Return the answers for the held-out rows, in the form the learner would give them."""
+        scores = self.path.predict(models, self._held_out).astype(self._dtype, copy=False)
+        if self._single:
+            return list(scores)
+        by_penalty = scores.reshape(-1, self.n_targets, scores.shape[1])
+        return [np.ascontiguousarray(part.T) for part in by_penalty]
+
+
+def factor_rows(data: TrainingData, held_out: Any, fit_intercept: bool) -> FactoredFold | None:
+    """Return a fold from its rows alone; None where a direct solution is not what the learner would take."""
+    X, Y, weight = data.X, data.y, data.weight
+    n, d = X.shape
+    total = float(n if weight is None else weight.sum())
+    if not total > 0 or _one_row(n, weight) or _too_large(X):
+        return None
+    if d < n:
+        moments = _moments_of(X, Y, weight)
+        path = ColumnPath(moments, fit_intercept, _constant(moments, X, weight))
+        return FactoredFold(path, path.centred(held_out), data, total)
+    q = np.full(n, 1.0 / n) if weight is None else weight / total
+    about = np.asarray(q @ X, dtype=np.float64) if fit_intercept and not sp.issparse(X) else None
+    rows = RowPath(row_products(X, about), Y.astype(np.float64), q, d, fit_intercept)
+    products = row_products(held_out, about, X), squared_lengths(held_out, about)
+    return FactoredFold(rows, products, data, total)
+
+
+class SharedRows:
+    """The rows of a table, and what its folds have in common."""
+
+    def __init__(self, data: TrainingData, splits: Sequence[tuple[Array, Array]]) -> None:
+        self.data, self.splits = data, splits
+        self.n_rows, self.n_columns = data.X.shape
+        self._lock = threading.Lock()
+        self._parts: list[Moments] = []  # of the held-out rows of every fold
+        self._all: Moments | None = None
+        self._products: dict[bool, tuple[Array, Array | None]] = {}
+
+    def fold(self, number: int, train: Array, test: Array, fit_intercept: bool) -> FactoredFold | None:
+        """Return a fold, factored; None where a direct solution is not what the learner would take."""
+        train, test = np.asarray(train), np.asarray(test)
+        if self.n_columns >= train.size:
+            shared = self._wide(train, test, fit_intercept)
+        else:
+            shared = self._tall(number, train, test, fit_intercept)
+        if shared is not None:
+            return shared
+        X, Y, weight = self._take(train)
+        data = TrainingData(X, Y, weight, self.data.single_target, self.data.estimator)
+        return factor_rows(data, _rows_of(self.data.X, test), fit_intercept)
+
+    def _take(self, rows: Array) -> tuple[Any, Array, Array | None]:
+        data = self.data
+        weight = None if data.weight is None else _rows_of(data.weight, rows)
+        return _rows_of(data.X, rows), _rows_of(data.y, rows), weight
+
+    # -- tall tables
+
+    def _tall(self, number: int, train: Array, test: Array, fit_intercept: bool) -> FactoredFold | None:
+        """Return the fold from moments that folds share, or None."""
+        if _too_large(self.data.X) or not _complement(train, test, self.n_rows):
+            return None
+        with self._lock:
+            if self._all is None:
+                self._all = self._all_moments()
+        X = self.data.X
+        known = self._parts and np.array_equal(self.splits[number][1], test)
+        held_out = self._parts[number] if known else _moments_of(*self._take(test))
+        moments = self._all.without(held_out)
+        if moments is None or moments.rows < 2:
+            return None
+        weight = None if self.data.weight is None else self.data.weight[train]
+        constant = _constant(moments, X, weight, train)
+        path = ColumnPath(moments, fit_intercept, constant)
+        return FactoredFold(path, path.centred(_rows_of(X, test)), self.data, moments.weight)
+
+    def _all_moments(self) -> Moments:
+        """Return the moments of all rows: the sum of those that are held out, where each is once."""
+        tests = [np.asarray(test) for _, test in self.splits]
+        width = self.n_columns + self.data.y.shape[1]
+        held_out = np.zeros(self.n_rows, dtype=bool)
+        for test in tests:
+            held_out[test] = True
+        once = held_out.all() and sum(test.size for test in tests) == self.n_rows
+        if once and len(tests) * width**2 <= KEPT_MOMENTS:
+            self._parts = [_moments_of(*self._take(test)) for test in tests]
+            return reduce(Moments.__add__, self._parts)
+        return _moments_of(self.data.X, self.data.y, self.data.weight)
+
+    # -- wide tables
+
+    def _wide(self, train: Array, test: Array, fit_intercept: bool) -> FactoredFold | None:
+        """Return the fold from products of rows that folds share, or None."""
+        data, n, d = self.data, train.size, self.n_columns
+        if _too_large(data.X) or 2 * n < self.n_rows:
+            return None
+        weight = np.ones(n) if data.weight is None else data.weight[train]
+        total = float(weight.sum())
+        if not total > 0 or _one_row(n, weight):
+            return None
+        with self._lock:
+            if fit_intercept not in self._products:
+                centred = fit_intercept and not sp.issparse(data.X)
+                about = np.asarray(np.mean(data.X, axis=0, dtype=np.float64)) if centred else None
+                self._products[fit_intercept] = row_products(data.X, about), about
+        products, about = self._products[fit_intercept]
+        q = weight / total
+        Y = data.y[train].astype(np.float64)
+        path = RowPath(products[np.ix_(train, train)], Y, q, d, fit_intercept)
+        if about is not None and path.lost_digits:
+            return None
+        held_out = products[np.ix_(test, train)], products.diagonal()[test]
+        return FactoredFold(path, held_out, data, total)
+
+
+def _rows_of(values: Any, rows: Array) -> Any:
+    """Return some rows; a view where they are next to each other."""
+    if rows.size and not sp.issparse(values):
+        first, last = int(rows[0]), int(rows[-1])
+        if last - first + 1 == rows.size and bool((rows[1:] > rows[:-1]).all()):
+            return values[first : last + 1]
+    return values[rows]
+
+
+def _complement(train: Array, test: Array, n_rows: int) -> bool:
+    """Return whether every row is in one of the two, and once."""
+    if train.size + test.size != n_rows:
+        return False
+    seen = np.zeros(n_rows, dtype=bool)
+    seen[train] = True
+    seen[test] = True
+    return bool(seen.all())
+
+
+def _moments_of(X: Any, Y: Array, weight: Array | None) -> Moments:
+    return block_moments(Block(X, Y, weight, 0), np.zeros(1, dtype=np.int32))
+
+
+def _one_row(n: int, weight: Array | None) -> bool:
+    """Return whether nothing can be learnt, of which the learner warns."""
+    return (n if weight is None else int(np.count_nonzero(weight))) < 2
+
+
+def _too_large(X: Any) -> bool:
+    """Return whether a dense matrix of the smaller side of a sparse table is too large."""
+    return sp.issparse(X) and min(X.shape) > MAX_SPARSE_SIDE
+
+
+def _constant(moments: Moments, X: Any, weight: Array | None, rows: Array | None = None) -> Array:
+    """Return the columns that are the same in all rows that count: their coefficients are exactly zero."""
+    columns = suspects(moments)
+    if columns.size == 0:
+        return columns
+    if rows is None:
+        rows = np.arange(X.shape[0])
+    if weight is not None:
+        rows = rows[weight > 0]
+    values = X[rows][:, columns] if sp.issparse(X) else X[np.ix_(rows, columns)]
+    dense = values.toarray() if sp.issparse(values) else values
+    return columns[(dense == dense[0]).all(axis=0)]
