@@ -102,6 +102,17 @@ def run(suite: Suite) -> Outcome:
         return Outcome(**json.loads(answer.read_text()))
 
 
+def require_listed(suite: Suite) -> None:
+    """Run the suite; raise unless what does not pass is what is listed."""
+    outcome = run(suite)
+    assert len(outcome.passed) >= suite.fewest
+    unexpected = {name: why for name, why in outcome.failed.items() if suite.expects(name) is None}
+    assert not unexpected, "\n\n".join(f"{name}\n{why}" for name, why in unexpected.items())
+    met = {suite.expects(name) for name in outcome.failed}
+    ran = {suite.expects(name) for name in [*outcome.passed, *outcome.failed]}
+    assert ran - {None} <= met, "a listed difference is none any more"
+
+
 # -- the plugin, in the other process ------------------------------------------------------------------
 
 

@@ -212,9 +212,9 @@ class SharedWorkSearch(BaseSearchCV):
                 if bad and one.error is None and one.score_error is None:
                     warn(
                         f"One or more of the {which} scores are non-finite: the {bad[0]} of "
-                        f"{search.candidates[candidate]} on fold {fold} (counted from 0) is {scores[bad[0]]}. "
-                        "Candidates whose mean is not a number are ranked last: use a scorer that is defined "
-                        "on every fold, or larger folds.",
+                        f"{search.candidates[candidate]} on fold {fold} (counted from 0) is "
+                        f"{scores[bad[0]]}. Candidates whose mean is not a number are ranked last: use a "
+                        "scorer that is defined on every fold, or larger folds.",
                         SixfoldWarning,
                     )
                     break

@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
     score_error: str | None = None
 
     def to_sklearn(self, metrics: list[str] | None) -> dict[str, Any]:
-        """Return it as scikit-learn's ``_fit_and_score`` does; one score for all of several metrics is each's."""
+        """Return it as scikit-learn's ``_fit_and_score`` does; one score for several metrics is each's."""
 
         def of_each(scores: Any) -> Any:
             return scores if metrics is None or isinstance(scores, dict) else dict.fromkeys(metrics, scores)
