@@ -75,20 +75,11 @@ def searches(
     """Return a case of one grid: our search, our learners in scikit-learn's, its own learners in its own."""
     contenders = (
         Contender("sixfold", partial(shared, ours, translate), search, unchanged, parameters),
-        Contender("sixfold's learner in scikit-learn's search", partial(separate, ours, translate), search, unchanged, parameters),
+        Contender(OURS_IN_THEIRS, partial(separate, ours, translate), search, unchanged, parameters),
         Contender("scikit-learn", partial(separate, theirs, unchanged), search, unchanged, parameters),
-    )  # fmt: skip
-    return Case(
-        name,
-        title,
-        data,
-        contenders,
-        score_lost,
-        slack,
-        {"scikit-learn": bar},
-        with_memory=False,
-        slack=slack,
     )
+    bars = {"scikit-learn": bar}
+    return Case(name, title, data, contenders, score_lost, slack, bars, with_memory=False, slack=slack)
 
 
 # -- learners, imported when it is their turn ----------------------------------------------------------------
