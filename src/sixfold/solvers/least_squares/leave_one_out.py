@@ -101,8 +101,7 @@ def leave_one_out(
         return _WideRows(RowPath(products, Y, q, d, fit_intercept), products, Y, q)
     path = ColumnPath(block_moments(Block(X, given, weight, 0), np.zeros(1, dtype=np.int32)), fit_intercept)
     rotation = path.e, path.V, path.V.T @ path.c
-    uncertain = path.off > UNCERTAIN * (least_l2 + path.floor)
-    if not sp.issparse(X) and (singular_values or uncertain):
+    if not sp.issparse(X) and (singular_values or path.uncertainty(least_l2) > UNCERTAIN):
         root = np.sqrt(q)[:, None]
         U, s, Vt = svd(root * (X - path.mean_x), full_matrices=False, check_finite=False)
         rotation = s**2, Vt.T, s[:, None] * (U.T @ (root * (Y - path.mean_y)))
