@@ -1,5 +1,7 @@
 """Coefficients of one model, and over the penalty."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn import linear_model
@@ -176,12 +178,14 @@ def test_few_strengths_become_a_curve():
 
 
 def test_coefficients_that_are_kept_need_no_rows():
-    class Kept:
-        Cs_, C_ = np.array([0.1, 1.0, 10.0]), np.array([1.0])
-        classes_, coef_ = np.array(["a", "b"]), np.ones((1, 2))
-        coefs_paths_ = {"b": np.arange(18.0).reshape(2, 3, 3)}  # folds, Cs, two columns and the intercept
-
-    ax = regularisation_path(Kept())
+    kept = SimpleNamespace(
+        Cs_=np.array([0.1, 1.0, 10.0]),
+        C_=np.array([1.0]),
+        classes_=np.array(["a", "b"]),
+        coef_=np.ones((1, 2)),
+        coefs_paths_={"b": np.arange(18.0).reshape(2, 3, 3)},  # folds, Cs, two columns and the intercept
+    )
+    ax = regularisation_path(kept)
     found = sorted(tuple(line.get_ydata()) for line in lines(ax))
     assert found == [(4.5, 7.5, 10.5), (5.5, 8.5, 11.5)]
     assert ax.get_title() == "Coefficients over the penalty, mean over folds"

@@ -1,5 +1,7 @@
 """Objective and gap over the iterations of a fit."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
@@ -73,10 +75,8 @@ def test_a_gap_that_is_the_objective_is_drawn_once():
 
 
 def test_gaps_that_are_not_known_yet_are_left_out(drawn):
-    class Stopped:
-        history_ = [Record(1, 0.1, 3.0, np.inf), Record(2, 0.2, 2.0, 1.0), Record(3, 0.3, 1.5, 0.0)]
-
-    ax = drawn(history(Stopped()))
+    records = [Record(1, 0.1, 3.0, np.inf), Record(2, 0.2, 2.0, 1.0), Record(3, 0.3, 1.5, 0.0)]
+    ax = drawn(history(SimpleNamespace(history_=records)))
     np.testing.assert_array_equal(part(ax, "gap").get_xdata(), [2])
     np.testing.assert_array_equal(part(ax.figure.axes[1], "objective").get_xdata(), [1, 2, 3])
 
@@ -87,11 +87,8 @@ def test_a_model_without_history_is_refused():
     with pytest.raises(InputError, match="history_ of LogisticRegression is missing"):
         history(LogisticRegression())
 
-    class Unbounded:
-        history_ = [Record(1, 0.1, 3.0, np.inf)]
-
-    with pytest.raises(InputError, match="No iteration of Unbounded has a gap"):
-        history(Unbounded(), show="gap")
+    with pytest.raises(InputError, match="No iteration of SimpleNamespace has a gap"):
+        history(SimpleNamespace(history_=[Record(1, 0.1, 3.0, np.inf)]), show="gap")
 
 
 def test_wrong_options_are_refused(model):

@@ -55,7 +55,9 @@ def test_a_comparison_is_drawn_with_test_scores_and_p_values(new_axes, drawn):
 
 
 def test_one_far_away_has_an_arrow_and_leaves_others_their_room():
-    far = {name: [*values, "base" if name == "learner" else -0.5] for name, values in TABLE.items()}
+    far = {
+        name: [*values, {"learner": "base", "std": 0.01}.get(name, -0.5)] for name, values in TABLE.items()
+    }
     ax = leaderboard(far)
     assert ax.get_xlim()[0] > 0.4
     (text,) = [text for text in ax.texts if text.get_gid() == "far"]

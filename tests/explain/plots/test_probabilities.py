@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn import metrics
@@ -65,6 +65,7 @@ def test_no_probabilities_no_calibration():
         calibration(model, X, Y)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=40))
 def test_measures_are_those_of_scikit_learn(rows):
     scores = np.array([score for score, _ in rows], dtype=float)

@@ -159,7 +159,7 @@ def make_readable(ax: Any, theme: Theme) -> None:
 
 
 def legend(ax: Any, theme: Theme, below: bool = False, **options: Any) -> Any:
-    """Draw a legend of all that has a label where it hides least, or below the axes if a layout makes room."""
+    """Draw a legend of all that has a label where it hides least, or below the axes if there is a layout."""
     from matplotlib.lines import Line2D
     from matplotlib.transforms import offset_copy
 
