@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn import model_selection as theirs
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.exceptions import FitFailedWarning
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import Ridge
@@ -20,12 +20,26 @@ from sklearn.metrics import f1_score, make_scorer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from sixfold import GridSearchCV, KNeighborsClassifier, KNeighborsRegressor, Perceptron, RandomizedSearchCV
+from sixfold import (
+    SVC,
+    DecisionTreeClassifier,
+    ERMClassifier,
+    ERMRegressor,
+    GridSearchCV,
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    Perceptron,
+    RandomizedSearchCV,
+)
 from sixfold.errors import InputError, SixfoldWarning, StoppedEarly
 
 IRIS = load_iris(return_X_y=True)
 CANCER = load_breast_cancer(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
+WINE = load_wine(return_X_y=True)
 
 # Learner, grid, data, how far mean scores may differ; 0 where the plan is exact.
 EXACT = {
@@ -40,6 +54,64 @@ EXACT = {
         DIABETES,
     ),
     "perceptron": (Perceptron(max_iter=20), {"average": [False, True]}, CANCER),
+    "tree": (
+        DecisionTreeClassifier(),
+        [
+            {"max_depth": [0, 1, 2, 3, 5, None], "min_samples_leaf": [1, 5]},
+            {"max_leaf_nodes": [2, 5, 9], "ccp_alpha": [0.0, 0.02]},
+            {"min_impurity_decrease": [0.0, 0.01, 0.1], "criterion": ["gini", "entropy"]},
+        ],
+        CANCER,
+    ),
+}
+# Learner, grid, data, metric, and how far scores may differ where fits are as exact as asked.
+CLOSE = {
+    "ridge": (
+        LinearRegression(penalty="l2"),
+        {"alpha": np.logspace(-6, 3, 10), "fit_intercept": [True, False]},
+        DIABETES,
+        None,
+        1e-9,
+    ),
+    "lasso": (
+        LinearRegression(penalty="l1", tol=1e-10),
+        {"alpha": np.logspace(-3, 1, 9)},
+        DIABETES,
+        None,
+        1e-5,
+    ),
+    "elastic net": (
+        LinearRegression(penalty="elasticnet", tol=1e-10),
+        {"alpha": [0.01, 0.1, 1.0], "l1_ratio": [0.2, 0.9]},
+        DIABETES,
+        None,
+        1e-5,
+    ),
+    "absolute loss": (
+        ERMRegressor(loss="absolute", penalty="l2", tol=1e-10),
+        {"alpha": [1e-4, 1e-2, 1.0]},
+        DIABETES,
+        None,
+        1e-4,
+    ),
+    "logistic": (LogisticRegression(), {"C": np.logspace(-4, 3, 8)}, WINE, "neg_log_loss", 1e-3),
+    "logistic l1": (
+        LogisticRegression(penalty="l1", tol=1e-10),
+        {"C": np.logspace(-2, 2, 5)},
+        WINE,
+        "neg_log_loss",
+        1e-3,
+    ),
+    "squared hinge": (LinearSVC(tol=1e-8), {"C": np.logspace(-3, 2, 6)}, CANCER, "roc_auc", 1e-3),
+    "hinge": (LinearSVC(loss="hinge", tol=1e-8), {"C": np.logspace(-3, 1, 5)}, CANCER, "roc_auc", 1e-3),
+    "any loss": (ERMClassifier(tol=1e-10), {"alpha": [1e-3, 1e-1]}, CANCER, "neg_log_loss", 1e-4),
+    "kernel": (
+        SVC(tol=1e-6),
+        {"C": [0.1, 1.0, 10.0], "gamma": [0.01, 0.1, "scale"], "kernel": ["rbf", "poly"]},
+        WINE,
+        None,
+        0.0,
+    ),
 }
 
 
@@ -78,6 +150,23 @@ def require_equal(ours, reference, atol=0.0):
 def test_equals_scikit_learn(name, options):
     model, grid, (X, y) = EXACT[name]
     require_equal(*both(model, grid, X, y, **options))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", CLOSE)
+def test_equals_scikit_learn_to_the_tolerance(name, weighted):
+    model, grid, (X, y), scoring, atol = CLOSE[name]
+    pipeline = Pipeline([("scale", StandardScaler()), ("model", model)])
+    grid = {f"model__{parameter}": values for parameter, values in grid.items()}
+    weight = np.random.default_rng(0).integers(0, 3, len(y)) + 0.5
+    given = {"model__sample_weight": weight} if weighted else {}
+    options = {"scoring": scoring, "cv": 3, "refit": False}
+    ours, reference = both(pipeline, grid, X, y, given, **options)
+    require_equal(ours, reference, atol)
+    means = reference.cv_results_["mean_test_score"]
+    assert means[ours.best_index_] >= means.max() - atol
+    assert ours.certificate_.failed == 0
+    assert ours.certificate_.largest_gap < 1e-3
 
 
 def test_weights_and_groups():
@@ -340,7 +429,7 @@ def test_a_fit_that_fails_on_one_fold_is_reported_and_the_others_go_on():
     grid = {"n_neighbors": [1, 115]}
     cv = [(np.arange(0, 150, 2), np.arange(1, 150, 2)), (np.arange(30, 150), np.arange(30))]
     search = GridSearchCV(KNeighborsClassifier(), grid, cv=cv)
-    with pytest.warns(FitFailedWarning, match="n_neighbors = 115, n_samples_fit = 75"):
+    with pytest.warns(SixfoldWarning, match=r"Scoring failed .* n_neighbors = 115, n_samples_fit = 75"):
         search.fit(X, y)
     assert np.isnan(search.cv_results_["split0_test_score"][1])
     assert search.cv_results_["split1_test_score"][1] >= 0

@@ -26,7 +26,7 @@ def corrected_p_value(one: Array, other: Array, test_share: float) -> float:
 
     >>> a, b = np.array([0.9, 0.8, 0.85, 0.95, 0.9]), np.array([0.7, 0.75, 0.7, 0.8, 0.75])
     >>> round(corrected_p_value(a, b, 0.25), 4)
-    0.0186
+    0.0189
     """
     difference = np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)
     folds = difference.size

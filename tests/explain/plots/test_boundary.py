@@ -199,7 +199,7 @@ def test_the_arrow_stands_upright_on_the_border():
     model = LinearSVC(loss="hinge").fit(X, y)
     ax = draw(model, X, y, normal=True)
     assert ax.get_aspect() == 1.0
-    arrow = next(text for text in ax.texts if text.arrow_patch is not None)
+    arrow = next(text for text in ax.texts if getattr(text, "arrow_patch", None) is not None)
     along = np.array(arrow.xy) - np.array(arrow.xyann)
     w = model.coef_[0]
     assert along @ w == pytest.approx(np.linalg.norm(along) * np.linalg.norm(w), rel=1e-6)

@@ -33,3 +33,10 @@ def vivid(theme: Theme, colour: str) -> str:
     from matplotlib.colors import to_hex, to_rgb
 
     return str(to_hex(0.7 * np.array(to_rgb(colour)) + 0.3)) if theme.dark else colour
+
+
+def outline(colour: str) -> str:
+    """Return a darker shade of a colour, around markers: pale ones are seen, and neighbours apart."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    return str(to_hex(0.5 * np.array(to_rgb(colour)) + 0.5 * np.array(to_rgb("#14171c"))))
