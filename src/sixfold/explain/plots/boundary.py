@@ -317,6 +317,8 @@ def _marker(label: int) -> str:
 def _draw_rows(
     ax: Any, theme: Theme, rows: Array, own: Array, answers: Answers, looks: dict[int, int], support: Array
 ) -> None:
+    from matplotlib.patheffects import withStroke
+
     shown = np.arange(len(rows))
     if len(rows) > MOST_ROWS:  # evenly spread over the table: the same ones every time
         shown = np.unique(np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.intp))
@@ -341,7 +343,10 @@ def _draw_rows(
         )
     if (own != answers.of_rows).any():
         said = f"wrong ({int((own != answers.of_rows).sum()):,})"
-        ax.scatter(*rows[wrong].T, s=1.3 * size, color=ink, marker="x", linewidth=1.4, zorder=5, label=said)
+        crosses = ax.scatter(
+            *rows[wrong].T, s=1.3 * size, color=ink, marker="x", linewidth=1.5, zorder=5, label=said
+        )
+        crosses.set_path_effects([withStroke(linewidth=3.5, foreground=ground(ax))])
 
 
 def _draw_normal(ax: Any, theme: Theme, rows: Array, answers: Answers) -> None:
