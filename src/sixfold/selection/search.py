@@ -55,13 +55,18 @@ class Outcome(NamedTuple):
     score_time: float = math.nan
     gap: float = math.nan
     solved: int = 0
-    error: str | None = None
+    error: str | None = None  # of the fit
+    score_error: str | None = None
 
-    def to_sklearn(self) -> dict[str, Any]:
-        """Return it as scikit-learn's ``_fit_and_score`` does."""
+    def to_sklearn(self, metrics: list[str] | None) -> dict[str, Any]:
+        """Return it as scikit-learn's ``_fit_and_score`` does; one score for several metrics is each's."""
+
+        def of_each(scores: Any) -> Any:
+            return scores if metrics is None or isinstance(scores, dict) else dict.fromkeys(metrics, scores)
+
         return {
-            "test_scores": self.test_scores,
-            "train_scores": self.train_scores,
+            "test_scores": of_each(self.test_scores),
+            "train_scores": of_each(self.train_scores),
             "n_test_samples": self.rows,
             "fit_time": self.fit_time,
             "score_time": self.score_time,
@@ -163,6 +168,11 @@ class Search:
         most = max(map(len, scores.values()))
         return float(np.nanmax([np.mean(one) for one in scores.values() if len(one) == most]))
 
+    def metrics(self) -> list[str] | None:
+        """Return the names of several metrics, which a function as scorer tells only when it is called."""
+        scores = (one.test_scores for one in self.outcomes.values())
+        return next((list(one) for one in scores if isinstance(one, dict)), None)
+
     def certificate(self) -> SearchCertificate:
         """Return what is known of all fits together."""
         fits = list(self.outcomes.values())
@@ -229,10 +239,10 @@ class Search:
             if self._stop.is_set():
                 return
             found = time.perf_counter()
+            failed = fitted.model.text if isinstance(fitted.model, Failure) else None
             test, train, error = score(fitted.model)
-            now = time.perf_counter()
-            times = found - begun, now - found
-            outcome = Outcome(test, train, len(fold.test), *times, fitted.gap, fitted.solved, error)
+            times = found - begun, time.perf_counter() - found if failed is None else 0.0
+            outcome = Outcome(test, train, len(fold.test), *times, fitted.gap, fitted.solved, failed, error)
             yield (task.members[fitted.setting], task.fold), outcome
             begun = time.perf_counter()
 
@@ -256,7 +266,7 @@ class Search:
             yield fitted
 
     def _scores(self, fold: Fold) -> Callable[[Any], tuple[Any, Any, str | None]]:
-        """Return what maps a fitted model to its scores on the fold and, if it failed, to the reason."""
+        """Return what maps a fitted model to its scores on the fold and, if one failed, to the reason."""
         how = self.evaluation
 
         def on(X: Any, y: Any, rows: Array) -> HeldOutScore:
@@ -266,15 +276,21 @@ class Search:
         test = on(fold.X_test, fold.y_test, fold.test)
         train = on(fold.X_train, fold.y_train, fold.train) if how.with_train_scores else None
 
+        def measured(model: Any, on_rows: HeldOutScore | None) -> tuple[Any, str | None]:
+            if on_rows is None:
+                return math.nan, None
+            if isinstance(model, Failure):
+                return how.every(how.error_score), None
+            try:
+                return on_rows(model), None
+            except Exception:
+                if how.error_score == "raise":
+                    raise
+                return how.every(how.error_score), format_exc()
+
         def score(model: Any) -> tuple[Any, Any, str | None]:
-            if not isinstance(model, Failure):
-                try:
-                    return test(model), math.nan if train is None else train(model), None
-                except Exception:
-                    if how.error_score == "raise":
-                        raise
-                    model = Failure(format_exc())
-            return how.every(how.error_score), how.every(how.error_score), model.text
+            (on_test, error), (on_train, other) = measured(model, test), measured(model, train)
+            return on_test, on_train, error or other
 
         return score
 

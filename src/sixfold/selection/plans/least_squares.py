@@ -37,6 +37,7 @@ from sixfold.data.blocks import Block
 from sixfold.data.checks import TrainingData, check_rows, check_training, require_finite
 from sixfold.errors import InputError
 from sixfold.selection.plans.base import Answered, Fitted, Fold, Plan, Setting, Table
+from sixfold.selection.plans.groups import fit_one, gap_of
 from sixfold.solvers.least_squares.direct import MAX_SPARSE_SIDE
 from sixfold.solvers.least_squares.moments import Moments, block_moments
 from sixfold.solvers.least_squares.ridge_path import (
@@ -106,13 +107,13 @@ class LeastSquaresPlan(Plan):
                     if not good:
                         alone.append(number)
                         continue
-                    make = partial(self._fit_alone, number, fold)
+                    make = partial(fit_one, self.model, self.settings[number], fold)
                     model = Answered(make, fold.X_test, {"predict": answer}, tags)
                     yield Fitted(number, model, float(gap), solved)
                     solved = 0
         for number in sorted(alone):
-            model = self._fit_alone(number, fold)
-            yield Fitted(number, model, float(model.certificate_.relative_gap))
+            model = fit_one(self.model, self.settings[number], fold)
+            yield Fitted(number, model, gap_of(model))
 
     def _fit_alone(self, number: int, fold: Fold) -> Any:
         weights = {} if fold.sample_weight is None else {"sample_weight": fold.sample_weight}
