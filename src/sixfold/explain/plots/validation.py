@@ -121,7 +121,7 @@ def validation_curve(
         grid="y",
     )
     label_ends(ax, theme, ends)
-    legend(ax, theme, loc="best")
+    legend(ax, theme, below=True)
     return ax
 
 
