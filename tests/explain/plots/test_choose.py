@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import sixfold
 from sixfold import (
@@ -36,6 +38,11 @@ NUMBERS, TARGET = load_diabetes(return_X_y=True)
 def test_a_classifier_draws_what_fits(model, rows, title, drawn):
     ax = drawn(model.fit(X, Y).plot(*((X, Y) if rows else ())))
     assert ax.get_title().startswith(title)
+
+
+def test_pipelines_draw_what_fits_their_last_step():
+    for last, title in ((LogisticRegression(), "LogisticRegression: coefficients"), (SVC(), "SVC: 3 ")):
+        assert plot_model(make_pipeline(StandardScaler(), last).fit(X, Y)).get_title().startswith(title)
 
 
 def test_a_linear_classifier_of_two_columns_draws_its_boundary():

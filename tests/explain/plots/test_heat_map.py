@@ -112,6 +112,17 @@ def test_a_loss_is_lighter_where_it_is_less():
     assert ax.images[0].get_cmap().name == "cividis_r"
 
 
+def test_a_choice_without_one_of_the_parameters_is_named():
+    grids = [
+        {"kernel": ["linear"], "C": [1.0]},
+        {"kernel": ["rbf"], "C": [1e-3, 1e-2], "gamma": [1e-3, 1e-2]},
+    ]
+    search = GridSearchCV(SVC(), grids, cv=3).fit(X, Y)
+    ax = heat_map(search, "C", "gamma")
+    assert ax.get_title().endswith("the choice is none of these: C = 1, kernel = linear")
+    assert not [patch for patch in ax.patches if patch.get_gid() == "chosen"]
+
+
 def test_one_parameter_is_refused():
     search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 2, 3]}, cv=3).fit(X, Y)
     with pytest.raises(InputError, match=r"n_neighbors alone, and a heat map needs two.*validation_curve"):

@@ -214,6 +214,43 @@ def test_a_search_in_which_everything_failed_says_so():
         validation_curve(search)
 
 
+def test_many_folds_have_a_mean_and_its_standard_error():
+    search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5]}, cv=model_selection.LeaveOneOut())
+    ax = validation_curve(search.fit(X[::3], Y[::3]))
+    assert not parts(ax, "folds")
+    segments = ax.containers[0].lines[2][0].get_segments()
+    half = [(segment[1, 1] - segment[0, 1]) / 2 for segment in segments]
+    np.testing.assert_allclose(half, search.cv_results_["std_test_score"] / np.sqrt(50))
+    assert "mean ± one standard error" in [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_a_setting_that_was_tried_again_counts_once():
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+
+    search = model_selection.HalvingGridSearchCV(
+        KNeighborsClassifier(), {"n_neighbors": [1, 3, 5, 7]}, cv=3, random_state=0
+    ).fit(X, Y)
+    ax = validation_curve(search)
+    np.testing.assert_array_equal(part(ax, "mean").get_xdata(), [1, 3, 5, 7])
+    assert part(ax, "chosen").get_ydata()[0] in part(ax, "mean").get_ydata()
+
+
+def test_the_choice_is_marked_where_it_is_not_the_best_over_the_others():
+    grid = {"n_neighbors": [1, 5, 9], "p": [1, 2], "weights": ["uniform", "distance"]}
+    search = model_selection.GridSearchCV(KNeighborsClassifier(), grid, cv=3, refit=lambda results: 5).fit(
+        X, Y
+    )
+    ax = validation_curve(search, "n_neighbors", others="best")
+    assert part(ax, "chosen").get_ydata()[0] == search.cv_results_["mean_test_score"][5]
+    assert part(ax, "chosen").get_xdata()[0] == search.best_params_["n_neighbors"]
+
+
+def test_one_split_is_called_so():
+    one = model_selection.ShuffleSplit(1, random_state=0)
+    search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5]}, cv=one).fit(X, Y)
+    assert validation_curve(search).get_title() == "Validation on one part of the rows"
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import RegressorMixin, clone
 
 from sixfold.data.blocks import Block
 from sixfold.data.checks import TrainingData, check_rows, check_training, require_finite
@@ -96,7 +96,6 @@ class LeastSquaresPlan(Plan):
         if factored is None:
             shared, alone = [], list(range(len(alphas)))
         else:
-            tags = {"__sklearn_tags__": self.model.__sklearn_tags__}
             solved = 1
             step = max(PREDICTIONS // max(factored.n_held_out * factored.n_targets, 1), 1)
             for first in range(0, len(shared), step):
@@ -108,7 +107,9 @@ class LeastSquaresPlan(Plan):
                         alone.append(number)
                         continue
                     make = partial(fit_one, self.model, self.settings[number], fold)
-                    model = Answered(make, fold.X_test, {"predict": answer}, tags)
+                    known: dict[str, Any] = {"__sklearn_tags__": self.model.__sklearn_tags__}
+                    model = Answered(make, fold.X_test, {"predict": answer}, known)
+                    known["score"] = partial(RegressorMixin.score, model)  # which asks for predictions only
                     yield Fitted(number, model, float(gap), solved)
                     solved = 0
         for number in sorted(alone):
@@ -180,7 +181,7 @@ class FactoredFold:
         self._single = data.single_target
         self._dtype = data.X.dtype
 
-    def models(self, penalties: Sequence[float]) -> RidgeModels:
+    def models(self, penalties: Sequence[float] | Array) -> RidgeModels:
         """Return the models of some penalties."""
         return self.path.models(penalties)
 
