@@ -277,10 +277,9 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
         weight = np.ones(n) if data.weight is None else data.weight
         total = float(weight.sum())
-        rows = leave_one_out(
-            data.X, data.y, data.weight, float(alphas.min()) / total, bool(self.fit_intercept),
-            singular_values=self.gcv_mode == "svd",
-        )  # fmt: skip
+        how = None if self.gcv_mode == "auto" else self.gcv_mode
+        least = float(alphas.min()) / total
+        rows = leave_one_out(data.X, data.y, data.weight, least, bool(self.fit_intercept), how)
         keep = np.empty((n, n_targets, alphas.size)) if self.store_cv_results else None
         if self.scoring is None:
             scores = self._squared_errors(rows, alphas / total, weight, keep)
