@@ -109,7 +109,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from sixfold.selection.ridge_cv import RidgeCV
+    >>> from sixfold import RidgeCV
     >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 1.0], [4.0, 0.0], [5.0, 1.0]])
     >>> y = np.array([0.1, 0.9, 2.2, 2.8, 4.1, 4.9])
     >>> model = RidgeCV(alphas=[0.01, 1.0, 100.0]).fit(X, y)
