@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import get_scorer, make_scorer
 from sklearn.model_selection import check_cv
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from sixfold.certificate import Certificate
+from sixfold.data.checks import check_weight
 from sixfold.errors import InputError, check_flag, check_number, check_option
 from sixfold.learners.linear.logistic_regression import LogisticRegression
 from sixfold.selection.folds import make_splits
@@ -184,11 +184,15 @@ class LogisticRegressionCV(LogisticRegression):
             checked = self._plain_model(None)
             data = checked._check(X, y, sample_weight)
             data.require_computable()
-            self.classes_, labels = checked.classes_, np.asarray(y).ravel()
-            model = self._plain_model(self._class_weights(labels, sample_weight))
+            self.classes_ = checked.classes_
+            codes = data.y[:, 0] if self.classes_.size > 2 else data.y[:, 0] > 0
+            labels = self.classes_[codes.astype(np.intp)]
+            weight = check_weight(sample_weight, len(labels))
+            model = self._plain_model(self._class_weights(labels, weight))
             splits = make_splits(check_cv(self.cv, labels, classifier=True), X, labels, splitting)
             work = _FoldScores(model, Cs, ratios, data.X, labels, self.classes_, splits, self._get_scorer())
-            weight = None if sample_weight is None else checked_weights(sample_weight, len(labels))
+            if "sample_weight" in scoring:
+                scoring = {**scoring, "sample_weight": weight}
             found = on_threads(lambda k: work.of_fold(k, weight, scoring), range(len(splits)), self.n_jobs)
             scores, paths, n_iter = (np.stack(part) for part in zip(*found, strict=True))
             self._choose(model, X, y, sample_weight, (Cs, ratios), scores, paths)
@@ -251,17 +255,14 @@ class LogisticRegressionCV(LogisticRegression):
             random_state=0 if self.random_state is None else self.random_state,
         )
 
-    def _class_weights(self, y: Array, sample_weight: Any) -> Any:
+    def _class_weights(self, y: Array, weight: Array | None) -> Any:
         """Return the weights of classes, those of "balanced" as all rows tell them."""
         if self.class_weight is None:
             return None
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            weight = None if sample_weight is None else checked_weights(sample_weight, len(y))
-            if weight is None:
-                values = compute_class_weight("balanced", classes=self.classes_, y=y)
-            else:
-                totals = np.array([weight[y == one].sum() for one in self.classes_])
-                values = totals.sum() / (len(totals) * totals)
+            count = np.ones(len(y)) if weight is None else weight
+            totals = np.array([count[y == one].sum() for one in self.classes_])
+            values = totals.sum() / (len(totals) * totals)
             return dict(zip(self.classes_.tolist(), values.tolist(), strict=True))
         if isinstance(self.class_weight, dict) and not set(self.class_weight) <= set(self.classes_.tolist()):
             raise InputError(
@@ -454,8 +455,3 @@ def with_labels(scorer: Any, classes: Array) -> Any:
         response_method=scorer._response_method,
         **options,
     )
-
-
-def checked_weights(sample_weight: Any, n_rows: int) -> Array:
-    """Return one weight a row."""
-    return np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), (n_rows,))
