@@ -140,8 +140,9 @@ class _LassoPathCV(LinearRegressor):
             return np.tile(np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1], (len(ratios), 1))
         if min(ratios) == 0.0:
             raise InputError(
-                "Automatic alpha grid generation is not supported for l1_ratio=0: with no absolute values in "
-                "the penalty no alpha makes all weights zero. Pass alphas=[...], or use RidgeCV."
+                "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a grid by "
+                "providing your estimator with the appropriate `alphas=` argument. (With no absolute values "
+                "in the penalty no alpha makes all weights zero.) Or use RidgeCV."
             )
         columns = make_columns(data.X, data.weight, bool(self.fit_intercept))
         y = np.asarray(data.y[:, 0], dtype=np.float64)

@@ -10,7 +10,7 @@ is then fitted with it, or (``refit=False``) the models of the best C of each fo
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -405,8 +405,7 @@ class _FoldScores:
     ) -> None:
         self.X, self.y, self.classes, self.splits = X, y, classes, splits
         self.shape = (len(Cs), len(ratios))
-        grid = [{"C": float(C), "l1_ratio": ratio} for C in Cs for ratio in ratios]
-        self.plan = PathPlan(model, grid, Table(X, y, None, splits))
+        self.model, self.Cs, self.ratios = model, Cs, ratios
         self.scorer = with_labels(scorer, classes)
 
     def of_fold(
@@ -421,24 +420,71 @@ class _FoldScores:
         }
         w_train = None if weight is None else weight[train]
         fold = Fold(number, train, test, self.X[train], self.y[train], self.X[test], self.y[test], w_train)
+        present = np.flatnonzero(np.isin(self.classes, fold.y_train))
         count = 1 if self.classes.size == 2 else self.classes.size
-        scores, n_iter = np.empty(self.shape), np.empty(self.shape, dtype=np.int32)
+        scores, n_iter = np.empty(self.shape), np.ones(self.shape, dtype=np.int32)
         paths = np.zeros((*self.shape, count, self.X.shape[1] + 1))
-        for one in self.plan.fit(fold):
-            place = np.unravel_index(one.setting, self.shape)
-            scores[place] = self.scorer(one.model, fold.X_test, fold.y_test, **own)
-            n_iter[place] = one.model.n_iter_[0]
-            rows = self._rows_of(one.model.classes_)
-            paths[place][:, -1] = -np.inf if len(rows) < count else 0.0  # a class that the fold has none of
-            paths[place][rows, :-1] = one.model.coef_
-            paths[place][rows, -1] = one.model.intercept_
+        for place, model in self._models(fold, present):
+            if model is None:
+                self._certain_of(present[0], paths[place])
+            else:
+                self._enter(model, present, paths[place])
+                n_iter[place] = model.n_iter_[0]
+            whole = len(present) == self.classes.size
+            judged = model if whole else self._of_all_classes(paths[place])
+            scores[place] = self.scorer(judged, fold.X_test, fold.y_test, **own)
         return scores, paths, n_iter
 
-    def _rows_of(self, present: Array) -> Array:
-        """Return which rows of the coefficients the classes of a fold have."""
+    def _models(self, fold: Fold, present: Array) -> Iterator[tuple[tuple[int, ...], Any]]:
+        """Yield the model of every C and mixture; None where the fold has one class only."""
+        places = list(np.ndindex(self.shape))
+        if len(present) == 1:
+            yield from ((place, None) for place in places)
+            return
+        grid = [{"C": float(self.Cs[i]), "l1_ratio": self.ratios[j]} for i, j in places]
+        if len(present) == 2 < self.classes.size:
+            grid = [of_two_scores(**setting) for setting in grid]
+        plan = PathPlan(self.model, grid, Table(self.X, self.y, None, self.splits))
+        for one in plan.fit(fold):
+            yield places[one.setting], one.model
+
+    def _enter(self, model: Any, present: Array, path: Array) -> None:
+        """Write coefficients and intercepts to the rows of their classes; what a fold lacks it rules out."""
+        if len(present) < self.classes.size:
+            path[:, -1] = -np.inf
+        if len(present) == 2 < self.classes.size:  # one score is the difference of two
+            path[present, :-1] = np.vstack([-0.5 * model.coef_, 0.5 * model.coef_])
+            path[present, -1] = 0.5 * model.intercept_[0] * np.array([-1.0, 1.0])
+            return
+        rows = present if self.classes.size > 2 else np.arange(1)
+        path[rows, :-1], path[rows, -1] = model.coef_, model.intercept_
+
+    def _certain_of(self, only: int, path: Array) -> None:
+        """Write the model that rules out all classes but one."""
         if self.classes.size == 2:
-            return np.arange(1)
-        return np.flatnonzero(np.isin(self.classes, present))
+            path[0, -1] = np.inf if only == 1 else -np.inf
+        else:
+            path[:, -1] = -np.inf
+            path[only, -1] = 0.0
+
+    def _of_all_classes(self, path: Array) -> LogisticRegression:
+        model = LogisticRegression()
+        model.classes_, model.n_features_in_ = self.classes, self.X.shape[1]
+        model.coef_, model.intercept_ = path[:, :-1], path[:, -1]
+        return model
+
+
+def of_two_scores(C: float, l1_ratio: float) -> dict[str, float]:
+    """Return the penalty of one score that is that of two, each half of it, of opposite sign.
+
+    (1 - rho) (|w / 2|^2 + |w / 2|^2) / 2 + rho (|w / 2| + |w / 2|) = s ((1 - r) |w|^2 / 2 + r |w|) for
+    s = rho + (1 - rho) / 2 and r = rho / s.
+
+    >>> of_two_scores(1.0, 0.0), of_two_scores(1.0, 1.0)
+    ({'C': 2.0, 'l1_ratio': 0.0}, {'C': 1.0, 'l1_ratio': 1.0})
+    """
+    s = l1_ratio + 0.5 * (1.0 - l1_ratio)
+    return {"C": C / s, "l1_ratio": l1_ratio / s}
 
 
 def with_labels(scorer: Any, classes: Array) -> Any:
