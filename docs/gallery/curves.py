@@ -100,9 +100,9 @@ def random_search(dark: bool) -> Any:
 
 
 @cache
-def _chosen(model: Any, data: Any, parameter: str, strengths: tuple[float, ...]) -> float:
+def _chosen(model: Any, data: Any, parameter: str, strengths: tuple[float, ...], rule: str = "best") -> float:
     X, y = data()
-    search = sixfold.GridSearchCV(model(), {parameter: strengths}, cv=5).fit(X, y)
+    search = sixfold.GridSearchCV(model(), {parameter: strengths}, cv=5, rule=rule).fit(X, y)
     return float(search.best_params_[parameter])
 
 
@@ -127,10 +127,10 @@ def lasso_path(dark: bool) -> Any:
 
 
 def ridge_path(dark: bool) -> Any:
-    """Draw ridge coefficients on diabetes, with the penalty that five folds choose."""
+    """Draw ridge coefficients on diabetes, with the strongest penalty within one standard error."""
     X, y = _diabetes()
     alphas = np.logspace(-6, 1, 40)
-    chosen = _chosen(_ridge, _diabetes, "alpha", tuple(alphas))
+    chosen = _chosen(_ridge, _diabetes, "alpha", tuple(alphas), "1se")
     return plot.regularisation_path(_ridge(), X, y, alphas, chosen=chosen, dark=dark)
 
 

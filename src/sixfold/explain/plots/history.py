@@ -151,7 +151,7 @@ def _free_place(place: Array, gap: Array, level: float) -> float:
     """Return where along the axis a text above a line is farthest from where the gap crosses that line."""
     crossing = place[np.nanargmin(np.where(gap > level, gap, np.nan))] if (gap > level).any() else place[0]
     share = (crossing - place[0]) / max(place[-1] - place[0], 1e-300)
-    return 0.99 if share < 0.5 else 0.5 if share > 0.8 else 0.01
+    return 0.99 if share < 0.65 else 0.5 if share > 0.8 else 0.01
 
 
 def _draw_objective(ax: Any, theme: Theme, place: Any, objective: Any, second: bool) -> None:
