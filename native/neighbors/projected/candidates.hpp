@@ -21,10 +21,11 @@ namespace sixfold {
 
 inline constexpr Index kMostCandidates = 1024;  // k up to which rows wait: 18 KB a query
 
-// Of the n values below `most`, a value that at least k are no less than, and at most k + extra are, or the k-th
-// greatest; infinity if there are no k. Behind the values must be room for kFloatLanes more, which are
+// Of the n values below `most`, a value that at least k are no less than, and at most k + extra are, or the
+// k-th greatest; infinity if there are no k. Behind the values must be room for kFloatLanes more, which are
 // overwritten.
-inline float kth_greatest(float* values, Index n, Index k, Index extra, float most, std::vector<float>& room) {
+inline float kth_greatest(float* values, Index n, Index k, Index extra, float most,
+                          std::vector<float>& room) {
   constexpr int kSteps = 24;
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   store_floats(values + n, FloatLanes{} + kNone);
@@ -109,6 +110,14 @@ class Candidates {
     return full;
   }
 
+  // Adds one row; true if there is no room for another.
+  bool add(Index query, float product, Index row) {
+    const Index count = counts_[static_cast<std::size_t>(query)]++;
+    products_of(query)[count] = product;
+    rows_of(query)[count] = static_cast<std::int32_t>(row);
+    return count + 1 >= 2 * grown(k_);
+  }
+
   Index size(Index query) const { return counts_[static_cast<std::size_t>(query)]; }
   // Whether there are too many to wait for more.
   bool crowded(Index query) const { return size(query) > grown(k_); }
@@ -116,8 +125,8 @@ class Candidates {
   float* products_of(Index query) { return products_.data() + query * stride_; }
   std::int32_t* rows_of(Index query) { return rows_.data() + query * stride_; }
 
-  // Of the products below `most`, one that at least k reach, and at most `extra` others, or the k-th greatest;
-  // infinity if there are no k.
+  // Of the products below `most`, one that at least k reach, and at most `extra` others, or the k-th
+  // greatest; infinity if there are no k.
   float kth_product(Index query, Index extra, float most) {
     return kth_greatest(products_of(query), size(query), k_, extra, most, copy_);
   }

@@ -165,8 +165,23 @@ class Sweep {
     const std::int32_t* rows = candidates_.rows_of(i);
     const float* products = candidates_.products_of(i);
     for (Index c = 0; c < candidates_.size(i); ++c)
-      if (products[c] >= least_[static_cast<std::size_t>(i)])
-        check(i, rows[c] / kPanelRows, std::uint32_t{1} << rows[c] % kPanelRows, take);
+      if (products[c] >= least_[static_cast<std::size_t>(i)]) measure(i, rows[c], take);
+    candidates_.clear(i);
+  }
+
+  // The same of candidates by the fine bound: the k rows that it says are nearest rule out most others.
+  template <class Take>
+  void check_best_first(Index i, Take&& take) {
+    const Index count = candidates_.size(i);
+    const std::int32_t* rows = candidates_.rows_of(i);
+    const float* products = candidates_.products_of(i);
+    const float infinity = std::numeric_limits<float>::infinity();
+    const float best = count > k_ ? candidates_.kth_product(i, k_ / 8, infinity) : -infinity;
+    for (Index c = 0; c < count; ++c)
+      if (products[c] >= best) measure(i, rows[c], take);
+    for (Index c = 0; c < count; ++c)
+      if (products[c] < best && products[c] >= fine_least_[static_cast<std::size_t>(i)])
+        measure(i, rows[c], take);
     candidates_.clear(i);
   }
 
@@ -209,12 +224,19 @@ class Sweep {
       }
     }
     std::vector<double> distances(static_cast<std::size_t>(tried));
+    const auto by_fine_bound = [](const Near& a, const Near& b) { return a.distance < b.distance; };
     for (Index j = 0; j < kStripQueries && strip * kStripQueries + j < count_; ++j) {
-      const Index query = strip * kStripQueries + j, size = best[static_cast<std::size_t>(j)].size();
+      const Index query = strip * kStripQueries + j;
+      Index size = best[static_cast<std::size_t>(j)].size();
       if (size < k) continue;
-      for (Index i = 0; i < size; ++i)
-        distances[static_cast<std::size_t>(i)] =
-            at_most(query, room[static_cast<std::size_t>(j * tried + i)].row);
+      Near* near = room.data() + j * tried;
+      const Index few = k + k / 4 + 1;
+      if (tables_.fine != nullptr && size > few) {  // the fine bound knows better which are near
+        for (Index i = 0; i < size; ++i) near[i].distance = -double{fine_product(query, near[i].row)};
+        std::nth_element(near, near + few, near + size, by_fine_bound);
+        size = few;
+      }
+      for (Index i = 0; i < size; ++i) distances[static_cast<std::size_t>(i)] = at_most(query, near[i].row);
       std::nth_element(distances.begin(), distances.begin() + k - 1, distances.begin() + size);
       worst[query] = distances[static_cast<std::size_t>(k - 1)];
     }
@@ -268,8 +290,7 @@ class Sweep {
 
   const Q* query(Index i) const { return tables_.queries + (first_ + i) * tables_.columns; }
 
-  bool fine_rules_out(Index i, Index row) const {
-    if (tables_.fine == nullptr) return false;
+  float fine_product(Index i, Index row) const {
     const float* f = tables_.fine + row * kFineWidth;
     const float* g = tables_.query_fine + (first_ + i) * kFineWidth;
     FloatLanes sum = {}, other = {};
@@ -278,7 +299,7 @@ class Sweep {
       FloatLanes& to = j / kFloatLanes % 2 == 0 ? sum : other;
       to += load_floats(f + j) * load_floats(g + j);
     }
-    return sum_of_lanes(sum + other) < fine_least_[static_cast<std::size_t>(i)];
+    return sum_of_lanes(sum + other);
   }
 
   // Lowers the limit of a query to what the products of its candidates allow, and drops those it rules out.
@@ -294,20 +315,36 @@ class Sweep {
     candidates_.drop_below(i, least_[static_cast<std::size_t>(i)]);
   }
 
+  // Rows of a panel that have passed the coarse bound. Those that pass the fine one too wait, if there is
+  // room.
   template <class Take>
   void check(Index i, Index panel, std::uint32_t bits, Take& take) {
     for (; bits != 0; bits &= bits - 1) {
       const Index row = panel * kPanelRows + std::countr_zero(bits);
       ++passed_.coarse;
-      if (fine_rules_out(i, row)) continue;
-      ++passed_.fine;
-      if constexpr (!std::is_same_v<T, std::uint8_t> || !std::is_same_v<Q, std::uint8_t>) {
-        if (surely_farther(tables_.X + row * tables_.columns, query(i), tables_.columns,
-                           limits_[static_cast<std::size_t>(i)]))
-          continue;
+      if (tables_.fine == nullptr) {
+        measure(i, row, take);
+        continue;
       }
-      take(i, distance(i, row), row);
+      const float product = fine_product(i, row);
+      if (product < fine_least_[static_cast<std::size_t>(i)]) continue;
+      if (k_ == 0)
+        measure(i, row, take);
+      else if (candidates_.add(i, product, row))
+        check_best_first(i, take);
     }
+  }
+
+  // A row that has passed all bounds.
+  template <class Take>
+  void measure(Index i, Index row, Take& take) {
+    ++passed_.fine;
+    if constexpr (!std::is_same_v<T, std::uint8_t> || !std::is_same_v<Q, std::uint8_t>) {
+      if (surely_farther(tables_.X + row * tables_.columns, query(i), tables_.columns,
+                         limits_[static_cast<std::size_t>(i)]))
+        return;
+    }
+    take(i, distance(i, row), row);
   }
 
   SearchTables<T, Q> tables_;
@@ -377,8 +414,8 @@ bool nearest_by_bounds(const SearchTables<T, Q>& tables, Index k, double* distan
   const auto room = std::make_unique_for_overwrite<Near[]>(static_cast<std::size_t>(count * plan.parts * k));
   std::vector<Nearest> heaps;
   for (Index i = 0; i < count * plan.parts; ++i) heaps.emplace_back(room.get() + i * k, k);
-  const bool collects = tables.fine == nullptr && bounds_above(tables.coarse_width) && k <= kMostCandidates &&
-                        tables.rows <= std::numeric_limits<std::int32_t>::max();
+  const bool waits = k <= kMostCandidates && tables.rows <= std::numeric_limits<std::int32_t>::max();
+  const bool collects = waits && tables.fine == nullptr && bounds_above(tables.coarse_width);
   const bool sampled = !collects && Sample(tables.fine != nullptr, tables.rows).serves(tables.rows, k);
   const bool finished = deal_out(
       tables, plan, passed, stop, [&](auto& sweep, Index first, Index part, Watch& watch, auto&& visit) {
@@ -392,14 +429,16 @@ bool nearest_by_bounds(const SearchTables<T, Q>& tables, Index k, double* distan
           if (heap.worst() < worst[static_cast<std::size_t>(i)])
             sweep.limit(i, worst[static_cast<std::size_t>(i)] = heap.worst());
         };
+        if (collects || (waits && tables.fine != nullptr)) sweep.make_room(k);
         if (!collects) {
           for (Index strip = 0; sampled && strip < sweep.strips() && !watch.over(); ++strip)
             sweep.sample_worst(strip, k, worst.data());
           for (Index i = 0; i < sweep.count(); ++i) sweep.limit(i, worst[static_cast<std::size_t>(i)]);
           visit([&](Index strip, Index from, Index to) { sweep.visit(strip, from, to, take); });
+          for (Index i = 0; waits && tables.fine != nullptr && i < sweep.count() && !watch.over(); ++i)
+            sweep.check_best_first(i, take);
           return;
         }
-        sweep.make_room(k);
         for (Index i = 0; i < sweep.count(); ++i) sweep.limit(i, kInfinity);
         visit([&](Index strip, Index from, Index to) { sweep.collect(strip, from, to, take); });
         for (Index i = 0; i < sweep.count() && !watch.over(); ++i) {

@@ -21,7 +21,7 @@ The model that is kept is fitted by :class:`sixfold.LinearRegression`, with its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import signature
@@ -47,8 +47,7 @@ from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData, check_rows, check_training
 from sixfold.errors import InputError, check_flag, check_option
 from sixfold.learners.linear.linear_regression import LinearRegression
-from sixfold.selection.plans.base import Answered
-from sixfold.selection.plans.least_squares import SharedRows
+from sixfold.selection.plans.least_squares import SharedRows, answered
 from sixfold.selection.scoring import HeldOutScore
 from sixfold.solvers.least_squares.leave_one_out import LeaveOneOut, leave_one_out
 
@@ -382,7 +381,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
             found = factored.models(alphas[positive] / total)
             answers = zip(positive, factored.predict(found), factored.accurate(found), strict=True)
             models = [
-                (int(place), _answered(partial(fit, alphas[place]), X_test, answer))
+                (int(place), answered(partial(fit, alphas[place]), X_test, answer))
                 for place, answer, good in answers
                 if good
             ]
@@ -456,13 +455,6 @@ def _takes_weights(scorer: Any) -> bool:
     if hasattr(scorer, "_accept_sample_weight"):
         return bool(scorer._accept_sample_weight())
     return "sample_weight" in signature(scorer).parameters
-
-
-def _answered(make: Callable[[], Any], X_test: Any, answer: Array) -> Answered:
-    known: dict[str, Any] = {"__sklearn_tags__": LinearRegression().__sklearn_tags__}
-    model = Answered(make, X_test, {"predict": answer}, known)
-    known["score"] = partial(RegressorMixin.score, model)
-    return model
 
 
 class _ModelsOfTargets:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from queue import SimpleQueue
 from threading import Event
 from traceback import format_exc
@@ -23,6 +24,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.metrics._scorer import _MultimetricScorer
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
@@ -37,6 +40,7 @@ Array = NDArray[Any]
 Place = tuple[int, int]  # the numbers of a candidate and a fold
 
 CTRL_C = "Ctrl-C"
+KEPT_FOLDS = 20  # of which the rows are kept for the next plan: that of leave-one-out would not fit in memory
 
 
 class Failure(NamedTuple):
@@ -135,7 +139,7 @@ class Search:
     evaluation: Evaluation
     outcomes: dict[Place, Outcome] = field(default_factory=dict)
     stopped_by: str | None = None
-    _folds: dict[int, Fold] = field(default_factory=dict)
+    _folds: dict[tuple[int, bool], Fold] = field(default_factory=dict)
     _stop: Event = field(default_factory=Event)
 
     def run(self, n_jobs: int | None, time_limit: float | None, show: Progress) -> None:
@@ -233,7 +237,7 @@ class Search:
 
     def _outcomes(self, task: Task) -> Iterator[tuple[Place, Outcome]]:
         """Yield what comes of the candidates of one plan on one fold."""
-        fold = self._fold(task.fold)
+        fold = self._fold(task.fold, task.plan.model)
         score, begun = self._scores(fold), time.perf_counter()
         for fitted in self._models(task.plan, fold):
             if self._stop.is_set():
@@ -271,7 +275,7 @@ class Search:
 
         def on(X: Any, y: Any, rows: Array) -> HeldOutScore:
             parameters = _check_method_params(self.X, params=how.score_parameters, indices=rows)
-            return HeldOutScore(how.scorer, self.model, X, y, parameters, how.error_score)
+            return HeldOutScore(how.scorer, self._scored_model, X, y, parameters, how.error_score)
 
         test = on(fold.X_test, fold.y_test, fold.test)
         train = on(fold.X_train, fold.y_train, fold.train) if how.with_train_scores else None
@@ -294,13 +298,23 @@ class Search:
 
         return score
 
-    def _fold(self, number: int) -> Fold:
-        """Return a fold; its rows are taken once."""
-        if number not in self._folds:
-            train, test = self.splits[number]
-            X_train, y_train = _safe_split(self.model, self.X, self.y, train)
-            X_test, y_test = _safe_split(self.model, self.X, self.y, test, train)
-            given = _check_method_params(self.X, params=self.evaluation.fit_parameters, indices=train)
-            weight = given.get(weight_parameter(self.model))
-            self._folds[number] = Fold(number, train, test, X_train, y_train, X_test, y_test, weight)
-        return self._folds[number]
+    def _fold(self, number: int, model: Any) -> Fold:
+        """Return a fold for a model; where folds are few, their rows are taken once."""
+        key = number, get_tags(model).input_tags.pairwise
+        if key in self._folds:
+            return self._folds[key]
+        train, test = self.splits[number]
+        X_train, y_train = _safe_split(model, self.X, self.y, train)
+        X_test, y_test = _safe_split(model, self.X, self.y, test, train)
+        given = _check_method_params(self.X, params=self.evaluation.fit_parameters, indices=train)
+        weight = given.get(weight_parameter(self.model))
+        fold = Fold(number, train, test, X_train, y_train, X_test, y_test, weight)
+        if len(self.splits) <= KEPT_FOLDS:
+            self._folds[key] = fold
+        return fold
+
+    @cached_property
+    def _scored_model(self) -> Any:
+        """The model, unless candidates put others into the last step of a pipeline: None."""
+        last = self.model.steps[-1][0] if isinstance(self.model, Pipeline) else None
+        return None if any(last in one or "steps" in one for one in self.candidates) else self.model

@@ -338,6 +338,23 @@ def test_scorers_need_no_fitted_learner(monkeypatch):
     np.testing.assert_allclose(own, expected, rtol=1e-10)
 
 
+@pytest.mark.parametrize("shape", [(80, 6), (20, 60)])
+@pytest.mark.parametrize("targets", [None, 2])
+@pytest.mark.parametrize("without_table", [False, True])
+def test_scores_of_training_rows_need_no_fitted_learner_either(monkeypatch, shape, targets, without_table):
+    X, y = tall(*shape, targets)
+    table, folds = folds_of(X, y, KFold(4))
+    if without_table:
+        table = Table(None, y, None, table.splits)
+    fold = folds[1]
+    expected = [separate(RIDGE, alpha, fold).predict(fold.X_train) for alpha in ALPHAS]
+    monkeypatch.setattr(LinearRegression, "fit", None)
+    monkeypatch.setattr(least_squares, "PREDICTIONS", 2 * y.size)
+    plan = LeastSquaresPlan(RIDGE, [{"alpha": alpha} for alpha in ALPHAS], table)
+    found = [fitted.model.predict(fold.X_train) for fitted in plan.fit(fold)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
 def test_whatever_else_is_asked_comes_from_a_real_fit():
     X, y = tall()
     table, folds = folds_of(X, y, KFold(4))

@@ -73,6 +73,18 @@ class RidgeModels:
     above: Array
     gap: Array
 
+    def some(self, places: slice) -> RidgeModels:
+        """Return those of some penalties."""
+        n_targets = self.above.shape[1]
+        rows = slice(places.start * n_targets, places.stop * n_targets)
+        return RidgeModels(
+            self.parameters[rows],
+            self.level[rows],
+            self.penalties[places],
+            self.above[places],
+            self.gap[places],
+        )
+
 
 class RidgePath(ABC):
     """Some rows, factored: the models of any number of penalties and what they predict.
