@@ -235,6 +235,9 @@ def test_a_setting_that_was_tried_again_counts_once():
     ).fit(X, Y)
     ax = validation_curve(search)
     np.testing.assert_array_equal(part(ax, "mean").get_xdata(), [1, 3, 5, 7])
+    results = search.cv_results_
+    last = {s["n_neighbors"]: m for s, m in zip(results["params"], results["mean_test_score"], strict=True)}
+    np.testing.assert_allclose(part(ax, "mean").get_ydata(), [last[k] for k in (1, 3, 5, 7)])
     assert part(ax, "chosen").get_ydata()[0] in part(ax, "mean").get_ydata()
 
 
