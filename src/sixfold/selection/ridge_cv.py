@@ -392,6 +392,29 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _ridge(self, l2: float) -> LinearRegression:
         return LinearRegression(penalty="l2", alpha=l2, fit_intercept=bool(self.fit_intercept))
 
+    def _at_strength(self, alpha: float, rows: int) -> LinearRegression:
+        """Return the learner with a penalty of so many rows, for a drawing of the path."""
+        return self._ridge(alpha / rows)
+
+    def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
+        """Draw the coefficients, over the penalty where X and y are given.
+
+        Parameters
+        ----------
+        X, y : table and targets, default=None
+            Those of the fit.
+        **options
+            As in the method of other learners: ``kind``, ``ax``, ``dark``, and those of the figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from sixfold.explain.plots.choose import plot_model
+
+        check_is_fitted(self)
+        return plot_model(self, X, y, **options)
+
     def _fit_best(self, data: TrainingData, y: Any, sample_weight: Any) -> None:
         """Fit the model of the best penalty, or one for every penalty that some targets have."""
         total = data.blocks().weight_sum
