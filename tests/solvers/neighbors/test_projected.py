@@ -205,7 +205,7 @@ def test_more_rows_equally_far_than_can_wait(search, k, dtype):
 
 @both_searches
 def test_ties_at_the_last_place(search):
-    """Rows come in pairs of opposite differences, equally far; the k-th place parts one pair after another."""
+    """Rows come in pairs of opposite differences, equally far; the k-th place may part a pair."""
     step = random(33).normal(size=(700, 66)).round(2)
     X = np.concatenate([step, -step])[random(34).permutation(1400)]
     for k in (17, 18, 49, 50, 51):
