@@ -23,11 +23,12 @@ constexpr Index kMostBlockRows = 512;
 constexpr Index kPrefetched = 1 << 13;  // bytes of a row
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The rows that give a query its first threshold: those of one panel in `every`, of which `tried` k are
-// computed. Products of whole rows cost too much for a large sample. Projected bounds are cheap, and so loose
-// that rows with the least of them are not the nearest: one panel in 4 left 15% fewer distances than one
-// in 32. A sample of n / every rows costs as many products and leaves about k every rows, each of which takes
-// as long as 30 products: for 5 neighbours the sum is least at every = sqrt(n / 150).
+// The rows that give a query its first threshold, where rows cannot wait for one by their products: of one
+// panel in `every`, the `tried` k with the least coarse bounds, of which the fine bound, if there is one,
+// chooses about k to be computed. Products of whole rows cost too much for a large sample. Projected bounds
+// are cheap, and so loose that rows with the least of them are not the nearest: one panel in 4 left 15% fewer
+// distances than one in 32. A sample of n / every rows costs as many products and leaves about k every rows,
+// each of which takes as long as 30 products: for 5 neighbours the sum is least at every = sqrt(n / 150).
 struct Sample {
   Index every, tried;
 
