@@ -425,7 +425,7 @@ class RandomizedSearchCV(SharedWorkSearch, model_selection.RandomizedSearchCV):
     >>> from sixfold import RandomizedSearchCV, SVC
     >>> space = {"C": loguniform(1e-2, 1e3), "gamma": loguniform(1e-3, 1e1)}
     >>> search = RandomizedSearchCV(SVC(), space, n_iter=20, random_state=0)
-    >>> round(search.fit(*load_iris(return_X_y=True)).best_score_, 2)
+    >>> print(f"{search.fit(*load_iris(return_X_y=True)).best_score_:.2f}")
     0.99
     """
 

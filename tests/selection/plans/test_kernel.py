@@ -19,6 +19,7 @@ from sixfold.selection.plans.base import Answered, Fold, Table
 from sixfold.selection.plans.kernel import KernelPlan
 from sixfold.selection.plans.registry import plan_of
 from sixfold.solvers.kernel import one_vs_one
+from sixfold.solvers.kernel.kernel_rows import NativePairs
 
 TOL = 1e-7  # of the fits that are compared
 APART = 1e-4  # decisions of two such fits
@@ -225,6 +226,72 @@ def test_many_rows_on_active_sets(monkeypatch):
     X, y = overlapping(200)
     check_plan(SVC(), GRID, X, y)
     check_plan(SVC(kernel="sigmoid", coef0=-1.0), {"C": [0.1, 1.0], "gamma": [0.2]}, X, y)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid"])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("double_rows", [20, 1500])
+def test_wide_tables_share_the_products_of_rows(kernel, classes, double_rows, monkeypatch):
+    monkeypatch.setattr("sixfold.solvers.kernel.decomposition.DOUBLE_ROWS", double_rows)
+    monkeypatch.setattr("sixfold.selection.plans.kernel.DOUBLE_ROWS", double_rows)
+    X, y = overlapping(330, columns=120, classes=classes)
+    computed = []
+    whole = NativePairs._block
+
+    def block(pairs, rows, others, same, out, *rest):
+        if rows.size > 64:  # others are a sample that tells how entries are rounded
+            computed.append(rows.size)
+        return whole(pairs, rows, others, same, out, *rest)
+
+    monkeypatch.setattr(NativePairs, "_block", block)
+    candidates = list(ParameterGrid({"C": [0.1, 10.0], "gamma": [0.002, 0.01, "scale"]}))
+    model = SVC(kernel=kernel, tol=TOL)
+    plan = KernelPlan(model, candidates, Table(X, y, None, []))
+    assert [numbers for numbers, _ in plan.parts()] == [list(range(6))]
+    fold = folds_of(X, y, [(np.arange(240), np.arange(240, 330))])[0]
+    found = list(plan.fit(fold))
+    assert computed == []
+    for one in found:
+        alone = clone(model).set_params(**candidates[one.setting]).fit(fold.X_train, fold.y_train)
+        np.testing.assert_array_equal(one.model.model.dual_coef_, alone.dual_coef_)
+        assert_same_model(one.model, alone, fold.X_test)
+    assert computed != []
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_answers_from_single_precision_are_those_of_double_precision(classes, monkeypatch):
+    monkeypatch.setattr("sixfold.selection.plans.kernel.FEW_PRODUCTS", 0)
+    # Many decisions are next to 0.
+    X = np.random.default_rng(0).normal(size=(160, 3))
+    y = np.arange(160) % classes
+    plan = KernelPlan(SVC(), [{"C": C} for C in (0.1, 1.0, 1e4)], Table(X, y, None, []))
+    Z = np.vstack([X[:80], 0.5 * (X[:80] + X[80:])])
+    fold = Fold(0, np.arange(160), np.arange(160), X, y, Z, np.arange(160) % classes)
+    for one in plan.fit(fold):
+        labels = one.model.predict(Z).copy()
+        expected = one.model.model.predict(Z)
+        np.testing.assert_array_equal(labels, expected)
+        if classes == 2:
+            np.testing.assert_array_equal(labels, (one.model.decision_function(Z) > 0).astype(int))
+
+
+def test_doubtful_answers_are_computed_again(monkeypatch):
+    monkeypatch.setattr("sixfold.selection.plans.kernel.FEW_PRODUCTS", 0)
+    monkeypatch.setattr("sixfold.selection.plans.kernel.CERTAIN_ERRORS", 1e30)
+    X, y = overlapping(classes=3)
+    check_plan(SVC(), {"C": [0.1, 1.0], "gamma": [0.1]}, X, y)
+
+
+def test_kernels_are_parts_that_may_run_at_the_same_time():
+    X, y = overlapping()
+    candidates = list(ParameterGrid({"C": [0.1, 1.0], "gamma": [0.1, "scale"]}))
+    parts = KernelPlan(SVC(), candidates, Table(X, y, None, [])).parts()
+    assert [numbers for numbers, _ in parts] == [[0, 2], [1, 3]]
+    assert parts[1][1].settings == [candidates[1], candidates[3]]
+    for model, table in ((SVC(kernel="linear"), X), (SVC(kernel=RBF(1.0)), X), (SVC(), None)):
+        plan = KernelPlan(model, candidates, Table(table, y, None, []))
+        assert plan.parts() == [([0, 1, 2, 3], plan)]
 
 
 def test_little_memory_and_many_pairs_on_threads(monkeypatch):

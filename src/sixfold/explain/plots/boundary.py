@@ -21,7 +21,7 @@ from scipy.spatial import KDTree
 from sixfold.errors import InputError, check_flag, check_number
 from sixfold.explain.palette import COLOURS, OTHERS, base_colour, class_colours
 from sixfold.explain.plots.plane import Plane, choose_plane, read_table
-from sixfold.explain.plots.shades import ground, outline, tint, vivid
+from sixfold.explain.plots.shades import ground, outline, region, tint, vivid
 from sixfold.explain.plots.style import SMALL, Theme, canvas, finish, plain
 
 Array = NDArray[Any]
@@ -218,7 +218,7 @@ def _draw_regions(ax: Any, theme: Theme, answers: Answers, looks: dict[int, int]
     """Fill the regions: the image for colours, and stripes for classes that share a colour with another."""
     from matplotlib.colors import to_rgb
 
-    tints = np.array([to_rgb(tint(ax, theme, base_colour(looks[label]))) for label in looks])
+    tints = np.array([to_rgb(region(ax, theme, looks[label])) for label in looks])
     step_x, step_y = (np.diff(axis[:2])[0] / 2 for axis in (answers.across, answers.up))
     extent = (
         answers.across[0] - step_x,
@@ -317,6 +317,8 @@ def _marker(label: int) -> str:
 def _draw_rows(
     ax: Any, theme: Theme, rows: Array, own: Array, answers: Answers, looks: dict[int, int], support: Array
 ) -> None:
+    from matplotlib.patheffects import withStroke
+
     shown = np.arange(len(rows))
     if len(rows) > MOST_ROWS:  # evenly spread over the table: the same ones every time
         shown = np.unique(np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.intp))
@@ -326,7 +328,7 @@ def _draw_rows(
         part = shown[own[shown] == label]
         ax.scatter(
             *rows[part].T,
-            s=size * SIZES.get(_marker(label), 1.0),
+            s=size * SIZES.get(_marker(label), 1.0) * np.where(own[part] == answers.of_rows[part], 1.0, 2.0),
             color=vivid(theme, base_colour(looks[label])),
             marker=_marker(label),
             edgecolor=outline(base_colour(looks[label])),
@@ -341,7 +343,10 @@ def _draw_rows(
         )
     if (own != answers.of_rows).any():
         said = f"wrong ({int((own != answers.of_rows).sum()):,})"
-        ax.scatter(*rows[wrong].T, s=1.3 * size, color=ink, marker="x", linewidth=1.4, zorder=5, label=said)
+        crosses = ax.scatter(
+            *rows[wrong].T, s=0.7 * size, color=ink, marker="x", linewidth=1.3, zorder=5, label=said
+        )
+        crosses.set_path_effects([withStroke(linewidth=2.4, foreground=ground(ax))])
 
 
 def _draw_normal(ax: Any, theme: Theme, rows: Array, answers: Answers) -> None:

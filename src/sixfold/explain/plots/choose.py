@@ -107,15 +107,15 @@ def _draw(kind: str, model: Any, X: Any, y: Any, ax: Any, options: dict[str, Any
 def _fitting_kind(model: Any, X: Any, y: Any) -> str:
     from sklearn.base import is_classifier
 
-    classifier = is_classifier(model)
-    if hasattr(model, "tree_"):
+    classifier, last = is_classifier(model), model.steps[-1][1] if hasattr(model, "steps") else model
+    if hasattr(last, "tree_"):
         return "tree"
     if classifier and X is not None and y is not None and getattr(model, "n_features_in_", 0) == 2:
         return "boundary"
-    if hasattr(model, "coef_"):
+    if hasattr(last, "coef_"):
         return "coefficients"
     if not classifier:
         return "residuals"
     if X is not None and y is not None:
         return "boundary"
-    return "boundary" if not getattr(model, "history_", None) else "history"
+    return "boundary" if not getattr(last, "history_", None) else "history"

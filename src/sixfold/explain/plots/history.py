@@ -81,9 +81,11 @@ def history(
     if show in ("both", "objective"):
         _draw_objective(right, theme, place, objective, second=show == "both")
     if by == "iteration":
-        from matplotlib.ticker import MaxNLocator
+        from matplotlib.ticker import FixedLocator, MaxNLocator
 
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.xaxis.set_major_locator(
+            FixedLocator(place.tolist()) if place.size == 1 else MaxNLocator(integer=True)
+        )
     step = getattr(model, "_step", "iteration")
     steps = step if len(records) == 1 else f"{step}s"
     finish(

@@ -20,11 +20,22 @@ from numpy.typing import NDArray
 from sixfold.errors import InputError, check_option
 from sixfold.explain.axes import tick_names
 from sixfold.explain.plots.search_results import score_label
-from sixfold.explain.plots.style import SMALL, canvas, finish, legend, number, plain, require, theme_outside
+from sixfold.explain.plots.style import (
+    SMALL,
+    Theme,
+    canvas,
+    finish,
+    legend,
+    number,
+    plain,
+    require,
+    theme_outside,
+)
 
 Array = NDArray[Any]
 
 NEEDED = ("learner", "mean", "std")
+FAR = 2.5  # times as long as without it, an axis hides more than it shows
 TEST = ("test", "test_score")  # what the column of scores on test rows may be called
 
 
@@ -100,7 +111,7 @@ def leaderboard(
     ax.axvline(mean[order[0]], color=theme.muted, linestyle=":", linewidth=1.2, zorder=1)
     short = tick_names([str(table["learner"][k]) for k in order])
     ax.set_yticks(
-        places, [plain(f"{name}  {number(mean[k], 3)}") for name, k in zip(short, order, strict=True)]
+        places, [plain(f"{name}  {_three_digits(mean[k])}") for name, k in zip(short, order, strict=True)]
     )
     ax.set_ylim(order.size - 0.4, -0.6)
     count = f" of {folds.shape[1]} folds" if folds.size else ""
@@ -112,9 +123,11 @@ def leaderboard(
         xlabel=f"{label} on held-out rows{better}; beside the name, the mean{count}",
         grid="x",
     )
+    ends = np.column_stack([mean - std, mean + std, *([folds] if folds.size else [])])[order]
+    _leave_far_ones_out(ax, ends, mean[order], theme)
     if "p_value" in table:
         _write_p_values(ax, _numbers(table, "p_value")[order], theme_outside(ax, theme).muted)
-    legend(ax, theme, loc="best")
+    legend(ax, theme, below=True)
     return ax
 
 
@@ -220,8 +233,44 @@ def paired(
         xlabel=f"difference in {label}; {'right' if sign < 0 else 'left'} of 0 is worse than {to}",
         grid="x",
     )
-    legend(ax, theme, loc="best")
+    ends = np.column_stack([middle - half, middle + half, difference, np.zeros(len(others))])
+    _leave_far_ones_out(ax, ends, middle, theme)
+    legend(ax, theme, below=True)
     return ax
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 10 else number(value)
+
+
+def _leave_far_ones_out(ax: Any, ends: Array, middle: Array, theme: Theme) -> None:
+    """Set limits by which learners can be told apart; one far away, as a baseline is, has an arrow instead.
+
+    Learners come in their order; one that would make the axis two and a half times as long is left out.
+    """
+    low, high = np.nanmin(ends[0]), np.nanmax(ends[0])
+    for place, own in enumerate(ends):
+        if not np.isfinite(own).any():
+            continue
+        wider = min(low, np.nanmin(own)), max(high, np.nanmax(own))
+        if place < 2 or wider[1] - wider[0] <= FAR * (high - low):
+            low, high = wider
+    room = 0.06 * (high - low) or 0.05
+    ax.set_xlim(low - room, high + room)
+    for place, value in enumerate(middle):
+        if low - room <= value <= high + room or not np.isfinite(value):
+            continue
+        left = bool(value < low)
+        text = ax.annotate(
+            f"{'←  ' * left}{_three_digits(value)}{'  →' * (not left)}",
+            xy=(0.01 if left else 0.99, place),
+            xycoords=("axes fraction", "data"),
+            fontsize=SMALL,
+            color=theme.ink,
+            horizontalalignment="left" if left else "right",
+            verticalalignment="center",
+        )
+        text.set_gid("far")
 
 
 def corrected_interval(difference: Array) -> tuple[Array, Array]:

@@ -164,8 +164,7 @@ def _draw_errors(ax: Any, theme: Theme, fits: list[Fit], best: Fit, target: str)
     least = min(*curves[0], best.held_out_error)
     if max(curves[1]) > top:
         ax.set_ylim(max(0.0, least - 0.15 * (top - least)), top)
-    left = best.degree <= np.median(degrees)
-    legend(ax, theme, loc="center right" if left else "center left")
+    legend(ax, theme, loc="best")
     finish(
         ax,
         theme,

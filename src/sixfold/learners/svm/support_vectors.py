@@ -122,7 +122,7 @@ class SupportVectors:
             return self.winners(self.decisions(Z, budget))
         decisions = self.decisions(Z, budget, np.float32)
         error = CERTAIN_ERRORS * self._rows.entry_error(np.float32) * self.layout.coefficient_lengths()
-        doubtful = np.flatnonzero(~self._certain(decisions, error))
+        doubtful = np.flatnonzero(~self.certain(decisions, error))
         if doubtful.size:
             decisions[doubtful] = self.decisions(Z[doubtful], budget)
         return self.winners(decisions)
@@ -135,7 +135,7 @@ class SupportVectors:
         result: Array = votes.argmax(axis=1)
         return result
 
-    def _certain(self, decisions: Array, error: Array) -> Array:
+    def certain(self, decisions: Array, error: Array) -> Array:
         """Return whether the winner of each row is the same for all decisions that are this near."""
         if self.n_classes == 2:
             sure: Array = np.abs(decisions[:, 0]) > error[0]

@@ -121,6 +121,13 @@ class Plan(ABC):
         """Return why these candidates have to be fitted one by one, or None."""
         return None
 
+    def parts(self) -> list[tuple[list[int], Plan]]:
+        """Return plans of some settings each, which share nothing that matters, with the settings' numbers.
+
+        They may run at the same time, so that a fold with much to do does not keep one thread busy alone.
+        """
+        return [(list(range(len(self.settings))), self)]
+
     @abstractmethod
     def fit(self, fold: Fold) -> Iterator[Fitted]:
         """Yield the fitted model of every setting, in any order."""

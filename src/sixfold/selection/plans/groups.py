@@ -67,7 +67,8 @@ def make_plans(model: Any, settings: Sequence[Setting], table: Table) -> Iterato
     for group in grouped(settings, lambda name: kind.knows(model, name)):
         base = with_setting(model, group.common)
         plan = SeparateFits if kind.objection(base) else kind
-        yield group.members, plan(base, group.own, table)
+        for numbers, part in plan(base, group.own, table).parts():
+            yield [group.members[number] for number in numbers], part
 
 
 def with_setting(model: Any, setting: Setting) -> Any:

@@ -16,23 +16,25 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sixfold.budget import Budget
 from sixfold.data.labels import LabelledData
 from sixfold.errors import InputError
-from sixfold.geometry.kernels import Kernel, Linear, Precomputed
+from sixfold.geometry.kernels import Linear, Precomputed
 from sixfold.learners.base import describe
-from sixfold.learners.svm.support_vectors import SupportVectors
+from sixfold.learners.svm.support_vectors import CERTAIN_ERRORS, FEW_PRODUCTS, SupportVectors
 from sixfold.learners.svm.svc import SVC, KernelSolution, wants_probabilities
 from sixfold.selection.plans.base import Answered, Fitted, Fold, Plan
+from sixfold.solvers.kernel.decomposition import DOUBLE_ROWS
 from sixfold.solvers.kernel.kernel_rows import KernelRows, densify_if_small
 from sixfold.solvers.kernel.one_vs_one import (
     MOST_SVMS_AT_ONCE,
@@ -41,10 +43,15 @@ from sixfold.solvers.kernel.one_vs_one import (
     certify_all,
     fit_svm_paths,
 )
+from sixfold.solvers.kernel.stored_products import CrossProducts
 
 Array = NDArray[Any]
 
 KERNEL_PARAMETERS = ("gamma", "sigma", "degree", "coef0")
+WITH_PARAMETERS = ("rbf", "poly", "polynomial", "sigmoid")  # the kernels that have some of them
+# Columns: with fewer, a Gram matrix of 2,000 rows is computed anew in less than 7 ms, and 5 ms are needed to
+# make it of products.
+WIDE = 100
 
 
 @dataclass
@@ -74,22 +81,39 @@ class KernelPlan(Plan):
             return "callbacks and verbose tell of the rounds of each fit"
         return None
 
+    def parts(self) -> list[tuple[list[int], Plan]]:
+        """Return a plan for each kernel, unless kernels of wide tables share the products of rows."""
+        shape = np.shape(self.table.X)
+        if len(shape) != 2 or shape[1] >= WIDE or self.model.kernel not in WITH_PARAMETERS:
+            return super().parts()
+        kernels: dict[Any, list[int]] = {}
+        for number, setting in enumerate(self.settings):
+            stated = repr({name: setting[name] for name in KERNEL_PARAMETERS if name in setting})
+            kernels.setdefault(stated, []).append(number)
+        return [
+            (numbers, KernelPlan(self.model, [self.settings[number] for number in numbers], self.table))
+            for numbers in kernels.values()
+        ]
+
     def fit(self, fold: Fold) -> Iterator[Fitted]:
         """Yield a model for every setting that makes sense and converges."""
         model = clone(self.model)
         data = model._check(fold.X_train, fold.y_train, fold.sample_weight)
         model.classes_, model._pairwise = data.classes, model._is_pairwise(data.classes.size)
-        for rows, candidates in self._by_kernel(model, data):
+        groups = self._by_kernel(model, data)
+        with model._threads(data):
+            crossed = _share_products(model, [rows for rows, _ in groups], data, fold)
+        for rows, candidates in groups:
             with model._threads(data):
-                yield from _fit_all(rows, candidates, data, fold)
+                yield from _fit_all(rows, candidates, data, fold, crossed)
 
     def _by_kernel(self, model: SVC, data: LabelledData) -> list[tuple[KernelRows, list[Candidate]]]:
         """Return the settings that share a kernel, for each kernel."""
         groups: list[tuple[KernelRows, list[Candidate]]] = []
-        known: dict[tuple[Any, ...], list[Candidate]] = {}
+        known: dict[str, list[Candidate]] = {}
         for number, setting in enumerate(self.settings):
             own = copy.copy(model).set_params(**setting)
-            stated = tuple(getattr(own, name) for name in KERNEL_PARAMETERS)
+            stated = repr([getattr(own, name) for name in KERNEL_PARAMETERS])
             try:
                 own._check_parameters()
                 upper = own._upper(data)
@@ -99,14 +123,41 @@ class KernelPlan(Plan):
                     known[stated] = same[0] if same else []
                     if not same:
                         groups.append((rows, known[stated]))
-            except (InputError, TypeError):  # a fit of its own says so
+            except InputError:  # a fit of its own says so
                 continue
             known[stated].append(Candidate(number, own, upper, []))
         return groups
 
 
+def _share_products(
+    model: SVC, kernels: list[KernelRows], data: LabelledData, fold: Fold
+) -> CrossProducts | None:
+    """Let several kernels of a wide table use the same products; return those of the held-out rows."""
+    n, columns = data.X.shape
+    m = len(fold.test)
+    if len(kernels) < 2 or columns < WIDE or 8 * n * (n + m) > (1 << 20) * model.cache_size:
+        return None
+    counts = np.sort(np.bincount(data.index))
+    largest = int(counts[-2:].sum()) if model._pairwise else n
+    dtype = np.float32 if largest > DOUBLE_ROWS else np.float64
+    # A binary SVM has the rows of class 1 first.
+    order = np.argsort(-data.index if data.classes.size == 2 else data.index, kind="stable")
+    model.kernel_ = kernels[0].kernel
+    Z, budget = densify_if_small(model._rows(fold.X_test)), Budget()
+    products = kernels[0].store_products(order, dtype, budget)
+    if products is None:
+        return None
+    for rows in kernels:
+        rows.use_products(products)
+    return kernels[0].cross_products(Z, budget)
+
+
 def _fit_all(
-    rows: KernelRows, candidates: list[Candidate], data: LabelledData, fold: Fold
+    rows: KernelRows,
+    candidates: list[Candidate],
+    data: LabelledData,
+    fold: Fold,
+    crossed: CrossProducts | None,
 ) -> Iterator[Fitted]:
     """Yield a model for every C of a kernel."""
     first = candidates[0].model
@@ -132,7 +183,7 @@ def _fit_all(
         certificate = certify_all(svms, float(first.tol))
         if certificate.converged:
             done.append((candidate, certificate))
-    answers = JointAnswers([candidate for candidate, _ in done], data, fold.X_test)
+    answers = JointAnswers([candidate for candidate, _ in done], data, fold.X_test, crossed)
     known = {"classes_": data.classes, "n_features_in_": first.n_features_in_}
     for number, (candidate, certificate) in enumerate(done):
         make = partial(_made, candidate, data, fold)
@@ -164,10 +215,17 @@ class JointAnswers:
         What they have learnt from.
     X : table
         The held-out rows.
+    crossed : CrossProducts or None
+        Their products with all rows that were learnt from, where these are known.
     """
 
-    def __init__(self, candidates: list[Candidate], data: LabelledData, X: Any) -> None:
-        self.candidates, self.data, self.X = candidates, data, X
+    def __init__(
+        self, candidates: list[Candidate], data: LabelledData, X: Any, crossed: CrossProducts | None
+    ) -> None:
+        self.candidates, self.data, self.X, self.crossed = candidates, data, X, crossed
+        self._winners: list[Array] | None = None
+        self._decisions: list[Array] | None = None
+        self._prepared = False
 
     def of(self, number: int) -> dict[str, Callable[[], Array]]:
         """Return what computes the answers of one of the models when they are asked for."""
@@ -175,47 +233,95 @@ class JointAnswers:
 
     def labels(self, number: int) -> Array:
         """Return the class of each row."""
-        model, decisions = self.candidates[number].model, self.decisions[number]
-        if model._breaks_ties():
-            index = model._tie_winners(decisions)
-        else:
-            index = SupportVectors(self.layouts[number], self.kernel, None).winners(decisions)
-        return self.data.classes[index]
+        model = self.candidates[number].model
+        breaks_ties = model._breaks_ties()
+        index = model._tie_winners(self.decisions[number]) if breaks_ties else self.winners[number]
+        labels: Array = self.data.classes[index]
+        return labels
 
     def shaped(self, number: int) -> Array:
         """Return the decisions in the shape that is asked for."""
         return self.candidates[number].model._shape_decisions(self.decisions[number])
 
     @property
-    def kernel(self) -> Kernel:
-        """The kernel of all."""
-        return self.candidates[0].svms[0].problem.rows.kernel
-
-    @cached_property
-    def layouts(self) -> list[SupportLayout]:
-        """The support vectors and coefficients of each model."""
-        return [one.model._lay_out(one.svms, self.data) for one in self.candidates]
-
-    @cached_property
-    def decisions(self) -> Sequence[Array]:
+    def decisions(self) -> list[Array]:
         """F of every SVM of each model, of shape (rows, SVMs)."""
-        model, vectors = self.candidates[0].model, self.data.X
-        Z, budget = model._rows(self.X), Budget()
-        many = self.layouts[0].intercept.size > MOST_SVMS_AT_ONCE
-        if many or isinstance(self.kernel, Linear | Precomputed):
-            some = [SupportVectors(one, self.kernel, vectors[one.support]) for one in self.layouts]
-            return [each.decisions(Z, budget) for each in some]
-        used = np.unique(np.concatenate([one.support for one in self.layouts]))
-        factors = np.hstack([_factors(one, used) for one in self.layouts])
-        if not used.size:
-            return [np.tile(one.intercept, (Z.shape[0], 1)) for one in self.layouts]
-        if self.kernel.form is not None:
-            vectors, Z = densify_if_small(vectors[used]), densify_if_small(Z)
-        else:
-            vectors = vectors[used]
-        scores = KernelRows(vectors, self.kernel).against(Z).scores(None, factors, np.float64, budget)
-        parts = np.split(scores, len(self.layouts), axis=1)
-        return [part + one.intercept for part, one in zip(parts, self.layouts, strict=True)]
+        if self._decisions is None:
+            self._prepare()
+            self._decisions = self._compute(self._rows, np.float64)
+        return self._decisions
+
+    @property
+    def winners(self) -> list[Array]:
+        """The class number of each row for each model, which is that of decisions in float64."""
+        if self._winners is None:
+            self._prepare()
+            some = self._single() if self._decisions is None and self._fine_in_single() else self.decisions
+            self._winners = [one.winners(each) for one, each in zip(self._models, some, strict=True)]
+        return self._winners
+
+    def _prepare(self) -> None:
+        """Lay out the support vectors of all models, and read the held-out rows."""
+        if self._prepared:
+            return
+        first, data = self.candidates[0], self.data
+        self._kernel = first.svms[0].problem.rows.kernel
+        self._rows = first.model._rows(self.X)
+        layouts = [one.model._lay_out(one.svms, data) for one in self.candidates]
+        # Scores of many SVMs are better added up class by class; those of linear ones are products of w.
+        many = layouts[0].intercept.size > MOST_SVMS_AT_ONCE
+        self._joint = not (many or isinstance(self._kernel, Linear | Precomputed))
+        vectors = [None if self._joint else data.X[one.support] for one in layouts]
+        self._models = [
+            SupportVectors(one, self._kernel, some) for one, some in zip(layouts, vectors, strict=True)
+        ]
+        if self._joint:
+            used = np.unique(np.concatenate([one.support for one in layouts]))
+            used = np.arange(data.X.shape[0]) if self.crossed is not None else used
+            self._factors = np.hstack([_factors(one, used) for one in layouts])
+            native = self._kernel.form is not None
+            self._vectors = KernelRows(
+                densify_if_small(data.X[used]) if native else data.X[used], self._kernel
+            )
+            self._rows = densify_if_small(self._rows) if native else self._rows
+        self._prepared = True
+
+    def _compute(self, Z: Any, dtype: Any) -> list[Array]:
+        """Return the decisions of all models for some rows, from kernel values of that type."""
+        if not self._joint:
+            return [one.decisions(Z, Budget()) for one in self._models]
+        form = self._kernel.form
+        if self.crossed is not None and form is not None:
+            scores = self.crossed.scores(form, self._factors)
+        elif self._factors.size:
+            scores = self._vectors.against(Z).scores(None, self._factors, dtype, Budget())
+        else:  # one class has all the weight
+            scores = np.zeros((Z.shape[0], self._factors.shape[1]))
+        parts = np.split(scores, len(self._models), axis=1)
+        return [part + one.layout.intercept for part, one in zip(parts, self._models, strict=True)]
+
+    def _fine_in_single(self) -> bool:
+        """Return whether values in float32 save time, and it is known how far they are off."""
+        form = self._kernel.form
+        if not self._joint or self.crossed is not None or form is None or form.kind != "rbf":
+            return False
+        if sp.issparse(self._rows) or sp.issparse(self._vectors.table):
+            return False
+        return self._factors.shape[0] * self._rows.shape[0] * self._rows.shape[1] >= FEW_PRODUCTS
+
+    def _single(self) -> list[Array]:
+        """Return decisions in float32, and in float64 where those may be on the wrong side."""
+        decisions = self._compute(self._rows, np.float32)
+        entry = CERTAIN_ERRORS * self._vectors.entry_error(np.float32)
+        doubtful = np.zeros(self._rows.shape[0], dtype=bool)
+        for one, each in zip(self._models, decisions, strict=True):
+            doubtful |= ~one.certain(each, entry * one.layout.coefficient_lengths())
+        again = np.flatnonzero(doubtful)
+        if again.size:
+            exact = self._compute(self._rows[again], np.float64)
+            for each, better in zip(decisions, exact, strict=True):
+                each[again] = better
+        return decisions
 
 
 def _factors(layout: SupportLayout, used: Array) -> Array:

@@ -38,6 +38,7 @@ from sixfold.solvers.kernel.kernel_tiles import (
     given_values,
     sparse_values,
 )
+from sixfold.solvers.kernel.stored_products import CrossProducts, StoredProducts
 
 Array = NDArray[Any]
 
@@ -110,6 +111,32 @@ class KernelRows:
     def table(self) -> Any:
         """The table, as it was given."""
         return self._X
+
+    def store_products(self, order: Array, dtype: DTypeLike, budget: Budget) -> StoredProducts | None:
+        """Return the products of all rows, of which kernels of other parameters are made; None if of no use.
+
+        Parameters
+        ----------
+        order : ndarray of int
+            All rows, those of a class next to each other.
+        dtype : dtype
+            Of the Gram matrices that will be asked for.
+        budget : Budget
+        """
+        if not isinstance(self._pairs, NativePairs):
+            return None
+        return StoredProducts(self._X, order, self._centre, dtype, budget)
+
+    def use_products(self, products: StoredProducts) -> None:
+        """Make Gram matrices of these products, which are those of the same rows."""
+        if isinstance(self._pairs, NativePairs):
+            self._pairs.stored = products
+
+    def cross_products(self, Z: Any, budget: Budget) -> CrossProducts | None:
+        """Return the products of new rows with these; None if of no use."""
+        if not isinstance(self._pairs, NativePairs) or sp.issparse(Z):
+            return None
+        return CrossProducts(_table(Z).astype(self.dtype, copy=False), self._X, self._centre, budget)
 
     def gram(self, rows: Any, dtype: DTypeLike, budget: Budget, out: Array | None = None) -> Array:
         """Return K between the rows, exactly symmetric; ``out`` may be a corner of a larger matrix."""
@@ -263,9 +290,12 @@ class NativePairs:
 
     def __init__(self, A: Array, B: Array, form: Form, centre: Array | None) -> None:
         self._A, self._B, self._form, self._centre = A, B, form, centre
+        self.stored: StoredProducts | None = None
 
     def gram(self, rows: Array, out: Array, budget: Budget) -> None:
         """Fill ``out``; half of the entries are computed and the others mirrored."""
+        if self.stored is not None and self.stored.fill(self._form, rows, rows, out):
+            return
         self._block(rows, rows, True, out, budget, None)
 
     def block(
@@ -277,6 +307,15 @@ class NativePairs:
         mirrored: Array | None = None,
     ) -> None:
         """Fill ``out``, and ``mirrored`` from tiles that are still in the cache."""
+        if (
+            self.stored is not None
+            and rows is not None
+            and others is not None
+            and self.stored.fill(self._form, rows, others, out)
+        ):
+            if mirrored is not None:
+                mirrored[...] = out.T
+            return
         self._block(rows, others, False, out, budget, mirrored)
 
     def _block(

@@ -46,23 +46,23 @@ class StoredProducts:
         _products(X, order, X, order, centre, self.values, budget, same=True)
         self.lengths = np.ascontiguousarray(self.values.diagonal())
 
-    def fill(self, form: Form, rows: Array, out: Array) -> bool:
-        """Write the kernel between the rows; False where it had better be computed anew."""
+    def fill(self, form: Form, rows: Array, others: Array, out: Array) -> bool:
+        """Write the kernel of each row with each other; False where it had better be computed anew."""
         if out.dtype != self.values.dtype:
             return False
-        places = self.place[rows]
-        breaks = np.flatnonzero(np.diff(places) != 1) + 1
+        down, right = self.place[rows], self.place[others]
+        breaks = np.flatnonzero(np.diff(right) != 1) + 1
         if breaks.size >= MOST_RUNS:
             return False
-        ends = [0, *breaks.tolist(), rows.size]
-        runs = [(slice(a, b), slice(places[a], places[a] + b - a)) for a, b in pairwise(ends) if b > a]
-        lengths, room = self.lengths[places], np.empty((AT_A_TIME, rows.size), out.dtype)
-        for start in range(0, rows.size, AT_A_TIME):
-            part = slice(start, min(start + AT_A_TIME, rows.size))
+        ends = [0, *breaks.tolist(), right.size]
+        runs = [(slice(a, b), slice(right[a], right[a] + b - a)) for a, b in pairwise(ends) if b > a]
+        room = np.empty((AT_A_TIME, right.size), out.dtype)
+        for start in range(0, down.size, AT_A_TIME):
+            part = slice(start, min(start + AT_A_TIME, down.size))
             block = room[: part.stop - part.start]
             for here, stored in runs:
-                block[:, here] = self.values[places[part], stored]
-            core.kernel_apply(*form, block, lengths[part], lengths)
+                block[:, here] = self.values[down[part], stored]
+            core.kernel_apply(*form, block, self.lengths[down[part]], self.lengths[right])
             out[part] = block
         return True
 
