@@ -1,4 +1,4 @@
-"""Searches on odd input: whatever scikit-learn's search makes of it with the same learners, ours makes of it."""
+"""Searches on odd input: ours make of it what scikit-learn's make of it with the same learners."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def called(options):
 
 def require_same(model, grid, X, y, parameters=None, atol=0.0, **options):
     """Fit both searches and compare all that they say but times; return ours."""
-    ours, reference = (
-        searched(kind(model, grid, **called(options)), X, y, parameters or {})
-        for kind in (GridSearchCV, theirs.GridSearchCV)
-    )
+    options = {"cv": 3} | options
+    ours = searched(GridSearchCV(model, grid, **called(options)), X, y, parameters or {})
+    options.pop("n_jobs", None)  # processes take long to start
+    reference = searched(theirs.GridSearchCV(model, grid, **called(options)), X, y, parameters or {})
     if isinstance(reference, Exception):
         assert isinstance(ours, Exception), f"scikit-learn says {reference!r}"
         return None
@@ -146,7 +146,7 @@ CLASSIFICATION = {
     "the same with a score for errors": (
         X[SORTED], LABELS[SORTED], split(np.arange(15), np.arange(15, 72)) | {"error_score": 0}
     ),
-    "leave one out": (X[:30], LABELS[:30], {"cv": theirs.LeaveOneOut()}),
+    "leave one out": (X[:16], LABELS[:16], {"cv": theirs.LeaveOneOut()}),
     "a scorer that fails on some folds": (
         X[SORTED], TWO[SORTED], split(np.arange(72), np.arange(10)) | {"scoring": "roc_auc"}
     ),
@@ -170,7 +170,7 @@ REGRESSION = {
     "rows that are there twice": (X_REAL, REAL, split(np.r_[0:50, 0:50], np.r_[45:60, 45:60])),
     "one row held out": (X_REAL, REAL, split(np.arange(50), [60])),
     "leave one out": (
-        X_REAL[:30], REAL[:30], {"cv": theirs.LeaveOneOut(), "scoring": "neg_mean_squared_error"}
+        X_REAL[:16], REAL[:16], {"cv": theirs.LeaveOneOut(), "scoring": "neg_mean_squared_error"}
     ),
     "the largest error": (X_REAL, REAL, {"scoring": ["max_error", "r2"], "refit": "max_error"}),
 }  # fmt: skip
@@ -254,6 +254,29 @@ def test_grids_with_different_keys_and_odd_values(name):
         key.startswith("param_") and np.ma.getmaskarray(ours.cv_results_[key]).any()
         for key in ours.cv_results_
     )
+
+
+@pytest.mark.xfail(reason="the plan of neighbours takes weights='a' for weights by distance")
+@pytest.mark.parametrize("model", [KNeighborsClassifier(), KNeighborsRegressor()], ids=["classes", "numbers"])
+def test_values_that_a_fit_of_neighbours_refuses(model):
+    grid = {"n_neighbors": [True, 2], "weights": ["a", "uniform"]}
+    require_same(model, grid, X_REAL, LABELS)
+
+
+@pytest.mark.xfail(reason="the plan of neighbours looks at the sizes of splits alone")
+@pytest.mark.parametrize("kind", ["drawn", "some", "reversed"])
+def test_splits_that_look_like_leave_one_out(kind):
+    count, held_out = {"drawn": (40, 40), "some": (40, 20), "reversed": (40, 40)}[kind]
+    splits = [(np.delete(np.arange(held_out), row), np.array([row])) for row in range(held_out)]
+    if kind == "drawn":
+        splits = [(RNG.integers(0, count, count - 1), test) for _, test in splits]
+    if kind == "reversed":  # among equally distant rows the first is taken
+        splits = [(train[::-1], test) for train, test in splits]
+    coarse = np.round(X[:count])
+    for y, model in ((LABELS[:count], KNeighborsClassifier()), (REAL[:count], KNeighborsRegressor())):
+        require_same(
+            model, {"n_neighbors": [1, 4, 7]}, coarse, y, cv=splits, scoring="neg_mean_squared_error"
+        )
 
 
 def test_penalties_that_are_none():
