@@ -14,7 +14,7 @@ PYTEST := -m pytest -q -n auto --dist worksteal
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DELETE_ON_ERROR:  # a stamp of what failed would be taken for done
-.PHONY: run test test-all test-levels test-oldest lint format bench gauntlet wheel sanitize clean
+.PHONY: run test test-all test-levels test-oldest lint format bench gauntlet gallery wheel sanitize clean
 
 run: $(STAMPS)/build
 	env -u OPENBLAS_NUM_THREADS $(BIN)/python -m sixfold
@@ -55,6 +55,11 @@ bench: $(STAMPS)/bench
 # Is every fit certified, confirmed and quick? For instance: make gauntlet ASKED="--quick --learners LinearSVC".
 gauntlet: $(STAMPS)/build
 	$(BIN)/python -m benchmarks.gauntlet $(ASKED)
+
+# The pictures of docs/figures.md and docs/gallery.
+gallery: $(STAMPS)/test
+	$(BIN)/python docs/figures/draw.py
+	$(BIN)/python docs/gallery/draw.py
 
 # A wheel with the loops for every processor, installed where nothing else is, and tried there.
 wheel: $(STAMPS)/wheel

@@ -40,6 +40,7 @@ FAMILIES = (
     Family("trees.cases", "Decision trees"),
     Family("kernel.cases", "Support vector machines with kernels"),
     Family("neighbors.cases", "Nearest neighbours"),
+    Family("selection.cases", "Choosing hyperparameters"),
 )
 
 

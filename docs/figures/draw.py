@@ -1,7 +1,14 @@
-"""Draws the figures of the documentation: ``python docs/figures/draw.py`` (needs matplotlib)."""
+"""Draws the figures of the documentation: ``python docs/figures/draw.py`` (needs matplotlib).
+
+Those of the chapters are functions below. Those of docs/figures.md are drawn by the code of that page:
+a picture shows the figure of ``ax`` as the block above it leaves it.
+"""
 
 from __future__ import annotations
 
+import io
+import re
+import sys
 import textwrap
 import warnings
 from pathlib import Path
@@ -10,6 +17,7 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from PIL import Image
 from sklearn.datasets import make_moons
 from sklearn.model_selection import train_test_split
 
@@ -29,6 +37,7 @@ from sixfold.errors import StoppedEarly
 from sixfold.risk.losses import LOSSES
 
 HERE = Path(__file__).parent
+PAGE = HERE.parent / "figures.md"
 BLUE, ORANGE, GREEN, GREY = "#2f6db3", "#d9772b", "#3a8f5c", "#666666"
 STYLE = {
     "figure.figsize": (9.0, 3.6),
@@ -322,7 +331,32 @@ def save(figure: Any, name: str) -> None:
     plt.close(figure)
 
 
+def figures_of_the_page(wanted: list[str]) -> None:
+    """Run the code of docs/figures.md, and write the pictures that it draws (or the named ones)."""
+    sys.path.insert(0, str(HERE.parents[1]))
+    names: dict[str, Any] = {}
+    parts = re.findall(
+        r"```python\n(.*?)```|\]\(figures/([\w-]+)\.png\)", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    for code, picture in parts:
+        if code:
+            exec(compile(code, PAGE.name, "exec"), names)
+        elif not wanted or picture in wanted:
+            write_png(names["ax"].figure, HERE / f"{picture}.png")
+
+
+def write_png(figure: Any, path: Path, dots: int = 140) -> None:
+    """Write a figure as PNG with a palette of 256 colours, a third of the size, the same bytes every time."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=dots, metadata={"Software": None})
+    Image.open(buffer).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:]:  # the names of some pictures of the page
+        with mpl.rc_context(STYLE):
+            figures_of_the_page(sys.argv[1:])
+        sys.exit()
     with mpl.rc_context(STYLE):
         for draw in (
             six_learners,
@@ -336,3 +370,4 @@ if __name__ == "__main__":
             losses,
         ):
             draw()
+        figures_of_the_page([])

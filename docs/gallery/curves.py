@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import datasets
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_score, train_test_split
+from sklearn.model_selection import train_test_split
 
 import sixfold
 from sixfold import plot
@@ -38,7 +38,7 @@ def _digits() -> Any:
 @cache
 def _neighbours_search() -> Any:
     X, y = _cancer()
-    return GridSearchCV(
+    return sixfold.GridSearchCV(
         sixfold.KNeighborsClassifier(), {"n_neighbors": list(range(1, 41))}, cv=5, return_train_score=True
     ).fit(X, y)
 
@@ -49,10 +49,23 @@ def validation_curve(dark: bool) -> Any:
 
 
 @cache
+def _pruning_search() -> Any:
+    X, y = _cancer()
+    return sixfold.GridSearchCV(
+        sixfold.DecisionTreeClassifier(), {"max_depth": list(range(1, 13))}, cv=10, rule="1se"
+    ).fit(X, y)
+
+
+def one_standard_error(dark: bool) -> Any:
+    """Draw the depth of a tree on breast cancer: the best, and the simplest within one standard error."""
+    return plot.validation_curve(_pruning_search(), dark=dark)
+
+
+@cache
 def _lines_search() -> Any:
     X, y = _digits()
     grid = {"C": np.logspace(-3, 1, 5), "kernel": ["linear", "rbf", "poly"]}
-    return GridSearchCV(sixfold.SVC(gamma=0.05), grid, cv=3).fit(X[:600], y[:600])
+    return sixfold.GridSearchCV(sixfold.SVC(gamma=0.05), grid, cv=3).fit(X[:600], y[:600])
 
 
 def validation_lines(dark: bool) -> Any:
@@ -64,7 +77,7 @@ def validation_lines(dark: bool) -> Any:
 def _kernel_search() -> Any:
     X, y = _cancer()
     grid = {"C": np.logspace(-1, 3, 5), "gamma": np.logspace(-4, 0, 5)}
-    return GridSearchCV(sixfold.SVC(), grid, cv=3).fit(X, y)
+    return sixfold.GridSearchCV(sixfold.SVC(), grid, cv=3).fit(X, y)
 
 
 def heat_map(dark: bool) -> Any:
@@ -78,7 +91,7 @@ def _random_search() -> Any:
 
     X, y = _cancer()
     spread = {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-4, 1)}
-    return RandomizedSearchCV(sixfold.SVC(), spread, n_iter=40, cv=3, random_state=0).fit(X, y)
+    return sixfold.RandomizedSearchCV(sixfold.SVC(), spread, n_iter=40, cv=3, random_state=0).fit(X, y)
 
 
 def random_search(dark: bool) -> Any:
@@ -86,26 +99,47 @@ def random_search(dark: bool) -> Any:
     return plot.heat_map(_random_search(), "C", "gamma", dark=dark)
 
 
+@cache
+def _chosen(model: Any, data: Any, parameter: str, strengths: tuple[float, ...], rule: str = "best") -> float:
+    X, y = data()
+    search = sixfold.GridSearchCV(model(), {parameter: strengths}, cv=5, rule=rule).fit(X, y)
+    return float(search.best_params_[parameter])
+
+
+def _lasso() -> Any:
+    return sixfold.LinearRegression(penalty="l1")
+
+
+def _ridge() -> Any:
+    return sixfold.LinearRegression(penalty="l2")
+
+
+def _sparse_logistic() -> Any:
+    return sixfold.LogisticRegression(penalty="l1")
+
+
 def lasso_path(dark: bool) -> Any:
-    """Draw the lasso's coefficients on diabetes."""
+    """Draw the lasso's coefficients on diabetes, with the penalty that five folds choose."""
     X, y = _diabetes()
-    model = sixfold.LinearRegression(penalty="l1")
-    return plot.regularisation_path(model, X, y, np.logspace(-3, 0.7, 40), chosen=0.02, dark=dark)
+    alphas = np.logspace(-3, 0.7, 40)
+    chosen = _chosen(_lasso, _diabetes, "alpha", tuple(alphas))
+    return plot.regularisation_path(_lasso(), X, y, alphas, chosen=chosen, dark=dark)
 
 
 def ridge_path(dark: bool) -> Any:
-    """Draw ridge coefficients on diabetes."""
+    """Draw ridge coefficients on diabetes, with the strongest penalty within one standard error."""
     X, y = _diabetes()
-    return plot.regularisation_path(
-        sixfold.LinearRegression(penalty="l2"), X, y, np.logspace(-6, 1, 40), dark=dark
-    )
+    alphas = np.logspace(-6, 1, 40)
+    chosen = _chosen(_ridge, _diabetes, "alpha", tuple(alphas), "1se")
+    return plot.regularisation_path(_ridge(), X, y, alphas, chosen=chosen, dark=dark)
 
 
 def logistic_path(dark: bool) -> Any:
-    """Draw L1 logistic coefficients on breast cancer."""
+    """Draw L1 logistic coefficients on breast cancer, with the penalty that five folds choose."""
     X, y = _cancer()
-    model = sixfold.LogisticRegression(penalty="l1")
-    return plot.regularisation_path(model, X, y, np.logspace(-3, 1, 40), most=12, dark=dark)
+    strengths = np.logspace(-3, 1, 40)
+    chosen = _chosen(_sparse_logistic, _cancer, "C", tuple(strengths))
+    return plot.regularisation_path(_sparse_logistic(), X, y, strengths, chosen=chosen, dark=dark)
 
 
 def coefficients(dark: bool) -> Any:
@@ -115,7 +149,7 @@ def coefficients(dark: bool) -> Any:
 
 
 def learning_curve(dark: bool) -> Any:
-    """Draw a decision tree's learning curve on digits."""
+    """Draw the learning curve of five nearest neighbours on digits."""
     X, y = _digits()
     return plot.learning_curve(sixfold.KNeighborsClassifier(), X, y, dark=dark)
 
@@ -149,6 +183,14 @@ def calibration(dark: bool) -> Any:
     )
 
 
+def calibration_of_classes(dark: bool) -> Any:
+    """Draw the calibration of three classes of wine, from two columns, on held-out rows."""
+    X, y = datasets.load_wine(as_frame=True, return_X_y=True)
+    X = X[["alcohol", "malic_acid"]]
+    X, other, y, theirs = train_test_split(X, y, test_size=0.6, random_state=0, stratify=y)
+    return plot.calibration(sixfold.LogisticRegression().fit(X, y), other, theirs, bins=5, dark=dark)
+
+
 def threshold(dark: bool) -> Any:
     """Draw the threshold of logistic regression on held-out breast cancers."""
     X, other, y, theirs = _halves()
@@ -163,31 +205,24 @@ def residuals(dark: bool) -> Any:
 
 
 @cache
-def _leaderboard() -> dict[str, list[Any]]:
+def _comparison() -> Any:
     X, y = _cancer()
-    learners = {
-        "logistic regression": sixfold.LogisticRegression(),
-        "SVM, Gaussian kernel": sixfold.SVC(),
-        "10 nearest neighbours": sixfold.KNeighborsClassifier(10),
-        "tree of depth 4": sixfold.DecisionTreeClassifier(max_depth=4),
-        "linear SVM": sixfold.LinearSVC(),
-    }
-    scores = {name: cross_val_score(model, X, y, cv=10) for name, model in learners.items()}
-    table: dict[str, list[Any]] = {
-        "learner": list(scores),
-        "mean": [score.mean() for score in scores.values()],
-        "std": [score.std() for score in scores.values()],
-    }
-    return table | {f"split{fold}_score": [score[fold] for score in scores.values()] for fold in range(10)}
+    return sixfold.compare(X, y, cv=10)
 
 
 def leaderboard(dark: bool) -> Any:
-    """Draw five learners on breast cancer."""
-    return plot.leaderboard(_leaderboard(), metric="accuracy", dark=dark)
+    """Draw the learners that suit breast cancer, each tuned."""
+    return plot.leaderboard(_comparison(), dark=dark)
+
+
+def paired(dark: bool) -> Any:
+    """Draw the same learners against the best, fold by fold."""
+    return plot.paired(_comparison(), dark=dark)
 
 
 FIGURES = [
     validation_curve,
+    one_standard_error,
     validation_lines,
     heat_map,
     random_search,
@@ -199,7 +234,9 @@ FIGURES = [
     history,
     perceptron_history,
     calibration,
+    calibration_of_classes,
     threshold,
     residuals,
     leaderboard,
+    paired,
 ]

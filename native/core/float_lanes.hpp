@@ -1,6 +1,7 @@
 // The vector registers of the level this file is compiled for, of floats; see simd.hpp for doubles.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #if defined(__SSE2__)
@@ -26,6 +27,13 @@ using LooseFloatLanes =
 inline FloatLanes load_floats(const float* from) { return *reinterpret_cast<const LooseFloatLanes*>(from); }
 inline void store_floats(float* to, FloatLanes value) { *reinterpret_cast<LooseFloatLanes*>(to) = value; }
 
+using IntLanes = std::int32_t __attribute__((vector_size(kFloatLanes * sizeof(std::int32_t))));
+using LooseIntLanes =
+    std::int32_t __attribute__((vector_size(kFloatLanes * sizeof(std::int32_t)), aligned(4), may_alias));
+
+inline IntLanes load_ints(const std::int32_t* from) { return *reinterpret_cast<const LooseIntLanes*>(from); }
+inline void store_ints(std::int32_t* to, IntLanes value) { *reinterpret_cast<LooseIntLanes*>(to) = value; }
+
 // Bit l is set where lane l of `value` is at least that of `least`. The compiler has no operator that makes
 // bits of lanes.
 inline std::uint32_t at_least(FloatLanes value, FloatLanes least) {
@@ -42,6 +50,27 @@ inline std::uint32_t at_least(FloatLanes value, FloatLanes least) {
 #endif
 }
 inline std::uint32_t at_least(FloatLanes value, float least) { return at_least(value, least - FloatLanes{}); }
+
+// Writes the lanes of both whose bits are set, one after the other; up to kFloatLanes of either may be
+// overwritten. Returns how many there are.
+inline Index keep_lanes(std::uint32_t bits, FloatLanes values, IntLanes numbers, float* kept,
+                        std::int32_t* kept_numbers) {
+#if defined(__AVX512F__)
+  const auto mask = static_cast<__mmask16>(bits);
+  store_floats(kept, _mm512_maskz_compress_ps(mask, values));
+  store_ints(kept_numbers, reinterpret_cast<IntLanes>(
+                               _mm512_maskz_compress_epi32(mask, reinterpret_cast<__m512i>(numbers))));
+  return std::popcount(bits);
+#else
+  Index count = 0;
+  for (; bits != 0; bits &= bits - 1, ++count) {
+    const int lane = std::countr_zero(bits);
+    kept[count] = values[lane];
+    kept_numbers[count] = numbers[lane];
+  }
+  return count;
+#endif
+}
 
 inline float sum_of_lanes(FloatLanes value) {
   float halves[kFloatLanes];

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "core/double_double.hpp"
 #include "core/simd.hpp"
@@ -23,13 +24,19 @@ struct LaneSums {
     sum = next;
   }
 
-  DoubleDouble total() const {
-    DoubleDouble all;
-    for (Index k = 0; k < kLanes; ++k) {
-      all.add(sum[k]);
-      all.lo += error[k];
-    }
-    return all;
+  // By halves: one after the other, the lanes would take longer than 64 columns.
+  DoubleDouble total() {
+    join_halves<kLanes / 2>(std::make_integer_sequence<Index, kLanes>());
+    return {sum[0], error[0]};
+  }
+
+ private:
+  template <Index kStep, Index... k>
+  void join_halves(std::integer_sequence<Index, k...> lanes) {
+    const Lanes others = __builtin_shufflevector(error, error, (k ^ kStep)...);
+    add(__builtin_shufflevector(sum, sum, (k ^ kStep)...));
+    error += others;
+    if constexpr (kStep > 1) join_halves<kStep / 2>(lanes);
   }
 };
 
@@ -95,8 +102,10 @@ double rounded_once(const T* x, const double* q, Index columns, Term term) {
   LaneSums sums;
   Index j = 0;
   for (; j + kLanes <= columns; j += kLanes) sums.add(term(load_as_double(x + j) - load(q + j)));
-  DoubleDouble total = j > 0 ? sums.total() : DoubleDouble();  // few columns fill no vector
-  for (; j < columns; ++j) total.add(term(static_cast<double>(x[j]) - q[j]));
+  DoubleDouble total, rest;  // the rest need not wait for the lanes
+  for (Index i = j; i < columns; ++i) rest.add(term(static_cast<double>(x[i]) - q[i]));
+  if (j > 0) total = sums.total();  // few columns fill no vector
+  total.add(rest);
   return rounded(total, columns, [&](auto add) {
     for (Index i = 0; i < columns; ++i) add(term(static_cast<double>(x[i]) - q[i]));
   });

@@ -1,5 +1,6 @@
-// The k nearest rows of one query so far: a heap with the farthest on top. Of two rows that are equally far,
-// the one with the higher number counts as farther, so the answer does not depend on the order of offers.
+// The k nearest rows of one query so far: once there are k, a heap with the farthest on top. Of two rows that
+// are equally far, the one with the higher number counts as farther, so the answer does not depend on the
+// order of offers.
 #pragma once
 
 #include <algorithm>
@@ -30,11 +31,9 @@ class Nearest {
     const Near candidate{distance, row};
     if (size_ < k_) {
       room_[size_++] = candidate;
-      std::push_heap(room_, room_ + size_);
+      if (size_ == k_) std::make_heap(room_, room_ + size_);
     } else if (candidate < room_[0]) {
-      std::pop_heap(room_, room_ + size_);
-      room_[size_ - 1] = candidate;
-      std::push_heap(room_, room_ + size_);
+      replace_top(candidate);
     }
   }
 
@@ -42,7 +41,7 @@ class Nearest {
 
   // Writes distances and rows, the nearest first, and leaves nothing to be offered to.
   void write(double* distances, Index* rows) {
-    std::sort_heap(room_, room_ + size_);
+    std::sort(room_, room_ + size_);
     for (Index i = 0; i < size_; ++i) {
       distances[i] = room_[i].distance;
       rows[i] = room_[i].row;
@@ -50,6 +49,18 @@ class Nearest {
   }
 
  private:
+  // One way down, where popping and pushing would go down and up again.
+  void replace_top(const Near& candidate) {
+    Index hole = 0;
+    for (Index child = 1; child < size_; child = 2 * hole + 1) {
+      if (child + 1 < size_ && room_[child] < room_[child + 1]) ++child;
+      if (!(candidate < room_[child])) break;
+      room_[hole] = room_[child];
+      hole = child;
+    }
+    room_[hole] = candidate;
+  }
+
   Near* room_;
   Index k_;
   Index size_ = 0;

@@ -13,6 +13,7 @@ current figure alone. Colours suit people with any colour vision and follow the 
 ``learning_curve``           scores over the number of rows learnt from
 ``losses``                   losses side by side, of the margin or of the residual
 ``overfitting``              polynomials of degree 1 to 10, and their error on rows held out
+``paired``                   compared learners: differences fold by fold, with a corrected interval
 ``regularisation_path``      coefficients over the strength of the penalty
 ``residuals``                residuals over predictions, with their running median
 ``threshold``                precision, recall, F1 and accuracy over the decision threshold
@@ -31,7 +32,7 @@ from sixfold.explain.plots.choose import plot_model, plot_search
 from sixfold.explain.plots.coefficients import coefficients, regularisation_path
 from sixfold.explain.plots.heat_map import heat_map
 from sixfold.explain.plots.history import history
-from sixfold.explain.plots.leaderboard import leaderboard
+from sixfold.explain.plots.leaderboard import leaderboard, paired
 from sixfold.explain.plots.learning import learning_curve
 from sixfold.explain.plots.losses import losses
 from sixfold.explain.plots.overfitting import draw_overfitting
@@ -50,6 +51,7 @@ __all__ = [
     "learning_curve",
     "losses",
     "overfitting",
+    "paired",
     "plot_model",
     "plot_search",
     "regularisation_path",

@@ -39,6 +39,10 @@ class Suite:
     mixins : tuple of str
         Classes of scikit-learn that its tests look for among the bases of a class. Ours takes their place as
         a subclass of them, in which its own methods come first.
+    also : dict
+        Other classes of scikit-learn that are replaced as well, each with the name of ours.
+    about : tuple of str
+        Names of which one has to occur in a test for it to be run, where the name of theirs says too little.
     """
 
     ours: str
@@ -49,6 +53,8 @@ class Suite:
     elsewhere: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     mixins: tuple[str, ...] = ()
+    also: dict[str, str] = field(default_factory=dict)
+    about: tuple[str, ...] = ()
 
     def expects(self, name: str) -> str | None:
         """Return the difference under which this test is listed, or None."""
@@ -76,6 +82,7 @@ def run(suite: Suite) -> Outcome:
         answer = Path(folder) / "answer.json"
         request = {"ours": suite.ours, "theirs": suite.theirs, "answer": str(answer)}
         request |= {"elsewhere": suite.elsewhere, "tables": suite.tables, "mixins": suite.mixins}
+        request |= {"also": suite.also, "about": suite.about}
         environment = os.environ | {
             REQUEST: json.dumps(request),
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)]),
@@ -95,6 +102,17 @@ def run(suite: Suite) -> Outcome:
         return Outcome(**json.loads(answer.read_text()))
 
 
+def require_listed(suite: Suite) -> None:
+    """Run the suite; raise unless what does not pass is what is listed."""
+    outcome = run(suite)
+    assert len(outcome.passed) >= suite.fewest
+    unexpected = {name: why for name, why in outcome.failed.items() if suite.expects(name) is None}
+    assert not unexpected, "\n\n".join(f"{name}\n{why}" for name, why in unexpected.items())
+    met = {suite.expects(name) for name in outcome.failed}
+    ran = {suite.expects(name) for name in [*outcome.passed, *outcome.failed]}
+    assert ran - {None} <= met, "a listed difference is none any more"
+
+
 # -- the plugin, in the other process ------------------------------------------------------------------
 
 
@@ -108,18 +126,28 @@ def _speaks_of(code: CodeType, name: str) -> bool:
     return name in code.co_names or any(_speaks_of(part, name) for part in inner)
 
 
+def _replace(theirs, ours):
+    module, _, name = theirs.rpartition(".")
+    setattr(importlib.import_module(module), name, ours)
+
+
 class Plugin:
     """Replaces the class, keeps the tests that speak of it, and notes how they end."""
 
-    def __init__(self, ours, theirs, answer, elsewhere, tables, mixins):
+    def __init__(self, ours, theirs, answer, elsewhere, tables, mixins, also, about):
         module, _, self.name = theirs.rpartition(".")
-        self.tables = tables
+        self.tables, self.about = tables, about or (self.name,)
         self.ours, self.answer, self.elsewhere = _load(ours), Path(answer), tuple(elsewhere)
         if mixins:
             bases = (self.ours, *map(_load, mixins))
             self.ours = type(self.ours)(self.name, bases, {"__module__": module})  # pickle finds it there
         self.passed, self.failed = set(), {}
-        setattr(importlib.import_module(module), self.name, self.ours)
+        classes = {theirs: self.ours} | {other: _load(own) for other, own in also.items()}
+        if also:
+            importlib.import_module("sklearn.ensemble")  # whose classes are made from those of trees
+        for other, own in classes.items():
+            _replace(other, own)
+        self.kinds = tuple(own for other, own in classes.items() if other.rpartition(".")[2] in self.about)
 
     def pytest_collection_modifyitems(self, items):
         items[:] = [item for item in items if self.concerns(item)]
@@ -128,13 +156,14 @@ class Plugin:
         if item.name.startswith(self.elsewhere):
             return False
         parameters = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
-        if any(isinstance(value, self.ours) or value is self.ours for value in parameters):
+        # By identity: parameters may be arrays, which equal nothing as a whole.
+        if any(isinstance(value, self.kinds) or id(value) in map(id, self.kinds) for value in parameters):
             return True
         named = [value for value in parameters if isinstance(value, str) and value[:1].isupper()]
         code = item.function.__code__
         if any(_speaks_of(code, table) for table in self.tables) and named:
             return self.name in named
-        return any(_speaks_of(code, name) for name in (self.name, *self.tables))
+        return any(_speaks_of(code, name) for name in (*self.about, *self.tables))
 
     def pytest_runtest_logreport(self, report):
         name = report.nodeid.rpartition("/")[2]

@@ -130,22 +130,34 @@ void write_panel(const float* from, Index count, Index width, float* panel) {
     for (Index i = 0; i < kPanelRows; ++i) panel[k * kPanelRows + i] = i < count ? from[i * width + k] : 0.0f;
 }
 
-// Calls work(from, to) for all panels, four at a time, which the threads share.
+// Calls work(from, to) for all panels, four at a time, which the threads share if so many values are worth
+// it.
 template <class Work>
-void for_panels(Index rows, const Work& work) {
+void for_panels(Index rows, double values, const Work& work) {
   constexpr Index kShare = 4;
   const Index panels = panels_of(rows), shares = (panels + kShare - 1) / kShare;
-  run_tasks(shares, static_cast<int>(std::clamp<Index>(shares, 1, threads())),
+  run_tasks(shares, std::max(1, team_size(shares, values)),
             [&](Index share) { work(share * kShare, std::min(panels, (share + 1) * kShare)); });
 }
 
 }  // namespace
 
+bool bounds_above(Index coordinates) {
+  return coordinates <= kMostColumns && product_margin(coordinates) <= 1.0 / 64;
+}
+
+double squares_at_most(double base, double product, Index coordinates) {
+  const double g = product_margin(coordinates);
+  const double twice = 2.0 * ((base + 0x1p-58) * (1.0 + 15.0 * g) - product);
+  return (1.0 + 0x1p-14) * (1.0 + 13.0 * g) * std::max(twice, 0.0);
+}
+
 template <class T>
 void projected_features(const T* X, Index rows, const Frame& frame, const Directions& directions,
                         bool queries, const Features& out) {
   const Index d = frame.columns;
-  for_panels(rows, [&](Index from, Index to) {
+  const double products = static_cast<double>(rows) * static_cast<double>(d) * kFineWidth;
+  for_panels(rows, products / 16.0, [&](Index from, Index to) {
     std::vector<float> z(static_cast<std::size_t>(kTogether * d)), projected(kTogether * kFineWidth);
     std::vector<float> coarse(kPanelRows * kCoarseWidth);
     for (Index panel = from; panel < to; ++panel) {
@@ -179,7 +191,7 @@ void projected_features(const T* X, Index rows, const Frame& frame, const Direct
 template <class T>
 void identity_features(const T* X, Index rows, const Frame& frame, bool queries, const Features& out) {
   const Index d = frame.columns, width = d + 1;
-  for_panels(rows, [&](Index from, Index to) {
+  for_panels(rows, static_cast<double>(rows) * static_cast<double>(d), [&](Index from, Index to) {
     std::vector<float> scratch(queries ? 0 : static_cast<std::size_t>(kPanelRows * width));
     for (Index panel = from; panel < to; ++panel) {
       const Index first = panel * kPanelRows, last = std::min(rows, first + kPanelRows);

@@ -33,6 +33,23 @@
 //              without t, rows that lie in the span of V would have an r of nothing but noise, wrong by
 //              sqrt(b).
 //
+// Of the identity the product bounds distances from above, too. Let W = |w|, D = |f(z) - f(w)|, and let the
+// product as it is summed, h included, be p. With |f(z)| |f(w)| split as above, and 2 h(z) + |f(z)|^2 at most
+// (2.1 G + 2.3 2^-22) |z|^2, where G = g + 2^-22 <= 1/64 (262,000 columns),
+//
+//   D^2 <= W^2 (1 + 2 G) + 5 G |z|^2 - 2 p + 2^-97,
+//
+// and since |z| is at most W + D but for rounding, |z|^2 <= 2.01 (W^2 + D^2) + 2^-98: it can be left out,
+//
+//   D^2 (1 - 10.05 G) <= W^2 (1 + 12.05 G) - 2 p + 2^-96.
+//
+// |z - w| <= D + e(z) + e(w), whose squares are below 2^-45 (W^2 + D^2), is (1) the other way round with
+// a = 2^-14, so
+//
+//   |z - w|^2 <= (1 + 2^-14) (1 + 13 G) (W^2 (1 + 13 G) - 2 p + 2^-95). (3)
+//
+// W^2 is at most 2 (base(w) + 2^-59) (1 + 1.02 G). So k products give a threshold without one distance.
+//
 // Hwang, Han and Ahn (CVPR 2012) bound distances so by mean and deviation, which is one direction and its
 // residual; principal directions and the margins are what is added here.
 #pragma once
@@ -68,6 +85,15 @@ struct Features {
   double* coarse_base;  // queries only
   double* fine_base;
 };
+
+// Features of the identity whose products bound distances from above: G of (3) is small enough, ...
+bool bounds_above(Index coordinates);
+
+// ... a product is below this (a row that is never ruled out has a greater one) ...
+inline constexpr float kMostProduct = 0x1p64f;
+
+// ... and then |z - w|^2 is at most this.
+double squares_at_most(double base, double product, Index coordinates);
 
 // Projected features (both levels) of all rows of X; T is double, float or std::uint8_t.
 template <class T>

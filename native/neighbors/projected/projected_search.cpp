@@ -5,10 +5,12 @@
 #include <bit>
 #include <cfloat>
 #include <cmath>
+#include <memory>
 #include <type_traits>
 
 #include "core/tasks.hpp"
 #include "core/threads.hpp"
+#include "neighbors/projected/candidates.hpp"
 #include "neighbors/projected/lower_bounds.hpp"
 #include "neighbors/projected/tile_products.hpp"
 
@@ -18,14 +20,15 @@ namespace {
 // Features of a block of rows: a quarter of a usual second-level cache.
 constexpr Index kBlockBytes = 1 << 18;
 constexpr Index kMostBlockRows = 512;
-constexpr Index kKeptRows = 1024;  // whose bounds are kept, 48 KB for the queries of a strip
+constexpr Index kPrefetched = 1 << 13;  // bytes of a row
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The rows that give a query its first threshold: those of one panel in `every`, of which `tried` k are
-// computed. Products of whole rows cost too much for a large sample. Projected bounds are cheap, and so loose
-// that rows with the least of them are not the nearest: one panel in 4 left 15% fewer distances than one
-// in 32. A sample of n / every rows costs as many products and leaves about k every rows, each of which takes
-// as long as 30 products: for 5 neighbours the sum is least at every = sqrt(n / 150).
+// The rows that give a query its first threshold, where rows cannot wait for one by their products: of one
+// panel in `every`, the `tried` k with the least coarse bounds, of which the fine bound, if there is one,
+// chooses about k to be computed. Products of whole rows cost too much for a large sample. Projected bounds
+// are cheap, and so loose that rows with the least of them are not the nearest: one panel in 4 left 15% fewer
+// distances than one in 32. A sample of n / every rows costs as many products and leaves about k every rows,
+// each of which takes as long as 30 products: for 5 neighbours the sum is least at every = sqrt(n / 150).
 struct Sample {
   Index every, tried;
 
@@ -135,68 +138,111 @@ class Sweep {
     }
   }
 
-  // The same for all panels, whose coarse bounds are computed once and kept: the k rows with the least of
-  // them give the threshold, and few others pass it. worst[query] is set to it.
+  // Before the first collect().
+  void make_room(Index k) {
+    k_ = k;
+    candidates_.make_room(strips() * kStripQueries, k);
+  }
+
+  // Keeps the rows of the panels that no product rules out as candidates. Those of a query that are too many
+  // although their products have been compared go to take(query of the group, distance, row).
   template <class Take>
-  void visit_all(Index strip, Index k, double* worst, Take&& take) {
-    constexpr Index kTile = kStripQueries * kPanelRows;
-    const Index panels = panels_of(tables_.rows);
-    bounds_.resize(static_cast<std::size_t>(panels * kTile));
-    nearest_.resize(static_cast<std::size_t>(k));
-    float none[kStripQueries];
-    std::uint32_t passed[kStripQueries];
-    std::fill_n(none, kStripQueries, -FLT_MAX);
-    for (Index panel = 0; panel < panels; ++panel)
-      tile_products<true>(panel_at(panel), strip_at(strip), tables_.coarse_width, none, passed,
-                          bounds_.data() + panel * kTile);
-    for (Index j = 0; j < kStripQueries && strip * kStripQueries + j < count_; ++j) {
-      const Index query = strip * kStripQueries + j;
-      const auto bound = [&](Index row) {
-        return bounds_[static_cast<std::size_t>(row / kPanelRows * kTile + j * kPanelRows +
-                                                row % kPanelRows)];
-      };
-      Nearest best(nearest_.data(), k);
-      for (Index row = 0; row < tables_.rows; ++row) best.offer(-double{bound(row)}, row);
-      if (best.size() == k) {
-        worst[query] = 0.0;
-        for (const Near& near : nearest_) worst[query] = std::max(worst[query], at_most(query, near.row));
+  void collect(Index strip, Index first_panel, Index last_panel, Take&& take) {
+    for (Index panel = first_panel; panel < last_panel; ++panel) {
+      const Index first = strip * kStripQueries;
+      std::uint32_t full = candidates_.add(panel_at(panel), strip_at(strip), tables_.coarse_width,
+                                           least_at(strip), first, panel * kPanelRows, there(panel));
+      for (; full != 0; full &= full - 1) {
+        const Index i = first + std::countr_zero(full);
+        lower_limit(i, k_ / 8);
+        if (candidates_.crowded(i)) check_candidates(i, take);
+        candidates_.wait(i);
       }
-      limit(query, worst[query]);
-      for (Index row = 0; row < tables_.rows; ++row)
-        if (bound(row) >= least_[static_cast<std::size_t>(query)])
-          check(query, row / kPanelRows, std::uint32_t{1} << row % kPanelRows, take);
     }
   }
 
-  // worst[query]: the k-th nearest of the rows in the sample that have the least coarse bounds.
+  // Calls take for all candidates of a query that are left.
+  template <class Take>
+  void check_candidates(Index i, Take&& take) {
+    const std::int32_t* rows = candidates_.rows_of(i);
+    const float* products = candidates_.products_of(i);
+    for (Index c = 0; c < candidates_.size(i); ++c)
+      if (products[c] >= least_[static_cast<std::size_t>(i)]) measure(i, rows[c], take);
+    candidates_.clear(i);
+  }
+
+  // The same of candidates by the fine bound: the k rows that it says are nearest rule out most others.
+  template <class Take>
+  void check_best_first(Index i, Take&& take) {
+    const Index count = candidates_.size(i);
+    const std::int32_t* rows = candidates_.rows_of(i);
+    const float* products = candidates_.products_of(i);
+    const float best = count > k_ ? candidates_.kth_product(i, k_, k_ / 8) : -FLT_MAX;
+    for (Index c = 0; c < count; ++c) {
+      if (c + 1 < count) prefetch(rows[c + 1]);
+      if (products[c] < best) continue;
+      ++passed_.fine;
+      take(i, distance(i, rows[c]), rows[c]);  // few of these are farther than the k-th
+    }
+    for (Index c = 0; c < count; ++c)
+      if (products[c] < best && products[c] >= fine_least_[static_cast<std::size_t>(i)])
+        measure(i, rows[c], take);
+    candidates_.clear(i);
+  }
+
+  template <class Take>
+  void check_last_candidates(Index i, Take&& take) {
+    lower_limit(i, k_ / 32);
+    check_candidates(i, take);
+  }
+
+  // Instead, if none has been taken before: writes the k nearest of them.
+  void write_candidates(Index i, double* distances, Index* rows) {
+    lower_limit(i, k_ / 32);
+    const Index count = candidates_.size(i);
+    const std::int32_t* numbers = candidates_.rows_of(i);
+    double* found = nearest_.make_room(count);
+    for (Index c = 0; c < count; ++c) {
+      if (c + 1 < count) prefetch(numbers[c + 1]);
+      found[c] = distance(i, numbers[c]);
+    }
+    passed_.coarse += count;
+    passed_.fine += count;
+    nearest_.write(numbers, count, k_, distances, rows);
+  }
+
+  // worst[query]: the k-th nearest of the rows in the sample that have the least bounds.
   void sample_worst(Index strip, Index k, double* worst) {
-    const Index tried = sample_.tried * k;
-    std::vector<Near> room(static_cast<std::size_t>(kStripQueries * tried));
-    std::vector<Nearest> best;
-    for (Index j = 0; j < kStripQueries; ++j) best.emplace_back(room.data() + j * tried, tried);
-    float sums[kStripQueries * kPanelRows], least[kStripQueries];
-    std::uint32_t passed[kStripQueries];
-    std::fill_n(least, kStripQueries, -FLT_MAX);
+    const Index first = strip * kStripQueries, here = std::min(kStripQueries, count_ - first);
+    const Index tried = sample_.tried * k, few = k + k / 4 + 1;
+    sampled_.make_room(kStripQueries, tried);
+    float least[kStripQueries];
+    std::fill_n(least, kStripQueries, std::numeric_limits<float>::infinity());
+    std::fill_n(least, here, -FLT_MAX);
     for (Index panel = 0; panel < panels_of(tables_.rows); panel += sample_.every) {
-      tile_products<true>(panel_at(panel), strip_at(strip), tables_.coarse_width, least, passed, sums);
-      for (Index j = 0; j < kStripQueries; ++j) {
-        Nearest& of_query = best[static_cast<std::size_t>(j)];
-        for (std::uint32_t bits = passed[j] & there(panel); bits != 0; bits &= bits - 1) {
-          const Index i = std::countr_zero(bits);
-          of_query.offer(-double{sums[j * kPanelRows + i]}, panel * kPanelRows + i);
-        }
-        if (of_query.size() == tried) least[j] = static_cast<float>(-of_query.worst());
+      std::uint32_t full = sampled_.add(panel_at(panel), strip_at(strip), tables_.coarse_width, least, 0,
+                                        panel * kPanelRows, there(panel));
+      for (; full != 0; full &= full - 1) {
+        const Index j = std::countr_zero(full);
+        least[j] = sampled_.keep_greatest(j);
       }
     }
-    std::vector<double> distances(static_cast<std::size_t>(tried));
-    for (Index j = 0; j < kStripQueries && strip * kStripQueries + j < count_; ++j) {
-      const Index query = strip * kStripQueries + j, size = best[static_cast<std::size_t>(j)].size();
-      if (size < k) continue;
-      for (Index i = 0; i < size; ++i)
-        distances[static_cast<std::size_t>(i)] =
-            at_most(query, room[static_cast<std::size_t>(j * tried + i)].row);
-      std::nth_element(distances.begin(), distances.begin() + k - 1, distances.begin() + size);
-      worst[query] = distances[static_cast<std::size_t>(k - 1)];
+    for (Index j = 0; j < here; ++j) {
+      const std::int32_t* rows = sampled_.rows_of(j);
+      float* products = sampled_.products_of(j);
+      if (sampled_.size(j) < k) continue;
+      if (sampled_.size(j) > tried) sampled_.drop_below(j, sampled_.kth_product(j, tried, tried / 8));
+      if (tables_.fine != nullptr && sampled_.size(j) > few) {  // which knows better what is near
+        for (Index c = 0; c < sampled_.size(j); ++c) products[c] = fine_product(first + j, rows[c]);
+        sampled_.drop_below(j, sampled_.kth_product(j, few, k / 8));
+      }
+      distances_.clear();
+      for (Index c = 0; c < sampled_.size(j); ++c) {
+        if (c + 1 < sampled_.size(j)) prefetch(rows[c + 1]);
+        distances_.push_back(at_most(first + j, rows[c]));
+      }
+      std::nth_element(distances_.begin(), distances_.begin() + (k - 1), distances_.end());
+      worst[first + j] = distances_[static_cast<std::size_t>(k - 1)];
     }
   }
 
@@ -218,6 +264,13 @@ class Sweep {
   std::uint32_t there(Index panel) const {
     const Index left = tables_.rows - panel * kPanelRows;
     return left >= kPanelRows ? ~std::uint32_t{0} : (std::uint32_t{1} << left) - 1;
+  }
+
+  // The row will be needed next.
+  void prefetch(Index row) const {
+    const auto* from = reinterpret_cast<const char*>(tables_.X + row * tables_.columns);
+    const Index bytes = std::min<Index>(tables_.columns * static_cast<Index>(sizeof(T)), kPrefetched);
+    for (Index byte = 0; byte < bytes; byte += 64) __builtin_prefetch(from + byte);
   }
 
   double distance(Index i, Index row) const {
@@ -248,8 +301,7 @@ class Sweep {
 
   const Q* query(Index i) const { return tables_.queries + (first_ + i) * tables_.columns; }
 
-  bool fine_rules_out(Index i, Index row) const {
-    if (tables_.fine == nullptr) return false;
+  float fine_product(Index i, Index row) const {
     const float* f = tables_.fine + row * kFineWidth;
     const float* g = tables_.query_fine + (first_ + i) * kFineWidth;
     FloatLanes sum = {}, other = {};
@@ -258,23 +310,52 @@ class Sweep {
       FloatLanes& to = j / kFloatLanes % 2 == 0 ? sum : other;
       to += load_floats(f + j) * load_floats(g + j);
     }
-    return sum_of_lanes(sum + other) < fine_least_[static_cast<std::size_t>(i)];
+    return sum_of_lanes(sum + other);
   }
 
+  // Lowers the limit of a query to what the products of its candidates allow, and drops those it rules out.
+  void lower_limit(Index i, Index extra) {
+    const double base = tables_.coarse_base[first_ + i];
+    if (candidates_.size(i) <= k_ + extra || !(base > -kInfinity)) return;
+    const float product = candidates_.kth_product(i, k_, extra, kMostProduct);
+    if (!(product < kMostProduct)) return;  // rows that are never ruled out say nothing about others
+    const double squares = squares_at_most(base, double{product}, tables_.coarse_width);
+    const double raw = squares / tables_.scale / tables_.scale * (1.0 + 0x1p-45) + DBL_MIN;
+    const double distance = tables_.measure.root ? std::sqrt(raw) * (1.0 + 4 * DBL_EPSILON) : raw;
+    if (raw < limits_[static_cast<std::size_t>(i)]) limit(i, distance);
+    candidates_.drop_below(i, least_[static_cast<std::size_t>(i)]);
+  }
+
+  // Rows of a panel that have passed the coarse bound. Those that pass the fine one too wait, if there is
+  // room.
   template <class Take>
   void check(Index i, Index panel, std::uint32_t bits, Take& take) {
     for (; bits != 0; bits &= bits - 1) {
       const Index row = panel * kPanelRows + std::countr_zero(bits);
       ++passed_.coarse;
-      if (fine_rules_out(i, row)) continue;
-      ++passed_.fine;
-      if constexpr (!std::is_same_v<T, std::uint8_t> || !std::is_same_v<Q, std::uint8_t>) {
-        if (surely_farther(tables_.X + row * tables_.columns, query(i), tables_.columns,
-                           limits_[static_cast<std::size_t>(i)]))
-          continue;
+      if (tables_.fine == nullptr) {
+        measure(i, row, take);
+        continue;
       }
-      take(i, distance(i, row), row);
+      const float product = fine_product(i, row);
+      if (product < fine_least_[static_cast<std::size_t>(i)]) continue;
+      if (k_ == 0)
+        measure(i, row, take);
+      else if (candidates_.add(i, product, row))
+        check_best_first(i, take);
     }
+  }
+
+  // A row that has passed all bounds.
+  template <class Take>
+  void measure(Index i, Index row, Take& take) {
+    ++passed_.fine;
+    if constexpr (!std::is_same_v<T, std::uint8_t> || !std::is_same_v<Q, std::uint8_t>) {
+      if (surely_farther(tables_.X + row * tables_.columns, query(i), tables_.columns,
+                         limits_[static_cast<std::size_t>(i)]))
+        return;
+    }
+    take(i, distance(i, row), row);
   }
 
   SearchTables<T, Q> tables_;
@@ -282,8 +363,10 @@ class Sweep {
   Index first_, count_;
   std::vector<float> strips_, least_, fine_least_;  // [strip][coordinate][query of the strip]; a query
   std::vector<double> limits_, converted_;          // a query; queries as doubles
-  std::vector<float> bounds_;                       // [panel][query of the strip][row], where they are kept
-  std::vector<Near> nearest_;                       // k rows with the least of them
+  Index k_ = 0;
+  Candidates candidates_, sampled_;
+  std::vector<double> distances_;
+  NearestFirst nearest_;
   Passed passed_;
 };
 
@@ -306,8 +389,8 @@ struct Plan {
   }
 };
 
-// Runs work(sweep, first query, part, watch, visit) for every group and part; visit(take) goes through the
-// part's rows block by block, up to where the loop has to end.
+// Runs work(sweep, first query, part, watch, visit) for every group and part; visit(look) goes through the
+// part's rows block by block, look(strip, first panel, last panel), up to where the loop has to end.
 template <class T, class Q, class Work>
 bool deal_out(const SearchTables<T, Q>& tables, const Plan& plan, Passed& passed, Stop& stop, Work&& work) {
   const Index panels = panels_of(tables.rows), tasks = plan.groups * plan.parts;
@@ -317,12 +400,12 @@ bool deal_out(const SearchTables<T, Q>& tables, const Plan& plan, Passed& passed
     const Index group = task / plan.parts, part = task % plan.parts;
     const Index first = group * plan.group, last = std::min(tables.query_count, first + plan.group);
     Sweep<T, Q> sweep(tables, first, last);
-    const auto visit = [&](auto&& take) {
+    const auto visit = [&](auto&& look) {
       const Index end = cut(panels, plan.parts, part + 1);
       for (Index panel = cut(panels, plan.parts, part); panel < end; panel += plan.block)
         for (Index strip = 0; strip < sweep.strips(); ++strip) {
           if (watch.over()) return;
-          sweep.visit(strip, panel, std::min(end, panel + plan.block), take);
+          look(strip, panel, std::min(end, panel + plan.block));
         }
     };
     work(sweep, first, part, watch, visit);
@@ -340,38 +423,54 @@ bool nearest_by_bounds(const SearchTables<T, Q>& tables, Index k, double* distan
                        Passed& passed, Stop& stop) {
   const Plan plan(tables);
   const Index count = tables.query_count;
-  std::vector<Near> room(static_cast<std::size_t>(count * plan.parts * k));
+  const auto room = std::make_unique_for_overwrite<Near[]>(static_cast<std::size_t>(count * plan.parts * k));
   std::vector<Nearest> heaps;
-  for (Index i = 0; i < count * plan.parts; ++i) heaps.emplace_back(room.data() + i * k, k);
-  const bool sampled = Sample(tables.fine != nullptr, tables.rows).serves(tables.rows, k);
+  for (Index i = 0; i < count * plan.parts; ++i) heaps.emplace_back(room.get() + i * k, k);
+  const bool numbered = tables.rows <= std::numeric_limits<std::int32_t>::max();
+  const bool waits = k <= kMostCandidates && numbered;
+  const bool collects = waits && tables.fine == nullptr && bounds_above(tables.coarse_width);
+  const bool sampled =
+      !collects && numbered && Sample(tables.fine != nullptr, tables.rows).serves(tables.rows, k);
   const bool finished = deal_out(
       tables, plan, passed, stop, [&](auto& sweep, Index first, Index part, Watch& watch, auto&& visit) {
         std::vector<double> worst(static_cast<std::size_t>(sweep.count()), kInfinity);
+        const auto heap_of = [&](Index i) -> Nearest& {
+          return heaps[static_cast<std::size_t>((first + i) * plan.parts + part)];
+        };
         const auto take = [&](Index i, double distance, Index row) {
-          Nearest& heap = heaps[static_cast<std::size_t>((first + i) * plan.parts + part)];
+          Nearest& heap = heap_of(i);
           heap.offer(distance, row);
           if (heap.worst() < worst[static_cast<std::size_t>(i)])
             sweep.limit(i, worst[static_cast<std::size_t>(i)] = heap.worst());
         };
-        if (plan.parts == 1 && tables.rows <= kKeptRows) {
-          for (Index strip = 0; strip < sweep.strips() && !watch.over(); ++strip)
-            sweep.visit_all(strip, k, worst.data(), take);
+        if (collects || (waits && tables.fine != nullptr)) sweep.make_room(k);
+        if (!collects) {
+          for (Index strip = 0; sampled && strip < sweep.strips() && !watch.over(); ++strip)
+            sweep.sample_worst(strip, k, worst.data());
+          for (Index i = 0; i < sweep.count(); ++i) sweep.limit(i, worst[static_cast<std::size_t>(i)]);
+          visit([&](Index strip, Index from, Index to) { sweep.visit(strip, from, to, take); });
+          for (Index i = 0; waits && tables.fine != nullptr && i < sweep.count() && !watch.over(); ++i)
+            sweep.check_best_first(i, take);
           return;
         }
-        for (Index strip = 0; sampled && strip < sweep.strips() && !watch.over(); ++strip)
-          sweep.sample_worst(strip, k, worst.data());
-        for (Index i = 0; i < sweep.count(); ++i) sweep.limit(i, worst[static_cast<std::size_t>(i)]);
-        visit(take);
+        for (Index i = 0; i < sweep.count(); ++i) sweep.limit(i, kInfinity);
+        visit([&](Index strip, Index from, Index to) { sweep.collect(strip, from, to, take); });
+        for (Index i = 0; i < sweep.count() && !watch.over(); ++i) {
+          if (plan.parts > 1 || heap_of(i).size() > 0)
+            sweep.check_last_candidates(i, take);
+          else
+            sweep.write_candidates(i, distances + (first + i) * k, rows + (first + i) * k);
+        }
       });
   if (!finished) return false;
   for (Index i = 0; i < count; ++i) {
     Nearest& all = heaps[static_cast<std::size_t>(i * plan.parts)];
     for (Index part = 1; part < plan.parts; ++part) {
-      const Near* from = room.data() + (i * plan.parts + part) * k;
+      const Near* from = room.get() + (i * plan.parts + part) * k;
       const Index size = heaps[static_cast<std::size_t>(i * plan.parts + part)].size();
       for (Index j = 0; j < size; ++j) all.offer(from[j].distance, from[j].row);
     }
-    all.write(distances + i * k, rows + i * k);
+    all.write(distances + i * k, rows + i * k);  // nothing where candidates were written
   }
   return true;
 }
@@ -385,10 +484,11 @@ bool within_by_bounds(const SearchTables<T, Q>& tables, double radius, std::vect
   const bool finished =
       deal_out(tables, plan, passed, stop, [&](auto& sweep, Index first, Index part, Watch&, auto&& visit) {
         for (Index i = 0; i < sweep.count(); ++i) sweep.limit(i, radius);
-        visit([&](Index i, double distance, Index row) {
+        const auto take = [&](Index i, double distance, Index row) {
           if (distance <= radius)
             parts[static_cast<std::size_t>((first + i) * plan.parts + part)].push_back({distance, row});
-        });
+        };
+        visit([&](Index strip, Index from, Index to) { sweep.visit(strip, from, to, take); });
       });
   if (!finished) return false;
   found.resize(static_cast<std::size_t>(count));

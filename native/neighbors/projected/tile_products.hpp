@@ -18,13 +18,11 @@ inline constexpr Index kStripQueries = 6;  // 16 registers
 
 inline constexpr Index panels_of(Index rows) { return (rows + kPanelRows - 1) / kPanelRows; }
 
-// passed[j]: bit i is set where sum_k panel[k][i] strip[k][j] >= least[j].
-// With kKeep also sums[j][i], the sums themselves.
-template <bool kKeep>
-[[gnu::noinline]] void tile_products(const float* __restrict panel, const float* __restrict strip,
-                                     Index coordinates, const float* __restrict least,
-                                     std::uint32_t* __restrict passed, float* __restrict sums) {
-  for (Index j = 0; j < kStripQueries; ++j) passed[j] = 0;
+// Calls use(j, first, low, high) with the sums of query j and the rows first, ..., first + 2 kFloatLanes - 1
+// of the panel: sum_k panel[k][i] strip[k][j].
+template <class Use>
+[[gnu::always_inline]] inline void for_tile_sums(const float* __restrict panel, const float* __restrict strip,
+                                                 Index coordinates, const Use& use) {
   for (Index first = 0; first < kPanelRows; first += 2 * kFloatLanes) {
     const float* a = panel + first;
     const float* b = strip;
@@ -38,14 +36,29 @@ template <bool kKeep>
       }
     }
 #pragma GCC unroll 12
-    for (Index j = 0; j < kStripQueries; ++j) {
-      passed[j] |= (at_least(low[j], least[j]) | at_least(high[j], least[j]) << kFloatLanes) << first;
-      if constexpr (kKeep) {
-        store_floats(sums + j * kPanelRows + first, low[j]);
-        store_floats(sums + j * kPanelRows + first + kFloatLanes, high[j]);
-      }
-    }
+    for (Index j = 0; j < kStripQueries; ++j) use(j, first, low[j], high[j]);
   }
+}
+
+// Bit i is set where sum i is at least `least`.
+inline std::uint32_t tile_bits(FloatLanes low, FloatLanes high, float least) {
+  return at_least(low, least) | at_least(high, least) << kFloatLanes;
+}
+
+// passed[j]: bit i is set where the sum of row i and query j is at least least[j].
+// With kKeep also sums[j][i], the sums themselves.
+template <bool kKeep>
+[[gnu::noinline]] void tile_products(const float* __restrict panel, const float* __restrict strip,
+                                     Index coordinates, const float* __restrict least,
+                                     std::uint32_t* __restrict passed, float* __restrict sums) {
+  for (Index j = 0; j < kStripQueries; ++j) passed[j] = 0;
+  for_tile_sums(panel, strip, coordinates, [&](Index j, Index first, FloatLanes low, FloatLanes high) {
+    passed[j] |= tile_bits(low, high, least[j]) << first;
+    if constexpr (kKeep) {
+      store_floats(sums + j * kPanelRows + first, low);
+      store_floats(sums + j * kPanelRows + first + kFloatLanes, high);
+    }
+  });
 }
 
 }  // namespace sixfold

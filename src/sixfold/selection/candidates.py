@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from sixfold.errors import InputError
 
 
@@ -35,6 +37,8 @@ def check_names(model: Any, names: Iterable[str]) -> None:
         # A grid may put another learner into a step of a pipeline, whose parameters show only then.
         if name in known or (name.partition("__")[0] in names and "__" in name):
             continue
+        if not isinstance(known.get(name.rpartition("__")[0], model), BaseEstimator):
+            continue  # may take names that it does not list
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         ends = [own for own in known if own.endswith(f"__{name}")]
         hint = f"; did you mean {(ends or near)[0]!r}?" if ends or near else "."

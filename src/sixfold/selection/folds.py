@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _num_samples
 
 from sixfold.errors import InputError, SixfoldWarning, warn
 
@@ -22,7 +23,11 @@ def make_splits(cv: Any, X: Any, y: Any, parameters: Mapping[str, Any]) -> list[
         _check_rare_classes(cv.n_splits, y)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # said better
-        splits = [(np.asarray(train), np.asarray(test)) for train, test in cv.split(X, y, **parameters)]
+        count = _num_samples(X)
+        splits = [
+            (_row_numbers(train, count), _row_numbers(test, count))
+            for train, test in cv.split(X, y, **parameters)
+        ]
     stated = cv.get_n_splits(X, y, **parameters)
     if len(splits) != stated:
         raise InputError(
@@ -35,6 +40,16 @@ def make_splits(cv: Any, X: Any, y: Any, parameters: Mapping[str, Any]) -> list[
             "pass a number of folds, or a splitter that makes some."
         )
     return splits
+
+
+def _row_numbers(rows: Any, count: int) -> Array:
+    """Return rows as numbers from 0: masks, and numbers counted from the end, are allowed too."""
+    rows = np.asarray(rows)
+    if rows.dtype == bool:
+        return np.flatnonzero(rows)
+    if rows.size == 0:
+        return np.empty(0, dtype=np.intp)
+    return rows % count if rows.min() < 0 else rows
 
 
 def _check_rare_classes(folds: int, y: Any) -> None:

@@ -22,7 +22,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.model_selection._validation import _insert_error_scores, _score
+from sklearn.model_selection._validation import _score
 from sklearn.utils import indexable
 from sklearn.utils._indexing import _safe_indexing
 from sklearn.utils.validation import _check_method_params
@@ -104,7 +104,7 @@ class SharedWorkSearch(BaseSearchCV):
         """Return whether this is a search that scikit-learn knows more about."""
         if y is None or hasattr(self, "_skl_callbacks"):
             return True
-        if set(params) - {"groups", "sample_weight", weight_parameter(self.estimator)}:
+        if set(params) - {"groups", weight_parameter(self.estimator)}:
             return True
         return plan_of(self.estimator) is None and self.time_limit is None
 
@@ -134,9 +134,10 @@ class SharedWorkSearch(BaseSearchCV):
         with progress(search.asked, self.verbose > 0) as show:
             search.run(self.n_jobs, self.time_limit, show)
         results = self._results(search)
-        self.multimetric_ = isinstance(next(iter(search.outcomes.values())).test_scores, dict)
+        metrics = search.metrics()
+        self.multimetric_ = metrics is not None
         if callable(self.scoring) and self.multimetric_:
-            self._check_refit_for_multimetric(next(iter(search.outcomes.values())).test_scores)
+            self._check_refit_for_multimetric(metrics)
             metric = self.refit
         self._choose(results, metric)
         if self.refit:
@@ -160,14 +161,13 @@ class SharedWorkSearch(BaseSearchCV):
         self.n_splits_ = len(folds)
         none = Outcome(search.evaluation.every(np.nan), search.evaluation.every(np.nan))
         places = [(candidate, fold) for candidate in range(len(search.candidates)) for fold in folds]
-        out = [search.outcomes.get(place, none).to_sklearn() for place in places]
-        if callable(self.scoring):
-            _insert_error_scores(out, self.error_score)
         self._report_failures(search)
+        metrics = search.metrics()
+        out = [search.outcomes.get(place, none).to_sklearn(metrics) for place in places]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "One or more of the t", UserWarning)  # said better
             results: dict[str, Any] = self._format_results(search.candidates, len(folds), out)
-        self._report_scores(search, results)
+        self._report_scores(search)
         return results
 
     def _report_failures(self, search: Search) -> None:
@@ -192,19 +192,32 @@ class SharedWorkSearch(BaseSearchCV):
             FitFailedWarning,
         )
 
-    def _report_scores(self, search: Search, results: dict[str, Any]) -> None:
-        """Warn of scores that are not finite although the fit was done, by fold and candidate."""
-        for (candidate, fold), one in search.outcomes.items():
-            scores = one.test_scores if isinstance(one.test_scores, dict) else {"score": one.test_scores}
-            bad = [name for name, value in scores.items() if not np.isfinite(value)]
-            if bad and one.error is None:
-                warn(
-                    f"The {bad[0]} of {search.candidates[candidate]} on fold {fold} (counted from 0) is "
-                    f"{scores[bad[0]]}. Candidates whose mean is not a number are ranked last: use a scorer "
-                    "that is defined on every fold, or larger folds.",
-                    SixfoldWarning,
-                )
-                return
+    def _report_scores(self, search: Search) -> None:
+        """Warn of scores that failed or are not finite although the fit was done, by fold and candidate."""
+        failed = {place: one.score_error for place, one in search.outcomes.items() if one.score_error}
+        if failed:
+            (candidate, fold), trace = next(iter(failed.items()))
+            warn(
+                f"Scoring failed for {len(failed)} of {len(search.outcomes)} fits; their scores are set to "
+                f"{self.error_score}. The first was fold {fold} (counted from 0) with "
+                f"{search.candidates[candidate]}: {trace.strip().splitlines()[-1]}\nUse error_score='raise' "
+                "to see where it comes from.",
+                SixfoldWarning,
+            )
+        for which in ("test", "train") if self.return_train_score else ("test",):
+            for (candidate, fold), one in search.outcomes.items():
+                scores = one.test_scores if which == "test" else one.train_scores
+                scores = scores if isinstance(scores, dict) else {"score": scores}
+                bad = [name for name, value in scores.items() if not np.isfinite(value)]
+                if bad and one.error is None and one.score_error is None:
+                    warn(
+                        f"One or more of the {which} scores are non-finite: the {bad[0]} of "
+                        f"{search.candidates[candidate]} on fold {fold} (counted from 0) is "
+                        f"{scores[bad[0]]}. Candidates whose mean is not a number are ranked last: use a "
+                        "scorer that is defined on every fold, or larger folds.",
+                        SixfoldWarning,
+                    )
+                    break
 
     def _choose(self, results: dict[str, Any], metric: Any) -> None:
         """Set which candidate is the best."""
@@ -412,7 +425,7 @@ class RandomizedSearchCV(SharedWorkSearch, model_selection.RandomizedSearchCV):
     >>> from sixfold import RandomizedSearchCV, SVC
     >>> space = {"C": loguniform(1e-2, 1e3), "gamma": loguniform(1e-3, 1e1)}
     >>> search = RandomizedSearchCV(SVC(), space, n_iter=20, random_state=0)
-    >>> round(search.fit(*load_iris(return_X_y=True)).best_score_, 2)
+    >>> print(f"{search.fit(*load_iris(return_X_y=True)).best_score_:.2f}")
     0.99
     """
 

@@ -4,7 +4,7 @@
     neg_mean_squared_error   - mean (y - f)^2      neg_root_mean_squared_error, neg_mean_absolute_error
 
 A scorer looks at its arguments for about half a millisecond, each time anew; a plan has an answer every ten
-microseconds. For the scorers above, plain arrays and no weights, the same numbers are computed directly.
+microseconds. For the scorers above, one target and no weights, the same numbers are computed directly.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from sklearn.metrics import (
     r2_score,
     root_mean_squared_error,
 )
-from sklearn.metrics._scorer import _MultimetricScorer, _PassthroughScorer, _Scorer
+from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer, _Scorer
 from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
+
+from sixfold.selection.plans.base import Answered
 
 Array = NDArray[Any]
 Measure = Callable[[Array, Array], float]
@@ -61,6 +63,16 @@ _SHORT: dict[Any, Measure] = {
 }
 
 
+class _OfPredictions:
+    """What ``score`` of a classifier or a regressor computes, without asking for the learner itself."""
+
+    def __init__(self, measure: Callable[..., float]) -> None:
+        self.measure = measure
+
+    def __call__(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        return self.measure(y, model.predict(X), sample_weight=sample_weight)
+
+
 class HeldOutScore:
     """Scores models on one table of held-out rows.
 
@@ -68,8 +80,8 @@ class HeldOutScore:
     ----------
     scorer : callable
         As scikit-learn's ``check_scoring`` returns it, or the one for several metrics.
-    model : estimator
-        One of those that will be scored, unfitted.
+    model : estimator or None
+        One of those that will be scored, unfitted; None where they may be of several classes.
     X, y
         The held-out rows.
     parameters : dict
@@ -81,34 +93,59 @@ class HeldOutScore:
     def __init__(
         self, scorer: Any, model: Any, X: Any, y: Any, parameters: dict[str, Any], error_score: Any
     ) -> None:
+        if type(scorer) is _PassthroughScorer:
+            measure = _own_measure(model)
+            scorer = scorer if measure is None else _OfPredictions(measure)
         self.scorer, self.X, self.y = scorer, X, y
         self.parameters, self.error_score = parameters, error_score
-        self._short = None if parameters else _short_way(scorer, model, y)
+        self.several = isinstance(scorer, _MultimetricScorer)
+        # A function may look at whatever it likes; scikit-learn's scorers ask for predictions and classes.
+        each = scorer._scorers.values() if self.several else [scorer]
+        self._for_learner = not all(isinstance(one, _BaseScorer | _OfPredictions) for one in each)
+        self._short = None if parameters else _short_way(scorer)
+        self._plain = None if self._short is None else _plain_targets(y, self._short)
 
     def __call__(self, model: Any) -> Any:
         """Return the score of a fitted model, or a dictionary of them; raise where that fails."""
-        if self._short is not None:
+        if self._short is not None and self._plain is not None:
             predicted = model.predict(self.X)
-            if type(predicted) is np.ndarray and predicted.shape == self.y.shape:
-                return self._short(self.y, predicted)
+            if type(predicted) is np.ndarray and predicted.shape == self._plain.shape:
+                measure, sign = self._short
+                if measure is _accuracy or predicted.dtype == np.float64:
+                    return sign * measure(self._plain, predicted)
+        if self._for_learner and isinstance(model, Answered):
+            model = model.model
         # Of several metrics, those that fail get their error_score; one alone is the caller's affair.
-        several = isinstance(self.scorer, _MultimetricScorer)
-        error_score = self.error_score if several else "raise"
+        error_score = self.error_score if self.several else "raise"
         return _score(model, self.X, self.y, self.scorer, self.parameters, error_score)
 
 
-def _short_way(scorer: Any, model: Any, y: Any) -> Measure | None:
-    """Return the same measure without looking at every argument, where there is one."""
-    if type(y) is not np.ndarray or y.ndim != 1 or y.shape[0] < 2 or isinstance(scorer, _MultimetricScorer):
-        return None
-    measure: Measure | None = None
-    sign = 1
-    if type(scorer) is _PassthroughScorer:
-        last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-        own = {ClassifierMixin.score: _accuracy, RegressorMixin.score: _r2}
-        measure = own.get(getattr(type(last), "score", None))
+def _own_measure(model: Any) -> Callable[..., float] | None:
+    """Return what the ``score`` of this model computes, where that is scikit-learn's usual one."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    own = {ClassifierMixin.score: accuracy_score, RegressorMixin.score: r2_score}
+    return own.get(getattr(type(last), "score", None))
+
+
+def _short_way(scorer: Any) -> tuple[Measure, int] | None:
+    """Return the same measure without looking at every argument, where there is one, and its sign."""
+    if type(scorer) is _OfPredictions:
+        function, sign = scorer.measure, 1
     elif type(scorer) is _Scorer and not scorer._kwargs and scorer._response_method == "predict":
-        measure, sign = _SHORT.get(scorer._score_func), scorer._sign
-    if measure is None or (measure is _accuracy) != (y.dtype.kind not in "fc"):
+        function, sign = scorer._score_func, scorer._sign
+    else:
         return None
-    return measure if sign == 1 else lambda y, predicted: sign * measure(y, predicted)
+    return (_SHORT[function], sign) if function in _SHORT else None
+
+
+def _plain_targets(y: Any, way: tuple[Measure, int]) -> Array | None:
+    """Return the targets as an array of the kind that the measure is for; None where they are of another."""
+    y = np.asarray(y)
+    measure = way[0]
+    if y.ndim != 1 or y.shape[0] < (2 if measure is _r2 else 1):
+        return None
+    if measure is not _accuracy:
+        return y if y.dtype == np.float64 else None
+    if y.dtype.kind == "f":  # as labels only if they are whole numbers
+        return y if bool((y == np.rint(y)).all()) else None
+    return y if y.dtype.kind in "biuUO" else None

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from queue import SimpleQueue
 from threading import Event
 from traceback import format_exc
@@ -23,6 +24,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.metrics._scorer import _MultimetricScorer
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
@@ -37,6 +40,7 @@ Array = NDArray[Any]
 Place = tuple[int, int]  # the numbers of a candidate and a fold
 
 CTRL_C = "Ctrl-C"
+KEPT_FOLDS = 20  # of which the rows are kept for the next plan: that of leave-one-out would not fit in memory
 
 
 class Failure(NamedTuple):
@@ -55,13 +59,18 @@ class Outcome(NamedTuple):
     score_time: float = math.nan
     gap: float = math.nan
     solved: int = 0
-    error: str | None = None
+    error: str | None = None  # of the fit
+    score_error: str | None = None
 
-    def to_sklearn(self) -> dict[str, Any]:
-        """Return it as scikit-learn's ``_fit_and_score`` does."""
+    def to_sklearn(self, metrics: list[str] | None) -> dict[str, Any]:
+        """Return it as scikit-learn's ``_fit_and_score`` does; one score for several metrics is each's."""
+
+        def of_each(scores: Any) -> Any:
+            return scores if metrics is None or isinstance(scores, dict) else dict.fromkeys(metrics, scores)
+
         return {
-            "test_scores": self.test_scores,
-            "train_scores": self.train_scores,
+            "test_scores": of_each(self.test_scores),
+            "train_scores": of_each(self.train_scores),
             "n_test_samples": self.rows,
             "fit_time": self.fit_time,
             "score_time": self.score_time,
@@ -130,7 +139,7 @@ class Search:
     evaluation: Evaluation
     outcomes: dict[Place, Outcome] = field(default_factory=dict)
     stopped_by: str | None = None
-    _folds: dict[int, Fold] = field(default_factory=dict)
+    _folds: dict[tuple[int, bool], Fold] = field(default_factory=dict)
     _stop: Event = field(default_factory=Event)
 
     def run(self, n_jobs: int | None, time_limit: float | None, show: Progress) -> None:
@@ -162,6 +171,11 @@ class Search:
             scores.setdefault(candidate, []).append(outcome.test_scores)
         most = max(map(len, scores.values()))
         return float(np.nanmax([np.mean(one) for one in scores.values() if len(one) == most]))
+
+    def metrics(self) -> list[str] | None:
+        """Return the names of several metrics, which a function as scorer tells only when it is called."""
+        scores = (one.test_scores for one in self.outcomes.values())
+        return next((list(one) for one in scores if isinstance(one, dict)), None)
 
     def certificate(self) -> SearchCertificate:
         """Return what is known of all fits together."""
@@ -223,16 +237,16 @@ class Search:
 
     def _outcomes(self, task: Task) -> Iterator[tuple[Place, Outcome]]:
         """Yield what comes of the candidates of one plan on one fold."""
-        fold = self._fold(task.fold)
+        fold = self._fold(task.fold, task.plan.model)
         score, begun = self._scores(fold), time.perf_counter()
         for fitted in self._models(task.plan, fold):
             if self._stop.is_set():
                 return
             found = time.perf_counter()
+            failed = fitted.model.text if isinstance(fitted.model, Failure) else None
             test, train, error = score(fitted.model)
-            now = time.perf_counter()
-            times = found - begun, now - found
-            outcome = Outcome(test, train, len(fold.test), *times, fitted.gap, fitted.solved, error)
+            times = found - begun, time.perf_counter() - found if failed is None else 0.0
+            outcome = Outcome(test, train, len(fold.test), *times, fitted.gap, fitted.solved, failed, error)
             yield (task.members[fitted.setting], task.fold), outcome
             begun = time.perf_counter()
 
@@ -256,35 +270,51 @@ class Search:
             yield fitted
 
     def _scores(self, fold: Fold) -> Callable[[Any], tuple[Any, Any, str | None]]:
-        """Return what maps a fitted model to its scores on the fold and, if it failed, to the reason."""
+        """Return what maps a fitted model to its scores on the fold and, if one failed, to the reason."""
         how = self.evaluation
 
         def on(X: Any, y: Any, rows: Array) -> HeldOutScore:
             parameters = _check_method_params(self.X, params=how.score_parameters, indices=rows)
-            return HeldOutScore(how.scorer, self.model, X, y, parameters, how.error_score)
+            return HeldOutScore(how.scorer, self._scored_model, X, y, parameters, how.error_score)
 
         test = on(fold.X_test, fold.y_test, fold.test)
         train = on(fold.X_train, fold.y_train, fold.train) if how.with_train_scores else None
 
+        def measured(model: Any, on_rows: HeldOutScore | None) -> tuple[Any, str | None]:
+            if on_rows is None:
+                return math.nan, None
+            if isinstance(model, Failure):
+                return how.every(how.error_score), None
+            try:
+                return on_rows(model), None
+            except Exception:
+                if how.error_score == "raise":
+                    raise
+                return how.every(how.error_score), format_exc()
+
         def score(model: Any) -> tuple[Any, Any, str | None]:
-            if not isinstance(model, Failure):
-                try:
-                    return test(model), math.nan if train is None else train(model), None
-                except Exception:
-                    if how.error_score == "raise":
-                        raise
-                    model = Failure(format_exc())
-            return how.every(how.error_score), how.every(how.error_score), model.text
+            (on_test, error), (on_train, other) = measured(model, test), measured(model, train)
+            return on_test, on_train, error or other
 
         return score
 
-    def _fold(self, number: int) -> Fold:
-        """Return a fold; its rows are taken once."""
-        if number not in self._folds:
-            train, test = self.splits[number]
-            X_train, y_train = _safe_split(self.model, self.X, self.y, train)
-            X_test, y_test = _safe_split(self.model, self.X, self.y, test, train)
-            given = _check_method_params(self.X, params=self.evaluation.fit_parameters, indices=train)
-            weight = given.get(weight_parameter(self.model))
-            self._folds[number] = Fold(number, train, test, X_train, y_train, X_test, y_test, weight)
-        return self._folds[number]
+    def _fold(self, number: int, model: Any) -> Fold:
+        """Return a fold for a model; where folds are few, their rows are taken once."""
+        key = number, get_tags(model).input_tags.pairwise
+        if key in self._folds:
+            return self._folds[key]
+        train, test = self.splits[number]
+        X_train, y_train = _safe_split(model, self.X, self.y, train)
+        X_test, y_test = _safe_split(model, self.X, self.y, test, train)
+        given = _check_method_params(self.X, params=self.evaluation.fit_parameters, indices=train)
+        weight = given.get(weight_parameter(self.model))
+        fold = Fold(number, train, test, X_train, y_train, X_test, y_test, weight)
+        if len(self.splits) <= KEPT_FOLDS:
+            self._folds[key] = fold
+        return fold
+
+    @cached_property
+    def _scored_model(self) -> Any:
+        """The model, unless candidates put others into the last step of a pipeline: None."""
+        last = self.model.steps[-1][0] if isinstance(self.model, Pipeline) else None
+        return None if any(last in one or "steps" in one for one in self.candidates) else self.model

@@ -23,10 +23,11 @@ LITTLE_DATA = 1 << 20
 
 @contextmanager
 def thread_limit(n_jobs: int | None, alone: bool = False, values: float = math.inf) -> Iterator[None]:
-    """Let native loops use that many threads inside; None for as many as OpenMP would, -1 for all cores.
+    """Let native loops use that many threads inside; -1 for all cores.
 
-    ``alone`` is for work that is not worth a second one, whatever is asked for. BLAS has one thread where
-    native loops have one, and where the table has few ``values``.
+    None stands for as many as OpenMP would, or for the limit of whoever calls. ``alone`` is for work that is
+    not worth a second one, whatever is asked for. BLAS has one thread where native loops have one, and where
+    the table has few ``values``.
     """
     check_number("n_jobs", n_jobs, optional=True, whole=True)
     if n_jobs == 0:
@@ -34,6 +35,8 @@ def thread_limit(n_jobs: int | None, alone: bool = False, values: float = math.i
     limit = 0 if n_jobs is None else n_jobs if n_jobs > 0 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
     limit = 1 if alone else limit
     before = core.limit_threads(limit)
+    if limit == 0 and before > 0:
+        core.limit_threads(before)
     try:
         with one_blas_thread if limit == 1 or values < LITTLE_DATA else nullcontext():
             yield

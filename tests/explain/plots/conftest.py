@@ -35,7 +35,7 @@ def new_axes():
 
 @pytest.fixture
 def drawn():
-    """Return a function that renders axes, so that what only fails at drawing fails here, and returns them."""
+    """Return a function that renders axes, so that what fails at drawing fails here, and returns them."""
 
     def render(axes):
         axes.figure.canvas.draw()

@@ -168,6 +168,22 @@ def test_sparse_rows_unknown_values_and_constant_columns():
     draw(DecisionTreeClassifier().fit(holes, IRIS.y), holes, IRIS.y, columns=(0, 4))
 
 
+def test_whole_numbers_booleans_and_objects_are_asked_between_their_values():
+    random = np.random.default_rng(0)
+    X = random.integers(0, 3, size=(60, 3))
+    for table in (X, X.astype(np.uint8), X > 0, X.astype(object)):
+        model = KNeighborsClassifier(3).fit(np.asarray(table, dtype=float), X[:, 0] > 0)
+        ax = draw(model, table, X[:, 0] > 0)
+        assert ax.get_title().startswith("KNeighborsClassifier")
+        assert "3 columns" in ax.get_xlabel()
+
+
+def test_directions_of_huge_and_tiny_columns():
+    X = IRIS.X * [1e200, 1e-200, 1.0, 1e150]
+    ax = draw(DecisionTreeClassifier().fit(X, IRIS.y), X, IRIS.y)
+    assert ax.get_xlabel() == draw(DecisionTreeClassifier().fit(IRIS.X, IRIS.y), IRIS.X, IRIS.y).get_xlabel()
+
+
 def test_one_row_one_class_and_numbers_of_any_scale():
     draw(KNeighborsClassifier(1).fit([[1.0, 2.0]], ["a"]), [[1.0, 2.0]], ["a"])
     for scale in (1e-200, 1e150):
@@ -199,7 +215,7 @@ def test_the_arrow_stands_upright_on_the_border():
     model = LinearSVC(loss="hinge").fit(X, y)
     ax = draw(model, X, y, normal=True)
     assert ax.get_aspect() == 1.0
-    arrow = next(text for text in ax.texts if text.arrow_patch is not None)
+    arrow = next(text for text in ax.texts if getattr(text, "arrow_patch", None) is not None)
     along = np.array(arrow.xy) - np.array(arrow.xyann)
     w = model.coef_[0]
     assert along @ w == pytest.approx(np.linalg.norm(along) * np.linalg.norm(w), rel=1e-6)

@@ -54,7 +54,7 @@ def test_any_regressor_will_do():
         (X, Y, {"degrees": [0]}, "degrees"),
         (X, Y, {"held_out": 1.0}, "leaves 0 to fit"),
         (X, Y, {"held_out": 0.0}, "held_out"),
-        (np.ones(40), Y, {}, "same value"),
+        (np.ones(40), Y, {}, "degree 10 needs 11 different values of x, and the training rows have 1"),
         (np.where(X > 0.5, np.nan, X), Y, {}, "unknown or infinite"),
         ([], [], {}, "one column"),
     ],

@@ -66,7 +66,7 @@ def test_a_tree_of_one_node_and_a_pipeline_are_drawn():
 
 def test_letters_grow_with_the_axes_that_are_given():
     model = DecisionTreeClassifier(max_depth=1).fit(IRIS.X, IRIS.y)
-    sizes = [tree(model, Figure(figsize=(w, w)).subplots()).texts[0].get_fontsize() for w in (3.0, 6.0)]
+    sizes = [tree(model, Figure(figsize=(w, w)).subplots()).texts[0].get_fontsize() for w in (1.5, 3.0)]
     assert sizes[1] == pytest.approx(2.0 * sizes[0], rel=1e-3)
 
 

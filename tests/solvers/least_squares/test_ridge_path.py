@@ -84,11 +84,11 @@ def exact_gap(X, y, q, l2, w, level, centre):
     return above / (mpmath.fsum(q[i] * (y[i] - mean_y) ** 2 for i in range(n)) / 2)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(24))
 def test_no_gap_is_understated(seed):
     random = np.random.default_rng(seed)
-    n, d = 12, 3
-    X = random.normal(size=(n, d)) * 10.0 ** random.uniform(-3, 3, size=d) + random.choice(
+    n, d, width = 12, 3, random.choice([0, 3, 7])
+    X = random.normal(size=(n, d)) * 10.0 ** random.uniform(-width, width, size=d) + random.choice(
         [0.0, 1e3, 2.0**30]
     )
     if seed % 3 == 0:
@@ -102,6 +102,18 @@ def test_no_gap_is_understated(seed):
             level = mpmath.mpf(float(models.level[number]))
             exact = exact_gap(X, y, weight, l2, models.parameters[number], level, path.mean_x)
             assert float(exact) <= models.gap[number]
+
+
+def test_columns_of_very_different_size_keep_their_digits():
+    random = np.random.default_rng(5)
+    X, y = random.normal(size=(200, 8)) * 10.0 ** np.arange(-8, 8, 2), random.normal(size=(200, 1))
+    y += X @ (1.0 / np.abs(X).max(axis=0))[:, None]
+    path = ColumnPath(moments_of(X, y), True)
+    models = path.models([1e-15])
+    one, _ = solve(LeastSquares(), problem(penalty="l2", alpha=1e-15), blocks(X, y))
+    np.testing.assert_allclose(models.parameters[0], one.w[:, 0], rtol=1e-9)
+    assert path.accurate(models, path.centred(X)).all()
+    assert path.uncertainty(1e-15) < 1e-10
 
 
 def test_moments_of_a_fold_are_those_of_all_rows_minus_the_others():

@@ -21,11 +21,12 @@ from scipy.spatial import KDTree
 from sixfold.errors import InputError, check_flag, check_number
 from sixfold.explain.palette import COLOURS, OTHERS, base_colour, class_colours
 from sixfold.explain.plots.plane import Plane, choose_plane, read_table
-from sixfold.explain.plots.shades import ground, tint, vivid
+from sixfold.explain.plots.shades import ground, outline, region, tint, vivid
 from sixfold.explain.plots.style import SMALL, Theme, canvas, finish, plain
 
 Array = NDArray[Any]
 MARKERS = "osD^vPX*"
+SIZES = {"P": 1.4, "X": 1.5, "*": 2.2}  # where a marker of the same size looks smaller
 MOST_ROWS = 2000  # that are drawn; more would hide the regions
 MOST_NAMES = 12  # of classes in the legend
 
@@ -50,6 +51,7 @@ def decision_boundary(
     columns: Sequence[Any] | None = None,
     *,
     normal: bool = False,
+    legend: bool = True,
     resolution: int = 240,
     dark: bool | None = None,
 ) -> Any:
@@ -76,6 +78,8 @@ def decision_boundary(
     normal : bool, default=False
         Whether to draw the direction in which the decision function of two classes grows, as an arrow at the
         border: w for a linear model. The axes then have equal units, in which it stands upright on it.
+    legend : bool, default=True
+        Whether to say beside the axes what is what; for one of several pictures, False.
     resolution : int, default=240
         How many points the grid has along each axis.
     dark : bool, default=None
@@ -96,6 +100,7 @@ def decision_boundary(
     _check_classifier(model)
     check_number("resolution", resolution, at_least=2, whole=True)
     check_flag("normal", normal)
+    check_flag("legend", legend)
     plane = choose_plane(read_table(X, model), columns)
     y = np.asarray(y)
     if y.shape != (len(plane.rows),):
@@ -113,7 +118,8 @@ def decision_boundary(
         _draw_normal(ax, theme, plane.rows[np.isfinite(plane.rows).all(axis=1)], answers)
     right = int((answers.of_rows == own).sum())
     ax.set(xlim=answers.across[[0, -1]], ylim=answers.up[[0, -1]])
-    _draw_legend(ax, theme, answers.classes, looks, lines)
+    if legend:
+        _draw_legend(ax, theme, answers.classes, looks, lines)
     xlabel, ylabel = plane.labels
     if plane.pair is not None and not plane.exact:
         xlabel += "\n(regions: the other columns at their medians)"
@@ -212,7 +218,7 @@ def _draw_regions(ax: Any, theme: Theme, answers: Answers, looks: dict[int, int]
     """Fill the regions: the image for colours, and stripes for classes that share a colour with another."""
     from matplotlib.colors import to_rgb
 
-    tints = np.array([to_rgb(tint(ax, theme, base_colour(looks[label]))) for label in looks])
+    tints = np.array([to_rgb(region(ax, theme, looks[label])) for label in looks])
     step_x, step_y = (np.diff(axis[:2])[0] / 2 for axis in (answers.across, answers.up))
     extent = (
         answers.across[0] - step_x,
@@ -221,7 +227,14 @@ def _draw_regions(ax: Any, theme: Theme, answers: Answers, looks: dict[int, int]
         answers.up[-1] + step_y,
     )
     aspect = ax.get_aspect()
-    ax.imshow(tints[answers.of_grid], extent=extent, origin="lower", aspect=aspect, zorder=0)
+    ax.imshow(
+        tints[answers.of_grid],
+        extent=extent,
+        origin="lower",
+        aspect=aspect,
+        interpolation="nearest",
+        zorder=0,
+    )
     for label, look in looks.items():
         inside = answers.of_grid == label
         if len(COLOURS) <= look < OTHERS and inside.any():
@@ -296,22 +309,29 @@ def _support_rows(model: Any, X: Any, count: int) -> Array:
     return np.asarray(rows) if same else none
 
 
+def _marker(label: int) -> str:
+    """Return the marker of a class: where a colour comes again, with another marker."""
+    return MARKERS[(label + 3 * (label // len(COLOURS))) % len(MARKERS)]
+
+
 def _draw_rows(
     ax: Any, theme: Theme, rows: Array, own: Array, answers: Answers, looks: dict[int, int], support: Array
 ) -> None:
+    from matplotlib.patheffects import withStroke
+
     shown = np.arange(len(rows))
     if len(rows) > MOST_ROWS:  # evenly spread over the table: the same ones every time
         shown = np.unique(np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.intp))
     size = 30.0 if len(shown) <= 300 else 16.0
-    ink, back = theme.ink, ground(ax)
+    ink = theme.ink
     for label in range(len(answers.classes)):
         part = shown[own[shown] == label]
         ax.scatter(
             *rows[part].T,
-            s=size,
+            s=size * SIZES.get(_marker(label), 1.0) * np.where(own[part] == answers.of_rows[part], 1.0, 2.0),
             color=vivid(theme, base_colour(looks[label])),
-            marker=MARKERS[label % len(MARKERS)],
-            edgecolor=back,
+            marker=_marker(label),
+            edgecolor=outline(base_colour(looks[label])),
             linewidth=0.6,
             zorder=3,
         )
@@ -323,11 +343,16 @@ def _draw_rows(
         )
     if (own != answers.of_rows).any():
         said = f"wrong ({int((own != answers.of_rows).sum()):,})"
-        ax.scatter(*rows[wrong].T, s=1.3 * size, color=ink, marker="x", linewidth=1.4, zorder=5, label=said)
+        crosses = ax.scatter(
+            *rows[wrong].T, s=0.7 * size, color=ink, marker="x", linewidth=1.3, zorder=5, label=said
+        )
+        crosses.set_path_effects([withStroke(linewidth=2.4, foreground=ground(ax))])
 
 
 def _draw_normal(ax: Any, theme: Theme, rows: Array, answers: Answers) -> None:
     """Draw an arrow up the decision function, from where the border is farthest from any row."""
+    from matplotlib.patheffects import withStroke
+
     if answers.score is None or answers.score.ndim != 2:
         raise InputError(
             "normal=True needs a model of two classes with a decision function or probabilities."
@@ -349,9 +374,9 @@ def _draw_normal(ax: Any, theme: Theme, rows: Array, answers: Answers) -> None:
     ink = theme.ink
     arrow = {"arrowstyle": "-|>", "color": ink, "linewidth": 1.6, "shrinkA": 0.0, "shrinkB": 0.0}
     ax.annotate("", start + reach * w / length, start, arrowprops=arrow, zorder=6)
-    ax.annotate(
-        "w", start + 1.2 * reach * w / length, ha="center", va="center", color=ink, style="italic", zorder=6
-    )
+    halo = [withStroke(linewidth=3.0, foreground=ground(ax))]
+    text = ax.text(*(start + 1.2 * reach * w / length), "w", ha="center", va="center", color=ink, zorder=6)
+    text.set(style="italic", path_effects=halo)
     ax.set_aspect("equal")
 
 
@@ -363,10 +388,11 @@ def _draw_legend(ax: Any, theme: Theme, classes: Array, looks: dict[int, int], l
             [],
             [],
             linestyle="",
-            marker=MARKERS[label % len(MARKERS)],
+            marker=_marker(label),
             color=vivid(theme, base_colour(looks[label])),
-            markeredgecolor=ground(ax),
-            markersize=7,
+            markeredgecolor=outline(base_colour(looks[label])),
+            markeredgewidth=0.6,
+            markersize=6.5 * SIZES.get(_marker(label), 1.0) ** 0.5,
             label=plain(classes[label]),
         )
         for label in range(min(len(classes), MOST_NAMES))

@@ -2,7 +2,8 @@
 
 search          two parameters with three values or more each -> heat map; else -> cross-validation curve
 tree            the tree
-linear          two columns of X, two classes or more -> decision boundary; else -> coefficients as bars
+linear          a classifier with two columns of X and y -> decision boundary; a penalty that was chosen by
+                cross-validation, with X and y -> coefficients over it; else -> coefficients as bars
 kNN, SVC        decision boundary of a classifier, residuals of a regressor: both need X and y
 other           its history
 """
@@ -107,15 +108,16 @@ def _draw(kind: str, model: Any, X: Any, y: Any, ax: Any, options: dict[str, Any
 def _fitting_kind(model: Any, X: Any, y: Any) -> str:
     from sklearn.base import is_classifier
 
-    classifier = is_classifier(model)
-    if hasattr(model, "tree_"):
+    classifier, last = is_classifier(model), model.steps[-1][1] if hasattr(model, "steps") else model
+    if hasattr(last, "tree_"):
         return "tree"
     if classifier and X is not None and y is not None and getattr(model, "n_features_in_", 0) == 2:
         return "boundary"
-    if hasattr(model, "coef_"):
-        return "coefficients"
+    if hasattr(last, "coef_"):
+        chosen = hasattr(last, "alpha_") or hasattr(last, "C_")  # by cross-validation
+        return "path" if chosen and X is not None and y is not None else "coefficients"
     if not classifier:
         return "residuals"
     if X is not None and y is not None:
         return "boundary"
-    return "boundary" if not getattr(model, "history_", None) else "history"
+    return "boundary" if not getattr(last, "history_", None) else "history"

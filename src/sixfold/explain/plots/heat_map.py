@@ -90,16 +90,16 @@ def heat_map(
     bar.set_label(f"{results.label}, mean of {results.n_splits} folds{less}")
     bar.outline.set_visible(False)
     make_readable(bar.ax, theme)
-    chosen = results.chosen
-    if chosen is not None and {x, y} <= set(results.settings[chosen]):
-        frame_choice(ax, results, chosen, x, y, across, up)
+    chosen, said = results.chosen, ""
+    if chosen is not None:
+        setting = results.settings[chosen]
+        if {x, y} <= set(setting):
+            frame_choice(ax, results, chosen, x, y, across, up)
+            said = f"\n{'framed' if grid else 'with a ring'}, the choice: {setting_text(setting)}"
+        else:
+            said = f"\nthe choice is none of these: {setting_text(setting)}"
     others = [name for name in results.parameters if name not in (x, y) and len(results.values(name)) > 1]
     over = f" (each the best over {', '.join(others)})" if others else ""
-    said = (
-        ""
-        if chosen is None
-        else f"\n{'framed' if grid else 'with a ring'}, the choice: {setting_text(results.settings[chosen])}"
-    )
     return finish(
         ax,
         theme,
@@ -116,9 +116,10 @@ def _two_parameters(results: SearchResults, x: str | None, y: str | None) -> tup
     varied = sorted(results.parameters, key=lambda name: -len(results.values(name)))
     rest = [name for name in varied if name not in (x, y)]
     if len(rest) < (x is None) + (y is None):
+        has = f"{', '.join(results.parameters)} alone" if results.parameters else "nothing"
         raise InputError(
-            f"The search has varied {', '.join(results.parameters) or 'nothing'} alone, and a heat map needs "
-            "two parameters. Draw validation_curve(search), or search over two."
+            f"The search has varied {has}, and a heat map needs two parameters. Draw "
+            "validation_curve(search), or search over two."
         )
     if x is None:
         x = rest.pop(0)

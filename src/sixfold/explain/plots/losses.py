@@ -24,19 +24,19 @@ OF_MARGIN = {
     "squared": "(1 - m)² / 2",
 }
 OF_RESIDUAL = {"absolute": "|r|", "squared": "r² / 2", "cubed": "|r|³ / 3"}
-# The number of a colour and a dash each, so that a print in grey keeps them apart. None: the colour of text.
-LOOKS: dict[str, tuple[int | None, Any]] = {
-    "zero_one": (None, "-"),
+# A colour of the theme and a dash each, so that a print in grey keeps them apart.
+LOOKS: dict[str, tuple[int | str, Any]] = {
+    "zero_one": ("ink", "-"),
     "perceptron": (2, (0, (1, 1.2))),
     "hinge": (1, "-"),
-    "squared_hinge": (4, "-"),
+    "squared_hinge": ("muted", "-"),
     "logistic": (0, (0, (6, 1.5, 1, 1.5))),
     "squared": (3, (0, (3, 1.2))),
     "absolute": (1, "-"),
     "cubed": (0, (0, (6, 1.5, 1, 1.5))),
 }
 # The squared hinge is the squared loss up to 1: the one is drawn wide, and the other's dashes over it.
-WIDTHS = {"zero_one": 1.4, "squared_hinge": 4.0}
+WIDTHS = {"zero_one": 1.4, "squared_hinge": 5.0}
 
 
 def losses(
@@ -95,10 +95,10 @@ def losses(
         ax.plot(
             x,
             LOSSES[name].value(x, np.full_like(x, target)),
-            color=theme.ink if colour is None else theme.series[colour],
+            color=theme.series[colour] if isinstance(colour, int) else getattr(theme, colour),
             linestyle=dash,
             linewidth=WIDTHS.get(name, 2.0),
-            alpha=0.5 if name == "squared_hinge" else 1.0,
+            alpha=0.45 if name == "squared_hinge" else 1.0,
             drawstyle="steps-post" if name == "zero_one" else "default",
             label=f"{name.replace('_', ' ')}: {formulas[name]}",
         )

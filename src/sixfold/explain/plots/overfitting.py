@@ -48,8 +48,12 @@ def draw_overfitting(
     degrees = _check_degrees(degrees)
     training, test = _split(x, y, held_out)
     low, high = training[0].min(), training[0].max()
-    if low == high:
-        raise InputError("x has the same value in every training row, so there is no curve to draw.")
+    different = len(np.unique(training[0]))
+    if different <= degrees[-1]:
+        raise InputError(
+            f"A polynomial of degree {degrees[-1]} needs {degrees[-1] + 1} different values of x, and the "
+            f"training rows have {different}. Pass more rows, or lower degrees."
+        )
     grid = np.linspace(low, high, 300)
     fits = [_fit(estimator, degree, training, test, grid, (low, high)) for degree in degrees]
     best = min(fits, key=lambda fit: fit.held_out_error)
@@ -160,8 +164,7 @@ def _draw_errors(ax: Any, theme: Theme, fits: list[Fit], best: Fit, target: str)
     least = min(*curves[0], best.held_out_error)
     if max(curves[1]) > top:
         ax.set_ylim(max(0.0, least - 0.15 * (top - least)), top)
-    left = best.degree <= np.median(degrees)
-    legend(ax, theme, loc="center right" if left else "center left")
+    legend(ax, theme, loc="best")
     finish(
         ax,
         theme,

@@ -113,7 +113,9 @@ def read_table(X: Any, model: Any) -> Table:
     names = [f"x{j}" for j in range(X.shape[1])] if known is None else [str(name) for name in known]
     if len(names) != X.shape[1]:
         raise InputError(f"X has {X.shape[1]} columns, and the model was fitted on {len(names)}. Pass those.")
-    return Table(list(X.T), names, None, X.dtype if X.dtype.kind != "i" else np.float64)
+    return Table(
+        [_own_kind(column) for column in X.T], names, None, X.dtype if X.dtype.kind in "fO" else float
+    )
 
 
 def choose_plane(table: Table, columns: Sequence[Any] | None) -> Plane:
@@ -155,9 +157,10 @@ def _principal(table: Table) -> Plane:
     X = table.numbers()
     if not np.isfinite(X).all():  # unknown values do not pull a row anywhere
         X = np.where(np.isfinite(X), X, [_middle(column) for column in X.T])
-    mean, deviation = X.mean(axis=0), X.std(axis=0)
+    size = np.maximum(np.abs(X).max(axis=0), np.finfo(np.float64).tiny)  # squares of these must not overflow
+    mean, deviation = (X / size).mean(axis=0), (X / size).std(axis=0)
     deviation[deviation == 0.0] = 1.0
-    Z = (X - mean) / deviation
+    Z = (X / size - mean) / deviation
     _, sizes, V = np.linalg.svd(Z, full_matrices=False)
     if len(sizes) < 2 or sizes[1] <= 1e-9 * sizes[0]:
         raise InputError(
@@ -170,7 +173,17 @@ def _principal(table: Table) -> Plane:
         f"{which} principal direction of {len(mean)} columns ({part:.0%} of variance)"
         for which, part in zip(("first", "second"), share, strict=False)
     ]
-    return Plane(Z @ V.T, (labels[0], labels[1]), table, None, mean, V * deviation)
+    return Plane(Z @ V.T, (labels[0], labels[1]), table, None, mean * size, V * (deviation * size))
+
+
+def _own_kind(column: Array) -> Array:
+    """Return a column of objects as numbers, if that is what they are."""
+    if column.dtype.kind != "O":
+        return column
+    try:
+        return column.astype(np.float64)
+    except (TypeError, ValueError):
+        return column
 
 
 def _numeric(values: Array) -> bool:

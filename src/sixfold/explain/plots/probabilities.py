@@ -235,6 +235,7 @@ def threshold(
             measured[name],
             color=series_colour(theme, index),
             linestyle=("-", "--", "-", "-.")[index],
+            drawstyle="steps-pre",  # up to a score, the rows at or above are those at or above the score
             linewidth=2.4 if name == best else 1.6,
             label=name,
             zorder=3,

@@ -80,10 +80,11 @@ def residuals(
         line.set_gid("median")
     name = type(model.steps[-1][1] if hasattr(model, "steps") else model).__name__
     error, share = float(np.sqrt(np.mean(left**2))), _explained(truth, left)
+    explained = "" if np.isnan(share) else f", R² {number(share, 3)}"
     finish(
         ax,
         theme,
-        title=f"{name}: root mean square error {number(error, 3)}, R² {number(share, 3)}",
+        title=f"{name}: root mean square error {number(error, 3)}{explained}",
         xlabel="prediction, in units of y",
         ylabel="residual: y minus prediction",
         grid="y",

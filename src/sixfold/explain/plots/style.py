@@ -158,15 +158,26 @@ def make_readable(ax: Any, theme: Theme) -> None:
             spine.set_edgecolor(ink)
 
 
-def legend(ax: Any, theme: Theme, **options: Any) -> Any:
-    """Draw a legend of all that has a label, where it hides least."""
+def legend(ax: Any, theme: Theme, below: bool = False, **options: Any) -> Any:
+    """Draw a legend of all that has a label where it hides least, or below the axes if there is a layout."""
     from matplotlib.lines import Line2D
+    from matplotlib.transforms import offset_copy
 
     named = list(zip(*ax.get_legend_handles_labels(), strict=True))
     if not named:
         return None
     # What has bars or points first: that is what the figure is about; other lines speak of it.
     named.sort(key=lambda pair: 2 if isinstance(pair[0], Line2D) else int(not hasattr(pair[0], "lines")))
+    figure = ax.figure.figure
+    if below and figure.get_layout_engine() is not None:
+        under = 8.0 + 1.6 * ax.xaxis.label.get_fontsize() + _tick_room(ax)
+        options |= {
+            "loc": "upper center",
+            "bbox_to_anchor": (0.5, 0.0),
+            "bbox_transform": offset_copy(ax.transAxes, figure, 0.0, -under, units="points"),
+            "ncols": _columns([label for _, label in named], 72.0 * figure.get_size_inches()[0]),
+            "borderaxespad": 0.0,
+        }
     made = ax.legend(
         [handle for handle, _ in named],
         [label for _, label in named],
@@ -179,6 +190,30 @@ def legend(ax: Any, theme: Theme, **options: Any) -> Any:
     )
     made.set_zorder(6)
     return made
+
+
+def _tick_room(ax: Any) -> float:
+    """Return how many points the labels of ticks take below the axes, roughly where they are turned."""
+    labels = ax.get_xticklabels()
+    if not labels:
+        return 0.0
+    size = float(labels[0].get_fontsize())
+    if labels[0].get_rotation() == 0:
+        return 1.4 * size
+    return 0.75 * max(text_width(label.get_text(), size) for label in labels) + size
+
+
+def _columns(labels: list[str], width: float) -> int:
+    """Return into how many columns a legend fits, as few rows as there is room for."""
+    for count in range(len(labels), 1, -1):
+        rows = -(-len(labels) // count)
+        widest = [
+            max(text_width(label, SMALL) for label in labels[k : k + rows])
+            for k in range(0, len(labels), rows)
+        ]
+        if sum(widest) + 4.5 * SMALL * len(widest) < 0.92 * width:
+            return count
+    return 1
 
 
 # -- labels beside the ends of lines -------------------------------------------------------------------------

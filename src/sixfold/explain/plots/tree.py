@@ -29,6 +29,7 @@ from sixfold.explain.trees.drawing import (
 from sixfold.explain.trees.words import check_shown
 
 UNIT = 1.0 / 96.0  # inches
+LARGEST = 0.85  # points a unit: letters of a little more than 10 points
 
 
 def tree(
@@ -81,6 +82,11 @@ def tree(
     ax.set(xlim=(0.0, drawing.width), ylim=(drawing.height, 0.0), aspect="equal")
     ax.set_axis_off()
     points = _points_a_unit(ax, drawing)
+    if points > LARGEST:  # a small tree stays small in the middle of large axes
+        room = points / LARGEST
+        ax.set_xlim(drawing.width * (1.0 - room) / 2, drawing.width * (1.0 + room) / 2)
+        ax.set_ylim(drawing.height * (1.0 + room) / 2, drawing.height * (1.0 - room) / 2)
+        points = LARGEST
     _draw_legend(ax, theme, drawing, points)
     _draw_edges(ax, theme, drawing, points)
     for node in drawing.nodes.values():

@@ -40,6 +40,7 @@ from sixfold.explain.plots.style import (
 Array = NDArray[Any]
 
 MOST_LINES = 6  # as many as there are colours
+MOST_FOLDS = 30  # of so many, points hide the mean; left-out single rows are right or wrong and show nothing
 
 
 def validation_curve(
@@ -53,10 +54,14 @@ def validation_curve(
 ) -> Any:
     """Draw the scores of a search over one parameter: each fold a point, the mean a line, the choice marked.
 
+    Bars are one standard deviation of the folds. Of more than 30 folds, as in leave-one-out, there are no
+    points, and bars are one standard error of the mean.
+
     Parameters
     ----------
     search : fitted search
-        ``GridSearchCV``, ``RandomizedSearchCV``, or anything with their ``cv_results_``.
+        ``GridSearchCV``, ``RandomizedSearchCV``, or anything with their ``cv_results_``; ``LassoCV``,
+        ``ElasticNetCV`` and ``LogisticRegressionCV`` too, and a ``RidgeCV`` that has stored its errors.
     parameter : str, default=None
         The parameter along the axis; None takes the one with the most values.
     metric : str, default=None
@@ -87,6 +92,10 @@ def validation_curve(
     ax, theme = canvas(ax, dark)
     axis.apply(ax, "x")
     chosen = results.chosen if results.chosen is not None else results.best
+    assert chosen is not None  # as one mean is finite
+    mark_at = (
+        axis.place(results.settings[chosen][parameter]) if parameter in results.settings[chosen] else None
+    )
     ends = []
     for index, (name, candidates) in enumerate(lines):
         main = len(lines) == 1 or chosen in candidates
@@ -103,26 +112,32 @@ def validation_curve(
         if main and results.train_mean is not None:
             _draw_train(ax, results, candidates, places, theme, axis.ordered)
         if chosen in candidates:
-            _mark_choice(ax, results, chosen, places[candidates.index(chosen)], parameter, axis, theme)
+            mark_at = places[candidates.index(chosen)]
         finished = [k for k, one in enumerate(candidates) if np.isfinite(results.mean[one])]
         if finished and len(lines) > 1 and axis.ordered:
             ends.append((places[finished[-1]], results.mean[candidates[finished[-1]]], name, line))
         elif not main:
             line.set_label(plain(name))
+    if mark_at is not None:
+        _mark_choice(ax, results, chosen, mark_at, parameter, axis, theme)
     better = ", less is better" if results.less_is_better else ""
     best_over = len(lines) == 1 and _others(results, parameter)
     over = f", best over {', '.join(best_over)}" if best_over else ""
     finish(
         ax,
         theme,
-        title=f"{results.n_splits}-fold cross-validation{over}",
+        title=f"{_kind_of_validation(results.n_splits)}{over}",
         xlabel=parameter_label(parameter),
         ylabel=f"{results.label} on held-out rows{better}",
         grid="y",
     )
     label_ends(ax, theme, ends)
-    legend(ax, theme, loc="best")
+    legend(ax, theme, below=True)
     return ax
+
+
+def _kind_of_validation(splits: int) -> str:
+    return "Validation on one part of the rows" if splits == 1 else f"{splits}-fold cross-validation"
 
 
 def _others(results: SearchResults, parameter: str) -> list[str]:
@@ -156,9 +171,11 @@ def _lines(results: SearchResults, parameter: str, others: str) -> list[tuple[st
         return [("", [index for index in best if index is not None])]
     found = []
     for group in groups.values():
+        # A search by halving tries a setting again on more rows: the last try counts, or the chosen one.
+        once = {place(index): index for index in sorted(group, key=lambda index: index == results.chosen)}
         setting = results.settings[group[0]]
         text = setting_text({name: setting[name] for name in names if name in setting})
-        found.append((text, sorted(group, key=place)))
+        found.append((text, [once[value] for value in sorted(once)]))
     return found
 
 
@@ -172,33 +189,36 @@ def _draw_line(
     name: str | None,
 ) -> Any:
     """Draw the mean and, of the line with a name, folds and bars too: those of six would hide each other."""
-    mean, std = results.mean[candidates], results.std[candidates]
+    mean, bars_of, half = results.mean[candidates], "standard deviation", results.std[candidates]
     if name is None:
         (line,) = ax.plot(places, mean, **({"linewidth": 1.5} | look), zorder=3)
         line.set_gid("mean")
         return line
     folds = results.folds[candidates]
     of_line = f"{name}: " if name else ""
-    points = ax.scatter(
-        np.repeat(places, folds.shape[1]),
-        folds.ravel(),
-        s=14,
-        color=look["color"],
-        alpha=theme.point_alpha,
-        linewidths=0,
-        zorder=2,
-        label=plain(f"{of_line}one fold"),
-    )
-    points.set_gid("folds")
+    if results.n_splits > MOST_FOLDS:
+        bars_of, half = "standard error", half / np.sqrt(results.n_splits)
+    else:
+        points = ax.scatter(
+            np.repeat(places, folds.shape[1]),
+            folds.ravel(),
+            s=14,
+            color=look["color"],
+            alpha=theme.point_alpha,
+            linewidths=0,
+            zorder=2,
+            label=plain(f"{of_line}one fold"),
+        )
+        points.set_gid("folds")
     bars = ax.errorbar(
         places,
         mean,
-        yerr=std,
+        yerr=half,
         **({"linewidth": 2} | look),
         elinewidth=1.2,
         capsize=3,
         zorder=4,
-        label=plain(f"{of_line}mean ± one standard deviation"),
+        label=plain(f"{of_line}mean ± one {bars_of}"),
     )
     bars.lines[0].set_gid("mean")
     return bars.lines[0]

@@ -56,7 +56,7 @@ class LassoWalk(Walk):
             return model, model._certificate.relative_gap
         w, b = np.column_stack([one.w for one in found]), np.array([one.b for one in found])
         rounds, scale = sum(one.rounds for one in found), sum(one.scale for one in found)
-        sketch = self.sketch(model, w, b)
+        sketch = self.sketch(model, (w, b, rounds))
         answers = {"predict": np.asarray(self.rows @ sketch.coef_.T) + sketch.intercept_}
         gap = sum(one.gap for one in found) / scale if scale > 0 else 0.0
         return self.answered(sketch, model, answers, (w, b, rounds)), gap

@@ -23,7 +23,7 @@ from __future__ import annotations
 import importlib
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
 from numbers import Real
 from typing import Any
@@ -31,12 +31,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import RegressorMixin, clone
 
 from sixfold.data.blocks import Block
 from sixfold.data.checks import TrainingData, check_rows, check_training, require_finite
 from sixfold.errors import InputError
+from sixfold.learners.linear.linear_regression import LinearRegression
 from sixfold.selection.plans.base import Answered, Fitted, Fold, Plan, Setting, Table
+from sixfold.selection.plans.groups import fit_one, gap_of
 from sixfold.solvers.least_squares.direct import MAX_SPARSE_SIDE
 from sixfold.solvers.least_squares.moments import Moments, block_moments
 from sixfold.solvers.least_squares.ridge_path import (
@@ -58,7 +60,7 @@ class LeastSquaresPlan(Plan):
     """All penalties of a linear regression on a fold."""
 
     parameters = ("alpha",)
-    simpler = {"alpha": 1}  # noqa: RUF012 - as the base class declares it
+    simpler = {"alpha": 1, "l1_ratio": 1}  # noqa: RUF012 - as the base class declares it
 
     def __init__(self, model: Any, settings: Sequence[Setting], table: Table) -> None:
         super().__init__(model, settings, table)
@@ -66,6 +68,13 @@ class LeastSquaresPlan(Plan):
         self._lock = threading.Lock()
         self._rows: SharedRows | None = None
         self._looked_at_table = table.X is None
+
+    @classmethod
+    def knows(cls, model: Any, parameter: str) -> bool:
+        """Return whether settings of this parameter share work."""
+        if _has_absolute_values(model):
+            return bool(_lasso_plan().knows(model, parameter))
+        return super().knows(model, parameter)
 
     @classmethod
     def objection(cls, model: Any) -> str | None:
@@ -95,30 +104,24 @@ class LeastSquaresPlan(Plan):
         if factored is None:
             shared, alone = [], list(range(len(alphas)))
         else:
-            tags = {"__sklearn_tags__": self.model.__sklearn_tags__}
             solved = 1
             step = max(PREDICTIONS // max(factored.n_held_out * factored.n_targets, 1), 1)
             for first in range(0, len(shared), step):
                 numbers = shared[first : first + step]
                 models = factored.models([float(alphas[number]) for number in numbers])
                 accurate, answers = factored.accurate(models), factored.predict(models)
-                for number, answer, gap, good in zip(numbers, answers, models.gap, accurate, strict=True):
-                    if not good:
+                of_fit = _AnswersOfFit(factored, models)
+                for place, (number, answer) in enumerate(zip(numbers, answers, strict=True)):
+                    if not accurate[place]:
                         alone.append(number)
                         continue
-                    make = partial(self._fit_alone, number, fold)
-                    model = Answered(make, fold.X_test, {"predict": answer}, tags)
-                    yield Fitted(number, model, float(gap), solved)
+                    make = partial(fit_one, self.model, self.settings[number], fold)
+                    model = answered(make, fold.X_test, answer, fold.X_train, partial(of_fit.get, place))
+                    yield Fitted(number, model, float(models.gap[place]), solved)
                     solved = 0
         for number in sorted(alone):
-            model = self._fit_alone(number, fold)
-            yield Fitted(number, model, float(model.certificate_.relative_gap))
-
-    def _fit_alone(self, number: int, fold: Fold) -> Any:
-        weights = {} if fold.sample_weight is None else {"sample_weight": fold.sample_weight}
-        return (
-            clone(self.model).set_params(**self.settings[number]).fit(fold.X_train, fold.y_train, **weights)
-        )
+            model = fit_one(self.model, self.settings[number], fold)
+            yield Fitted(number, model, gap_of(model))
 
     def _factored(self, fold: Fold) -> FactoredFold | None:
         """Return the fold, factored; None where the learner itself has to say what is wrong with it."""
@@ -164,22 +167,46 @@ def _is_penalty(alpha: Any) -> bool:
     return number and 0.0 < float(alpha) < math.inf
 
 
+def answered(
+    make: Callable[[], Any], X_test: Any, answer: Array, X_train: Any = None, of_fit: Any = None
+) -> Answered:
+    """Return what stands for a linear regression that predicts ``answer`` for the held-out rows.
+
+    ``of_fit`` returns what it predicts for the rows of the fit, which scores of training rows ask for.
+    """
+
+    def predict(X: Any) -> Any:
+        if X is X_test:
+            return answer
+        return of_fit() if X is X_train and of_fit is not None else model.model.predict(X)
+
+    known: dict[str, Any] = {"__sklearn_tags__": LinearRegression().__sklearn_tags__, "predict": predict}
+    model = Answered(make, X_test, {"predict": answer}, known)
+    known["score"] = partial(RegressorMixin.score, model)  # which asks for predictions only
+    return model
+
+
 # -- one fold ------------------------------------------------------------------------------------------------
 
 
 class FactoredFold:
-    """The rows of a fold, factored, and its held-out rows as the factorisation reads them."""
+    """The rows of a fold, factored, and its held-out rows as the factorisation reads them.
 
-    def __init__(self, path: ColumnPath | RowPath, held_out: Any, data: TrainingData, weight: float) -> None:
+    ``of_fit`` returns the rows of the fit in the same form.
+    """
+
+    def __init__(
+        self, path: ColumnPath | RowPath, held_out: Any, of_fit: Callable[[], Any], data: TrainingData
+    ) -> None:
         self.path = path
-        self.weight = weight  # the sum of the weights of the rows to learn from
+        self.of_fit = of_fit
         self.n_held_out = (held_out[0] if isinstance(held_out, tuple) else held_out).shape[0]
         self.n_targets = data.y.shape[1]
         self._held_out = held_out
         self._single = data.single_target
         self._dtype = data.X.dtype
 
-    def models(self, penalties: Sequence[float]) -> RidgeModels:
+    def models(self, penalties: Sequence[float] | Array) -> RidgeModels:
         """Return the models of some penalties."""
         return self.path.models(penalties)
 
@@ -187,13 +214,36 @@ class FactoredFold:
         """Return, for every penalty, whether the answers have the digits that count."""
         return self.path.accurate(models, self._held_out)
 
-    def predict(self, models: RidgeModels) -> list[Array]:
-        """Return the answers for the held-out rows, in the form the learner would give them."""
-        scores = self.path.predict(models, self._held_out).astype(self._dtype, copy=False)
+    def predict(self, models: RidgeModels, rows: Any = None) -> list[Array]:
+        """Return the answers for the held-out rows, or others, in the form the learner would give them."""
+        rows = self._held_out if rows is None else rows
+        scores = self.path.predict(models, rows).astype(self._dtype, copy=False)
         if self._single:
             return list(scores)
         by_penalty = scores.reshape(-1, self.n_targets, scores.shape[1])
         return [np.ascontiguousarray(part.T) for part in by_penalty]
+
+
+class _AnswersOfFit:
+    """What models predict for the rows of their fit, made for some of them at a time when asked for."""
+
+    def __init__(self, factored: FactoredFold, models: RidgeModels) -> None:
+        self.factored, self.models = factored, models
+        self._first = self._step = 0
+        self._rows: Any = None
+        self._answers: list[Array] = []
+
+    def get(self, place: int) -> Array:
+        """Return the answers of one model."""
+        if self._rows is None:
+            self._rows = self.factored.of_fit()
+            size = (self._rows[0] if isinstance(self._rows, tuple) else self._rows).shape[0]
+            self._step = max(PREDICTIONS // (size * self.factored.n_targets), 1)
+        if not 0 <= place - self._first < len(self._answers):
+            self._first = place
+            some = self.models.some(slice(place, place + self._step))
+            self._answers = self.factored.predict(some, self._rows)
+        return self._answers[place - self._first]
 
 
 def factor_rows(data: TrainingData, held_out: Any, fit_intercept: bool) -> FactoredFold | None:
@@ -206,12 +256,13 @@ def factor_rows(data: TrainingData, held_out: Any, fit_intercept: bool) -> Facto
     if d < n:
         moments = _moments_of(X, Y, weight)
         path = ColumnPath(moments, fit_intercept, _constant(moments, X, weight))
-        return FactoredFold(path, path.centred(held_out), data, total)
+        return FactoredFold(path, path.centred(held_out), lambda: path.centred(X), data)
     q = np.full(n, 1.0 / n) if weight is None else weight / total
     about = np.asarray(q @ X, dtype=np.float64) if fit_intercept and not sp.issparse(X) else None
-    rows = RowPath(row_products(X, about), Y.astype(np.float64), q, d, fit_intercept)
-    products = row_products(held_out, about, X), squared_lengths(held_out, about)
-    return FactoredFold(rows, products, data, total)
+    products = row_products(X, about)
+    rows = RowPath(products, Y.astype(np.float64), q, d, fit_intercept)
+    of_held_out = row_products(held_out, about, X), squared_lengths(held_out, about)
+    return FactoredFold(rows, of_held_out, lambda: (products, products.diagonal()), data)
 
 
 class SharedRows:
@@ -254,14 +305,15 @@ class SharedRows:
                 self._all = self._all_moments()
         X = self.data.X
         known = self._parts and np.array_equal(self.splits[number][1], test)
-        held_out = self._parts[number] if known else _moments_of(*self._take(test))
-        moments = self._all.without(held_out)
+        others = self._parts[number] if known else _moments_of(*self._take(test))
+        moments = self._all.without(others)
         if moments is None or moments.rows < 2:
             return None
         weight = None if self.data.weight is None else self.data.weight[train]
         constant = _constant(moments, X, weight, train)
         path = ColumnPath(moments, fit_intercept, constant)
-        return FactoredFold(path, path.centred(_rows_of(X, test)), self.data, moments.weight)
+        held_out = path.centred(_rows_of(X, test))
+        return FactoredFold(path, held_out, lambda: path.centred(_rows_of(X, train)), self.data)
 
     def _all_moments(self) -> Moments:
         """Return the moments of all rows: the sum of those that are held out, where each is once."""
@@ -295,11 +347,12 @@ class SharedRows:
         products, about = self._products[fit_intercept]
         q = weight / total
         Y = data.y[train].astype(np.float64)
-        path = RowPath(products[np.ix_(train, train)], Y, q, d, fit_intercept)
+        of_fit = products[np.ix_(train, train)]
+        path = RowPath(of_fit, Y, q, d, fit_intercept)
         if about is not None and path.lost_digits:
             return None
         held_out = products[np.ix_(test, train)], products.diagonal()[test]
-        return FactoredFold(path, held_out, data, total)
+        return FactoredFold(path, held_out, lambda: (of_fit, of_fit.diagonal()), data)
 
 
 def _rows_of(values: Any, rows: Array) -> Any:

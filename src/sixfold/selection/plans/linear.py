@@ -30,6 +30,7 @@ from sklearn.base import clone
 
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.checks import TrainingData, check_rows
+from sixfold.learners.linear.logistic_regression import LogisticRegression
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.selection.plans.base import Answered, Fitted, Fold, Plan, Setting, Table
 from sixfold.solvers.base import Solution
@@ -156,13 +157,17 @@ class Walk(ABC):
         with model._budget(None, None) as budget, model._threads(self.data), quiet:
             yield budget
 
-    def sketch(self, model: Any, w: Array, b: Array) -> Any:
-        """Return the model with coefficients and nothing else: it can answer, and knows no certificate."""
+    def sketch(self, model: Any, found: Minimum) -> Any:
+        """Return the model with coefficients and little else: it can answer, and knows no certificate."""
+        w, b, rounds = found
         dtype, single = self.data.X.dtype, self.data.single_target
         sketch = copy(model)
         sketch.__dict__.update(self.learnt)
         sketch.coef_ = np.ascontiguousarray(w.T[0] if single else w.T, dtype=dtype)
         sketch.intercept_ = (b[0] if single else b).astype(dtype)
+        steps = max(rounds, 1)
+        array = isinstance(model, LogisticRegression)  # as scikit-learn has it
+        sketch.n_iter_ = np.array([steps], dtype=np.int32) if array else steps
         return sketch
 
     def answered(self, sketch: Any, model: Any, answers: dict[str, Any], solution: Minimum) -> Answered:
@@ -171,6 +176,7 @@ class Walk(ABC):
             **self.learnt,
             "coef_": sketch.coef_,
             "intercept_": sketch.intercept_,
+            "n_iter_": sketch.n_iter_,
             "__sklearn_tags__": sketch.__sklearn_tags__,
         }
         return Answered(partial(self.certified, model, solution), self.fold.X_test, answers, known)
@@ -238,7 +244,7 @@ class _LinearWalk(Walk):
 
     def _answered(self, model: Any, found: Minimum) -> Answered:
         w, b, _ = found
-        sketch, X = self.sketch(model, w, b), self.fold.X_test
+        sketch, X = self.sketch(model, found), self.fold.X_test
         score = np.asarray(self.rows @ w[:, 0]) + b[0]
         answers: dict[str, Any] = {
             "decision_function": score,

@@ -76,7 +76,7 @@ class NeighborsPlan(Plan):
             )
             for number, setting in enumerate(self.settings)
         ]
-        able = [one for one in both if isinstance(one[1], Integral) and int(one[1]) >= 1]
+        able = [one for one in both if _is_count(one[1])]
         return sorted(able, key=lambda one: one[1])
 
     @property
@@ -109,6 +109,10 @@ class NeighborsPlan(Plan):
         whole = Fold(0, rows, rows, self.table.X, self.table.y, None, None)
         nearest = _Nearest(self._fit_largest(whole), None, self._ks)
         return {number: one["predict"] for number, one in nearest.answers(self._complete)}, nearest.classes
+
+
+def _is_count(k: Any) -> bool:
+    return isinstance(k, Integral) and not isinstance(k, bool) and int(k) >= 1
 
 
 class _Nearest:

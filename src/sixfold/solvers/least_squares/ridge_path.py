@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from sixfold.solvers.least_squares.moments import LEFT, UNIT, Moments
 from sixfold.solvers.linalg import EPS
@@ -43,6 +44,8 @@ Array = NDArray[Any]
 
 ACCURATE = 1e-6  # of the standard deviation of y: by how much a prediction may be off at most
 FEEDBACKS = 3  # of what is left of the slope; each shrinks it by eps times the condition number
+CERTAIN = 1e-7  # of an eigenvalue: rounding that it may have without a closer look
+RESOLVED = 1e-2  # of an eigenvalue: rounding that it may have to be of use
 TINY = 1e-280  # below, squares lose digits to underflow
 SMALL_VARIANCE = 1e-24  # of the squared mean: a column whose variance is less may be a constant one, rounded
 
@@ -70,6 +73,18 @@ class RidgeModels:
     above: Array
     gap: Array
 
+    def some(self, places: slice) -> RidgeModels:
+        """Return those of some penalties."""
+        n_targets = self.above.shape[1]
+        rows = slice(places.start * n_targets, places.stop * n_targets)
+        return RidgeModels(
+            self.parameters[rows],
+            self.level[rows],
+            self.penalties[places],
+            self.above[places],
+            self.gap[places],
+        )
+
 
 class RidgePath(ABC):
     """Some rows, factored: the models of any number of penalties and what they predict.
@@ -86,7 +101,7 @@ class RidgePath(ABC):
     V: Array
     y2: Array  # the mean square of every target, about its mean
 
-    def models(self, penalties: Sequence[float]) -> RidgeModels:
+    def models(self, penalties: Sequence[float] | Array) -> RidgeModels:
         """Return the models of all penalties."""
         l2 = np.asarray(penalties, dtype=np.float64)
         n_targets = self.mean_y.size
@@ -96,8 +111,7 @@ class RidgePath(ABC):
             found = np.zeros_like(left)
             for _ in range(1 + FEEDBACKS):
                 found = found + ((left @ self.V) / (self.e + each)) @ self.V.T
-                left, error = self._left(found, each)
-                distance = np.linalg.norm(left, axis=1)
+                left, distance, error = self._left(found, each)
                 if (distance <= error).all():
                     break
             above = self._above(distance + error, each[:, 0])
@@ -136,8 +150,8 @@ class RidgePath(ABC):
         """Return c or t, one row a target."""
 
     @abstractmethod
-    def _left(self, found: Array, l2: Array) -> tuple[Array, Array]:
-        """Return what is left of the equations, and how far its length may be off."""
+    def _left(self, found: Array, l2: Array) -> tuple[Array, Array, Array]:
+        """Return what is left of the equations, its length, and how far that may be off."""
 
     @abstractmethod
     def _above(self, distance: Array, l2: Array) -> Array:
@@ -165,25 +179,65 @@ class ColumnPath(RidgePath):
         self.A, self.c, self.mean_error = A, c, moments.mean_rounding()
         self.size, self.size_y = size[:d], size[d:]
         self.lost = moments.rounding + (2 * d + 8) * UNIT
+        self.y2, self.scale = y2, np.ones(d)
+        self.R: tuple[Array, Array] | None = None  # the columns that vary, and the factor of C
         with single_threaded_blas(d):
             self.e, self.V = np.linalg.eigh(A)
+            self.off = moments.rounding * float(self.size @ self.size) + 8 * d * EPS * abs(float(self.e[-1]))
+            self.floor = max(float(self.e[0]) - self.off, 0.0)
+            if self.off > CERTAIN * self.e[0]:
+                self._factor_scaled(moments.rounding)
         if constant is not None and constant.size and fit_intercept:
             self.V[constant] = 0.0  # so that their coefficients are exactly zero
-        self.off = moments.rounding * float(self.size @ self.size) + 8 * d * EPS * abs(float(self.e[-1]))
-        self.floor = max(float(self.e[0]) - self.off, 0.0)
-        self.y2 = y2
+        self.e = np.maximum(self.e, 0.0)
+
+    def _factor_scaled(self, rounding: float) -> None:
+        """Factor again, if that helps, such that columns of very different size do not lose their digits.
+
+        With A = S C S, S^2 = diag(A) and C = R'R, eigenvalues are the squared singular values of R S, which
+        Jacobi's method finds to as many digits as the condition of C allows, whatever S is (Drmac and Veselic
+        2008). Lengths are those of vectors divided by S from then on, and ``floor`` is that of C.
+        """
+        scale = np.sqrt(np.maximum(self.A.diagonal(), 0.0))
+        some = np.flatnonzero(scale > 0)
+        scale[scale == 0] = 1.0
+        if some.size == 0:
+            return
+        C = (self.A / (scale[:, None] * scale))[np.ix_(some, some)]
+        R, failed = lapack.dpotrf(C, lower=0, clean=1)
+        if failed:
+            return
+        least, largest = np.linalg.eigvalsh(C)[[0, -1]]
+        sizes = self.size / scale
+        off = rounding * float(sizes @ sizes) + 8 * scale.size * EPS * float(largest)
+        if not (off < RESOLVED * least and off / least < self.off / max(float(self.e[0]), TINY)):
+            return
+        values, _, vectors, numbers, _, failed = lapack.dgejsv(R * scale[some], joba=0, jobu=3, jobv=0)
+        if failed:
+            return
+        self.e, self.V = np.zeros_like(scale), np.zeros_like(self.A)
+        self.e[: some.size] = np.square(values * (numbers[0] / numbers[1]))[::-1]
+        self.V[some, : some.size] = vectors[:, ::-1]
+        self.scale, self.off, self.floor, self.R = scale, off, float(least - off), (some, R)
+
+    def uncertainty(self, l2: float) -> float:
+        """Return by what share the sums of eigenvalues and this penalty may be off."""
+        return self.off / max(self.floor + (l2 if self.R is None else 0.0), TINY)
 
     def _right_side(self) -> Array:
         return self.c.T
 
-    def _left(self, found: Array, l2: Array) -> tuple[Array, Array]:
-        left = np.tile(self.c.T, (found.shape[0] // self.c.shape[1], 1)) - found @ self.A - l2 * found
-        total = np.tile(self.size_y, found.shape[0] // self.c.shape[1]) + np.abs(found) @ self.size
-        error = self.lost * float(np.linalg.norm(self.size)) * total
-        return left, error + 4 * UNIT * l2[:, 0] * np.linalg.norm(found, axis=1)
+    def _left(self, found: Array, l2: Array) -> tuple[Array, Array, Array]:
+        repeats = found.shape[0] // self.c.shape[1]
+        left = np.tile(self.c.T, (repeats, 1)) - found @ self.A - l2 * found
+        total = np.tile(self.size_y, repeats) + np.abs(found) @ self.size
+        error = self.lost * float(np.linalg.norm(self.size / self.scale)) * total
+        error += 4 * UNIT * l2[:, 0] * np.linalg.norm(found / self.scale, axis=1)
+        return left, np.linalg.norm(left / self.scale, axis=1), error
 
     def _above(self, distance: Array, l2: Array) -> Array:
-        return np.asarray(0.5 * np.square(distance) / (l2 + self.floor))
+        bends = self.floor + l2 / np.square(self.scale.max(initial=1.0))
+        return np.asarray(0.5 * np.square(distance) / bends)
 
     def _off(self, found: Array) -> Array:
         error_x, error_y = np.split(self.mean_error, [self.mean_x.size])
@@ -209,13 +263,18 @@ class ColumnPath(RidgePath):
             square = far**2
         else:
             square = np.einsum("ij,ij->i", held_out, held_out).max(initial=0.0)
-        return np.asarray(square / (l2 + self.floor))
+        return np.asarray(square / (l2 + (self.floor if self.R is None else 0.0)))
 
     def _exact_reach(self, held_out: Any, l2: Array) -> Array:
+        if self.R is not None and not sp.issparse(held_out):
+            some, R = self.R
+            scaled = held_out[:, some] / self.scale[some]
+            half = lapack.dtrtrs(R, np.asfortranarray(scaled.T), lower=0, trans=1)[0]
+            return np.full(l2.shape, np.square(half).sum(axis=0).max(initial=0.0))
         rotated = np.asarray(held_out @ self.V)
         if sp.issparse(held_out):
             rotated = rotated - self.mean_x @ self.V
-        bends = np.maximum(self.e - self.off, 0.0)[:, None] + l2
+        bends = np.maximum(self.e - (self.off if self.R is None else 0.0), 0.0)[:, None] + l2
         return np.asarray((np.square(rotated) @ (1.0 / bends)).max(axis=0, initial=0.0))
 
 
@@ -269,7 +328,7 @@ class RowPath(RidgePath):
     def _right_side(self) -> Array:
         return self.target.T
 
-    def _left(self, found: Array, l2: Array) -> tuple[Array, Array]:
+    def _left(self, found: Array, l2: Array) -> tuple[Array, Array, Array]:
         n_targets = self.target.shape[1]
         left = np.tile(self.target.T, (found.shape[0] // n_targets, 1)) - found @ self.K - l2 * found
         if self.fit_intercept:
@@ -277,7 +336,8 @@ class RowPath(RidgePath):
         of_target = np.tile(np.linalg.norm(self.target, axis=0), found.shape[0] // n_targets)
         total = np.abs(found) @ self.size
         error = self.lost * (float(np.linalg.norm(self.size)) * total + of_target)
-        return left, error + 8 * UNIT * l2[:, 0] * np.linalg.norm(found, axis=1)
+        error += 8 * UNIT * l2[:, 0] * np.linalg.norm(found, axis=1)
+        return left, np.linalg.norm(left, axis=1), error
 
     def _above(self, distance: Array, l2: Array) -> Array:
         return np.asarray(0.5 * np.square(distance))

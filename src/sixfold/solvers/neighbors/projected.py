@@ -132,10 +132,10 @@ class _BoundedSearch(ABC):
 
     def _chunk_size(self, k: int) -> int:
         """Return how many queries to answer at once: heaps of k a thread, features and their packed copy."""
-        width = self.coarse.shape[1] * 2 + FINE_WIDTH
+        width = self.coarse.shape[1] * 2 + (0 if self.fine is None else FINE_WIDTH)
         # Little beside few rows: new pages took a quarter of the time of 300 queries among 300 x 2,000.
         room = min(WORKSPACE, max(self.X.nbytes // 4, LEAST_WORKSPACE))
-        return max(1, room // (16 * (k + 2) * core.threads() + 4 * width))
+        return max(1, min(room // (4 * width), WORKSPACE // (16 * (k + 2) * core.threads() + 4 * width)))
 
     def _tables(self, queries: Array) -> tuple[Any, ...]:
         features = self._features(queries)

@@ -1,0 +1,51 @@
+"""What estimators with cross-validation inside share: who gets which parameter, and folds on threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import sklearn
+from joblib import effective_n_jobs
+from sklearn.utils.metadata_routing import process_routing
+
+from sixfold.errors import InputError, check_number
+from sixfold.solvers.threads import thread_limit
+
+Result = TypeVar("Result")
+
+
+def route(model: Any, method: str, sample_weight: Any, params: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the parameters of the splitter and those of the scorer.
+
+    Without scikit-learn's metadata routing a scorer gets the weights, and a splitter nothing.
+    """
+    if sklearn.get_config()["enable_metadata_routing"]:
+        given = params if sample_weight is None else {**params, "sample_weight": sample_weight}
+        routed = process_routing(model, method, **given)
+        return routed.splitter.get("split", {}), routed.get("scorer", {}).get("score", {})
+    if params:
+        names = ", ".join(sorted(params))
+        raise InputError(
+            f"[{names}] are passed to {type(model).__name__}.{method}, which is only supported if "
+            "enable_metadata_routing=True. Call sklearn.set_config(enable_metadata_routing=True), or pass "
+            "cv=list(splitter.split(X, y, groups))."
+        )
+    return {}, {} if sample_weight is None else {"sample_weight": sample_weight}
+
+
+def on_threads(work: Callable[[Any], Result], parts: Sequence[Any], n_jobs: int | None) -> list[Result]:
+    """Return what the work makes of each part, on as many threads at the same time; None for one."""
+    check_number("n_jobs", n_jobs, optional=True, whole=True)
+    jobs = 1 if n_jobs is None else min(effective_n_jobs(n_jobs), len(parts))
+    if jobs <= 1:
+        return [work(part) for part in parts]
+    cores = max(1, effective_n_jobs(-1) // jobs)
+
+    def limited(part: Any) -> Result:
+        with thread_limit(cores):
+            return work(part)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(limited, parts))
