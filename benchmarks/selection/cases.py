@@ -10,6 +10,7 @@ says which parameters were chosen.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -159,7 +160,96 @@ def prepare_skglm(task: SearchTask) -> Job:
     return Job(SkglmLassoCV(task.folds), task)
 
 
+# -- all learners ------------------------------------------------------------------------------------------
+
+
+def breast_cancer(quick: bool) -> SearchTask:
+    """Return the table of breast cancer."""
+    from sklearn.datasets import load_breast_cancer
+
+    return SearchTask(*load_breast_cancer(return_X_y=True), {}, 5)
+
+
+def prepare_nothing(task: SearchTask) -> SearchTask:
+    return task
+
+
+def compare_ours(job: Any, task: SearchTask) -> dict[str, float]:
+    """Return the mean score of every learner."""
+    from sixfold import compare
+
+    return {one.name: one.mean for one in compare(task.X, task.y).entries}
+
+
+def compare_theirs(job: Any, task: SearchTask) -> dict[str, float]:
+    """Tune scikit-learn's learners on the grids, folds and rows of ``compare``."""
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
+    from sklearn.pipeline import Pipeline
+
+    from sixfold.selection.contenders import LEARNER, contenders
+
+    X, X_test, y, y_test = train_test_split(task.X, task.y, test_size=0.2, random_state=0, stratify=task.y)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    means = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for one in contenders("classification", X, y, "all"):
+            model = one.model
+            if one.name in THEIRS:
+                model = Pipeline([*model.steps[:-1], (LEARNER, THEIRS[one.name]())])
+            search = GridSearchCV(model, one.grid, cv=folds, n_jobs=JOBS).fit(X, y)
+            search.score(X_test, y_test)
+            means[one.name] = float(search.best_score_)
+    return means
+
+
+THEIRS = {
+    "logistic regression": partial(their, "linear_model", "LogisticRegression", max_iter=10_000),
+    "logistic regression (l1)": partial(
+        their, "linear_model", "LogisticRegression", l1_ratio=1.0, solver="liblinear"
+    ),
+    "perceptron": partial(
+        their,
+        "linear_model",
+        "SGDClassifier",  # Perceptron, which cannot average
+        loss="perceptron",
+        learning_rate="constant",
+        eta0=1.0,
+        penalty=None,
+        max_iter=50,
+    ),
+    "linear SVM": partial(their, "svm", "LinearSVC", loss="hinge", max_iter=10_000),
+    "SVM (rbf)": partial(their, "svm", "SVC"),
+    "tree": partial(their, "tree", "DecisionTreeClassifier", criterion="entropy", random_state=0),
+    "nearest neighbours": partial(their, "neighbors", "KNeighborsClassifier"),
+}
+
+
+def best_mean(means: dict[str, float]) -> str:
+    """Say who is the best, and by how much better than its baseline."""
+    best = max(means, key=lambda name: means[name])
+    return f"{best} {means[best]:.3f}"
+
+
+def mean_lost(task: SearchTask, means: dict[str, float]) -> float:
+    return -max(means.values())
+
+
 CASES = (
+    Case(
+        "compare",
+        "all learners tuned, breast cancer",
+        breast_cancer,
+        (
+            Contender("sixfold", prepare_nothing, compare_ours, unchanged, best_mean),
+            Contender("scikit-learn", prepare_nothing, compare_theirs, unchanged, best_mean),
+        ),
+        mean_lost,
+        5e-3,
+        {"scikit-learn": 10.0},
+        with_memory=False,
+        slack=5e-3,
+    ),
     searches(
         "search-neighbours",
         "k = 1..50, 5 folds, 5,000 x 50",

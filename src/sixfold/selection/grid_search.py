@@ -104,7 +104,7 @@ class SharedWorkSearch(BaseSearchCV):
         """Return whether this is a search that scikit-learn knows more about."""
         if y is None or hasattr(self, "_skl_callbacks"):
             return True
-        if set(params) - {"groups", "sample_weight", weight_parameter(self.estimator)}:
+        if set(params) - {"groups", weight_parameter(self.estimator)}:
             return True
         return plan_of(self.estimator) is None and self.time_limit is None
 

@@ -172,6 +172,10 @@ class _LassoPathCV(LinearRegressor):
             max_iter=self.max_iter,
         )
 
+    def _at_strength(self, alpha: float, rows: int) -> LinearRegression:
+        """Return the learner with a penalty and the chosen mixture, for a drawing of the path."""
+        return self._plain_model(float(getattr(self, "l1_ratio_", 1.0))).set_params(alpha=alpha)
+
     def _errors(
         self, data: TrainingData, ratios: Sequence[float], grids: Array, splits: list[tuple[Array, Array]]
     ) -> Array:

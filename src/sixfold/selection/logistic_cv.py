@@ -258,6 +258,10 @@ class LogisticRegressionCV(LogisticRegression):
             random_state=0 if self.random_state is None else self.random_state,
         )
 
+    def _at_strength(self, C: float, rows: int) -> LogisticRegression:
+        """Return the learner with a penalty and the chosen mixture, for a drawing of the path."""
+        return self._plain_model(self.class_weight).set_params(C=C, l1_ratio=self._best[1])
+
     def _class_weights(self, y: Array, weight: Array | None) -> Any:
         """Return the weights of classes, those of "balanced" as all rows tell them."""
         if self.class_weight is None:
