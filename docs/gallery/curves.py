@@ -99,26 +99,47 @@ def random_search(dark: bool) -> Any:
     return plot.heat_map(_random_search(), "C", "gamma", dark=dark)
 
 
+@cache
+def _chosen(model: Any, data: Any, parameter: str, strengths: tuple[float, ...], rule: str = "best") -> float:
+    X, y = data()
+    search = sixfold.GridSearchCV(model(), {parameter: strengths}, cv=5, rule=rule).fit(X, y)
+    return float(search.best_params_[parameter])
+
+
+def _lasso() -> Any:
+    return sixfold.LinearRegression(penalty="l1")
+
+
+def _ridge() -> Any:
+    return sixfold.LinearRegression(penalty="l2")
+
+
+def _sparse_logistic() -> Any:
+    return sixfold.LogisticRegression(penalty="l1")
+
+
 def lasso_path(dark: bool) -> Any:
-    """Draw the lasso's coefficients on diabetes."""
+    """Draw the lasso's coefficients on diabetes, with the penalty that five folds choose."""
     X, y = _diabetes()
-    model = sixfold.LinearRegression(penalty="l1")
-    return plot.regularisation_path(model, X, y, np.logspace(-3, 0.7, 40), chosen=0.02, dark=dark)
+    alphas = np.logspace(-3, 0.7, 40)
+    chosen = _chosen(_lasso, _diabetes, "alpha", tuple(alphas))
+    return plot.regularisation_path(_lasso(), X, y, alphas, chosen=chosen, dark=dark)
 
 
 def ridge_path(dark: bool) -> Any:
-    """Draw ridge coefficients on diabetes."""
+    """Draw ridge coefficients on diabetes, with the strongest penalty within one standard error."""
     X, y = _diabetes()
-    return plot.regularisation_path(
-        sixfold.LinearRegression(penalty="l2"), X, y, np.logspace(-6, 1, 40), dark=dark
-    )
+    alphas = np.logspace(-6, 1, 40)
+    chosen = _chosen(_ridge, _diabetes, "alpha", tuple(alphas), "1se")
+    return plot.regularisation_path(_ridge(), X, y, alphas, chosen=chosen, dark=dark)
 
 
 def logistic_path(dark: bool) -> Any:
-    """Draw L1 logistic coefficients on breast cancer."""
+    """Draw L1 logistic coefficients on breast cancer, with the penalty that five folds choose."""
     X, y = _cancer()
-    model = sixfold.LogisticRegression(penalty="l1")
-    return plot.regularisation_path(model, X, y, np.logspace(-3, 1, 40), most=12, dark=dark)
+    strengths = np.logspace(-3, 1, 40)
+    chosen = _chosen(_sparse_logistic, _cancer, "C", tuple(strengths))
+    return plot.regularisation_path(_sparse_logistic(), X, y, strengths, chosen=chosen, dark=dark)
 
 
 def coefficients(dark: bool) -> Any:

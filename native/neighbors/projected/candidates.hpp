@@ -19,7 +19,7 @@
 
 namespace sixfold {
 
-inline constexpr Index kMostCandidates = 1024;  // k up to which rows wait: 18 KB a query
+inline constexpr Index kMostCandidates = 1024;  // k up to which rows wait: 21 KB a query
 
 // Of the n values below `most`, a value that at least k are no less than, and at most k + extra are, or the
 // k-th greatest; infinity if there are no k. Behind the values must be room for kFloatLanes more, which are
@@ -127,8 +127,17 @@ class Candidates {
 
   // Of the products below `most`, one that at least k reach, and at most `extra` others, or the k-th
   // greatest; infinity if there are no k.
-  float kth_product(Index query, Index extra, float most) {
-    return kth_greatest(products_of(query), size(query), k_, extra, most, copy_);
+  float kth_product(Index query, Index k, Index extra, float most = std::numeric_limits<float>::infinity()) {
+    return kth_greatest(products_of(query), size(query), k, extra, most, copy_);
+  }
+
+  // Keeps about k of the greatest products; ties that are too many go. Returns what others have to reach.
+  float keep_greatest(Index query) {
+    const float least = kth_product(query, k_, k_ / 8);
+    drop_below(query, least);
+    if (crowded(query)) counts_[static_cast<std::size_t>(query)] = k_;
+    wait(query);
+    return least;
   }
 
   // Keeps the candidates whose products are at least this, in their order.

@@ -20,13 +20,15 @@ namespace {
 // Features of a block of rows: a quarter of a usual second-level cache.
 constexpr Index kBlockBytes = 1 << 18;
 constexpr Index kMostBlockRows = 512;
+constexpr Index kPrefetched = 1 << 13;  // bytes of a row
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The rows that give a query its first threshold: those of one panel in `every`, of which `tried` k are
-// computed. Products of whole rows cost too much for a large sample. Projected bounds are cheap, and so loose
-// that rows with the least of them are not the nearest: one panel in 4 left 15% fewer distances than one
-// in 32. A sample of n / every rows costs as many products and leaves about k every rows, each of which takes
-// as long as 30 products: for 5 neighbours the sum is least at every = sqrt(n / 150).
+// The rows that give a query its first threshold, where rows cannot wait for one by their products: of one
+// panel in `every`, the `tried` k with the least coarse bounds, of which the fine bound, if there is one,
+// chooses about k to be computed. Products of whole rows cost too much for a large sample. Projected bounds
+// are cheap, and so loose that rows with the least of them are not the nearest: one panel in 4 left 15% fewer
+// distances than one in 32. A sample of n / every rows costs as many products and leaves about k every rows,
+// each of which takes as long as 30 products: for 5 neighbours the sum is least at every = sqrt(n / 150).
 struct Sample {
   Index every, tried;
 
@@ -175,10 +177,13 @@ class Sweep {
     const Index count = candidates_.size(i);
     const std::int32_t* rows = candidates_.rows_of(i);
     const float* products = candidates_.products_of(i);
-    const float infinity = std::numeric_limits<float>::infinity();
-    const float best = count > k_ ? candidates_.kth_product(i, k_ / 8, infinity) : -infinity;
-    for (Index c = 0; c < count; ++c)
-      if (products[c] >= best) measure(i, rows[c], take);
+    const float best = count > k_ ? candidates_.kth_product(i, k_, k_ / 8) : -FLT_MAX;
+    for (Index c = 0; c < count; ++c) {
+      if (c + 1 < count) prefetch(rows[c + 1]);
+      if (products[c] < best) continue;
+      ++passed_.fine;
+      take(i, distance(i, rows[c]), rows[c]);  // few of these are farther than the k-th
+    }
     for (Index c = 0; c < count; ++c)
       if (products[c] < best && products[c] >= fine_least_[static_cast<std::size_t>(i)])
         measure(i, rows[c], take);
@@ -197,48 +202,47 @@ class Sweep {
     const Index count = candidates_.size(i);
     const std::int32_t* numbers = candidates_.rows_of(i);
     double* found = nearest_.make_room(count);
-    for (Index c = 0; c < count; ++c) found[c] = distance(i, numbers[c]);
+    for (Index c = 0; c < count; ++c) {
+      if (c + 1 < count) prefetch(numbers[c + 1]);
+      found[c] = distance(i, numbers[c]);
+    }
     passed_.coarse += count;
     passed_.fine += count;
     nearest_.write(numbers, count, k_, distances, rows);
   }
 
-  // worst[query]: the k-th nearest of the rows in the sample that have the least coarse bounds.
+  // worst[query]: the k-th nearest of the rows in the sample that have the least bounds.
   void sample_worst(Index strip, Index k, double* worst) {
-    const Index tried = sample_.tried * k;
-    std::vector<Near> room(static_cast<std::size_t>(kStripQueries * tried));
-    std::vector<Nearest> best;
-    for (Index j = 0; j < kStripQueries; ++j) best.emplace_back(room.data() + j * tried, tried);
-    float sums[kStripQueries * kPanelRows], least[kStripQueries];
-    std::uint32_t passed[kStripQueries];
-    std::fill_n(least, kStripQueries, -FLT_MAX);
+    const Index first = strip * kStripQueries, here = std::min(kStripQueries, count_ - first);
+    const Index tried = sample_.tried * k, few = k + k / 4 + 1;
+    sampled_.make_room(kStripQueries, tried);
+    float least[kStripQueries];
+    std::fill_n(least, kStripQueries, std::numeric_limits<float>::infinity());
+    std::fill_n(least, here, -FLT_MAX);
     for (Index panel = 0; panel < panels_of(tables_.rows); panel += sample_.every) {
-      tile_products<true>(panel_at(panel), strip_at(strip), tables_.coarse_width, least, passed, sums);
-      for (Index j = 0; j < kStripQueries; ++j) {
-        Nearest& of_query = best[static_cast<std::size_t>(j)];
-        for (std::uint32_t bits = passed[j] & there(panel); bits != 0; bits &= bits - 1) {
-          const Index i = std::countr_zero(bits);
-          of_query.offer(-double{sums[j * kPanelRows + i]}, panel * kPanelRows + i);
-        }
-        if (of_query.size() == tried) least[j] = static_cast<float>(-of_query.worst());
+      std::uint32_t full = sampled_.add(panel_at(panel), strip_at(strip), tables_.coarse_width, least, 0,
+                                        panel * kPanelRows, there(panel));
+      for (; full != 0; full &= full - 1) {
+        const Index j = std::countr_zero(full);
+        least[j] = sampled_.keep_greatest(j);
       }
     }
-    std::vector<double> distances(static_cast<std::size_t>(tried));
-    const auto by_fine_bound = [](const Near& a, const Near& b) { return a.distance < b.distance; };
-    for (Index j = 0; j < kStripQueries && strip * kStripQueries + j < count_; ++j) {
-      const Index query = strip * kStripQueries + j;
-      Index size = best[static_cast<std::size_t>(j)].size();
-      if (size < k) continue;
-      Near* near = room.data() + j * tried;
-      const Index few = k + k / 4 + 1;
-      if (tables_.fine != nullptr && size > few) {  // the fine bound knows better which are near
-        for (Index i = 0; i < size; ++i) near[i].distance = -double{fine_product(query, near[i].row)};
-        std::nth_element(near, near + few, near + size, by_fine_bound);
-        size = few;
+    for (Index j = 0; j < here; ++j) {
+      const std::int32_t* rows = sampled_.rows_of(j);
+      float* products = sampled_.products_of(j);
+      if (sampled_.size(j) < k) continue;
+      if (sampled_.size(j) > tried) sampled_.drop_below(j, sampled_.kth_product(j, tried, tried / 8));
+      if (tables_.fine != nullptr && sampled_.size(j) > few) {  // which knows better what is near
+        for (Index c = 0; c < sampled_.size(j); ++c) products[c] = fine_product(first + j, rows[c]);
+        sampled_.drop_below(j, sampled_.kth_product(j, few, k / 8));
       }
-      for (Index i = 0; i < size; ++i) distances[static_cast<std::size_t>(i)] = at_most(query, near[i].row);
-      std::nth_element(distances.begin(), distances.begin() + k - 1, distances.begin() + size);
-      worst[query] = distances[static_cast<std::size_t>(k - 1)];
+      distances_.clear();
+      for (Index c = 0; c < sampled_.size(j); ++c) {
+        if (c + 1 < sampled_.size(j)) prefetch(rows[c + 1]);
+        distances_.push_back(at_most(first + j, rows[c]));
+      }
+      std::nth_element(distances_.begin(), distances_.begin() + (k - 1), distances_.end());
+      worst[first + j] = distances_[static_cast<std::size_t>(k - 1)];
     }
   }
 
@@ -260,6 +264,13 @@ class Sweep {
   std::uint32_t there(Index panel) const {
     const Index left = tables_.rows - panel * kPanelRows;
     return left >= kPanelRows ? ~std::uint32_t{0} : (std::uint32_t{1} << left) - 1;
+  }
+
+  // The row will be needed next.
+  void prefetch(Index row) const {
+    const auto* from = reinterpret_cast<const char*>(tables_.X + row * tables_.columns);
+    const Index bytes = std::min<Index>(tables_.columns * static_cast<Index>(sizeof(T)), kPrefetched);
+    for (Index byte = 0; byte < bytes; byte += 64) __builtin_prefetch(from + byte);
   }
 
   double distance(Index i, Index row) const {
@@ -306,7 +317,7 @@ class Sweep {
   void lower_limit(Index i, Index extra) {
     const double base = tables_.coarse_base[first_ + i];
     if (candidates_.size(i) <= k_ + extra || !(base > -kInfinity)) return;
-    const float product = candidates_.kth_product(i, extra, kMostProduct);
+    const float product = candidates_.kth_product(i, k_, extra, kMostProduct);
     if (!(product < kMostProduct)) return;  // rows that are never ruled out say nothing about others
     const double squares = squares_at_most(base, double{product}, tables_.coarse_width);
     const double raw = squares / tables_.scale / tables_.scale * (1.0 + 0x1p-45) + DBL_MIN;
@@ -353,7 +364,8 @@ class Sweep {
   std::vector<float> strips_, least_, fine_least_;  // [strip][coordinate][query of the strip]; a query
   std::vector<double> limits_, converted_;          // a query; queries as doubles
   Index k_ = 0;
-  Candidates candidates_;
+  Candidates candidates_, sampled_;
+  std::vector<double> distances_;
   NearestFirst nearest_;
   Passed passed_;
 };
@@ -414,9 +426,11 @@ bool nearest_by_bounds(const SearchTables<T, Q>& tables, Index k, double* distan
   const auto room = std::make_unique_for_overwrite<Near[]>(static_cast<std::size_t>(count * plan.parts * k));
   std::vector<Nearest> heaps;
   for (Index i = 0; i < count * plan.parts; ++i) heaps.emplace_back(room.get() + i * k, k);
-  const bool waits = k <= kMostCandidates && tables.rows <= std::numeric_limits<std::int32_t>::max();
+  const bool numbered = tables.rows <= std::numeric_limits<std::int32_t>::max();
+  const bool waits = k <= kMostCandidates && numbered;
   const bool collects = waits && tables.fine == nullptr && bounds_above(tables.coarse_width);
-  const bool sampled = !collects && Sample(tables.fine != nullptr, tables.rows).serves(tables.rows, k);
+  const bool sampled =
+      !collects && numbered && Sample(tables.fine != nullptr, tables.rows).serves(tables.rows, k);
   const bool finished = deal_out(
       tables, plan, passed, stop, [&](auto& sweep, Index first, Index part, Watch& watch, auto&& visit) {
         std::vector<double> worst(static_cast<std::size_t>(sweep.count()), kInfinity);

@@ -6,7 +6,12 @@
 //   3. the sum of squares in the rows' own precision, whose relative error is known (no term is negative),
 //      and if that does not rule the row out, the distance by definition (exact_distance.hpp).
 // Blocks of rows are outermost, so that a block's features and rows stay in cache for all queries of a group.
-// A sample of rows, the best of which by the coarse bound are computed, gives each query its first threshold.
+//
+// What passes waits (candidates.hpp). Products of whole rows bound distances from above too, so the threshold
+// falls without any distance, and those of little more than k rows are computed in the end. Projected bounds
+// only rule out: a sample of rows, the best of which are computed, gives each query its first threshold, and
+// of the rows that pass both bounds those with the least are measured first. Where more rows pass than can
+// wait, because many are equally far or numbers are beyond what floats hold, they are measured as they come.
 #pragma once
 
 #include <vector>

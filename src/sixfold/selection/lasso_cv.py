@@ -140,8 +140,9 @@ class _LassoPathCV(LinearRegressor):
             return np.tile(np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1], (len(ratios), 1))
         if min(ratios) == 0.0:
             raise InputError(
-                "Automatic alpha grid generation is not supported for l1_ratio=0: with no absolute values in "
-                "the penalty no alpha makes all weights zero. Pass alphas=[...], or use RidgeCV."
+                "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a grid by "
+                "providing your estimator with the appropriate `alphas=` argument. (With no absolute values "
+                "in the penalty no alpha makes all weights zero.) Or use RidgeCV."
             )
         columns = make_columns(data.X, data.weight, bool(self.fit_intercept))
         y = np.asarray(data.y[:, 0], dtype=np.float64)
@@ -171,6 +172,10 @@ class _LassoPathCV(LinearRegressor):
             max_iter=self.max_iter,
         )
 
+    def _at_strength(self, alpha: float, rows: int) -> LinearRegression:
+        """Return the learner with a penalty and the chosen mixture, for a drawing of the path."""
+        return self._plain_model(float(getattr(self, "l1_ratio_", 1.0))).set_params(alpha=alpha)
+
     def _errors(
         self, data: TrainingData, ratios: Sequence[float], grids: Array, splits: list[tuple[Array, Array]]
     ) -> Array:
@@ -196,7 +201,7 @@ class _LassoPathCV(LinearRegressor):
     def _model_of_all(self, X: Any, y: Any, sample_weight: Any, ratio: float, alphas: Array) -> Any:
         """Return the learner fitted to all rows with the last of the alphas, by way of some of the others."""
         grid = [{"alpha": float(alpha)} for alpha in (*alphas[:-1:COARSE_STEP], alphas[-1])]
-        y = np.ravel(y) if np.ndim(y) == 2 else y
+        y = np.ravel(y) if getattr(y, "ndim", 1) == 2 else y
         rows = np.arange(0)
         fold = Fold(0, rows, rows, X, y, X[:1] if isinstance(X, np.ndarray) else X, y, sample_weight)
         plan = LassoPlan(self._plain_model(ratio), grid, Table(X, y, sample_weight, []))

@@ -10,7 +10,7 @@ is then fitted with it, or (``refit=False``) the models of the best C of each fo
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import get_scorer, make_scorer
 from sklearn.model_selection import check_cv
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from sixfold.certificate import Certificate
+from sixfold.data.checks import check_weight
 from sixfold.errors import InputError, check_flag, check_number, check_option
 from sixfold.learners.linear.logistic_regression import LogisticRegression
 from sixfold.selection.folds import make_splits
@@ -184,11 +184,15 @@ class LogisticRegressionCV(LogisticRegression):
             checked = self._plain_model(None)
             data = checked._check(X, y, sample_weight)
             data.require_computable()
-            self.classes_, labels = checked.classes_, np.asarray(y).ravel()
-            model = self._plain_model(self._class_weights(labels, sample_weight))
+            self.classes_ = checked.classes_
+            codes = data.y[:, 0] if self.classes_.size > 2 else data.y[:, 0] > 0
+            labels = self.classes_[codes.astype(np.intp)]
+            weight = check_weight(sample_weight, len(labels))
+            model = self._plain_model(self._class_weights(labels, weight))
             splits = make_splits(check_cv(self.cv, labels, classifier=True), X, labels, splitting)
             work = _FoldScores(model, Cs, ratios, data.X, labels, self.classes_, splits, self._get_scorer())
-            weight = None if sample_weight is None else checked_weights(sample_weight, len(labels))
+            if "sample_weight" in scoring:
+                scoring = {**scoring, "sample_weight": weight}
             found = on_threads(lambda k: work.of_fold(k, weight, scoring), range(len(splits)), self.n_jobs)
             scores, paths, n_iter = (np.stack(part) for part in zip(*found, strict=True))
             self._choose(model, X, y, sample_weight, (Cs, ratios), scores, paths)
@@ -251,17 +255,18 @@ class LogisticRegressionCV(LogisticRegression):
             random_state=0 if self.random_state is None else self.random_state,
         )
 
-    def _class_weights(self, y: Array, sample_weight: Any) -> Any:
+    def _at_strength(self, C: float, rows: int) -> LogisticRegression:
+        """Return the learner with a penalty and the chosen mixture, for a drawing of the path."""
+        return self._plain_model(self.class_weight).set_params(C=C, l1_ratio=self._best[1])
+
+    def _class_weights(self, y: Array, weight: Array | None) -> Any:
         """Return the weights of classes, those of "balanced" as all rows tell them."""
         if self.class_weight is None:
             return None
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            weight = None if sample_weight is None else checked_weights(sample_weight, len(y))
-            if weight is None:
-                values = compute_class_weight("balanced", classes=self.classes_, y=y)
-            else:
-                totals = np.array([weight[y == one].sum() for one in self.classes_])
-                values = totals.sum() / (len(totals) * totals)
+            count = np.ones(len(y)) if weight is None else weight
+            totals = np.array([count[y == one].sum() for one in self.classes_])
+            values = totals.sum() / (len(totals) * totals)
             return dict(zip(self.classes_.tolist(), values.tolist(), strict=True))
         if isinstance(self.class_weight, dict) and not set(self.class_weight) <= set(self.classes_.tolist()):
             raise InputError(
@@ -404,8 +409,7 @@ class _FoldScores:
     ) -> None:
         self.X, self.y, self.classes, self.splits = X, y, classes, splits
         self.shape = (len(Cs), len(ratios))
-        grid = [{"C": float(C), "l1_ratio": ratio} for C in Cs for ratio in ratios]
-        self.plan = PathPlan(model, grid, Table(X, y, None, splits))
+        self.model, self.Cs, self.ratios = model, Cs, ratios
         self.scorer = with_labels(scorer, classes)
 
     def of_fold(
@@ -420,24 +424,71 @@ class _FoldScores:
         }
         w_train = None if weight is None else weight[train]
         fold = Fold(number, train, test, self.X[train], self.y[train], self.X[test], self.y[test], w_train)
+        present = np.flatnonzero(np.isin(self.classes, fold.y_train))
         count = 1 if self.classes.size == 2 else self.classes.size
-        scores, n_iter = np.empty(self.shape), np.empty(self.shape, dtype=np.int32)
+        scores, n_iter = np.empty(self.shape), np.ones(self.shape, dtype=np.int32)
         paths = np.zeros((*self.shape, count, self.X.shape[1] + 1))
-        for one in self.plan.fit(fold):
-            place = np.unravel_index(one.setting, self.shape)
-            scores[place] = self.scorer(one.model, fold.X_test, fold.y_test, **own)
-            n_iter[place] = one.model.n_iter_[0]
-            rows = self._rows_of(one.model.classes_)
-            paths[place][:, -1] = -np.inf if len(rows) < count else 0.0  # a class that the fold has none of
-            paths[place][rows, :-1] = one.model.coef_
-            paths[place][rows, -1] = one.model.intercept_
+        for place, model in self._models(fold, present):
+            if model is None:
+                self._certain_of(present[0], paths[place])
+            else:
+                self._enter(model, present, paths[place])
+                n_iter[place] = model.n_iter_[0]
+            whole = len(present) == self.classes.size
+            judged = model if whole else self._of_all_classes(paths[place])
+            scores[place] = self.scorer(judged, fold.X_test, fold.y_test, **own)
         return scores, paths, n_iter
 
-    def _rows_of(self, present: Array) -> Array:
-        """Return which rows of the coefficients the classes of a fold have."""
+    def _models(self, fold: Fold, present: Array) -> Iterator[tuple[tuple[int, ...], Any]]:
+        """Yield the model of every C and mixture; None where the fold has one class only."""
+        places = list(np.ndindex(self.shape))
+        if len(present) == 1:
+            yield from ((place, None) for place in places)
+            return
+        grid = [{"C": float(self.Cs[i]), "l1_ratio": self.ratios[j]} for i, j in places]
+        if len(present) == 2 < self.classes.size:
+            grid = [of_two_scores(**setting) for setting in grid]
+        plan = PathPlan(self.model, grid, Table(self.X, self.y, None, self.splits))
+        for one in plan.fit(fold):
+            yield places[one.setting], one.model
+
+    def _enter(self, model: Any, present: Array, path: Array) -> None:
+        """Write coefficients and intercepts to the rows of their classes; what a fold lacks it rules out."""
+        if len(present) < self.classes.size:
+            path[:, -1] = -np.inf
+        if len(present) == 2 < self.classes.size:  # one score is the difference of two
+            path[present, :-1] = np.vstack([-0.5 * model.coef_, 0.5 * model.coef_])
+            path[present, -1] = 0.5 * model.intercept_[0] * np.array([-1.0, 1.0])
+            return
+        rows = present if self.classes.size > 2 else np.arange(1)
+        path[rows, :-1], path[rows, -1] = model.coef_, model.intercept_
+
+    def _certain_of(self, only: int, path: Array) -> None:
+        """Write the model that rules out all classes but one."""
         if self.classes.size == 2:
-            return np.arange(1)
-        return np.flatnonzero(np.isin(self.classes, present))
+            path[0, -1] = np.inf if only == 1 else -np.inf
+        else:
+            path[:, -1] = -np.inf
+            path[only, -1] = 0.0
+
+    def _of_all_classes(self, path: Array) -> LogisticRegression:
+        model = LogisticRegression()
+        model.classes_, model.n_features_in_ = self.classes, self.X.shape[1]
+        model.coef_, model.intercept_ = path[:, :-1], path[:, -1]
+        return model
+
+
+def of_two_scores(C: float, l1_ratio: float) -> dict[str, float]:
+    """Return the penalty of one score that is that of two, each half of it, of opposite sign.
+
+    (1 - rho) (|w / 2|^2 + |w / 2|^2) / 2 + rho (|w / 2| + |w / 2|) = s ((1 - r) |w|^2 / 2 + r |w|) for
+    s = rho + (1 - rho) / 2 and r = rho / s.
+
+    >>> of_two_scores(1.0, 0.0), of_two_scores(1.0, 1.0)
+    ({'C': 2.0, 'l1_ratio': 0.0}, {'C': 1.0, 'l1_ratio': 1.0})
+    """
+    s = l1_ratio + 0.5 * (1.0 - l1_ratio)
+    return {"C": C / s, "l1_ratio": l1_ratio / s}
 
 
 def with_labels(scorer: Any, classes: Array) -> Any:
@@ -454,8 +505,3 @@ def with_labels(scorer: Any, classes: Array) -> Any:
         response_method=scorer._response_method,
         **options,
     )
-
-
-def checked_weights(sample_weight: Any, n_rows: int) -> Array:
-    """Return one weight a row."""
-    return np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), (n_rows,))

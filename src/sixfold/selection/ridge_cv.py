@@ -109,7 +109,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from sixfold.selection.ridge_cv import RidgeCV
+    >>> from sixfold import RidgeCV
     >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 1.0], [4.0, 0.0], [5.0, 1.0]])
     >>> y = np.array([0.1, 0.9, 2.2, 2.8, 4.1, 4.9])
     >>> model = RidgeCV(alphas=[0.01, 1.0, 100.0]).fit(X, y)
@@ -277,10 +277,9 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
         weight = np.ones(n) if data.weight is None else data.weight
         total = float(weight.sum())
-        rows = leave_one_out(
-            data.X, data.y, data.weight, float(alphas.min()) / total, bool(self.fit_intercept),
-            singular_values=self.gcv_mode == "svd",
-        )  # fmt: skip
+        how = None if self.gcv_mode == "auto" else self.gcv_mode
+        least = float(alphas.min()) / total
+        rows = leave_one_out(data.X, data.y, data.weight, least, bool(self.fit_intercept), how)
         keep = np.empty((n, n_targets, alphas.size)) if self.store_cv_results else None
         if self.scoring is None:
             scores = self._squared_errors(rows, alphas / total, weight, keep)
@@ -392,6 +391,29 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _ridge(self, l2: float) -> LinearRegression:
         return LinearRegression(penalty="l2", alpha=l2, fit_intercept=bool(self.fit_intercept))
+
+    def _at_strength(self, alpha: float, rows: int) -> LinearRegression:
+        """Return the learner with a penalty of so many rows, for a drawing of the path."""
+        return self._ridge(alpha / rows)
+
+    def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
+        """Draw the coefficients, over the penalty where X and y are given.
+
+        Parameters
+        ----------
+        X, y : table and targets, default=None
+            Those of the fit.
+        **options
+            As in the method of other learners: ``kind``, ``ax``, ``dark``, and those of the figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from sixfold.explain.plots.choose import plot_model
+
+        check_is_fitted(self)
+        return plot_model(self, X, y, **options)
 
     def _fit_best(self, data: TrainingData, y: Any, sample_weight: Any) -> None:
         """Fit the model of the best penalty, or one for every penalty that some targets have."""

@@ -22,15 +22,15 @@ def route(model: Any, method: str, sample_weight: Any, params: Mapping[str, Any]
     Without scikit-learn's metadata routing a scorer gets the weights, and a splitter nothing.
     """
     if sklearn.get_config()["enable_metadata_routing"]:
-        routed = process_routing(model, method, sample_weight=sample_weight, **params)
-        scorer = routed.scorer.score if "scorer" in routed else {}
-        return (routed.splitter.split if "splitter" in routed else {}), scorer
+        given = params if sample_weight is None else {**params, "sample_weight": sample_weight}
+        routed = process_routing(model, method, **given)
+        return routed.splitter.get("split", {}), routed.get("scorer", {}).get("score", {})
     if params:
         names = ", ".join(sorted(params))
         raise InputError(
-            f"[{names}] are passed but are not explicitly set as requested or not requested for "
-            f"{type(model).__name__}.{method}: only with metadata routing do they reach the splitter. Call "
-            "sklearn.set_config(enable_metadata_routing=True), or pass cv=list(splitter.split(X, y, groups))."
+            f"[{names}] are passed to {type(model).__name__}.{method}, which is only supported if "
+            "enable_metadata_routing=True. Call sklearn.set_config(enable_metadata_routing=True), or pass "
+            "cv=list(splitter.split(X, y, groups))."
         )
     return {}, {} if sample_weight is None else {"sample_weight": sample_weight}
 

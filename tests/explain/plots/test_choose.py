@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LassoCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -38,6 +39,12 @@ NUMBERS, TARGET = load_diabetes(return_X_y=True)
 def test_a_classifier_draws_what_fits(model, rows, title, drawn):
     ax = drawn(model.fit(X, Y).plot(*((X, Y) if rows else ())))
     assert ax.get_title().startswith(title)
+
+
+def test_a_penalty_chosen_by_cross_validation_draws_the_path():
+    model = LassoCV(cv=3, alphas=[0.01, 0.1, 1.0]).fit(NUMBERS, TARGET)
+    assert plot_model(model, NUMBERS, TARGET).get_title() == "Coefficients over the penalty"
+    assert plot_model(model).get_title() == "LassoCV: coefficients"
 
 
 def test_pipelines_draw_what_fits_their_last_step():

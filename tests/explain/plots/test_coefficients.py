@@ -13,6 +13,9 @@ from sixfold import KNeighborsClassifier, LinearRegression, LogisticRegression
 from sixfold.errors import InputError
 from sixfold.explain.plots.style import DARK, LIGHT
 from sixfold.plot import coefficients, regularisation_path
+from sixfold.selection.lasso_cv import ElasticNetCV, LassoCV
+from sixfold.selection.logistic_cv import LogisticRegressionCV
+from sixfold.selection.ridge_cv import RidgeCV
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True)
 STRENGTHS = np.logspace(-2, 1, 7)
@@ -169,6 +172,42 @@ def test_fitted_searches_over_penalties_are_drawn_over_theirs_with_the_choice(mo
     expected = plain(alpha=weakest, **options).fit(X, Y).coef_
     np.testing.assert_allclose(
         sorted(line.get_ydata()[0] for line in lines(ax)), np.sort(expected), rtol=1e-4, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (
+            LassoCV(cv=3, alphas=np.logspace(-3, 0, 12)),
+            linear_model.LassoCV(cv=3, alphas=np.logspace(-3, 0, 12)),
+        ),
+        (
+            ElasticNetCV(cv=3, alphas=np.logspace(-3, 0, 12), l1_ratio=[0.3, 0.7], tol=1e-7),
+            linear_model.ElasticNetCV(cv=3, alphas=np.logspace(-3, 0, 12), l1_ratio=[0.3, 0.7], tol=1e-7),
+        ),
+        (RidgeCV(alphas=np.logspace(-3, 1, 12)), linear_model.RidgeCV(alphas=np.logspace(-3, 1, 12))),
+    ],
+    ids=["LassoCV", "ElasticNetCV", "RidgeCV"],
+)
+def test_our_searches_over_penalties_draw_what_scikit_learns_draw(ours, theirs):
+    one, other = ours.fit(X, Y).plot(X, Y), regularisation_path(theirs.fit(X, Y), X, Y)
+    assert chosen(one)[0].get_xdata()[0] == pytest.approx(chosen(other)[0].get_xdata()[0])
+    found, expected = (np.sort([line.get_ydata() for line in lines(ax)], axis=0) for ax in (one, other))
+    np.testing.assert_allclose(found, expected, rtol=0.02, atol=1.0)  # coefficients are up to 800
+
+
+def test_our_logistic_search_draws_what_it_keeps_and_what_it_would_fit():
+    table, y = load_iris(return_X_y=True)
+    model = LogisticRegressionCV(Cs=[0.1, 1.0, 10.0], cv=3, use_legacy_attributes=True).fit(
+        table[:100], y[:100]
+    )
+    kept = regularisation_path(model)
+    assert kept.get_title() == "Coefficients over the penalty, mean over folds"
+    fitted = model.plot(table[:100], y[:100], kind="path", strengths=[0.1, 10.0])
+    ends = sorted(line.get_ydata()[-1] for line in lines(fitted))
+    np.testing.assert_allclose(
+        ends, np.sort(LogisticRegression(C=10.0).fit(table[:100], y[:100]).coef_[0]), rtol=1e-3
     )
 
 

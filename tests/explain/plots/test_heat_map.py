@@ -32,6 +32,7 @@ def test_cells_are_the_means(search, drawn):
     assert [label.get_text() for label in ax.get_yticklabels()] == ["0.01", "0.1", "1"]
     assert ax.get_xlabel() == "inverse strength of the penalty, C"
     assert ax.get_ylabel() == "gamma of the kernel"
+    assert ax.get_ylim()[0] < ax.get_ylim()[1]  # the least at the bottom
 
 
 def test_values_are_written_into_cells_with_contrast(search):

@@ -1,10 +1,13 @@
 """The cross-validation curve: its numbers are those of cv_results_, its choice that of the search."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import loguniform
-from sklearn import model_selection
+from sklearn import linear_model, model_selection
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -232,6 +235,9 @@ def test_a_setting_that_was_tried_again_counts_once():
     ).fit(X, Y)
     ax = validation_curve(search)
     np.testing.assert_array_equal(part(ax, "mean").get_xdata(), [1, 3, 5, 7])
+    results = search.cv_results_
+    last = {s["n_neighbors"]: m for s, m in zip(results["params"], results["mean_test_score"], strict=True)}
+    np.testing.assert_allclose(part(ax, "mean").get_ydata(), [last[k] for k in (1, 3, 5, 7)])
     assert part(ax, "chosen").get_ydata()[0] in part(ax, "mean").get_ydata()
 
 
@@ -249,6 +255,64 @@ def test_one_split_is_called_so():
     one = model_selection.ShuffleSplit(1, random_state=0)
     search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5]}, cv=one).fit(X, Y)
     assert validation_curve(search).get_title() == "Validation on one part of the rows"
+
+
+def test_the_scores_of_penalties_are_drawn_too(drawn):
+    table, y = load_diabetes(return_X_y=True)
+    lasso = linear_model.LassoCV(cv=4, alphas=np.logspace(-3, 0.5, 20)).fit(table, y)
+    ax = drawn(validation_curve(lasso))
+    np.testing.assert_allclose(part(ax, "mean").get_ydata(), lasso.mse_path_.mean(axis=1)[::-1])
+    np.testing.assert_allclose(part(ax, "mean").get_xdata(), lasso.alphas_[::-1])
+    assert part(ax, "chosen").get_xdata()[0] == pytest.approx(lasso.alpha_)
+    assert ax.get_ylabel() == "mean squared error on held-out rows, less is better"
+    net = linear_model.ElasticNetCV(cv=3, alphas=[0.01, 0.1, 1.0], l1_ratio=[0.3, 0.9]).fit(table, y)
+    ax = drawn(validation_curve(net, "alpha"))
+    lines = sorted(tuple(line.get_ydata()) for line in parts(ax, "mean"))
+    np.testing.assert_allclose(lines, sorted(tuple(net.mse_path_[k].mean(axis=1)[::-1]) for k in range(2)))
+    assert part(ax, "chosen").get_label().startswith("chosen: alpha = ")
+    assert part(ax, "chosen").get_ydata()[0] == pytest.approx(net.mse_path_.mean(axis=2).min())
+
+
+def test_rows_left_out_by_ridge_have_a_curve():
+    table, y = load_diabetes(return_X_y=True)
+    ridge = linear_model.RidgeCV(alphas=np.logspace(-3, 2, 9), store_cv_results=True).fit(table, y)
+    ax = validation_curve(ridge)
+    np.testing.assert_allclose(part(ax, "mean").get_ydata(), ridge.cv_results_.mean(axis=0))
+    assert part(ax, "chosen").get_xdata()[0] == ridge.alpha_
+    assert ax.get_title() == f"{len(y)}-fold cross-validation"
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize("ratios", [(0.0,), (0.2, 0.8)])
+def test_the_scores_of_logistic_regression_cv_are_drawn_too(legacy, ratios):
+    folds, strengths = 3, np.array([0.1, 1.0, 10.0])
+    scores = np.random.default_rng(0).random((folds, len(ratios), strengths.size))
+    mean = scores.mean(axis=0)
+    best = np.unravel_index(mean.argmax(), mean.shape)
+    found = {"scores_": scores, "C_": strengths[best[1]], "l1_ratio_": ratios[best[0]]}
+    if legacy:
+        kept = np.swapaxes(scores, 1, 2) if len(ratios) > 1 else scores[:, 0]
+        found = {
+            "scores_": {"a": kept},
+            "C_": np.array([found["C_"]]),
+            "l1_ratio_": np.array([found["l1_ratio_"]]),
+        }
+    ax = validation_curve(
+        SimpleNamespace(Cs_=strengths, l1_ratios_=np.array(ratios), scoring=None, **found), "C"
+    )
+    lines = sorted(tuple(line.get_ydata()) for line in parts(ax, "mean"))
+    np.testing.assert_allclose(lines, sorted(map(tuple, mean)))
+    np.testing.assert_allclose(part(ax, "chosen").get_data(), [[strengths[best[1]]], [mean.max()]])
+    assert ax.get_ylabel() == "accuracy on held-out rows"
+
+
+def test_a_scorer_with_its_sign_turned_is_a_loss():
+    table, y = load_diabetes(return_X_y=True)
+    loss = make_scorer(mean_absolute_error, greater_is_better=False)
+    search = GridSearchCV(KNeighborsRegressor(), {"n_neighbors": [1, 5]}, cv=3, scoring=loss).fit(table, y)
+    ax = validation_curve(search)
+    assert ax.get_ylabel() == "mean absolute error on held-out rows, less is better"
+    np.testing.assert_allclose(part(ax, "mean").get_ydata(), -search.cv_results_["mean_test_score"])
 
 
 @pytest.mark.parametrize(

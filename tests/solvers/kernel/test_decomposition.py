@@ -316,3 +316,25 @@ def test_violation_that_is_lost_in_the_rounding_of_scores_is_not_pursued():
     assert budget.stopped_by.startswith("rounding")
     assert solution.iterations < 2_000_000
     assert not certify(problem, solution, 1e-3).converged
+
+
+def test_a_solution_is_a_start_whose_scores_are_known(monkeypatch):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(80, 3))
+    y = np.where(X[:, 0] + 0.5 * random.normal(size=80) > 0, 1.0, -1.0)
+    rows = KernelRows(X, RBF(0.5))
+    small, large = (DualProblem(rows, np.arange(80), y, np.full(80, C)) for C in (1.0, 2.0))
+    before = solve_dual(small, 1e-6, PLENTY, Budget())
+    scores = before.scores.copy()
+    computed = []
+    monkeypatch.setattr(dual.DualScores, "begin", lambda *given: computed.append(given))
+    same = solve_dual(small, 1e-6, PLENTY, Budget(), start=before)
+    assert same.iterations == 0
+    np.testing.assert_array_equal(same.alpha, before.alpha)
+    found = solve_dual(large, 1e-6, PLENTY, Budget(), start=before)
+    assert computed == []
+    check(large, RBF(0.5)(X), found)
+    np.testing.assert_array_equal(before.scores, scores)
+    # What is not feasible is made so, and has other scores.
+    monkeypatch.undo()
+    check(small, RBF(0.5)(X), solve_dual(small, 1e-6, PLENTY, Budget(), start=found))

@@ -9,12 +9,12 @@ import pytest
 
 from sixfold._native import core
 from sixfold.budget import Budget
-from sixfold.geometry.kernels import RBF
+from sixfold.geometry.kernels import RBF, Sigmoid
 from sixfold.solvers.kernel import decomposition, one_vs_one
 from sixfold.solvers.kernel.decomposition import solve_dual
 from sixfold.solvers.kernel.dual import DualProblem, certify
 from sixfold.solvers.kernel.kernel_rows import KernelRows
-from sixfold.solvers.kernel.one_vs_one import certify_all, fit_binary_svms
+from sixfold.solvers.kernel.one_vs_one import certify_all, fit_binary_svms, fit_svm_paths
 
 TOL = 1e-3
 
@@ -253,3 +253,65 @@ def test_failure_of_one_svm_ends_the_others(monkeypatch):
     with pytest.raises(MemoryError, match="no room"):
         fitted(classes=3)
     assert told == ["Ctrl-C"]
+
+
+# -- several C at once -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["ovo", "ovr"])
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_paths_are_the_fits_of_each_cost(monkeypatch, strategy, classes, workers):
+    monkeypatch.setattr(one_vs_one, "FEW_ENTRIES", 0 if workers > 1 else np.inf)
+    X, labels = blobs(classes=classes)
+    costs = [0.1, 1.0, 1.0, 1e4, 1e5]
+    weight = np.where(np.arange(labels.size) % 7 == 0, 0.0, 1.0 + np.arange(labels.size) % 3)
+    paths = fit_svm_paths(
+        KernelRows(X, RBF(0.3)),
+        labels,
+        classes,
+        [cost * weight for cost in costs],
+        strategy == "ovo",
+        TOL,
+        50,
+    )
+    assert len(paths) == len(costs)
+    for cost, svms in zip(costs, paths, strict=True):
+        alone = fitted(classes=classes, strategy=strategy, upper=cost * weight)
+        for svm, other in zip(svms, alone, strict=True):
+            assert (svm.positive, svm.negative) == (other.positive, other.negative)
+            np.testing.assert_array_equal(svm.problem.upper, other.problem.upper)
+            np.testing.assert_array_equal(svm.problem.index, other.problem.index)
+            assert svm.certificate.converged
+            if cost < 1e4:
+                np.testing.assert_array_equal(svm.solution.alpha, other.solution.alpha)
+            assert svm.solution.intercept == pytest.approx(other.solution.intercept, abs=1e-4)
+            assert svm.certificate.objective == pytest.approx(other.certificate.objective, rel=1e-4)
+
+
+def test_a_solution_that_stays_optimal_is_kept():
+    X, labels = blobs(classes=2)
+    upper = [np.full(labels.size, cost) for cost in (1e5, 1e6, 1e7)]
+    first, second, third = (
+        svms[0] for svms in fit_svm_paths(KernelRows(X, RBF(2.0)), labels, 2, upper, True, TOL, 50)
+    )
+    assert first.solution.iterations > 0
+    assert second.solution.iterations == third.solution.iterations == 0
+    np.testing.assert_array_equal(third.solution.alpha, first.solution.alpha)
+    assert third.certificate.scale == pytest.approx(100.0 * first.certificate.scale)
+
+
+def test_indefinite_kernels_start_at_zero_for_each_cost(monkeypatch):
+    starts = []
+    whole = one_vs_one.solve_dual
+
+    def solve(*given, start=None, **options):
+        starts.append(start)
+        return whole(*given, start=start, **options)
+
+    monkeypatch.setattr(one_vs_one, "solve_dual", solve)
+    X, labels = blobs(classes=2)
+    upper = [np.full(labels.size, cost) for cost in (0.1, 0.1)]
+    for kernel in (Sigmoid(0.1, -1.0), RBF(0.3)):
+        fit_svm_paths(KernelRows(X, kernel), labels, 2, upper, True, TOL, 50)
+    assert [start is None for start in starts] == [True, True, True, False]

@@ -172,6 +172,80 @@ def test_sampled_thresholds_and_many_blocks(search):
     check(search, X, Q, 4)
 
 
+# -- many neighbours ---------------------------------------------------------------------------------------
+
+
+@both_searches
+@pytest.mark.parametrize("k", [1, 2, 15, 16, 17, 50, 199, 200, 510, 513, 1023, 1024, 1025, 1499, 1500])
+def test_any_number_of_neighbours(search, k):
+    """Rows wait for their distances up to 1,024 neighbours, and are sorted in two ways."""
+    X = clouds(1500, 70, seed=30)
+    check(search, X, X[::113] + 0.01, k)
+
+
+@both_searches
+@pytest.mark.parametrize("k", [5, 40, 250])
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+def test_many_neighbours_of_other_types(search, k, dtype):
+    rows = np.abs(clouds(2600, 70, seed=31) * 12).clip(0, 255).astype(dtype)
+    X, Q = rows[:2560].copy(), rows[2560:].copy()
+    check(search, X, Q, k)
+    check(search, X, Q.astype(np.float64) + 0.125, k, SQUARED)
+
+
+@both_searches
+@pytest.mark.parametrize("k", [1, 16, 60, 300, 1100])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8])
+def test_more_rows_equally_far_than_can_wait(search, k, dtype):
+    X = random(32).integers(0, 2, size=(3000, 4)).astype(dtype)
+    check(search, X, X[:14].copy(), k)
+    X[:] = 1
+    check(search, X, X[:3].copy(), k)
+
+
+@both_searches
+def test_ties_at_the_last_place(search):
+    """Rows come in pairs of opposite differences, equally far; the k-th place may part a pair."""
+    step = random(33).normal(size=(700, 66)).round(2)
+    X = np.concatenate([step, -step])[random(34).permutation(1400)]
+    for k in (17, 18, 49, 50, 51):
+        check(search, X, np.zeros((2, 66)), k)
+
+
+@both_searches
+@pytest.mark.parametrize("nearest_first", [True, False])
+def test_rows_in_the_order_of_their_distances(search, nearest_first):
+    """The threshold falls with every row, or never after the first rows."""
+    X = random(35).normal(size=(4000, 66))
+    X = X[np.argsort(np.linalg.norm(X, axis=1))[:: 1 if nearest_first else -1]]
+    check(search, X, np.full((13, 66), 1e-3), 50)
+
+
+@both_searches
+@pytest.mark.parametrize("beyond", [3, 200, 1500])
+def test_many_rows_that_floats_cannot_hold(search, beyond):
+    X = clouds(3000, 70, seed=36)
+    X[1 : 2 * beyond : 2] *= 1e40  # none of them in the sample that sets the scale
+    check(search, X, X[:26] * 1.01, 20)
+
+
+@both_searches
+@pytest.mark.parametrize("queries", [1, 30])
+def test_threads_do_not_change_many_neighbours(search, queries):
+    X = clouds(2500, 70, seed=37)
+    X[1000:2000] = X[:1000]
+    for n_jobs in (1, 2, 3):
+        with thread_limit(n_jobs):
+            check(search, X, X[:queries] + 0.01, 101)
+
+
+def test_hardly_more_distances_than_neighbours():
+    X = random(38).random((8000, 60))
+    for k in (5, 50, 200):
+        found = ProductSearch(X[1000:], EUCLIDEAN).nearest(X[:1000], k, Budget())
+        assert found.computed <= 1.25 * k * 1000
+
+
 @both_searches
 def test_a_row_finds_itself_and_its_copies(search):
     """The threshold is zero from the start, so that nothing but the margins keeps the rows."""
@@ -257,6 +331,14 @@ def test_no_bound_is_above_the_distance_it_bounds(search, X):
         for query, start, squares in zip(of_queries, base, distances, strict=True):
             limit = start - 0.5 * (1 + 1 / 1024) * squares
             assert (sequential_product(of_rows, query) >= limit).all()
+
+
+@both_searches
+@pytest.mark.parametrize("X", [pytest.param(X, id=kind) for kind, X in adversaries()])
+@pytest.mark.parametrize("k", [1, 3, 20, 60])
+def test_no_threshold_is_below_the_distance_it_bounds(search, X, k):
+    """Products of whole rows bound distances from above, too: no row is lost where they hold for k rows."""
+    check(search, X, np.concatenate([X[:20], X[40:50] * (1 + 1e-7), X[80:90] + X[:10] * 1e-3]), k, SQUARED)
 
 
 def test_bounds_rule_out_what_they_can():

@@ -2,7 +2,8 @@
 
 search          two parameters with three values or more each -> heat map; else -> cross-validation curve
 tree            the tree
-linear          two columns of X, two classes or more -> decision boundary; else -> coefficients as bars
+linear          a classifier with two columns of X and y -> decision boundary; a penalty that was chosen by
+                cross-validation, with X and y -> coefficients over it; else -> coefficients as bars
 kNN, SVC        decision boundary of a classifier, residuals of a regressor: both need X and y
 other           its history
 """
@@ -113,7 +114,8 @@ def _fitting_kind(model: Any, X: Any, y: Any) -> str:
     if classifier and X is not None and y is not None and getattr(model, "n_features_in_", 0) == 2:
         return "boundary"
     if hasattr(last, "coef_"):
-        return "coefficients"
+        chosen = hasattr(last, "alpha_") or hasattr(last, "C_")  # by cross-validation
+        return "path" if chosen and X is not None and y is not None else "coefficients"
     if not classifier:
         return "residuals"
     if X is not None and y is not None:

@@ -385,7 +385,7 @@ def _fitted_path(
     if own is not None and own.size < FEW and own.min() > 0:
         own = np.geomspace(own.min() / 10, own.max() * 10, STRENGTHS.size)
     at = check_strengths(strengths if strengths is not None else STRENGTHS if own is None else own)
-    fits = [_at(model, parameter, strength).fit(X, y) for strength in at.tolist()]
+    fits = [_at(model, parameter, strength, len(y)).fit(X, y) for strength in at.tolist()]
     last = [_last_step(fit) for fit in fits]
     table = np.array([_coefficients_of(fit) for fit in last])
     called = column_names(last[0], table.shape[2], names)
@@ -439,7 +439,7 @@ def _stored_path(model: Any) -> Array | None:
     return np.stack([path.mean(axis=0)[:, :columns] for path in paths], axis=1)
 
 
-def _at(model: Any, parameter: str, strength: float) -> Any:
+def _at(model: Any, parameter: str, strength: float, rows: int) -> Any:
     """Return an unfitted model with the strength, in place of one that chooses it by cross-validation.
 
     A class of ours says itself what that is (``_at_strength``); of scikit-learn's it is the class whose name
@@ -449,7 +449,7 @@ def _at(model: Any, parameter: str, strength: float) -> Any:
     from sklearn.base import clone
 
     if hasattr(model, "_at_strength"):
-        return model._at_strength(strength)
+        return model._at_strength(strength, rows)
     name = type(model).__name__
     if parameter in (model.get_params() if hasattr(model, "get_params") else {}):
         return clone(model).set_params(**{parameter: strength})

@@ -100,10 +100,11 @@ def learning_curve(
         ends.append((counts[-1], mean[-1], text, line))
     ax.margins(x=0.02)
     better = ", less is better" if less else ""
+    folds = f"mean of {train.shape[1]} folds ± one standard deviation"
     finish(
         ax,
         theme,
-        title=f"{_called(estimator)}: mean of {train.shape[1]} folds ± one standard deviation",
+        title=f"Learning curve of {_called(estimator)}: {folds}",
         xlabel="number of rows learnt from",
         ylabel=f"{label}{better}",
         grid="y",

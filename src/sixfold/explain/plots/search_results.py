@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -137,13 +138,15 @@ def _hashable(value: Any) -> Any:
 
 def read_search(search: Any, metric: str | None = None) -> SearchResults:
     """Return what a fitted search has found; ``metric`` is one of several, None for that of the choice."""
+    search = _as_search(search)
     results = getattr(search, "cv_results_", None)
-    if results is None:
+    if not hasattr(results, "keys"):
         fitted = hasattr(search, "fit") and hasattr(search, "get_params")
         raise InputError(
             f"{type(search).__name__} has no cv_results_: a fitted search is needed, for instance "
-            f"GridSearchCV(model, grid).fit(X, y).{' Call fit first.' if fitted else ''}"
+            f"GridSearchCV(model, grid).fit(X, y), or a fitted LassoCV.{' Call fit first.' if fitted else ''}"
         )
+    assert results is not None
     metrics = [name.removeprefix("mean_test_") for name in results if name.startswith("mean_test_")]
     refit = getattr(search, "refit", True)
     ruling = refit if isinstance(refit, str) and refit in metrics else metrics[0]
@@ -182,11 +185,76 @@ def read_search(search: Any, metric: str | None = None) -> SearchResults:
     return SearchResults(**(vars(found) | {"best": best, "chosen": chosen, "one_standard_error": rule}))
 
 
+# -- models that choose their penalty themselves -------------------------------------------------------------
+
+
+def _as_search(model: Any) -> Any:
+    """Return the scores of LassoCV, ElasticNetCV, RidgeCV or LogisticRegressionCV as a search has them."""
+    if hasattr(model, "mse_path_") and hasattr(model, "alphas_"):
+        errors = np.asarray(model.mse_path_, dtype=float)
+        shape = (-1, *errors.shape[-2:])  # mixtures, alphas, folds
+        ratios = np.ravel(getattr(model, "l1_ratio", 1.0))
+        return _searched(
+            -errors.reshape(shape),
+            np.broadcast_to(np.asarray(model.alphas_, dtype=float), errors.shape[:-1]).reshape(shape[:-1]),
+            ("alpha", float(model.alpha_)),
+            (ratios, float(getattr(model, "l1_ratio_", ratios[0]))),
+            "neg_mean_squared_error",
+        )
+    scores, tried = getattr(model, "scores_", None), getattr(model, "Cs_", None)
+    if scores is not None and tried is not None:
+        if isinstance(scores, dict):  # the same for all classes
+            table = np.asarray(next(iter(scores.values())), dtype=float)
+            table = table[:, None] if table.ndim == 2 else np.swapaxes(table, 1, 2)
+        else:
+            table = np.asarray(scores, dtype=float)
+        ratios = np.ravel(getattr(model, "l1_ratios_", [None]))
+        return _searched(
+            np.moveaxis(table, 0, -1),  # mixtures, Cs, folds
+            np.broadcast_to(np.asarray(tried, dtype=float), table.shape[1:]),
+            ("C", float(np.ravel(model.C_)[0])),
+            (ratios, np.ravel(getattr(model, "l1_ratio_", [None]))[0]),
+            "accuracy" if model.scoring is None else model.scoring,
+        )
+    kept = getattr(model, "cv_results_", None)
+    if isinstance(kept, np.ndarray) and kept.ndim == 2 and model.scoring is None:  # rows left out, alphas
+        alphas = np.asarray(model.alphas, dtype=float)
+        return _searched(
+            -kept.T[None],
+            alphas[None],
+            ("alpha", float(model.alpha_)),
+            ([None], None),
+            "neg_mean_squared_error",
+        )
+    return model
+
+
+def _searched(
+    scores: Array, tried: Array, choice: tuple[str, float], mixtures: tuple[Any, Any], scoring: Any
+) -> Any:
+    """Return a search over strengths (mixtures, strengths) with scores (mixtures, strengths, folds)."""
+    (name, best), (ratios, best_ratio) = choice, mixtures
+    settings, several = [], len(ratios) > 1
+    for ratio, strengths in zip(ratios, tried, strict=True):
+        settings += [{name: float(at)} | ({"l1_ratio": ratio} if several else {}) for at in strengths]
+    flat = scores.reshape(len(settings), -1)
+    results = {"params": settings, "mean_test_score": flat.mean(axis=1), "std_test_score": flat.std(axis=1)}
+    results |= {f"split{fold}_test_score": column for fold, column in enumerate(flat.T)}
+    here = [
+        index
+        for index, setting in enumerate(settings)
+        if np.isclose(setting[name], best, rtol=1e-12) and (not several or setting["l1_ratio"] == best_ratio)
+    ]
+    return SimpleNamespace(cv_results_=results, best_index_=here[0] if here else None, scoring=scoring)
+
+
 def metric_label(search: Any, metric: str) -> tuple[str, bool]:
     """Return what a metric is called, and whether less of it is better."""
     name = metric
     if metric == "score":
-        scoring = getattr(search, "scoring", None)
+        scoring: Any = getattr(search, "scoring", None)
+        if getattr(scoring, "_sign", 1) < 0:  # made with greater_is_better=False
+            return score_label(f"neg_{scoring._score_func.__name__}")
         if isinstance(scoring, str):
             name = scoring
         elif scoring is None:

@@ -60,7 +60,8 @@ def validation_curve(
     Parameters
     ----------
     search : fitted search
-        ``GridSearchCV``, ``RandomizedSearchCV``, or anything with their ``cv_results_``.
+        ``GridSearchCV``, ``RandomizedSearchCV``, or anything with their ``cv_results_``; ``LassoCV``,
+        ``ElasticNetCV`` and ``LogisticRegressionCV`` too, and a ``RidgeCV`` that has stored its errors.
     parameter : str, default=None
         The parameter along the axis; None takes the one with the most values.
     metric : str, default=None

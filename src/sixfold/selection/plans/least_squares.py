@@ -60,7 +60,7 @@ class LeastSquaresPlan(Plan):
     """All penalties of a linear regression on a fold."""
 
     parameters = ("alpha",)
-    simpler = {"alpha": 1}  # noqa: RUF012 - as the base class declares it
+    simpler = {"alpha": 1, "l1_ratio": 1}  # noqa: RUF012 - as the base class declares it
 
     def __init__(self, model: Any, settings: Sequence[Setting], table: Table) -> None:
         super().__init__(model, settings, table)
@@ -68,6 +68,13 @@ class LeastSquaresPlan(Plan):
         self._lock = threading.Lock()
         self._rows: SharedRows | None = None
         self._looked_at_table = table.X is None
+
+    @classmethod
+    def knows(cls, model: Any, parameter: str) -> bool:
+        """Return whether settings of this parameter share work."""
+        if _has_absolute_values(model):
+            return bool(_lasso_plan().knows(model, parameter))
+        return super().knows(model, parameter)
 
     @classmethod
     def objection(cls, model: Any) -> str | None:

@@ -19,6 +19,7 @@ Source of cost complexity: Breiman, Friedman, Olshen and Stone, Classification a
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -27,7 +28,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from sixfold.errors import InputError
 from sixfold.learners.trees.decision_tree import DecisionTreeClassifier
@@ -156,7 +156,9 @@ class TreePlan(Plan):
             taken.append(rows)
             return rows
 
-        model = clone(self.model).set_params(max_leaf_nodes=None, ccp_alpha=0.0, max_depth=deepest)
+        model = copy.copy(self.model)
+        model.random_state = copy.deepcopy(model.random_state)  # which every clone has anew
+        model.max_leaf_nodes, model.ccp_alpha, model.max_depth = None, 0.0, deepest
         model.min_impurity_decrease = min(one.min_impurity_decrease for one in asked)
         fewest = [one.min_samples_split for one in asked]
         alike = len({isinstance(one, Integral) for one in fewest}) == 1  # else some are shares

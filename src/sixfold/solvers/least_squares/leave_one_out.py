@@ -85,12 +85,13 @@ def leave_one_out(
     weight: Array | None,
     least_l2: float,
     fit_intercept: bool,
-    singular_values: bool = False,
+    how: str | None = None,
 ) -> LeaveOneOut:
     """Return the table, factored.
 
-    ``least_l2`` is the least penalty that will be asked for. ``singular_values`` asks for those of the table
-    where the eigenvalues of its products would do.
+    ``least_l2`` is the least penalty that will be asked for. A tall table is factored by its singular values
+    (``how`` is "svd"), by the eigenvalues of its products ("eigen"), or by the latter unless they would lose
+    digits (None). Sparse and wide tables always are by the latter.
     """
     n, d = X.shape
     q = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
@@ -101,7 +102,8 @@ def leave_one_out(
         return _WideRows(RowPath(products, Y, q, d, fit_intercept), products, Y, q)
     path = ColumnPath(block_moments(Block(X, given, weight, 0), np.zeros(1, dtype=np.int32)), fit_intercept)
     rotation = path.e, path.V, path.V.T @ path.c
-    if not sp.issparse(X) and (singular_values or path.uncertainty(least_l2) > UNCERTAIN):
+    uncertain = how is None and path.uncertainty(least_l2) > UNCERTAIN
+    if not sp.issparse(X) and (how == "svd" or uncertain):
         root = np.sqrt(q)[:, None]
         U, s, Vt = svd(root * (X - path.mean_x), full_matrices=False, check_finite=False)
         rotation = s**2, Vt.T, s[:, None] * (U.T @ (root * (Y - path.mean_y)))

@@ -16,6 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -73,7 +74,12 @@ class SmoothSolver(ABC):
         check_places(blocks)
         wide = RowCoordinates.of(problem, blocks, budget, self.every_step, single=True)
         if wide is not None:
-            return wide.solve(self, start)
+            if start is None and self.start is not None:
+                unknown = problem.certify_zero(*self.start, blocks, 1.0, budget.tol)
+                start = Solution(*self.start, unknown, self.title)
+            plain = copy(self)
+            plain.start = None  # it has as many columns as the table
+            return wide.solve(plain, start)
         begin = self.start if start is None else (start.w, start.b)
         with single_threaded_blas(blocks.n_columns) if self.factors else nullcontext():
             return solve_targets(self, problem, blocks, budget, begin)
