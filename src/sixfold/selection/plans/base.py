@@ -135,7 +135,7 @@ class Plan(ABC):
 
 @dataclass
 class Answered:
-    """A fitted model that has been asked already: it answers for one table from memory.
+    """A fitted model that has been asked already: it answers for some tables from memory.
 
     Attributes
     ----------
@@ -147,12 +147,15 @@ class Answered:
         Name of a response, such as "predict", to the answers or to a function that returns them.
     known : mapping
         Fitted attributes that are known without the learner, such as ``classes_``.
+    also : sequence of (table, answers)
+        Other tables that it has answers for, such as the rows it has learnt from.
     """
 
     make: Callable[[], Any]
     X: Any
     answers: dict[str, Any]
     known: Mapping[str, Any] = field(default_factory=dict)
+    also: Sequence[tuple[Any, dict[str, Any]]] = ()
     _model: Any = None
 
     @property
@@ -172,11 +175,12 @@ class Answered:
             return getattr(self.model, name)
 
         def respond(X: Any) -> Any:
-            if X is not self.X:
-                return getattr(self.model, name)(X)
-            if callable(self.answers[name]):
-                self.answers[name] = self.answers[name]()
-            return self.answers[name]
+            for table, answers in ((self.X, self.answers), *self.also):
+                if X is table and name in answers:
+                    if callable(answers[name]):
+                        answers[name] = answers[name]()
+                    return answers[name]
+            return getattr(self.model, name)(X)
 
         respond.__name__ = name  # by which scorers know what they ask
         return respond
