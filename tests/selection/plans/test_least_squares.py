@@ -408,24 +408,18 @@ def test_folds_may_be_asked_for_at_the_same_time():
 def test_a_search_fits_the_learner_once_for_its_choice(monkeypatch, scoring, targets, in_pipeline):
     fits, before = [], LinearRegression.fit
     monkeypatch.setattr(LinearRegression, "fit", lambda self, *given: fits.append(1) or before(self, *given))
-    model, name = (
-        (make_pipeline(StandardScaler(), RIDGE), "linearregression__") if in_pipeline else (RIDGE, "")
-    )
-    search = GridSearchCV(
-        model, {f"{name}alpha": ALPHAS}, cv=4, scoring=scoring, refit=scoring is None or "r2"
-    )
-    if isinstance(scoring, str):
-        search.set_params(refit=True)
-    search.fit(*tall(targets=targets))
+    model = make_pipeline(StandardScaler(), RIDGE) if in_pipeline else RIDGE
+    grid = {"linearregression__alpha" if in_pipeline else "alpha": ALPHAS}
+    refit = "r2" if isinstance(scoring, list) else True
+    search = GridSearchCV(model, grid, cv=4, scoring=scoring, refit=refit).fit(*tall(targets=targets))
     assert len(fits) == 1
-    assert search.certificate_.solved == 4
+    assert search.certificate_.done == 4
 
 
 def test_rows_to_learn_from_are_taken_when_they_are_asked_for():
     taken = []
-    fold = Fold(
-        0, np.arange(2), np.arange(1), Later(lambda: taken.append(1) or [[1.0], [2.0]]), None, None, None
-    )
+    later = Later(lambda: taken.append(1) or [[1.0], [2.0]])
+    fold = Fold(0, np.arange(2), np.arange(1), later, None, None, None)
     assert not taken
     assert fold.X_train is fold.X_train
     assert taken == [1]
