@@ -37,7 +37,8 @@ class Fold:
     train, test : ndarray of int
         The numbers of the rows, in the table of the whole search.
     X_train, y_train, X_test, y_test
-        The rows themselves and their targets.
+        The rows themselves and their targets. X_train may be a :class:`Later`, and is taken when it is asked
+        for: copying it takes longer than some plans, which never do.
     sample_weight : ndarray or None
         Of the rows to learn from.
     """
@@ -50,6 +51,23 @@ class Fold:
     X_test: Any
     y_test: Any
     sample_weight: Array | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.X_train, Later):
+            self.__dict__["_take"] = self.__dict__.pop("X_train")
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what is not found otherwise comes here. Of two threads that ask at once, both get the first.
+        if name == "X_train" and "_take" in self.__dict__:
+            return self.__dict__.setdefault(name, self.__dict__["_take"].take())
+        raise AttributeError(name)
+
+
+@dataclass(frozen=True)
+class Later:
+    """A table that is taken when it is asked for."""
+
+    take: Callable[[], Any]
 
 
 @dataclass(frozen=True)
