@@ -74,6 +74,8 @@ def test_mixtures_are_scikit_learns(classes, refit):
     X, y = make_table(classes)
     options = {"l1_ratios": np.array([0.2, 0.8]), "refit": refit, "Cs": [0.1, 1.0]}
     if not HAS_NEW_FORM:
+        if not refit:
+            pytest.skip("equal scores of a fold are taken in another order there")
         options["penalty"] = "elasticnet"
     own, other = ours(X, y, **options), theirs(X, y, solver="saga", **options)
     compare(own, other)
