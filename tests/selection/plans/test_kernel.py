@@ -15,11 +15,12 @@ from sklearn.model_selection import ParameterGrid, StratifiedKFold
 from sixfold import SVC
 from sixfold.errors import InputError
 from sixfold.geometry.kernels import RBF, quadratic
+from sixfold.learners.svm.support_vectors import SupportVectors
 from sixfold.selection.plans.base import Answered, Fold, Table
 from sixfold.selection.plans.kernel import KernelPlan
 from sixfold.selection.plans.registry import plan_of
 from sixfold.solvers.kernel import one_vs_one
-from sixfold.solvers.kernel.kernel_rows import NativePairs
+from sixfold.solvers.kernel.kernel_rows import CrossRows, NativePairs
 
 TOL = 1e-7  # of the fits that are compared
 APART = 1e-4  # decisions of two such fits
@@ -277,11 +278,24 @@ def test_answers_from_single_precision_are_those_of_double_precision(classes, mo
             np.testing.assert_array_equal(labels, (one.model.decision_function(Z) > 0).astype(int))
 
 
-def test_doubtful_answers_are_computed_again(monkeypatch):
+def test_doubtful_answers_and_no_others_are_computed_again(monkeypatch):
     monkeypatch.setattr("sixfold.selection.plans.kernel.FEW_PRODUCTS", 0)
-    monkeypatch.setattr("sixfold.selection.plans.kernel.CERTAIN_ERRORS", 1e30)
-    X, y = overlapping(classes=3)
-    check_plan(SVC(), {"C": [0.1, 1.0], "gamma": [0.1]}, X, y)
+    whole = CrossRows.scores
+
+    def wrong_in_single(rows, others, coefficients, dtype, budget):
+        return whole(rows, others, coefficients, dtype, budget) * (-1.0 if dtype == np.float32 else 1.0)
+
+    monkeypatch.setattr(CrossRows, "scores", wrong_in_single)
+    monkeypatch.setattr(SupportVectors, "certain", lambda support, decisions, error: np.arange(50) < 20)
+    X, y = overlapping()
+    model = SVC(gamma=0.1)
+    fold = folds_of(X, y, [(np.arange(100), np.arange(100, 150))])[0]
+    for one in KernelPlan(model, [{"C": 0.1}, {"C": 1.0}], Table(X, y, None, [])).fit(fold):
+        labels, decisions = one.model.predict(fold.X_test), one.model.decision_function(fold.X_test)
+        clear = np.abs(decisions) > 1.0 / 3.0  # the intercept keeps its sign
+        right = (decisions > 0) == labels
+        assert right[20:].all()
+        assert not right[:20][clear[:20]].any()
 
 
 def test_kernels_are_parts_that_may_run_at_the_same_time():
