@@ -45,7 +45,7 @@ def kernels(quick: bool) -> SearchTask:
 def ridge(quick: bool) -> SearchTask:
     """Return 20,000 x 100 rows, and a hundred penalties as scikit-learn counts them."""
     rows = 500 if quick else 20_000
-    X, y = make_regression(rows, 100, n_informative=30, noise=200.0, effective_rank=40, random_state=0)
+    X, y = make_regression(rows, 100, n_informative=30, noise=3.0, effective_rank=40, random_state=0)
     return SearchTask(X * 100, y, {"alpha": np.logspace(-4, 5, PENALTIES)}, 10)
 
 

@@ -156,6 +156,7 @@ class Plugin:
         if item.name.startswith(self.elsewhere):
             return False
         parameters = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
+        parameters += [value for one in parameters if isinstance(one, dict) for value in one.values()]
         # By identity: parameters may be arrays, which equal nothing as a whole.
         if any(isinstance(value, self.kinds) or id(value) in map(id, self.kinds) for value in parameters):
             return True

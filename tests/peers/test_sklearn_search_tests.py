@@ -11,6 +11,7 @@ import pytest
 from peers.sklearn_suite import Suite, require_listed
 
 TESTS = "model_selection/tests/test_search.py"
+ROUTING = ("tests/test_metaestimators.py", "tests/test_metaestimators_metadata_routing.py")
 SEARCHES = {
     "sklearn.model_selection.GridSearchCV": "sixfold.GridSearchCV",
     "sklearn.model_selection.RandomizedSearchCV": "sixfold.RandomizedSearchCV",
@@ -40,17 +41,17 @@ WITH_OUR_LEARNERS = DIFFERENCES | {
 }
 
 
-def suite(replaced, about, differences, fewest):
+def suite(replaced, about, differences, fewest, more=()):
     """Return scikit-learn's tests that speak of some classes, with others replaced."""
     theirs, ours = next(iter(replaced.items()))
     listed = {f"test_search.py::{name}": reason for reason, names in differences.items() for name in names}
     names = tuple(name.rpartition(".")[2] for name in about)
-    return Suite(ours, theirs, (TESTS,), fewest, listed, also=replaced, about=names)
+    return Suite(ours, theirs, (TESTS, *more), fewest, listed, also=replaced, about=names)
 
 
 SUITES = {
-    "their learners": suite(SEARCHES, SEARCHES, WITH_THEIR_LEARNERS, fewest=80),
-    "our learners": suite(SEARCHES | LEARNERS, LEARNERS, WITH_OUR_LEARNERS, fewest=40),
+    "their learners": suite(SEARCHES, SEARCHES, WITH_THEIR_LEARNERS, 100, ROUTING),
+    "our learners": suite(SEARCHES | LEARNERS, LEARNERS, WITH_OUR_LEARNERS, 40),
 }
 
 

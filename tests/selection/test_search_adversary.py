@@ -256,14 +256,12 @@ def test_grids_with_different_keys_and_odd_values(name):
     )
 
 
-@pytest.mark.xfail(reason="the plan of neighbours takes weights='a' for weights by distance")
 @pytest.mark.parametrize("model", [KNeighborsClassifier(), KNeighborsRegressor()], ids=["classes", "numbers"])
 def test_values_that_a_fit_of_neighbours_refuses(model):
     grid = {"n_neighbors": [True, 2], "weights": ["a", "uniform"]}
     require_same(model, grid, X_REAL, LABELS)
 
 
-@pytest.mark.xfail(reason="the plan of neighbours looks at the sizes of splits alone")
 @pytest.mark.parametrize("kind", ["drawn", "some", "reversed"])
 def test_splits_that_look_like_leave_one_out(kind):
     count, held_out = {"drawn": (40, 40), "some": (40, 20), "reversed": (40, 40)}[kind]

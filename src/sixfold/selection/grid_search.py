@@ -94,11 +94,13 @@ class SharedWorkSearch(BaseSearchCV):
         self._validate_params()
         check_option("rule", self.rule, RULES)
         check_number("time_limit", self.time_limit, above=0, optional=True)
-        self._check_space()
+        name, space = self._space()
+        check_grid(name, space)
+        check_names(self.estimator, _names(space))
         if self.rule == "1se":
             if callable(self.refit):
                 raise InputError("rule='1se' and a function as refit both choose. Leave one of them out.")
-            require_order(self.estimator, self._candidates())
+            require_order(self.estimator, _names(space))
 
     def _hands_over(self, y: Any, params: dict[str, Any]) -> bool:
         """Return whether this is a search that scikit-learn knows more about."""
@@ -385,9 +387,8 @@ class GridSearchCV(SharedWorkSearch, model_selection.GridSearchCV):
         self.time_limit = time_limit
         self.nested = nested
 
-    def _check_space(self) -> None:
-        check_grid("param_grid", self.param_grid)
-        check_names(self.estimator, _names(self.param_grid))
+    def _space(self) -> tuple[str, Any]:
+        return "param_grid", self.param_grid
 
     def _candidates(self) -> list[dict[str, Any]]:
         return list(ParameterGrid(self.param_grid))
@@ -466,9 +467,8 @@ class RandomizedSearchCV(SharedWorkSearch, model_selection.RandomizedSearchCV):
         self.time_limit = time_limit
         self.nested = nested
 
-    def _check_space(self) -> None:
-        check_grid("param_distributions", self.param_distributions)
-        check_names(self.estimator, _names(self.param_distributions))
+    def _space(self) -> tuple[str, Any]:
+        return "param_distributions", self.param_distributions
 
     def _candidates(self) -> list[dict[str, Any]]:
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=self.random_state))

@@ -100,7 +100,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the columns of the leaderboard as lists."""
-        there = [one for one in self.entries if not one.left_out]
+        there = self._there
         folds = max((one.scores.size for one in there), default=0)
         names = ("mean", "std", "test", "p_value", "search_seconds", "fit_seconds", "predict_seconds")
         columns: dict[str, list[Any]] = {"learner": [one.name for one in there]}
@@ -137,37 +137,40 @@ class Comparison:
         return leaderboard(self, **options)
 
     def __str__(self) -> str:
-        there = [one for one in self.entries if not one.left_out]
+        rows = f"{self.train_rows:,} training rows"
+        rows += f", {self.test_rows:,} test rows looked at once" if self.test_rows else ""
+        about = f"{self.metric} on {self.best.scores.size} folds, mean ± standard deviation; {rows}"
+        meaning = "p: how probable such a difference from the first is, were both equally good"
+        parts = (textwrap.wrap(about, WIDTH), self._table(), [meaning], self._details())
+        return "\n\n".join("\n".join(part) for part in parts)
+
+    def _table(self) -> list[str]:
         tested = self.test_rows > 0
-        header = ["learner", self.metric, *["test"] * tested, "p", "search", "fit", *["predict"] * tested]
-        lines = [header]
-        for one in there:
+        lines = [["learner", self.metric, *["test"] * tested, "p", "search", "fit", *["predict"] * tested]]
+        for one in self._there:
             test, predict = [_score(one.test)] * tested, [_seconds(one.predict_seconds)] * tested
             p_value = "" if math.isnan(one.p_value) else f"{one.p_value:.3f}"
             times = [_seconds(one.search_seconds), _seconds(one.fit_seconds), *predict]
             lines.append([one.name, f"{_score(one.mean)} ± {one.std:.3f}", *test, p_value, *times])
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        table = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
-        ]
-        table.insert(1, "  ".join("-" * width for width in widths))
-        rows = f"{self.train_rows:,} training rows"
-        about = f"{rows}, {self.test_rows:,} test rows looked at once" if tested else rows
-        folds = self.best.scores.size
-        said = [f"{self.metric} on {folds} folds, mean ± standard deviation; {about}", ""]
-        said += [line.rstrip() for line in table]
-        said += ["", "p: how probable such a difference from the first is, were both equally good", ""]
-        for one in there:
+        lines.insert(1, ["-" * width for width in widths])
+        return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+
+    def _details(self) -> list[str]:
+        """Return what was chosen for each learner and what its fit proves, or why it was left out."""
+        said = []
+        for one in self.entries:
             chosen = ", ".join(f"{name}={_plain(value)}" for name, value in one.parameters.items())
-            about = "; ".join(part for part in (chosen, one.certificate) if part)
-            said += _wrapped(one.name, about) if about else []
-        said += [
-            line
-            for one in self.entries
-            if one.left_out
-            for line in _wrapped(f"{one.name} (left out)", one.left_out)
-        ]
-        return "\n".join(said)
+            warned = f"{len(one.notes)} warnings (see its notes)" if one.notes else ""
+            left_out = f"left out: {one.left_out}" if one.left_out else ""
+            about = "; ".join(filter(None, (chosen, one.certificate, warned, left_out)))
+            if about:
+                said += textwrap.wrap(f"{one.name}: {about}", WIDTH, subsequent_indent="    ")
+        return said
+
+    @property
+    def _there(self) -> list[Entry]:
+        return [one for one in self.entries if not one.left_out]
 
 
 def _score(value: float) -> str:
@@ -182,7 +185,3 @@ def _seconds(value: float) -> str:
 
 def _plain(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _wrapped(name: str, text: str) -> list[str]:
-    return textwrap.wrap(f"{name}: {text}", WIDTH, subsequent_indent="    ")

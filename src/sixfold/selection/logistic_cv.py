@@ -12,13 +12,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import get_scorer, make_scorer
 from sklearn.model_selection import check_cv
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 
 from sixfold.certificate import Certificate
 from sixfold.data.checks import check_weight
@@ -32,6 +32,7 @@ from sixfold.selection.splitting import on_threads, route
 Array = NDArray[Any]
 
 PENALTIES = ("auto", "deprecated", None, "l2", "l1", "elasticnet")
+CERTAIN_SCORE = 40.0  # which leaves exp(-40) = 4e-18 for the other class
 RANGE = (-4.0, 4.0)  # powers of ten between which a number of Cs lies
 
 
@@ -114,6 +115,8 @@ class LogisticRegressionCV(LogisticRegression):
     >>> model.certificate_.converged
     True
     """
+
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED}  # it is the scorer's
 
     C_: Any
     l1_ratio_: Any
@@ -466,7 +469,7 @@ class _FoldScores:
     def _certain_of(self, only: int, path: Array) -> None:
         """Write the model that rules out all classes but one."""
         if self.classes.size == 2:
-            path[0, -1] = np.inf if only == 1 else -np.inf
+            path[0, -1] = CERTAIN_SCORE if only == 1 else -CERTAIN_SCORE
         else:
             path[:, -1] = -np.inf
             path[only, -1] = 0.0

@@ -13,7 +13,7 @@ Source: Breiman, Friedman, Olshen and Stone, Classification and Regression Trees
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -56,10 +56,10 @@ def complexity(model: Any, setting: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(-sign * _number(setting[name]) for name, sign in order.items() if name in setting)
 
 
-def require_order(model: Any, candidates: Sequence[Mapping[str, Any]]) -> None:
-    """Raise an :class:`InputError` where nothing says which of the candidates is simpler."""
-    order = simpler_parameters(model, candidates[0])
-    if not any(name in candidate for candidate in candidates for name in order):
+def require_order(model: Any, parameters: Iterable[str]) -> None:
+    """Raise an :class:`InputError` where none of the parameters says which model is simpler."""
+    order = simpler_parameters(model, {})
+    if not set(order) & set(parameters):
         known = ", ".join(order) or "none"
         raise InputError(
             f"rule='1se' takes the simplest model, and no parameter of the search says which of "

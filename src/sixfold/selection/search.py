@@ -25,11 +25,11 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
-from sixfold.selection.plans.base import Fitted, Fold, Plan, Table
+from sixfold.selection.plans.base import Fitted, Fold, Later, Plan, Table
 from sixfold.selection.plans.groups import fit_one, gap_of, make_plans, weight_parameter
 from sixfold.selection.progress import Progress
 from sixfold.selection.scoring import HeldOutScore
@@ -304,7 +304,8 @@ class Search:
         if key in self._folds:
             return self._folds[key]
         train, test = self.splits[number]
-        X_train, y_train = _safe_split(model, self.X, self.y, train)
+        X_train = Later(lambda: _safe_split(model, self.X, None, train)[0])
+        y_train = None if self.y is None else _safe_indexing(self.y, train)
         X_test, y_test = _safe_split(model, self.X, self.y, test, train)
         given = _check_method_params(self.X, params=self.evaluation.fit_parameters, indices=train)
         weight = given.get(weight_parameter(self.model))

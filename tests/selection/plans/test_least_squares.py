@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, LeaveOneOut, RepeatedKFold, ShuffleSplit, TimeSeriesSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from sixfold import LinearRegression
+from sixfold import GridSearchCV, LinearRegression
 from sixfold.errors import InputError
 from sixfold.selection.plans import least_squares
-from sixfold.selection.plans.base import Answered, Fold, Table
+from sixfold.selection.plans.base import Answered, Fold, Later, Table
 from sixfold.selection.plans.least_squares import LeastSquaresPlan
 
 RNG = np.random.default_rng(0)
@@ -395,3 +397,31 @@ def test_folds_may_be_asked_for_at_the_same_time():
     for fold in folds:
         expected = [fitted.model.predict(fold.X_test) for fitted in again.fit(fold)]
         np.testing.assert_array_equal(results[fold.number], expected)
+
+
+# -- in a search -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_median_absolute_error", ["r2", "neg_mean_squared_error"]])
+@pytest.mark.parametrize("targets", [None, 2])
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_a_search_fits_the_learner_once_for_its_choice(monkeypatch, scoring, targets, in_pipeline):
+    fits, before = [], LinearRegression.fit
+    monkeypatch.setattr(LinearRegression, "fit", lambda self, *given: fits.append(1) or before(self, *given))
+    model = make_pipeline(StandardScaler(), RIDGE) if in_pipeline else RIDGE
+    grid = {"linearregression__alpha" if in_pipeline else "alpha": ALPHAS}
+    refit = "r2" if isinstance(scoring, list) else True
+    search = GridSearchCV(model, grid, cv=4, scoring=scoring, refit=refit).fit(*tall(targets=targets))
+    assert len(fits) == 1
+    assert search.certificate_.done == 4
+
+
+def test_rows_to_learn_from_are_taken_when_they_are_asked_for():
+    taken = []
+    later = Later(lambda: taken.append(1) or [[1.0], [2.0]])
+    fold = Fold(0, np.arange(2), np.arange(1), later, None, None, None)
+    assert not taken
+    assert fold.X_train is fold.X_train
+    assert taken == [1]
+    with pytest.raises(AttributeError, match="X_more"):
+        fold.X_more  # noqa: B018

@@ -37,7 +37,8 @@ class Fold:
     train, test : ndarray of int
         The numbers of the rows, in the table of the whole search.
     X_train, y_train, X_test, y_test
-        The rows themselves and their targets.
+        The rows themselves and their targets. X_train may be a :class:`Later`, and is taken when it is asked
+        for: copying it takes longer than some plans, which never do.
     sample_weight : ndarray or None
         Of the rows to learn from.
     """
@@ -50,6 +51,23 @@ class Fold:
     X_test: Any
     y_test: Any
     sample_weight: Array | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.X_train, Later):
+            self.__dict__["_take"] = self.__dict__.pop("X_train")
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what is not found otherwise comes here. Of two threads that ask at once, both get the first.
+        if name == "X_train" and "_take" in self.__dict__:
+            return self.__dict__.setdefault(name, self.__dict__["_take"].take())
+        raise AttributeError(name)
+
+
+@dataclass(frozen=True)
+class Later:
+    """A table that is taken when it is asked for."""
+
+    take: Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -135,7 +153,7 @@ class Plan(ABC):
 
 @dataclass
 class Answered:
-    """A fitted model that has been asked already: it answers for one table from memory.
+    """A fitted model that has been asked already: it answers for some tables from memory.
 
     Attributes
     ----------
@@ -147,12 +165,15 @@ class Answered:
         Name of a response, such as "predict", to the answers or to a function that returns them.
     known : mapping
         Fitted attributes that are known without the learner, such as ``classes_``.
+    also : sequence of (table, answers)
+        Other tables that it has answers for, such as the rows it has learnt from.
     """
 
     make: Callable[[], Any]
     X: Any
     answers: dict[str, Any]
     known: Mapping[str, Any] = field(default_factory=dict)
+    also: Sequence[tuple[Any, dict[str, Any]]] = ()
     _model: Any = None
 
     @property
@@ -172,11 +193,12 @@ class Answered:
             return getattr(self.model, name)
 
         def respond(X: Any) -> Any:
-            if X is not self.X:
-                return getattr(self.model, name)(X)
-            if callable(self.answers[name]):
-                self.answers[name] = self.answers[name]()
-            return self.answers[name]
+            for table, answers in ((self.X, self.answers), *self.also):
+                if X is table and name in answers:
+                    if callable(answers[name]):
+                        answers[name] = answers[name]()
+                    return answers[name]
+            return getattr(self.model, name)(X)
 
         respond.__name__ = name  # by which scorers know what they ask
         return respond

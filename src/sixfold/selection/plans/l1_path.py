@@ -28,6 +28,7 @@ from sixfold.solvers.l1.score_path import PathMinimum
 Array = NDArray[Any]
 
 WALKED_BY = ("auto", "coordinate")  # solvers
+FEW = 4  # times so many weights are less than there are columns
 
 
 class LassoPlan(PenaltyPlan):
@@ -47,6 +48,8 @@ class LassoWalk(Walk):
         super().__init__(fold, checked)
         self.paths: list[LassoPath] = []
         self.kind: Any = None  # the penalty that the paths are of
+        self.given_up: Any = None  # one whose path has ended short
+        self._columns: Array | None = None  # of the held-out rows
 
     def fit(self, model: Any) -> tuple[Any, float]:
         """Return the answers of the fitted model and the relative gap, or the model itself."""
@@ -57,9 +60,20 @@ class LassoWalk(Walk):
         w, b = np.column_stack([one.w for one in found]), np.array([one.b for one in found])
         rounds, scale = sum(one.rounds for one in found), sum(one.scale for one in found)
         sketch = self.sketch(model, (w, b, rounds))
-        answers = {"predict": np.asarray(self.rows @ sketch.coef_.T) + sketch.intercept_}
+        answers = {"predict": self._scores(sketch.coef_) + sketch.intercept_}
         gap = sum(one.gap for one in found) / scale if scale > 0 else 0.0
         return self.answered(sketch, model, answers, (w, b, rounds)), gap
+
+    def _scores(self, coef: Array) -> Array:
+        """Return w.x for the held-out rows, from the columns with a weight where these are few."""
+        if coef.ndim > 1 or not isinstance(self.rows, np.ndarray):
+            return np.asarray(self.rows @ coef.T)
+        if self._columns is None:
+            self._columns = np.ascontiguousarray(self.rows.T)
+        used = np.flatnonzero(coef)
+        if FEW * len(used) > coef.size:
+            return np.asarray(self.rows @ coef)
+        return np.asarray(coef[used] @ self._columns[used])
 
     def minima(self, model: Any) -> list[PathMinimum] | None:
         """Return the minimum of every target; None where a path is not the way, or did not get there."""
@@ -67,8 +81,10 @@ class LassoWalk(Walk):
         if model.solver not in WALKED_BY or problem.l1 == 0 or problem.loss.name != "squared":
             return None
         found: list[PathMinimum | None] = []
+        kind = (problem.penalty, problem.fit_intercept)
+        if kind == self.given_up:
+            return None
         with suppress(BudgetExhausted), self.budget(model) as budget:
-            kind = (problem.penalty, problem.fit_intercept)
             if self.kind != kind:
                 self.data.require_computable()
                 self.paths = [
@@ -79,5 +95,5 @@ class LassoWalk(Walk):
         minima = [one for one in found if one is not None]
         if len(minima) == self.data.y.shape[1]:
             return minima
-        self.kind = None
+        self.kind, self.given_up = None, kind
         return None

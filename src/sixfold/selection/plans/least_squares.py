@@ -116,7 +116,7 @@ class LeastSquaresPlan(Plan):
                         alone.append(number)
                         continue
                     make = partial(fit_one, self.model, self.settings[number], fold)
-                    model = answered(make, fold.X_test, answer, fold.X_train, partial(of_fit.get, place))
+                    model = answered(make, fold.X_test, answer, fold, partial(of_fit.get, place))
                     yield Fitted(number, model, float(models.gap[place]), solved)
                     solved = 0
         for number in sorted(alone):
@@ -168,17 +168,18 @@ def _is_penalty(alpha: Any) -> bool:
 
 
 def answered(
-    make: Callable[[], Any], X_test: Any, answer: Array, X_train: Any = None, of_fit: Any = None
+    make: Callable[[], Any], X_test: Any, answer: Array, fold: Fold | None = None, of_fit: Any = None
 ) -> Answered:
     """Return what stands for a linear regression that predicts ``answer`` for the held-out rows.
 
-    ``of_fit`` returns what it predicts for the rows of the fit, which scores of training rows ask for.
+    ``of_fit`` returns what it predicts for the rows of the fit, X_train of ``fold``, which scores of training
+    rows ask for.
     """
 
     def predict(X: Any) -> Any:
         if X is X_test:
             return answer
-        return of_fit() if X is X_train and of_fit is not None else model.model.predict(X)
+        return of_fit() if fold is not None and X is fold.X_train else model.model.predict(X)
 
     known: dict[str, Any] = {"__sklearn_tags__": LinearRegression().__sklearn_tags__, "predict": predict}
     model = Answered(make, X_test, {"predict": answer}, known)

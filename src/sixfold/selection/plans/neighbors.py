@@ -9,14 +9,15 @@ search in all: the neighbours of every row, itself left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property, partial
 from numbers import Integral
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
 
 from sixfold.selection.plans.base import Answered, Fitted, Fold, Plan, Setting, Table
 from sixfold.selection.plans.groups import fit_one
@@ -29,6 +30,7 @@ FIXED_METRICS = ("minkowski", "p", "euclidean", "l2", "manhattan", "l1", "citybl
 # Weights of rows are scaled by the largest of a query's neighbours; beyond this ratio that of a few
 # neighbours and that of many could round differently.
 WIDEST_WEIGHTS = 1e100
+KINDS_OF_WEIGHTS = ("uniform", "distance", None)  # besides functions
 
 
 class NeighborsPlan(Plan):
@@ -54,20 +56,28 @@ class NeighborsPlan(Plan):
                     yield self._answered(number, fold, {"predict": predicted[row]}, classes, int(first))
                     first = False
                 return
-        nearest = _Nearest(self._fit_largest(fold), fold.X_test, self._ks)
-        solved = 1
+        model = self._fit_largest(fold)
+        nearest, solved = _Nearest(model, fold.X_test, self._ks), 1
+
+        @cache
+        def of_training() -> dict[int, dict[str, Any]]:
+            return dict(_Nearest(model, fold.X_train, self._ks).answers(self._complete))
+
         for number, answers in nearest.answers(self._complete):
-            yield self._answered(number, fold, answers, nearest.classes, solved)
+            also = {name: partial(_taken, of_training, number, name) for name in answers}
+            yield self._answered(number, fold, answers, nearest.classes, solved, [(fold.X_train, also)])
             solved = 0
 
-    def _answered(self, number: int, fold: Fold, answers: Any, classes: Any, solved: int) -> Fitted:
+    def _answered(
+        self, number: int, fold: Fold, answers: Any, classes: Any, solved: int, also: Any = ()
+    ) -> Fitted:
         make = partial(fit_one, self.model, self.settings[number], fold)
         known = {} if classes is None else {"classes_": classes}
-        return Fitted(number, Answered(make, fold.X_test, answers, known), 0.0, solved)
+        return Fitted(number, Answered(make, fold.X_test, answers, known, also), 0.0, solved)
 
     @cached_property
     def _complete(self) -> list[tuple[int, Any, Any]]:
-        """The number, k and kind of weights of each setting whose k is one, the smallest k first."""
+        """The number, k and kind of weights of each setting that a fit would take, the smallest k first."""
         both = [
             (
                 number,
@@ -76,7 +86,7 @@ class NeighborsPlan(Plan):
             )
             for number, setting in enumerate(self.settings)
         ]
-        able = [one for one in both if _is_count(one[1])]
+        able = [one for one in both if _is_count(one[1]) and (callable(one[2]) or one[2] in KINDS_OF_WEIGHTS)]
         return sorted(able, key=lambda one: one[1])
 
     @property
@@ -99,7 +109,7 @@ class NeighborsPlan(Plan):
             and not model.metric_params
             and getattr(model, "class_weight", None) != "balanced"
             and self.table.sample_weight is None
-            and all(test.size == 1 and train.size == len(splits) - 1 for train, test in splits)
+            and _holds_out_each_row(splits, _num_samples(self.table.X))
         )
 
     @cached_property
@@ -113,6 +123,21 @@ class NeighborsPlan(Plan):
 
 def _is_count(k: Any) -> bool:
     return isinstance(k, Integral) and not isinstance(k, bool) and int(k) >= 1
+
+
+def _holds_out_each_row(splits: Sequence[tuple[Array, Array]], count: int) -> bool:
+    """Return whether every row is held out, and all others are learnt from, in their order."""
+    rows = np.arange(count)
+    return len(splits) == count and all(
+        test.size == 1 and train.size == count - 1 and np.array_equal(train, np.delete(rows, test[0]))
+        for train, test in splits
+    )
+
+
+def _taken(answers: Callable[[], dict[int, dict[str, Any]]], number: int, name: str) -> Any:
+    """Return one of the answers, which are worked out for all settings when the first is asked for."""
+    found = answers()[number][name]
+    return found() if callable(found) else found
 
 
 class _Nearest:

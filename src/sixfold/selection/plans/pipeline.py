@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.pipeline import Pipeline
 
 from sixfold.selection.plans.base import RESPONSES, Answered, Fitted, Fold, Plan, Table
@@ -64,5 +65,11 @@ class PipelinePlan(Plan):
 
         unfitted = pipeline.steps[-1][1]
         answers = {name: partial(respond, name) for name in RESPONSES if hasattr(unfitted, name)}
-        known = {"classes_": model.classes_} if hasattr(model, "classes_") else {}
-        return Answered(make, fold.X_test, answers, known)
+        known: dict[str, Any] = {"__sklearn_tags__": pipeline.__sklearn_tags__}
+        if is_classifier(unfitted):  # to ask a regressor would make it be fitted
+            known["classes_"] = model.classes_
+        answered = Answered(make, fold.X_test, answers, known)
+        own = getattr(type(unfitted), "score", None)
+        if own in (ClassifierMixin.score, RegressorMixin.score):  # which asks for predictions only
+            known["score"] = partial(own, answered)
+        return answered
