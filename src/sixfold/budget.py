@@ -19,7 +19,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple, TypeVar
 
@@ -45,6 +45,16 @@ class BudgetExhausted(Exception):  # noqa: N818 - no error: the best model so fa
 Item = TypeVar("Item")
 Callback = Callable[[Record], Any]
 CALLBACK = "a callback"  # what ``stopped_by`` says then
+
+
+_AT_WORK: set[Budget] = set()  # those inside ``with``, of all threads
+
+
+def interrupt(threads: Collection[int]) -> None:
+    """Do to the work of other threads, by their identifiers, what Ctrl-C does to that of the main one."""
+    for budget in list(_AT_WORK):
+        if budget._thread in threads:
+            budget.flag[0] = 1
 
 
 class Budget:
@@ -82,11 +92,14 @@ class Budget:
         self._cut_short: str | None = None  # the limit that an earlier part has met
         self._start = time.perf_counter()
         self._handler: Any = None
+        self._thread = 0
 
     # -- Ctrl-C ---------------------------------------------------------------------------------
 
     def __enter__(self) -> Budget:
         self._start = time.perf_counter()
+        self._thread = threading.get_ident()
+        _AT_WORK.add(self)
         # A handler of the user's own is left alone: it decides what Ctrl-C means.
         if (
             threading.current_thread() is threading.main_thread()
@@ -101,6 +114,7 @@ class Budget:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        _AT_WORK.discard(self)
         if self._handler is not None:
             signal.signal(signal.SIGINT, self._handler)
             self._handler = None

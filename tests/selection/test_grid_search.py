@@ -34,7 +34,7 @@ from sixfold import (
     Perceptron,
     RandomizedSearchCV,
 )
-from sixfold.errors import InputError, SixfoldWarning, StoppedEarly
+from sixfold.errors import InputError, SixfoldWarning, StoppedEarly, TimeLimitReached
 
 IRIS = load_iris(return_X_y=True)
 CANCER = load_breast_cancer(return_X_y=True)
@@ -365,6 +365,29 @@ def test_ctrl_c_keeps_what_is_finished(n_jobs):
     timer.join()
     assert 0 < search.certificate_.unfinished < 195
     assert search.best_estimator_.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_ends_the_fits_that_are_under_way(n_jobs):
+    endless = ERMClassifier(solver="sgd", tol=0.0, max_iter=10**8, time_limit=30.0)
+    search = GridSearchCV(endless, {"alpha": [0.1, 1.0]}, n_jobs=n_jobs, cv=2)
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(*CANCER)
+    timer.join()
+    assert time.perf_counter() - start < 15.0
+    assert not hasattr(search, "best_estimator_")
+
+
+def test_time_limit_ends_the_fits_that_are_under_way():
+    endless = ERMClassifier(solver="sgd", tol=0.0, max_iter=10**8, time_limit=30.0)
+    search = GridSearchCV(endless, {"alpha": [0.1, 1.0]}, n_jobs=2, cv=2, time_limit=0.5)
+    start = time.perf_counter()
+    with pytest.raises(TimeLimitReached, match=r"time_limit=0.5 s before the first fit was done"):
+        search.fit(*CANCER)
+    assert time.perf_counter() - start < 15.0
 
 
 def test_progress(capsys):

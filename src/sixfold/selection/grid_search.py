@@ -134,7 +134,7 @@ class SharedWorkSearch(BaseSearchCV):
             ),
         )
         with progress(search.asked, self.verbose > 0) as show:
-            search.run(self.n_jobs, self.time_limit, show)
+            search.run(self._jobs(scorers), self.time_limit, show)
         results = self._results(search)
         metrics = search.metrics()
         self.multimetric_ = metrics is not None
@@ -156,6 +156,12 @@ class SharedWorkSearch(BaseSearchCV):
             )
             warn(StoppedEarly(text))
         return search
+
+    def _jobs(self, scorer: Any) -> int | None:
+        """Return on how many threads to work; a function of the user's is not called by several at a time."""
+        several = scorer._scorers.values() if isinstance(scorer, _MultimetricScorer) else [scorer]
+        known = all(type(one).__module__.startswith("sklearn.") for one in several)
+        return self.n_jobs if known or self.n_jobs is not None else 1
 
     def _results(self, search: Search) -> dict[str, Any]:
         """Return ``cv_results_`` of the folds that at least one candidate has finished."""
@@ -307,8 +313,8 @@ class GridSearchCV(SharedWorkSearch, model_selection.GridSearchCV):
     scoring : str, callable, list, tuple or dict, default=None
         As in scikit-learn; None is the estimator's own score.
     n_jobs : int, default=None
-        How many folds and groups of candidates are worked on at the same time, on threads; None for one after
-        the other, each with all cores.
+        How many folds and groups of candidates are worked on at the same time, on threads; None or -1 for as
+        many as there are cores, but one after the other where ``scoring`` is a function.
     refit : bool, str or callable, default=True
         Whether to fit the best candidate to all rows; with several metrics, by which of them it is the best.
     cv : int, splitter or iterable, default=None

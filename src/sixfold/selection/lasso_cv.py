@@ -256,7 +256,8 @@ class LassoCV(_LassoPathCV):
     verbose : bool or int, default=False
         Accepted for scikit-learn's sake.
     n_jobs : int, default=None
-        How many folds are worked on at the same time, on threads; None for one, -1 for all cores.
+        How many folds are worked on at the same time, on threads; None or -1 for as many as there are
+        cores.
     positive : bool, default=False
         Whether to keep all coefficients at 0 or above.
     random_state, selection
@@ -363,7 +364,8 @@ class ElasticNetCV(_LassoPathCV):
     verbose : bool or int, default=0
         Accepted for scikit-learn's sake.
     n_jobs : int, default=None
-        How many folds are worked on at the same time, on threads; None for one, -1 for all cores.
+        How many folds are worked on at the same time, on threads; None or -1 for as many as there are
+        cores.
     positive : bool, default=False
         Whether to keep all coefficients at 0 or above.
     random_state, selection

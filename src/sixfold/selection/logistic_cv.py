@@ -69,7 +69,8 @@ class LogisticRegressionCV(LogisticRegression):
     class_weight : dict, "balanced" or None, default=None
         How much the rows of each class count; "balanced" gives all classes the same total over all rows.
     n_jobs : int, default=None
-        How many folds are worked on at the same time, on threads; None for one, -1 for all cores.
+        How many folds are worked on at the same time, on threads; None or -1 for as many as there are
+        cores.
     verbose : int, default=0
         Accepted for scikit-learn's sake.
     refit : bool, default=True

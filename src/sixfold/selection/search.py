@@ -15,13 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from queue import SimpleQueue
-from threading import Event
+from queue import Empty, SimpleQueue
+from threading import Event, get_ident
 from traceback import format_exc
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.pipeline import Pipeline
@@ -29,17 +28,19 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
+from sixfold.budget import interrupt
 from sixfold.selection.plans.base import Fitted, Fold, Later, Plan, Table
 from sixfold.selection.plans.groups import fit_one, gap_of, make_plans, weight_parameter
 from sixfold.selection.progress import Progress
 from sixfold.selection.scoring import HeldOutScore
 from sixfold.selection.search_certificate import SearchCertificate
-from sixfold.solvers.threads import thread_limit
+from sixfold.solvers.threads import divide_threads, thread_limit
 
 Array = NDArray[Any]
 Place = tuple[int, int]  # the numbers of a candidate and a fold
 
 CTRL_C = "Ctrl-C"
+WAKE_UP = 0.1  # seconds after which the main thread looks at the clock, and for Ctrl-C
 KEPT_FOLDS = 20  # of which the rows are kept for the next plan: that of leave-one-out would not fit in memory
 
 
@@ -146,9 +147,10 @@ class Search:
         """Evaluate everything, or as much as time and the user allow."""
         end = math.inf if time_limit is None else time.perf_counter() + time_limit
         try:
-            for place, outcome in self._all_outcomes(n_jobs):
-                self.outcomes[place] = outcome
-                show(len(self.outcomes), self.best_so_far)
+            for found in self._all_outcomes(n_jobs):
+                if found is not None:
+                    self.outcomes.update([found])
+                    show(len(self.outcomes), self.best_so_far)
                 if time.perf_counter() > end and len(self.outcomes) < self.asked:
                     self.stopped_by = f"time_limit={time_limit:g} s"
                     break
@@ -156,6 +158,7 @@ class Search:
             self.stopped_by = CTRL_C
         finally:
             self._stop.set()
+            self.outcomes = dict(sorted(self.outcomes.items()))  # whichever thread was first
 
     @property
     def asked(self) -> int:
@@ -202,20 +205,20 @@ class Search:
             for fold in range(len(self.splits))
         ]
 
-    def _all_outcomes(self, n_jobs: int | None) -> Iterator[tuple[Place, Outcome]]:
-        """Yield outcomes as they come; with ``n_jobs`` on as many threads, since the loops hold no lock."""
+    def _all_outcomes(self, n_jobs: int | None) -> Iterator[tuple[Place, Outcome] | None]:
+        """Yield outcomes as they come from ``n_jobs`` threads, which hold no lock in loops; None to wake up."""
         tasks = self._tasks()
-        jobs = 1 if n_jobs is None else min(effective_n_jobs(n_jobs), len(tasks))
+        jobs, threads = divide_threads(n_jobs, len(tasks))
         if jobs <= 1:
             for task in tasks:
                 yield from self._outcomes(task)
             return
-        cores = max(1, effective_n_jobs(-1) // jobs)
-
+        at_work: set[int] = set()
         found: SimpleQueue[tuple[Place, Outcome] | Future[None]] = SimpleQueue()
 
         def run(task: Task) -> None:
-            with thread_limit(cores):
+            at_work.add(get_ident())
+            with thread_limit(threads):
                 for outcome in self._outcomes(task):
                     found.put(outcome)
 
@@ -225,7 +228,11 @@ class Search:
                     pool.submit(run, task).add_done_callback(found.put)
                 left = len(tasks)
                 while left:
-                    one = found.get()
+                    try:
+                        one = found.get(timeout=WAKE_UP)
+                    except Empty:
+                        yield None
+                        continue
                     if isinstance(one, Future):
                         one.result()  # raises what the task has raised
                         left -= 1
@@ -233,6 +240,7 @@ class Search:
                         yield one
             finally:
                 self._stop.set()
+                interrupt(at_work)
                 pool.shutdown(cancel_futures=True)
 
     def _outcomes(self, task: Task) -> Iterator[tuple[Place, Outcome]]:

@@ -7,11 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import sklearn
-from joblib import effective_n_jobs
 from sklearn.utils.metadata_routing import process_routing
 
-from sixfold.errors import InputError, check_number
-from sixfold.solvers.threads import thread_limit
+from sixfold.errors import InputError
+from sixfold.solvers.threads import divide_threads, thread_limit
 
 Result = TypeVar("Result")
 
@@ -36,15 +35,13 @@ def route(model: Any, method: str, sample_weight: Any, params: Mapping[str, Any]
 
 
 def on_threads(work: Callable[[Any], Result], parts: Sequence[Any], n_jobs: int | None) -> list[Result]:
-    """Return what the work makes of each part, on as many threads at the same time; None for one."""
-    check_number("n_jobs", n_jobs, optional=True, whole=True)
-    jobs = 1 if n_jobs is None else min(effective_n_jobs(n_jobs), len(parts))
+    """Return what the work makes of each part, on as many threads at the same time; None for all."""
+    jobs, threads = divide_threads(n_jobs, len(parts))
     if jobs <= 1:
         return [work(part) for part in parts]
-    cores = max(1, effective_n_jobs(-1) // jobs)
 
     def limited(part: Any) -> Result:
-        with thread_limit(cores):
+        with thread_limit(threads):
             return work(part)
 
     with ThreadPoolExecutor(jobs) as pool:

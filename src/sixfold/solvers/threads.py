@@ -44,6 +44,21 @@ def thread_limit(n_jobs: int | None, alone: bool = False, values: float = math.i
         core.limit_threads(before)
 
 
+def divide_threads(n_jobs: int | None, parts: int) -> tuple[int, int]:
+    """Return how many parts of some work to do at the same time, and how many threads each has.
+
+    None and -1 stand for all threads there are. Parts come before loops: a part that has its thread to itself
+    never waits for another one.
+    """
+    check_number("n_jobs", n_jobs, optional=True, whole=True)
+    if n_jobs == 0:
+        raise InputError("n_jobs=0 is no number of threads. Use None or -1 for all of them.")
+    available = core.threads()
+    wanted = available if n_jobs is None else n_jobs if n_jobs > 0 else max(available + 1 + n_jobs, 1)
+    jobs = max(min(wanted, parts), 1)
+    return jobs, max(available // jobs, 1)
+
+
 class _OneBlasThread:
     """``with one_blas_thread:``, also inside each other and in several threads; NumPy's BLAS and SciPy's."""
 
