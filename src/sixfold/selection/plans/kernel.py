@@ -276,11 +276,8 @@ class JointAnswers:
             used = np.unique(np.concatenate([one.support for one in layouts]))
             used = np.arange(data.X.shape[0]) if self.crossed is not None else used
             self._factors = np.hstack([_factors(one, used) for one in layouts])
-            native = self._kernel.form is not None
-            self._vectors = KernelRows(
-                densify_if_small(data.X[used]) if native else data.X[used], self._kernel
-            )
-            self._rows = densify_if_small(self._rows) if native else self._rows
+            self._used, self._trained = used, first.svms[0].problem.rows
+            self._rows = self._rows if self._kernel.form is None else densify_if_small(self._rows)
         self._prepared = True
 
     def _compute(self, Z: Any, dtype: Any) -> list[Array]:
@@ -291,7 +288,7 @@ class JointAnswers:
         if self.crossed is not None and form is not None:
             scores = self.crossed.scores(form, self._factors)
         elif self._factors.size:
-            scores = self._vectors.against(Z).scores(None, self._factors, dtype, Budget())
+            scores = self._trained.against(Z).scores(self._used, self._factors, dtype, Budget())
         else:  # one class has all the weight
             scores = np.zeros((Z.shape[0], self._factors.shape[1]))
         parts = np.split(scores, len(self._models), axis=1)
@@ -302,14 +299,14 @@ class JointAnswers:
         form = self._kernel.form
         if not self._joint or self.crossed is not None or form is None or form.kind != "rbf":
             return False
-        if sp.issparse(self._rows) or sp.issparse(self._vectors.table):
+        if sp.issparse(self._rows) or sp.issparse(self._trained.table):
             return False
         return self._factors.shape[0] * self._rows.shape[0] * self._rows.shape[1] >= FEW_PRODUCTS
 
     def _single(self) -> list[Array]:
         """Return decisions in float32, and in float64 where those may be on the wrong side."""
         decisions = self._compute(self._rows, np.float32)
-        entry = CERTAIN_ERRORS * self._vectors.entry_error(np.float32)
+        entry = CERTAIN_ERRORS * self._trained.entry_error(np.float32)
         doubtful = np.zeros(self._rows.shape[0], dtype=bool)
         for one, each in zip(self._models, decisions, strict=True):
             doubtful |= ~one.certain(each, entry * one.layout.coefficient_lengths())
