@@ -111,3 +111,13 @@ def test_a_small_fit_and_its_check_have_one_blas_thread(monkeypatch):
 def test_no_threads_are_refused():
     with pytest.raises(InputError, match="n_jobs=0 is no number of threads"), thread_limit(0):
         pass
+
+
+def test_none_keeps_the_limit_of_whoever_calls():
+    with thread_limit(1):
+        with thread_limit(None):
+            assert core.limit_threads(1) == 1
+        with thread_limit(2):
+            assert core.limit_threads(2) == 2
+        assert core.limit_threads(1) == 1
+    assert core.limit_threads(0) == 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,6 @@ class _LassoPathCV(LinearRegressor):
     positive: bool
     precompute: Any
     selection: str
-
-    certified_by: ClassVar[str] = "the model of all rows"
 
     @abstractmethod
     def _ratios(self) -> list[float]:

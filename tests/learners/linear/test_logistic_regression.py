@@ -397,3 +397,14 @@ def test_no_tolerance_at_all_means_as_good_as_it_gets():
     assert certificate.converged
     assert certificate.gap - certificate.rounding < 1e-14 * certificate.scale
     assert certificate.rounding < 1e-13 * certificate.scale
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_wide_tables_start_where_the_last_fit_ended(classes):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 50)), np.arange(20) % classes
+    model = LogisticRegression(warm_start=True, tol=1e-10).fit(X, y)
+    again = model.set_params(C=1.1).fit(X, y)
+    alone = LogisticRegression(C=1.1, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(again.coef_, alone.coef_, atol=1e-4)
+    assert again.certificate_.converged
