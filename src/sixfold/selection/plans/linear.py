@@ -37,6 +37,7 @@ from sixfold.solvers.base import Solution
 from sixfold.solvers.l1.proximal_newton import PathMemory
 from sixfold.solvers.l1.score_path import PathMinimum, ScorePath
 from sixfold.solvers.smooth.descent import Model
+from sixfold.solvers.threads import one_blas_thread
 
 Array = NDArray[Any]
 Minimum = tuple[Array, Array, int]  # w, b, and the steps it took
@@ -154,7 +155,8 @@ class Walk(ABC):
     def budget(self, model: Any) -> Iterator[Budget]:
         """Give the budget that the parameters of a model state, to be spent on the table."""
         quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
-        with model._budget(None, None) as budget, model._threads(self.data), quiet:
+        # Products on a path are small: threads of BLAS would wait for each other more than they work.
+        with model._budget(None, None) as budget, model._threads(self.data), one_blas_thread, quiet:
             yield budget
 
     def sketch(self, model: Any, found: Minimum) -> Any:

@@ -37,6 +37,8 @@ Array = NDArray[Any]
 MOST_COLUMNS = 4096  # worked on: G has 128 MB
 MOST_PASSES = 30
 REST = 0.8  # of the tolerance: what the columns worked on may leave
+# And of that, where a round gets there: errors of the tolerance's size decide between neighbouring penalties.
+FINE = 0.02
 EPOCHS, CHECKS = 5, 4  # passes between two looks at what is left, and looks in a round
 MOST_ROUNDS = 12
 PLAIN_ROUNDS = 6  # before proximal points are taken
@@ -194,10 +196,10 @@ class LassoPath:
                 )
                 if left(*found) < left(w, slope):
                     w[:], slope[:] = found
-            for _ in range(CHECKS):
-                descend(self.gram, w, slope, rule, epochs=EPOCHS, goal=moves, budget=budget)
+            for look in range(CHECKS):
+                descend(self.gram, w, slope, rule, epochs=EPOCHS, goal=FINE * moves, budget=budget)
                 now = left(w, slope)
-                if now <= goal:
+                if now <= (FINE * goal if done == 0 and look < CHECKS - 1 else goal):
                     return
             if now > SLOW * before:
                 polish(self.gram, w, slope, rule, budget)
