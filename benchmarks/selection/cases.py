@@ -34,14 +34,16 @@ def shared(make: Callable[[], Any], translate: Callable[[Any], Any], task: Searc
     """Return our search over our learner."""
     from sixfold import GridSearchCV
 
-    return Job(GridSearchCV(make(), translate(task).grid, cv=task.folds), task)
+    options = {"cv": task.folds, "n_jobs": JOBS, "scoring": task.scoring}
+    return Job(GridSearchCV(make(), translate(task).grid, **options), task)
 
 
 def separate(make: Callable[[], Any], translate: Callable[[Any], Any], task: SearchTask) -> Job:
     """Return scikit-learn's search over a learner."""
     from sklearn.model_selection import GridSearchCV
 
-    return Job(GridSearchCV(make(), translate(task).grid, cv=task.folds, n_jobs=JOBS), task)
+    options = {"cv": task.folds, "n_jobs": JOBS, "scoring": task.scoring}
+    return Job(GridSearchCV(make(), translate(task).grid, **options), task)
 
 
 def in_our_units(task: SearchTask) -> SearchTask:
@@ -324,7 +326,11 @@ CASES = (
         lasso,
         (
             Contender(
-                "sixfold", partial(lasso_path, partial(our, "LassoCV")), search, unchanged, chosen_alpha
+                "sixfold",
+                partial(lasso_path, partial(our, "LassoCV", n_jobs=JOBS)),
+                search,
+                unchanged,
+                chosen_alpha,
             ),
             Contender(
                 "scikit-learn",

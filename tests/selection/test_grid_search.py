@@ -244,9 +244,11 @@ def test_several_metrics_and_ties():
 )
 def test_every_way_to_a_score_gives_the_same(scoring):
     X, y = IRIS
-    y = y if scoring == "balanced_accuracy" else X[:, 3] * 1e3 + 1e6
-    model = KNeighborsClassifier() if scoring == "balanced_accuracy" else KNeighborsRegressor()
-    require_equal(*both(model, {"n_neighbors": [1, 3, 30]}, X, y, scoring=scoring))
+    classes = scoring in ("balanced_accuracy", "neg_log_loss")
+    model = KNeighborsClassifier() if classes else KNeighborsRegressor()
+    grid = {"n_neighbors": [1, 3, 30], "weights": ["uniform", "distance"]}
+    for target in (y, y == 1) if classes else (X[:, 3] * 1e3 + 1e6,):
+        require_equal(*both(model, grid, X, target, scoring=scoring))
 
 
 def test_a_callable_that_returns_several_metrics():

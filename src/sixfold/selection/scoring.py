@@ -2,6 +2,7 @@
 
     accuracy   the share of equal labels           r2   1 - sum (y - f)^2 / sum (y - mean y)^2
     neg_mean_squared_error   - mean (y - f)^2      neg_root_mean_squared_error, neg_mean_absolute_error
+    neg_log_loss   mean log p(y)
 
 A scorer looks at its arguments for about half a millisecond, each time anew; a plan has an answer every ten
 microseconds. For the scorers above, one target and no weights, the same numbers are computed directly.
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import (
     accuracy_score,
+    log_loss,
     mean_absolute_error,
     mean_squared_error,
     r2_score,
@@ -73,6 +75,32 @@ class _OfPredictions:
         return self.measure(y, model.predict(X), sample_weight=sample_weight)
 
 
+class _LogLoss:
+    """Mean of -log p(y) by the probabilities of a classifier, clipped as scikit-learn clips them."""
+
+    def __init__(self, y: Any, sign: int) -> None:
+        self.classes, self.index = np.unique(np.asarray(y), return_inverse=True)
+        self.sign = sign
+
+    def __call__(self, model: Any, X: Any) -> float | None:
+        """Return the loss; None where the classes are not those of the held-out rows, all of them."""
+        if len(self.classes) < 2 or not np.array_equal(getattr(model, "classes_", None), self.classes):
+            return None
+        p = model.predict_proba(X)
+        if type(p) is not np.ndarray or p.dtype != np.float64 or not np.isfinite(p).all():
+            return None
+        if p.shape[1] == 2:  # a scorer asks for that of the second class
+            p = np.column_stack([1.0 - p[:, 1], p[:, 1]])
+        eps = np.finfo(np.float64).eps
+        chosen = np.clip(p[np.arange(p.shape[0]), self.index], eps, 1.0 - eps)
+        return self.sign * float(np.average(-np.log(chosen)))
+
+
+def _is_log_loss(scorer: Any) -> bool:
+    plain = type(scorer) is _Scorer and scorer._score_func is log_loss and not scorer._kwargs
+    return plain and scorer._response_method == "predict_proba"
+
+
 class HeldOutScore:
     """Scores models on one table of held-out rows.
 
@@ -104,6 +132,7 @@ class HeldOutScore:
         self._for_learner = not all(isinstance(one, _BaseScorer | _OfPredictions) for one in each)
         self._short = None if parameters else _short_way(scorer)
         self._plain = None if self._short is None else _plain_targets(y, self._short)
+        self._log_loss = _LogLoss(y, scorer._sign) if not parameters and _is_log_loss(scorer) else None
 
     def __call__(self, model: Any) -> Any:
         """Return the score of a fitted model, or a dictionary of them; raise where that fails."""
@@ -113,6 +142,8 @@ class HeldOutScore:
                 measure, sign = self._short
                 if measure is _accuracy or predicted.dtype == np.float64:
                     return sign * measure(self._plain, predicted)
+        if self._log_loss is not None and (score := self._log_loss(model, self.X)) is not None:
+            return score
         if self._for_learner and isinstance(model, Answered):
             model = model.model
         # Of several metrics, those that fail get their error_score; one alone is the caller's affair.

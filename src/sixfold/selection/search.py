@@ -206,7 +206,7 @@ class Search:
         ]
 
     def _all_outcomes(self, n_jobs: int | None) -> Iterator[tuple[Place, Outcome] | None]:
-        """Yield outcomes as they come from ``n_jobs`` threads, which hold no lock in loops; None to wake up."""
+        """Yield outcomes as they come from ``n_jobs`` threads, whose loops hold no lock; None to wake up."""
         tasks = self._tasks()
         jobs, threads = divide_threads(n_jobs, len(tasks))
         if jobs <= 1:
