@@ -84,7 +84,7 @@ class _LogLoss:
 
     def __call__(self, model: Any, X: Any) -> float | None:
         """Return the loss; None where the classes are not those of the held-out rows, all of them."""
-        if len(self.classes) < 2 or not np.array_equal(getattr(model, "classes_", None), self.classes):
+        if len(self.classes) < 2 or not np.array_equal(model.classes_, self.classes):
             return None
         p = model.predict_proba(X)
         if type(p) is not np.ndarray or p.dtype != np.float64 or not np.isfinite(p).all():
