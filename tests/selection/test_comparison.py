@@ -229,10 +229,11 @@ def test_learners_with_fewer_folds_come_later():
 def test_the_print_stays_narrow():
     long = {"search_seconds": 1234.5, "fit_seconds": 123.4, "predict_seconds": 0.999}
     one = Entry("logistic regression (l1)", -1e9, 1e7, np.ones(3), -1e9, p_value=0.5, **long)
-    one = replace(one, certificate="proof " * 100, notes=("warned " * 100, "warned " * 100))
+    one = replace(one, certificate="proof " * 100, notes=("warned " * 100, f"kept ({'proof ' * 9}). Do so."))
     text = str(Comparison([one], "regression", "neg_mean_absolute_percentage_error", 10, 5, 5))
     assert max(map(len, text.splitlines())) <= 80
     assert len(text.splitlines()) < 20
+    assert text.endswith(": kept.")
 
 
 def test_rare_classes_lower_the_number_of_folds():

@@ -226,7 +226,9 @@ def _paragraph(text: str, lines: int) -> list[str]:
 
 
 def _first_sentence(text: str) -> str:
-    return re.split(r"(?<=[.])\s+(?=[A-Z])|\n", text.strip(), maxsplit=1)[0]
+    """Return the first sentence, without long brackets: those of certificates, which are said already."""
+    first = re.split(r"(?<=[.])\s+(?=[A-Z])|\n", text.strip(), maxsplit=1)[0]
+    return re.sub(r" \([^()]{40,}\)", "", first)
 
 
 def _score(value: float) -> str:
