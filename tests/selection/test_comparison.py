@@ -155,6 +155,14 @@ def test_identifiers_in_arrays():
     assert result.best.notes[0].startswith("'x1' not used")
 
 
+def test_columns_whose_names_are_numbers(customers):
+    table, y = customers
+    table = table.set_axis([3, 2, 1, 0, 7], axis=1)
+    result = compare(table, y, ["tree", "nearest neighbours"])
+    assert "3, 2 not used" in result["tree"].notes[0]
+    assert min(result["tree"].mean, result["nearest neighbours"].mean) > 0.8
+
+
 def test_days():
     days = pd.Series(pd.to_datetime(["1970-01-03", None], utc=True))
     table = pd.DataFrame({"day": days, "since": days - days[0], "x": [1, 2]}).set_index(np.array([7, 5]))

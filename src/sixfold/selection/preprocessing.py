@@ -108,7 +108,7 @@ def scarce_columns(X: Any, rows_each: int) -> list[tuple[Any, str]]:
             continue
         count = len(Column(column, f"Column {name!r}").distinct.values)
         if count > MANY_CATEGORIES and rows_each * count > X.shape[0]:
-            found.append((name if framed else j, str(name)))
+            found.append((name if framed else j, name))
     return found
 
 
@@ -124,16 +124,14 @@ def encoder(X: Any) -> Any:
     one_hot = OneHotEncoder(
         handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False
     )
-    names = np.asarray(X.columns) if hasattr(X, "columns") else np.arange(X.shape[1])
-    numbers, categories = names[numeric].tolist(), names[~numeric].tolist()
+    numbers, categories = np.flatnonzero(numeric).tolist(), np.flatnonzero(~numeric).tolist()
     return ColumnTransformer([("numbers", scale, numbers), ("categories", one_hot, categories)])
 
 
 def numeric_columns(X: Any) -> Any:
     """Return for each column whether it holds numbers."""
     if hasattr(X, "columns"):
-        frame = in_narwhals(X)
-        return np.array([frame[name].dtype.is_numeric() for name in frame.columns])
+        return np.array([column.dtype.is_numeric() for column in in_narwhals(X).iter_columns()])
     X = np.asarray(X)
     if X.dtype != object:
         return np.full(X.shape[1], X.dtype.kind in "biuf")
@@ -150,7 +148,6 @@ def _are_numbers(column: Any) -> bool:
 
 def _has_unknown(X: Any, numeric: Any) -> bool:
     if hasattr(X, "columns"):
-        frame = in_narwhals(X)
-        names = [name for name, one in zip(frame.columns, numeric, strict=True) if one]
-        return any(bool(np.isnan(frame[name].to_numpy().astype(np.float64)).any()) for name in names)
+        columns = [column for column, one in zip(in_narwhals(X).iter_columns(), numeric, strict=True) if one]
+        return any(bool(np.isnan(column.to_numpy().astype(np.float64)).any()) for column in columns)
     return bool(np.isnan(np.asarray(np.asarray(X)[:, numeric], dtype=np.float64)).any())
