@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.sparse import csr_array
 from scipy.stats import ttest_rel
@@ -15,8 +17,11 @@ from sklearn.preprocessing import StandardScaler
 
 from sixfold import compare
 from sixfold.errors import InputError
-from sixfold.selection.contenders import CLASSIFIERS, REGRESSORS
+from sixfold.selection.comparison import _ranked
+from sixfold.selection.contenders import CLASSIFIERS, REGRESSORS, contenders
+from sixfold.selection.leaderboard import Comparison, Entry
 from sixfold.selection.paired_test import corrected_p_value
+from sixfold.selection.preprocessing import PlainColumns
 
 IRIS = load_iris(return_X_y=True)
 QUICK = ["tree", "nearest neighbours"]
@@ -112,6 +117,133 @@ def test_other_inputs():
     assert simple >= compare(X, y, "nearest neighbours").best.parameters["n_neighbors"]
 
 
+@pytest.fixture
+def customers():
+    """Return a table as it comes from a file, and labels that age and city decide."""
+    rng = np.random.default_rng(0)
+    days = pd.date_range("2020-01-01", periods=240, freq="7h")
+    columns = {"id": [f"c{k}" for k in rng.permutation(240)], "when": days.strftime("%Y-%m-%d %H:%M")}
+    columns |= {"day": days, "age": rng.integers(18, 80, 240), "city": rng.choice(["Oslo", "Rome"], 240)}
+    table = pd.DataFrame(columns)
+    y = np.where((table["age"] > 45) ^ (table["city"] == "Rome"), "left", "stayed")
+    table.loc[::11, "age"] = None
+    table.loc[::13, ["city", "day"]] = None
+    return table.sample(frac=1, random_state=0), pd.Series(y).sample(frac=1, random_state=0)
+
+
+@pytest.mark.parametrize("kind", [lambda one: one, pd.DataFrame.convert_dtypes, pl.from_pandas])
+def test_identifiers_and_dates(customers, kind):
+    table, y = kind(customers[0]), customers[1]
+    result = compare(table, y, ["tree", "logistic regression", "nearest neighbours"])
+    assert not [one for one in result.entries if one.left_out]
+    assert result["tree"].mean > 0.8
+    for name in ("tree", "nearest neighbours"):
+        said = " ".join(result[name].notes)
+        assert "'id', 'when' not used" in said
+        assert "'day' taken as numbers of days" in said
+        assert result[name].model.predict(table[:3]).shape == (3,)  # of the table as it was given
+    assert str(result).count("note: 'id', 'when' not used") == 1
+    frame = result.to_frame()
+    assert "'id'" in frame["notes"][frame["learner"].tolist().index("tree")]
+
+
+def test_identifiers_in_arrays():
+    rng = np.random.default_rng(0)
+    X = np.array([[one, f"c{k}"] for k, one in enumerate(rng.normal(size=100))], dtype=object)
+    result = compare(X, X[:, 0] > 0, "tree")
+    assert result.best.mean > 0.9
+    assert result.best.notes[0].startswith("'x1' not used")
+
+
+def test_columns_whose_names_are_numbers(customers):
+    table, y = customers
+    table = table.set_axis([3, 2, 1, 0, 7], axis=1)
+    result = compare(table, y, ["tree", "nearest neighbours"])
+    assert "3, 2 not used" in result["tree"].notes[0]
+    assert min(result["tree"].mean, result["nearest neighbours"].mean) > 0.8
+
+
+def test_days():
+    days = pd.Series(pd.to_datetime(["1970-01-03", None], utc=True))
+    table = pd.DataFrame({"day": days, "since": days - days[0], "x": [1, 2]}).set_index(np.array([7, 5]))
+    plain = PlainColumns(("x",)).fit(table).transform(table)
+    np.testing.assert_array_equal(plain.to_numpy(), [[2.0, 0.0], [np.nan, np.nan]])
+
+
+def test_warnings_of_fits_are_printed_once():
+    rng = np.random.default_rng(0)
+    text = pd.DataFrame({"size": rng.normal(size=200), "code": rng.integers(0, 9, 200).astype(str)})
+    result = compare(text, text["size"] > 0, QUICK)
+    assert len([note for note in result["tree"].notes if "written as text" in note]) == 1
+    assert str(result).replace("\n   ", "").count("numbers written as text") == 1
+    assert "note on tree" in str(result)
+
+
+def test_widths_of_kernels_count_encoded_columns():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(size=200), "colour": rng.choice(list("abcd"), 200)})
+    [_, one] = contenders("classification", X, np.arange(200) % 2, "SVM (rbf)")
+    encoded = one.model[:-1].fit_transform(X)
+    assert encoded.shape == (200, 5)
+    assert one.grid[0]["learner__gamma"][2] == pytest.approx(1 / encoded.var(axis=0).sum())
+
+
+def test_scores_that_need_probabilities():
+    for size in (0.2, 0):
+        result = compare(*IRIS, ["linear SVM", "tree"], scoring="neg_log_loss", test_size=size)
+        assert result["linear SVM"].left_out == "it gives no probabilities, which this score needs"
+        assert result.best.name == "tree"
+        assert not np.isnan(result.best.mean)
+        assert "linear SVM" not in result.to_dict()["learner"]
+
+
+def test_all_in_a_list():
+    names = [one.name for one in contenders("regression", IRIS[0], IRIS[0][:, 0], ["all"])]
+    assert names == ["baseline", *REGRESSORS]
+
+
+def test_groups():
+    X, y = IRIS
+    groups = np.arange(150) % 10
+    for given in (groups.tolist(), pd.Series(groups, index=np.arange(150)[::-1])):
+        result = compare(X, y, QUICK, groups=given)
+        assert (result.test_rows, result.folds) == (30, 5)
+        for kept, held in result.best.search.cv:
+            train = groups[np.isin(groups, _test_groups(groups), invert=True)]
+            assert not set(train[kept]) & set(train[held])
+    assert compare(X, X[:, 0] + 0.01, "lasso", groups=groups % 4).folds == 3
+
+
+def _test_groups(groups):
+    from sklearn.model_selection import GroupShuffleSplit
+
+    split = GroupShuffleSplit(1, test_size=0.2, random_state=0).split(groups, groups=groups)
+    return np.unique(groups[next(split)[1]])
+
+
+def test_learners_with_fewer_folds_come_later():
+    scores = {"baseline": [0.3] * 5, "a": [0.9, 0.9], "b": [0.5] * 5, "c": [0.8, 0.7, 0.8, 0.9, 0.8]}
+    entries = [Entry(name, np.mean(one), np.std(one), np.array(one)) for name, one in scores.items()]
+    ranked = _ranked(entries, 0.25, 5)
+    assert [one.name for one in ranked] == ["c", "b", "baseline", "a"]
+    assert [np.isnan(one.p_value) for one in ranked] == [True, False, False, True]
+    text = str(Comparison(ranked, "classification", "accuracy", 100, 1, 5))
+    assert "2 of 5" in text
+    assert "1 test row\n" in text
+    assert [one.name for one in _ranked(entries[:2], 0.25, 5)] == ["a", "baseline"]
+    assert "p:" not in str(Comparison(_ranked(entries[:2], 0.25, 5), "regression", "r2", 100, 0, 5))
+
+
+def test_the_print_stays_narrow():
+    long = {"search_seconds": 1234.5, "fit_seconds": 123.4, "predict_seconds": 0.999}
+    one = Entry("logistic regression (l1)", -1e9, 1e7, np.ones(3), -1e9, p_value=0.5, **long)
+    one = replace(one, certificate="proof " * 100, notes=("warned " * 100, f"kept ({'proof ' * 9}). Do so."))
+    text = str(Comparison([one], "regression", "neg_mean_absolute_percentage_error", 10, 5, 5))
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(text.splitlines()) < 20
+    assert text.endswith(": kept.")
+
+
 def test_rare_classes_lower_the_number_of_folds():
     X, y = IRIS
     rare = np.r_[0:30, 50:80, 100:104]
@@ -137,6 +269,13 @@ def test_time_limit_leaves_learners_out():
         ({"time_limit": 0}, "time_limit=0"),
         ({"y": np.zeros((150, 2))}, "one target for each row"),
         ({"y": np.r_[np.nan, np.zeros(149)]}, "row 0"),
+        ({"y": np.array([*"ab" * 74, None, "a"], dtype=object)}, "missing in row 148"),
+        ({"y": pd.Series([*[True, False] * 74, pd.NA, True], dtype="boolean")}, "missing in row 148"),
+        ({"y": np.arange(150).astype("datetime64[D]")}, "dates"),
+        ({"scoring": "acuracy"}, "did you mean 'accuracy'"),
+        ({"scoring": "roc_auc"}, "No learner could be fitted and scored.*multi_class"),
+        ({"rule": "2se"}, "rule='2se' is not an option"),
+        ({"groups": [1] * 150}, "two groups are needed"),
     ],
 )
 def test_what_cannot_be_used(options, sentence):

@@ -4,33 +4,47 @@
     each learner    the best candidate of its grid by cross-validation on the training rows, fitted to all
     leaderboard     by mean score, with a corrected paired t-test of each against the first
 
+Learners that did not finish all folds when time was up stand below those that did, and are not tested.
 The mean score of a tuned model is somewhat too good, since it was chosen for it; the test score is not.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv, train_test_split
+from sklearn.metrics import get_scorer_names
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+    train_test_split,
+)
 from sklearn.utils import indexable
 from sklearn.utils._indexing import _safe_indexing
 
 from sixfold.data.checks import check_weight
-from sixfold.errors import InputError, check_number, check_option
-from sixfold.selection.contenders import BASELINE, Contender, contenders
+from sixfold.data.mixed_table import GOWER
+from sixfold.errors import InputError, TimeLimitReached, check_number, check_option
+from sixfold.selection.contenders import Contender, contenders
 from sixfold.selection.folds import make_splits
 from sixfold.selection.grid_search import GridSearchCV
-from sixfold.selection.leaderboard import Comparison, Entry
+from sixfold.selection.leaderboard import BASELINE, Comparison, Entry
 from sixfold.selection.paired_test import corrected_p_value
 from sixfold.selection.plans.groups import weight_parameter
+from sixfold.selection.rules import RULES
 
 Array = NDArray[Any]
 
@@ -58,7 +72,9 @@ def compare(
     """Tune every learner that suits the task, and rank them.
 
     Columns of numbers are standardised (trees take them as they are), columns of text become one column for
-    each category, unknown values are filled in by the median. A baseline that ignores the columns takes part.
+    each category, unknown values are filled in by the median, dates become numbers of days. Text with few
+    rows for each value, such as names, is left out and named below the table: fewer than five for trees,
+    fewer than two for the others. A baseline that ignores the columns takes part.
 
     Parameters
     ----------
@@ -83,11 +99,13 @@ def compare(
     sample_weight : array of shape (n_samples,), default=None
         How much each row counts in the fits.
     groups : array of shape (n_samples,), default=None
-        Rows of one group stay together where ``cv`` keeps groups; the test rows are then whole groups.
+        Rows of one group stay together, in the test rows and in the folds where ``cv`` is a number or a
+        splitter that keeps groups.
     n_jobs : int, default=None
         As in :class:`GridSearchCV`.
     time_limit : float, default=None
-        Most seconds; learners that are left when time is up are left out, and said to be.
+        Most seconds, shared among the learners; those that did not finish all folds are marked and ranked
+        below those that did, those that finished none are left out, and said to be.
     random_state : int, RandomState or None, default=0
         Draws the test rows and the folds.
     verbose : int, default=0
@@ -107,9 +125,9 @@ def compare(
     >>> result.best.name, round(result.best.test, 2)
     ('nearest neighbours', 1.0)
     """
-    _check(test_size, time_limit)
-    X, y, groups = indexable(X if hasattr(X, "shape") else np.asarray(X), y, groups)
-    y = _target(y)
+    _check(test_size, time_limit, scoring, rule)
+    X, y, groups = indexable(X if hasattr(X, "shape") else np.asarray(X), _array(y), _array(groups))
+    _check_target(y)
     task = _task(task, y)
     weight = check_weight(sample_weight, len(y))
     train, test = _parts(y, groups, test_size, task, random_state)
@@ -127,31 +145,51 @@ def compare(
             continue
         if verbose:
             print(f"{one.name} ({number + 1} of {len(who)}) ...", flush=True)
-        limit = None if math.isinf(left) else max(left / (len(who) - number), 1e-3)
+        limit = None if math.isinf(left) or not number else left / (len(who) - number)
         trial = _Trial(one, folds, scoring, rule, n_jobs, limit)
         entries.append(trial.run(X_train, y_train, None if weight is None else weight[train], held))
     tested = 0 if test is None else test.size
-    return Comparison(_ranked(entries, share), task, _name_of(scoring, task), train.size, tested)
+    ranked = _ranked(entries, share, len(folds))
+    return Comparison(ranked, task, _name_of(scoring, task), train.size, tested, len(folds))
 
 
-def _check(test_size: Any, time_limit: Any) -> None:
+def _check(test_size: Any, time_limit: Any, scoring: Any, rule: Any) -> None:
     check_number("test_size", test_size, at_least=0, finite=True)
     if test_size >= 1:
         raise InputError(
             f"test_size={test_size!r} leaves no row to learn from: a share below 1 is needed, such as 0.2."
         )
     check_number("time_limit", time_limit, above=0, optional=True)
+    check_option("rule", rule, RULES)
+    if scoring is None or callable(scoring) or scoring in get_scorer_names():
+        return
+    near = get_close_matches(str(scoring), get_scorer_names(), n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    raise InputError(
+        f"scoring={scoring!r} is not the name of a score{hint} sklearn.metrics.get_scorer_names() lists "
+        "them; a function of model, X and y will do as well."
+    )
 
 
-def _target(y: Any) -> Array:
-    y = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+def _array(values: Any) -> Any:
+    if values is None:
+        return None
+    return values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+
+
+def _check_target(y: Array) -> None:
     if y.ndim != 1:
         raise InputError(f"y has {y.ndim} dimensions: compare takes one target for each row.")
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise InputError(
-            f"y is not a finite number in row {int(np.flatnonzero(~np.isfinite(y))[0])}. Leave it out."
-        )
-    return y
+    if y.dtype.kind in "mM":
+        raise InputError("y holds dates or times. Turn them into numbers first, for instance days.")
+    if y.dtype.kind == "f":
+        missing = np.flatnonzero(~np.isfinite(y))
+    else:
+        missing = np.flatnonzero([GOWER.is_missing(value) for value in y] if y.dtype == object else [])
+    if missing.size:
+        more = f" and {missing.size - 1} more" * (missing.size > 1)
+        what = "not a finite number" if y.dtype.kind == "f" else "missing"
+        raise InputError(f"y is {what} in row {missing[0]}{more} (counted from 0). Leave such rows out.")
 
 
 def _task(task: str, y: Array) -> str:
@@ -170,8 +208,7 @@ def _parts(y: Array, groups: Any, test_size: float, task: str, seed: Any) -> tup
     if test_size == 0:
         return rows, None
     if groups is not None:
-        from sklearn.model_selection import GroupShuffleSplit
-
+        _group_count(groups)
         splitter = GroupShuffleSplit(1, test_size=test_size, random_state=seed)
         train, test = next(splitter.split(rows, y, groups))
         return train, test
@@ -187,12 +224,22 @@ def _folds(cv: Any, X: Any, y: Array, groups: Any, task: str, seed: Any) -> list
     if isinstance(cv, int | np.integer):
         check_number("cv", cv, at_least=2, whole=True)
         rarest = int(np.unique(y.astype(str), return_counts=True)[1].min())
-        if task == "classification" and rarest >= 2:
-            cv = StratifiedKFold(min(cv, rarest), shuffle=True, random_state=seed)
+        by_class = task == "classification" and rarest >= 2
+        if groups is None:
+            kind, most = (StratifiedKFold, rarest) if by_class else (KFold, y.size)
         else:
-            cv = KFold(min(cv, y.size), shuffle=True, random_state=seed)
+            kind, most = StratifiedGroupKFold if by_class else GroupKFold, _group_count(groups)
+            most = min(most, rarest) if by_class else most
+        cv = kind(min(cv, most), shuffle=True, random_state=seed)
     splitter = check_cv(cv, y, classifier=task == "classification")
     return make_splits(splitter, X, y, {} if groups is None else {"groups": groups})
+
+
+def _group_count(groups: Array) -> int:
+    count = int(np.unique(groups.astype(str)).size)
+    if count < 2:
+        raise InputError(f"The rows to be split are all of the group {groups[0]}: two groups are needed.")
+    return count
 
 
 def _name_of(scoring: Any, task: str) -> str:
@@ -220,18 +267,21 @@ class _Trial:
         given = {} if weight is None else {weight_parameter(one.model): weight}
         with _noted() as notes:
             start = time.perf_counter()
+            search, test, seconds = self.search, math.nan, math.nan
             try:
-                self.search.fit(X, y, **given)
-            except (ValueError, TimeoutError) as error:
-                return Entry(one.name, left_out=str(error).strip().splitlines()[0])
-            spent, search = time.perf_counter() - start, self.search
-            test, seconds = math.nan, math.nan
-            if held is not None:
-                start = time.perf_counter()
-                test = float(search.scorer_(search.best_estimator_, *held))
-                seconds = time.perf_counter() - start
-        results, chosen = search.cv_results_, search.best_index_
-        scores = np.array([results[f"split{fold}_test_score"][chosen] for fold in range(search.n_splits_)])
+                search.fit(X, y, **given)
+                spent, start = time.perf_counter() - start, time.perf_counter()
+                results, chosen = search.cv_results_, search.best_index_
+                scores = np.array([results[f"split{k}_test_score"][chosen] for k in range(search.n_splits_)])
+                if held is not None:
+                    test = float(search.scorer_(search.best_estimator_, *held))
+                    seconds = time.perf_counter() - start
+                elif np.isnan(scores).all():
+                    search.scorer_(search.best_estimator_, X, y)  # says why
+            except TimeLimitReached:
+                return Entry(one.name, left_out="its share of the time was over before a fold was done")
+            except Exception as error:  # of one learner: the others go on
+                return Entry(one.name, left_out=_reason(error))
         return Entry(
             one.name,
             float(scores.mean()),
@@ -243,9 +293,17 @@ class _Trial:
             seconds,
             {name.partition("__")[2] or name: value for name, value in search.best_params_.items()},
             _certificate(search.best_estimator_),
-            tuple(notes),
+            (*one.notes, *notes),
             search,
         )
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says, without what the search puts before it."""
+    said = (str(error).strip() or type(error).__name__).splitlines()[0]
+    if isinstance(error, AttributeError) and "predict_proba" in said:
+        return "it gives no probabilities, which this score needs"
+    return re.sub(r"^All the \d+ fits failed\. The first was .*?\}: ([\w.]+: )?", "", said)
 
 
 def _certificate(model: Any) -> str:
@@ -256,22 +314,29 @@ def _certificate(model: Any) -> str:
 
 @contextmanager
 def _noted() -> Iterator[list[str]]:
-    """Give the warnings of what is done here, each once, when it is done."""
+    """Give the warnings of what is done here when it is done; of those that differ in numbers, the last."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield notes
-    notes.extend(dict.fromkeys(str(one.message) for one in caught))
+    notes.extend({re.sub(r"\d+", "", str(one.message)): str(one.message) for one in caught}.values())
 
 
-def _ranked(entries: list[Entry], test_share: float) -> list[Entry]:
-    """Return the entries by mean score, each with its p-value against the best."""
+def _ranked(entries: list[Entry], test_share: float, folds: int) -> list[Entry]:
+    """Return the entries by mean score, each with its p-value against the best.
+
+    Those that finished fewer folds than another learner come later; the baseline, which always finishes,
+    does not put them back.
+    """
     there = [one for one in entries if not one.left_out]
-    there.sort(key=lambda one: -one.mean if not math.isnan(one.mean) else math.inf)
+    if not there:
+        raise InputError(f"No learner could be fitted and scored. {entries[0].name}: {entries[0].left_out}")
+    most = max((one.scores.size for one in there if one.name != BASELINE), default=folds)
+    there.sort(key=lambda one: (one.scores.size < most, math.isnan(one.mean), -one.mean))
     first = there[0]
     compared = [
         one
-        if one is first or one.scores.size != first.scores.size
+        if one is first or min(one.scores.size, first.scores.size) < folds
         else replace(one, p_value=corrected_p_value(first.scores, one.scores, test_share))
         for one in there
     ]

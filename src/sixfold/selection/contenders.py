@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 
+from sixfold.data.tree_table import FEW_ROWS
 from sixfold.errors import check_option
-from sixfold.selection.preprocessing import encoder
+from sixfold.selection.leaderboard import BASELINE
+from sixfold.selection.preprocessing import PlainColumns, date_columns, encoder, scarce_columns
 
 MANY_ROWS = 20_000  # beyond, no kernel machine is tried: its grid would take minutes
 SOME_ROWS = 5_000  # beyond, its grid is thinner
@@ -36,52 +39,84 @@ class Contender:
         What is tried, by the names of the model.
     left_out : str
         Why it does not take part; empty where it does.
+    notes : tuple of str
+        What becomes of columns that it cannot read.
     """
 
     name: str
     model: Any
     grid: Any
     left_out: str = ""
-
-
-BASELINE = "baseline"
+    notes: tuple[str, ...] = ()
 
 
 def contenders(task: str, X: Any, y: Any, learners: Any) -> list[Contender]:
     """Return who takes part: the baseline, and those named, or all that suit the task."""
     known = CLASSIFIERS if task == "classification" else REGRESSORS
-    if isinstance(learners, str) and learners == "all":
-        chosen = list(known)
-    else:
-        chosen = [learners] if isinstance(learners, str) else list(learners)
-        for one in chosen:
-            check_option("learners", one, [*known, "all"])
+    chosen = [learners] if isinstance(learners, str) else list(learners)
+    for one in chosen:
+        check_option("learners", one, [*known, "all"])
+    chosen = list(known) if "all" in chosen else chosen
     spread = float(np.std(np.asarray(y, dtype=np.float64))) if task == "regression" else 1.0
-    shape = _Shape(len(y), X.shape[1], spread or 1.0)
-    made = [_contender(name, known[name], X, shape) for name in chosen]
+    encoded, for_tree = _Reading(X, 2), _Reading(X, FEW_ROWS)
+    shape = _Shape(len(y), encoded.scatter() if "SVM (rbf)" in chosen else 1.0, spread or 1.0)
+    made = [
+        _contender(name, known[name](shape), for_tree.steps() if name == "tree" else encoded.steps(True))
+        for name in chosen
+    ]
     baseline = DummyClassifier() if task == "classification" else DummyRegressor()
     return [Contender(BASELINE, baseline, {}), *made]
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """How many training rows and columns there are, and the standard deviation of the targets."""
+    """How many training rows there are, the sum of the columns' variances, and the spread of the targets."""
 
     rows: int
-    columns: int
+    scatter: float
     spread: float
 
 
-def _contender(name: str, describe: Callable[[_Shape], Any], X: Any, shape: _Shape) -> Contender:
-    model, grid = describe(shape)
+class _Reading:
+    """How the columns of a table are read: text with fewer rows than ``rows_each`` for a value is not."""
+
+    def __init__(self, X: Any, rows_each: int) -> None:
+        scarce, dates = scarce_columns(X, rows_each), date_columns(X)
+        self.plain = (
+            PlainColumns(tuple(key for key, _ in scarce)) if hasattr(X, "columns") or scarce else None
+        )
+        self.X = X if self.plain is None else self.plain.transform(X)
+        self.notes: list[str] = []
+        if scarce:
+            text = "few rows for each value; dates can be used as numbers, such as days"
+            self.notes.append(f"{_listed([name for _, name in scarce])} not used: {text}")
+        if dates:
+            self.notes.append(f"{_listed(dates)} taken as numbers of days")
+
+    def steps(self, encoded: bool = False) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
+        """Return the steps of a pipeline before the learner, and what to say about them."""
+        steps = [] if self.plain is None else [("table", self.plain)]
+        return steps + ([("columns", encoder(self.X))] if encoded else []), tuple(self.notes)
+
+    def scatter(self) -> float:
+        """Return the sum of the variances of the encoded columns: half the mean squared distance of rows."""
+        if sp.issparse(self.X):
+            return float(self.X.shape[1])  # each is scaled to 1
+        return float(np.var(encoder(self.X).fit_transform(self.X), axis=0).sum()) or 1.0
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(map(repr, names[:5]))
+    return shown + f" and {len(names) - 5} more" * (len(names) > 5)
+
+
+def _contender(name: str, described: Any, reading: tuple[list[Any], tuple[str, ...]]) -> Contender:
+    (model, grid), (steps, notes) = described, reading
     if isinstance(grid, str):
         return Contender(name, model, {}, grid)
-    steps = [(LEARNER, model)]
-    if not name.startswith("tree"):
-        steps.insert(0, ("columns", encoder(X)))
     grids = grid if isinstance(grid, list) else [grid]
     prefixed = [{f"{LEARNER}__{key}": values for key, values in one.items()} for one in grids]
-    return Contender(name, Pipeline(steps), prefixed)
+    return Contender(name, Pipeline([*steps, (LEARNER, model)]), prefixed, notes=notes)
 
 
 def _decades(first: int, last: int, each: int = 1) -> list[float]:
@@ -123,7 +158,7 @@ def _kernel_svm(shape: _Shape) -> Any:
 
     if shape.rows > MANY_ROWS:
         return SVC(), f"{shape.rows:,} rows are more than a grid of kernel machines can take"
-    scale = 1.0 / shape.columns  # that of standardised columns
+    scale = 1.0 / shape.scatter
     if shape.rows > SOME_ROWS:
         return SVC(), {"C": [1.0, 10.0, 100.0], "gamma": [scale * factor for factor in (0.1, 1.0)]}
     factors = (0.01, 0.1, 1.0, 10.0)

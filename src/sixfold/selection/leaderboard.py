@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 import textwrap
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,7 +17,9 @@ from sixfold.errors import MissingExtraError
 
 Array = NDArray[Any]
 
-WIDTH = 80
+WIDTH, LINES = 80, 2  # of what is printed, and for what was chosen and proved
+LONGEST_METRIC = 13  # as long as a mean with its deviation
+BASELINE = "baseline"
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Entry:
     mean, std : float
         Of the scores of the chosen candidate on the folds.
     scores : ndarray of shape (n_folds,)
+        Of the folds that were finished, fewer than there are where time was up.
     test : float
         The score on the test rows, looked at once; NaN where there are none.
     search_seconds, fit_seconds, predict_seconds : float
@@ -38,11 +42,12 @@ class Entry:
     certificate : str
         What the final fit proves.
     notes : tuple of str
-        What the fits warned of.
+        What the fits warned of, and what became of columns that the learner cannot read.
     search : GridSearchCV or None
         With the fitted model, ``search.best_estimator_``.
     p_value : float
-        Of being as good as the best learner; NaN for that one.
+        How probable a difference from the best learner at least as large as this one would be, were both
+        equally good; NaN for that one, and where a learner did not finish all folds.
     left_out : str
         Why it did not take part; empty where it did.
     """
@@ -78,6 +83,8 @@ class Comparison:
     task : {"classification", "regression"}
     metric : str
     train_rows, test_rows : int
+    folds : int
+        How many there are; learners that finished fewer when time was up stand below those that did not.
     """
 
     entries: list[Entry]
@@ -85,10 +92,11 @@ class Comparison:
     metric: str
     train_rows: int
     test_rows: int
+    folds: int
 
     @property
     def best(self) -> Entry:
-        """The learner with the best mean score."""
+        """The learner with the best mean score, of those that finished the most folds."""
         return self.entries[0]
 
     def __getitem__(self, name: str) -> Entry:
@@ -101,16 +109,17 @@ class Comparison:
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the columns of the leaderboard as lists."""
         there = self._there
-        folds = max((one.scores.size for one in there), default=0)
         names = ("mean", "std", "test", "p_value", "search_seconds", "fit_seconds", "predict_seconds")
         columns: dict[str, list[Any]] = {"learner": [one.name for one in there]}
         columns |= {name: [getattr(one, name) for one in there] for name in names}
-        for fold in range(folds):
+        columns["folds"] = [one.scores.size for one in there]
+        for fold in range(self.folds):
             columns[f"split{fold}_score"] = [
                 float(one.scores[fold]) if fold < one.scores.size else math.nan for one in there
             ]
         columns["parameters"] = [dict(one.parameters) for one in there]
         columns["certificate"] = [one.certificate for one in there]
+        columns["notes"] = ["\n".join(one.notes) for one in there]
         return columns
 
     def to_frame(self) -> Any:
@@ -137,44 +146,93 @@ class Comparison:
         return leaderboard(self, **options)
 
     def __str__(self) -> str:
-        rows = f"{self.train_rows:,} training rows"
-        rows += f", {self.test_rows:,} test rows looked at once" if self.test_rows else ""
-        about = f"{self.metric} on {self.best.scores.size} folds, mean ± standard deviation; {rows}"
-        meaning = "p: how probable such a difference from the first is, were both equally good"
-        parts = (textwrap.wrap(about, WIDTH), self._table(), [meaning], self._details())
-        return "\n\n".join("\n".join(part) for part in parts)
+        rows = _counted(self.train_rows, "training row")
+        rows += f", {_counted(self.test_rows, 'test row')} looked at once" if self.test_rows else ""
+        about = f"{self.metric} on {self.folds} folds, mean ± standard deviation; {rows}"
+        meaning = []
+        if self._has_p_values:
+            meaning.append("p: how probable such a difference from the first is, were both equally good")
+        if self._partial:
+            meaning.append("folds: how many were done when time was up; learners with more come first")
+        parts = (textwrap.wrap(about, WIDTH), self._table(), meaning, self._details(), self._notes())
+        return "\n\n".join("\n".join(part) for part in parts if part)
 
     def _table(self) -> list[str]:
-        tested = self.test_rows > 0
-        lines = [["learner", self.metric, *["test"] * tested, "p", "search", "fit", *["predict"] * tested]]
-        for one in self._there:
-            test, predict = [_score(one.test)] * tested, [_seconds(one.predict_seconds)] * tested
-            p_value = "" if math.isnan(one.p_value) else f"{one.p_value:.3f}"
-            times = [_seconds(one.search_seconds), _seconds(one.fit_seconds), *predict]
-            lines.append([one.name, f"{_score(one.mean)} ± {one.std:.3f}", *test, p_value, *times])
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        lines.insert(1, ["-" * width for width in widths])
-        return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+        """Return the lines of the table; where it is too wide, without the seconds it can do without."""
+        there = self._there
+        metric = self.metric if len(self.metric) <= LONGEST_METRIC else "score"
+        columns = {"learner": [one.name for one in there]}
+        columns[metric] = [f"{_score(one.mean)} ± {_score(one.std)}" for one in there]
+        if self.test_rows:
+            columns["test"] = [_score(one.test) for one in there]
+        if self._has_p_values:
+            columns["p"] = ["" if math.isnan(one.p_value) else f"{one.p_value:.3f}" for one in there]
+        if self._partial:
+            columns["folds"] = [f"{one.scores.size} of {self.folds}" for one in there]
+        for name in ("search", "fit", *["predict"] * (self.test_rows > 0)):
+            columns[name] = [_seconds(getattr(one, f"{name}_seconds")) for one in there]
+        widths = {name: max(map(len, [name, *values])) for name, values in columns.items()}
+        for name in ("predict", "fit"):
+            if sum(widths.values()) + 2 * (len(widths) - 1) > WIDTH:
+                widths.pop(name, None)
+        lines = [list(widths), ["-" * width for width in widths.values()]]
+        lines += map(list, zip(*(columns[name] for name in widths), strict=True))
+        return ["  ".join(map(str.ljust, line, widths.values())).rstrip() for line in lines]
 
     def _details(self) -> list[str]:
         """Return what was chosen for each learner and what its fit proves, or why it was left out."""
         said = []
         for one in self.entries:
             chosen = ", ".join(f"{name}={_plain(value)}" for name, value in one.parameters.items())
-            warned = f"{len(one.notes)} warnings (see its notes)" if one.notes else ""
             left_out = f"left out: {one.left_out}" if one.left_out else ""
-            about = "; ".join(filter(None, (chosen, one.certificate, warned, left_out)))
+            about = "; ".join(filter(None, (chosen, one.certificate, left_out)))
             if about:
-                said += textwrap.wrap(f"{one.name}: {about}", WIDTH, subsequent_indent="    ")
+                said += _paragraph(f"{one.name}: {about}", LINES + 2 * bool(left_out))
         return said
+
+    def _notes(self) -> list[str]:
+        """Return what the learners warned of: the first sentence of each note, and who it is of."""
+        whose: dict[str, list[str]] = {}
+        for one in self.entries:
+            for note in one.notes:
+                whose.setdefault(_first_sentence(note), []).append(one.name)
+        learners = sum(one.name != BASELINE and not one.left_out for one in self.entries)
+        said = []
+        for note, names in whose.items():
+            whom = "" if len(names) >= max(2, learners) else f" on {', '.join(names)}"
+            said += _paragraph(f"note{whom}: {note}", LINES + 1)
+        return said
+
+    @property
+    def _has_p_values(self) -> bool:
+        return not all(math.isnan(one.p_value) for one in self.entries)
+
+    @property
+    def _partial(self) -> bool:
+        return any(one.scores.size < self.folds for one in self._there)
 
     @property
     def _there(self) -> list[Entry]:
         return [one for one in self.entries if not one.left_out]
 
 
+def _counted(count: int, name: str) -> str:
+    return f"{count:,} {name}{'s' * (count != 1)}"
+
+
+def _paragraph(text: str, lines: int) -> list[str]:
+    """Return text in lines, at most so many, the later ones indented."""
+    return textwrap.wrap(text, WIDTH, subsequent_indent="    ", max_lines=lines, placeholder=" ...")
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first sentence, without long brackets: those of certificates, which are said already."""
+    first = re.split(r"(?<=[.])\s+(?=[A-Z])|\n", text.strip(), maxsplit=1)[0]
+    return re.sub(r" \([^()]{40,}\)", "", first)
+
+
 def _score(value: float) -> str:
-    return f"{value:.3f}" if abs(value) < 1e4 else f"{value:.4g}"
+    return f"{value:.3f}" if abs(value) < 100 or math.isnan(value) else f"{value:.5g}"
 
 
 def _seconds(value: float) -> str:
