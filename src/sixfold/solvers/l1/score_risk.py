@@ -94,7 +94,9 @@ class ScoreRisk:
         They end where the slope that is left times a shift of 1 is no more than ``enough``, or is rounding.
         With one class only the shift would grow for ever: it ends where that gains nothing.
         """
-        shift, least = np.zeros(self.n_scores), max(1e-28 * self.scale, 4.0 * enough**2 / self.scale)
+        shift, least = np.zeros(self.n_scores), 1e-28 * self.scale
+        if enough > 0.0:
+            least = max(least, 4.0 * enough**2 / self.scale)
         for _ in range(100):
             moved = score + shift
             slope = self.q @ self.slopes(moved)
