@@ -288,7 +288,7 @@ class Search:
                 del missing[fitted.setting]
                 yield fitted
         except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
         for number in missing:
             try:
                 model = fit_one(plan.model, plan.settings[number], fold)
