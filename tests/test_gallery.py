@@ -1,5 +1,7 @@
-"""The pictures of the documentation are there, small, and show every plot; none is drawn here."""
+"""The pictures of the documentation are there, small, and show every plot; their code runs by itself."""
 
+import ast
+import builtins
 import importlib.util
 import inspect
 import re
@@ -39,6 +41,36 @@ def test_every_plot_is_in_the_gallery(figures):
 def test_the_page_says_what_is_drawn(figures):
     page, draw = (GALLERY / "README.md").read_text(encoding="utf-8"), load("draw")
     assert page == "\n".join([draw.INTRODUCTION, *map(draw.entry, figures)])
+
+
+def test_every_block_has_all_names_that_it_uses():
+    blocks = re.findall(r"```python\n(.*?)```", (GALLERY / "README.md").read_text("utf-8"), flags=re.DOTALL)
+    for block in blocks:
+        nodes = list(ast.walk(ast.parse(block)))
+        imported = {
+            one.asname or one.name
+            for node in nodes
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for one in node.names
+        }
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        made = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        used = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+        assert used <= imported | made | set(dir(builtins)), block
+        assert imported <= used, block
+        assert "ax" in made
+
+
+QUICK = ("lasso_path", "coefficients", "history", "perceptron_history", "residuals", "calibration",
+         "threshold", "widest_margin", "chosen_columns", "tree", "losses", "overfitting")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_block_runs_by_itself(name, figures):
+    (compute,) = [one for one in figures if one.__name__ == name]
+    names = {}
+    exec(compile(load("draw").code(compute), name, "exec"), names)
+    assert hasattr(names["ax"], "get_title")
 
 
 def test_every_figure_is_there_light_and_dark_and_no_other(figures):

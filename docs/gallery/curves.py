@@ -1,223 +1,187 @@
 """Curves of the gallery, drawn from the data that come with scikit-learn: one function a figure.
 
-Each takes ``dark`` and returns the Axes; ``FIGURES`` lists them with what the gallery says of them.
+Each computes what is shown and returns the function of ``dark`` that draws it; ``FIGURES`` lists them.
 """
 
 from __future__ import annotations
 
 import warnings
-from functools import cache
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn import datasets
+from scipy.stats import loguniform
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.model_selection import train_test_split
 
-import sixfold
-from sixfold import plot
+from sixfold import (
+    SVC,
+    DecisionTreeClassifier,
+    GridSearchCV,
+    KNeighborsClassifier,
+    LinearRegression,
+    LogisticRegression,
+    Perceptron,
+    RandomizedSearchCV,
+    compare,
+    plot,
+)
+
+Draw = Callable[[bool], Any]
 
 
-@cache
-def _cancer() -> Any:
-    table = datasets.load_breast_cancer(as_frame=True)
-    X = (table.data - table.data.mean()) / table.data.std()
-    return X, np.where(table.target == 1, "benign", "malignant")
-
-
-@cache
-def _diabetes() -> Any:
-    return datasets.load_diabetes(as_frame=True, return_X_y=True)
-
-
-@cache
-def _digits() -> Any:
-    X, y = datasets.load_digits(return_X_y=True)
-    return X / 16.0, y
-
-
-@cache
-def _neighbours_search() -> Any:
-    X, y = _cancer()
-    return sixfold.GridSearchCV(
-        sixfold.KNeighborsClassifier(), {"n_neighbors": list(range(1, 41))}, cv=5, return_train_score=True
-    ).fit(X, y)
-
-
-def validation_curve(dark: bool) -> Any:
+def validation_curve() -> Draw:
     """Draw five folds for k = 1 to 40 on breast cancer."""
-    return plot.validation_curve(_neighbours_search(), dark=dark)
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    X = (X - X.mean()) / X.std()
+    grid = {"n_neighbors": range(1, 41)}
+    search = GridSearchCV(KNeighborsClassifier(), grid, cv=5, return_train_score=True).fit(X, y)
+    return lambda dark: plot.validation_curve(search, dark=dark)
 
 
-@cache
-def _pruning_search() -> Any:
-    X, y = _cancer()
-    return sixfold.GridSearchCV(
-        sixfold.DecisionTreeClassifier(), {"max_depth": list(range(1, 13))}, cv=10, rule="1se"
-    ).fit(X, y)
-
-
-def one_standard_error(dark: bool) -> Any:
+def one_standard_error() -> Draw:
     """Draw the depth of a tree on breast cancer: the best, and the simplest within one standard error."""
-    return plot.validation_curve(_pruning_search(), dark=dark)
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    grid = {"max_depth": range(1, 13)}
+    search = GridSearchCV(DecisionTreeClassifier(), grid, cv=10, rule="1se").fit(X, y)
+    return lambda dark: plot.validation_curve(search, dark=dark)
 
 
-@cache
-def _lines_search() -> Any:
-    X, y = _digits()
-    grid = {"C": np.logspace(-3, 1, 5), "kernel": ["linear", "rbf", "poly"]}
-    return sixfold.GridSearchCV(sixfold.SVC(gamma=0.05), grid, cv=3).fit(X[:600], y[:600])
-
-
-def validation_lines(dark: bool) -> Any:
+def validation_lines() -> Draw:
     """Draw C for three kernels on digits."""
-    return plot.validation_curve(_lines_search(), "C", dark=dark)
+    X, y = load_digits(return_X_y=True)
+    grid = {"C": np.logspace(-3, 1, 5), "kernel": ["linear", "rbf", "poly"]}
+    search = GridSearchCV(SVC(gamma=0.05), grid, cv=3).fit(X[:600] / 16.0, y[:600])
+    return lambda dark: plot.validation_curve(search, "C", dark=dark)
 
 
-@cache
-def _kernel_search() -> Any:
-    X, y = _cancer()
-    grid = {"C": np.logspace(-1, 3, 5), "gamma": np.logspace(-4, 0, 5)}
-    return sixfold.GridSearchCV(sixfold.SVC(), grid, cv=3).fit(X, y)
-
-
-def heat_map(dark: bool) -> Any:
+def heat_map() -> Draw:
     """Draw C and gamma of a support vector machine on breast cancer."""
-    return plot.heat_map(_kernel_search(), dark=dark)
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    X = (X - X.mean()) / X.std()
+    grid = {"C": np.logspace(-1, 3, 5), "gamma": np.logspace(-4, 0, 5)}
+    search = GridSearchCV(SVC(), grid, cv=3).fit(X, y)
+    return lambda dark: plot.heat_map(search, dark=dark)
 
 
-@cache
-def _random_search() -> Any:
-    from scipy.stats import loguniform
-
-    X, y = _cancer()
-    spread = {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-4, 1)}
-    return sixfold.RandomizedSearchCV(sixfold.SVC(), spread, n_iter=40, cv=3, random_state=0).fit(X, y)
-
-
-def random_search(dark: bool) -> Any:
+def random_search() -> Draw:
     """Draw forty settings at random on breast cancer."""
-    return plot.heat_map(_random_search(), "C", "gamma", dark=dark)
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    X = (X - X.mean()) / X.std()
+    spread = {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-4, 1)}
+    search = RandomizedSearchCV(SVC(), spread, n_iter=40, cv=3, random_state=0).fit(X, y)
+    return lambda dark: plot.heat_map(search, "C", "gamma", dark=dark)
 
 
-@cache
-def _chosen(model: Any, data: Any, parameter: str, strengths: tuple[float, ...], rule: str = "best") -> float:
-    X, y = data()
-    search = sixfold.GridSearchCV(model(), {parameter: strengths}, cv=5, rule=rule).fit(X, y)
-    return float(search.best_params_[parameter])
-
-
-def _lasso() -> Any:
-    return sixfold.LinearRegression(penalty="l1")
-
-
-def _ridge() -> Any:
-    return sixfold.LinearRegression(penalty="l2")
-
-
-def _sparse_logistic() -> Any:
-    return sixfold.LogisticRegression(penalty="l1")
-
-
-def lasso_path(dark: bool) -> Any:
+def lasso_path() -> Draw:
     """Draw the lasso's coefficients on diabetes, with the penalty that five folds choose."""
-    X, y = _diabetes()
-    alphas = np.logspace(-3, 0.7, 40)
-    chosen = _chosen(_lasso, _diabetes, "alpha", tuple(alphas))
-    return plot.regularisation_path(_lasso(), X, y, alphas, chosen=chosen, dark=dark)
+    X, y = load_diabetes(as_frame=True, return_X_y=True)
+    model, alphas = LinearRegression(penalty="l1"), np.logspace(-3, 0.7, 40)
+    search = GridSearchCV(model, {"alpha": alphas}, cv=5).fit(X, y)
+    chosen = search.best_params_["alpha"]
+    return lambda dark: plot.regularisation_path(model, X, y, alphas, chosen=chosen, dark=dark)
 
 
-def ridge_path(dark: bool) -> Any:
+def ridge_path() -> Draw:
     """Draw ridge coefficients on diabetes, with the strongest penalty within one standard error."""
-    X, y = _diabetes()
-    alphas = np.logspace(-6, 1, 40)
-    chosen = _chosen(_ridge, _diabetes, "alpha", tuple(alphas), "1se")
-    return plot.regularisation_path(_ridge(), X, y, alphas, chosen=chosen, dark=dark)
+    X, y = load_diabetes(as_frame=True, return_X_y=True)
+    model, alphas = LinearRegression(penalty="l2"), np.logspace(-6, 1, 40)
+    search = GridSearchCV(model, {"alpha": alphas}, cv=5, rule="1se").fit(X, y)
+    chosen = search.best_params_["alpha"]
+    return lambda dark: plot.regularisation_path(model, X, y, alphas, chosen=chosen, dark=dark)
 
 
-def logistic_path(dark: bool) -> Any:
+def logistic_path() -> Draw:
     """Draw L1 logistic coefficients on breast cancer, with the penalty that five folds choose."""
-    X, y = _cancer()
-    strengths = np.logspace(-3, 1, 40)
-    chosen = _chosen(_sparse_logistic, _cancer, "C", tuple(strengths))
-    return plot.regularisation_path(_sparse_logistic(), X, y, strengths, chosen=chosen, dark=dark)
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    X = (X - X.mean()) / X.std()
+    y = np.where(y == 1, "benign", "malignant")
+    model, strengths = LogisticRegression(penalty="l1"), np.logspace(-3, 1, 40)
+    search = GridSearchCV(model, {"C": strengths}, cv=5).fit(X, y)
+    chosen = search.best_params_["C"]
+    return lambda dark: plot.regularisation_path(model, X, y, strengths, chosen=chosen, dark=dark)
 
 
-def coefficients(dark: bool) -> Any:
+def coefficients() -> Draw:
     """Draw the coefficients of logistic regression on breast cancer."""
-    X, y = _cancer()
-    return sixfold.LogisticRegression().fit(X, y).plot(dark=dark)
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    X = (X - X.mean()) / X.std()
+    model = LogisticRegression().fit(X, np.where(y == 1, "benign", "malignant"))
+    return lambda dark: model.plot(dark=dark)
 
 
-def learning_curve(dark: bool) -> Any:
+def learning_curve() -> Draw:
     """Draw the learning curve of five nearest neighbours on digits."""
-    X, y = _digits()
-    return plot.learning_curve(sixfold.KNeighborsClassifier(), X, y, dark=dark)
+    X, y = load_digits(return_X_y=True)
+    return lambda dark: plot.learning_curve(KNeighborsClassifier(), X, y, dark=dark)
 
 
-def history(dark: bool) -> Any:
+def history() -> Draw:
     """Draw Newton's iterations of logistic regression on breast cancer."""
-    X, y = _cancer()
-    return plot.history(sixfold.LogisticRegression(C=100.0).fit(X, y), dark=dark)
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    X = (X - X.mean()) / X.std()
+    model = LogisticRegression(C=100.0).fit(X, y)
+    return lambda dark: plot.history(model, dark=dark)
 
 
-def perceptron_history(dark: bool) -> Any:
+def perceptron_history() -> Draw:
     """Draw the perceptron's errors on breast cancer."""
-    X, y = _cancer()
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    X = (X - X.mean()) / X.std()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = sixfold.Perceptron(max_iter=60).fit(X, y)
-    return plot.history(model, dark=dark)
+        warnings.simplefilter("ignore")  # of having been stopped after 60 passes
+        model = Perceptron(max_iter=60).fit(X, y)
+    return lambda dark: plot.history(model, dark=dark)
 
 
-def _halves() -> Any:
-    X, y = _cancer()
-    return train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
-
-
-def calibration(dark: bool) -> Any:
+def calibration() -> Draw:
     """Draw the calibration of logistic regression on held-out breast cancers."""
-    X, other, y, theirs = _halves()
-    columns = ["mean texture", "mean smoothness", "mean symmetry"]
-    return plot.calibration(
-        sixfold.LogisticRegression().fit(X[columns], y), other[columns], theirs, dark=dark
-    )
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    X = X[["mean texture", "mean smoothness", "mean symmetry"]]
+    X, y = (X - X.mean()) / X.std(), np.where(y == 1, "benign", "malignant")
+    X, other, y, theirs = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
+    model = LogisticRegression().fit(X, y)
+    return lambda dark: plot.calibration(model, other, theirs, dark=dark)
 
 
-def calibration_of_classes(dark: bool) -> Any:
+def calibration_of_classes() -> Draw:
     """Draw the calibration of three classes of wine, from two columns, on held-out rows."""
-    X, y = datasets.load_wine(as_frame=True, return_X_y=True)
+    X, y = load_wine(as_frame=True, return_X_y=True)
     X = X[["alcohol", "malic_acid"]]
     X, other, y, theirs = train_test_split(X, y, test_size=0.6, random_state=0, stratify=y)
-    return plot.calibration(sixfold.LogisticRegression().fit(X, y), other, theirs, bins=5, dark=dark)
+    model = LogisticRegression().fit(X, y)
+    return lambda dark: plot.calibration(model, other, theirs, bins=5, dark=dark)
 
 
-def threshold(dark: bool) -> Any:
+def threshold() -> Draw:
     """Draw the threshold of logistic regression on held-out breast cancers."""
-    X, other, y, theirs = _halves()
-    columns = ["mean texture", "mean smoothness", "mean symmetry"]
-    return plot.threshold(sixfold.LogisticRegression().fit(X[columns], y), other[columns], theirs, dark=dark)
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    X = X[["mean texture", "mean smoothness", "mean symmetry"]]
+    X, y = (X - X.mean()) / X.std(), np.where(y == 1, "benign", "malignant")
+    X, other, y, theirs = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
+    model = LogisticRegression().fit(X, y)
+    return lambda dark: plot.threshold(model, other, theirs, dark=dark)
 
 
-def residuals(dark: bool) -> Any:
+def residuals() -> Draw:
     """Draw the residuals of linear regression on diabetes."""
-    X, y = _diabetes()
-    return plot.residuals(sixfold.LinearRegression().fit(X, y), X, y, dark=dark)
+    X, y = load_diabetes(as_frame=True, return_X_y=True)
+    model = LinearRegression().fit(X, y)
+    return lambda dark: plot.residuals(model, X, y, dark=dark)
 
 
-@cache
-def _comparison() -> Any:
-    X, y = _cancer()
-    return sixfold.compare(X, y, cv=10)
-
-
-def leaderboard(dark: bool) -> Any:
+def leaderboard() -> Draw:
     """Draw the learners that suit breast cancer, each tuned."""
-    return plot.leaderboard(_comparison(), dark=dark)
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    result = compare(X, y, cv=10)
+    return lambda dark: plot.leaderboard(result, dark=dark)
 
 
-def paired(dark: bool) -> Any:
+def paired() -> Draw:
     """Draw the same learners against the best, fold by fold."""
-    return plot.paired(_comparison(), dark=dark)
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    result = compare(X, y, cv=10)
+    return lambda dark: plot.paired(result, dark=dark)
 
 
 FIGURES = [

@@ -1,12 +1,13 @@
 """Draws the gallery: ``python docs/gallery/draw.py`` writes every picture, light and dark, and README.md.
 
-The figures are the functions in ``FIGURES`` of curves.py and geometry.py. The page shows what the first line
-of their docstring says and their code, so that it cannot say anything else than what was drawn. Names as
-arguments draw these alone.
+The figures are the functions in ``FIGURES`` of curves.py and geometry.py. The page shows what their docstring
+says and their code, with the imports that it needs, so that it cannot say anything else than what was drawn.
+Names as arguments draw these alone.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import io
 import sys
@@ -20,31 +21,46 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 HERE = Path(__file__).parent
-Draw = Callable[[bool], Any]
+Compute = Callable[[], Callable[[bool], Any]]
 INTRODUCTION = """\
 # Gallery
 
 Every function of `sixfold.plot`, drawn from iris, breast cancer, wine, digits and diabetes. Each takes
-`ax=None` and returns the Axes; colours suit people with any colour vision and follow the ground. Pictures are
-light or dark as your browser prefers. `python docs/gallery/draw.py` draws them and writes this page; the data
-come from the helpers in [curves.py](curves.py) and [geometry.py](geometry.py). The counterparts of textbook
-figures are in [figures.md](../figures.md).
+`ax=None` and returns the Axes; colours suit people with any colour vision and follow the ground. Every block
+runs by itself; `ax.figure.savefig("figure.png")` keeps what it draws, and a notebook shows it. Pictures are
+light or dark as your browser prefers. `python docs/gallery/draw.py` draws them and writes this page. The
+counterparts of textbook figures are in [figures.md](../figures.md).
 """
 
 
-def entry(draw: Draw) -> str:
+def entry(compute: Compute) -> str:
     """Return what the page says of a figure."""
-    about = (inspect.getdoc(draw) or "").splitlines()[0].removeprefix("Draw ")
-    source = inspect.getsource(draw)
-    body = textwrap.dedent(source[source.index('"""', source.index('"""') + 3) + 4 :]).strip()
-    code = body.replace(", dark=dark", "").replace("dark=dark", "").replace("return ", "ax = ")
-    name = draw.__name__.replace("_", "-")
+    about = inspect.cleandoc(compute.__doc__ or "").removeprefix("Draw ")
+    about = about[0].upper() + about[1:]
+    name = compute.__name__.replace("_", "-")
     return (
-        f"## {draw.__name__.replace('_', ' ').capitalize()}\n\n{about[0].upper()}{about[1:]}\n\n"
-        f"```python\n{code}\n```\n\n"
+        f"## {compute.__name__.replace('_', ' ').capitalize()}\n\n{about}\n\n"
+        f"```python\n{code(compute)}\n```\n\n"
         f'<picture><source media="(prefers-color-scheme: dark)" srcset="{name}-dark.png">'
-        f'<img alt="{about}" src="{name}-light.png" width="800"></picture>\n'
+        f'<img alt="{about.splitlines()[0]}" src="{name}-light.png" width="800"></picture>\n'
     )
+
+
+def code(compute: Compute) -> str:
+    """Return the code of a figure, with the imports that it needs."""
+    source = inspect.getsource(compute)
+    body = textwrap.dedent(source[source.index('"""', source.index('"""') + 3) + 4 :]).strip()
+    body = body.replace("return lambda dark: ", "ax = ").replace(", dark=dark", "").replace("dark=dark", "")
+    used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+    module = inspect.getmodule(compute)
+    assert module is not None
+    imports = []
+    for node in ast.parse(inspect.getsource(module)).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            node.names = [one for one in node.names if (one.asname or one.name) in used]
+            if node.names:
+                imports.append(ast.unparse(node))
+    return "\n".join(imports) + "\n\n" + body
 
 
 def write(figure: Figure, path: Path) -> None:
@@ -64,13 +80,14 @@ def main(names: list[str]) -> None:
 
     import geometry
 
-    figures: list[Draw] = [*curves.FIGURES, *geometry.FIGURES]
+    figures: list[Compute] = [*curves.FIGURES, *geometry.FIGURES]
     with mpl.rc_context(mpl.rcParamsDefault):
         mpl.use("agg")
-        for draw in figures:
-            if not names or draw.__name__ in names:
+        for compute in figures:
+            if not names or compute.__name__ in names:
+                draw = compute()
                 for dark in (False, True):
-                    path = HERE / f"{draw.__name__.replace('_', '-')}-{'dark' if dark else 'light'}.png"
+                    path = HERE / f"{compute.__name__.replace('_', '-')}-{'dark' if dark else 'light'}.png"
                     write(draw(dark).figure, path)
     (HERE / "README.md").write_text("\n".join([INTRODUCTION, *map(entry, figures)]), encoding="utf-8")
 

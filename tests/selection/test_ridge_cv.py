@@ -63,6 +63,13 @@ def test_leaving_out_each_row_in_turn(shape, fit_intercept, targets, weighted, s
     assert_same(ours, theirs, X)
 
 
+def test_folds_may_be_masks():
+    X, y = table()
+    masks = [(fold != np.arange(40) % 3, fold == np.arange(40) % 3) for fold in range(3)]
+    numbers = [(np.flatnonzero(train), np.flatnonzero(test)) for train, test in masks]
+    assert_same(RidgeCV(ALPHAS, cv=masks).fit(X, y), TheirRidgeCV(ALPHAS, cv=numbers).fit(X, y), X)
+
+
 @pytest.mark.parametrize("shape", [(40, 6), (12, 30)])
 @pytest.mark.parametrize("mode", [None, "auto", "svd", "eigen"])
 @pytest.mark.parametrize("sparse", [False, True])

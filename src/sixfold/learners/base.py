@@ -169,8 +169,8 @@ class Learner(BaseEstimator, ABC):
             machines needs them.
         **options
             ``kind`` asks for another figure ("boundary", "calibration", "coefficients", "history", "path",
-            "residuals", "threshold", "tree"), ``ax`` says where to draw, ``dark`` that the ground is dark;
-            others are those of the figure in :mod:`sixfold.plot`.
+            "residuals", "threshold", "tree", "validation"), ``ax`` says where to draw, ``dark`` that the
+            ground is dark; others are those of the figure in :mod:`sixfold.plot`.
 
         Returns
         -------

@@ -24,10 +24,10 @@ from sixfold.data.checks import TrainingData, check_training
 from sixfold.errors import InputError, check_flag, check_number, check_option
 from sixfold.learners.linear.linear_regression import LinearRegression
 from sixfold.learners.linear.model import LinearRegressor
+from sixfold.selection.built_in_cv import adopt, on_threads, route
 from sixfold.selection.folds import make_splits
 from sixfold.selection.plans.base import Answered, Fold, Table
 from sixfold.selection.plans.l1_path import LassoPlan
-from sixfold.selection.splitting import on_threads, route
 from sixfold.solvers.l1.columns import make_columns
 
 Array = NDArray[Any]
@@ -88,7 +88,7 @@ class _LassoPathCV(LinearRegressor):
             self.mse_path_ = np.squeeze(errors)
             self.alphas_ = grids[0] if len(ratios) == 1 or self._given else grids
             best = self._model_of_all(X, y, sample_weight, ratios[ratio], grids[ratio][: alpha + 1])
-            self._adopt(best)
+            adopt(self, best)
             self.alpha_ = float(grids[ratio][alpha])
             self.dual_gap_ = best.certificate_.gap
             self._set_ratio(ratios[ratio])
@@ -205,14 +205,6 @@ class _LassoPathCV(LinearRegressor):
         plan = LassoPlan(self._plain_model(ratio), grid, Table(X, y, sample_weight, []))
         *_, last = plan.fit(fold)
         return last.model.model if isinstance(last.model, Answered) else last.model
-
-    def _adopt(self, model: Any) -> None:
-        """Take over what a fit has left, but for the parameters."""
-        own = self.get_params(deep=False)
-        self.__dict__.update({name: value for name, value in vars(model).items() if name not in own})
-        for name in model.get_params(deep=False):
-            if name not in own:
-                self.__dict__.pop(name, None)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return who gets which parameter of ``fit``.

@@ -24,10 +24,10 @@ from sixfold.certificate import Certificate
 from sixfold.data.checks import check_weight
 from sixfold.errors import InputError, check_flag, check_number, check_option
 from sixfold.learners.linear.logistic_regression import LogisticRegression
+from sixfold.selection.built_in_cv import adopt, on_threads, route
 from sixfold.selection.folds import make_splits
 from sixfold.selection.plans.base import Fold, Table
 from sixfold.selection.plans.linear import PathPlan
-from sixfold.selection.splitting import on_threads, route
 
 Array = NDArray[Any]
 
@@ -311,12 +311,7 @@ class LogisticRegressionCV(LogisticRegression):
             return
         total = scores.sum(axis=0)
         C, ratio = np.unravel_index(int(total.argmax()), total.shape)
-        best_model = model.set_params(C=float(Cs[C]), l1_ratio=ratios[ratio]).fit(X, y, sample_weight)
-        own = self.get_params(deep=False)
-        self.__dict__.update({name: value for name, value in vars(best_model).items() if name not in own})
-        for name in model.get_params(deep=False):
-            if name not in own:
-                self.__dict__.pop(name, None)
+        adopt(self, model.set_params(C=float(Cs[C]), l1_ratio=ratios[ratio]).fit(X, y, sample_weight))
         self._best = float(Cs[C]), ratios[ratio]
 
     def _set_checked(self, X: Any, y: Any, sample_weight: Any) -> None:

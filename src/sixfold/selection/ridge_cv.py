@@ -47,6 +47,7 @@ from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData, check_rows, check_training
 from sixfold.errors import InputError, check_flag, check_option
 from sixfold.learners.linear.linear_regression import LinearRegression
+from sixfold.selection.folds import make_splits
 from sixfold.selection.plans.least_squares import SharedRows, answered
 from sixfold.selection.scoring import HeldOutScore
 from sixfold.solvers.least_squares.leave_one_out import LeaveOneOut, leave_one_out
@@ -344,10 +345,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Set the best penalty by folds."""
         X, y = indexable(X, y)
         of_scorer, of_splitter = self._routed(params, data.weight)
-        splits = [
-            (np.asarray(train), np.asarray(test))
-            for train, test in check_cv(self.cv).split(X, y, **of_splitter)
-        ]
+        splits = make_splits(check_cv(self.cv), X, y, of_splitter)
         shared, scorer = SharedRows(data, splits), self._scorer()
         scores = np.empty((len(splits), alphas.size))
         for number, (train, test) in enumerate(splits):
@@ -397,7 +395,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self._ridge(alpha / rows)
 
     def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
-        """Draw the coefficients, over the penalty where X and y are given.
+        """Draw the coefficients, over the penalty with X and y; without, the errors, if they were kept.
 
         Parameters
         ----------

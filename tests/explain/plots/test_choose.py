@@ -17,6 +17,7 @@ from sixfold import (
     KNeighborsRegressor,
     LinearRegression,
     LogisticRegression,
+    plot,
 )
 from sixfold.errors import InputError
 from sixfold.explain.plots.choose import HOMES, plot_model
@@ -44,7 +45,13 @@ def test_a_classifier_draws_what_fits(model, rows, title, drawn):
 def test_a_penalty_chosen_by_cross_validation_draws_the_path():
     model = LassoCV(cv=3, alphas=[0.01, 0.1, 1.0]).fit(NUMBERS, TARGET)
     assert plot_model(model, NUMBERS, TARGET).get_title() == "Coefficients over the penalty"
-    assert plot_model(model).get_title() == "LassoCV: coefficients"
+    assert plot_model(model).get_title() == "3-fold cross-validation"
+    pipeline = make_pipeline(StandardScaler(), model).fit(NUMBERS, TARGET)
+    assert plot_model(pipeline).get_title() == "3-fold cross-validation"
+    assert plot_model(model, kind="coefficients").get_title() == "LassoCV: coefficients"
+    for kept, title in ((True, "442-fold cross-validation"), (False, "RidgeCV: coefficients")):
+        ridge = sixfold.RidgeCV(store_cv_results=kept).fit(NUMBERS, TARGET)
+        assert ridge.plot().get_title() == title
 
 
 def test_pipelines_draw_what_fits_their_last_step():
@@ -69,6 +76,9 @@ def test_every_kind_can_be_asked_for(kind, new_axes, drawn):
         model, rows = DecisionTreeClassifier(max_depth=2).fit(X, Y), (X, Y)
     elif kind == "residuals":
         model, rows = LinearRegression().fit(NUMBERS, TARGET), (NUMBERS, TARGET)
+    elif kind == "validation":
+        rows = ()
+        model = sixfold.LassoCV(cv=3).fit(NUMBERS, TARGET)
     else:
         rows = X[:100], Y[:100]
         model = LogisticRegression().fit(*rows)
@@ -110,6 +120,8 @@ def test_a_model_that_is_not_fitted_says_so():
 
 def test_an_iterative_model_without_rows_draws_its_history():
     assert SVC().fit(X, Y).plot().get_title().startswith("SVC: 3 ")
+    with pytest.raises(InputError, match=r"model.plot\(X, y\)"):  # one record is no history
+        SVC().fit(X[:100], Y[:100]).plot()
 
 
 def test_a_search_over_one_parameter_draws_a_curve_and_over_two_a_map():
@@ -125,9 +137,20 @@ def test_a_search_over_one_parameter_draws_a_curve_and_over_two_a_map():
     assert names.fit(X, Y).plot(dark=True).get_title() == "3-fold cross-validation"
 
 
-def test_the_public_module_lists_what_it_has():
-    from sixfold import plot
+def test_parameters_that_were_never_tried_together_draw_a_curve_of_the_choice(drawn):
+    grids = [{"max_depth": [1, 2, 3]}, {"min_samples_leaf": [30, 40, 50, 60]}]
+    search = GridSearchCV(DecisionTreeClassifier(), grids, cv=3).fit(X, Y)
+    assert "max_depth" in search.best_params_
+    ax = drawn(search.plot())
+    title = "3-fold cross-validation\nthe 3 of 7 settings that have max_depth"
+    assert (ax.get_title(), ax.get_xlabel()) == (title, "greatest depth of the tree")
+    with pytest.raises(InputError, match="No setting with a score has both"):
+        plot.heat_map(search)
+    default = GridSearchCV(DecisionTreeClassifier(), [{}, {"min_samples_leaf": [40, 50]}], cv=3).fit(X, Y)
+    assert default.plot().get_xlabel() == "least rows of a leaf"
 
+
+def test_the_public_module_lists_what_it_has():
     assert sorted(plot.__all__) == plot.__all__
     for name in plot.__all__:
         assert callable(getattr(plot, name))

@@ -42,6 +42,9 @@ def test_gap_and_objective_are_those_of_the_records(model, drawn):
     np.testing.assert_allclose(part(ax, "tolerance").get_ydata(), certificate.tolerance * certificate.scale)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("iteration", "● certified gap to the optimum, at most")
     assert right.get_ylabel() == "■ objective"
+    # What the tolerance is stands below the axes: inside, no place is free of both lines for certain.
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["tolerance 1e-06 of the scale 0.693"]
+    assert ax.get_legend().get_window_extent().y1 < ax.get_window_extent().y0
 
 
 def test_seconds_can_be_along_the_axis(model):

@@ -21,8 +21,8 @@ from scipy.spatial import KDTree
 from sixfold.errors import InputError, check_flag, check_number
 from sixfold.explain.palette import COLOURS, OTHERS, base_colour, class_colours
 from sixfold.explain.plots.plane import Plane, choose_plane, read_table
-from sixfold.explain.plots.shades import ground, outline, region, tint, vivid
-from sixfold.explain.plots.style import SMALL, Theme, canvas, finish, plain
+from sixfold.explain.plots.shades import outline, region, tint, vivid
+from sixfold.explain.plots.style import SMALL, Theme, canvas, finish, ground_of, plain
 
 Array = NDArray[Any]
 MARKERS = "osD^vPX*"
@@ -346,7 +346,7 @@ def _draw_rows(
         crosses = ax.scatter(
             *rows[wrong].T, s=0.7 * size, color=ink, marker="x", linewidth=1.3, zorder=5, label=said
         )
-        crosses.set_path_effects([withStroke(linewidth=2.4, foreground=ground(ax))])
+        crosses.set_path_effects([withStroke(linewidth=2.4, foreground=ground_of(ax))])
 
 
 def _draw_normal(ax: Any, theme: Theme, rows: Array, answers: Answers) -> None:
@@ -374,7 +374,7 @@ def _draw_normal(ax: Any, theme: Theme, rows: Array, answers: Answers) -> None:
     ink = theme.ink
     arrow = {"arrowstyle": "-|>", "color": ink, "linewidth": 1.6, "shrinkA": 0.0, "shrinkB": 0.0}
     ax.annotate("", start + reach * w / length, start, arrowprops=arrow, zorder=6)
-    halo = [withStroke(linewidth=3.0, foreground=ground(ax))]
+    halo = [withStroke(linewidth=3.0, foreground=ground_of(ax))]
     text = ax.text(*(start + 1.2 * reach * w / length), "w", ha="center", va="center", color=ink, zorder=6)
     text.set(style="italic", path_effects=halo)
     ax.set_aspect("equal")
@@ -402,7 +402,7 @@ def _draw_legend(ax: Any, theme: Theme, classes: Array, looks: dict[int, int], l
     handles, _ = ax.get_legend_handles_labels()
     # Beside the axes where a layout makes room for it.
     beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False}
-    within = {"loc": "best", "facecolor": ground(ax), "edgecolor": theme.faint, "framealpha": 0.9}
+    within = {"loc": "best", "facecolor": ground_of(ax), "edgecolor": theme.faint, "framealpha": 0.9}
     options = within if ax.figure.figure.get_layout_engine() is None else beside
     made = ax.legend(handles=[*entries, *handles, *lines], fontsize=SMALL, labelcolor=theme.ink, **options)
     made.set_zorder(6)

@@ -1,11 +1,13 @@
 """The figure that fits a model or a search, for their method ``plot``.
 
-search          two parameters with three values or more each -> heat map; else -> cross-validation curve
+search          two parameters with three values or more each, tried together -> heat map; else ->
+                cross-validation curve
 tree            the tree
 linear          a classifier with two columns of X and y -> decision boundary; a penalty that was chosen by
-                cross-validation, with X and y -> coefficients over it; else -> coefficients as bars
+                cross-validation -> coefficients over it with X and y, the cross-validation curve without, if
+                its scores were kept; else -> coefficients as bars
 kNN, SVC        decision boundary of a classifier, residuals of a regressor: both need X and y
-other           its history
+other           its history, if it has more than one record
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ HOMES = {
     "residuals": ("residuals", "residuals"),
     "threshold": ("probabilities", "threshold"),
     "tree": ("tree", "tree"),
+    "validation": ("validation", "validation_curve"),
 }
 NEED_ROWS = ("boundary", "calibration", "path", "residuals", "threshold")
 
@@ -59,7 +62,8 @@ def plot_search(search: Any, *, ax: Any = None, **options: Any) -> Any:
         for name in results.parameters
         if len(values := results.values(name)) >= 3 and all(map(is_number, values))
     ]
-    return (heat_map if len(wide) == 2 else validation_curve)(search, ax=ax, **options)
+    together = len(wide) == 2 and any(set(wide) <= set(setting) for setting in results.settings)
+    return (heat_map if together else validation_curve)(search, ax=ax, **options)
 
 
 def plot_model(
@@ -72,8 +76,9 @@ def plot_model(
     model : fitted learner
     X, y : table and targets, default=None
         Rows to draw, for figures that show some.
-    kind : {"boundary", "calibration", "coefficients", "history", "path", "residuals", "threshold", "tree"}
-        The figure; None chooses.
+    kind : str, default=None
+        The figure: "boundary", "calibration", "coefficients", "history", "path", "residuals", "threshold",
+        "tree" or "validation"; None chooses.
     ax : matplotlib Axes, default=None
         Where to draw; None makes new ones.
     **options
@@ -108,16 +113,17 @@ def _draw(kind: str, model: Any, X: Any, y: Any, ax: Any, options: dict[str, Any
 def _fitting_kind(model: Any, X: Any, y: Any) -> str:
     from sklearn.base import is_classifier
 
+    from sixfold.explain.plots.search_results import has_scores
+
     classifier, last = is_classifier(model), model.steps[-1][1] if hasattr(model, "steps") else model
+    rows = X is not None and y is not None
     if hasattr(last, "tree_"):
         return "tree"
-    if classifier and X is not None and y is not None and getattr(model, "n_features_in_", 0) == 2:
+    if classifier and rows and getattr(model, "n_features_in_", 0) == 2:
         return "boundary"
     if hasattr(last, "coef_"):
         chosen = hasattr(last, "alpha_") or hasattr(last, "C_")  # by cross-validation
-        return "path" if chosen and X is not None and y is not None else "coefficients"
+        return "path" if chosen and rows else "validation" if has_scores(last) else "coefficients"
     if not classifier:
         return "residuals"
-    if X is not None and y is not None:
-        return "boundary"
-    return "boundary" if not getattr(last, "history_", None) else "history"
+    return "history" if not rows and len(getattr(last, "history_", ())) > 1 else "boundary"

@@ -77,6 +77,11 @@ def heat_map(
     )
     across, up = results.values(x), results.values(y)
     cells = _cells(results, x, y)
+    require(
+        bool(cells),
+        f"No setting with a score has both {x} and {y}. Pass two parameters that were tried together, or "
+        f"draw validation_curve(search, {x!r}).",
+    )
     ax, theme = canvas(ax, dark)
     grid = len(cells) >= 0.5 * len(across) * len(up)
     if grid:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from sixfold.errors import InputError, check_option
 from sixfold.explain.plots.style import (
-    SMALL,
     Theme,
     canvas,
     finish,
+    legend,
     make_readable,
     number,
     text_colour,
@@ -101,6 +101,7 @@ def history(
     )
     if show == "both":
         _second_axis(ax, right, theme)
+    legend(ax, theme, below=True)
     return ax
 
 
@@ -130,28 +131,9 @@ def _draw_gap(ax: Any, theme: Theme, place: Array, gap: Array, certificate: Any)
             linestyle="--",
             linewidth=1.3,
             zorder=2,
+            label=f"tolerance {number(certificate.tolerance)} of the scale {number(certificate.scale, 3)}",
         )
         wanted.set_gid("tolerance")
-        at = _free_place(place, gap, wanted.get_ydata()[0])
-        text = ax.annotate(
-            f"tolerance {number(certificate.tolerance)} of the scale {number(certificate.scale, 3)}",
-            xy=(at, certificate.tolerance * certificate.scale),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            fontsize=SMALL,
-            color=theme.muted,
-            horizontalalignment={0.01: "left", 0.5: "center"}.get(at, "right"),
-            bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.75, "pad": 0.5},
-        )
-        text.set_gid("tolerance")
-
-
-def _free_place(place: Array, gap: Array, level: float) -> float:
-    """Return where along the axis a text above a line is farthest from where the gap crosses that line."""
-    crossing = place[np.nanargmin(np.where(gap > level, gap, np.nan))] if (gap > level).any() else place[0]
-    share = (crossing - place[0]) / max(place[-1] - place[0], 1e-300)
-    return 0.99 if share < 0.65 else 0.5 if share > 0.8 else 0.01
 
 
 def _draw_objective(ax: Any, theme: Theme, place: Any, objective: Any, second: bool) -> None:

@@ -115,10 +115,11 @@ class SearchResults:
         check_option(argument, parameter, self.parameters)
 
     def main_parameter(self) -> str:
-        """Return the parameter with the most values, numbers before others."""
+        """Return the parameter of the choice with the most values, numbers before others."""
         require(bool(self.parameters), "The search has no parameters to draw: its grid is empty.")
+        chosen = {} if self.chosen is None else self.settings[self.chosen]
         return max(
-            self.parameters,
+            chosen or self.parameters,
             key=lambda name: (sum(map(is_number, self.values(name))), len(self.values(name))),
         )
 
@@ -188,8 +189,14 @@ def read_search(search: Any, metric: str | None = None) -> SearchResults:
 # -- models that choose their penalty themselves -------------------------------------------------------------
 
 
+def has_scores(model: Any) -> bool:
+    """Whether a model has chosen its penalty itself and has kept the scores."""
+    return _as_search(model) is not model
+
+
 def _as_search(model: Any) -> Any:
     """Return the scores of LassoCV, ElasticNetCV, RidgeCV or LogisticRegressionCV as a search has them."""
+    model = model.steps[-1][1] if hasattr(model, "steps") else model
     if hasattr(model, "mse_path_") and hasattr(model, "alphas_"):
         errors = np.asarray(model.mse_path_, dtype=float)
         shape = (-1, *errors.shape[-2:])  # mixtures, alphas, folds

@@ -12,29 +12,18 @@ from typing import Any
 import numpy as np
 
 from sixfold.explain.palette import COLOURS, OTHERS, base_colour
-from sixfold.explain.plots.style import Theme
+from sixfold.explain.plots.style import Theme, ground_of
 
 # The share of each colour of the palette in a region, on a light and on a dark ground.
 ON_LIGHT = (0.42, 0.26, 0.10, 0.42, 0.30, 0.38, 0.14, 0.24)
 ON_DARK = (0.23, 0.26, 0.35, 0.47, 0.47, 0.14, 0.32, 0.14)
 
 
-def ground(ax: Any) -> str:
-    """Return what is behind the axes: their own colour over that of the figure over white."""
-    from matplotlib.colors import to_hex, to_rgba
-
-    colour = np.ones(3)
-    for layer in (ax.figure.get_facecolor(), ax.get_facecolor()):
-        *own, cover = to_rgba(layer)
-        colour = cover * np.array(own) + (1.0 - cover) * colour
-    return str(to_hex(colour))
-
-
 def region(ax: Any, theme: Theme, look: int) -> str:
     """Return the colour of the region of a class, by the number of its colour."""
     shares = ON_DARK if theme.dark else ON_LIGHT
     share = 0.2 if look == OTHERS else shares[look % len(COLOURS)]
-    return mix(ground(ax), base_colour(look), share)
+    return mix(ground_of(ax), base_colour(look), share)
 
 
 def mix(back: str, colour: str, share: float) -> str:
@@ -46,7 +35,7 @@ def mix(back: str, colour: str, share: float) -> str:
 
 def tint(ax: Any, theme: Theme, colour: str, share: float) -> str:
     """Return the ground with a share of a colour in it; a dark one takes a little more of it."""
-    return mix(ground(ax), colour, min(1.0, 1.4 * share) if theme.dark else share)
+    return mix(ground_of(ax), colour, min(1.0, 1.4 * share) if theme.dark else share)
 
 
 def vivid(theme: Theme, colour: str) -> str:

@@ -111,7 +111,7 @@ def canvas(
 def theme_of(ax: Any, dark: bool | None = None) -> Theme:
     """Return the colours for what is drawn inside the axes."""
     if dark is None:
-        dark = luminance(_face(ax)) < 0.18  # half way between black and white to the eye
+        dark = luminance(ground_of(ax)) < 0.18  # half way between black and white to the eye
     return DARK if dark else LIGHT
 
 
@@ -183,7 +183,7 @@ def legend(ax: Any, theme: Theme, below: bool = False, **options: Any) -> Any:
         [label for _, label in named],
         fontsize=SMALL,
         labelcolor=theme.ink,
-        facecolor=tuple(_face(ax)),
+        facecolor=ground_of(ax),
         edgecolor=theme.faint,
         framealpha=0.9,
         **options,
@@ -366,14 +366,14 @@ def _rgb(colour: Any) -> Array:
     return np.array(to_rgb(colour if isinstance(colour, str) else tuple(np.asarray(colour)[:3])))
 
 
-def _face(ax: Any) -> Array:
+def ground_of(ax: Any) -> str:
     """Return the colour behind what is drawn inside the axes; white where there is none."""
-    from matplotlib.colors import to_rgba
+    from matplotlib.colors import to_hex, to_rgba
 
     behind = _figure_face(ax)
     behind = np.ones(3) if behind is None else behind
     *own, alpha = to_rgba(ax.get_facecolor())
-    return alpha * np.array(own) + (1 - alpha) * behind
+    return str(to_hex(alpha * np.array(own) + (1 - alpha) * behind))
 
 
 def _figure_face(ax: Any) -> Array | None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from sixfold.errors import InputError
 from sixfold.explain.palette import OTHERS, base_colour, matplotlib_fill
-from sixfold.explain.plots.shades import ground, tint
-from sixfold.explain.plots.style import Theme, canvas
+from sixfold.explain.plots.shades import tint
+from sixfold.explain.plots.style import Theme, canvas, ground_of
 from sixfold.explain.trees.drawing import (
     BAR,
     BODY,
@@ -144,7 +144,7 @@ def _draw_node(ax: Any, theme: Theme, node: NodeBox, drawing: Drawing, points: f
     from matplotlib.patches import FancyBboxPatch
 
     box = node.box
-    fill = ground(ax)
+    fill = ground_of(ax)
     if node.ends and node.node >= 0:
         fill = tint(ax, theme, base_colour(drawing.colours[int(node.totals.argmax())]), 0.15)
     ax.add_patch(

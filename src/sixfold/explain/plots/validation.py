@@ -123,10 +123,13 @@ def validation_curve(
     better = ", less is better" if results.less_is_better else ""
     best_over = len(lines) == 1 and _others(results, parameter)
     over = f", best over {', '.join(best_over)}" if best_over else ""
+    having = sum(parameter in setting for setting in results.settings)
+    of_all = f"\nthe {having} of {len(results.settings)} settings that have {parameter}"
+    some = of_all if having < len(results.settings) else ""
     finish(
         ax,
         theme,
-        title=f"{_kind_of_validation(results.n_splits)}{over}",
+        title=f"{_kind_of_validation(results.n_splits)}{over}{some}",
         xlabel=parameter_label(parameter),
         ylabel=f"{results.label} on held-out rows{better}",
         grid="y",
@@ -141,8 +144,13 @@ def _kind_of_validation(splits: int) -> str:
 
 
 def _others(results: SearchResults, parameter: str) -> list[str]:
-    """Return the other parameters that have more than one value."""
-    return [name for name in results.parameters if name != parameter and len(results.values(name)) > 1]
+    """Return the other parameters that differ between the settings of one; not to be there differs too."""
+    settings = [setting for setting in results.settings if parameter in setting]
+    return [
+        name
+        for name in results.parameters
+        if name != parameter and len({key(setting.get(name, key)) for setting in settings}) > 1
+    ]
 
 
 def _lines(results: SearchResults, parameter: str, others: str) -> list[tuple[str, list[int]]]:

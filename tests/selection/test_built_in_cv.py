@@ -1,11 +1,12 @@
-"""Folds on threads, and who gets which parameter."""
+"""Folds on threads, who gets which parameter, and taking over a model."""
 
 import pytest
 import sklearn
 from sklearn.model_selection import GroupKFold
 
+from sixfold.learners.linear.linear_regression import LinearRegression
+from sixfold.selection.built_in_cv import adopt, on_threads, route
 from sixfold.selection.lasso_cv import LassoCV
-from sixfold.selection.splitting import on_threads, route
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, -1])
@@ -28,3 +29,14 @@ def test_parameters_are_routed_where_that_is_enabled():
     with sklearn.config_context(enable_metadata_routing=True):
         splitting, _ = route(LassoCV(cv=GroupKFold(2)), "fit", None, {"groups": [1, 2]})
     assert splitting == {"groups": [1, 2]}
+
+
+def test_what_a_fit_has_left_is_taken_over_and_parameters_are_not():
+    model = LassoCV(tol=0.5)
+    model.feature_names_in_ = ["of an earlier fit"]
+    fitted = LinearRegression(penalty="l1", tol=1e-3).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    adopt(model, fitted)
+    assert model.coef_ is fitted.coef_
+    assert model.tol == 0.5
+    assert not hasattr(model, "penalty")
+    assert not hasattr(model, "feature_names_in_")

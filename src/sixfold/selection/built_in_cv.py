@@ -1,4 +1,7 @@
-"""What estimators with cross-validation inside share: who gets which parameter, and folds on threads."""
+"""What estimators with built-in cross-validation share.
+
+Who gets which parameter of ``fit``, folds on threads, and taking over the model of all rows.
+"""
 
 from __future__ import annotations
 
@@ -46,3 +49,11 @@ def on_threads(work: Callable[[Any], Result], parts: Sequence[Any], n_jobs: int 
 
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(limited, parts))
+
+
+def adopt(model: Any, fitted: Any) -> None:
+    """Give a model what a fit has left in another one, but for the parameters of either."""
+    own, others = model.get_params(deep=False), fitted.get_params(deep=False)
+    left = {name: value for name, value in vars(fitted).items() if name not in own and name not in others}
+    vars(model).pop("feature_names_in_", None)  # of an earlier fit
+    vars(model).update(left)
