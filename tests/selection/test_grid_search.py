@@ -5,18 +5,20 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from sklearn import config_context
 from sklearn import model_selection as theirs
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.exceptions import FitFailedWarning
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import Ridge
-from sklearn.metrics import f1_score, make_scorer
+from sklearn.metrics import accuracy_score, f1_score, make_scorer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
@@ -35,6 +37,9 @@ from sixfold import (
     RandomizedSearchCV,
 )
 from sixfold.errors import InputError, SixfoldWarning, StoppedEarly, TimeLimitReached
+from sixfold.selection.plans.neighbors import NeighborsPlan
+from sixfold.selection.rules import simplest_within_one_error
+from sixfold.selection.search import Evaluation, Outcome, Search
 
 IRIS = load_iris(return_X_y=True)
 CANCER = load_breast_cancer(return_X_y=True)
@@ -149,7 +154,9 @@ def require_equal(ours, reference, atol=0.0):
 )
 def test_equals_scikit_learn(name, options):
     model, grid, (X, y) = EXACT[name]
-    require_equal(*both(model, grid, X, y, **options))
+    ours, reference = both(model, grid, X, y, **options)
+    require_equal(ours, reference)
+    assert ours.certificate_.separate == 0, ours.certificate_
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -166,6 +173,7 @@ def test_equals_scikit_learn_to_the_tolerance(name, weighted):
     means = reference.cv_results_["mean_test_score"]
     assert means[ours.best_index_] >= means.max() - atol
     assert ours.certificate_.failed == 0
+    assert ours.certificate_.separate == 0, ours.certificate_
     assert ours.certificate_.largest_gap < 1e-3
 
 
@@ -324,6 +332,25 @@ def test_one_standard_error_has_to_know_what_is_simple():
         GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}, rule="1se", refit=len).fit(*IRIS)
 
 
+def test_parameters_left_out_have_the_value_of_the_estimator():
+    params = [{"max_depth": 3}, {"ccp_alpha": 0.5}, {"max_depth": 2}]
+    results = {"params": params, "split0_test_score": np.ones(3), "split1_test_score": np.ones(3)}
+    choose = partial(simplest_within_one_error, results=results, metric="score", folds=2)
+    assert choose(DecisionTreeClassifier(max_depth=7)) == 2  # a depth of 2 against 3 and 7
+    assert choose(DecisionTreeClassifier(max_depth=1)) == 1
+
+
+def test_names_have_no_place_among_numbers():
+    params = [{"gamma": "scale"}, {"gamma": 1e-3}, {"gamma": 1e-1}]
+    for first, chosen in ((1.0, 0), (0.9, 1)):
+        scores = np.array([first, 0.95, 0.96])
+        results = {"params": params, "split0_test_score": scores + 0.1, "split1_test_score": scores - 0.1}
+        assert simplest_within_one_error(SVC(), results, "score", 2) == chosen
+    pipeline = make_pipeline(SVC())
+    results["params"] = [{"svc": KNeighborsClassifier()}, {"svc": SVC(C=3.0)}, {"svc": SVC(C=2.0)}]
+    assert simplest_within_one_error(pipeline, results, "score", 2) == 2
+
+
 def test_nested():
     X, y = IRIS
     outer = theirs.KFold(3, shuffle=True, random_state=1)
@@ -331,6 +358,57 @@ def test_nested():
     plain = theirs.GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5, 15]})
     np.testing.assert_array_equal(search.nested_scores_, theirs.cross_val_score(plain, X, y, cv=outer))
     assert len(search.nested_params_) == 3
+
+
+def test_nested_splits_kernels_on_both_sides():
+    X, y = IRIS
+    outer = theirs.StratifiedKFold(3)
+    grid = {"C": [0.1, 1.0]}
+    search = GridSearchCV(SVC(kernel="precomputed"), grid, cv=2, nested=outer).fit(X @ X.T, y)
+    plain = GridSearchCV(SVC(kernel="linear"), grid, cv=2, nested=outer).fit(X, y)
+    np.testing.assert_array_equal(search.nested_scores_, plain.nested_scores_)
+
+
+def test_nested_scores_are_weighted_where_those_of_the_search_are():
+    X, y = WINE
+    weight = np.random.default_rng(0).random(len(y)) ** 4
+    outer = theirs.StratifiedKFold(3)
+    with config_context(enable_metadata_routing=True):
+        model = KNeighborsClassifier().set_fit_request(sample_weight=False)
+        scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
+        search = GridSearchCV(model, {"n_neighbors": [5]}, scoring=scorer, cv=2, nested=outer)
+        search.fit(X, y, sample_weight=weight)
+    train, test = next(iter(outer.split(X, y)))
+    predicted = KNeighborsClassifier().fit(X[train], y[train]).predict(X[test])
+    assert search.nested_scores_[0] == accuracy_score(y[test], predicted, sample_weight=weight[test])
+    assert search.nested_scores_[0] != accuracy_score(y[test], predicted)
+
+
+def test_nested_by_one_of_several_metrics():
+    def several(model, X, y):
+        right = accuracy_score(y, model.predict(X))
+        return {"right": right, "wrong": 1 - right}
+
+    options = {"cv": 3, "nested": 3}
+    grid = {"n_neighbors": [1, 5]}
+    plain = GridSearchCV(KNeighborsClassifier(), grid, **options).fit(*IRIS)
+    for scoring, metric in ((several, "right"), (["accuracy", "f1_macro"], "accuracy")):
+        search = GridSearchCV(KNeighborsClassifier(), grid, scoring=scoring, refit=metric, **options)
+        np.testing.assert_array_equal(search.fit(*IRIS).nested_scores_, plain.nested_scores_)
+        search.set_params(refit=False)
+        with pytest.raises(InputError, match="Name one of them as refit"):
+            search.fit(*IRIS)
+
+
+@pytest.mark.parametrize("make", [list, iter])
+def test_splits_of_all_rows_are_none_of_some(make):
+    X, y = IRIS
+    splits = make(list(theirs.KFold(3).split(X)))
+    with pytest.raises(InputError, match="Pass a number of folds or a splitter as cv"):
+        GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}, cv=splits, nested=3).fit(X, y)
+    splits = make(list(theirs.KFold(3).split(X)))
+    search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}, nested=splits).fit(X, y)
+    assert len(search.nested_scores_) == 3
 
 
 # -- limits --------------------------------------------------------------------------------------------------
@@ -383,18 +461,94 @@ def test_ctrl_c_ends_the_fits_that_are_under_way(n_jobs):
     assert not hasattr(search, "best_estimator_")
 
 
-def test_time_limit_ends_the_fits_that_are_under_way():
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_time_limit_ends_the_fits_that_are_under_way(n_jobs):
     endless = ERMClassifier(solver="sgd", tol=0.0, max_iter=10**8, time_limit=30.0)
-    search = GridSearchCV(endless, {"alpha": [0.1, 1.0]}, n_jobs=2, cv=2, time_limit=0.5)
+    search = GridSearchCV(endless, {"alpha": [0.1, 1.0]}, n_jobs=n_jobs, cv=2, time_limit=0.5)
     start = time.perf_counter()
     with pytest.raises(TimeLimitReached, match=r"time_limit=0.5 s before the first fit was done"):
         search.fit(*CANCER)
     assert time.perf_counter() - start < 15.0
 
 
+def test_ctrl_c_during_the_last_fit_keeps_the_search():
+    class Interrupted(KNeighborsClassifier):
+        def fit(self, X, y, sample_weight=None):
+            if len(y) == 150:
+                raise KeyboardInterrupt
+            return super().fit(X, y, sample_weight)
+
+    search = GridSearchCV(Interrupted(), {"n_neighbors": [1, 5]}, time_limit=60.0)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(*IRIS)
+    assert search.best_params_ == {"n_neighbors": 5}
+    assert search.cv_results_["mean_test_score"][1] == search.best_score_
+    assert search.certificate_.asked == 10
+
+
 def test_progress(capsys):
     GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5]}, verbose=1).fit(*IRIS)
     assert "10" in capsys.readouterr().out
+    several = GridSearchCV(
+        KNeighborsClassifier(), {"n_neighbors": [5]}, scoring=["accuracy", "f1_macro"], refit="f1_macro"
+    )
+    several.set_params(verbose=1).fit(*IRIS)
+    assert f"best {several.best_score_:.4g}" in capsys.readouterr().out
+
+
+def test_the_best_so_far_never_falls_without_saying_why():
+    def after(*scores, **options):
+        evaluation = Evaluation(None, np.nan, False, {}, {}, **options)
+        search = Search(None, [{}, {}], None, None, [(), ()], evaluation)
+        search.outcomes = {place: Outcome(score) for place, score in scores}
+        return search.best_so_far()
+
+    assert after(((0, 0), 0.9), ((1, 0), 0.7)) == "0.9 (1 of 2 folds)"
+    assert after(((0, 0), 0.9), ((1, 0), 0.7), ((1, 1), 0.7)) == "0.7"  # the first one that is complete
+    assert after(((0, 0), 0.9), ((0, 1), 0.8), ((1, 0), 0.99)) == "0.85"
+    assert after(((0, 0), np.nan), ((0, 1), np.nan)) == "-"
+    assert after(((0, 0), {"a": 0.1, "b": 0.2}), ((0, 1), {"a": 0.1, "b": 0.4})) == "-"
+    assert after(((0, 0), {"a": 0.1, "b": 0.2}), ((0, 1), {"a": 0.1, "b": 0.4}), chosen_by="b") == "0.3"
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_learners_that_a_function_asks_for_are_counted(piped, monkeypatch):
+    def score(model, X, y):
+        return model.score(X, y)
+
+    fits = []
+    fit = KNeighborsClassifier.fit
+    monkeypatch.setattr(KNeighborsClassifier, "fit", lambda self, *rows: fits.append(1) or fit(self, *rows))
+    model, grid = KNeighborsClassifier(), {"n_neighbors": [1, 5, 9]}
+    if piped:
+        model, grid = Pipeline([("scale", StandardScaler()), ("k", model)]), {"k__n_neighbors": [1, 5, 9]}
+    search = GridSearchCV(model, grid, scoring=score, refit=False).fit(*IRIS)
+    assert search.certificate_.done == len(fits) == 5 + 15
+    fits.clear()
+    assert search.set_params(scoring="accuracy").fit(*IRIS).certificate_.done == len(fits) == 5
+    tree = GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2, 3]}, scoring=score).fit(*IRIS)
+    assert tree.certificate_.done == 5  # they are cut from one
+
+
+def test_a_plan_that_fails_is_told_of(monkeypatch):
+    def broken(self, fold):
+        raise ArithmeticError("of no use")
+        yield
+
+    monkeypatch.setattr(NeighborsPlan, "fit", broken)
+    search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5]}).fit(*IRIS)
+    assert search.certificate_.separate == 10
+    assert "10 were fitted separately (ArithmeticError: of no use)" in str(search.certificate_)
+
+
+@pytest.mark.parametrize(
+    "model", [LogisticRegression(), LogisticRegression(penalty="l1"), LinearSVC(), SVC()]
+)
+def test_one_bad_setting_leaves_the_others_together(model):
+    search = GridSearchCV(model, {"C": [-1.0, 0.0, 0.1, 1.0]}, cv=3)
+    with pytest.warns(FitFailedWarning, match="6 fits failed out of a total of 12"):
+        search.fit(*IRIS)
+    assert search.certificate_.separate == 0, search.certificate_
 
 
 # -- bad input -----------------------------------------------------------------------------------------------
@@ -446,6 +600,10 @@ def test_a_scorer_that_returns_nan():
     search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [5, 1]}, scoring=nan_for_many)
     with pytest.warns(SixfoldWarning, match=r"'n_neighbors': 5\} on fold 0 .* is nan"):
         search.fit(*IRIS)
+    nothing = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [5]}, scoring=nan_for_many, verbose=1)
+    with pytest.warns(SixfoldWarning, match="on fold 0 .* is nan") as warned:
+        nothing.fit(*IRIS)
+    assert len(warned) == 1  # none by the bar, which has no score to show
     assert search.best_params_ == {"n_neighbors": 1}
 
 

@@ -22,9 +22,8 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.model_selection._validation import _score
 from sklearn.utils import indexable
-from sklearn.utils._indexing import _safe_indexing
+from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
 from sixfold.errors import (
@@ -101,6 +100,20 @@ class SharedWorkSearch(BaseSearchCV):
             if callable(self.refit):
                 raise InputError("rule='1se' and a function as refit both choose. Leave one of them out.")
             require_order(self.estimator, _names(space))
+        if self.nested is not None:
+            self._check_nested(isinstance(self.scoring, list | tuple | set | dict))
+
+    def _check_nested(self, several_metrics: bool) -> None:
+        if several_metrics and not isinstance(self.refit, str):
+            raise InputError(
+                f"nested={self.nested!r} scores what each search chooses, and refit={self.refit!r} does not "
+                "say which of several metrics that is by. Name one of them as refit."
+            )
+        if not hasattr(self.cv, "split") and isinstance(self.cv, Iterable):
+            raise InputError(
+                "cv holds row numbers of all rows, and with nested each search has other rows to split. Pass "
+                "a number of folds or a splitter as cv; row numbers may be passed as nested."
+            )
 
     def _hands_over(self, y: Any, params: dict[str, Any]) -> bool:
         """Return whether this is a search that scikit-learn knows more about."""
@@ -131,6 +144,7 @@ class SharedWorkSearch(BaseSearchCV):
                 self.return_train_score,
                 routed.estimator.fit,
                 routed.scorer.score,
+                self.refit if isinstance(self.refit, str) else None,
             ),
         )
         with progress(search.asked, self.verbose > 0) as show:
@@ -142,11 +156,11 @@ class SharedWorkSearch(BaseSearchCV):
             self._check_refit_for_multimetric(metrics)
             metric = self.refit
         self._choose(results, metric)
-        if self.refit:
-            self._fit_best(X, y, routed.estimator.fit)
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
         self.cv_results_ = results
         self.certificate_ = search.certificate()
+        if self.refit:  # the last: Ctrl-C may end it
+            self._fit_best(X, y, routed.estimator.fit)
         if search.stopped_by not in (None, CTRL_C):
             done = len(search.outcomes)
             text = (
@@ -250,17 +264,18 @@ class SharedWorkSearch(BaseSearchCV):
 
     def _assess(self, X: Any, y: Any, params: dict[str, Any]) -> None:
         """Search anew on the training rows of each outer fold and score its choice on the others."""
+        self._check_nested(self.multimetric_)
         X, y = indexable(X, y)
+        routed = self._get_routed_params_for_fit(params)
         cv = check_cv(self.nested, y, classifier=is_classifier(self.estimator))
         grouping = {name: value for name, value in params.items() if name == "groups"}
         inner = clone(self).set_params(nested=None, refit=self.refit or True, verbose=0)
         scores, chosen = [], []
         for train, test in make_splits(cv, X, y, grouping):
             own = _check_method_params(X, params=params, indices=train)
-            inner.fit(_safe_indexing(X, train), _safe_indexing(y, train), **own)
-            scorer = inner.scorer_[inner.refit] if inner.multimetric_ else inner.scorer_
-            rows = _safe_indexing(X, test), _safe_indexing(y, test)
-            scores.append(_score(inner.best_estimator_, *rows, scorer, {}, "raise"))
+            inner.fit(*_safe_split(self.estimator, X, y, train), **own)
+            given = _check_method_params(X, params=routed.scorer.score, indices=test)
+            scores.append(inner.score(*_safe_split(self.estimator, X, y, test, train), **given))
             chosen.append(inner.best_params_)
         self.nested_scores_, self.nested_params_ = np.array(scores), chosen
 
@@ -331,7 +346,8 @@ class GridSearchCV(SharedWorkSearch, model_selection.GridSearchCV):
         The candidate with the best mean score, or the simplest within one standard error of it: more
         neighbours, a stronger penalty, a smaller tree, a smaller C and gamma.
     time_limit : float, default=None
-        Most seconds of the search; what is finished then is compared, and the best of it fitted.
+        Most seconds of the search; what is finished then is compared, and the best of it fitted. With
+        ``nested``, each of its searches has as many of its own.
     nested : int, splitter or iterable, default=None
         Outer folds for an honest assessment: on each, the whole search is made anew on the training rows and
         its choice scored on the held-out ones, into ``nested_scores_`` and ``nested_params_``.
@@ -343,7 +359,8 @@ class GridSearchCV(SharedWorkSearch, model_selection.GridSearchCV):
     scorer_, n_splits_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
     certificate_ : SearchCertificate
-        How many fits were asked for, how many problems were solved for them, and the largest gap among them.
+        How many fits were asked for, how many problems were solved for them, the largest gap among them, and
+        how many fits failed, or could not share work.
     nested_scores_ : ndarray of shape (n_outer_folds,)
         With ``nested``: the score of the whole search on each outer fold.
     nested_params_ : list of dicts

@@ -18,8 +18,8 @@ LINE_INTERVAL = 2.0  # seconds between two lines, where there is no bar
 class Progress(Protocol):
     """Hears of finished work."""
 
-    def __call__(self, done: int, best: Callable[[], float]) -> None:
-        """Note how many fits are done in all; ``best`` returns the best mean score so far, NaN for none."""
+    def __call__(self, done: int, best: Callable[[], str]) -> None:
+        """Note how many fits are done in all; ``best`` says what the best score so far is."""
 
 
 @contextmanager
@@ -46,12 +46,12 @@ def progress(total: int, shown: bool) -> Iterator[Progress]:
 
         shown_at = -math.inf
 
-        def show(done: int, best: Callable[[], float]) -> None:
+        def show(done: int, best: Callable[[], str]) -> None:
             nonlocal shown_at
             now = time.perf_counter()
             if done == total or now - shown_at >= BAR_INTERVAL:
-                shown_at, score = now, best()
-                bar.update(task, completed=done, best="-" if math.isnan(score) else f"{score:.4g}")
+                shown_at = now
+                bar.update(task, completed=done, best=best())
 
         yield show
 
@@ -63,11 +63,11 @@ class _Lines:
         self.total, self._begun = total, time.perf_counter()
         self._printed = self._begun
 
-    def __call__(self, done: int, best: Callable[[], float]) -> None:
+    def __call__(self, done: int, best: Callable[[], str]) -> None:
         now = time.perf_counter()
         if done < self.total and now - self._printed < LINE_INTERVAL:
             return
         self._printed = now
         spent = now - self._begun
         left = f"{spent / done * (self.total - done):.0f} s left" if done < self.total else f"{spent:.1f} s"
-        print(f"Search: {done} of {self.total} fits, best {best():.4g}, {left}", flush=True)
+        print(f"Search: {done} of {self.total} fits, best {best()}, {left}", flush=True)

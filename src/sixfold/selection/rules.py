@@ -5,7 +5,9 @@
 
 The standard error is that of the best candidate's mean: the standard deviation of its scores on the K folds,
 divided by sqrt(K). What is simpler is said by the plan of each learner (more neighbours, a stronger penalty,
-a smaller tree); of equally simple candidates the one with the higher score is taken.
+a smaller tree); of equally simple candidates the one with the higher score is taken. Parameters that a
+candidate leaves out have the estimator's own value. Only numbers have an order: where the best candidate has
+gamma="scale", others with that name are compared with it, and those with a number are not.
 
 Source: Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984, section 3.4.3.
 """
@@ -20,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.errors import InputError
-from sixfold.selection.plans.groups import simpler_parameters
+from sixfold.selection.plans.groups import last_step, simpler_parameters, with_setting
 
 Array = NDArray[Any]
 RULES = ("best", "1se")
@@ -46,29 +48,41 @@ def simplest_within_one_error(model: Any, results: Mapping[str, Any], metric: st
     """Return the number of the simplest candidate within one standard error of the best."""
     scores = np.column_stack([results[f"split{fold}_test_{metric}"] for fold in range(folds)])
     means, params = scores.mean(axis=1), results["params"]
-    able = np.flatnonzero(within_one_error(scores))
-    return int(min(able, key=lambda one: (*complexity(model, params[one]), -means[one], one)))
+    able = np.flatnonzero(within_one_error(scores)).tolist()
+    known = {one: complexity(model, params[one]) for one in able}
+    best = max(able, key=means.__getitem__)
+    alike = [one for one in able if known[one][0] == known[best][0]]
+    return min(alike, key=lambda one: (known[one][1], -means[one], one))
 
 
-def complexity(model: Any, setting: Mapping[str, Any]) -> tuple[float, ...]:
-    """Return numbers that are smaller for a simpler model, the most important first."""
-    order = simpler_parameters(model, setting)
-    return tuple(-sign * _number(setting[name]) for name, sign in order.items() if name in setting)
+def complexity(model: Any, setting: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[float, ...]]:
+    """Return what has no order, and numbers that are smaller for a simpler model, the most important first.
+
+    >>> from sixfold import SVC
+    >>> kind, numbers = complexity(SVC(), {"C": 10.0})
+    >>> kind["gamma"], numbers[0]
+    ("'scale'", 10.0)
+    """
+    candidate = with_setting(model, setting)
+    kind: dict[str, Any] = {"learner": type(last_step(candidate))}
+    numbers, values = [], candidate.get_params()
+    for name, sign in simpler_parameters(candidate).items():
+        value = values.get(name)
+        if value is None:  # no limit
+            numbers.append(-sign * math.inf)
+        elif isinstance(value, int | float | np.number):
+            numbers.append(-sign * float(value))
+        else:
+            kind[name] = repr(value)
+    return kind, tuple(numbers)
 
 
 def require_order(model: Any, parameters: Iterable[str]) -> None:
     """Raise an :class:`InputError` where none of the parameters says which model is simpler."""
-    order = simpler_parameters(model, {})
+    order = simpler_parameters(model)
     if not set(order) & set(parameters):
         known = ", ".join(order) or "none"
         raise InputError(
             f"rule='1se' takes the simplest model, and no parameter of the search says which of "
             f"{type(model).__name__} that is (known: {known}). Search over one of them, or use rule='best'."
         )
-
-
-def _number(value: Any) -> float:
-    """Return a parameter as a number; None is no limit, and names say nothing."""
-    if value is None:
-        return math.inf
-    return float(value) if isinstance(value, int | float | np.number) else 0.0

@@ -16,11 +16,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from queue import Empty, SimpleQueue
+from statistics import fmean
 from threading import Event, get_ident
 from traceback import format_exc
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.pipeline import Pipeline
@@ -29,7 +29,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
 from sixfold.budget import interrupt
-from sixfold.selection.plans.base import Fitted, Fold, Later, Plan, Table
+from sixfold.selection.plans.base import Answered, Fitted, Fold, Later, Plan, Table
 from sixfold.selection.plans.groups import fit_one, gap_of, make_plans, weight_parameter
 from sixfold.selection.progress import Progress
 from sixfold.selection.scoring import HeldOutScore
@@ -62,6 +62,7 @@ class Outcome(NamedTuple):
     solved: int = 0
     error: str | None = None  # of the fit
     score_error: str | None = None
+    separate: str | None = None  # why it does not come from a plan
 
     def to_sklearn(self, metrics: list[str] | None) -> dict[str, Any]:
         """Return it as scikit-learn's ``_fit_and_score`` does; one score for several metrics is each's."""
@@ -91,6 +92,8 @@ class Evaluation:
     with_train_scores : bool
     fit_parameters, score_parameters : mapping
         What ``fit`` and the scorer take besides rows and targets, for all rows.
+    chosen_by : str or None
+        Which of several metrics decides.
     """
 
     scorer: Any
@@ -98,6 +101,7 @@ class Evaluation:
     with_train_scores: bool
     fit_parameters: Mapping[str, Any]
     score_parameters: Mapping[str, Any]
+    chosen_by: str | None = None
 
     def every(self, score: Any) -> Any:
         """Return this score for every metric."""
@@ -147,7 +151,7 @@ class Search:
         """Evaluate everything, or as much as time and the user allow."""
         end = math.inf if time_limit is None else time.perf_counter() + time_limit
         try:
-            for found in self._all_outcomes(n_jobs):
+            for found in self._all_outcomes(n_jobs, timed=time_limit is not None):
                 if found is not None:
                     self.outcomes.update([found])
                     show(len(self.outcomes), self.best_so_far)
@@ -165,15 +169,21 @@ class Search:
         """How many fits are asked for."""
         return len(self.candidates) * len(self.splits)
 
-    def best_so_far(self) -> float:
-        """Return the best mean score of a candidate up to now; NaN where there are several metrics."""
+    def best_so_far(self) -> str:
+        """Return the best mean score of those that are complete; before there is one, of the folds done."""
         scores: dict[int, list[float]] = {}
         for (candidate, _), outcome in self.outcomes.items():
-            if isinstance(outcome.test_scores, dict):
-                return math.nan
-            scores.setdefault(candidate, []).append(outcome.test_scores)
-        most = max(map(len, scores.values()))
-        return float(np.nanmax([np.mean(one) for one in scores.values() if len(one) == most]))
+            score = outcome.test_scores
+            if isinstance(score, dict):
+                score = score.get(self.evaluation.chosen_by, math.nan)
+            scores.setdefault(candidate, []).append(score)
+        folds = len(self.splits)
+        complete = [one for one in scores.values() if len(one) == folds]
+        means = [mean for mean in map(fmean, complete or scores.values()) if not math.isnan(mean)]
+        if not means:
+            return "-"
+        fewest = min(map(len, scores.values()))
+        return f"{max(means):.4g}" + f" ({fewest} of {folds} folds)" * (not complete)
 
     def metrics(self) -> list[str] | None:
         """Return the names of several metrics, which a function as scorer tells only when it is called."""
@@ -185,6 +195,7 @@ class Search:
         fits = list(self.outcomes.values())
         gaps = [one.gap for one in fits if not math.isnan(one.gap)]
         failed = sum(one.error is not None for one in fits)
+        separate = [one.separate for one in fits if one.separate is not None]
         return SearchCertificate(
             self.asked,
             sum(one.solved for one in fits),
@@ -192,6 +203,8 @@ class Search:
             len(fits) - len(gaps) - failed,
             failed,
             self.asked - len(fits),
+            len(separate),
+            separate[0] if separate else None,
         )
 
     # -- tasks ---------------------------------------------------------------------------------------------
@@ -205,11 +218,14 @@ class Search:
             for fold in range(len(self.splits))
         ]
 
-    def _all_outcomes(self, n_jobs: int | None) -> Iterator[tuple[Place, Outcome] | None]:
-        """Yield outcomes as they come from ``n_jobs`` threads, whose loops hold no lock; None to wake up."""
+    def _all_outcomes(self, n_jobs: int | None, timed: bool) -> Iterator[tuple[Place, Outcome] | None]:
+        """Yield outcomes as they come from ``n_jobs`` threads, whose loops hold no lock; None to wake up.
+
+        One is this thread, unless it has to look at the clock during a fit.
+        """
         tasks = self._tasks()
         jobs, threads = divide_threads(n_jobs, len(tasks))
-        if jobs <= 1:
+        if jobs <= 1 and not timed:
             for task in tasks:
                 yield from self._outcomes(task)
             return
@@ -254,23 +270,29 @@ class Search:
             failed = fitted.model.text if isinstance(fitted.model, Failure) else None
             test, train, error = score(fitted.model)
             times = found - begun, time.perf_counter() - found if failed is None else 0.0
-            outcome = Outcome(test, train, len(fold.test), *times, fitted.gap, fitted.solved, failed, error)
-            yield (task.members[fitted.setting], task.fold), outcome
+            solved = fitted.solved + (fitted.model.solved if isinstance(fitted.model, Answered) else 0)
+            yield (
+                (task.members[fitted.setting], task.fold),
+                Outcome(
+                    test, train, len(fold.test), *times, fitted.gap, solved, failed, error, fitted.separate
+                ),
+            )
             begun = time.perf_counter()
 
     def _models(self, plan: Plan, fold: Fold) -> Iterator[Fitted]:
         """Yield what the plan finds; what it cannot find is fitted separately, or fails."""
         missing = dict.fromkeys(range(len(plan.settings)))
+        reason = "the shared work has no answer for it"
         try:
             for fitted in plan.fit(fold):
                 del missing[fitted.setting]
                 yield fitted
-        except Exception:
-            pass
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
         for number in missing:
             try:
                 model = fit_one(plan.model, plan.settings[number], fold)
-                fitted = Fitted(number, model, gap_of(model))
+                fitted = Fitted(number, model, gap_of(model), separate=reason)
             except Exception:
                 if self.evaluation.error_score == "raise":
                     raise

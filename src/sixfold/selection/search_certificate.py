@@ -25,6 +25,10 @@ class SearchCertificate:
         Fits that failed; their scores are ``error_score``.
     unfinished : int
         Fits that were not begun when a limit or Ctrl-C ended the search.
+    separate : int
+        Fits that share no work although they might, since the shared work failed or did not reach them.
+    separate_because : str or None
+        The reason of the first of these.
 
     Examples
     --------
@@ -38,6 +42,8 @@ class SearchCertificate:
     without_claim: int = 0
     failed: int = 0
     unfinished: int = 0
+    separate: int = 0
+    separate_because: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -52,6 +58,8 @@ class SearchCertificate:
             said.append(f"the largest relative gap is {self.largest_gap:.1e}")
         if self.without_claim:
             said.append(f"{self.without_claim:,} fits make no claim")
+        if self.separate:
+            said.append(f"{self.separate:,} were fitted separately ({self.separate_because})")
         if self.failed:
             said.append(f"{self.failed:,} failed")
         if self.unfinished:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -101,12 +102,24 @@ class Fitted(NamedTuple):
         The relative gap of the model's certificate; NaN where it makes no such claim.
     solved : int
         How many problems were solved for it; 0 where it came with another.
+    separate : str or None
+        Why it was fitted by itself although there is a plan; None where the plan has found it.
     """
 
     setting: int
     model: Any
     gap: float = math.nan
     solved: int = 1
+    separate: str | None = None
+
+
+@contextmanager
+def noted(errors: list[Exception]) -> Iterator[None]:
+    """Keep an error for later, so that a plan goes on with the settings that have nothing to do with it."""
+    try:
+        yield
+    except Exception as error:
+        errors.append(error)
 
 
 class Plan(ABC):
@@ -167,6 +180,12 @@ class Answered:
         Fitted attributes that are known without the learner, such as ``classes_``.
     also : sequence of (table, answers)
         Other tables that it has answers for, such as the rows it has learnt from.
+    unfitted : learner, optional
+        The same without a fit, which tells tags and what can be asked: scorers want to know both.
+    solves : int
+        How many problems ``make`` solves anew.
+    part : Answered or learner, optional
+        The last step of a pipeline, which is the one that solves problems.
     """
 
     make: Callable[[], Any]
@@ -174,7 +193,17 @@ class Answered:
     answers: dict[str, Any]
     known: Mapping[str, Any] = field(default_factory=dict)
     also: Sequence[tuple[Any, dict[str, Any]]] = ()
+    unfitted: Any = None
+    solves: int = 0
+    part: Any = None
     _model: Any = None
+
+    @property
+    def solved(self) -> int:
+        """How many problems were solved because the learner was asked for."""
+        if isinstance(self.part, Answered):
+            return self.part.solved
+        return 0 if self._model is None else self.solves
 
     @property
     def model(self) -> Any:
@@ -190,6 +219,10 @@ class Answered:
         if name in self.known:
             return self.known[name]
         if name not in self.answers:
+            if self.unfitted is not None and name in ("__sklearn_tags__", *RESPONSES):
+                of_unfitted = getattr(self.unfitted, name)  # raises where there is no such method
+                if name not in RESPONSES:
+                    return of_unfitted
             return getattr(self.model, name)
 
         def respond(X: Any) -> Any:

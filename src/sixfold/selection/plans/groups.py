@@ -7,13 +7,13 @@ for every setting (:class:`SeparateFits`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from sixfold.selection.plans.base import Fitted, Fold, Plan, Setting, Table
+from sixfold.selection.plans.base import Fitted, Fold, Plan, Setting, Table, noted
 from sixfold.selection.plans.registry import plan_of
 
 
@@ -94,10 +94,14 @@ def fit_one(model: Any, setting: Setting, fold: Fold) -> Any:
     return with_setting(model, setting).fit(fold.X_train, fold.y_train, **weights)
 
 
+def last_step(model: Any) -> Any:
+    """Return the learner at the end of a pipeline, or the model itself."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
 def gap_of(model: Any) -> float:
     """Return the relative gap that the certificate of a fitted model states; NaN where there is none."""
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    certificate = getattr(last, "certificate_", None)
+    certificate = getattr(last_step(model), "certificate_", None)
     return float("nan") if certificate is None else float(certificate.relative_gap)
 
 
@@ -112,17 +116,20 @@ class SeparateFits(Plan):
         return True
 
     def fit(self, fold: Fold) -> Iterator[Fitted]:
-        """Yield the fit of one setting after the other."""
+        """Yield the fit of one setting after the other, and then raise what the first that fails does."""
+        errors: list[Exception] = []
         for number, setting in enumerate(self.settings):
-            model = fit_one(self.model, setting, fold)
-            yield Fitted(number, model, gap_of(model))
+            with noted(errors):
+                model = fit_one(self.model, setting, fold)
+                yield Fitted(number, model, gap_of(model))
+        if errors:
+            raise errors[0]
 
 
-def simpler_parameters(model: Any, setting: Mapping[str, Any]) -> dict[str, int]:
+def simpler_parameters(model: Any) -> dict[str, int]:
     """Return what makes this model simpler: parameter to +1 where larger values do, -1 where smaller ones."""
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
-        last = setting.get(name, last)
-        return {f"{name}__{own}": sign for own, sign in simpler_parameters(last, {}).items()}
+        return {f"{name}__{own}": sign for own, sign in simpler_parameters(last).items()}
     plan = plan_of(model)
     return {} if plan is None else dict(plan.simpler)

@@ -187,7 +187,8 @@ def _fit_all(
         gap = certificate.relative_gap if certificate.kind == "duality gap" else math.nan
         given: dict[str, Any] = answers.of(number)
         solved = int(any(svm.solution.iterations for svm in candidate.svms))
-        yield Fitted(candidate.setting, Answered(make, fold.X_test, given, known), gap, solved)
+        model = Answered(make, fold.X_test, given, known, unfitted=candidate.model)
+        yield Fitted(candidate.setting, model, gap, solved)
 
 
 def _made(candidate: Candidate, data: LabelledData, fold: Fold) -> SVC:

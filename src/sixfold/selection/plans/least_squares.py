@@ -182,7 +182,7 @@ def answered(
         return of_fit() if fold is not None and X is fold.X_train else model.model.predict(X)
 
     known: dict[str, Any] = {"__sklearn_tags__": LinearRegression().__sklearn_tags__, "predict": predict}
-    model = Answered(make, X_test, {"predict": answer}, known)
+    model = Answered(make, X_test, {"predict": answer}, known, solves=1)
     known["score"] = partial(RegressorMixin.score, model)  # which asks for predictions only
     return model
 

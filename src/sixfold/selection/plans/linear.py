@@ -98,18 +98,19 @@ class PathPlan(PenaltyPlan):
 def strength(setting: Setting) -> tuple[Any, ...]:
     """Return a key that sorts settings along paths: of one mixture each, strong penalties first.
 
-    What is no number comes last: its fit will say so, when the others are done.
+    What no fit takes comes last: it will say so when the others are done.
 
-    >>> strength({"C": 0.1}) < strength({"C": 1.0}) < strength({"C": "strong"})
+    >>> strength({"C": 0.1}) < strength({"C": 1.0}) < strength({"C": -1.0}) < strength({"C": "strong"})
     True
     >>> strength({"alpha": 1.0}) < strength({"alpha": 0.1})
     True
     """
     values = [setting.get(name) for name in ("l1_ratio", "C", "alpha")]
     if any(value is not None and not isinstance(value, Real) for value in values):
-        return (True, 0.0, 0.0, 0.0)
+        return (True, math.inf, 0.0, 0.0)
+    bad = any(value is not None and not value >= 0 for value in values) or values[1] == 0
     ratio, C, alpha = (-math.inf if value is None else float(value) for value in values)
-    return (any(map(math.isnan, (ratio, C, alpha))), ratio, C, -alpha)
+    return (bad, ratio, C, -alpha)
 
 
 class Walk(ABC):

@@ -73,7 +73,8 @@ class NeighborsPlan(Plan):
     ) -> Fitted:
         make = partial(fit_one, self.model, self.settings[number], fold)
         known = {} if classes is None else {"classes_": classes}
-        return Fitted(number, Answered(make, fold.X_test, answers, known, also), 0.0, solved)
+        model = Answered(make, fold.X_test, answers, known, also, unfitted=self.model, solves=1)
+        return Fitted(number, model, 0.0, solved)
 
     @cached_property
     def _complete(self) -> list[tuple[int, Any, Any]]:

@@ -136,7 +136,8 @@ class TreePlan(Plan):
                     "predict_log_proba": partial(_log_shares, model.tree_, at),
                 }
                 make = partial(_cut, model, nested, request)
-                yield Fitted(request.setting, Answered(make, fold.X_test, answers, known), solved=grown)
+                answered = Answered(make, fold.X_test, answers, known, unfitted=self.model)
+                yield Fitted(request.setting, answered, solved=grown)
                 grown = 0
         for gain in {parameters.min_impurity_decrease for _, parameters in doubtful}:
             yield from self._fit(fold, [one for one in doubtful if one[1].min_impurity_decrease == gain])
