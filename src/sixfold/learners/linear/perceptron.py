@@ -35,6 +35,7 @@ from sixfold.solvers.base import Solution
 from sixfold.solvers.first_order.options import FirstOrderOptions
 from sixfold.solvers.first_order.sgd_updates import SCHEDULES, SGDState, StepRule, sgd_pass
 from sixfold.solvers.first_order.stochastic import EpochOrder
+from sixfold.solvers.separation.separation import Separation
 from sixfold.verify.recomputed import Recomputed
 from sixfold.verify.separation import SeparationClaim, recompute
 
@@ -275,9 +276,10 @@ class Perceptron(LinearClassifier):
         data.require_computable()
         blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
         self._state = self._begin(blocks, random, coef, intercept)
+        known: dict[int, Separation] = {}  # whether a plane separates a class is found out once
         with EpochOrder(random, bool(self.shuffle)) as orders:
-            self.mistakes_ = self._learn(self._state, problem, blocks, budget, orders)
-        return self._certified(problem, data, budget)
+            self.mistakes_ = self._learn(self._state, problem, blocks, budget, orders, known)
+        return self._certified(problem, data, budget, known=known)
 
     def _learn_batch(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
         data.require_computable()
@@ -307,7 +309,13 @@ class Perceptron(LinearClassifier):
         return SGDState.at(w, b, sparse=blocks.sparse, average=bool(self.average))
 
     def _learn(
-        self, state: SGDState, problem: Problem, blocks: Blocks, budget: Budget, orders: EpochOrder
+        self,
+        state: SGDState,
+        problem: Problem,
+        blocks: Blocks,
+        budget: Budget,
+        orders: EpochOrder,
+        known: dict[int, Separation],
     ) -> int:
         """Go through the rows, epoch after epoch; return how many mistakes were made."""
         held_out = self._held_out(blocks, orders.random) if self.early_stopping else None
@@ -323,15 +331,15 @@ class Perceptron(LinearClassifier):
             idle = 0 if self.tol is None or judged < best - self.tol else idle + 1
             best = min(best, judged)
             if idle >= self.n_iter_no_change:
-                if held_out is not None or self._not_separable(blocks, budget):
+                if held_out is not None or self._not_separable(blocks, budget, known):
                     break
                 best, idle = np.inf, -np.inf  # there is a plane to be found: going on will find it
         return total
 
-    def _not_separable(self, blocks: Blocks, budget: Budget) -> bool:
+    def _not_separable(self, blocks: Blocks, budget: Budget, known: dict[int, Separation]) -> bool:
         """Return whether some class cannot be separated from the others."""
         problem = zero_one(bool(self.fit_intercept))
-        kinds = (separation_of(problem, blocks, budget, k).kind for k in range(blocks.n_targets))
+        kinds = (separation_of(problem, blocks, budget, k, known).kind for k in range(blocks.n_targets))
         return self.penalty is not None or any(kind != "complete" for kind in kinds)
 
     def _one_epoch(
@@ -375,7 +383,12 @@ class Perceptron(LinearClassifier):
         return float(np.concatenate(wrong)[rows].mean())
 
     def _certified(
-        self, problem: Problem, data: TrainingData, budget: Budget, search: bool = True
+        self,
+        problem: Problem,
+        data: TrainingData,
+        budget: Budget,
+        search: bool = True,
+        known: dict[int, Separation] | None = None,
     ) -> Solution:
         """Return the planes with what holds of them; ``search`` looks for proofs that none separates."""
         w, b = (part.astype(data.X.dtype).astype(np.float64) for part in self._state.model(self._rule()))
@@ -385,7 +398,7 @@ class Perceptron(LinearClassifier):
                 "Use a smaller eta0: from a start at zero it does not change the plane."
             )
         certificate, proofs = certify_planes(
-            w, b, data.blocks(), problem.fit_intercept, budget, float(self.max_error), search
+            w, b, data.blocks(), problem.fit_intercept, budget, float(self.max_error), search, known
         )
         self.proof_ = proofs[0] if len(proofs) == 1 else proofs
         return Solution(w, b, certificate, "perceptron", len(budget.history))

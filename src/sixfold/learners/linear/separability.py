@@ -82,16 +82,17 @@ def certify_planes(
     budget: Budget,
     tolerance: float,
     search: bool = True,
+    known: dict[int, Separation] | None = None,
 ) -> tuple[Certificate, list[Proof | None]]:
     """Return what holds of the planes (w, b), and the proofs that no plane separates.
 
-    Proofs are looked for, if at all, where a plane has rows on its wrong side.
+    Proofs are looked for, if at all, where a plane has rows on its wrong side; ``known`` are those found.
     """
     problem = zero_one(fit_intercept)
     report = measure_margins(w, b, blocks, fit_intercept)
     skip = budget.interrupted or budget.seconds_left <= 0 or not search
     found = [
-        None if skip or report.wrong[k] == 0.0 else separation_of(problem, blocks, budget, k)
+        None if skip or report.wrong[k] == 0.0 else separation_of(problem, blocks, budget, k, known)
         for k in range(b.size)
     ]
     proofs = [None if one is None or one.kind == "complete" else one.proof for one in found]
@@ -104,7 +105,24 @@ def certify_planes(
     ), proofs
 
 
-def separation_of(problem: Problem, blocks: Blocks, budget: Budget, target: int) -> Separation:
+def separation_of(
+    problem: Problem,
+    blocks: Blocks,
+    budget: Budget,
+    target: int,
+    known: dict[int, Separation] | None = None,
+) -> Separation:
+    """Return whether a plane separates a class; what is found out of these rows is added to ``known``."""
+    known = {} if known is None else known
+    if target not in known:
+        found = _find_separation(problem, blocks, budget, target)
+        if found.kind == "unknown":  # for want of time
+            return found
+        known[target] = found
+    return known[target]
+
+
+def _find_separation(problem: Problem, blocks: Blocks, budget: Budget, target: int) -> Separation:
     """Return whether a plane separates a class; rows of a sample that overlap prove it for all."""
     every = blocks.n_rows // (SAMPLE_ROWS_PER_COLUMN * (blocks.n_columns + 2))
     if every >= 4:
