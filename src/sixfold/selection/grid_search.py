@@ -48,8 +48,8 @@ from sixfold.selection.search_certificate import SearchCertificate
 Array = NDArray[Any]
 
 # In a table: with fewer, fits are mostly Python, and threads wait for each other. All learners on 455 x 30
-# values take 0.58 s one after the other and 0.84 s on two threads; kernel machines on 3,000 x 30 take half the
-# time on two.
+# values take 0.58 s one after the other and 0.84 s on two threads; kernel machines on 3,000 x 30 take 1.7 and
+# 1.0.
 FEW_VALUES = 1 << 15
 
 
