@@ -254,7 +254,7 @@ CASES = (
     ),
     searches(
         "search-neighbours",
-        "k = 1..50, 5 folds, 5,000 x 50",
+        "grid search: k = 1..50, 5 folds, 5,000 x 50",
         neighbours,
         partial(our, "KNeighborsClassifier"),
         partial(their, "neighbors", "KNeighborsClassifier"),
@@ -263,7 +263,7 @@ CASES = (
     ),
     searches(
         "search-depths",
-        "tree depth 1..20, 5 folds, 5,000 x 50",
+        "grid search: tree depth 1..20, 5 folds, 5,000 x 50",
         depths,
         partial(our, "DecisionTreeClassifier"),
         partial(their, "tree", "DecisionTreeClassifier", criterion="entropy", random_state=0),
@@ -272,7 +272,7 @@ CASES = (
     ),
     searches(
         "search-kernels",
-        "SVC, 5 C x 5 gamma, 3 folds, 3,000 x 30",
+        "grid search: SVC, 5 C x 5 gamma, 3 folds, 3,000 x 30",
         kernels,
         partial(our, "SVC"),
         partial(their, "svm", "SVC", cache_size=1000),
@@ -281,7 +281,7 @@ CASES = (
     ),
     searches(
         "search-ridge",
-        "ridge, 100 penalties, 10 folds, 20,000 x 100",
+        "grid search: ridge, 100 penalties, 10 folds, 20,000 x 100",
         ridge,
         partial(our, "LinearRegression", penalty="l2"),
         partial(their, "linear_model", "Ridge", solver="cholesky"),
@@ -313,7 +313,7 @@ CASES = (
     ),
     searches(
         "search-logistic-l1",
-        "logistic regression with L1, 50 C, 5 folds, 5,000 x 100",
+        "grid search: logistic regression with L1, 50 C, 5 folds, 5,000 x 100",
         sparse_logistic,
         partial(our, "LogisticRegression", penalty="l1"),
         partial(their, "linear_model", "LogisticRegression", l1_ratio=1.0, solver="liblinear"),
