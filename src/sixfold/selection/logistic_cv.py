@@ -70,7 +70,7 @@ class LogisticRegressionCV(LogisticRegression):
         How much the rows of each class count; "balanced" gives all classes the same total over all rows.
     n_jobs : int, default=None
         How many folds are worked on at the same time, on threads; None or -1 for as many as there are
-        cores.
+        cores, but None for one where ``scoring`` is a function.
     verbose : int, default=0
         Accepted for scikit-learn's sake.
     refit : bool, default=True
@@ -197,7 +197,9 @@ class LogisticRegressionCV(LogisticRegression):
             work = _FoldScores(model, Cs, ratios, data.X, labels, self.classes_, splits, self._get_scorer())
             if "sample_weight" in scoring:
                 scoring = {**scoring, "sample_weight": weight}
-            found = on_threads(lambda k: work.of_fold(k, weight, scoring), range(len(splits)), self.n_jobs)
+            alone = self.n_jobs is None and callable(self.scoring)  # which several threads must not call
+            jobs = 1 if alone else self.n_jobs
+            found = on_threads(lambda k: work.of_fold(k, weight, scoring), range(len(splits)), jobs)
             scores, paths, n_iter = (np.stack(part) for part in zip(*found, strict=True))
             self._choose(model, X, y, sample_weight, (Cs, ratios), scores, paths)
             self._set_paths(Cs, ratios, scores, paths, n_iter)
