@@ -31,9 +31,11 @@ test-levels: wheel
 	for level in $$(.venv-wheel/bin/python -c "from sixfold import _native as n; print(*n.built_levels()[: n.built_levels().index(n.level)])"); do \
 	  SIXFOLD_ISA=$$level HYPOTHESIS_PROFILE=few .venv-wheel/bin/python $(PYTEST) $(NATIVE_TESTS) || exit 1; done
 
-# The oldest scikit-learn that is supported, with the contracts it knows; certificates ask nothing of it.
+# The oldest scikit-learn that is supported, with the contracts it knows and searches, which call its code;
+# certificates ask nothing of it.
 test-oldest: .venv-oldest/stamp
-	.venv-oldest/bin/python $(PYTEST) tests/contracts --ignore-glob='*_certificates.py'
+	.venv-oldest/bin/python $(PYTEST) tests/contracts tests/selection/test_grid_search.py \
+	  --ignore-glob='*_certificates.py'
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
