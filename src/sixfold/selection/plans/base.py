@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Setting = Mapping[str, Any]
 
+TAGS = ("__sklearn_tags__", "_estimator_type", "_more_tags", "_get_tags")  # of scikit-learn 1.6 and later
 RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
 
@@ -219,7 +220,7 @@ class Answered:
         if name in self.known:
             return self.known[name]
         if name not in self.answers:
-            if self.unfitted is not None and name in ("__sklearn_tags__", *RESPONSES):
+            if self.unfitted is not None and name in (*TAGS, *RESPONSES):
                 of_unfitted = getattr(self.unfitted, name)  # raises where there is no such method
                 if name not in RESPONSES:
                     return of_unfitted
