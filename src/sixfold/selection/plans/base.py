@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Setting = Mapping[str, Any]
 
-TAGS = ("__sklearn_tags__", "_estimator_type", "_more_tags", "_get_tags")  # of scikit-learn 1.6 and later
+# What scikit-learn, 1.6 and later, looks at to learn the kind of a model.
+TAGS = ("__sklearn_tags__", "_estimator_type", "_more_tags", "_get_tags", "transform", "fit_transform")
 RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
 
