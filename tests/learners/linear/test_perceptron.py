@@ -270,3 +270,19 @@ def test_steps_that_overflow_are_refused(eta0, dtype):
     y = (X[:, 0] + rng.normal(size=50) > 0).astype(int)
     with pytest.raises(InputError, match="makes weights larger than the numbers of type float"):
         Perceptron(eta0=eta0).fit(X, y)
+
+
+def test_whether_a_plane_separates_is_found_out_once(monkeypatch):
+    from sklearn.datasets import load_breast_cancer
+
+    from sixfold.learners.linear import separability
+
+    asked = []
+    found = separability.separate
+    monkeypatch.setattr(separability, "separate", lambda *given: asked.append(given[-1]) or found(*given))
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    with pytest.warns(StoppedEarly):
+        model = Perceptron(max_iter=50).fit(X[:364], y[:364])
+    assert model.certificate_.kind == "unfinished plane"
+    assert asked == [0]
