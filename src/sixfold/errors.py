@@ -100,6 +100,10 @@ class TimeLimitReached(SixfoldError, TimeoutError):  # noqa: N818 - it says what
     """A fit or query of neighbours took longer than ``time_limit``; part of an answer would be wrong."""
 
 
+class ModelFileError(SixfoldError, ValueError):
+    """A model file cannot be read, or a model cannot be written to one."""
+
+
 class MissingExtraError(SixfoldError, ImportError):
     """An optional dependency is needed and not installed."""
 

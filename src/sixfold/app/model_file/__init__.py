@@ -1,0 +1,1 @@
+"""Model files: one safetensors file, never pickle, and checks of everything that is read."""
