@@ -1,7 +1,9 @@
 """A table for learners that read numbers and categories as they are: only dates change.
 
-dates       days, and month, weekday and hour as plain numbers where they vary
-durations   days
+    dates       days, and month, weekday and hour as plain numbers where they vary
+    durations   days
+
+pandas' NA among text or booleans becomes None.
 """
 
 from __future__ import annotations
