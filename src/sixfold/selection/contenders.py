@@ -88,7 +88,7 @@ class _Columns:
     """What the columns of a table hold, and how learners read them."""
 
     def __init__(self, X: Any) -> None:
-        self.X, self.framed = X, hasattr(X, "columns")
+        self.X = X
         self.names: list[Any] = []
         self.kinds: list[str] = []
         self.counts: list[int] = []  # of the different values of each column of categories
@@ -107,7 +107,7 @@ class _Columns:
         by heart, else 2.
         """
         scarce = self._scarce(FEW_ROWS if learner == "tree" else 2)
-        left_out = tuple(self.names[j] if self.framed else j for j in scarce)
+        left_out = tuple(self.names[j] if isinstance(self.names[j], str) else j for j in scarce)
         dates = [name for name, kind in zip(self.names, self.kinds, strict=True) if kind in DATES]
         notes = []
         if scarce:
