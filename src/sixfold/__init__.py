@@ -29,7 +29,9 @@ _HOME = {
     "compare": "sixfold.selection.comparison",
     "distances": "sixfold.geometry.distances",
     "kernels": "sixfold.geometry.kernels",
+    "load": "sixfold.app.model_file",
     "plot": "sixfold.plot",
+    "save": "sixfold.app.model_file",
 }
 
 __all__ = [
@@ -54,7 +56,9 @@ __all__ = [
     "compare",
     "distances",
     "kernels",
+    "load",
     "plot",
+    "save",
 ]
 
 
