@@ -41,7 +41,7 @@ from sixfold.selection.trial import INTERRUPTED, Rows, Trial
 Array = NDArray[Any]
 
 FOLDS = 5
-# Beyond so many training rows the command line tunes on a sample. Of 1,000,000 rows with 30 columns, a tree on
+# Beyond so many training rows the command line tunes on a sample. Of a million with 30 columns, a tree on
 # 20,000 was worse than logistic regression, and on 50,000 better, as on all; 100,000 need 300 MB more.
 SAMPLE_ROWS = 50_000
 REFIT_SHARE = 0.3  # of the time, kept for the fit to all rows where learners are tuned on a sample
