@@ -1,12 +1,15 @@
 """``sixfold``: the command line.
 
-    fit       a table to a tuned, explained, saved model        0  done
-    predict   new rows with a saved model                       1  `verify` found that a certificate does not hold
-    explain   one answer                                        2  something on the command line has to change
-    show      what a model file holds                           3  something in a file has to change
-    verify    recompute the certificate from the data         130  stopped by Ctrl-C; what was finished is kept
+    fit       a table to a tuned, explained, saved model
+    predict   new rows with a saved model
+    explain   one answer
+    show      what a model file holds
+    verify    recompute the certificate from the data
     compare   two models on the same rows
     examples  the built-in tables
+
+Exit codes: 0 done; 1 `verify` found that a certificate does not hold; 2 something on the command line has to
+change; 3 something in a file has to change; 130 stopped by Ctrl-C, what was finished is kept.
 
 Commands are imported when they are run, so that ``--help`` takes no longer than reading it is worth.
 """

@@ -15,18 +15,22 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils._indexing import _safe_indexing
 
 from sixfold.errors import TimeLimitReached
 from sixfold.selection.leaderboard import Entry
+from sixfold.selection.memory import give_back_memory
 from sixfold.selection.plans.groups import last_step, limited_time, with_setting
 from sixfold.selection.trial import certificate_of, noted, reason_of
 
 Array = NDArray[Any]
 
-MOST_BYTES = 256 << 20  # of an encoded table; its learner may take a copy of it
+MOST_BYTES = 256 << 20  # of an encoded table, which a learner may copy, or
+MOST_TIMES = 1.25  # as many as the table itself has, as numbers
+PORTION = 50_000  # rows that are encoded at a time
 FIT_SHARE = 0.6  # of the time that is left; the estimate is rough, and the test follows
 WORTH_IT = 2.0  # times the rows of the sample
 GROWTH = {"SVM (rbf)": 2.0}  # of the seconds of a fit with the rows
@@ -102,11 +106,9 @@ class WholeTable:
         growth = GROWTH.get(entry.name, USUAL_GROWTH)
         seconds = max(entry.fit_seconds, 1e-3)
         left = FIT_SHARE * (self.end - time.perf_counter())
-        by_time, by_memory = math.inf, math.inf
-        if not math.isinf(left):
-            by_time = entry.fitted_rows * (max(left, 0.0) / seconds) ** (1.0 / growth)
+        by_time = entry.fitted_rows * (max(left, 0.0) / seconds) ** (1.0 / growth)  # infinite without a limit
         width = int(getattr(last_step(entry.model), "n_features_in_", 1))
-        by_memory = MOST_BYTES / (8 * width)
+        by_memory = max(MOST_BYTES, MOST_TIMES * 8 * math.prod(self.X.shape)) / (8 * width)
         rows = int(min(self.train.size, by_time, by_memory))
         if by_time <= by_memory:
             needed = seconds * (self.train.size / entry.fitted_rows) ** growth
@@ -117,17 +119,32 @@ class WholeTable:
         )
 
     def _fitted(self, search: Any, rows: Array) -> Any:
-        """Return the chosen candidate fitted to these rows; step by step, to let go of what is not needed."""
+        """Return the chosen candidate fitted to these rows, none of which is in memory longer than needed."""
         model = with_setting(search.estimator, search.best_params_)
-        X, y = _safe_indexing(self.X, rows), self.y[rows]
+        y = self.y[rows]
         given = {} if self.weight is None else {"sample_weight": self.weight[rows]}
         steps = model.steps[:-1] if isinstance(model, Pipeline) else []
-        if steps:
-            X = Pipeline(steps).fit_transform(X, y)
+        X = self._encoded(Pipeline(steps), rows, y) if steps else _safe_indexing(self.X, rows)
+        give_back_memory()
         limit = FIT_SHARE * (self.end - time.perf_counter())
         with limited_time(model, None if math.isinf(limit) else max(limit, 1e-2)):
             last_step(model).fit(X, y, **given)
         return model
+
+    def _encoded(self, before: Pipeline, rows: Array, y: Array) -> Any:
+        """Return the rows as the steps before the learner give them to it; numbers portion by portion."""
+        X = _safe_indexing(self.X, rows)
+        before.fit(X, y)
+        first = before.transform(X[:PORTION])
+        if not isinstance(first, np.ndarray):
+            return before.transform(X)
+        del X
+        encoded = np.empty((rows.size, first.shape[1]), dtype=first.dtype)
+        for start in range(0, rows.size, PORTION):
+            encoded[start : start + PORTION] = before.transform(
+                _safe_indexing(self.X, rows[start : start + PORTION])
+            )
+        return encoded
 
     def _tested(self, entry: Entry, grown: float) -> Entry:
         """Return the entry with the test score of its new model, which predicts that much slower."""
