@@ -43,14 +43,14 @@ def install():
 
         def read_model(path):
             model, facts = STORED[Path(path).read_text()]
-            return ModelFile(model, facts, {"class": "Pipeline", "format_version": 1, "facts": facts})
+            return ModelFile(model, facts, {"class": "Pipeline", "format": 1, "sixfold": "0.1.0"})
 
         def save(model, path, facts=None):
             STORED[str(path)] = model, facts or {}
             Path(path).write_text(str(path))
 
         files.read_model, files.save = read_model, save
-        files.read_header = lambda path: read_model(path).header
+        files.read_header = read_model
     from sixfold.data.column_schema import TableSchema
 
     if "first_row" not in inspect.signature(TableSchema.typed).parameters:

@@ -16,10 +16,10 @@ def run(model: str, *, as_json: bool = False) -> int:
     """Say what is in a model file, and return the exit code."""
     from sixfold.app.model_file import read_header
 
-    header = read_header(model)
-    facts = header.get("facts") or {}
+    file = read_header(model)
+    header, facts = file.header, file.facts or {}
     if as_json:
-        print_json({"file": model, **header})
+        print_json({"file": model, "header": header, "facts": facts})
         return 0
     name = Path(model).name
     parts = [
@@ -36,7 +36,7 @@ def run(model: str, *, as_json: bool = False) -> int:
 
 def _summary(name: str, header: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[str]:
     """Give what it is, trained on what, how good, how exact."""
-    learner = facts.get("learner") or header.get("class", "a model")
+    learner = facts.get("learner") or header.get("learner") or header.get("class", "a model")
     what = f"{visible(name)}: {visible(learner)}"
     if facts.get("target"):
         what += f", predicts {visible(facts['target'])!r} ({facts.get('task', 'task unknown')})"
@@ -52,17 +52,16 @@ def _summary(name: str, header: Mapping[str, Any], facts: Mapping[str, Any]) -> 
     classes = facts.get("classes")
     if isinstance(classes, Sequence) and not isinstance(classes, str):
         yield labelled("classes", listed(classes, 10))
-    parameters = _part(facts, "parameters") or _part(header, "parameters")
+    parameters = _part(facts, "parameters")
     if parameters:
         yield labelled("parameters", ", ".join(f"{visible(k)}={_value(v)}" for k, v in parameters.items()))
     if facts.get("choice"):
         yield labelled("chosen", visible(facts["choice"]))
     if scores := _part(facts, "scores"):
         yield labelled("scores", _scores(scores, facts, split))
-    certificate = facts.get("certificate") or header.get("certificate")
-    if certificate:
-        text = certificate.get("text", "") if isinstance(certificate, Mapping) else certificate
-        yield labelled("certificate", visible(text) or "none")
+    certificate = _part(facts, "certificate")
+    if text := certificate.get("plain") or certificate.get("text"):
+        yield labelled("certificate", visible(text))
 
 
 def _trained_on(data: Mapping[str, Any], split: Mapping[str, Any]) -> str:
@@ -159,12 +158,12 @@ def _cautions(facts: Mapping[str, Any]) -> Iterator[str]:
 
 def _versions(header: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[str]:
     """Give what wrote the file."""
-    versions = dict(_part(facts, "versions"))
-    if header.get("sixfold_version"):
-        versions.setdefault("sixfold", header["sixfold_version"])
-    said = [f"{visible(name)} {visible(one)}" for name, one in versions.items()]
-    if header.get("format_version") is not None:
-        said.append(f"model file format {header['format_version']}")
+    versions = {"sixfold": header.get("sixfold"), **_part(header, "versions"), **_part(facts, "versions")}
+    said = [f"{visible(name)} {visible(one)}" for name, one in versions.items() if one]
+    if header.get("format") is not None:
+        said.append(f"model file format {visible(header['format'])}")
+    if isinstance(header.get("bytes"), int):
+        said.append(f"{header['bytes']:,} bytes")
     if said:
         yield labelled("written by", ", ".join(said))
 
