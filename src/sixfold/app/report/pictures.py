@@ -83,7 +83,9 @@ def draw_leaderboard(result: FitResult) -> str:
         ax.set_title("")
         ax.set_xlabel(f"{metric.words} on held-out rows{', less is better' * metric.less_is_better}")
 
-    title = f"{result.metric} of {count} learners: each fold, the mean with its standard deviation, the test rows"
+    title = (
+        f"{result.metric} of {count} learners: each fold, the mean with its standard deviation, the test rows"
+    )
     return draw_svg(draw, "leaderboard", title, width=WIDE, height=0.36 * count + 1.5)
 
 
@@ -142,7 +144,9 @@ def draw_small(entry: Entry, result: FitResult, number: int) -> str:
     parameter = results.main_parameter()
     values = results.values(parameter)
     best = [
-        results.better([k for k, setting in enumerate(results.settings) if setting.get(parameter, math.nan) == value])
+        results.better(
+            [k for k, setting in enumerate(results.settings) if setting.get(parameter, math.nan) == value]
+        )
         for value in values
     ]
     there = [(value, k) for value, k in zip(values, best, strict=True) if k is not None]
@@ -260,7 +264,9 @@ def draw_roc(found: Examination, y: Array) -> str:
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         legend(ax, theme, loc="lower right")
 
-    return draw_svg(draw, "roc", f"ROC curve on the test rows, area {area:.3f}", width=WIDE - 0.8, height=TALL)
+    return draw_svg(
+        draw, "roc", f"ROC curve on the test rows, area {area:.3f}", width=WIDE - 0.8, height=TALL
+    )
 
 
 def decision_scores(answers: Any) -> Array:

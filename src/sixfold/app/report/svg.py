@@ -46,9 +46,7 @@ def style_sheet_variables() -> tuple[str, str]:
     return declared(LIGHT), declared(DARK)
 
 
-def draw_svg(
-    draw: Callable[[Any], Any], name: str, title: str, *, width: float, height: float
-) -> str:
+def draw_svg(draw: Callable[[Any], Any], name: str, title: str, *, width: float, height: float) -> str:
     """Return what ``draw(ax)`` draws, as an SVG element.
 
     Parameters
