@@ -69,6 +69,18 @@ class SavedModel:
         given = str(self.facts.get("scoring") or self.facts.get("metric") or usual)
         return SCORERS.get(given, given)
 
+    def require_split(self) -> None:
+        """Raise an :class:`InputError` unless the file says how the rows of the fit were split."""
+        split = self.facts.get("split")
+        wanted = {"seed": int, "test_size": (int, float), "fitted_rows": int}
+        if not isinstance(split, Mapping) or not all(
+            isinstance(split.get(name), kind) for name, kind in wanted.items()
+        ):
+            raise InputError(
+                f"{self.name} does not say how the rows of its fit were split into training and test rows. "
+                "Use a model file that `sixfold fit` has written."
+            )
+
     @cached_property
     def fitted(self) -> Any:
         """The model itself, where a search stands around it."""
