@@ -14,7 +14,6 @@ STORED = {}
 
 def install():
     import sixfold.app.model_file as files
-
     from sixfold.app.model_file import classes
 
     if "TableEncoder" not in Path(classes.__file__).read_text():
@@ -67,9 +66,8 @@ def churn(rows=400, seed=0):
 def fit(frame, path, learner, target="churned", task="classification", seed=0, **more):
     """Fit a pipeline to the training part of a frame, and write it with the facts of a fit."""
     from sixfold import DecisionTreeClassifier, TableEncoder
-    from sixfold.app.training_record import data_fingerprint, rows_of, training_rows
-
     from sixfold.app.model_file import save
+    from sixfold.app.training_record import data_fingerprint, rows_of, training_rows
     from sixfold.data.column_schema import infer_schema
     from sixfold.data.table_files import Table
 

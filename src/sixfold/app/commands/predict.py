@@ -250,7 +250,7 @@ def _tell(work: Predictions, model: str, data: str, output: Path | None, as_json
         lines.append(line)
         if scored["rows_of_the_fit"]:
             lines.append(
-                "Careful: these are the rows of the fit, which flatter the model. `sixfold show` has its score "
+                "Careful: these are the rows of the fit, which flatter it. `sixfold show` has its score "
                 "on rows that it had not seen."
             )
     elif work.no_score:
