@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from sixfold import KNeighborsClassifier
 from sixfold.app.commands import predict
 from sixfold.data.column_schema import TableSchema
 from sixfold.errors import InputError, UsageError
@@ -190,3 +191,13 @@ def test_a_score_on_the_rows_of_the_fit_is_said_to_be_one(data, price_model, bat
     for name in ("fewer.csv", "others.csv", "more.csv"):
         predict.run("price.sixfold", name, "out.csv")
         assert "Careful" not in printed()[0]
+
+
+@pytest.mark.parametrize("neighbors", [2, 4])
+def test_neighbours_are_searched_once_and_tied_votes_are_the_model_s(data, fit, neighbors, monkeypatch):
+    model = fit(data, "near.sixfold", KNeighborsClassifier(neighbors))
+    expected = model.predict(typed(data)).tolist()
+    assert (model.predict_proba(typed(data))[:, 0].round(6) == 0.5).any()
+    monkeypatch.delattr(KNeighborsClassifier, "predict")
+    predict.run("near.sixfold", "churn.csv", "out.csv", quiet=True)
+    assert pl.read_csv("out.csv")["prediction"].to_list() == expected

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sixfold.data.column_schema import TableSchema
 from sixfold.errors import InputError
+from sixfold.learners.neighbors.k_neighbors import KNeighborsClassifier
 
 Array = NDArray[Any]
 
@@ -114,12 +115,15 @@ class SavedModel:
     def answers(self, typed: Any, probabilities: bool = True) -> tuple[Array, Array | None]:
         """Return labels (or numbers) and probabilities (or None) of the rows of a typed frame.
 
-        The columns are encoded once for both.
+        The columns are encoded once for both, and neighbours are searched once: the largest share of their
+        votes is that of the label.
         """
         inputs = self.inputs(typed)
         chances = None
         if probabilities and self.gives_probabilities:
             chances = np.asarray(self.learner.predict_proba(inputs), dtype=np.float64)
+            if isinstance(self.learner, KNeighborsClassifier):
+                return np.asarray(self.learner.classes_)[chances.argmax(axis=1)], chances
         return np.asarray(self.learner.predict(inputs)), chances
 
 
