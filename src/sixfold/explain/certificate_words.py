@@ -7,6 +7,14 @@ import math
 from sixfold.certificate import Certificate
 
 SMALL = 1e-3  # a share of the scale that is spelt out as a percentage above it
+# By a word of the kind: what is claimed where it is not a distance to the optimum.
+OTHER_CLAIMS = {
+    "exact search": "Proven exact: the neighbours are the nearest, as if every distance were computed.",
+    "tree": "Every split is the best one of its node, which is checked; a better tree is not ruled out.",
+    "not separable": "Proven: no plane separates the classes, so mistakes on the training rows cannot end.",
+    "separating plane": "Proven: the plane it found separates the classes of all training rows.",
+    "kkt": "Not proven optimal: no bound on how much better another model could be is known.",
+}
 
 
 def in_plain_words(certificate: Certificate | None) -> str:
@@ -17,24 +25,20 @@ def in_plain_words(certificate: Certificate | None) -> str:
     """
     if certificate is None:
         return "Nothing is claimed: this model is not the solution of a problem."
-    kind = certificate.kind
-    if kind == "exact search":
-        return "Proven exact: the neighbours it finds are the nearest, as if every distance were computed."
-    if "tree" in kind:
-        return (
-            "Every split is the best one of its node, which is checked; that no other tree is better is not "
-            "claimed."
-        )
-    if kind == "kkt" or not math.isfinite(certificate.gap):
+    for word, said in OTHER_CLAIMS.items():
+        if word in certificate.kind:
+            return said
+    if not math.isfinite(certificate.gap):
         return "Not proven optimal: no bound on how much better another model could be is known."
     if not certificate.converged:
+        most = _share(certificate)
         return (
-            f"Not optimal: another model could be better by up to {_share(certificate)}; the fit was stopped "
-            "before that was settled."
+            f"Not optimal: another model could be better by up to {most}; it ended before that was settled."
         )
     if certificate.relative_gap <= 1e-15 or certificate._rounded_only:
         return "Proven optimal: no other model of this kind fits the training rows better."
-    return f"Proven: no other model of this kind fits the training rows better by more than {_share(certificate)}."
+    most = _share(certificate)
+    return f"Proven: no other model of this kind fits the training rows better by more than {most}."
 
 
 def _share(certificate: Certificate) -> str:
