@@ -270,7 +270,7 @@ def _damaged(shown: str, kind: str, error: BaseException) -> TableFileError:
 def table_batches(
     source: str | Path, schema: TableSchema | None = None, rows: int = 100_000
 ) -> Iterator[Any]:
-    """Give the rows of a file as raw frames of so many rows, never all at once.
+    """Give the rows of a file as raw frames of so many rows, never all at once; without rows, an empty one.
 
     Parameters
     ----------
@@ -294,7 +294,22 @@ def table_batches(
         seen = True
         yield frame
     if not seen:
-        raise TableFileError(f"{shown} has a header, but no rows below it.")
+        yield _no_rows(path, shown, ending, kind)
+
+
+def _no_rows(path: Path, shown: str, ending: str, kind: str) -> Any:
+    """Return the columns of a file that has no rows."""
+    import polars as pl
+
+    if kind in BINARY:
+        return _read_binary(path, shown, kind).head(0)
+    if kind == "delimited":
+        rows = CsvRows(TextFile(path, shown), ending)
+        for _ in rows.frames():
+            pass
+        if rows.layout is not None:
+            return pl.DataFrame(schema={name: pl.String for name in rows.layout.names if name is not None})
+    raise TableFileError(f"{shown} has no rows.")
 
 
 def _frames(
