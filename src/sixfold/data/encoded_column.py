@@ -27,7 +27,7 @@ from sixfold.errors import InputError
 Array = NDArray[Any]
 
 MISSING, OTHER, DAYS = " is missing", " is other", ": days"
-TOGETHER = 1 << 18  # numbers that are described in one go: calls would take longer than the work
+TOGETHER = 1 << 16  # numbers that are described in one go: calls would take longer than the work
 HUGE, TINY, UNIT = 1e150, 1e-150, 2.0**600  # squares of numbers beyond are infinite or 0
 
 

@@ -1,7 +1,8 @@
 """One learner of a comparison: its search, its final fit, its test.
 
     search      all candidates of its grid on the folds, in 0.8 of its share of the time
-    final fit   of the chosen candidate to the rows it was tuned on, limited to what is left of the share
+    final fit   of the chosen candidate to the rows it was tuned on; it may take half of the time of all that
+                is left, since a model that was cut off predicts little
     test        of the fitted model, once
 
 What a learner warns of becomes notes of its entry, and what it raises the reason why it is left out. Ctrl-C
@@ -33,9 +34,7 @@ from sixfold.selection.rules import require_order
 
 Array = NDArray[Any]
 
-SEARCH_SHARE = (
-    0.8  # of the time that a learner has; the final fit is about one of a hundred that a search makes
-)
+SEARCH_SHARE = 0.8  # of the time that a learner has
 AFTER_CTRL_C = 5.0  # seconds for the final fit then
 LEAST_SECONDS = 0.01  # a limit has to be above 0
 INTERRUPTED = "interrupted"
@@ -61,8 +60,8 @@ class Trial:
     folds : list of (train, test)
     scoring, rule, n_jobs
         As in :class:`GridSearchCV`; the rule is "best" where nothing in the grid is simpler.
-    end : float
-        When its share of the time is over, by ``time.perf_counter``.
+    end, last : float
+        When its share of the time is over, and that of all learners, by ``time.perf_counter``.
     interrupted : bool
         Whether Ctrl-C was pressed meanwhile.
     """
@@ -73,6 +72,7 @@ class Trial:
     rule: str = "best"
     n_jobs: int | None = None
     end: float = math.inf
+    last: float = math.inf
     interrupted: bool = False
 
     @property
@@ -130,7 +130,7 @@ class Trial:
             cv=self.folds,
             rule=self._rule(),
             n_jobs=self.n_jobs,
-            time_limit=None if math.isinf(self.end) else self._left(SEARCH_SHARE),
+            time_limit=self._search_limit(),
             refit=False,
         )
         try:
@@ -153,7 +153,7 @@ class Trial:
     def _fit_chosen(self, search: GridSearchCV, train: Rows) -> None:
         """Fit the chosen candidate to all rows; once more, quickly, if Ctrl-C ends that."""
         while True:
-            limit = AFTER_CTRL_C if self.interrupted else self._left(1.0)
+            limit = AFTER_CTRL_C if self.interrupted else self._left_after_search()
             try:
                 search._fit_best(train.X, train.y, self._weights(train), None if math.isinf(limit) else limit)
                 return
@@ -171,7 +171,7 @@ class Trial:
                 search.scorer_(search.best_estimator_, train.X, train.y)  # says why
             return math.nan, math.nan, ()
         start = time.perf_counter()
-        limit = self._left(1.0)
+        limit = self._left_after_search()
         try:
             with limited_time(search.best_estimator_, None if math.isinf(limit) else limit):
                 score = float(search.scorer_(search.best_estimator_, test.X, test.y))
@@ -186,8 +186,13 @@ class Trial:
     def _weights(self, rows: Rows) -> dict[str, Any]:
         return {} if rows.weight is None else {weight_parameter(self.one.model): rows.weight}
 
-    def _left(self, share: float) -> float:
-        return max(LEAST_SECONDS, share * (self.end - time.perf_counter()))
+    def _search_limit(self) -> float | None:
+        seconds = SEARCH_SHARE * (self.end - time.perf_counter())
+        return None if math.isinf(seconds) else max(LEAST_SECONDS, seconds)
+
+    def _left_after_search(self) -> float:
+        now = time.perf_counter()
+        return max(LEAST_SECONDS, self.end - now, (self.last - now) / 2)
 
 
 def reason_of(error: Exception) -> str:

@@ -1,39 +1,22 @@
 """Small models in files, as `sixfold fit` writes them."""
 
 import inspect
-import sys
-import types
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 
 STORED = {}
 
 
-class Encoder(TransformerMixin, BaseEstimator):
-    def fit(self, X, y=None):
-        self.means_ = {n: X[n].mean() for n in X.columns if X[n].dtype.is_numeric()}
-        self.categories_ = {
-            n: sorted(X[n].drop_nulls().unique().to_list()) for n in X.columns if not X[n].dtype.is_numeric()
-        }
-        return self
-
-    def transform(self, X):
-        numbers = [X[n].fill_null(m).to_numpy() for n, m in self.means_.items()]
-        labels = [(X[n] == v).fill_null(False).to_numpy() for n, vs in self.categories_.items() for v in vs]
-        return np.column_stack([*numbers, *labels]).astype(float)
-
-
 def install():
     import sixfold.app.model_file as files
+    from sixfold.app.model_file import classes
 
-    if not hasattr(files, "read_model"):
+    if "TableEncoder" not in Path(classes.__file__).read_text():
 
         @dataclass
         class ModelFile:
@@ -57,59 +40,6 @@ def install():
         typed, target_values = TableSchema.typed, TableSchema.target_values
         TableSchema.typed = lambda self, raw, first_row=0: typed(self, raw)
         TableSchema.target_values = lambda self, raw, first_row=0: target_values(self, raw)
-    if find_spec("sixfold.selection.parts") is None:
-        parts = types.ModuleType("sixfold.selection.parts")
-
-        def split_off_test(y, groups, test_size, task, seed):
-            from sixfold.selection.comparison import _parts
-
-            train, test = _parts(y, groups, test_size, task, seed)
-            return train, train[:0] if test is None else test
-
-        parts.split_off_test = split_off_test
-        sys.modules["sixfold.selection.parts"] = parts
-    if find_spec("sixfold.app.training_record") is None:
-        record = types.ModuleType("sixfold.app.training_record")
-
-        @dataclass
-        class KnownRows:
-            X: object
-            y: object
-            dropped: int
-            weight: object
-            groups: object
-
-        def rows_of(facts, table):
-            from sixfold.data.column_schema import TableSchema
-
-            schema = TableSchema.from_dict(facts["schema"])
-            schema.check_columns(table.frame)
-            y = schema.target_values(table.frame)
-            known = ~np.isnan(y) if y.dtype.kind == "f" else np.array([v is not None for v in y], dtype=bool)
-            frame = table.frame.filter(known)
-            y = y[known]
-            weight, groups = (schema.column_values(frame, r) for r in ("weight", "group"))
-            y = y if y.dtype.kind == "f" else y.astype(str)
-            return KnownRows(schema.typed(frame), y, int((~known).sum()), weight, groups)
-
-        def data_fingerprint(X, y, weight=None):
-            from sixfold.data.fingerprint import fingerprint
-
-            return fingerprint(X, y, weight)
-
-        def training_rows(facts, table):
-            from sixfold.selection.parts import split_off_test
-
-            rows, split = rows_of(facts, table), facts["split"]
-            train, _ = split_off_test(rows.y, rows.groups, split["test_size"], facts["task"], split["seed"])
-            return rows.X[train], rows.y[train], None if rows.weight is None else rows.weight[train]
-
-        record.rows_of, record.data_fingerprint, record.training_rows = (
-            rows_of,
-            data_fingerprint,
-            training_rows,
-        )
-        sys.modules["sixfold.app.training_record"] = record
 
 
 install()
@@ -135,9 +65,9 @@ def churn(rows=400, seed=0):
 
 def fit(frame, path, learner, target="churned", task="classification", seed=0, **more):
     """Fit a pipeline to the training part of a frame, and write it with the facts of a fit."""
-    from sixfold.app.training_record import data_fingerprint, rows_of, training_rows
-
+    from sixfold import DecisionTreeClassifier, TableEncoder
     from sixfold.app.model_file import save
+    from sixfold.app.training_record import data_fingerprint, rows_of, training_rows
     from sixfold.data.column_schema import infer_schema
     from sixfold.data.table_files import Table
 
@@ -150,14 +80,15 @@ def fit(frame, path, learner, target="churned", task="classification", seed=0, *
         "scoring": "accuracy" if task == "classification" else "r2",
         "learner": "a learner",
         "schema": schema.to_dict(),
-        "split": {"seed": seed, "test_size": 0.25},
+        "split": {"seed": seed, "test_size": 0.25, "fitted_rows": 10**9},
         "categories": {"city": ["Bern", "Zürich", "Łódź"]},
         **more,
     }
+    categories = "keep" if isinstance(learner, DecisionTreeClassifier) else "one-hot"
     table = Table(frame, "churn", "churn.csv", "csv")
     rows = rows_of(facts, table)
     X, y, _ = training_rows(facts, table)
-    model = Pipeline([("table", Encoder()), ("learner", learner)]).fit(X, y)
+    model = Pipeline([("table", TableEncoder(categories=categories)), ("learner", learner)]).fit(X, y)
     facts["split"] |= {"train_rows": len(y), "test_rows": len(rows.y) - len(y), "folds": 5}
     facts["data"] = {
         "name": "churn",

@@ -55,7 +55,7 @@ def test_only_rows_that_were_held_out_by_both_are_used(data, model, fit, printed
 
 
 def test_a_model_that_has_seen_every_row_is_flattered_and_that_is_said(data, fit, printed):
-    fit(data, "all.sixfold", LogisticRegression(), split={"seed": 0, "test_size": 0.0})
+    fit(data, "all.sixfold", LogisticRegression(), split={"seed": 0, "test_size": 0.0, "fitted_rows": 10**9})
     assert compare.run("all.sixfold", "all.sixfold", "churn.csv") == 0
     assert "no row is new to both models" in " ".join(printed()[0].split())
 

@@ -18,10 +18,9 @@ from sixfold.app.commands.running_score import RunningScore, known_values, row_l
 from sixfold.app.commands.saved_model import SavedModel, metric_in_words, open_model, shown_score
 from sixfold.app.commands.where_models_differ import parts_that_differ
 from sixfold.app.plain_text import counted, figure, labelled, listed, paragraph, print_json, table, visible
-from sixfold.app.training_record import data_fingerprint, rows_of
+from sixfold.app.training_record import data_fingerprint, rows_of, split_rows
 from sixfold.data.table_files import Table, read_table
 from sixfold.errors import InputError, UsageError
-from sixfold.selection.parts import split_off_test
 
 Array = NDArray[Any]
 
@@ -114,6 +113,7 @@ def _fair_rows(models: tuple[SavedModel, SavedModel], data: Table, source: str) 
         told = (saved.facts.get("data") or {}).get("fingerprint")
         if told and told == data_fingerprint(rows.X, rows.y, rows.weight):
             trained.append(saved.name)
+            saved.require_split()
             keep &= _held_out(saved, rows)
     if not trained:
         return Rows([one.X for one in known], y, numbers, "")
@@ -133,10 +133,8 @@ def _fair_rows(models: tuple[SavedModel, SavedModel], data: Table, source: str) 
 
 def _held_out(saved: SavedModel, rows: Any) -> NDArray[np.bool_]:
     """Return which rows of its own table a model was not trained on."""
-    split = saved.facts.get("split") or {}
-    given = rows.y, rows.groups, float(split.get("test_size", 0.0)), saved.task, split.get("seed", 0)
     held_out = np.zeros(len(rows.y), dtype=bool)
-    held_out[split_off_test(*given)[1]] = True
+    held_out[split_rows(saved.facts, rows)[1]] = True
     return held_out
 
 

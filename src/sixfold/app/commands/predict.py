@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sixfold.app.commands.rows_of_the_fit import RowsOfTheFit
 from sixfold.app.commands.running_score import RunningScore
 from sixfold.app.commands.saved_model import SavedModel, metric_in_words, open_model, shown_score
 from sixfold.app.commands.unseen import UnseenCategories
@@ -110,6 +111,7 @@ class Predictions:
         self.columns: list[str] = []
         self.score: RunningScore | None = None
         self.unseen = UnseenCategories(saved)
+        self.of_the_fit = RowsOfTheFit(saved)
 
     def write_to(self, writer: Writer) -> Iterator[int]:
         """Write all rows, and give their number from time to time."""
@@ -159,7 +161,7 @@ class Predictions:
         else:
             predicted, chances = np.empty(0), np.empty((0, len(saved.classes))) if wanted else None
         if score is not None and raw.height:
-            self._add_to(score, raw, predicted, chances)
+            self._add_to(score, raw, typed, predicted, chances)
         kind = pl.Float64 if saved.task == "regression" else pl.String
         values = predicted.tolist() if kind == pl.Float64 else [str(one) for one in predicted.tolist()]
         answers = [pl.Series(self.names[0], values, kind)]
@@ -170,9 +172,13 @@ class Predictions:
             ]
         return pl.DataFrame([*raw.select(self.kept).iter_columns(), *answers])
 
-    def _add_to(self, score: RunningScore, raw: Any, predicted: Array, chances: Array | None) -> None:
+    def _add_to(
+        self, score: RunningScore, raw: Any, typed: Any, predicted: Array, chances: Array | None
+    ) -> None:
         try:
-            score.add(self.saved.schema.target_values(raw, self.rows), predicted, chances)
+            y = self.saved.schema.target_values(raw, self.rows)
+            score.add(y, predicted, chances)
+            self.of_the_fit.add(raw, typed, y)
         except InputError as error:  # predictions do not depend on the target
             self.score, self.no_score = None, str(error)
 
@@ -186,6 +192,7 @@ class Predictions:
                 "value": score.value(),
                 "rows": score.rows,
                 "rows_without_target": score.without_target,
+                "rows_of_the_fit": self.of_the_fit.all_there,
             }
         return {
             "rows": self.rows,
@@ -241,6 +248,11 @@ def _tell(work: Predictions, model: str, data: str, output: Path | None, as_json
         if scored["rows_without_target"]:
             line += f" ({scored['rows_without_target']:,} without a value in {work.saved.target!r} left out)"
         lines.append(line)
+        if scored["rows_of_the_fit"]:
+            lines.append(
+                "Careful: these are the rows of the fit, which flatter it. `sixfold show` has its score "
+                "on rows that it had not seen."
+            )
     elif work.no_score:
         lines.append(f"No score: {work.no_score}")
     if said := str(work.unseen):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sixfold.data.column_schema import TableSchema
 from sixfold.errors import InputError
+from sixfold.learners.neighbors.k_neighbors import KNeighborsClassifier
 
 Array = NDArray[Any]
 
@@ -69,6 +70,18 @@ class SavedModel:
         given = str(self.facts.get("scoring") or self.facts.get("metric") or usual)
         return SCORERS.get(given, given)
 
+    def require_split(self) -> None:
+        """Raise an :class:`InputError` unless the file says how the rows of the fit were split."""
+        split = self.facts.get("split")
+        wanted = {"seed": int, "test_size": (int, float), "fitted_rows": int}
+        if not isinstance(split, Mapping) or not all(
+            isinstance(split.get(name), kind) for name, kind in wanted.items()
+        ):
+            raise InputError(
+                f"{self.name} does not say how the rows of its fit were split into training and test rows. "
+                "Use a model file that `sixfold fit` has written."
+            )
+
     @cached_property
     def fitted(self) -> Any:
         """The model itself, where a search stands around it."""
@@ -102,12 +115,15 @@ class SavedModel:
     def answers(self, typed: Any, probabilities: bool = True) -> tuple[Array, Array | None]:
         """Return labels (or numbers) and probabilities (or None) of the rows of a typed frame.
 
-        The columns are encoded once for both.
+        The columns are encoded once for both, and neighbours are searched once: the largest share of their
+        votes is that of the label.
         """
         inputs = self.inputs(typed)
         chances = None
         if probabilities and self.gives_probabilities:
             chances = np.asarray(self.learner.predict_proba(inputs), dtype=np.float64)
+            if isinstance(self.learner, KNeighborsClassifier):
+                return np.asarray(self.learner.classes_)[chances.argmax(axis=1)], chances
         return np.asarray(self.learner.predict(inputs)), chances
 
 

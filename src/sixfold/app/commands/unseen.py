@@ -9,7 +9,6 @@ from sixfold.app.plain_text import counted, listed
 
 EXAMPLES = 3  # that are named for a column
 MOST = 1000  # categories of a column
-OTHER = " is other"  # what an encoder calls rare categories, together
 
 
 class UnseenCategories:
@@ -84,19 +83,11 @@ def categories_of(typed: Any) -> dict[str, list[str]]:
 
 
 def known_categories(saved: SavedModel) -> dict[str, list[str]]:
-    """Return the categories that a model has met, by column: as the file says, or else its encoder.
+    """Return the categories that a model has met, by column, as its file says.
 
-    An encoder that puts rare categories together does not know which ones they were.
+    Its encoder knows less: rare ones share a column there, and two make one.
     """
     told = saved.facts.get("categories")
-    if isinstance(told, dict):
-        return {
-            name: [str(one) for one in values] for name, values in told.items() if isinstance(values, list)
-        }
-    steps = getattr(saved.fitted, "steps", None)
-    columns = getattr(steps[0][1], "columns_", ()) if steps else ()
-    return {
-        str(one.name): list(one.categories)
-        for one in columns
-        if getattr(one, "kind", "") == "category" and one.categories and OTHER not in one.outputs
-    }
+    if not isinstance(told, dict):
+        return {}
+    return {name: [str(one) for one in values] for name, values in told.items() if isinstance(values, list)}

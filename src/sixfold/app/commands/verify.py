@@ -32,6 +32,7 @@ def run(model: str, data: str, *, as_json: bool = False) -> int:
         raise InputError(
             f"{saved.name} holds a {type(saved.learner).__name__}, which claims nothing to be checked."
         )
+    saved.require_split()
     table = read_table(data)
     differences = _data_differences(saved, table)
     found, said = _recomputed(saved, table, claimed)

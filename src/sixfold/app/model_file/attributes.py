@@ -44,12 +44,10 @@ class Attributes:
             self.require(optional, name, "is missing")
             return None
         value = self.values[name]
-        if not types or type(value) in types or (optional and value is None):
-            return value
-        refuse(
-            f"{self.where}.{name}",
-            f"is of type {type(value).__name__}, not {' or '.join(one.__name__ for one in types)}",
-        )
+        if types and type(value) not in types and not (optional and value is None):
+            wanted = " or ".join(one.__name__ for one in types)
+            refuse(f"{self.where}.{name}", f"is of type {type(value).__name__}, not {wanted}")
+        return value
 
     def flag(self, name: str, optional: bool = False) -> Any:
         """Return a truth value."""
@@ -99,7 +97,7 @@ class Attributes:
 
     def matrix(self, name: str, shape: Shape, finite: bool = True) -> Any:
         """Return numbers of this shape, an array or a sparse matrix."""
-        value = self.values.get(name)
+        value: Any = self.values.get(name)
         if not sp.issparse(value):
             return self.array(name, "f", shape, finite)
         self._left.discard(name)
@@ -142,7 +140,8 @@ class Attributes:
         plain = [one.item() if isinstance(one, np.generic) else one for one in labels.tolist()]
         good = all(type(one) in (str, int, float, bool) for one in plain)
         self.require(good, name, "has labels that are neither text nor numbers")
-        self.require(all(one == one for one in plain), name, "has labels that are no numbers")
+        numbers = [one for one in plain if isinstance(one, float)]
+        self.require(not any(map(math.isnan, numbers)), name, "has labels that are no numbers")
         self.require(len(set(plain)) == len(plain), name, "has a label twice")
         self.require(len(plain) >= least, name, f"has {len(plain)} labels, and {least} are needed")
 

@@ -20,8 +20,10 @@ from sixfold.app.model_file import learner_checks as learners
 from sixfold.app.model_file import search_checks as searches
 from sixfold.app.model_file import sklearn_checks as sklearn
 from sixfold.app.model_file.attributes import Attributes
+from sixfold.app.model_file.decode import Decoder
+from sixfold.app.model_file.encode import Encoder
 from sixfold.app.model_file.parts import build_part, describe_part, without_date
-from sixfold.app.model_file.values import Decoder, Encoder, refuse
+from sixfold.app.model_file.values import refuse
 from sixfold.errors import InputError, ModelFileError
 
 FORGOTTEN = {"callbacks"}  # parameters that speak of the fit alone
@@ -127,7 +129,7 @@ def describe(value: Any, where: str, encoder: Encoder) -> Any:
 
 
 def _plain_attributes(model: Any, fitted: dict[str, Any]) -> dict[str, Any]:
-    """Return fitted attributes without dates, durations, functions and names of rows that are no plain ones."""
+    """Return fitted attributes without dates, durations and functions; names of rows are text or numbers."""
     kept = dict(fitted)
     if "_fitted_to" in kept:
         kept["_fitted_to"] = without_date(model._subject)

@@ -71,7 +71,7 @@ class Container:
 def pieces(version: int, tree: Mapping[str, Any], arrays: Mapping[str, Array]) -> list[Any]:
     """Return the bytes of a file in pieces, the arrays as they lie in memory.
 
-    Arrays are C-contiguous, of the types in :data:`DTYPES`. Wider numbers come first, so that all are aligned.
+    Arrays are C-contiguous, of the types in :data:`DTYPES`. Wider numbers come first: all are aligned.
     """
     order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
     header: dict[str, Any] = {
@@ -88,7 +88,7 @@ def pieces(version: int, tree: Mapping[str, Any], arrays: Mapping[str, Array]) -
         }
     text = canonical(header).encode("ascii")
     text += b" " * (-len(text) % LENGTH_BYTES)
-    data = [memoryview(arrays[name]).cast("B") for name in order if arrays[name].size]
+    data: list[Any] = [memoryview(arrays[name]).cast("B") for name in order if arrays[name].size]  # type: ignore[arg-type]
     length = len(text).to_bytes(LENGTH_BYTES, "little")
     digest = hashlib.sha256()
     for piece in (length, text, *data):

@@ -103,7 +103,8 @@ def read_header(path: str | os.PathLike[str]) -> ModelFile:
 def model_from(data: bytes, source: str) -> ModelFile:
     """Return the model that the bytes of a file describe; ``source`` is what errors call it."""
     from sixfold.app.model_file.classes import BUILDERS
-    from sixfold.app.model_file.values import Decoder, refuse
+    from sixfold.app.model_file.decode import Decoder
+    from sixfold.app.model_file.values import refuse
 
     container = parse(data, source)
     version = container.version

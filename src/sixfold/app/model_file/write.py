@@ -64,7 +64,8 @@ def save(model: Any, path: str | os.PathLike[str], *, facts: Mapping[str, Any] |
 def model_pieces(model: Any, facts: Mapping[str, Any] | None = None) -> list[Any]:
     """Return the bytes of the file of a model, in pieces."""
     from sixfold.app.model_file.classes import describe
-    from sixfold.app.model_file.values import Encoder, Refusal
+    from sixfold.app.model_file.encode import Encoder
+    from sixfold.app.model_file.values import Refusal
 
     _require_fitted(model)
     encoder = Encoder(describe)
@@ -94,8 +95,8 @@ def _require_fitted(model: Any) -> None:
 
     if not isinstance(model, BaseEstimator):
         raise ModelFileError(
-            f"{model!r:.60} is of type {type(model).__name__}, and a model file holds a fitted learner, search "
-            "or pipeline. Pass one."
+            f"{model!r:.60} is of type {type(model).__name__}, and a model file holds a fitted learner, "
+            "search or pipeline. Pass one."
         )
     try:
         check_is_fitted(model)
@@ -106,12 +107,12 @@ def _require_fitted(model: Any) -> None:
 def _checked_facts(facts: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return facts as JSON has them."""
     try:
-        plain = json.loads(json.dumps(dict(facts or {}), allow_nan=False))
+        plain: dict[str, Any] = json.loads(json.dumps(dict(facts or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise ModelFileError(
             f"facts cannot be written as JSON: {error}. Pass text, finite numbers, lists and dictionaries."
         ) from error
-    return plain  # type: ignore[no-any-return]
+    return plain
 
 
 def _versions() -> dict[str, str]:

@@ -28,7 +28,10 @@ WIDE = 0.1  # of an interval, where fewer test rows are called few
 IMBALANCE = 0.8  # share of the largest class
 MUCH_MISSING = 0.2  # share of a column
 MANY_COPIES = 0.02  # share of the test rows
-MANY_VALUES, MANY_VALUES_ROWS = 50, 5_000  # of a column of numbers in the first rows, whose copies are no chance
+MANY_VALUES, MANY_VALUES_ROWS = (
+    50,
+    5_000,
+)  # of a column of numbers in the first rows, whose copies are no chance
 UNSOLVABLE = 0.02  # share of rows that no model can get right
 NATURAL_ENDS = {"n_neighbors": 1, "max_depth": 1, "ccp_alpha": 0.0}  # beyond these there is nothing to try
 
@@ -84,7 +87,9 @@ def _leakage(result: FitResult, found: Examination) -> Iterator[Caution]:
         names = tuple(name for name, _ in pairs)
         each = "each " if len(pairs) > 1 else ""
         how = (
-            "almost perfect" if which == "perfect" else f"and the whole model {metric.shown(result.chosen.mean)}"
+            "almost perfect"
+            if which == "perfect"
+            else f"and the whole model {metric.shown(result.chosen.mean)}"
         )
         yield Caution(
             "leakage suspect",
@@ -148,7 +153,11 @@ def _has_many_values(found: Examination) -> bool:
 
 def _stopped(result: FitResult, found: Examination) -> Iterator[Caution]:
     if result.stopped:
-        yield Caution("stopped early", _sentence(result.stopped), serious=True)
+        yield Caution(
+            "stopped early",
+            f"The work was stopped by {result.stopped}: the choice is among the learners that were finished.",
+            serious=True,
+        )
     comparison = result.comparison
     short = [
         one.name
@@ -162,7 +171,7 @@ def _stopped(result: FitResult, found: Examination) -> Iterator[Caution]:
             "are those of fewer folds. Allow more time for a fair comparison.",
             serious=result.chosen.name in short,
         )
-    late = [one.name for one in comparison.entries if "time" in one.left_out or "Ctrl" in one.left_out]
+    late = [one.name for one in comparison.entries if "time" in one.left_out or one.left_out == "not tried"]
     if late:
         yield Caution("not tried", f"There was no time for {listed(late)}. Allow more time to compare all.")
 
@@ -297,7 +306,11 @@ def _separation(result: FitResult, found: Examination) -> Iterator[Caution]:
     apart = found.separation
     if apart is None or not apart.classes:
         return
-    which = "the classes" if apart.every else f"{'classes' if len(apart.classes) > 1 else 'class'} {listed(apart.classes)} from the others"
+    which = (
+        "the classes"
+        if apart.every
+        else f"{'classes' if len(apart.classes) > 1 else 'class'} {listed(apart.classes)} from the others"
+    )
     by = f" ({listed(apart.columns)} count most)" if apart.columns else ""
     yield Caution(
         "separation",
@@ -403,11 +416,6 @@ def grid_edges(search: Any) -> list[tuple[str, float, str]]:
             if value == end[0] and end[1] > beside[1]:
                 found.append((short, float(value), which))
     return found
-
-
-def _sentence(text: str) -> str:
-    text = text.strip()
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
 CHECKS: tuple[Callable[[FitResult, Examination], Iterator[Caution]], ...] = (

@@ -64,8 +64,7 @@ def scores_alone(
             known = {j: _tree_score(values[:, [j]], target, everything, task, scoring) for j in columns}
             columns = sorted(columns, key=lambda j: -np.nan_to_num(known[j], nan=-np.inf))[:MOST_ALONE]
         found = {
-            codes.names[j]: _tree_score(values[:, [j]], target, parts, task, scoring)
-            for j in sorted(columns)
+            codes.names[j]: _tree_score(values[:, [j]], target, parts, task, scoring) for j in sorted(columns)
         }
     return {name: score for name, score in found.items() if np.isfinite(score)}
 
@@ -163,10 +162,7 @@ def _equations(Z: Array, spread: Array, names: list[str]) -> dict[str, str]:
         own = combination[:, place]
         used = np.flatnonzero(np.abs(own) > 1e-6)
         used = used[np.argsort(-np.abs(own[used]), kind="stable")]
-        terms = [
-            (own[k] * spread[column] / spread[order[k]], names[order[k]])
-            for k in used[:MOST_TERMS]
-        ]
+        terms = [(own[k] * spread[column] / spread[order[k]], names[order[k]]) for k in used[:MOST_TERMS]]
         text = "".join(_term(factor, name) for factor, name in terms).removeprefix(" + ").strip()
         rest = f" + {used.size - MOST_TERMS} more" if used.size > MOST_TERMS else ""
         found[names[column]] = f"{names[column]!r} = {text}{rest} + a constant"
@@ -185,7 +181,8 @@ def _pairs(Z: Array, names: list[str]) -> list[tuple[str, str, float]]:
     correlation = Z.T @ Z
     first, second = np.nonzero(np.triu(np.abs(correlation) >= NEARLY_ONE, k=1))
     found = [
-        (names[i], names[j], float(correlation[i, j])) for i, j in zip(first.tolist(), second.tolist(), strict=True)
+        (names[i], names[j], float(correlation[i, j]))
+        for i, j in zip(first.tolist(), second.tolist(), strict=True)
     ]
     return sorted(found, key=lambda pair: -abs(pair[2]))
 

@@ -64,9 +64,7 @@ def _codes(column: Any) -> Array:
     import polars as pl
 
     text = column.cast(pl.String)
-    counts = text.drop_nulls().value_counts(name="rows").sort(
-        ["rows", text.name], descending=[True, False]
-    )
+    counts = text.drop_nulls().value_counts(name="rows").sort(["rows", text.name], descending=[True, False])
     ordered = counts[text.name].to_list()
     code = {value: float(min(place, MOST_CATEGORIES)) for place, value in enumerate(ordered)}
     return text.replace_strict(code, default=None, return_dtype=pl.Float64).to_numpy().astype(np.float64)

@@ -1,12 +1,13 @@
 """Everything that is found out about a fit beyond the fit itself, once, for the cautions and the page.
 
-    test rows asked once -> score with interval -> importance, gradient boosting, columns alone, drift, copies
+test rows asked once -> score with interval -> importance, gradient boosting, columns alone, drift, copies
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,8 +114,17 @@ class Examination:
         return result.y[self.asked]
 
 
+_LAST: list[tuple[weakref.ref[FitResult], Examination]] = []
+
+
 def examine(result: FitResult) -> Examination:
-    """Return what there is to know about a fit."""
+    """Return what there is to know about a fit; that of the last one is remembered."""
+    if not (_LAST and _LAST[0][0]() is result):
+        _LAST[:] = [(weakref.ref(result), _examine(result))]
+    return _LAST[0][1]
+
+
+def _examine(result: FitResult) -> Examination:
     seed, model, scoring = result.options.seed, result.chosen.model, result.scoring
     codes = column_codes(result.X)
     scorer = scorer_of(model, scoring)

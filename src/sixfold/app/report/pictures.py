@@ -19,10 +19,11 @@ from sixfold.selection.leaderboard import BASELINE, Entry
 
 Array = NDArray[Any]
 
-WIDE, TALL = 5.6, 3.5  # inches of a picture that fills a column
-SMALL_WIDTH, SMALL_HEIGHT = 2.9, 1.9  # of one among several
+WIDE, TALL = 4.9, 3.2  # inches of a picture that fills a column
+SMALL_WIDTH, SMALL_HEIGHT = 3.1, 2.0  # of one among several
 MOST_COEFFICIENTS = 20
 TREE_DEPTH, TREE_BRANCHES = 3, 6
+ROWS_A_BIN = 20  # of a calibration curve, on average
 MOST_POINTS = 3_000  # rows in a picture of residuals
 
 
@@ -79,12 +80,26 @@ def draw_leaderboard(result: FitResult) -> str:
 
     def draw(ax: Any) -> None:
         metric = Metric(result.scoring, result.metric)
-        leaderboard(result.comparison, ax, metric=("neg_" if metric.sign < 0 else "") + metric.words)
+        table = result.comparison.to_dict()
+        del table["p_value"]  # the table beside it has them
+        leaderboard(table, ax, metric=("neg_" if metric.sign < 0 else "") + metric.words)
+        _make_room(ax, metric.sign * np.array(table["mean"]), metric.sign * np.array(table["test"]))
         ax.set_title("")
         ax.set_xlabel(f"{metric.words} on held-out rows{', less is better' * metric.less_is_better}")
 
-    title = f"{result.metric} of {count} learners: each fold, the mean with its standard deviation, the test rows"
+    title = (
+        f"{result.metric} of {count} learners: each fold, the mean with its standard deviation, the test rows"
+    )
     return draw_svg(draw, "leaderboard", title, width=WIDE, height=0.36 * count + 1.5)
+
+
+def _make_room(ax: Any, mean: Array, test: Array) -> None:
+    """Widen the axis for test scores of the learners that are on it."""
+    low, high = ax.get_xlim()
+    inside = test[(mean >= low) & (mean <= high) & np.isfinite(test)]
+    if inside.size:
+        room = 0.04 * (high - low)
+        ax.set_xlim(min(low, inside.min() - room), max(high, inside.max() + room))
 
 
 def stripped_search(entry: Entry) -> Any:
@@ -131,6 +146,7 @@ def draw_validation(result: FitResult) -> str:
     def draw(ax: Any) -> None:
         validation_curve(search, ax=ax)
         ax.set_title("")
+        ax.set_ylabel(plain(Metric(result.scoring, result.metric).words))
 
     title = f"{result.chosen.name}: the score on held-out rows over the values that were tried"
     return draw_svg(draw, "validation", title, width=WIDE, height=TALL + 0.5 * many)
@@ -142,7 +158,9 @@ def draw_small(entry: Entry, result: FitResult, number: int) -> str:
     parameter = results.main_parameter()
     values = results.values(parameter)
     best = [
-        results.better([k for k, setting in enumerate(results.settings) if setting.get(parameter, math.nan) == value])
+        results.better(
+            [k for k, setting in enumerate(results.settings) if setting.get(parameter, math.nan) == value]
+        )
         for value in values
     ]
     there = [(value, k) for value, k in zip(values, best, strict=True) if k is not None]
@@ -228,10 +246,12 @@ def draw_calibration(found: Examination, y: Array) -> str:
     answers = found.answers
 
     def draw(ax: Any) -> None:
-        calibration(answers, answers.rows, y, ax)
+        bins = int(np.clip(y.size // ROWS_A_BIN, 4, 10))
+        calibration(answers, answers.rows, y, ax, bins=bins)
         ax.set_title("")
+        legend(ax, canvas(ax)[1], below=True)
 
-    return draw_svg(draw, "calibration", "Calibration on the test rows", width=WIDE - 0.8, height=TALL)
+    return draw_svg(draw, "calibration", "Calibration on the test rows", width=WIDE, height=TALL)
 
 
 def draw_roc(found: Examination, y: Array) -> str:
@@ -260,7 +280,9 @@ def draw_roc(found: Examination, y: Array) -> str:
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         legend(ax, theme, loc="lower right")
 
-    return draw_svg(draw, "roc", f"ROC curve on the test rows, area {area:.3f}", width=WIDE - 0.8, height=TALL)
+    return draw_svg(
+        draw, "roc", f"ROC curve on the test rows, area {area:.3f}", width=WIDE, height=TALL
+    )
 
 
 def decision_scores(answers: Any) -> Array:
@@ -280,6 +302,7 @@ def draw_threshold(found: Examination, y: Array) -> str:
     def draw(ax: Any) -> None:
         threshold(answers, answers.rows, y, ax)
         ax.set_title("")
+        legend(ax, canvas(ax)[1], below=True)
 
     title = "Precision, recall, F1 and accuracy on the test rows over the decision threshold"
-    return draw_svg(draw, "threshold", title, width=WIDE - 0.8, height=TALL)
+    return draw_svg(draw, "threshold", title, width=WIDE, height=TALL)

@@ -65,7 +65,9 @@ def find_drift(codes: ColumnCodes, one: Array, other: Array, seed: int) -> list[
         if min(a.size, b.size) < LEAST_ROWS:
             continue
         if codes.is_category[j]:
-            tests.append((name, "values", *_chi_square(*(side.astype(int).clip(max=COUNTED) for side in (a, b)))))
+            tests.append(
+                (name, "values", *_chi_square(*(side.astype(int).clip(max=COUNTED) for side in (a, b))))
+            )
         else:
             tests.append((name, "values", *_kolmogorov(a, b)))
     found = [

@@ -20,6 +20,7 @@ SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 NUMBER = re.compile(r"-?\d+\.\d{3,}")
 COLOUR = re.compile(r"#[0-9a-f]{6}")
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
+PIXELS = 108.0  # an inch at most: letters of 9 points are 13.5 pixels high
 FONTS = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
@@ -46,9 +47,7 @@ def style_sheet_variables() -> tuple[str, str]:
     return declared(LIGHT), declared(DARK)
 
 
-def draw_svg(
-    draw: Callable[[Any], Any], name: str, title: str, *, width: float, height: float
-) -> str:
+def draw_svg(draw: Callable[[Any], Any], name: str, title: str, *, width: float, height: float) -> str:
     """Return what ``draw(ax)`` draws, as an SVG element.
 
     Parameters
@@ -87,22 +86,25 @@ def draw_svg(
         written = BytesIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(written, format="svg", metadata=nothing)
-    return _inline(written.getvalue(), name, title)
+    return _inline(written.getvalue(), name, title, width)
 
 
 def _write_plain_powers(figure: Any) -> None:
     """Write 0.01 and 1000 on logarithmic axes in place of powers, whose digits stand where fonts differ."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     plain = FuncFormatter(lambda value, place: f"{value:g}")
+    ticks = int(1.6 * figure.get_size_inches()[0])
     for ax in figure.axes:
         for axis in (ax.xaxis, ax.yaxis):
             if axis.get_scale() == "log":
+                axis.set_major_locator(LogLocator(numticks=ticks))
+                axis.set_minor_locator(NullLocator())
                 axis.set_major_formatter(plain)
                 axis.set_minor_formatter(NullFormatter())
 
 
-def _inline(written: bytes, name: str, title: str) -> str:
+def _inline(written: bytes, name: str, title: str, width: float) -> str:
     ElementTree.register_namespace("", SVG)
     root = ElementTree.fromstring(written)
     for parent in root.iter():
@@ -119,6 +121,7 @@ def _inline(written: bytes, name: str, title: str) -> str:
     heading = ElementTree.Element(f"{{{SVG}}}title")
     heading.text = printable(title)
     root.insert(0, heading)
+    root.set("style", f"max-width:{width * PIXELS:.0f}px")
     root.set("role", "img")
     root.set("aria-label", printable(title))
     return ElementTree.tostring(root, encoding="unicode")

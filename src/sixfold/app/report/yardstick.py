@@ -74,13 +74,13 @@ def measure_yardstick(
     rows = _some(train, seed)
     seconds = LEAST_SECONDS + SECONDS_AN_ENTRY * rows.size * codes.values.shape[1] * max(classes - 1, 1)
     if time_limit is not None and seconds > SHARE_OF_TIME * time_limit:
-        return Yardstick(
-            None, 0, f"it would take about {seconds:.0f} s of a time limit of {time_limit:g} s"
-        )
+        return Yardstick(None, 0, f"it would take about {seconds:.0f} s of a time limit of {time_limit:g} s")
     used = _not_all_missing(codes.values[rows])
     if not used.any():
         return Yardstick(None, 0, "no column has a value in the training rows")
-    model_class = HistGradientBoostingClassifier if task == "classification" else HistGradientBoostingRegressor
+    model_class = (
+        HistGradientBoostingClassifier if task == "classification" else HistGradientBoostingRegressor
+    )
     model = model_class(categorical_features=codes.is_category[used], random_state=seed)
     # One thread: on few rows several wait for each other most of the time, and sums are always the same.
     with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
