@@ -170,7 +170,7 @@ def test_a_table_without_the_target(ask, printed):
 
 
 def test_a_row_beyond_the_table(ask):
-    with pytest.raises(UsageError, match="--row 201 is beyond the table: new.csv has 200 rows"):
+    with pytest.raises(UsageError, match=r"--row 201 is beyond the table: new\.csv has 200 rows"):
         ask(LogisticRegression(), 201)
     with pytest.raises(UsageError, match="--row 0 is no row: they are counted from 1"):
         ask(LogisticRegression(), 0)
