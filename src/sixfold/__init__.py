@@ -30,7 +30,9 @@ _HOME = {
     "compare": "sixfold.selection.comparison",
     "distances": "sixfold.geometry.distances",
     "kernels": "sixfold.geometry.kernels",
+    "load": "sixfold.app.model_file",
     "plot": "sixfold.plot",
+    "save": "sixfold.app.model_file",
 }
 
 __all__ = [
@@ -56,7 +58,9 @@ __all__ = [
     "compare",
     "distances",
     "kernels",
+    "load",
     "plot",
+    "save",
 ]
 
 

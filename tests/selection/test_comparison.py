@@ -109,7 +109,7 @@ def test_other_inputs():
     groups = np.arange(y.size) // 7
     result = compare(X, y, "tree", cv=GroupKFold(3), groups=groups, test_size=0.3, scoring="roc_auc")
     assert result.best.scores.size == 3
-    assert result.metric == "roc_auc"
+    assert result.metric == "ROC AUC"
     assert compare(X, y, "tree", test_size=0).test_rows == 0
     assert "test" not in str(compare(X, y, "tree", test_size=0))
     simple = compare(X, y, "nearest neighbours", rule="1se").best.parameters["n_neighbors"]

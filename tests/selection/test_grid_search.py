@@ -501,7 +501,7 @@ def test_the_best_so_far_never_falls_without_saying_why():
         evaluation = Evaluation(None, np.nan, False, {}, {}, **options)
         search = Search(None, [{}, {}], None, None, [(), ()], evaluation)
         search.outcomes = {place: Outcome(score) for place, score in scores}
-        return search.best_so_far()
+        return str(search.best_so_far())
 
     assert after(((0, 0), 0.9), ((1, 0), 0.7)) == "0.9 (1 of 2 folds)"
     assert after(((0, 0), 0.9), ((1, 0), 0.7), ((1, 1), 0.7)) == "0.7"  # the first one that is complete
