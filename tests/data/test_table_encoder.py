@@ -442,8 +442,11 @@ def test_kept_tables_keep_their_index_and_arrays_are_not_copied():
     assert found["when: month"].tolist() == [1.0, 7.0, 2.0]
     X = np.ones((3, 2), dtype=np.float32)
     assert TableEncoder(categories="keep").fit_transform(X) is X
-    plain = pl.DataFrame({"a": ["u", None]})
-    assert TableEncoder(categories="keep").fit_transform(plain) is plain
+    for plain in (pl.DataFrame({"a": ["u", None]}), pa.table({"a": ["u", None]}), pd.DataFrame({"a": [1]})):
+        assert TableEncoder(categories="keep").fit_transform(plain) is plain
+    more = pl.DataFrame({"b": [1], "a": ["u"], "c": [2]})
+    kept = TableEncoder(categories="keep").fit(more.select("a", "b")).transform(more)
+    assert kept.to_dicts() == [{"a": "u", "b": 1}]
     numbered = TableEncoder(categories="keep").fit_transform(table.set_axis([3, 4], axis=1))
     assert list(numbered.columns)[-1] == "4"
     array = TableEncoder(categories="keep").fit_transform(
@@ -469,6 +472,9 @@ def test_sparse_columns_are_scaled_and_not_centred(kind):
     np.testing.assert_allclose(dense.transform(kind(X)), dense.transform(X))
     np.testing.assert_array_equal(TableEncoder(categories="keep").fit_transform(kind(X)).toarray(), X)
     assert TableEncoder(leave_out=(1,)).fit_transform(kind(X)).shape == (50, 5)
+    X[3, 1] = 1e300
+    with pytest.raises(InputError, match="overflow"):
+        TableEncoder().fit(kind(X))
     X[3, 1] = np.nan
     with pytest.raises(InputError, match="NaN: in row 3 of column 'x1'"):
         TableEncoder().fit(kind(X))

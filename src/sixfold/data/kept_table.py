@@ -66,7 +66,8 @@ def kept_table(
                 changed[name] = kept[name]
     if not hasattr(X, "columns"):
         return np.column_stack(list(kept.values()))
-    return X if whole and not changed and list(X.columns) == list(kept) else _frame(X, list(kept), changed)
+    same = not changed and list(in_narwhals(X).columns) == list(kept)
+    return X if same else _frame(X, list(kept), changed)
 
 
 def _plain(column: Column) -> Any:

@@ -24,7 +24,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from sixfold.data.checks import check_names, check_table, collected, column_names, in_narwhals, require_finite
+from sixfold.data.checks import (
+    OVERFLOW,
+    check_names,
+    check_table,
+    collected,
+    column_names,
+    in_narwhals,
+    require_finite,
+)
 from sixfold.data.encoded_column import (
     EncodedColumn,
     describe,
@@ -139,9 +147,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.named_ = hasattr(X, "columns")
             out = named_places(self.leave_out, list(columns), "leave_out")
             used = {name: one for j, (name, one) in enumerate(columns.items()) if j not in out}
-            learnt = (
-                self._learn(used) if self.categories == "one-hot" else map(kept_column, used, used.values())
-            )
+            one_hot = self.categories == "one-hot"
+            learnt = self._learn(used) if one_hot else map(kept_column, used, used.values())
             known = dict(zip(used, learnt, strict=True))
             self.columns_ = tuple(known.get(name, EncodedColumn(name, "left out")) for name in columns)
             numbers = [used[name] for name, one in known.items() if one.kind == "number"]
@@ -163,9 +170,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return the columns of the training table by their names."""
         columns, names = columns_of(X)
         if not columns or not len(columns[0]):
-            check_table(
-                self, np.empty(X.shape) if hasattr(X, "columns") else X, reset=True
-            )  # says what is wrong
+            check_table(self, _shape_alone(X), reset=True)  # says what is wrong
         check_names(self, X, reset=True)
         self.n_features_in_ = len(columns)
         return {
@@ -195,9 +200,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         require_finite(X, "X", lambda: names)
         scale = np.ones(X.shape[1])
         if self.scale and self.categories == "one-hot":
-            scale = np.sqrt(mean_variance_axis(X, axis=0)[1].astype(np.float64))
+            with np.errstate(over="ignore", invalid="ignore"):
+                scale = np.sqrt(mean_variance_axis(X, axis=0)[1].astype(np.float64))
             low, high = min_max_axis(X, axis=0)
             scale[low == high] = 0.0
+            if not np.isfinite(scale).all():
+                raise InputError(OVERFLOW)
         out = named_places(self.leave_out, names, "leave_out")
         self.columns_ = tuple(
             EncodedColumn(name, "left out")
@@ -265,11 +273,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for encoded, whole in used:
                 width = len(encoded.outputs)
                 block = whole if count <= rows else Column(whole.given[part], whole.called)
-                try:
-                    write(encoded, block, result[part, place : place + width])
-                except InputError:
-                    write(encoded, whole, np.empty((count, width), self.dtype_))  # which names the row
-                    raise
+                _write(encoded, block, whole, result[part, place : place + width])
                 place += width
         return result
 
@@ -351,6 +355,17 @@ def _given(X: Any) -> Any:
 
 def _called(name: Any, number: int) -> str:
     return f"Column {name!r} (number {number}, counted from 0)"
+
+
+def _write(encoded: EncodedColumn, block: Column, whole: Column, out: Array) -> None:
+    """Write the numbers for some rows of a column; what is wrong is said of the whole, for its row number."""
+    try:
+        write(encoded, block, out)
+        return
+    except InputError:
+        if block is whole:
+            raise
+    write(encoded, whole, np.empty((len(whole.given), out.shape[1]), out.dtype))
 
 
 def _shape_alone(X: Any) -> Any:
