@@ -32,6 +32,7 @@ EXAMPLE = "example:"
 PACKED = (".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz")
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson", ".jsonlines")
 BINARY = ("parquet", "arrow", "arrow stream")
+NO_ROWS = "{} has names of columns, but no rows: there is nothing to read."
 ENCODINGS = {"cp1252": "Windows-1252 (Latin-1)"}
 
 
@@ -129,7 +130,7 @@ def _finished(table: Table, shown: str) -> Table:
     if table.frame.width == 0:
         raise TableFileError(f"{shown} has no columns.")
     if table.frame.height == 0:
-        raise TableFileError(f"{shown} has a header ({table.frame.width} columns), but no rows below it.")
+        raise TableFileError(NO_ROWS.format(shown))
     return table
 
 
@@ -294,7 +295,7 @@ def table_batches(
         seen = True
         yield frame
     if not seen:
-        raise TableFileError(f"{shown} has a header, but no rows below it.")
+        raise TableFileError(NO_ROWS.format(shown))
 
 
 def _frames(
