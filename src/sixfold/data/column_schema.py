@@ -154,8 +154,8 @@ def _check_weights(name: str, values: Array, first_row: int) -> None:
         value = values[wrong[0]]
         given = "is missing" if np.isnan(value) else f"is {value:g}"
         raise InputError(
-            f"Column {name!r}, row {first_row + wrong[0] + 1:,}: the weight {given}. Weights are numbers from "
-            "0 on, one for each row."
+            f"Column {name!r}, row {first_row + wrong[0] + 1:,}: the weight {given}. Weights are numbers "
+            "from 0 on, one for each row."
         )
     if values.size and not values.any():
         raise InputError(f"Column {name!r} has only weights of 0: at least one row must count.")
@@ -288,10 +288,8 @@ def _target(column: ColumnSchema, values: Any, task: str) -> ColumnSchema:
     if values.dtype.is_nested():
         raise InputError(f"The target {name!r} {column.reason}: name a column of numbers or classes.")
     if column.distinct == 1:
-        value = column.examples[0]
-        raise InputError(
-            f"The target {name!r} is {value} in every row: there is nothing to predict. Name another column."
-        )
+        where = f"{column.examples[0]} in every row" + " that has a value" * (column.missing > 0)
+        raise InputError(f"The target {name!r} is {where}: there is nothing to predict. Name another column.")
     number = column.kind == "number" or (column.kind == "identifier" and values.dtype.is_numeric())
     if task == "regression":
         if not number:

@@ -32,6 +32,7 @@ EXAMPLE = "example:"
 PACKED = (".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz")
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson", ".jsonlines")
 BINARY = ("parquet", "arrow", "arrow stream")
+NO_ROWS = "{} has names of columns, but no rows: there is nothing to read."
 ENCODINGS = {"cp1252": "Windows-1252 (Latin-1)"}
 
 
@@ -129,7 +130,7 @@ def _finished(table: Table, shown: str) -> Table:
     if table.frame.width == 0:
         raise TableFileError(f"{shown} has no columns.")
     if table.frame.height == 0:
-        raise TableFileError(f"{shown} has a header ({table.frame.width} columns), but no rows below it.")
+        raise TableFileError(NO_ROWS.format(shown))
     return table
 
 
@@ -309,7 +310,7 @@ def _no_rows(path: Path, shown: str, ending: str, kind: str) -> Any:
             pass
         if rows.layout is not None:
             return pl.DataFrame(schema={name: pl.String for name in rows.layout.names if name is not None})
-    raise TableFileError(f"{shown} has no rows.")
+    raise TableFileError(NO_ROWS.format(shown))
 
 
 def _frames(
