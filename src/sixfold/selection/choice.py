@@ -79,9 +79,15 @@ def choose(comparison: Comparison, rule: str) -> Choice:
 
 def _nothing_to_choose(comparison: Comparison) -> str:
     out = [one for one in comparison.entries if one.left_out and one.name != BASELINE]
-    why = f" {out[0].name}: {out[0].left_out}." if out else " Their scores are not numbers."
+    if out:
+        said = (
+            "There is no learner to choose: none but the baseline, which ignores the columns, was finished."
+        )
+        return f"{said} {out[0].name}: {out[0].left_out.rstrip('.')}."
+    rows = comparison.train_rows // max(1, comparison.folds)
     return (
-        f"There is no learner to choose: none but the baseline, which ignores the columns, has a score.{why}"
+        f"There is no learner to choose: their {comparison.metric} is not a number on some folds, which hold "
+        f"out about {rows:,} of {comparison.train_rows:,} training rows each. Use fewer folds, or more rows."
     )
 
 
