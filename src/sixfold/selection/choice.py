@@ -70,11 +70,11 @@ def choose(comparison: Comparison, rule: str) -> Choice:
     if not any(one.name != BASELINE for one in complete):
         return _partial(comparison, able)
     best = max(complete, key=lambda one: one.mean)
-    if len(able) == 1 and best.name != BASELINE:
-        return Choice(best, f"{best.name} is the only learner that was finished, {_at(best, comparison)}")
-    if rule == "best":
-        return _best(comparison, complete, best)
-    return _simplest(comparison, complete, best)
+    choice = (_best if rule == "best" else _simplest)(comparison, complete, best)
+    if len(able) == 1 and choice.entry.name != BASELINE:
+        only = f"{choice.entry.name} is the only learner that was finished, {_at(choice.entry, comparison)}"
+        return Choice(choice.entry, only)
+    return choice
 
 
 def _nothing_to_choose(comparison: Comparison) -> str:

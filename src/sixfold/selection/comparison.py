@@ -325,7 +325,7 @@ class ComparisonRun:
         first = self.entries[0]
         if first.left_out == INTERRUPTED:
             return "Interrupted before the first learner was finished: there is nothing to compare."
-        said = f"No learner could be fitted and scored. {first.name}: {first.left_out}"
+        said = f"No learner could be fitted and scored. {first.name}: {first.left_out.rstrip('.')}."
         counts = class_counts(self._train.y) if self.task == "classification" else {}
         rarest = min(counts, key=lambda label: counts[label], default=None)
         if rarest is not None and counts[rarest] < len(self.folds):
