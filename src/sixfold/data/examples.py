@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.errors import check_option
+from sixfold.errors import InputError
 
 Array = NDArray[Any]
 
@@ -28,6 +29,8 @@ class Example:
     task : {"regression", "classification"}
     about : str
         One sentence: what the rows are and what is predicted.
+    target : str
+        What y is called.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Example:
     columns: list[str]
     task: Literal["regression", "classification"]
     about: str
+    target: str = "target"
 
 
 def _diabetes() -> Example:
@@ -45,7 +49,8 @@ def _diabetes() -> Example:
     about = (
         "442 patients: the progress of diabetes after a year, from age, sex, body mass, pressure and blood."
     )
-    return Example("diabetes", bunch.data, bunch.target, list(bunch.feature_names), "regression", about)
+    columns = list(bunch.feature_names)
+    return Example("diabetes", bunch.data, bunch.target, columns, "regression", about, "progression")
 
 
 def _wampler() -> Example:
@@ -53,7 +58,37 @@ def _wampler() -> Example:
     x = np.arange(21.0)
     X = np.column_stack([x**k for k in range(1, 6)])
     about = "21 values of 1 + x + x^2 + x^3 + x^4 + x^5: a known hard case for least squares (NIST Wampler1)."
-    return Example("wampler", X, 1.0 + X.sum(axis=1), [f"x^{k}" for k in range(1, 6)], "regression", about)
+    columns = [f"x^{k}" for k in range(1, 6)]
+    return Example("wampler", X, 1.0 + X.sum(axis=1), columns, "regression", about, "y")
+
+
+def _linnerud() -> Example:
+    """Return one of the three targets of this set: the waist, which exercise tells most about."""
+    from sklearn.datasets import load_linnerud
+
+    bunch = load_linnerud()
+    about = "20 middle-aged men: the waist in inches, from how many chin-ups, sit-ups and jumps they manage."
+    columns = ["chin-ups", "sit-ups", "jumps"]
+    return Example("linnerud", bunch.data, bunch.target[:, 1], columns, "regression", about, "waist")
+
+
+def _wine() -> Example:
+    from sklearn.datasets import load_wine
+
+    bunch = load_wine()
+    about = "178 wines of three cultivars of one region in Italy, from 13 chemical measurements."
+    labels = np.array(["first", "second", "third"])[bunch.target]
+    columns = [name.replace("od280/od315_of_diluted_wines", "od280/od315") for name in bunch.feature_names]
+    return Example("wine", bunch.data, labels, columns, "classification", about, "cultivar")
+
+
+def _digits() -> Example:
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    about = "1,797 digits written by hand, from the darkness (0 to 16) of 8 by 8 points."
+    columns = [f"row {k // 8 + 1}, column {k % 8 + 1}" for k in range(64)]
+    return Example("digits", bunch.data, bunch.target, columns, "classification", about, "digit")
 
 
 def _breast_cancer() -> Example:
@@ -62,7 +97,8 @@ def _breast_cancer() -> Example:
     bunch = load_breast_cancer()
     about = "569 tumours, malignant or benign, from 30 measurements of cell nuclei in an image."
     labels = bunch.target_names[bunch.target]
-    return Example("breast cancer", bunch.data, labels, list(bunch.feature_names), "classification", about)
+    columns = list(bunch.feature_names)
+    return Example("breast cancer", bunch.data, labels, columns, "classification", about, "diagnosis")
 
 
 def _iris() -> Example:
@@ -71,14 +107,15 @@ def _iris() -> Example:
     bunch = load_iris()
     about = "150 iris flowers of three species, from the length and width of their sepals and petals."
     labels = bunch.target_names[bunch.target]
-    return Example("iris", bunch.data, labels, list(bunch.feature_names), "classification", about)
+    columns = list(bunch.feature_names)
+    return Example("iris", bunch.data, labels, columns, "classification", about, "species")
 
 
 def _setosa() -> Example:
     iris = _iris()
     about = "150 iris flowers, setosa or not, from the length and width of their sepals and petals."
     labels = np.where(iris.y == "setosa", "setosa", "other")
-    return Example("setosa", iris.X, labels, iris.columns, "classification", about)
+    return Example("setosa", iris.X, labels, iris.columns, "classification", about, "species")
 
 
 def _strangers() -> Example:
@@ -96,24 +133,34 @@ def _strangers() -> Example:
     ]
     table = np.array(people, dtype=object)
     about = "8 strangers, vampires or not: whether they cast a shadow and eat garlic, complexion and accent."
-    return Example("strangers", table[:, :4], table[:, 4].astype(str), columns, "classification", about)
+    labels = table[:, 4].astype(str)
+    return Example("strangers", table[:, :4], labels, columns, "classification", about, "vampire")
 
 
 EXAMPLES: dict[str, Callable[[], Example]] = {
-    "diabetes": _diabetes,
-    "wampler": _wampler,
     "breast cancer": _breast_cancer,
     "iris": _iris,
-    "setosa": _setosa,
+    "wine": _wine,
+    "digits": _digits,
+    "diabetes": _diabetes,
+    "linnerud": _linnerud,
     "strangers": _strangers,
+    "setosa": _setosa,
+    "wampler": _wampler,
 }
 
 
 def load_example(name: str) -> Example:
-    """Return the built-in table of that name.
+    """Return the built-in table of that name; ``_`` and ``-`` will do for a blank.
 
     >>> load_example("wampler").X.shape
     (21, 5)
+    >>> load_example("Breast_Cancer").target
+    'diagnosis'
     """
-    check_option("example", name, EXAMPLES)
-    return EXAMPLES[name]()
+    plain = " ".join(str(name).replace("_", " ").replace("-", " ").lower().split())
+    if plain not in EXAMPLES:
+        near = difflib.get_close_matches(plain, EXAMPLES, n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"There is no example {name!r}.{hint} The examples are {', '.join(EXAMPLES)}.")
+    return EXAMPLES[plain]()

@@ -124,7 +124,7 @@ def check_mixed(
         else:
             kind = known.categories[j]
             kind = _with_more(kind, column, reading) if adding else kind
-        coded[:, j] = _numbers(column, reading) if kind is None else _codes(column, kind, reading)
+        coded[:, j] = numbers_of(column, reading) if kind is None else _codes(column, kind, reading)
         kinds.append(kind)
     return coded, ColumnKinds(tuple(kinds), tuple(by_values))
 
@@ -311,7 +311,8 @@ def _sort_of_all(categories: tuple[Any, ...]) -> str:
     return sorts.pop() if len(sorts) == 1 else ""
 
 
-def _numbers(column: Column, reading: Reading) -> Array:
+def numbers_of(column: Column, reading: Reading) -> Array:
+    """Return a column as float64, NaN where it is missing; refuse what is no number."""
     if column.numbers is not None:
         return column.numbers.astype(np.float64)
     distinct = column.distinct

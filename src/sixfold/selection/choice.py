@@ -19,6 +19,7 @@ import math
 from dataclasses import dataclass
 
 from sixfold.errors import InputError, check_option
+from sixfold.selection.contenders import GOWER
 from sixfold.selection.leaderboard import BASELINE, Comparison, Entry, score_text
 from sixfold.selection.refit import converged
 from sixfold.selection.rules import RULES
@@ -34,6 +35,7 @@ SIMPLEST_FIRST = (
     "tree",
     "perceptron",
     "nearest neighbours",
+    GOWER,
     "SVM (rbf)",
 )
 

@@ -1,8 +1,9 @@
 """Which learners a comparison tries, and on which grids.
 
 Grids are spread over decades and grow thinner where the rows are many, since kernels compare every row with
-every other. Scales and penalties go together, so columns are standardised for all learners but trees, which
-ask only for the order.
+every other. Scales and penalties go together, so columns become numbers on one scale (:class:`TableEncoder`)
+for all learners but trees, which ask only for the order, and Gower's distance, which has scales of its own:
+these get them as they are. The learners stand in the order of what they cost, the cheap ones first.
 """
 
 from __future__ import annotations
@@ -16,14 +17,19 @@ import scipy.sparse as sp
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 
-from sixfold.data.tree_table import FEW_ROWS
+from sixfold.data.encoded_column import kind_of
+from sixfold.data.kept_table import DATES
+from sixfold.data.mixed_table import Column, columns_of
+from sixfold.data.table_encoder import TableEncoder
+from sixfold.data.tree_table import FEW_ROWS, MANY_CATEGORIES
 from sixfold.errors import check_option
 from sixfold.selection.leaderboard import BASELINE
-from sixfold.selection.preprocessing import PlainColumns, date_columns, encoder, scarce_columns
 
 MANY_ROWS = 20_000  # beyond, no kernel machine is tried: its grid would take minutes
 SOME_ROWS = 5_000  # beyond, its grid is thinner
-LEARNER = "learner"  # the last step of every pipeline
+TABLE, LEARNER = "table", "learner"  # the steps of every pipeline
+GOWER = "nearest neighbours (Gower)"
+AS_THEY_ARE = ("tree", GOWER)  # learners that read numbers and categories as they are
 
 
 @dataclass(frozen=True)
@@ -56,14 +62,12 @@ def contenders(task: str, X: Any, y: Any, learners: Any) -> list[Contender]:
     chosen = [learners] if isinstance(learners, str) else list(learners)
     for one in chosen:
         check_option("learners", one, [*known, "all"])
-    chosen = list(known) if "all" in chosen else chosen
+    columns = _Columns(X)
+    if "all" in chosen:
+        chosen = [name for name in known if name != GOWER or "category" in columns.kinds]
     spread = float(np.std(np.asarray(y, dtype=np.float64))) if task == "regression" else 1.0
-    encoded, for_tree = _Reading(X, 2), _Reading(X, FEW_ROWS)
-    shape = _Shape(len(y), encoded.scatter() if "SVM (rbf)" in chosen else 1.0, spread or 1.0)
-    made = [
-        _contender(name, known[name](shape), for_tree.steps() if name == "tree" else encoded.steps(True))
-        for name in chosen
-    ]
+    shape = _Shape(len(y), columns.scatter() if "SVM (rbf)" in chosen else 1.0, spread or 1.0)
+    made = [_contender(name, known[name](shape), *columns.reading(name)) for name in chosen]
     baseline = DummyClassifier() if task == "classification" else DummyRegressor()
     return [Contender(BASELINE, baseline, {}), *made]
 
@@ -77,32 +81,50 @@ class _Shape:
     spread: float
 
 
-class _Reading:
-    """How the columns of a table are read: text with fewer rows than ``rows_each`` for a value is not."""
+class _Columns:
+    """What the columns of a table hold, and how learners read them."""
 
-    def __init__(self, X: Any, rows_each: int) -> None:
-        scarce, dates = scarce_columns(X, rows_each), date_columns(X)
-        self.plain = (
-            PlainColumns(tuple(key for key, _ in scarce)) if hasattr(X, "columns") or scarce else None
-        )
-        self.X = X if self.plain is None else self.plain.transform(X)
-        self.notes: list[str] = []
+    def __init__(self, X: Any) -> None:
+        self.X, self.framed = X, hasattr(X, "columns")
+        self.names: list[Any] = []
+        self.kinds: list[str] = []
+        self.counts: list[int] = []  # of the different values of each column of categories
+        if sp.issparse(X):
+            return
+        given, self.names = columns_of(X)
+        for one, name in zip(given, self.names, strict=True):
+            column = Column(one, f"Column {name!r}")
+            self.kinds.append(kind_of(column))
+            self.counts.append(len(column.distinct.values) if self.kinds[-1] == "category" else 0)
+
+    def reading(self, learner: str) -> tuple[TableEncoder, tuple[str, ...]]:
+        """Return how a learner reads the table, and what to say about it.
+
+        Text with more than 20 values and few rows for each is not used: 5 in a tree, which would learn them
+        by heart, else 2.
+        """
+        scarce = self._scarce(FEW_ROWS if learner == "tree" else 2)
+        left_out = tuple(self.names[j] if self.framed else j for j in scarce)
+        dates = [name for name, kind in zip(self.names, self.kinds, strict=True) if kind in DATES]
+        notes = []
         if scarce:
             text = "few rows for each value; dates can be used as numbers, such as days"
-            self.notes.append(f"{_listed([name for _, name in scarce])} not used: {text}")
+            notes.append(f"{_listed([self.names[j] for j in scarce])} not used: {text}")
         if dates:
-            self.notes.append(f"{_listed(dates)} taken as numbers of days")
+            notes.append(f"{_listed(dates)} taken as numbers of days")
+        way = "keep" if learner in AS_THEY_ARE else "one-hot"
+        return TableEncoder(categories=way, leave_out=left_out), tuple(notes)
 
-    def steps(self, encoded: bool = False) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
-        """Return the steps of a pipeline before the learner, and what to say about them."""
-        steps = [] if self.plain is None else [("table", self.plain)]
-        return steps + ([("columns", encoder(self.X))] if encoded else []), tuple(self.notes)
+    def _scarce(self, rows_each: int) -> list[int]:
+        rows = self.X.shape[0]
+        return [j for j, one in enumerate(self.counts) if one > MANY_CATEGORIES and rows_each * one > rows]
 
     def scatter(self) -> float:
         """Return the sum of the variances of the encoded columns: half the mean squared distance of rows."""
         if sp.issparse(self.X):
             return float(self.X.shape[1])  # each is scaled to 1
-        return float(np.var(encoder(self.X).fit_transform(self.X), axis=0).sum()) or 1.0
+        encoder, _ = self.reading("SVM (rbf)")
+        return float(np.var(encoder.fit_transform(self.X), axis=0).sum()) or 1.0
 
 
 def _listed(names: list[str]) -> str:
@@ -110,13 +132,13 @@ def _listed(names: list[str]) -> str:
     return shown + f" and {len(names) - 5} more" * (len(names) > 5)
 
 
-def _contender(name: str, described: Any, reading: tuple[list[Any], tuple[str, ...]]) -> Contender:
-    (model, grid), (steps, notes) = described, reading
+def _contender(name: str, described: Any, encoder: TableEncoder, notes: tuple[str, ...]) -> Contender:
+    model, grid = described
     if isinstance(grid, str):
         return Contender(name, model, {}, grid)
     grids = grid if isinstance(grid, list) else [grid]
     prefixed = [{f"{LEARNER}__{key}": values for key, values in one.items()} for one in grids]
-    return Contender(name, Pipeline([*steps, (LEARNER, model)]), prefixed, notes=notes)
+    return Contender(name, Pipeline([(TABLE, encoder), (LEARNER, model)]), prefixed, notes=notes)
 
 
 def _decades(first: int, last: int, each: int = 1) -> list[float]:
@@ -180,6 +202,13 @@ def _neighbours(shape: _Shape) -> Any:
     return KNeighborsClassifier(), {"n_neighbors": _ks(shape.rows), "weights": ["uniform", "distance"]}
 
 
+def _gower(shape: _Shape) -> Any:
+    from sixfold.learners.neighbors.k_neighbors import KNeighborsClassifier
+
+    model = KNeighborsClassifier(metric="gower")
+    return model, {"n_neighbors": _ks(shape.rows), "weights": ["uniform", "distance"]}
+
+
 def _least_squares(shape: _Shape) -> Any:
     from sixfold.learners.linear.linear_regression import LinearRegression
 
@@ -206,18 +235,27 @@ def _neighbours_regression(shape: _Shape) -> Any:
     return KNeighborsRegressor(), {"n_neighbors": _ks(shape.rows), "weights": ["uniform", "distance"]}
 
 
+def _gower_regression(shape: _Shape) -> Any:
+    from sixfold.learners.neighbors.k_neighbors import KNeighborsRegressor
+
+    model = KNeighborsRegressor(metric="gower")
+    return model, {"n_neighbors": _ks(shape.rows), "weights": ["uniform", "distance"]}
+
+
 CLASSIFIERS: dict[str, Callable[[_Shape], Any]] = {
     "logistic regression": _logistic,
-    "logistic regression (l1)": _sparse_logistic,
-    "perceptron": _perceptron,
-    "linear SVM": _linear_svm,
-    "SVM (rbf)": _kernel_svm,
     "tree": _tree,
     "nearest neighbours": _neighbours,
+    "perceptron": _perceptron,
+    "logistic regression (l1)": _sparse_logistic,
+    "linear SVM": _linear_svm,
+    GOWER: _gower,
+    "SVM (rbf)": _kernel_svm,
 }
 REGRESSORS: dict[str, Callable[[_Shape], Any]] = {
     "ridge regression": _least_squares,
+    "nearest neighbours": _neighbours_regression,
     "lasso": _lasso,
     "absolute loss": _absolute,
-    "nearest neighbours": _neighbours_regression,
+    GOWER: _gower_regression,
 }

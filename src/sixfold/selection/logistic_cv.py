@@ -22,6 +22,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 
 from sixfold.certificate import Certificate
 from sixfold.data.checks import check_weight
+from sixfold.data.column_means import column_means
 from sixfold.errors import InputError, check_flag, check_number, check_option
 from sixfold.learners.linear.logistic_regression import LogisticRegression
 from sixfold.selection.built_in_cv import adopt, on_threads, route
@@ -318,7 +319,8 @@ class LogisticRegressionCV(LogisticRegression):
 
     def _set_checked(self, X: Any, y: Any, sample_weight: Any) -> None:
         checked = self._plain_model(None)
-        checked._check(X, y, sample_weight)
+        data = checked._check(X, y, sample_weight)
+        self._set_means(column_means(data.X, data.weight))
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(checked, name):

@@ -46,6 +46,7 @@ from sklearn.utils.validation import check_is_fitted
 from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData, check_rows, check_training
 from sixfold.errors import InputError, check_flag, check_option
+from sixfold.learners.linear.explained import ExplainedScores
 from sixfold.learners.linear.linear_regression import LinearRegression
 from sixfold.selection.folds import make_splits
 from sixfold.selection.plans.least_squares import SharedRows, answered
@@ -58,7 +59,7 @@ MODES = (None, "auto", "svd", "eigen")
 KEPT_PREDICTIONS = 1 << 24  # that are kept at a time for a scorer
 
 
-class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class RidgeCV(ExplainedScores, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Fit a ridge regression whose penalty is chosen by cross-validation.
 
     Minimises ``sum_i weight_i (y_i - b - w.x_i)**2 + alpha * |w|**2`` for the best alpha of a list. A drop-in
@@ -432,6 +433,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.intercept_ = intercept[0] if data.single_target else intercept
         if not self.fit_intercept:
             self.intercept_ = 0.0
+        self.feature_means_, self.mean_rows_ = model.feature_means_, model.mean_rows_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

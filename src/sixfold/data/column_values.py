@@ -1,0 +1,152 @@
+"""From a raw column to values, by its schema: the same ones from text as from typed columns.
+
+    number             Float64; infinite numbers and missing words are None
+    category, boolean  String, without blanks around it
+    date               Datetime("ms"), in UTC where there are zones
+
+A value that does not fit is an :class:`InputError` with its row, counted from 1 without the header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sixfold.data.column_kinds import number_text
+from sixfold.data.missing_words import AMONG_VALUES, EVERYWHERE, without_missing
+from sixfold.data.text_dates import date_series, hours, hours_of
+from sixfold.data.text_numbers import parse_numbers
+from sixfold.errors import InputError
+
+
+def values_of(column: Any, kind: str, reading: Mapping[str, Any], first_row: int = 0) -> Any:
+    """Return a raw Polars series as values of a kind.
+
+    >>> import polars as pl
+    >>> values_of(pl.Series("price", ["$5", "n/a"]), "number", {}).to_list()
+    [5.0, None]
+    """
+    import polars as pl
+
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+        raise InputError(
+            f"Column {column.name!r} holds {column.dtype}, where single values are needed ({kind}): give one for "
+            "each row."
+        )
+    if kind == "number":
+        return _numbers(column, reading, first_row)
+    if kind == "date":
+        return _dates(column, reading, first_row)
+    return _categories(column, reading)
+
+
+def _numbers(column: Any, reading: Mapping[str, Any], first_row: int) -> Any:
+    import polars as pl
+
+    if column.dtype == pl.String:
+        if "time" not in reading:
+            direct = column.cast(pl.Float64, strict=False)
+            if direct.null_count() == column.null_count() and reading.get("decimal", ".") == ".":
+                return _finite(direct)
+        text = without_missing(column, AMONG_VALUES | _lower(reading.get("missing", ())))
+        numbers = hours(text, reading["time"]) if "time" in reading else parse_numbers(text, reading)
+        what = "a time of day" if "time" in reading else "a number"
+        _check_fit(column.name, text, numbers, what, first_row)
+        return _finite(numbers)
+    if column.dtype == pl.Time:
+        return hours_of(column)
+    if column.dtype == pl.Duration:
+        return column.dt.total_microseconds().cast(pl.Float64) / 1e6
+    if column.dtype.is_temporal():
+        _check_fit(column.name, column, pl.Series([None] * column.len()), "a number", first_row)
+    return _finite(column.cast(pl.Float64))
+
+
+def _finite(numbers: Any) -> Any:
+    """Return numbers without infinite ones and NaN; None in their place."""
+    return numbers if numbers.is_finite().all() else numbers.set(~numbers.is_finite(), None)
+
+
+def _dates(column: Any, reading: Mapping[str, Any], first_row: int) -> Any:
+    import polars as pl
+
+    form = reading.get("format")
+    if column.dtype.is_integer() and form == "%Y%m%d":
+        column = column.cast(pl.String)
+    if column.dtype == pl.String:
+        text = without_missing(column, AMONG_VALUES | _lower(reading.get("missing", ())))
+        if form is None:  # the model was fitted on a file with types
+            from sixfold.data.text_dates import fitting_formats
+
+            form = (fitting_formats(text.drop_nulls().unique()) or ["%Y-%m-%d"])[0]
+        dates = date_series(text, form)
+        _check_fit(column.name, text, dates, f"a date like {example_date(form)}", first_row)
+        return dates
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        if getattr(column.dtype, "time_zone", None):
+            column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        return column.cast(pl.Datetime("ms"))
+    nothing = pl.Series(column.name, [None] * column.len(), pl.Datetime("ms"))
+    _check_fit(column.name, column, nothing, "a date", first_row)
+    return nothing
+
+
+def _categories(column: Any, reading: Mapping[str, Any]) -> Any:
+    import polars as pl
+
+    if column.dtype == pl.Boolean:
+        true, false = reading.get("true", "true"), reading.get("false", "false")
+        words = pl.when(pl.lit(column)).then(pl.lit(true)).when(~pl.lit(column)).then(pl.lit(false))
+        return pl.select(words.otherwise(None).alias(column.name)).to_series()
+    if reading.get("numbers"):
+        return labels_of_numbers(_numbers(column, reading, 0))
+    if column.dtype.is_numeric():
+        return labels_of_numbers(column)
+    text = column.cast(pl.String) if column.dtype != pl.String else column
+    kept = _lower(reading.get("kept", ()))
+    text = without_missing(text, (EVERYWHERE | _lower(reading.get("missing", ()))) - kept)
+    if "true" in reading:
+        spelled = {reading[key].casefold(): reading[key] for key in ("true", "false")}
+        lower = text.str.to_lowercase()
+        for folded, word in spelled.items():
+            text = text.set(lower == folded, word)
+    return text
+
+
+def labels_of_numbers(numbers: Any) -> Any:
+    """Return numbers as text: 3 for 3.0."""
+    import polars as pl
+
+    distinct = numbers.drop_nulls().unique()
+    texts = [number_text(one) for one in distinct.to_list()]
+    return numbers.replace_strict(distinct, texts, default=None, return_dtype=pl.String)
+
+
+def _lower(words: Any) -> frozenset[str]:
+    return frozenset(word.lower() for word in words)
+
+
+def _check_fit(name: str, given: Any, values: Any, wanted: str, first_row: int) -> None:
+    """Raise an :class:`InputError` that names the first row whose value could not be read."""
+    wrong = (values.is_null() & given.is_not_null()).arg_true()
+    if not wrong.len():
+        return
+    row = int(wrong[0])
+    more = f" (so are {wrong.len() - 1:,} more)" if wrong.len() > 1 else ""
+    raise InputError(
+        f"Column {name!r}, row {first_row + row + 1:,}: {str(given[row])[:60]!r} is not {wanted}{more}. "
+        "Correct it, or leave the field empty if the value is missing."
+    )
+
+
+def example_date(form: str) -> str:
+    """Return a date in a format, for messages.
+
+    >>> example_date("%d.%m.%Y")
+    '31.12.2024'
+    """
+    import datetime
+
+    return datetime.datetime(2024, 12, 31, 13, 5).strftime(form.replace("%.f", "").replace("%#z", "+00:00"))

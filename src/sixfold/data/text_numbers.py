@@ -1,0 +1,169 @@
+"""Numbers as people write them: 1,234.50  1.234,50  1 234,50  1'234.50  $5  5 €  12 %  (7)  7-.
+
+    number    = [sign] [currency] digits [decimal mark digits] [exponent] [currency | %]
+    negative  = -number | (number) | number-
+
+The marks are those of the whole column: the first pair (decimal, thousands) that fits every value. "1,234"
+alone could be either; then thousands are meant, unless other columns of the table have decimal commas. A
+percentage is the number before its sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+SPACES = "[ \u00a0\u2009\u202f]"
+GROUPS = {",": ",", ".": r"\.", " ": SPACES, "'": "['\u2019]"}
+# In the order in which they are tried; the second table is for files with decimal commas.
+MARKS = ((".", ""), (".", ","), (",", "."), (",", ""), (".", " "), (",", " "), (".", "'"), (",", "'"))
+COMMA_MARKS = ((",", "."), (",", ""), (",", " "), (",", "'"), (".", ""), (".", ","), (".", " "), (".", "'"))
+
+SAME = {"$": "USD", "US$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "Fr.": "CHF", "SFr.": "CHF"}
+SIGNS = "US$ R$ A$ C$ NZ$ HK$ S$ $ € £ ¥ ₹ ₽ ₩ ₺ ₪ ฿ ₫ ₴"
+CODES = (
+    "USD EUR GBP CHF JPY CNY RMB INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON BRL MXN ZAR RUB TRY KRW SGD HKD"
+)
+WORDS = "SFr. Fr. kr. kr zł Kč Ft лв Rs. Rs"
+CURRENCY = (
+    "(?:"
+    + "|".join(one.replace("$", r"\$").replace(".", r"\.") for one in f"{SIGNS} {CODES} {WORDS}".split())
+    + ")"
+)
+LEADING_ZEROS = r"^[-+]?0[0-9]"
+PLAIN = r"^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$"
+
+
+def number_pattern(decimal: str, thousands: str) -> str:
+    """Return the pattern of a number without currency and percent signs.
+
+    >>> import re
+    >>> [bool(re.match(number_pattern(",", "."), one)) for one in ("1.234,5", "1234", "1.5", "0.123")]
+    [True, True, False, False]
+    """
+    whole = "[0-9]+"
+    if thousands:
+        mark = GROUPS[thousands]
+        # Groups of three, or of two and three as in India; 0.123 has no thousands.
+        whole = f"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{2,3}})*{mark}[0-9]{{3}})"
+    point = GROUPS[decimal]
+    return f"^[-+]?(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][-+]?[0-9]+)?$"
+
+
+def bare(text: Any) -> Any:
+    """Return the numbers in text (an expression) without currency and percent signs, the sign in front."""
+    inner = text.str.replace_all("\u2212", "-", literal=True).str.replace(r"^\(\s*(.*?)\s*\)$", "-$1")
+    inner = inner.str.replace(rf"^([-+]?)\s*{CURRENCY}\s*", "$1")
+    inner = inner.str.replace(rf"\s*(?:{CURRENCY}|%)\s*(-?)$", "$1")
+    inner = inner.str.replace(r"^\(\s*(.*?)\s*\)$", "-$1")
+    return inner.str.replace(r"^([^-].*?)\s*-$", "-$1").str.replace(r"^([-+])\s+", "$1")
+
+
+def parse_numbers(text: Any, reading: Mapping[str, Any]) -> Any:
+    """Return a series of text as Float64, None where it is no number.
+
+    >>> import polars as pl
+    >>> parse_numbers(pl.Series(["$1,234.50", "(7)", "12 %", "two"]), {"thousands": ","}).to_list()
+    [1234.5, -7.0, 12.0, None]
+    """
+    import polars as pl
+
+    decimal, thousands = reading.get("decimal", "."), reading.get("thousands", "")
+    if decimal == ".":
+        direct = text.cast(pl.Float64, strict=False)
+        left = direct.is_null() & text.is_not_null()
+        if not left.any():
+            return direct
+        rest = _parse_marked(text.filter(left), decimal, thousands)
+        return direct.scatter(left.arg_true(), rest) if rest.null_count() < rest.len() else direct
+    return _parse_marked(text, decimal, thousands)
+
+
+def _parse_marked(text: Any, decimal: str, thousands: str) -> Any:
+    import polars as pl
+
+    value = bare(pl.lit(text))
+    fits = value.str.contains(number_pattern(decimal, thousands))
+    plain = value.str.replace_all(GROUPS[thousands], "") if thousands else value
+    plain = plain.str.replace(",", ".", literal=True) if decimal == "," else plain
+    number = plain.cast(pl.Float64, strict=False)
+    return pl.select(pl.when(fits).then(number).otherwise(None).alias(text.name)).to_series()
+
+
+def number_reading(values: Any, commas: bool = False) -> dict[str, Any] | None:
+    """Return how these distinct texts are to be read as numbers; None where some of them are none.
+
+    Parameters
+    ----------
+    values : polars.Series
+        Text without blanks around it and without missing words.
+    commas : bool
+        Whether other columns of the table have decimal commas.
+
+    >>> import polars as pl
+    >>> number_reading(pl.Series(["1.234,50 €", "12,00 €"]))
+    {'decimal': ',', 'thousands': '.', 'currency': '€'}
+    >>> number_reading(pl.Series(["1.5", "7"])), number_reading(pl.Series(["02139"]))
+    ({}, None)
+    """
+    import polars as pl
+
+    if values.str.contains(LEADING_ZEROS).any() or not values.str.contains("[0-9]").all():
+        return None
+    sample = values.gather_every(max(1, values.len() // 500))
+    stripped = pl.select(bare(pl.lit(sample))).to_series()
+    for decimal, thousands in COMMA_MARKS if commas else MARKS:
+        if stripped.str.contains(number_pattern(decimal, thousands)).all():
+            full = pl.select(bare(pl.lit(values))).to_series()
+            if full.str.contains(number_pattern(decimal, thousands)).all():
+                return _found_marks(values, full, decimal, thousands)
+    return None
+
+
+def _found_marks(values: Any, full: Any, decimal: str, thousands: str) -> dict[str, Any] | None:
+    """Return the reading with the marks that occur; None for several currencies or some percentages."""
+    if full.str.contains(r"^[-+]?0[0-9]").any() or values.str.contains(r"^\+[0-9]{7}").any():
+        return None
+    reading: dict[str, Any] = {}
+    if decimal == ",":
+        reading["decimal"] = ","
+    if thousands and full.str.contains(GROUPS[thousands]).any():
+        reading["thousands"] = thousands
+    signs = currencies(values)
+    if len({SAME.get(one, one) for one in signs}) > 1:
+        return None
+    if signs:
+        reading["currency"] = signs[0]
+    percent = values.str.contains("%", literal=True)
+    if percent.any():
+        if not percent.all():
+            return None
+        reading["percent"] = True
+    return reading
+
+
+def currencies(values: Any) -> list[str]:
+    """Return the currency signs in these texts, sorted.
+
+    >>> import polars as pl
+    >>> currencies(pl.Series(["$5", "5 EUR", "7"]))
+    ['$', 'EUR']
+    """
+    found = values.str.extract(rf"^[-+(]*\s*({CURRENCY})", 1).drop_nulls().unique().to_list()
+    found += values.str.extract(rf"[0-9]\s*({CURRENCY})[-)]*$", 1).drop_nulls().unique().to_list()
+    return sorted(set(found))
+
+
+def has_decimal_commas(values: Any) -> bool:
+    """Return whether these texts are numbers whose comma cannot be one of thousands.
+
+    >>> import polars as pl
+    >>> has_decimal_commas(pl.Series(["1,5", "2,25"])), has_decimal_commas(pl.Series(["1,234"]))
+    (True, False)
+    """
+    import polars as pl
+
+    full = pl.select(bare(pl.lit(values))).to_series()
+    if not full.len() or not full.str.contains(r"^[-+]?[0-9. ]*(?:,[0-9]+)?$").all():
+        return False
+    return bool(full.str.contains(r",(?:[0-9]{1,2}|[0-9]{4,})$").any() or full.str.contains(r"\..*,").any())
