@@ -82,18 +82,21 @@ def test_the_sample_is_the_seeds(table):
 
 
 def test_too_little_memory_means_fewer_rows(table, monkeypatch):
+    run = run_of(table)
+    before = run.comparison()["logistic regression"]
+    row = 8 * before.model[-1].n_features_in_
     monkeypatch.setattr(whole, "MOST_TIMES", 0)
-    monkeypatch.setattr(whole, "MOST_BYTES", 8 * 6 * 1200)
-    run = run_of(table, ["logistic regression"])
-    entry = run.refit(run.comparison()["logistic regression"])
-    assert run.sample_rows < entry.fitted_rows <= 1200
+    monkeypatch.setattr(whole, "MOST_BYTES", row * 1200)
+    entry = run.refit(before)
+    assert 1190 < entry.fitted_rows <= 1200
     assert entry.notes[0].startswith(
         f"fitted to {entry.fitted_rows:,} of 2,400 training rows: all of them wo"
     )
     assert "MB as" in entry.notes[0]
-    monkeypatch.setattr(whole, "MOST_BYTES", 8 * 6 * 600)
-    kept = run.refit(run.comparison()["tree"] if "tree" in run.names else entry)
-    assert kept.fitted_rows == entry.fitted_rows  # hardly more than there are
+    monkeypatch.setattr(whole, "MOST_BYTES", row * 600)
+    kept = run.refit(before)
+    assert kept.model is before.model  # 600 are hardly more than there are
+    assert kept.notes[0].startswith(f"fitted to {run.sample_rows:,} of 2,400")
 
 
 def test_too_little_time_keeps_the_model_of_the_sample(table):

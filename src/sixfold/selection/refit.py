@@ -36,7 +36,11 @@ FIT_SHARE = 0.6  # of the time that is left; the estimate is rough, and the test
 WORTH_IT = 2.0  # times the rows of the sample
 GROWTH = {"SVM (rbf)": 2.0}  # of the seconds of a fit with the rows
 USUAL_GROWTH = 1.1  # sorting, and tables that leave the cache
-COMPARE_ROWS = ("nearest neighbours", GOWER, "SVM (rbf)")  # their predictions slow down with the training rows
+COMPARE_ROWS = (
+    "nearest neighbours",
+    GOWER,
+    "SVM (rbf)",
+)  # their predictions slow down with the training rows
 
 
 @dataclass(frozen=True)
