@@ -46,7 +46,9 @@ def saved(tmp_path: Path) -> Path:
 
 def test_facts_and_header_come_back(saved: Path) -> None:
     read, told = read_model(saved), read_header(saved)
-    assert read.facts == told.facts == {"target": "y", "scores": {"test": 0.875}, "columns": ["ä", None, True]}
+    assert (
+        read.facts == told.facts == {"target": "y", "scores": {"test": 0.875}, "columns": ["ä", None, True]}
+    )
     assert read.header == told.header
     assert (read.header["class"], read.header["format"]) == ("LogisticRegression", FORMAT)
     assert read.header["bytes"] == saved.stat().st_size
@@ -62,10 +64,14 @@ def test_readers_of_safetensors_read_the_arrays(saved: Path) -> None:
 
 def test_the_same_fit_gives_the_same_bytes(tmp_path: Path) -> None:
     for model in (
-        LogisticRegression(), DecisionTreeClassifier(trace=True), KNeighborsClassifier(), SVC(probability=True),
-        GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2, 3]}, scoring=["accuracy", "f1_macro"],
-                     refit="accuracy"),
-    ):  # fmt: skip
+        LogisticRegression(),
+        DecisionTreeClassifier(trace=True),
+        KNeighborsClassifier(),
+        SVC(probability=True),
+        GridSearchCV(
+            DecisionTreeClassifier(), {"max_depth": [1, 2, 3]}, scoring=["f1_macro"], refit="f1_macro"
+        ),
+    ):
         files = []
         for name in ("one", "two"):
             fitted = model.__class__(**model.get_params(deep=False)).fit(numbers(), words())
@@ -116,15 +122,29 @@ def test_folders_that_cannot_be_written_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (lambda: LogisticRegression(), "is not fitted"),
+        (LogisticRegression, "is not fitted"),
         (lambda: "a model", "is of type str"),
-        (lambda: RandomForestClassifier(2).fit(numbers(), classes()), "RandomForestClassifier, which a model file"),
-        (lambda: make_pipeline(KMeans(2, n_init=1), SVC()).fit(numbers(), classes()), r"steps\[0\]\[1\] is a"),
-        (lambda: KNeighborsClassifier(weights=np.exp).fit(numbers(), classes()), "weights is .* Functions are code"),
-        (lambda: SVC(kernel=lambda X, Z: X @ Z.T).fit(numbers(), classes()), "kernel is .* Functions are code"),
+        (
+            lambda: RandomForestClassifier(2).fit(numbers(), classes()),
+            "RandomForestClassifier, which a model file",
+        ),
+        (
+            lambda: make_pipeline(KMeans(2, n_init=1), SVC()).fit(numbers(), classes()),
+            r"steps\[0\]\[1\] is a",
+        ),
+        (
+            lambda: KNeighborsClassifier(weights=np.exp).fit(numbers(), classes()),
+            "weights is .* Functions are code",
+        ),
+        (
+            lambda: SVC(kernel=lambda X, Z: X @ Z.T).fit(numbers(), classes()),
+            "kernel is .* Functions are code",
+        ),
         (lambda: make_pipeline(FunctionTransformer(np.abs), SVC()).fit(numbers(), classes()), "func is"),
         (
-            lambda: GridSearchCV(LinearRegression(), {"tol": [1e-3]}, scoring=make_scorer(mean_squared_error, x=1)),
+            lambda: GridSearchCV(
+                LinearRegression(), {"tol": [1e-3]}, scoring=make_scorer(mean_squared_error, x=1)
+            ),
             "is not fitted",
         ),
     ],
@@ -203,14 +223,20 @@ def edited(path: Path, edit: Any) -> Path:
 @pytest.mark.parametrize(
     ("edit", "reason"),
     [
-        (lambda header, tree: header["__metadata__"].update(format="7"), "written in format 7.*reads up to 2: upgrade"),
+        (
+            lambda header, tree: header["__metadata__"].update(format="7"),
+            "written in format 7.*reads up to 2: upgrade",
+        ),
         (lambda header, tree: header["__metadata__"].update(format="x"), "its format version is 'x'"),
         (lambda header, tree: header["__metadata__"].update(more="x"), "no sixfold model"),
         (lambda header, tree: header["coef_"].update(dtype="BF16"), "is no type, shape and place"),
         (lambda header, tree: header["coef_"].update(shape=[4, 4]), "does not fill its"),
         (lambda header, tree: header["coef_"].update(shape=[0, 2**62]), "is no type, shape and place"),
         (lambda header, tree: header.pop("coef_"), "begins at byte|follow the last array"),
-        (lambda header, tree: header.update(more={"dtype": "U8", "shape": [0], "data_offsets": [0, 0]}), "belongs to"),
+        (
+            lambda header, tree: header.update(more={"dtype": "U8", "shape": [0], "data_offsets": [0, 0]}),
+            "belongs to",
+        ),
         (lambda header, tree: tree.update({"class": "SVC"}), "said to be a SVC"),
         (lambda header, tree: tree.update(more=1), "is not made of"),
         (lambda header, tree: tree["model"]["model"].__setitem__(0, "Unheard"), "Upgrade sixfold"),
@@ -221,7 +247,7 @@ def edited(path: Path, edit: Any) -> Path:
         (lambda header, tree: tree["model"]["model"][2].update(n_features_in_=5), "has shape"),
         (lambda header, tree: tree["model"]["model"][2].pop("classes_"), "classes_ is missing"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said(edit: Any, reason: str, saved: Path) -> None:
     with pytest.raises(ModelFileError, match=reason):
         load(edited(saved, edit))

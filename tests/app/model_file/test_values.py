@@ -32,18 +32,20 @@ def equal(left: Any, right: Any) -> bool:
     """Return whether two values are of one type and the same, NaN included."""
     if type(left) is not type(right):
         return False
+    if isinstance(left, dict):
+        return equal(list(left.items()), list(right.items()))
+    if isinstance(left, np.ndarray) and left.dtype == object:
+        return left.shape == getattr(right, "shape", ()) and equal(
+            left.ravel().tolist(), right.ravel().tolist()
+        )
     if isinstance(left, list | tuple):
         return len(left) == len(right) and all(map(equal, left, right))
-    if isinstance(left, dict):
-        pairs = zip(left.items(), right.items(), strict=True)
-        return len(left) == len(right) and all(equal(a, c) and equal(b, d) for (a, b), (c, d) in pairs)
-    if isinstance(left, np.ndarray):
-        same = left.dtype == right.dtype and left.shape == right.shape
-        if not same or left.dtype != object:
-            return same and left.tobytes() == right.tobytes()
-        return all(map(equal, left.ravel().tolist(), right.ravel().tolist()))
-    if isinstance(left, float | np.floating):
-        return bool(np.asarray(left).tobytes() == np.asarray(right).tobytes() or (left != left and right != right))
+    if isinstance(left, float | np.floating | np.ndarray):
+        left, right = np.asarray(left), np.asarray(right)
+        both = left.dtype == right.dtype and left.shape == right.shape
+        return both and (
+            left.tobytes() == right.tobytes() or bool(np.isnan(left).all() and np.isnan(right).all())
+        )
     return bool(left == right)
 
 
@@ -59,10 +61,14 @@ scalars = (
     | st.booleans().map(np.bool_)
     | st.text().map(np.str_)
 )
-numeric = st.sampled_from(["bool", "int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64"])
+numeric = st.sampled_from(
+    ["bool", "int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64"]
+)
 arrays = numeric.flatmap(lambda name: hnp.arrays(name, hnp.array_shapes(min_dims=0, min_side=0, max_side=4)))
 texts = hnp.arrays(object, hnp.array_shapes(min_side=0, max_side=4), elements=st.text())
-mixed = hnp.arrays(object, hnp.array_shapes(max_side=3), elements=st.none() | st.text() | st.integers() | st.floats())
+mixed = hnp.arrays(
+    object, hnp.array_shapes(max_side=3), elements=st.none() | st.text() | st.integers() | st.floats()
+)
 keys = st.text() | st.integers() | st.booleans() | st.tuples(st.text(), st.integers())
 values = st.recursive(
     scalars | arrays | texts | mixed,
@@ -150,7 +156,9 @@ def test_masked_arrays_and_generators_come_back() -> None:
     assert np.array_equal(there_and_back(np.random.RandomState(3)).rand(5), np.random.RandomState(3).rand(5))
 
 
-@pytest.mark.parametrize("value", [abs, lambda x: x, 1j, b"bytes", np.longdouble(1), object(), Ellipsis], ids=repr)
+@pytest.mark.parametrize(
+    "value", [abs, lambda x: x, 1j, b"bytes", np.longdouble(1), object(), Ellipsis]
+)
 def test_what_cannot_be_saved_is_named(value: Any) -> None:
     with pytest.raises(ModelFileError, match=r"metric is .* a model file cannot hold\. .*pickle"):
         Encoder(describe).node(value, "metric")
