@@ -17,8 +17,8 @@ _NUMBERS = (int, float)
 # The columns of a trace: of its nodes, of the splits they could have had, and of the totals of classes.
 TRACED: dict[str, dict[str, tuple[type, ...]]] = {
     "node": {
-        "node": (int,), "where": (str,), "rows": (int,), "impurity": _NUMBERS, "end": (str,), "splits": (int,),
-        "totals": (int,),
+        "node": (int,), "where": (str,), "rows": (int,), "impurity": _NUMBERS, "end": (str,),
+        "splits": (int,), "totals": (int,),
     },
     "split": {
         "column": (str,), "split": (str,), "average": _NUMBERS, "gain": _NUMBERS, "chosen": (bool,),
