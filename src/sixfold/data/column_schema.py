@@ -92,7 +92,9 @@ class TableSchema:
 
         self.check_columns(raw)
         columns = [values_of(raw[one.name], one.kind, one.reading, first_row) for one in self.features]
-        return pl.DataFrame([column.alias(one.name) for column, one in zip(columns, self.features, strict=True)])
+        return pl.DataFrame(
+            [column.alias(one.name) for column, one in zip(columns, self.features, strict=True)]
+        )
 
     def target_values(self, raw: Any, first_row: int = 0) -> Array:
         """Return labels as text, or float64 where the target is a number; None or NaN where it is missing."""
@@ -232,7 +234,14 @@ def infer_schema(
         found = column_kind(one, customs)
         role = roles.get(one.name, "feature" if found.used else "set aside")
         column = ColumnSchema(
-            one.name, found.kind, role, found.reason, found.missing, found.distinct, found.examples, found.reading
+            one.name,
+            found.kind,
+            role,
+            found.reason,
+            found.missing,
+            found.distinct,
+            found.examples,
+            found.reading,
         )
         if role == "target":
             column = _target(column, one, task)

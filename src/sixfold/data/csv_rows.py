@@ -153,7 +153,9 @@ def _ragged(record: bytes, number: int, found: int, width: int, layout: Layout, 
             'a quote that is part of the text ("").'
         )
     more = "more" if found > width else "fewer"
-    mark = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "vertical bar"}.get(layout.delimiter, layout.delimiter)
+    mark = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "vertical bar"}.get(
+        layout.delimiter, layout.delimiter
+    )
     hint = f' If a field holds a {mark}, put it between quotes ("...").' if found > width else ""
     fields = "field" if found == 1 else "fields"
     return f"{file}, line {number:,}: {found} {fields}, {more} than the {width} that the header names.{hint}"
@@ -174,7 +176,9 @@ def _parse_by_python(block: bytes, layout: Layout, line: int, file: str) -> Any:
     except csv.Error as error:
         raise TableFileError(f"{file}, line {line + reader.line_num - 1:,}: {error}.") from None
     if rows and rows[-1] and (rows[-1][-1] or "").endswith("\n"):
-        raise TableFileError(f"{file}: a quote before line {line + reader.line_num:,} opens a field that is never closed.")
+        raise TableFileError(
+            f"{file}: a quote before line {line + reader.line_num:,} opens a field that is never closed."
+        )
     return pl.DataFrame(rows, schema={f"c{k}": pl.String for k in range(width)}, orient="row")
 
 
@@ -205,7 +209,11 @@ class NumberColumns:
         asked = [name for name, kind in self.kinds.items() if kind != "text"]
         codes = frame.select(pl.col(asked).str.contains(CODES).any(ignore_nulls=True)).row(0) if asked else ()
         is_code = dict(zip(asked, codes, strict=True))
-        wanted = {name: pl.Int64 if self.kinds[name] == "whole" else pl.Float64 for name in asked if not is_code[name]}
+        wanted = {
+            name: pl.Int64 if self.kinds[name] == "whole" else pl.Float64
+            for name in asked
+            if not is_code[name]
+        }
         cast = frame.select(pl.col(name).cast(kind, strict=False) for name, kind in wanted.items())
         for name in frame.columns:
             text = frame[name]
@@ -230,7 +238,10 @@ class NumberColumns:
             if kind == pl.Float64:
                 numbers = numbers.set(~numbers.is_finite(), None)
             odd = stripped.filter(numbers.is_null() & stripped.is_not_null()).unique()
-            if odd.str.to_lowercase().is_in(sorted(AMONG_VALUES)).all() and not stripped.str.contains(CODES).any():
+            if (
+                odd.str.to_lowercase().is_in(sorted(AMONG_VALUES)).all()
+                and not stripped.str.contains(CODES).any()
+            ):
                 self.missing_words |= set(odd.to_list()) - {""}
                 if kind == pl.Float64:
                     self.kinds[text.name] = "number"
@@ -242,7 +253,9 @@ class NumberColumns:
         import polars as pl
 
         wrong = [name for name, kind in self.kinds.items() if kind == "text"]
-        return [name for name in wrong if any(part.dtype != pl.String and part.len() for part in self.parts[name])]
+        return [
+            name for name in wrong if any(part.dtype != pl.String and part.len() for part in self.parts[name])
+        ]
 
     def frame(self) -> Any:
         """Return the table, of one piece if it is small: a copy of a large one would stay in the allocator."""
@@ -255,7 +268,9 @@ class NumberColumns:
             kind = {"whole": pl.Int64, "number": pl.Float64, "text": pl.String}[self.kinds[name]]
             if all(part.dtype == pl.String for part in parts):
                 kind = pl.String  # no value says that it is a number
-            columns.append(pl.concat([part.cast(kind, strict=False) for part in parts], rechunk=small).alias(name))
+            columns.append(
+                pl.concat([part.cast(kind, strict=False) for part in parts], rechunk=small).alias(name)
+            )
         return pl.DataFrame(columns)
 
 
@@ -269,7 +284,9 @@ def read_rows(rows: CsvRows) -> tuple[Any, set[str]]:
         table.add(frame)
     if table is None:
         assert rows.layout is not None
-        return pl.DataFrame({name: [] for name in rows.layout.names if name is not None}, schema_overrides=None), set()
+        return pl.DataFrame(
+            {name: [] for name in rows.layout.names if name is not None}, schema_overrides=None
+        ), set()
     again = table.mixed()
     if again:
         for name in again:

@@ -27,7 +27,12 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
+COMPRESSED = (
+    (b"\x1f\x8b", "gzip"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+)
 # What begins like this is no table that can be read, and what to do about it.
 OTHERS = (
     (b"%PDF", "a PDF document", "Export the table as CSV."),
@@ -152,12 +157,16 @@ def _check_text(head: bytes, name: str) -> None:
     """Raise a :class:`TableFileError` unless the first bytes are text."""
     start = head[:500].lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html")):
-        raise TableFileError(f"{name} is a web page, not a table: was the download sent to a page to sign in?")
+        raise TableFileError(
+            f"{name} is a web page, not a table: was the download sent to a page to sign in?"
+        )
     if start.startswith(b"<?xml"):
         raise TableFileError(f"{name} is an XML document, not a table: export it as CSV.")
     odd = sum(head[:4000].count(bytes([code])) for code in (*range(9), *range(14, 32)))
     if odd > 0.01 * len(head[:4000]) or b"\0" in head[:4000]:
-        raise TableFileError(f"{name} holds binary data, not text: give CSV, TSV, JSON lines, Parquet or Arrow.")
+        raise TableFileError(
+            f"{name} holds binary data, not text: give CSV, TSV, JSON lines, Parquet or Arrow."
+        )
 
 
 def check_known(head: bytes, name: str) -> None:
@@ -180,9 +189,13 @@ def _chunks(path: Path, name: str, size: int = BLOCK) -> Iterator[bytes]:
             while chunk := stream.read(size):
                 yield chunk
     except EOFError:
-        raise TableFileError(f"{name} is compressed, but its end is missing: fetch or pack it again.") from None
+        raise TableFileError(
+            f"{name} is compressed, but its end is missing: fetch or pack it again."
+        ) from None
     except (zlib.error, lzma.LZMAError) as error:
-        raise TableFileError(f"{name} is compressed, but damaged ({error}): fetch or pack it again.") from None
+        raise TableFileError(
+            f"{name} is compressed, but damaged ({error}): fetch or pack it again."
+        ) from None
     except OSError as error:
         raise TableFileError(f"{name} cannot be read: {error.strerror or error}.") from None
 
@@ -230,7 +243,9 @@ def _open_zstd(path: Path, name: str) -> IO[bytes]:
     try:
         lines = pl.read_csv(path, has_header=False, infer_schema=False, **options).to_series(0)
     except pl.exceptions.PolarsError as error:
-        raise TableFileError(f"{name} is compressed by Zstandard, but cannot be unpacked ({error}).") from None
+        raise TableFileError(
+            f"{name} is compressed by Zstandard, but cannot be unpacked ({error})."
+        ) from None
     return io.BytesIO("\n".join(lines.fill_null("").to_list()).encode())
 
 

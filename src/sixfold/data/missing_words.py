@@ -12,12 +12,54 @@ from __future__ import annotations
 from typing import Any
 
 EVERYWHERE = frozenset(
-    ["", "na", "n/a", "#n/a", "#na", "n.a.", "n.a", "<na>", "nan", "-nan", "nat", "null", "(null)", "<null>", "\\n"]
-    + ["#null!", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#n/v", "?", "??", "-", "--", "---", "–", "—"]
+    [
+        "",
+        "na",
+        "n/a",
+        "#n/a",
+        "#na",
+        "n.a.",
+        "n.a",
+        "<na>",
+        "nan",
+        "-nan",
+        "nat",
+        "null",
+        "(null)",
+        "<null>",
+        "\\n",
+    ]
+    + [
+        "#null!",
+        "#div/0!",
+        "#value!",
+        "#ref!",
+        "#num!",
+        "#name?",
+        "#n/v",
+        "?",
+        "??",
+        "-",
+        "--",
+        "---",
+        "–",
+        "—",
+    ]
     + [".", "..", "..."]
 )
 AMONG_VALUES = EVERYWHERE | frozenset(
-    ["none", "nil", "unknown", "missing", "not available", "not applicable", "no data", "nodata", "void", "empty"]
+    [
+        "none",
+        "nil",
+        "unknown",
+        "missing",
+        "not available",
+        "not applicable",
+        "no data",
+        "nodata",
+        "void",
+        "empty",
+    ]
     + ["inf", "+inf", "-inf", "infinity", "+infinity", "-infinity", "1.#inf", "-1.#inf", "1.#qnan", "-1.#ind"]
     + ["undefined", "blank", "*", "**", "x", "xx", "k.a.", "k. a.", "keine angabe", "s.o.", "tbd", "error"]
     + ["0000-00-00", "0000-00-00 00:00:00", "00.00.0000", "00/00/0000"]

@@ -105,7 +105,9 @@ def _require_polars() -> None:
     try:
         import polars  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError("Tables are read by Polars, which is not there: pip install 'sixfold[app]'.") from error
+        raise MissingExtraError(
+            "Tables are read by Polars, which is not there: pip install 'sixfold[app]'."
+        ) from error
 
 
 def _read_delimited(table: Table, text: TextFile, ending: str) -> Table:
@@ -209,7 +211,9 @@ def _kind(path: Path, shown: str, ending: str) -> str:
     check_known(head, shown)
     if ending in (".parquet", ".pq", ".arrow", ".feather", ".ipc"):
         what = "Parquet" if ending in (".parquet", ".pq") else "Arrow"
-        raise TableFileError(f"{shown} is not a {what} file, as its name says: it is damaged, or of another kind.")
+        raise TableFileError(
+            f"{shown} is not a {what} file, as its name says: it is damaged, or of another kind."
+        )
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if ending in JSON_ENDINGS or start.startswith((b'{"', b"{ ", b"{\n", b"{\r", b"[{", b"{}")):
         return "json lines"
@@ -246,7 +250,9 @@ def _read_binary(path: Path, shown: str, kind: str) -> Any:
 def _damaged(shown: str, kind: str, error: BaseException) -> TableFileError:
     what = "Parquet" if kind == "parquet" else "Arrow"
     first = str(error).strip().split("\n")[0]
-    return TableFileError(f"{shown} is a {what} file that is damaged or cut off: {first}. Write or fetch it again.")
+    return TableFileError(
+        f"{shown} is a {what} file that is damaged or cut off: {first}. Write or fetch it again."
+    )
 
 
 def table_batches(

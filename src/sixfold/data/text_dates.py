@@ -69,7 +69,16 @@ def day_formats() -> tuple[str, ...]:
     for mark in ".-/":
         for year in "Yy":
             days += [f"%d{mark}%m{mark}%{year}", f"%m{mark}%d{mark}%{year}"]
-    days += ["%d %B %Y", "%d. %B %Y", "%d-%B-%Y", "%d-%B-%y", "%d/%B/%Y", "%B %d, %Y", "%B %d %Y", "%a, %d %B %Y"]
+    days += [
+        "%d %B %Y",
+        "%d. %B %Y",
+        "%d-%B-%Y",
+        "%d-%B-%y",
+        "%d/%B/%Y",
+        "%B %d, %Y",
+        "%B %d %Y",
+        "%a, %d %B %Y",
+    ]
     return (*days, "%Y-%m", "%Y/%m")
 
 
@@ -148,7 +157,9 @@ def date_reading(values: Any, day_first: bool | None, commas: bool) -> tuple[dic
     first = (formats[0][2] in ".-" or commas) if day_first is None else day_first
     chosen = next(form for form in formats if form.startswith("%d") == first)
     order = "day" if first else "month"
-    return {"format": chosen}, f"no value shows whether the day or the month comes first; read with the {order} first"
+    return {
+        "format": chosen
+    }, f"no value shows whether the day or the month comes first; read with the {order} first"
 
 
 def order_is_open(formats: list[str]) -> bool:

@@ -20,8 +20,30 @@ MARKS = ((".", ""), (".", ","), (",", "."), (",", ""), (".", " "), (",", " "), (
 COMMA_MARKS = ((",", "."), (",", ""), (",", " "), (",", "'"), (".", ""), (".", ","), (".", " "), (".", "'"))
 
 SAME = {"$": "USD", "US$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "Fr.": "CHF", "SFr.": "CHF"}
-SIGNS = ["US$", "R$", "A$", "C$", "NZ$", "HK$", "S$", "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₪", "฿", "₫", "₴"]
-CODES = "USD EUR GBP CHF JPY CNY RMB INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON BRL MXN ZAR RUB TRY KRW SGD HKD"
+SIGNS = [
+    "US$",
+    "R$",
+    "A$",
+    "C$",
+    "NZ$",
+    "HK$",
+    "S$",
+    "$",
+    "€",
+    "£",
+    "¥",
+    "₹",
+    "₽",
+    "₩",
+    "₺",
+    "₪",
+    "฿",
+    "₫",
+    "₴",
+]
+CODES = (
+    "USD EUR GBP CHF JPY CNY RMB INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON BRL MXN ZAR RUB TRY KRW SGD HKD"
+)
 WORDS = [*CODES.split(), "SFr.", "Fr.", "kr.", "kr", "zł", "Kč", "Ft", "лв", "Rs.", "Rs"]
 CURRENCY = "(?:" + "|".join(one.replace("$", r"\$").replace(".", r"\.") for one in [*SIGNS, *WORDS]) + ")"
 LEADING_ZEROS = r"^[-+]?0[0-9]"
