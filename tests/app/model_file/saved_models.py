@@ -17,6 +17,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
+    LabelEncoder,
+    MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
     OneHotEncoder,
@@ -137,7 +139,7 @@ def linear() -> dict[str, Callable[[], Any]]:
         "erm, softmax of two": lambda: fitted(ERMClassifier("softmax"), X, two),
         "erm in batches": lambda: in_batches(ERMClassifier("hinge"), X, two, classes=[0, 1]),
         "erm regressor": lambda: fitted(ERMRegressor("absolute"), X, y),
-        "erm regressor, huber": lambda: fitted(ERMRegressor("huber", penalty="l2"), X, y),
+        "erm regressor, penalty": lambda: fitted(ERMRegressor(penalty="elasticnet", alpha=0.1), X, y),
         "ridge": lambda: fitted(RidgeCV(store_cv_results=True), X, y),
         "ridge, a penalty a target": lambda: fitted(RidgeCV(alpha_per_target=True), X, several_targets()),
         "ridge, folds": lambda: fitted(RidgeCV(cv=KFold(3)), X, y),
@@ -221,7 +223,10 @@ def composed() -> dict[str, Callable[[], Any]]:
         "pipeline, table": lambda: fitted(Pipeline([("columns", encoded()), ("learner", SVC())]), table(), three),
         "pipeline, neighbours": lambda: fitted(make_pipeline(encoded(), KNeighborsClassifier()), table(), three),
         "pipeline, other scalers": lambda: fitted(
-            make_pipeline(RobustScaler(), MinMaxScaler(), Normalizer(), PolynomialFeatures(2), RidgeCV()), X, y
+            make_pipeline(
+                RobustScaler(), MinMaxScaler(), MaxAbsScaler(), Normalizer(), PolynomialFeatures(2), RidgeCV()
+            ),
+            X, y,
         ),
         "pipeline, codes": lambda: fitted(
             make_pipeline(
@@ -256,6 +261,7 @@ def composed() -> dict[str, Callable[[], Any]]:
             ),
             X, three,
         ),
+        "labels": lambda: (LabelEncoder().fit(three), three, three),
         "dummy": lambda: fitted(DummyClassifier(), X, three),
         "dummy regressor": lambda: fitted(DummyRegressor(strategy="median"), X, y),
     }  # fmt: skip

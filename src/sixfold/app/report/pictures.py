@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +24,7 @@ WIDE, TALL = 4.9, 3.2  # inches of a picture that fills a column
 SMALL_WIDTH, SMALL_HEIGHT = 3.1, 2.0  # of one among several
 MOST_COEFFICIENTS = 20
 TREE_DEPTH, TREE_BRANCHES = 3, 6
+SMALLEST = 0.75  # of its size that a tree is drawn in, on narrow pages
 ROWS_A_BIN = 20  # of a calibration curve, on average
 MOST_POINTS = 3_000  # rows in a picture of residuals
 
@@ -84,7 +86,6 @@ def draw_leaderboard(result: FitResult) -> str:
         del table["p_value"]  # the table beside it has them
         leaderboard(table, ax, metric=("neg_" if metric.sign < 0 else "") + metric.words)
         _make_room(ax, metric.sign * np.array(table["mean"]), metric.sign * np.array(table["test"]))
-        ax.set_title("")
         ax.set_xlabel(f"{metric.words} on held-out rows{', less is better' * metric.less_is_better}")
 
     title = (
@@ -145,7 +146,6 @@ def draw_validation(result: FitResult) -> str:
 
     def draw(ax: Any) -> None:
         validation_curve(search, ax=ax)
-        ax.set_title("")
         ax.set_ylabel(plain(Metric(result.scoring, result.metric).words))
 
     title = f"{result.chosen.name}: the score on held-out rows over the values that were tried"
@@ -194,8 +194,14 @@ def draw_small(entry: Entry, result: FitResult, number: int) -> str:
 
 
 def draw_tree(tree: Any) -> str:
-    """Draw the upper levels of a tree; the page's style sheet gives its colours their dark values."""
-    return str(tree.export_svg(max_depth=TREE_DEPTH, max_branches=TREE_BRANCHES))
+    """Draw the upper levels of a tree; the page's style sheet gives its colours their dark values.
+
+    It may become a little smaller to fit the page, and is scrolled beyond that.
+    """
+    svg = str(tree.export_svg(max_depth=TREE_DEPTH, max_branches=TREE_BRANCHES))
+    width = float(re.search(r'width="([\d.]+)"', svg)[1])  # type: ignore[index]
+    fitted = f'style="width:{width:.0f}px;max-width:100%;min-width:{SMALLEST * width:.0f}px;height:auto" '
+    return svg.replace("<svg ", f"<svg {fitted}", 1)
 
 
 def draw_coefficients(result: FitResult) -> str:
@@ -212,7 +218,7 @@ def draw_coefficients(result: FitResult) -> str:
 
     def draw(ax: Any) -> None:
         coefficients(last, ax, names=names, most=MOST_COEFFICIENTS)
-        ax.set_title("")
+        ax.set_xlabel(ax.get_xlabel().removesuffix(" for each unit of the column"))
 
     title = f"The {shown} largest coefficients of {result.chosen.name}"
     return draw_svg(draw, "coefficients", title, width=WIDE, height=(0.3 if several else 0.24) * shown + 1.1)
@@ -232,7 +238,6 @@ def draw_residuals(found: Examination, y: Array) -> str:
 
     def draw(ax: Any) -> None:
         residuals(found.answers, rows, y[rows], ax)
-        ax.set_title("")
 
     title = "Residuals of the test rows over the predictions, with their running median"
     return draw_svg(draw, "residuals", title, width=WIDE, height=TALL + 0.2)
@@ -248,8 +253,6 @@ def draw_calibration(found: Examination, y: Array) -> str:
     def draw(ax: Any) -> None:
         bins = int(np.clip(y.size // ROWS_A_BIN, 4, 10))
         calibration(answers, answers.rows, y, ax, bins=bins)
-        ax.set_title("")
-        legend(ax, canvas(ax)[1], below=True)
 
     return draw_svg(draw, "calibration", "Calibration on the test rows", width=WIDE, height=TALL)
 
@@ -278,11 +281,9 @@ def draw_roc(found: Examination, y: Array) -> str:
             grid="both",
         )
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        legend(ax, theme, loc="lower right")
+        legend(ax, theme)
 
-    return draw_svg(
-        draw, "roc", f"ROC curve on the test rows, area {area:.3f}", width=WIDE, height=TALL
-    )
+    return draw_svg(draw, "roc", f"ROC curve on the test rows, area {area:.3f}", width=WIDE, height=TALL)
 
 
 def decision_scores(answers: Any) -> Array:
@@ -301,8 +302,6 @@ def draw_threshold(found: Examination, y: Array) -> str:
 
     def draw(ax: Any) -> None:
         threshold(answers, answers.rows, y, ax)
-        ax.set_title("")
-        legend(ax, canvas(ax)[1], below=True)
 
     title = "Precision, recall, F1 and accuracy on the test rows over the decision threshold"
     return draw_svg(draw, "threshold", title, width=WIDE, height=TALL)

@@ -1,4 +1,4 @@
-"""What the fitted attributes of scikit-learn's classes have to be: those that stand before our learners."""
+"""What the fitted attributes of what stands before a learner have to be, and of scikit-learn's models."""
 
 from __future__ import annotations
 
@@ -141,6 +141,82 @@ def check_encoder(a: Attributes, model: Any) -> None:
     for k, one in (missing or {}).items():
         good = type(k) is int and 0 <= k < d and type(one) in (int, float)
         a.require(good, "_missing_indices", "are no places of missing values")
+
+
+COLUMN_KINDS = ("number", "boolean", "category", "date", "duration", "left out")
+
+
+def keep_table_encoder(fitted: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a TableEncoder with its columns as arrays: a table may have thousands."""
+    columns = fitted.get("columns_")
+    if columns is None:
+        return fitted
+    return fitted | {
+        "columns_": {
+            "names": np.array([one.name for one in columns], dtype=object),
+            "kinds": [one.kind for one in columns],
+            "counts": np.array([len(one.outputs) for one in columns], dtype=np.int64),
+            "outputs": [output for one in columns for output in one.outputs],
+            "numbers": np.array([[one.fill, one.center, one.scale] for one in columns], dtype=np.float64),
+            "zones": [one.zone for one in columns],
+        }
+    }
+
+
+def check_table_encoder(a: Attributes, model: Any) -> None:
+    """Check what was learnt of each column, and make columns of it."""
+    from sixfold.data.encoded_column import EncodedColumn
+
+    d = a.columns(least=1)
+    parts = Attributes(a.take("columns_", dict), f"{a.where}.columns_")
+    names = parts.array("names", "O", (d,)).tolist()
+    good = all(type(name) in (str, int) for name in names)
+    parts.require(good and len(set(names)) == d, "names", "are no names of columns")
+    counts = parts.indices("counts", 1 << 31, (d,)).tolist()
+    numbers = parts.array("numbers", "f", (d, 3)).tolist()
+    kinds, zones, outputs = (parts.take(name, list) for name in ("kinds", "zones", "outputs"))
+    parts.require(len(kinds) == len(zones) == d, "kinds", "are of another number of columns")
+    parts.require(all(kind in COLUMN_KINDS for kind in kinds), "kinds", "are no kinds of columns")
+    parts.require(all(type(one) is str for one in (*zones, *outputs)), "outputs", "are not all text")
+    parts.require(sum(counts) == len(outputs), "outputs", "are not as many as are counted")
+    parts.rest()
+    made, start = [], 0
+    for j in range(d):
+        own = tuple(outputs[start : start + counts[j]])
+        start += counts[j]
+        _require_outputs(parts, kinds[j], own, model.categories == "one-hot")
+        made.append(EncodedColumn(names[j], kinds[j], own, *numbers[j], zones[j]))
+    a.values["columns_"] = tuple(made)
+    sources = a.array("sources_", "i", (len(outputs),))
+    a.require(np.array_equal(sources, np.repeat(np.arange(d), counts)), "sources_", "are not the columns'")
+    a.text("dtype_", ("float32", "float64"))
+    a.flag("named_")
+    model._check_parameters()
+
+
+def _require_outputs(a: Attributes, kind: str, outputs: tuple[str, ...], one_hot: bool) -> None:
+    """Refuse the file unless a column of this kind can be written so: in this order, each part once."""
+    from sixfold.data.date_parts import CYCLE
+    from sixfold.data.encoded_column import DAYS, MISSING, OTHER
+
+    a.require(len(set(outputs)) == len(outputs), "outputs", "have a part twice")
+    a.require((kind == "left out") == (not outputs), "outputs", "are there of a column that is left out")
+    if kind == "left out":
+        return
+    own = [one for one in outputs if one not in (MISSING, OTHER)]
+    dated = kind in ("date", "duration")
+    if kind == "category" and one_hot:
+        good = all(one.startswith("=") for one in own)
+    elif not dated:
+        good = own == [""]
+    elif one_hot:
+        parts = [one[2 : -len(" (sin)")] for one in own[1::2]]
+        waves = [f": {part} ({wave})" for part in parts for wave in ("sin", "cos")]
+        good = own == [DAYS, *waves] and all(part in CYCLE for part in parts)
+    else:
+        good = own[:1] == [DAYS] and all(one.removeprefix(": ") in CYCLE for one in own[1:])
+    ordered = outputs == (*own, *[one for one in (OTHER, MISSING) if one in outputs])
+    a.require(good and ordered, "outputs", f"are none of a column of kind {kind}")
 
 
 def check_label_encoder(a: Attributes, model: Any) -> None:
