@@ -64,7 +64,7 @@ def test_drawn_rows_are_in_order_and_in_the_table(rows):
 def test_means_of_batches_add_up():
     random = np.random.default_rng(0)
     X, weight = random.standard_normal((60, 3)), random.random(60)
-    both = column_means(X[:20], weight[:20]) + column_means(X[20:], weight[20:])
+    both = column_means(X[:20], weight[:20]).with_rows_of(column_means(X[20:], weight[20:]))
     whole = column_means(X, weight)
     np.testing.assert_allclose(both.mean, whole.mean, rtol=1e-12)
     assert both.rows == whole.rows == 60

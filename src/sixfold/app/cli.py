@@ -34,6 +34,7 @@ app = typer.Typer(
     name="sixfold",
     rich_markup_mode=None,
     add_completion=False,
+    pretty_exceptions_enable=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     epilog="Begin with: sixfold fit    (it needs no data of your own)",

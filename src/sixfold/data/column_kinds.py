@@ -28,7 +28,7 @@ PAIRS = (
 )  # fmt: skip
 ID_NAME = r"(?:^|[_\s\-.])(?:id|ids|uuid|guid|key|index|rowid|row|serial)$"
 ID_CAMEL = r"[a-z](?:Id|ID|Uuid|UUID|Key)$"
-ROWS_TO_COUNT = 10  # fewer whole numbers in a row may be a coincidence
+ROWS_TO_COUNT = 10  # that fewer values are all different may be a coincidence
 SENTENCE = 3.0  # words, on average
 STANDS_FOR_MISSING = (-99.0, -999.0, -9999.0, -99999.0, 9999.0, 99999.0, 999999.0)
 
@@ -87,11 +87,20 @@ def table_customs(frame: Any) -> Customs:
             continue
         some = column.head(20_000).drop_nulls().str.strip_chars().unique()
         some = some.filter(~some.str.to_lowercase().is_in(sorted(AMONG_VALUES)))
-        if not some.len() or not some.head(20).str.contains("[0-9]").all() or some.head(20).str.contains(PLAIN).all():
+        if (
+            not some.len()
+            or not some.head(20).str.contains("[0-9]").all()
+            or some.head(20).str.contains(PLAIN).all()
+        ):
             continue
         commas = commas or has_decimal_commas(some)
         formats = fitting_formats(some)
-        if day_first is None and formats and not order_is_open(formats) and re.match("%[dm].%[dm]", formats[0]):
+        if (
+            day_first is None
+            and formats
+            and not order_is_open(formats)
+            and re.match("%[dm].%[dm]", formats[0])
+        ):
             day_first = formats[0].startswith("%d")
     return Customs(commas, day_first)
 
@@ -117,7 +126,9 @@ def column_kind(column: Any, customs: Customs = Customs()) -> Kind:  # noqa: B00
     if kind == pl.String:
         return _text_kind(column, customs)
     if kind == pl.Boolean:
-        examples = tuple("true" if one else "false" for one in column.drop_nulls().unique(maintain_order=True))
+        examples = tuple(
+            "true" if one else "false" for one in column.drop_nulls().unique(maintain_order=True)
+        )
         found = Kind("boolean", "", True, column.null_count(), len(examples), examples)
         return _without_variation(found, {"true": "true", "false": "false"})
     if kind.is_temporal():
@@ -141,7 +152,9 @@ def _dated_kind(column: Any) -> Kind:
     examples = tuple(str(one) for one in column.drop_nulls().head(3).to_list())
     found = Kind("date", "", True, column.null_count(), column.drop_nulls().n_unique(), examples)
     if column.dtype == pl.Time:
-        found = replace(found, kind="number", reason="a time of day, in hours", reading={"time": "%H:%M:%S%.f"})
+        found = replace(
+            found, kind="number", reason="a time of day, in hours", reading={"time": "%H:%M:%S%.f"}
+        )
     if column.dtype == pl.Duration:
         found = replace(found, kind="number", reason="a duration, in seconds")
     return _without_variation(found)
@@ -159,7 +172,9 @@ def _number_kind(column: Any) -> Kind:
             return Kind("empty", "has no values", False, column.len())
     missing = values.null_count()
     distinct = values.n_unique() - (missing > 0)
-    examples = tuple(number_text(one) for one in values.head(1000).drop_nulls().unique(maintain_order=True).head(3))
+    examples = tuple(
+        number_text(one) for one in values.head(1000).drop_nulls().unique(maintain_order=True).head(3)
+    )
     examples = examples or (number_text(values.drop_nulls()[0]),)
     found = Kind("number", "", True, missing, distinct, examples)
     if whole and distinct == column.len():
@@ -181,8 +196,13 @@ def _stand_in(values: Any) -> str:
         if float(extreme) in STANDS_FOR_MISSING:
             rest = values.filter(values != extreme)
             count = values.len() - values.null_count() - rest.drop_nulls().len()
-            if rest.drop_nulls().len() and count >= 2 and 5 * max(abs(rest.max()), abs(rest.min())) < abs(extreme):
-                return f"{extreme:g} in {plural(count, 'row')} is far from the others: if it means missing, leave it empty"
+            if (
+                rest.drop_nulls().len()
+                and count >= 2
+                and 5 * max(abs(rest.max()), abs(rest.min())) < abs(extreme)
+            ):
+                where = f"{extreme:g} in {plural(count, 'row')}"
+                return f"{where} is far from the others: if it means missing, leave it empty"
     return ""
 
 
@@ -231,7 +251,12 @@ def _text_kind(column: Any, customs: Customs) -> Kind:
     """Return the kind of a column of text, from its distinct values and their counts."""
     import polars as pl
 
-    table = pl.DataFrame({"value": column.str.strip_chars()}).drop_nulls().group_by("value", maintain_order=True).len()
+    table = (
+        pl.DataFrame({"value": column.str.strip_chars()})
+        .drop_nulls()
+        .group_by("value", maintain_order=True)
+        .len()
+    )
     kept = kept_words(table["value"])
     lower = pl.col("value").str.to_lowercase()
     table = table.with_columns(
@@ -273,7 +298,9 @@ def _as_typed(column: Any, found: Kind, reading: dict[str, Any]) -> Kind:
 def _counted(found: Kind, values: Any, rows: int) -> Kind:
     """Return the kind with its number of distinct and missing values, and the most frequent ones."""
     present = int(values["len"].sum())
-    examples = tuple(one[:60] for one in values.sort("len", descending=True, maintain_order=True)["value"].head(3))
+    examples = tuple(
+        one[:60] for one in values.sort("len", descending=True, maintain_order=True)["value"].head(3)
+    )
     return replace(found, missing=rows - present, distinct=values.height, examples=examples)
 
 
@@ -332,12 +359,15 @@ def _category_kind(name: str, values: Any, rows: int, reading: dict[str, Any]) -
     average = float((values["value"].str.count_matches(r"\s+") + 1).mean())
     if average > SENTENCE and 2 * found.distinct > present:
         return replace(found, kind="text", used=False, reason=f"free text, {average:.0f} words on average")
-    if found.distinct == present:
-        return replace(found, kind="identifier", used=False, reason=f"every value is different{_why_text(values)}")
-    if 2 * found.distinct > present:
+    if found.distinct == present >= ROWS_TO_COUNT:
+        return replace(
+            found, kind="identifier", used=False, reason=f"every value is different{_why_text(values)}"
+        )
+    if 2 * found.distinct > present and found.distinct >= ROWS_TO_COUNT:
         kind = "identifier" if looks_like_id(name) else "text"
         share = present / found.distinct
-        reason = f"{found.distinct:,} different values in {present:,} rows, {share:.1f} rows for each{_why_text(values)}"
+        counts = f"{found.distinct:,} different values in {present:,} rows"
+        reason = f"{counts}, {share:.1f} rows for each{_why_text(values)}"
         return replace(found, kind=kind, used=False, reason=reason)
     return replace(found, reason=_why_text(values).removeprefix("; "))
 
@@ -350,19 +380,15 @@ def _why_text(values: Any) -> str:
         return f"; amounts in several currencies ({', '.join(signs)})"
     if text.str.contains("^0[0-9]+$").any() and text.str.contains("^[0-9]+$").all():
         return "; codes, since some begin with 0"
-    digits = values.filter(text.str.contains("[0-9]"))
-    if 10 * int(digits["len"].sum()) < 8 * int(values["len"].sum()):
-        return ""
-    numbers = parse_numbers(text, {"thousands": ","}).is_not_null()
-    share = int(values.filter(numbers)["len"].sum()) / int(values["len"].sum())
-    if share >= 0.5:
-        other = text.filter(~numbers)
-        return f"; {share:.0%} are numbers, but not {other[0]!r}" if other.len() else ""
+    numbers = parse_numbers(text.head(1000), {"thousands": ","}).is_not_null()
+    other = text.head(1000).filter(~numbers)
+    if other.len() and float(numbers.mean()) >= 0.5:
+        return f"; most are numbers, but not {other[0][:30]!r}"
     return ""
 
 
 def boolean_words(values: Any) -> dict[str, Any] | None:
-    """Return the words for true and false in these distinct texts, as written most often; None if others occur.
+    """Return the words for true and false, as written most often; None if there are other words.
 
     >>> import polars as pl
     >>> boolean_words(pl.DataFrame({"value": ["Yes", "no", "yes"], "len": [2, 3, 1]}))

@@ -1,7 +1,9 @@
 """How a file of delimited text is laid out: its delimiter, its header, where the rows begin.
 
+::
+
     comments and blank lines, a title, "sep=;"   are passed over
-    the delimiter                                is that of , ; tab | by which the lines have equally many fields
+    the delimiter                                is that of , ; tab | which gives lines equally many fields
     the header                                   is the first line that is left, unless it is all numbers
 """
 
@@ -12,6 +14,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import mode
 
 from sixfold.data.file_bytes import TableFileError
@@ -77,7 +80,9 @@ def find_layout(block: bytes, ending: str, name: str) -> Layout:
         notes.append(f"fields are separated by {NAMES[delimiter]}")
     if _no_header(cells, below):
         names = [f"column {k}" for k in range(1, len(cells) + 1)]
-        notes.append("the first line holds only numbers, so it was read as a row; columns are called column 1, 2, ...")
+        notes.append(
+            "the first line holds only numbers, so it was read as a row; columns are called column 1, 2, ..."
+        )
         start, line = (records[top - 1].end, records[top].line) if top else _begin(block, records[0])
         return Layout(delimiter, tuple(names), start, line, tuple(notes))
     layout = Layout(delimiter, (), records[top].end, 0, tuple(notes))
@@ -114,10 +119,12 @@ def _records(block: bytes) -> Iterator[Record]:
 
 
 def _without_comments(records: Sequence[Record]) -> tuple[Record | None, list[Record], str | None, list[str]]:
-    """Return the last comment, the records without comments and blank lines on top, and the delimiter said there."""
+    """Return the last comment on top, the records below, the delimiter that is said there, and notes."""
     last, said, notes = None, None, []
     rest = list(records)
-    while rest and (not rest[0].text.strip() or rest[0].text.startswith("#") or _says_delimiter(rest[0].text)):
+    while rest and (
+        not rest[0].text.strip() or rest[0].text.startswith("#") or _says_delimiter(rest[0].text)
+    ):
         text = rest[0].text.strip()
         said = text[4] if _says_delimiter(text) else said
         last = rest[0] if text.startswith("#") else last
@@ -133,9 +140,9 @@ def _says_delimiter(text: str) -> bool:
 
 
 def split_fields(text: str, delimiter: str) -> list[str]:
-    """Return the fields of a record.
+    r"""Return the fields of a record.
 
-    >>> split_fields('a;"b;c";d\\n', ";")
+    >>> split_fields('a;"b;c";d\n', ";")
     ['a', 'b;c', 'd']
     """
     # Python's reader limits a field to 128 KB, and counts on quotes being closed.
@@ -143,7 +150,7 @@ def split_fields(text: str, delimiter: str) -> list[str]:
         rows = list(csv.reader(io.StringIO(text.rstrip("\r\n"), newline=""), delimiter=delimiter))
     except csv.Error:
         return text.rstrip("\r\n").split(delimiter)
-    return [field for row in rows for field in row]
+    return rows[0] if rows else [""]
 
 
 def _find_delimiter(records: Sequence[Record], ending: str) -> str:
@@ -159,7 +166,10 @@ def _find_delimiter(records: Sequence[Record], ending: str) -> str:
         agrees = abs(counts[0] - fields) <= 1 and counts[0] > 1
         # A decimal comma divides lines equally as well, but seldom the header.
         rank = (float(agrees) + min(share, 1.0), int(delimiter == expected), float(fields))
-        if (round(rank[0], 1), rank[2] + 2 * rank[1]) > (round(best_rank[0], 1), best_rank[2] + 2 * best_rank[1]):
+        if (round(rank[0], 1), rank[2] + 2 * rank[1]) > (
+            round(best_rank[0], 1),
+            best_rank[2] + 2 * best_rank[1],
+        ):
             best, best_rank = delimiter, rank
     return best
 
@@ -193,7 +203,7 @@ def _no_header(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
         return False
     if not all(cell.strip().isdigit() for cell in cells) or len(cells) == 1:
         return True
-    steps = {int(after) - int(before) for before, after in zip(cells, cells[1:], strict=False)}
+    steps = {int(after) - int(before) for before, after in pairwise(cells)}
     return len(steps) != 1 or steps == {0}
 
 
@@ -206,18 +216,24 @@ def _named(layout: Layout, cells: list[str], below: list[list[str]], common: int
         names.append(None)
     elif common == len(names) + 1 and len({row[0] for row in below}) == len(below) > 1:
         names.insert(0, "row name")
-        notes.append("the header names one column less than the rows have, so the first was called 'row name'")
+        notes.append(
+            "the header names one column less than the rows have, so the first was called 'row name'"
+        )
     elif common == len(names) - 1 and not names[-1]:
         names.pop()
     elif common == len(names) > 1 and not names[-1] and empty_end:
         names[-1] = None
-    nameless = [k for k, one in enumerate(names) if one is not None and (not one or one.startswith("Unnamed:"))]
+    nameless = [
+        k for k, one in enumerate(names) if one is not None and (not one or one.startswith("Unnamed:"))
+    ]
     for k in nameless:
         names[k] = f"column {k + 1}"
     if nameless:
         listed = ", ".join(str(names[k]) for k in nameless[:5]) + (", ..." if len(nameless) > 5 else "")
         notes.append(f"without a name in the header: {listed}")
     check_unique([one for one in names if one is not None], file)
+    if _all_numbers(cells):
+        notes.append("the names in the header are all numbers")
     return replace(layout, names=tuple(names), notes=tuple(notes))
 
 

@@ -67,9 +67,11 @@ def _linnerud() -> Example:
     from sklearn.datasets import load_linnerud
 
     bunch = load_linnerud()
-    about = "20 middle-aged men: the waist in inches, from how many chin-ups, sit-ups and jumps they manage."
+    about = "20 middle-aged men: the waist in cm, from how many chin-ups, sit-ups and jumps they manage."
     columns = ["chin-ups", "sit-ups", "jumps"]
-    return Example("linnerud", bunch.data, bunch.target[:, 1], columns, "regression", about, "waist")
+    return Example(
+        "linnerud", bunch.data, np.round(2.54 * bunch.target[:, 1], 1), columns, "regression", about, "waist"
+    )
 
 
 def _wine() -> Example:

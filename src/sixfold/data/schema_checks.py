@@ -46,7 +46,9 @@ def checked_columns(plain: Any) -> list[dict[str, Any]]:
             raise InputError(f"{where}: {one['role'][:60]!r} is not a role; they are {', '.join(ROLES)}.")
         if one["role"] != "set aside" and one["kind"] not in USABLE:
             raise InputError(f"{where}: a column of kind {one['kind']!r} cannot be a {one['role']}.")
-        columns.append({**one, "examples": tuple(one["examples"]), "reading": checked_reading(where, one["reading"])})
+        columns.append(
+            {**one, "examples": tuple(one["examples"]), "reading": checked_reading(where, one["reading"])}
+        )
     for role in ("target", "weight", "group"):
         if sum(one["role"] == role for one in columns) > 1:
             raise InputError(f"The schema has more than one {role} column.")

@@ -1,7 +1,7 @@
 """The report as one HTML page, and as the same facts for machines beside it.
 
-The page is made by a template that escapes everything that comes from the data; pictures alone are inserted as
-they are, and they have been through an XML writer.
+The page is made by a template that escapes everything that comes from the data; pictures alone are inserted
+as they are, and they have been through an XML writer.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ def render(facts: dict[str, Any], pictures: dict[str, str], result: FitResult) -
     )
     environment.filters |= {
         "percent": percent,
-        "figure": number_text,
+        "figure": lambda value: (
+            _minus(number_text(value)) if isinstance(value, float) else number_text(value)
+        ),
         "score": score_text,
         "seconds": _seconds,
         "signed": _signed,
@@ -112,11 +114,12 @@ def render(facts: dict[str, Any], pictures: dict[str, str], result: FitResult) -
         failed=facts["not_drawn"],
         others=[one.name for one in other_searches(result)],
         kinds=kinds_in_words(facts["data"]["kinds"]),
-        shown=metric.shown,
+        shown=lambda score: _minus(metric.shown(score)),
         spread=score_text,
         interval=_interval(facts, metric),
         matrix=_matrix(facts),
         importance_bars=_bars(facts),
+        importance_note=_importance_note(facts),
         best_alone=_best_alone(facts),
         bar=lambda height, whole: max(whole * height, 0.04 * whole if height > 0 else 0.0),
         json_name=f"{file_name(result)}.report.json",
@@ -171,13 +174,13 @@ def _strength(share: float, right: bool) -> float:
 
 def _bars(facts: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the bars of importances in per cent of the width, on one scale that has 0 and every spread."""
-    columns = facts["importance"]["columns"][:MOST_BARS]
+    columns = _used(facts)[:MOST_BARS]
     if not columns:
         return []
-    mean = np.array([one["mean"] or 0.0 for one in columns])
-    std = np.array([one["std"] or 0.0 for one in columns])
+    mean, std = (np.array([one[name] or 0.0 for one in columns]) for name in ("mean", "std"))
     low, high = min(0.0, float((mean - std).min())), max(0.0, float((mean + std).max()))
     width = (high - low) or 1.0
+    digits = int(np.clip(2 - np.floor(np.log10(max(abs(low), abs(high)))), 0, 8))
 
     def place(value: float) -> float:
         return round(100.0 * (value - low) / width, 2)
@@ -190,10 +193,26 @@ def _bars(facts: dict[str, Any]) -> list[dict[str, Any]]:
             "zero": place(0.0),
             "low": place(m - s),
             "spread": round(place(m + s) - place(m - s), 2),
-            "text": f"{score_text(m)} ± {score_text(s)}",
+            "text": f"{m:,.{digits}f} ± {s:,.{digits}f}",
         }
         for one, m, s in zip(columns, mean.tolist(), std.tolist(), strict=True)
     ]
+
+
+def _used(facts: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in facts["importance"]["columns"] if one["mean"] or one["std"]]
+
+
+def _importance_note(facts: dict[str, Any]) -> str:
+    """Return what is said of the columns that have no bar."""
+    used, total = len(_used(facts)), len(facts["importance"]["columns"])
+    said = []
+    if used > MOST_BARS:
+        said.append(f"These are the first {MOST_BARS} of {used:,} columns.")
+    if total > used:
+        none = counted(total - used, "column")
+        said.append(f"Shuffling {'the other ' * (used > 0)}{none} changes nothing.")
+    return " ".join(said)
 
 
 def _best_alone(facts: dict[str, Any]) -> list[tuple[str, float]]:
@@ -216,4 +235,9 @@ def _p_value(value: float | None) -> str:
 def _signed(value: float | None) -> str:
     if value is None:
         return ""
-    return "0" if value == 0 else f"{value:+.3g}"
+    return "0" if value == 0 else _minus(f"{value:+.3g}")
+
+
+def _minus(text: str) -> str:
+    """Return a number with the sign that is as wide as a plus."""
+    return text.replace("-", "\N{MINUS SIGN}") if "e" not in text else text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,18 +11,19 @@ from numpy.typing import NDArray
 
 from sixfold.app.fitting import FitResult
 from sixfold.app.report.examination import Examination, encoded_names, last_step
+from sixfold.app.report.small_curve import small_curve
 from sixfold.app.report.svg import draw_svg
 from sixfold.app.report.words import Metric, shortened
-from sixfold.explain.plots.search_results import ValueAxis, parameter_label, read_search
+from sixfold.explain.plots.search_results import read_search
 from sixfold.explain.plots.style import canvas, finish, legend, plain
 from sixfold.selection.leaderboard import BASELINE, Entry
 
 Array = NDArray[Any]
 
 WIDE, TALL = 4.9, 3.2  # inches of a picture that fills a column
-SMALL_WIDTH, SMALL_HEIGHT = 3.1, 2.0  # of one among several
 MOST_COEFFICIENTS = 20
 TREE_DEPTH, TREE_BRANCHES = 3, 6
+SMALLEST = 0.75  # of its size that a tree is drawn in, on narrow pages
 ROWS_A_BIN = 20  # of a calibration curve, on average
 MOST_POINTS = 3_000  # rows in a picture of residuals
 
@@ -36,7 +37,7 @@ def draw_pictures(result: FitResult, found: Examination) -> tuple[dict[str, str]
     if _has_curve(result.chosen):
         wanted["validation"] = lambda: draw_validation(result)
     for number, entry in enumerate(other_searches(result)):
-        wanted[f"validation-{number}"] = lambda entry=entry, number=number: draw_small(entry, result, number)
+        wanted[f"validation-{number}"] = lambda entry=entry: draw_small(entry)
     last = last_step(result.chosen.model)
     if hasattr(last, "_named_tree"):
         wanted["tree"] = lambda: draw_tree(last)
@@ -84,7 +85,6 @@ def draw_leaderboard(result: FitResult) -> str:
         del table["p_value"]  # the table beside it has them
         leaderboard(table, ax, metric=("neg_" if metric.sign < 0 else "") + metric.words)
         _make_room(ax, metric.sign * np.array(table["mean"]), metric.sign * np.array(table["test"]))
-        ax.set_title("")
         ax.set_xlabel(f"{metric.words} on held-out rows{', less is better' * metric.less_is_better}")
 
     title = (
@@ -145,57 +145,31 @@ def draw_validation(result: FitResult) -> str:
 
     def draw(ax: Any) -> None:
         validation_curve(search, ax=ax)
-        ax.set_title("")
         ax.set_ylabel(plain(Metric(result.scoring, result.metric).words))
 
     title = f"{result.chosen.name}: the score on held-out rows over the values that were tried"
     return draw_svg(draw, "validation", title, width=WIDE, height=TALL + 0.5 * many)
 
 
-def draw_small(entry: Entry, result: FitResult, number: int) -> str:
-    """Draw the search of one of the other learners: the best mean over its main parameter, the choice marked."""
+def draw_small(entry: Entry) -> str:
+    """Draw the search of another learner: the best mean over its main parameter, the choice marked."""
     results = read_search(stripped_search(entry))
-    parameter = results.main_parameter()
-    values = results.values(parameter)
-    best = [
-        results.better(
-            [k for k, setting in enumerate(results.settings) if setting.get(parameter, math.nan) == value]
-        )
-        for value in values
-    ]
-    there = [(value, k) for value, k in zip(values, best, strict=True) if k is not None]
-    chosen = results.chosen
-
-    def draw(ax: Any) -> None:
-        _, theme = canvas(ax)
-        axis = ValueAxis.of([value for value, _ in there])
-        axis.apply(ax, "x")
-        places = np.array([axis.place(value) for value, _ in there])
-        mean = np.array([results.mean[k] for _, k in there])
-        std = np.array([results.std[k] for _, k in there])
-        colour = theme.series[0]
-        if axis.ordered:
-            ax.fill_between(places, mean - std, mean + std, color=colour, alpha=0.18, linewidth=0)
-            ax.plot(places, mean, color=colour, linewidth=1.6, marker="o", markersize=3)
-        else:
-            ax.errorbar(places, mean, yerr=std, color=colour, linestyle="none", marker="o", capsize=3)
-            ax.set_xlim(-0.6, len(there) - 0.4)
-        if chosen is not None and parameter in results.settings[chosen]:
-            at = axis.place(results.settings[chosen][parameter])
-            ring = {"markerfacecolor": "none", "markeredgecolor": theme.mark, "markeredgewidth": 1.6}
-            ax.plot([at], [results.mean[chosen]], marker="o", markersize=10, linestyle="none", **ring)
-        finish(ax, theme, xlabel=parameter_label(parameter), grid="y")
-
-    title = f"{entry.name}: mean score and standard deviation over {parameter}"
-    return draw_svg(draw, f"validation-{number}", title, width=SMALL_WIDTH, height=SMALL_HEIGHT)
+    title = f"{entry.name}: mean score and standard deviation over {results.main_parameter()}"
+    return small_curve(results, title)
 
 
 # -- the model -----------------------------------------------------------------------------------------------
 
 
 def draw_tree(tree: Any) -> str:
-    """Draw the upper levels of a tree; the page's style sheet gives its colours their dark values."""
-    return str(tree.export_svg(max_depth=TREE_DEPTH, max_branches=TREE_BRANCHES))
+    """Draw the upper levels of a tree; the page's style sheet gives its colours their dark values.
+
+    It may become a little smaller to fit the page, and is scrolled beyond that.
+    """
+    svg = str(tree.export_svg(max_depth=TREE_DEPTH, max_branches=TREE_BRANCHES))
+    width = float(re.search(r'width="([\d.]+)"', svg)[1])  # type: ignore[index]
+    fitted = f'style="width:{width:.0f}px;max-width:100%;min-width:{SMALLEST * width:.0f}px;height:auto" '
+    return svg.replace("<svg ", f"<svg {fitted}", 1)
 
 
 def draw_coefficients(result: FitResult) -> str:
@@ -212,7 +186,7 @@ def draw_coefficients(result: FitResult) -> str:
 
     def draw(ax: Any) -> None:
         coefficients(last, ax, names=names, most=MOST_COEFFICIENTS)
-        ax.set_title("")
+        ax.set_xlabel(ax.get_xlabel().removesuffix(" for each unit of the column"))
 
     title = f"The {shown} largest coefficients of {result.chosen.name}"
     return draw_svg(draw, "coefficients", title, width=WIDE, height=(0.3 if several else 0.24) * shown + 1.1)
@@ -232,7 +206,6 @@ def draw_residuals(found: Examination, y: Array) -> str:
 
     def draw(ax: Any) -> None:
         residuals(found.answers, rows, y[rows], ax)
-        ax.set_title("")
 
     title = "Residuals of the test rows over the predictions, with their running median"
     return draw_svg(draw, "residuals", title, width=WIDE, height=TALL + 0.2)
@@ -248,8 +221,6 @@ def draw_calibration(found: Examination, y: Array) -> str:
     def draw(ax: Any) -> None:
         bins = int(np.clip(y.size // ROWS_A_BIN, 4, 10))
         calibration(answers, answers.rows, y, ax, bins=bins)
-        ax.set_title("")
-        legend(ax, canvas(ax)[1], below=True)
 
     return draw_svg(draw, "calibration", "Calibration on the test rows", width=WIDE, height=TALL)
 
@@ -278,11 +249,9 @@ def draw_roc(found: Examination, y: Array) -> str:
             grid="both",
         )
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        legend(ax, theme, loc="lower right")
+        legend(ax, theme)
 
-    return draw_svg(
-        draw, "roc", f"ROC curve on the test rows, area {area:.3f}", width=WIDE, height=TALL
-    )
+    return draw_svg(draw, "roc", f"ROC curve on the test rows, area {area:.3f}", width=WIDE, height=TALL)
 
 
 def decision_scores(answers: Any) -> Array:
@@ -301,8 +270,6 @@ def draw_threshold(found: Examination, y: Array) -> str:
 
     def draw(ax: Any) -> None:
         threshold(answers, answers.rows, y, ax)
-        ax.set_title("")
-        legend(ax, canvas(ax)[1], below=True)
 
     title = "Precision, recall, F1 and accuracy on the test rows over the decision threshold"
     return draw_svg(draw, "threshold", title, width=WIDE, height=TALL)

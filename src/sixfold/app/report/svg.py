@@ -1,27 +1,28 @@
 """Figures of matplotlib as SVG inside a page: colours that follow the page, text as text, no id twice.
 
-matplotlib writes colours as numbers. Each colour of the light theme becomes a variable of the style sheet with
-that colour as its value, and the dark style sheet gives it that of the dark theme, so that one drawing serves
-both. Everything goes through an XML parser and writer: what a column is called cannot end an element.
+matplotlib writes colours as numbers. Each colour of the light theme becomes a variable of the style sheet
+with that colour as its value, and the dark style sheet gives it that of the dark theme, so that one drawing
+serves both. Everything goes through an XML parser and writer: what a column is called cannot end an element.
 """
 
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
+from xml.etree import ElementTree
 
 from sixfold.explain.axes import require_matplotlib
 from sixfold.explain.plots.style import DARK, LIGHT, Theme, text_colour
+from sixfold.explain.text import text_width
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 NUMBER = re.compile(r"-?\d+\.\d{3,}")
 COLOUR = re.compile(r"#[0-9a-f]{6}")
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
 PIXELS = 108.0  # an inch at most: letters of 9 points are 13.5 pixels high
-FONTS = {
+FONTS: dict[str, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
     "axes.titlesize": 9.5,
@@ -79,6 +80,8 @@ def draw_svg(draw: Callable[[Any], Any], name: str, title: str, *, width: float,
         ax = figure.subplots()
         ax.set_facecolor(LIGHT.surface)
         draw(ax)
+        ax.set_title("")  # the page has captions
+        _move_legend(ax)
         _write_plain_powers(figure)
         figure.patch.set_visible(False)
         for one in figure.axes:
@@ -87,6 +90,39 @@ def draw_svg(draw: Callable[[Any], Any], name: str, title: str, *, width: float,
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(written, format="svg", metadata=nothing)
     return _inline(written.getvalue(), name, title, width)
+
+
+def _move_legend(ax: Any) -> None:
+    """Move the legend below the axes, into as many columns as have room there."""
+    if (old := ax.get_legend()) is None:
+        return
+    known = {label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    labels = [text.get_text() for text in old.get_texts() if text.get_text() in known]
+    old.remove()
+    figure = ax.figure
+    room, size = 72.0 * figure.get_size_inches()[0], FONTS["xtick.labelsize"]
+    widths = [text_width(label, size) + 5.0 * size for label in labels]
+    columns = next(
+        (count for count in range(min(4, len(labels)), 1, -1) if _fits(widths, count, room)),
+        1,
+    )
+    figure.legend(
+        [known[label] for label in labels],
+        labels,
+        loc="outside lower center",
+        ncols=columns,
+        fontsize=size,
+        frameon=False,
+        columnspacing=1.4,
+        handletextpad=0.6,
+        borderpad=0.1,
+        labelspacing=0.35,
+    )
+
+
+def _fits(widths: list[float], columns: int, room: float) -> bool:
+    rows = -(-len(widths) // columns)
+    return sum(max(widths[k : k + rows]) for k in range(0, len(widths), rows)) < room
 
 
 def _write_plain_powers(figure: Any) -> None:
@@ -128,9 +164,9 @@ def _inline(written: bytes, name: str, title: str, width: float) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text without the control characters that XML does not have.
+    r"""Return a text without the control characters that XML does not have.
 
-    >>> printable("a\\x00b")
+    >>> printable("a\x00b")
     'ab'
     """
     return "".join(letter for letter in text if letter >= " " or letter in "\t\n")
@@ -157,8 +193,8 @@ def _clean(element: Any, name: str, used: set[str], variables: dict[str, str]) -
             del element.attrib[key]
             element.set("href", f"#{name}-{value.removeprefix('#')}" if value.startswith("#") else value)
         elif key == "style":
-            value = REFERENCE.sub(lambda found: f"url(#{name}-{found[1]})", value)
-            element.set(key, COLOUR.sub(lambda found: variables.get(found[0], found[0]), value))
+            own = REFERENCE.sub(lambda found: f"url(#{name}-{found[1]})", value)
+            element.set(key, COLOUR.sub(lambda found: variables.get(found[0], found[0]), own))
         elif key == "clip-path":
             element.set(key, REFERENCE.sub(lambda found: f"url(#{name}-{found[1]})", value))
         elif key != f"{{{XLINK}}}href":
