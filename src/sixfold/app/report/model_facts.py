@@ -27,7 +27,7 @@ def model_facts(result: FitResult, found: Examination) -> dict[str, Any]:
         return facts | _tree(last)
     if hasattr(last, "n_samples_fit_"):
         return facts | _neighbours(result, found, last)
-    if hasattr(last, "support_") and getattr(last, "kernel", "") != "linear":
+    if hasattr(last, "n_support_") and getattr(last, "kernel", "") != "linear":
         return facts | _support(result, found, last)
     if getattr(last, "coef_", None) is not None:
         return facts | _coefficients(result, last)
