@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._indexing import _safe_indexing
 
 from sixfold.errors import TimeLimitReached
+from sixfold.selection.contenders import GOWER
 from sixfold.selection.leaderboard import Entry
 from sixfold.selection.memory import give_back_memory
 from sixfold.selection.plans.groups import last_step, limited_time, with_setting
@@ -35,7 +36,11 @@ FIT_SHARE = 0.6  # of the time that is left; the estimate is rough, and the test
 WORTH_IT = 2.0  # times the rows of the sample
 GROWTH = {"SVM (rbf)": 2.0}  # of the seconds of a fit with the rows
 USUAL_GROWTH = 1.1  # sorting, and tables that leave the cache
-COMPARE_ROWS = ("nearest neighbours", "SVM (rbf)")  # their predictions slow down with the training rows
+COMPARE_ROWS = (
+    "nearest neighbours",
+    GOWER,
+    "SVM (rbf)",
+)  # their predictions slow down with the training rows
 
 
 @dataclass(frozen=True)
