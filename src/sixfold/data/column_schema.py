@@ -18,13 +18,9 @@ from numpy.typing import NDArray
 
 from sixfold.data.column_kinds import column_kind
 from sixfold.data.column_values import values_of
-<<<<<<< HEAD
-from sixfold.errors import InputError, UsageError, check_option
-=======
 from sixfold.data.kind import plural
 from sixfold.data.text_kinds import table_customs
-from sixfold.errors import InputError, check_option
->>>>>>> files
+from sixfold.errors import InputError, UsageError, check_option
 
 Array = NDArray[Any]
 

@@ -18,16 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from sixfold.data.csv_rows import CsvRows, read_rows
 from sixfold.data.examples import load_example
-<<<<<<< HEAD
-from sixfold.data.file_bytes import TableFileError, TextFile, check_known, compression, open_bytes
-from sixfold.data.json_lines import json_frames, read_json
-from sixfold.errors import MissingExtraError, UsageError
-=======
 from sixfold.data.file_bytes import TableFileError, TextFile, check_known
 from sixfold.data.json_lines import concat_frames, json_frames, read_json
 from sixfold.data.typed_files import read_typed, typed_frames
-from sixfold.errors import MissingExtraError
->>>>>>> files
+from sixfold.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from sixfold.data.column_schema import TableSchema
@@ -274,7 +268,7 @@ def _no_rows(path: Path, shown: str, ending: str, kind: str) -> Any:
     import polars as pl
 
     if kind in BINARY:
-        return _read_binary(path, shown, kind).head(0)
+        return read_typed(path, shown, kind).head(0)
     if kind == "delimited":
         rows = CsvRows(TextFile(path, shown), ending)
         for _ in rows.frames():
