@@ -171,8 +171,8 @@ def _parse_by_python(block: bytes, layout: Layout, line: int, file: str) -> Any:
         for row in reader:
             if row and row[-1].endswith("\n"):
                 raise TableFileError(
-                    f"{file}, line {start:,}: a quote opens a field that is never closed. Close it, or double "
-                    'a quote that is part of the text ("").'
+                    f"{file}, line {start:,}: a quote opens a field that is never closed. Close it, or "
+                    'double a quote that is part of the text ("").'
                 )
             if len(row) != width and any(cell.strip() for cell in row):
                 raise TableFileError(_ragged(b"", start, len(row), width, layout, file))

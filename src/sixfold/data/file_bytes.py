@@ -166,7 +166,7 @@ def _check_text(head: bytes, name: str) -> None:
     if start.startswith(b"<?xml"):
         raise TableFileError(f"{name} is an XML document, not a table: export it as CSV.")
     odd = sum(head[:4000].count(bytes([code])) for code in (*range(9), *range(14, 32)))
-    if odd > 0.01 * len(head[:4000]) or b"\0" in head[:4000]:
+    if odd > max(10, 0.02 * len(head[:4000])) or b"\0" in head[:4000]:
         raise TableFileError(
             f"{name} holds binary data, not text: give CSV, TSV, JSON lines, Parquet or Arrow."
         )

@@ -21,7 +21,7 @@ from sixfold.data.csv_rows import CsvRows, read_rows
 from sixfold.data.examples import load_example
 from sixfold.data.file_bytes import TableFileError, TextFile, check_known, compression, open_bytes
 from sixfold.data.json_lines import json_frames, read_json
-from sixfold.errors import MissingExtraError
+from sixfold.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from sixfold.data.column_schema import TableSchema
@@ -32,6 +32,7 @@ EXAMPLE = "example:"
 PACKED = (".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz")
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson", ".jsonlines")
 BINARY = ("parquet", "arrow", "arrow stream")
+NO_ROWS = "{} has names of columns, but no rows: there is nothing to read."
 ENCODINGS = {"cp1252": "Windows-1252 (Latin-1)"}
 
 
@@ -129,7 +130,7 @@ def _finished(table: Table, shown: str) -> Table:
     if table.frame.width == 0:
         raise TableFileError(f"{shown} has no columns.")
     if table.frame.height == 0:
-        raise TableFileError(f"{shown} has a header ({table.frame.width} columns), but no rows below it.")
+        raise TableFileError(NO_ROWS.format(shown))
     return table
 
 
@@ -153,9 +154,9 @@ def _local_file(given: str) -> tuple[Path, str, str]:
         return _standard_input(), "standard input", ""
     path = Path(given).expanduser()
     if path.is_dir():
-        raise TableFileError(f"{given} is a folder: name a file in it.")
+        raise UsageError(f"{given} is a folder: name a file in it.")
     if not path.exists():
-        raise TableFileError(f"There is no file {given}.{_near(path)}")
+        raise UsageError(f"There is no file {given}.{_near(path)}")
     try:
         with open(path, "rb") as stream:
             stream.read(1)
@@ -309,7 +310,7 @@ def _no_rows(path: Path, shown: str, ending: str, kind: str) -> Any:
             pass
         if rows.layout is not None:
             return pl.DataFrame(schema={name: pl.String for name in rows.layout.names if name is not None})
-    raise TableFileError(f"{shown} has no rows.")
+    raise TableFileError(NO_ROWS.format(shown))
 
 
 def _frames(

@@ -4,7 +4,8 @@
 
 Whether 1/2/2024 is in January or February is decided by all values: a 13 or more shows the place of the day.
 Where none does, other columns of the table decide, then custom (``.`` and ``-``: day first; ``/``: month
-first, unless the table has decimal commas). Times with a zone become UTC. A time of day is a number, in hours.
+first, unless the table has decimal commas). Times with a zone become UTC. A time of day is a number, in
+hours.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ GAPS = (" ", "T", ", ")
 ZONES = ("", "%#z", " %#z")
 COMPACT = ("%Y%m%d", "%Y%m%dT%H%M%S", "%Y%m%dT%H%M%S%#z")
 LOOKS_LIKE_DATE = (
-    r"^(?:[0-9]{1,4}[-./ ]+(?:[0-9]{1,2}|[A-Za-z]{3,9})[-./, ]+[0-9]{1,4}|[0-9]{4}[-/][0-9]{1,2}(?:[ T,]|$)"
-    r"|[A-Za-z]{3,9}\.?,? [0-9]|[0-9]{8}(?:T|$))"
+    r"^(?:[0-9]{1,2}[-./ ]+(?:[0-9]{1,2}|[A-Za-z]{3,9})[-./, ]+[0-9]{2,4}"
+    r"|[0-9]{4}[-./][0-9]{1,2}(?:[-./ T,]|$)|[A-Za-z]{3,9}\.?,? [0-9]|[0-9]{8}(?:T|$))"
 )
 CLOCK = (
     r"^(.*?)( |T|, )([0-9]{1,2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]+)?)?( ?[AaPp][Mm])?"

@@ -68,7 +68,9 @@ def parse_numbers(text: Any, reading: Mapping[str, Any]) -> Any:
     """
     import polars as pl
 
-    decimal, thousands = reading.get("decimal", "."), reading.get("thousands", "")
+    decimal = reading.get("decimal", ".")
+    # A column whose numbers were all below 1,000 may have larger ones in another file.
+    thousands = reading.get("thousands", "," if decimal == "." else ".")
     if decimal == ".":
         direct = text.cast(pl.Float64, strict=False)
         left = direct.is_null() & text.is_not_null()

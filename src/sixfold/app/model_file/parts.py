@@ -96,7 +96,9 @@ def _make_trace(values: dict[str, Any]) -> Any:
     splits = (TracedSplit(*one) for one in rows("split", *checks.TRACED["split"]))
     totals = rows("total", "class", "weight")
     nodes = [
-        TracedNode(node, where, count, dict(islice(totals, classes)), impurity, tuple(islice(splits, tried)), end)
+        TracedNode(
+            node, where, count, dict(islice(totals, classes)), impurity, tuple(islice(splits, tried)), end
+        )
         for node, where, count, impurity, end, tried, classes in rows("node", *checks.TRACED["node"])
     ]
     return Trace(tuple(nodes), values["measure"])

@@ -80,15 +80,15 @@ def scorer_of(model: Any, scoring: Any) -> Any:
 
 
 def score_interval(
-    answers: Answers, y: Array, scorer: Any, scoring: Any, seed: int
+    answers: Any, y: Array, scorer: Any, scoring: Any, seed: int
 ) -> tuple[float | None, float | None, str]:
     """Return a 95% interval of the score on these rows, and how it was found; None where there is none."""
     if y.size == 0:
         return None, None, ""
     if scoring in (None, "accuracy") and is_classifier(answers.model):
-        share = float(np.mean(answers.predict(answers.rows) == y))  # type: ignore[attr-defined]
+        share = float(np.mean(answers.predict(answers.rows) == y))
         low, high = wilson(np.array([share]), np.array([y.size]))
-        return float(low[0]), float(high[0]), "Wilson"
+        return max(float(low[0]), 0.0), min(float(high[0]), 1.0), "Wilson"
     if y.size < LEAST_DRAWN:
         return None, None, ""
     random = np.random.default_rng(seed)
