@@ -280,7 +280,10 @@ def _explain(error: Exception) -> int:
         return DONE
     if not isinstance(error, SixfoldError):
         raise error
-    return _say(str(error), USAGE if isinstance(error, UsageError | MissingExtraError) else BAD_DATA)
+    asked = isinstance(error, UsageError | MissingExtraError) or isinstance(
+        error.__cause__, FileNotFoundError
+    )
+    return _say(str(error), USAGE if asked else BAD_DATA)
 
 
 def _say(sentence: str, code: int) -> int:
