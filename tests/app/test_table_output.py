@@ -124,6 +124,20 @@ def test_lists_do_not_fit_into_text(tmp_path):
     assert json.loads((tmp_path / "a.jsonl").read_text().splitlines()[1]) == {"tags": ["b", "c"]}
 
 
+@pytest.mark.parametrize(("name", "read"), [("a.parquet", pl.read_parquet), ("a.arrow", pl.read_ipc)])
+def test_pieces_of_other_types_find_a_common_one(tmp_path, name, read):
+    pieces = [
+        pl.DataFrame({"n": [1], "x": [1], "t": [1], "e": [None]}),
+        pl.DataFrame({"n": [2], "x": [0.5], "t": ["two"], "e": ["there"]}),
+    ]
+    with table_writer(tmp_path / name) as writer:
+        for piece in pieces:
+            writer.write(piece)
+    found = read(tmp_path / name)
+    assert found.dtypes == [pl.Int64, pl.Float64, pl.String, pl.String]
+    assert found.rows() == [(1, 1.0, "1", None), (2, 0.5, "two", "there")]
+
+
 def test_stdout_takes_rows(capsys):
     with stdout_writer() as writer:
         writer.write(FIRST.head(1))

@@ -5,20 +5,24 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import sixfold
 
 pexpect = pytest.importorskip("pexpect")
 pytest.importorskip("polars")
 pytest.importorskip("typer")
 
 SIXFOLD = [sys.executable, "-m", "sixfold"]
+SOURCE = str(Path(sixfold.__file__).parents[1])  # also where it is not installed
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def in_terminal(arguments, folder, timeout=120):
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "NO_COLOR": ""}
-    environment.pop("NO_COLOR")
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "PYTHONPATH": SOURCE}
+    environment.pop("NO_COLOR", None)
     return pexpect.spawn(
         SIXFOLD[0],
         [*SIXFOLD[1:], *arguments],
@@ -88,7 +92,7 @@ def test_the_same_run_twice_gives_the_same_bytes(tmp_path):
         subprocess.run(
             [*SIXFOLD, "fit", "example:wine", "--seed", "3", "-o", str(folder), "--quiet"],
             check=True,
-            env={**os.environ, "OMP_NUM_THREADS": threads},
+            env={**os.environ, "OMP_NUM_THREADS": threads, "PYTHONPATH": SOURCE},
         )
         digests.add(hashlib.sha256((folder / "wine.sixfold").read_bytes()).hexdigest())
     assert len(digests) == 1

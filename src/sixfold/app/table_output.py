@@ -166,17 +166,16 @@ class PartsWriter:
     """Rows as files of some rows each, joined at the end."""
 
     def __init__(self, output: Path, part: Path, format: str, compressed: bool) -> None:
-        self.output, self.part, self.format, self.schema = output, part, format, None
+        self.output, self.part, self.format = output, part, format
+        self.types: dict[str, set[Any]] = {}  # of each column
         self.folder = _parts_folder(part)
         self.folder.mkdir()
         self.parts: list[Path] = []
 
     def write(self, frame: Any) -> None:
-        """Append rows; their columns become of the kinds of the first frame."""
-        if self.schema is None:
-            self.schema = frame.schema
-        elif self.schema != frame.schema:
-            frame = frame.cast(self.schema)
+        """Append rows; a column may be of another type than in the pieces before."""
+        for name, kind in frame.schema.items():
+            self.types.setdefault(name, set()).add(kind)
         path = self.folder / f"{len(self.parts):08d}.{self.format}"
         with _say_of(self.output):
             if self.format == "parquet":
@@ -191,10 +190,14 @@ class PartsWriter:
 
         if len(self.parts) == 1:
             os.replace(self.parts[0], self.part)
-        elif self.format == "parquet":
-            pl.scan_parquet(self.parts).sink_parquet(self.part)
+            return
+        scan = pl.scan_parquet if self.format == "parquet" else pl.scan_ipc
+        differ = {name: _common_type(types) for name, types in self.types.items() if len(types) > 1}
+        whole = pl.concat([scan(path).cast(differ) for path in self.parts]) if differ else scan(self.parts)
+        if self.format == "parquet":
+            whole.sink_parquet(self.part)
         else:
-            pl.scan_ipc(self.parts).sink_ipc(self.part)
+            whole.sink_ipc(self.part)
 
     def close(self) -> None:
         """Nothing is open between two pieces."""
@@ -236,11 +239,23 @@ def _parts_folder(part: Path) -> Path:
     return part.with_name(f"{part.name}s")
 
 
+def _common_type(types: set[Any]) -> Any:
+    """Return a type for pieces that differ: numbers with a fraction for numbers, text for all else."""
+    import polars as pl
+
+    known = types - {pl.Null}
+    if len(known) == 1:
+        return next(iter(known))
+    return pl.Float64 if all(one.is_numeric() for one in known) else pl.String
+
+
 @contextmanager
 def _say_of(output: Path) -> Iterator[None]:
-    """Tell an error of the system as one of this output."""
+    """Tell an error of the system, or one that Polars makes of it, as one of this output."""
+    from polars.exceptions import PolarsError
+
     try:
         yield
-    except OSError as error:
-        said = error.strerror or str(error)
+    except (OSError, PolarsError) as error:
+        said = getattr(error, "strerror", None) or str(error).strip().splitlines()[0]
         raise InputError(f"Writing {str(output)!r} failed: {said}. Nothing was written.") from error

@@ -35,9 +35,12 @@ class Terminal:
         if not self.quiet:
             print(text, flush=True)
 
-    def paragraph(self, label: str, *texts: str) -> None:
-        """Print texts, wrapped, to the right of a label."""
-        lines = [line for text in texts for line in textwrap.wrap(text, self.width - LABEL) or [""]]
+    def paragraph(self, label: str, *texts: str, mark: str = "") -> None:
+        """Print texts, wrapped, to the right of a label; each after a mark, if there is to be one."""
+        wrapper = textwrap.TextWrapper(
+            self.width - LABEL, initial_indent=mark, subsequent_indent=" " * len(mark)
+        )
+        lines = [line for text in texts for line in wrapper.wrap(text) or [""]]
         for number, line in enumerate(lines):
             head = f"{label if number == 0 else '':<{LABEL}}"
             self.line(self._bold(head) + line if number == 0 else head + line)

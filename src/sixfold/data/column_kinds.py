@@ -28,7 +28,7 @@ PAIRS = (
 )  # fmt: skip
 ID_NAME = r"(?:^|[_\s\-.])(?:id|ids|uuid|guid|key|index|rowid|row|serial)$"
 ID_CAMEL = r"[a-z](?:Id|ID|Uuid|UUID|Key)$"
-ROWS_TO_COUNT = 10  # fewer whole numbers in a row may be a coincidence
+ROWS_TO_COUNT = 10  # that fewer values are all different may be a coincidence
 SENTENCE = 3.0  # words, on average
 STANDS_FOR_MISSING = (-99.0, -999.0, -9999.0, -99999.0, 9999.0, 99999.0, 999999.0)
 
@@ -201,7 +201,8 @@ def _stand_in(values: Any) -> str:
                 and count >= 2
                 and 5 * max(abs(rest.max()), abs(rest.min())) < abs(extreme)
             ):
-                return f"{extreme:g} in {plural(count, 'row')} is far from the others: if it means missing, leave it empty"
+                where = f"{extreme:g} in {plural(count, 'row')}"
+                return f"{where} is far from the others: if it means missing, leave it empty"
     return ""
 
 
@@ -358,14 +359,15 @@ def _category_kind(name: str, values: Any, rows: int, reading: dict[str, Any]) -
     average = float((values["value"].str.count_matches(r"\s+") + 1).mean())
     if average > SENTENCE and 2 * found.distinct > present:
         return replace(found, kind="text", used=False, reason=f"free text, {average:.0f} words on average")
-    if found.distinct == present:
+    if found.distinct == present >= ROWS_TO_COUNT:
         return replace(
             found, kind="identifier", used=False, reason=f"every value is different{_why_text(values)}"
         )
-    if 2 * found.distinct > present:
+    if 2 * found.distinct > present and found.distinct >= ROWS_TO_COUNT:
         kind = "identifier" if looks_like_id(name) else "text"
         share = present / found.distinct
-        reason = f"{found.distinct:,} different values in {present:,} rows, {share:.1f} rows for each{_why_text(values)}"
+        counts = f"{found.distinct:,} different values in {present:,} rows"
+        reason = f"{counts}, {share:.1f} rows for each{_why_text(values)}"
         return replace(found, kind=kind, used=False, reason=reason)
     return replace(found, reason=_why_text(values).removeprefix("; "))
 
@@ -378,19 +380,15 @@ def _why_text(values: Any) -> str:
         return f"; amounts in several currencies ({', '.join(signs)})"
     if text.str.contains("^0[0-9]+$").any() and text.str.contains("^[0-9]+$").all():
         return "; codes, since some begin with 0"
-    digits = values.filter(text.str.contains("[0-9]"))
-    if 10 * int(digits["len"].sum()) < 8 * int(values["len"].sum()):
-        return ""
-    numbers = parse_numbers(text, {"thousands": ","}).is_not_null()
-    share = int(values.filter(numbers)["len"].sum()) / int(values["len"].sum())
-    if share >= 0.5:
-        other = text.filter(~numbers)
-        return f"; {share:.0%} are numbers, but not {other[0]!r}" if other.len() else ""
+    numbers = parse_numbers(text.head(1000), {"thousands": ","}).is_not_null()
+    other = text.head(1000).filter(~numbers)
+    if other.len() and float(numbers.mean()) >= 0.5:
+        return f"; most are numbers, but not {other[0][:30]!r}"
     return ""
 
 
 def boolean_words(values: Any) -> dict[str, Any] | None:
-    """Return the words for true and false in these distinct texts, as written most often; None if others occur.
+    """Return the words for true and false, as written most often; None if there are other words.
 
     >>> import polars as pl
     >>> boolean_words(pl.DataFrame({"value": ["Yes", "no", "yes"], "len": [2, 3, 1]}))

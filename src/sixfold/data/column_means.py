@@ -3,16 +3,16 @@
     mean_j = sum_i weight_i x_ij / sum_i weight_i
 
 A fit keeps it, and must not pay for it: a pass over 200,000 x 100 numbers takes 6 ms, a twentieth of a
-logistic regression of them. So where a solver has added up all rows anyway (least squares) its mean is taken;
-else all rows count up to ``MOST_AVERAGED``, and of more as many are averaged, one drawn from each stretch of
-equal length. Such a mean is off by 1/64 of the column's standard deviation, typically. The place within the
-stretch follows multiples of the golden ratio, so that hours or weekdays that repeat do not fall on one row.
+logistic regression of them. So where a solver has added up all rows anyway (least squares, and smooth losses
+of few rows) its mean is taken. Else all rows count up to ``MOST_AVERAGED``, and of more as many are averaged,
+one drawn from each stretch of equal length. Such a mean is off by 1/64 of the column's standard deviation,
+typically. The place within the stretch follows multiples of the golden ratio, so that hours or weekdays that
+repeat do not fall on one row.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,8 +25,7 @@ GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 FEW = 8192  # values: BLAS starts no threads for them, and is called in half the time of einsum
 
 
-@dataclass(frozen=True)
-class ColumnMeans:
+class ColumnMeans(NamedTuple):  # which is made in a third of the time of a frozen dataclass
     """Means of columns.
 
     Attributes
@@ -42,7 +41,7 @@ class ColumnMeans:
     rows: int
     weight: float
 
-    def __add__(self, other: ColumnMeans) -> ColumnMeans:
+    def with_rows_of(self, other: ColumnMeans) -> ColumnMeans:
         """Return the means of both sets of rows."""
         weight = self.weight + other.weight
         share = other.weight / weight if weight > 0 else 0.5
@@ -56,12 +55,13 @@ def column_means(X: Any, weight: Array | None = None) -> ColumnMeans:
     array([ 2., 15.])
     """
     total = float(X.shape[0] if weight is None else weight.sum())
-    if weight is not None and not weight.all():
-        counted = np.flatnonzero(weight)
-        X, weight = X[counted], weight[counted]
-    if X.shape[0] > MOST_AVERAGED:
-        some = spread_rows(X.shape[0], MOST_AVERAGED)
-        X, weight = X[some], None if weight is None else weight[some]
+    rows = np.flatnonzero(weight) if weight is not None and not weight.all() else None
+    count = X.shape[0] if rows is None else rows.size
+    if count > MOST_AVERAGED:
+        some = spread_rows(count, MOST_AVERAGED)
+        rows = some if rows is None else rows[some]
+    if rows is not None:
+        X, weight = X[rows], None if weight is None else weight[rows]
     n = X.shape[0]
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     if sp.issparse(X):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sixfold.data.column_kinds import Kind, column_kind, plural, table_customs
 from sixfold.data.column_values import values_of
-from sixfold.errors import InputError, check_option
+from sixfold.errors import InputError, UsageError, check_option
 
 Array = NDArray[Any]
 
@@ -132,7 +132,7 @@ class TableSchema:
 
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
-        """Return the schema that :meth:`to_dict` wrote; an :class:`InputError` says what is wrong with others."""
+        """Return the schema that :meth:`to_dict` wrote; anything else is an :class:`InputError`."""
         from sixfold.data.schema_checks import checked_columns
 
         return cls(tuple(ColumnSchema(**one) for one in checked_columns(plain)))
@@ -154,8 +154,8 @@ def _check_weights(name: str, values: Array, first_row: int) -> None:
         value = values[wrong[0]]
         given = "is missing" if np.isnan(value) else f"is {value:g}"
         raise InputError(
-            f"Column {name!r}, row {first_row + wrong[0] + 1:,}: the weight {given}. Weights are numbers from 0 on, "
-            "one for each row."
+            f"Column {name!r}, row {first_row + wrong[0] + 1:,}: the weight {given}. Weights are numbers "
+            "from 0 on, one for each row."
         )
     if values.size and not values.any():
         raise InputError(f"Column {name!r} has only weights of 0: at least one row must count.")
@@ -271,11 +271,11 @@ def _roles(
         if name not in frame.columns:
             near = nearest(name, frame.columns)
             hint = f" Did you mean {near!r}?" if near else ""
-            raise InputError(
+            raise UsageError(
                 f"There is no column {name!r} for the {what}.{hint} The columns are {_listed(frame.columns)}."
             )
         if roles.get(name, role) != role:
-            raise InputError(f"Column {name!r} cannot be the {roles[name]} and the {what}: name two columns.")
+            raise UsageError(f"Column {name!r} cannot be the {roles[name]} and the {what}: name two columns.")
         roles[name] = role
     return roles
 
@@ -288,10 +288,8 @@ def _target(column: ColumnSchema, values: Any, task: str) -> ColumnSchema:
     if values.dtype.is_nested():
         raise InputError(f"The target {name!r} {column.reason}: name a column of numbers or classes.")
     if column.distinct == 1:
-        value = column.examples[0]
-        raise InputError(
-            f"The target {name!r} is {value} in every row: there is nothing to predict. Name another column."
-        )
+        where = f"{column.examples[0]} in every row" + " that has a value" * (column.missing > 0)
+        raise InputError(f"The target {name!r} is {where}: there is nothing to predict. Name another column.")
     number = column.kind == "number" or (column.kind == "identifier" and values.dtype.is_numeric())
     if task == "regression":
         if not number:
@@ -302,13 +300,13 @@ def _target(column: ColumnSchema, values: Any, task: str) -> ColumnSchema:
         return replace(column, kind="number", reason=_missing_rows(column))
     if column.kind == "date" and task == "auto":
         raise InputError(
-            f"The target {name!r} holds dates, which are neither numbers nor classes: predict a number instead, "
-            "such as the days since a fixed date."
+            f"The target {name!r} holds dates, which are neither numbers nor classes: predict a number "
+            "instead, such as the days since a fixed date."
         )
     if column.distinct == present and present > FEW_VALUES:
         raise InputError(
-            f"The target {name!r} is different in every row: nothing can be learned about classes of one row. "
-            "Name another column."
+            f"The target {name!r} is different in every row: nothing can be learned about classes of one "
+            "row. Name another column."
         )
     kind = "boolean" if column.kind == "boolean" else "date" if column.kind == "date" else "category"
     reading = {**column.reading, "numbers": True} if number else column.reading
@@ -318,7 +316,7 @@ def _target(column: ColumnSchema, values: Any, task: str) -> ColumnSchema:
 
 def _few_whole_numbers(values: Any, column: ColumnSchema, present: int) -> bool:
     """Return whether numbers are few and whole, with two rows for each on average: then they are classes."""
-    if column.distinct > FEW_VALUES or column.distinct > 2 and 2 * column.distinct > present:
+    if column.distinct > FEW_VALUES or (column.distinct > 2 and 2 * column.distinct > present):
         return False
     numbers = values_of(values, "number", column.reading)
     return bool((numbers == numbers.round()).all())

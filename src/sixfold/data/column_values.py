@@ -32,8 +32,8 @@ def values_of(column: Any, kind: str, reading: Mapping[str, Any], first_row: int
         column = column.cast(pl.String)
     if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
         raise InputError(
-            f"Column {column.name!r} holds {str(column.dtype).lower()}, where the model was fitted on single values "
-            f"({kind}s): give one value for each row."
+            f"Column {column.name!r} holds {column.dtype}, where single values are needed ({kind}): give one "
+            "for each row."
         )
     if kind == "number":
         return _numbers(column, reading, first_row)

@@ -1,8 +1,10 @@
 """How a file of delimited text is laid out: its delimiter, its header, where the rows begin.
 
-comments and blank lines, a title, "sep=;"   are passed over
-the delimiter                                is that of , ; tab | by which the lines have equally many fields
-the header                                   is the first line that is left, unless it is all numbers
+::
+
+    comments and blank lines, a title, "sep=;"   are passed over
+    the delimiter                                is that of , ; tab | which gives lines equally many fields
+    the header                                   is the first line that is left, unless it is all numbers
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import mode
 
 from sixfold.data.file_bytes import TableFileError
@@ -116,7 +119,7 @@ def _records(block: bytes) -> Iterator[Record]:
 
 
 def _without_comments(records: Sequence[Record]) -> tuple[Record | None, list[Record], str | None, list[str]]:
-    """Return the last comment, the records without comments and blank lines on top, and the delimiter said there."""
+    """Return the last comment on top, the records below, the delimiter that is said there, and notes."""
     last, said, notes = None, None, []
     rest = list(records)
     while rest and (
@@ -137,9 +140,9 @@ def _says_delimiter(text: str) -> bool:
 
 
 def split_fields(text: str, delimiter: str) -> list[str]:
-    """Return the fields of a record.
+    r"""Return the fields of a record.
 
-    >>> split_fields('a;"b;c";d\\n', ";")
+    >>> split_fields('a;"b;c";d\n', ";")
     ['a', 'b;c', 'd']
     """
     # Python's reader limits a field to 128 KB, and counts on quotes being closed.
@@ -147,7 +150,7 @@ def split_fields(text: str, delimiter: str) -> list[str]:
         rows = list(csv.reader(io.StringIO(text.rstrip("\r\n"), newline=""), delimiter=delimiter))
     except csv.Error:
         return text.rstrip("\r\n").split(delimiter)
-    return [field for row in rows for field in row]
+    return rows[0] if rows else [""]
 
 
 def _find_delimiter(records: Sequence[Record], ending: str) -> str:
@@ -200,7 +203,7 @@ def _no_header(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
         return False
     if not all(cell.strip().isdigit() for cell in cells) or len(cells) == 1:
         return True
-    steps = {int(after) - int(before) for before, after in zip(cells, cells[1:], strict=False)}
+    steps = {int(after) - int(before) for before, after in pairwise(cells)}
     return len(steps) != 1 or steps == {0}
 
 
@@ -229,6 +232,8 @@ def _named(layout: Layout, cells: list[str], below: list[list[str]], common: int
         listed = ", ".join(str(names[k]) for k in nameless[:5]) + (", ..." if len(nameless) > 5 else "")
         notes.append(f"without a name in the header: {listed}")
     check_unique([one for one in names if one is not None], file)
+    if _all_numbers(cells):
+        notes.append("the names in the header are all numbers")
     return replace(layout, names=tuple(names), notes=tuple(notes))
 
 

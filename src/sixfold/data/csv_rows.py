@@ -62,7 +62,7 @@ class CsvRows:
             raise TableFileError(f"{self.file.name} is empty: a table with a header line and rows is needed.")
 
     def _without_blank_rows(self, frame: Any, held: list[Any]) -> Iterator[Any]:
-        """Give the frame without blank rows; in a table of one column they are missing values, but at the end."""
+        """Give the frame without blank rows; those of one column are missing values, but not at the end."""
         import polars as pl
 
         blank = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
@@ -82,7 +82,7 @@ class CsvRows:
 
 
 def parse_block(block: bytes, layout: Layout, line: int, file: str) -> Any:
-    """Return the rows of a block as text; a :class:`TableFileError` names a line with too many or few fields."""
+    """Return the rows of a block as text; lines of another width are a :class:`TableFileError`."""
     import polars as pl
 
     width = len(layout.names)
@@ -91,8 +91,7 @@ def parse_block(block: bytes, layout: Layout, line: int, file: str) -> Any:
     try:
         frame = pl.read_csv(header + block, **options)
     except pl.exceptions.PolarsError:
-        check_fields(block, layout, line, file)
-        frame = _parse_by_python(block, layout, line, file)
+        return _named(_parse_by_python(block, layout, line, file), layout, file)
     if frame.to_series(width - 1).null_count() and width > 1:
         plain = b'"' not in block and block.count(layout.delimiter.encode()) == frame.height * (width - 1)
         if not plain:
@@ -105,16 +104,16 @@ def _named(frame: Any, layout: Layout, file: str) -> Any:
     for k, name in enumerate(layout.names):
         if name is None and frame.to_series(k).drop_nulls().str.strip_chars().ne("").any():
             raise TableFileError(
-                f"{file} has values in field {k + 1} of its lines, which has no name in the header: name it there."
+                f"{file} has values in field {k + 1} of its lines, but no name for it in the header."
             )
     names = {f"c{k}": name for k, name in enumerate(layout.names) if name is not None}
     return frame.select(list(names)).rename(names)
 
 
 def count_fields(block: bytes, delimiter: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return where each record of a block ends, and how many fields it has.
+    r"""Return where each record of a block ends, and how many fields it has.
 
-    >>> count_fields(b'a,b\\n"c,c",d,e\\n', ",")[1]
+    >>> count_fields(b'a,b\n"c,c",d,e\n', ",")[1]
     array([2, 3])
     """
     data = np.frombuffer(block, np.uint8)
@@ -149,8 +148,8 @@ def _ragged(record: bytes, number: int, found: int, width: int, layout: Layout, 
     lines = record.count(b"\n")
     if lines > 50:
         return (
-            f"{file}, line {number:,}: a quote opens a field that goes on over {lines:,} lines. Close it, or double "
-            'a quote that is part of the text ("").'
+            f"{file}, line {number:,}: a quote opens a field that goes on over {lines:,} lines. Close it, or "
+            'double a quote that is part of the text ("").'
         )
     more = "more" if found > width else "fewer"
     mark = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "vertical bar"}.get(
@@ -167,18 +166,21 @@ def _parse_by_python(block: bytes, layout: Layout, line: int, file: str) -> Any:
 
     width, rows = len(layout.names), []
     reader = csv.reader(io.StringIO(block.decode("utf-8", "replace"), newline=""), delimiter=layout.delimiter)
+    start = line
     try:
         for row in reader:
-            if len(row) != width and any(row):
-                start = line + reader.line_num - 1
+            if row and row[-1].endswith("\n"):
+                raise TableFileError(
+                    f"{file}, line {start:,}: a quote opens a field that is never closed. Close it, or "
+                    'double a quote that is part of the text ("").'
+                )
+            if len(row) != width and any(cell.strip() for cell in row):
                 raise TableFileError(_ragged(b"", start, len(row), width, layout, file))
-            rows.append([cell or None for cell in row] or [None] * width)
+            if len(row) == width:
+                rows.append([cell or None for cell in row])
+            start = line + reader.line_num
     except csv.Error as error:
-        raise TableFileError(f"{file}, line {line + reader.line_num - 1:,}: {error}.") from None
-    if rows and rows[-1] and (rows[-1][-1] or "").endswith("\n"):
-        raise TableFileError(
-            f"{file}: a quote before line {line + reader.line_num:,} opens a field that is never closed."
-        )
+        raise TableFileError(f"{file}, line {start:,}: {error}.") from None
     return pl.DataFrame(rows, schema={f"c{k}": pl.String for k in range(width)}, orient="row")
 
 
@@ -191,14 +193,14 @@ class NumberColumns:
         The blocks of each column.
     kinds : dict of str
         "whole", "number" or "text".
-    missing_words : set of str
-        Words among numbers that count as missing.
+    words : dict of sets of str
+        Words in each column that count as missing among numbers.
     """
 
     def __init__(self, head: Any) -> None:
         self.parts: dict[str, list[Any]] = {name: [] for name in head.columns}
         self.kinds = dict.fromkeys(head.columns, "whole")
-        self.missing_words: set[str] = set()
+        self.words: dict[str, set[str]] = {name: set() for name in head.columns}
         # Where commas mark decimals, a point marks thousands: such columns are left as text.
         self.points = not table_customs(head.head(20_000)).commas
 
@@ -221,8 +223,9 @@ class NumberColumns:
             if numbers is None:
                 self.kinds[name] = "text"
             # Words alone say nothing yet: another block may have numbers.
-            open_yet = numbers is None or numbers.null_count() == numbers.len()
-            self.parts[name].append((text if open_yet else numbers).rechunk())
+            if numbers is None or numbers.null_count() == numbers.len():
+                numbers = text
+            self.parts[name].append(numbers.rechunk())
 
     def _numbers(self, text: Any, cast: Any) -> Any:
         """Return the text as numbers, or None."""
@@ -242,7 +245,7 @@ class NumberColumns:
                 odd.str.to_lowercase().is_in(sorted(AMONG_VALUES)).all()
                 and not stripped.str.contains(CODES).any()
             ):
-                self.missing_words |= set(odd.to_list()) - {""}
+                self.words[text.name] |= set(odd.to_list()) - {""}
                 if kind == pl.Float64:
                     self.kinds[text.name] = "number"
                 return numbers
@@ -258,7 +261,7 @@ class NumberColumns:
         ]
 
     def frame(self) -> Any:
-        """Return the table, of one piece if it is small: a copy of a large one would stay in the allocator."""
+        """Return the table, of one piece if it is small: the copy of a large one costs memory."""
         import polars as pl
 
         columns = []
@@ -268,6 +271,8 @@ class NumberColumns:
             kind = {"whole": pl.Int64, "number": pl.Float64, "text": pl.String}[self.kinds[name]]
             if all(part.dtype == pl.String for part in parts):
                 kind = pl.String  # no value says that it is a number
+            if kind == pl.String:
+                self.words[name] = set()
             columns.append(
                 pl.concat([part.cast(kind, strict=False) for part in parts], rechunk=small).alias(name)
             )
@@ -284,9 +289,7 @@ def read_rows(rows: CsvRows) -> tuple[Any, set[str]]:
         table.add(frame)
     if table is None:
         assert rows.layout is not None
-        return pl.DataFrame(
-            {name: [] for name in rows.layout.names if name is not None}, schema_overrides=None
-        ), set()
+        return pl.DataFrame({name: [] for name in rows.layout.names if name is not None}), set()
     again = table.mixed()
     if again:
         for name in again:
@@ -294,4 +297,5 @@ def read_rows(rows: CsvRows) -> tuple[Any, set[str]]:
         for frame in rows.frames():
             for name in again:
                 table.parts[name].append(frame[name])
-    return table.frame(), table.missing_words
+    frame = table.frame()
+    return frame, set().union(*table.words.values())

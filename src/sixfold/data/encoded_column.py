@@ -13,7 +13,7 @@ other", "signup: days", "signup: weekday (sin)".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -105,7 +105,7 @@ def _kind_of_values(column: Column) -> str:
             return kind
     if not present:
         return "number"  # which is the same for all rows
-    strange = [value for value in present if isinstance(value, DATES) or type(value).__name__ == "Period"]
+    strange = [value for value in present if isinstance(value, (*DATES, complex)) or _is_period(value)]
     if strange:
         raise InputError(
             f"{column.called} holds {strange[0]!r:.50} of type {type(strange[0]).__name__}, among others: "
@@ -114,16 +114,23 @@ def _kind_of_values(column: Column) -> str:
     return "category"
 
 
+def _is_period(value: Any) -> bool:
+    return type(value).__name__ == "Period"  # pandas', which may not be there
+
+
 # -- what is learnt ----------------------------------------------------------------------------------------
 
 
-def describe(columns: Sequence[Array]) -> Iterator[Spread]:
+def describe(columns: Iterable[Array]) -> Iterator[Spread]:
     """Yield the spread of columns of numbers, NaN where one is missing; small ones are looked at together."""
-    if not columns:
-        return
-    together = max(1, TOGETHER // max(1, columns[0].size))
-    for start in range(0, len(columns), together):
-        yield from _describe(np.array(columns[start : start + together], dtype=np.float64))
+    waiting: list[Array] = []
+    for column in columns:
+        waiting.append(column)
+        if len(waiting) * column.size >= TOGETHER:
+            yield from _describe(np.array(waiting, dtype=np.float64))
+            waiting = []
+    if waiting:
+        yield from _describe(np.array(waiting, dtype=np.float64))
 
 
 def _describe(rows: Array) -> Iterator[Spread]:
@@ -204,6 +211,8 @@ def text_of(value: Any) -> str:
     >>> text_of(2.0), text_of(True), text_of("Paris")
     ('2', 'True', 'Paris')
     """
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
     return str(int(value) if isinstance(value, float | np.floating) and float(value).is_integer() else value)
 
 

@@ -1,6 +1,7 @@
 """Files of text as blocks of UTF-8 that end where a record ends, whatever their compression and encoding.
 
-    bytes -> gzip, bzip2, xz, Zstandard -> UTF-8, UTF-16, UTF-32 by their mark; else line by line: UTF-8, or Windows-1252
+    bytes -> unpacked (gzip, bzip2, xz, Zstandard)
+          -> decoded (UTF-8, -16 or -32 by their mark; else each line from UTF-8, or from Windows-1252)
           -> blocks of some megabytes, cut after a line end that is not between quotes
 
 A file is read once from its beginning to its end, so that its size does not matter.
@@ -9,12 +10,13 @@ A file is read once from its beginning to its end, so that its size does not mat
 from __future__ import annotations
 
 import codecs
+import gzip
 import io
 import lzma
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from sixfold.errors import InputError
 
@@ -72,7 +74,8 @@ class TextFile:
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
-        self.encoding, self.odd_line = "utf-8", None
+        self.encoding = "utf-8"
+        self.odd_line: int | None = None
 
     def head(self) -> bytes:
         """Return the first bytes, decompressed."""
@@ -111,8 +114,8 @@ class TextFile:
             return decoder.decode(data, final).encode("utf-8", "replace")
         except UnicodeDecodeError as error:
             raise TableFileError(
-                f"{self.name} begins as {self.encoding.upper()} text, but goes on with bytes that are not ({error.reason}): "
-                "it is damaged or cut off. Export it again, best as UTF-8."
+                f"{self.name} begins as {self.encoding.upper()} text, but goes on with bytes that are none "
+                f"({error.reason}): it is damaged or cut off. Export it again, best as UTF-8."
             ) from None
 
     def _as_utf8(self, block: bytes, line: int) -> bytes:
@@ -163,7 +166,7 @@ def _check_text(head: bytes, name: str) -> None:
     if start.startswith(b"<?xml"):
         raise TableFileError(f"{name} is an XML document, not a table: export it as CSV.")
     odd = sum(head[:4000].count(bytes([code])) for code in (*range(9), *range(14, 32)))
-    if odd > 0.01 * len(head[:4000]) or b"\0" in head[:4000]:
+    if odd > max(10, 0.02 * len(head[:4000])) or b"\0" in head[:4000]:
         raise TableFileError(
             f"{name} holds binary data, not text: give CSV, TSV, JSON lines, Parquet or Arrow."
         )
@@ -171,7 +174,7 @@ def _check_text(head: bytes, name: str) -> None:
 
 def check_known(head: bytes, name: str) -> None:
     """Raise a :class:`TableFileError` for files of other kinds that their first bytes give away."""
-    if head.startswith(b"PK\x03\x04") or head.startswith(b"PK\x05\x06"):
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         if b"xl/" in head or b"[Content_Types].xml" in head[:200]:
             raise TableFileError(f"{name} is an Excel workbook: open it and save the sheet as CSV.")
         if b"mimetypeapplication/vnd.oasis" in head[:200]:
@@ -182,17 +185,17 @@ def check_known(head: bytes, name: str) -> None:
             raise TableFileError(f"{name} is {what}, not a table that can be read. {remedy}")
 
 
-def _chunks(path: Path, name: str, size: int = BLOCK) -> Iterator[bytes]:
+def _chunks(path: Path, name: str, size: int | None = None) -> Iterator[bytes]:
     """Give the decompressed bytes of a file."""
     try:
         with open_bytes(path, name) as stream:
-            while chunk := stream.read(size):
+            while chunk := stream.read(size or BLOCK):
                 yield chunk
     except EOFError:
         raise TableFileError(
             f"{name} is compressed, but its end is missing: fetch or pack it again."
         ) from None
-    except (zlib.error, lzma.LZMAError) as error:
+    except (zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise TableFileError(
             f"{name} is compressed, but damaged ({error}): fetch or pack it again."
         ) from None
@@ -207,12 +210,10 @@ def compression(path: Path) -> str | None:
     return next((kind for start, kind in COMPRESSED if head.startswith(start)), None)
 
 
-def open_bytes(path: Path, name: str) -> IO[bytes]:
+def open_bytes(path: Path, name: str) -> Any:
     """Return a stream of the file's decompressed bytes."""
     kind = compression(path)
     if kind == "gzip":
-        import gzip
-
         return gzip.open(path)
     if kind == "bzip2":
         import bz2
@@ -223,8 +224,8 @@ def open_bytes(path: Path, name: str) -> IO[bytes]:
     return _open_zstd(path, name) if kind == "zstd" else open(path, "rb")
 
 
-def _open_zstd(path: Path, name: str) -> IO[bytes]:
-    """Return the bytes of a Zstandard file, by Python 3.14, the package zstandard, or all at once by Polars."""
+def _open_zstd(path: Path, name: str) -> Any:
+    """Return the bytes of a Zstandard file, by Python 3.14, by zstandard, or all at once by Polars."""
     try:
         from compression import zstd  # type: ignore[import-not-found]
 
@@ -253,21 +254,21 @@ def _whole_records(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Give blocks that end after a line end which is not between quotes."""
     rest = b""
     for chunk in chunks:
-        rest += chunk
+        # What is cut off is followed by more, so that the last block is the end of the file.
         cut = _last_record_end(rest)
         if cut == 0 and len(rest) > LONGEST_RECORD:
             cut = rest.rfind(b"\n") + 1
         if cut:
             yield rest[:cut]
-            rest = rest[cut:]
+        rest = rest[cut:] + chunk
     if rest:
         yield rest
 
 
 def _last_record_end(data: bytes) -> int:
-    """Return where the last whole record ends; 0 if there is none.
+    r"""Return where the last whole record ends; 0 if there is none.
 
-    >>> _last_record_end(b'a,b\\n1,"x\\ny"\\n2,"z\\n'), _last_record_end(b"a,b")
+    >>> _last_record_end(b'a,b\n1,"x\ny"\n2,"z\n'), _last_record_end(b"a,b")
     (12, 0)
     """
     end = data.rfind(b"\n")

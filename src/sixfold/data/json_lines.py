@@ -17,13 +17,15 @@ def json_frames(file: TextFile) -> Iterator[Any]:
     """Give frames of the objects in a file, one for each block; their columns and types may differ."""
     import polars as pl
 
+    _check_lines(file)
     for line, block in file.blocks():
         if not block.strip():
             continue
         try:
             frame = pl.read_ndjson(io.BytesIO(block), infer_schema_length=None)
-            # Polars lets a line of blanks be a row without values.
-            if frame.height != sum(bool(one.strip()) for one in block.split(b"\n")):
+            # A line of blanks is no row.
+            lines = block.count(b"\n") + (not block.endswith(b"\n"))
+            if frame.height != lines and frame.height != sum(map(bool, map(bytes.strip, block.split(b"\n")))):
                 frame = _parse_by_python(block, line, file.name)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             frame = _parse_by_python(block, line, file.name)
@@ -31,7 +33,7 @@ def json_frames(file: TextFile) -> Iterator[Any]:
 
 
 def _parse_by_python(block: bytes, first_line: int, name: str) -> Any:
-    """Return the objects of a block that Polars refuses; a :class:`TableFileError` names the line that is none."""
+    """Return the objects of a block that Polars refuses; a line that is none is named in the error."""
     rows = []
     for number, text in enumerate(block.split(b"\n"), first_line):
         if not text.strip():
@@ -42,7 +44,7 @@ def _parse_by_python(block: bytes, first_line: int, name: str) -> Any:
             raise TableFileError(f"{name}, line {number:,} is not JSON: {error}.") from None
         if not isinstance(value, dict):
             raise TableFileError(
-                f'{name}, line {number:,} is not an object like {{"name": value, ...}}: each line of JSON lines is a row.'
+                f'{name}, line {number:,} is not an object like {{"name": value, ...}}: each line is a row.'
             )
         rows.append(value)
     return frame_of(rows)
@@ -71,7 +73,6 @@ def read_json(file: TextFile) -> Any:
     if file.head().lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         frame = _read_list(b"".join(block for _, block in file.blocks()), file.name)
     else:
-        _check_lines(file)
         frames = list(json_frames(file))
         if not frames:
             raise TableFileError(f"{file.name} is empty: a table with rows is needed.")
@@ -92,17 +93,18 @@ def concat_frames(frames: list[Any], name: str) -> Any:
 def _check_lines(file: TextFile) -> None:
     """Raise a :class:`TableFileError` for one object over several lines, which is no table."""
     for _, block in file.blocks():
-        first = block.lstrip().split(b"\n", 1)[0].strip()
-        if first == b"{" or (first.startswith(b"{") and not first.endswith(b"}")):
-            try:
-                json.loads(block)
-            except ValueError:
-                return
+        first, _, rest = block.strip().partition(b"\n")
+        if first.rstrip().endswith(b"}") and rest:
+            return
+        try:
+            value = json.loads(block)
+        except ValueError:
+            return
+        if rest or (isinstance(value, dict) and any(isinstance(one, list | dict) for one in value.values())):
             raise TableFileError(
                 f"{file.name} is one JSON object, not a table: give a list of objects, or one object a line."
             )
-        if block.strip():
-            return
+        return
 
 
 def _read_list(text: bytes, name: str) -> Any:

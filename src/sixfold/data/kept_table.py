@@ -1,7 +1,9 @@
 """A table for learners that read numbers and categories as they are: only dates change.
 
-dates       days, and month, weekday and hour as plain numbers where they vary
-durations   days
+    dates       days, and month, weekday and hour as plain numbers where they vary
+    durations   days
+
+pandas' NA among text or booleans becomes None.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ def kept_table(
                 changed[name] = kept[name]
     if not hasattr(X, "columns"):
         return np.column_stack(list(kept.values()))
-    return X if whole and not changed and list(X.columns) == list(kept) else _frame(X, list(kept), changed)
+    same = not changed and list(in_narwhals(X).columns) == list(kept)
+    return X if same else _frame(X, list(kept), changed)
 
 
 def _plain(column: Column) -> Any:

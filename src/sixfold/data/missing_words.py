@@ -11,59 +11,18 @@ from __future__ import annotations
 
 from typing import Any
 
-EVERYWHERE = frozenset(
-    [
-        "",
-        "na",
-        "n/a",
-        "#n/a",
-        "#na",
-        "n.a.",
-        "n.a",
-        "<na>",
-        "nan",
-        "-nan",
-        "nat",
-        "null",
-        "(null)",
-        "<null>",
-        "\\n",
-    ]
-    + [
-        "#null!",
-        "#div/0!",
-        "#value!",
-        "#ref!",
-        "#num!",
-        "#name?",
-        "#n/v",
-        "?",
-        "??",
-        "-",
-        "--",
-        "---",
-        "–",
-        "—",
-    ]
-    + [".", "..", "..."]
-)
-AMONG_VALUES = EVERYWHERE | frozenset(
-    [
-        "none",
-        "nil",
-        "unknown",
-        "missing",
-        "not available",
-        "not applicable",
-        "no data",
-        "nodata",
-        "void",
-        "empty",
-    ]
-    + ["inf", "+inf", "-inf", "infinity", "+infinity", "-infinity", "1.#inf", "-1.#inf", "1.#qnan", "-1.#ind"]
-    + ["undefined", "blank", "*", "**", "x", "xx", "k.a.", "k. a.", "keine angabe", "s.o.", "tbd", "error"]
-    + ["0000-00-00", "0000-00-00 00:00:00", "00.00.0000", "00/00/0000"]
-)
+WORDS = """
+na n/a #n/a #na n.a. n.a <na> nan -nan nat null (null) <null> \\n ? ?? - -- --- \u2013 \u2014 . .. ...
+#null! #div/0! #value! #ref! #num! #name? #n/v
+"""
+WORDS_AMONG_VALUES = """
+none nil unknown missing nodata void empty undefined blank tbd error * ** x xx k.a. s.o.
+inf +inf -inf infinity +infinity -infinity 1.#inf -1.#inf 1.#qnan -1.#ind
+0000-00-00 00.00.0000 00/00/0000
+"""
+PHRASES = ("not available", "not applicable", "no data", "k. a.", "keine angabe", "0000-00-00 00:00:00")
+EVERYWHERE = frozenset(["", *WORDS.split()])
+AMONG_VALUES = EVERYWHERE.union(WORDS_AMONG_VALUES.split(), PHRASES)
 CODES = r"^[A-Z]{2}$"
 
 

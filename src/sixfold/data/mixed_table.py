@@ -113,7 +113,7 @@ def check_mixed(
         check_table(estimator, X, reset=known is None)  # says what is wrong with it
     coded = np.zeros((len(columns[0]), len(columns)), order="F")
     check_table(estimator, _named_like(X, coded[:1]), reset=known is None)  # as many columns, of these names
-    named = _places(categorical, names, reading.parameter)
+    named = named_places(categorical, names, reading.parameter)
     kinds, by_values = [], []
     for j, given in enumerate(columns):
         column = Column(given, f"Column {names[j]!r} (number {j}, counted from 0)")
@@ -203,8 +203,8 @@ def _is_plain(X: Any) -> bool:
     return isinstance(X, np.ndarray) or np.asarray(X).dtype.kind not in "US"
 
 
-def _places(categorical: Any, names: list[str], parameter: str) -> set[int]:
-    """Return the numbers of the columns that the user names."""
+def named_places(categorical: Any, names: list[str], parameter: str) -> set[int]:
+    """Return the numbers of the columns that the user names, or numbers, in a parameter."""
     count = len(names)
     try:
         listed = (

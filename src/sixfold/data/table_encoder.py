@@ -24,7 +24,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from sixfold.data.checks import check_names, check_table, collected, column_names, in_narwhals, require_finite
+from sixfold.data.checks import (
+    OVERFLOW,
+    check_names,
+    check_table,
+    collected,
+    column_names,
+    in_narwhals,
+    require_finite,
+)
 from sixfold.data.encoded_column import (
     EncodedColumn,
     describe,
@@ -37,7 +45,7 @@ from sixfold.data.encoded_column import (
     write,
 )
 from sixfold.data.kept_table import kept_column, kept_table
-from sixfold.data.mixed_table import Column, columns_of
+from sixfold.data.mixed_table import Column, columns_of, named_places
 from sixfold.errors import InputError, check_flag, check_number, check_option
 
 Array = NDArray[Any]
@@ -68,7 +76,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     min_frequency : int, default=2
         Categories with fewer training rows share a column, " is other", with those that were not seen.
     leave_out : sequence of str or int, default=()
-        Columns that are not used: names, or numbers counted from 0 where they have none.
+        Columns that are not used: names, or numbers counted from 0.
 
     Attributes
     ----------
@@ -131,17 +139,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y : ignored
         """
         self._check_parameters()
-        X = collected(X)
+        X = _given(X)
         if sp.issparse(X):
             self._fit_sparse(X)
         else:
             columns = self._checked(X)
             self.named_ = hasattr(X, "columns")
-            out = _places(self.leave_out, list(columns))
+            out = named_places(self.leave_out, list(columns), "leave_out")
             used = {name: one for j, (name, one) in enumerate(columns.items()) if j not in out}
-            learnt = (
-                self._learn(used) if self.categories == "one-hot" else map(kept_column, used, used.values())
-            )
+            one_hot = self.categories == "one-hot"
+            learnt = self._learn(used) if one_hot else map(kept_column, used, used.values())
             known = dict(zip(used, learnt, strict=True))
             self.columns_ = tuple(known.get(name, EncodedColumn(name, "left out")) for name in columns)
             numbers = [used[name] for name, one in known.items() if one.kind == "number"]
@@ -163,9 +170,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return the columns of the training table by their names."""
         columns, names = columns_of(X)
         if not columns or not len(columns[0]):
-            check_table(
-                self, np.empty(X.shape) if hasattr(X, "columns") else X, reset=True
-            )  # says what is wrong
+            check_table(self, _shape_alone(X), reset=True)  # says what is wrong
         check_names(self, X, reset=True)
         self.n_features_in_ = len(columns)
         return {
@@ -176,7 +181,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _learn(self, columns: dict[Any, Column]) -> Iterator[EncodedColumn]:
         """Yield how columns are written as numbers."""
         kinds = {name: kind_of(column) for name, column in columns.items()}
-        spreads = describe([read_numbers(columns[name]) for name, kind in kinds.items() if kind == "number"])
+        numbers = [columns[name] for name, kind in kinds.items() if kind == "number"]
+        spreads = describe(read_numbers(Column(one.given, one.called)) for one in numbers)  # none is kept
         options = (self.scale, self.missing_indicator)
         for name, column in columns.items():
             if kinds[name] == "number":
@@ -194,10 +200,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         require_finite(X, "X", lambda: names)
         scale = np.ones(X.shape[1])
         if self.scale and self.categories == "one-hot":
-            scale = np.sqrt(mean_variance_axis(X, axis=0)[1].astype(np.float64))
+            with np.errstate(over="ignore", invalid="ignore"):
+                scale = np.sqrt(mean_variance_axis(X, axis=0)[1].astype(np.float64))
             low, high = min_max_axis(X, axis=0)
             scale[low == high] = 0.0
-        out = _places(self.leave_out, names)
+            if not np.isfinite(scale).all():
+                raise InputError(OVERFLOW)
+        out = named_places(self.leave_out, names, "leave_out")
         self.columns_ = tuple(
             EncodedColumn(name, "left out")
             if j in out
@@ -216,7 +225,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : array, table or sparse matrix of shape (n_samples, n_features)
         """
         check_is_fitted(self, "columns_")
-        X = collected(X)
+        X = _given(X)
         if sp.issparse(X):
             X = check_table(self, X, reset=False)
             if all(one.center == 0.0 and one.outputs in ((), ("",)) for one in self.columns_):
@@ -264,11 +273,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for encoded, whole in used:
                 width = len(encoded.outputs)
                 block = whole if count <= rows else Column(whole.given[part], whole.called)
-                try:
-                    write(encoded, block, result[part, place : place + width])
-                except InputError:
-                    write(encoded, whole, np.empty((count, width), self.dtype_))  # which names the row
-                    raise
+                _write(encoded, block, whole, result[part, place : place + width])
                 place += width
         return result
 
@@ -341,8 +346,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
+def _given(X: Any) -> Any:
+    """Return a table in memory; what is masked is missing."""
+    if isinstance(X, np.ma.MaskedArray):
+        return X.filled(None) if X.dtype == object else np.ma.filled(X.astype(np.float64), np.nan)
+    return collected(X)
+
+
 def _called(name: Any, number: int) -> str:
     return f"Column {name!r} (number {number}, counted from 0)"
+
+
+def _write(encoded: EncodedColumn, block: Column, whole: Column, out: Array) -> None:
+    """Write the numbers for some rows of a column; what is wrong is said of the whole, for its row number."""
+    try:
+        write(encoded, block, out)
+        return
+    except InputError:
+        if block is whole:
+            raise
+    write(encoded, whole, np.empty((len(whole.given), out.shape[1]), out.dtype))
 
 
 def _shape_alone(X: Any) -> Any:
@@ -350,23 +373,11 @@ def _shape_alone(X: Any) -> Any:
     return np.empty(X.shape) if hasattr(X, "columns") else X
 
 
-def _places(columns: Any, names: list[Any]) -> set[int]:
-    """Return the numbers of the columns that are to be left out."""
-    listed = [columns] if isinstance(columns, str) else list(columns)
-    unknown = [
-        one for one in listed if one not in names and not (isinstance(one, int) and 0 <= one < len(names))
-    ]
-    if unknown:
-        near = difflib.get_close_matches(str(unknown[0]), list(map(str, names)), n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"leave_out names the column {unknown[0]!r}, which the table does not have.{hint}")
-    return {names.index(one) if one in names else int(one) for one in listed}
-
-
 def _all_float32(columns: list[Column]) -> bool:
-    return bool(columns) and all(
-        one.numbers is not None and one.numbers.dtype == np.float32 for one in columns
-    )
+    import narwhals.stable.v1 as nw
+
+    float32 = [one.given.dtype == (nw.Float32 if one.framed else np.float32) for one in columns]
+    return bool(float32) and all(float32)
 
 
 def _absent_columns(absent: list[Any], others: list[Any]) -> str:

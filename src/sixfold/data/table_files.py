@@ -21,7 +21,7 @@ from sixfold.data.csv_rows import CsvRows, read_rows
 from sixfold.data.examples import load_example
 from sixfold.data.file_bytes import TableFileError, TextFile, check_known, compression, open_bytes
 from sixfold.data.json_lines import json_frames, read_json
-from sixfold.errors import MissingExtraError
+from sixfold.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from sixfold.data.column_schema import TableSchema
@@ -32,6 +32,7 @@ EXAMPLE = "example:"
 PACKED = (".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz")
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson", ".jsonlines")
 BINARY = ("parquet", "arrow", "arrow stream")
+NO_ROWS = "{} has names of columns, but no rows: there is nothing to read."
 ENCODINGS = {"cp1252": "Windows-1252 (Latin-1)"}
 
 
@@ -86,7 +87,7 @@ def read_table(source: str | Path) -> Table:
         return _example_table(given)
     path, shown, ending = _local_file(given)
     kind = _kind(path, shown, ending)
-    table = Table(None, shown.split(".")[0] or shown, given, kind, bytes=path.stat().st_size)
+    table = Table(None, _plain_name(shown), given, kind, bytes=path.stat().st_size)
     if kind in BINARY:
         frame = _read_binary(path, shown, kind)
         return _finished(replace(table, frame=frame, format=kind.split()[0]), shown)
@@ -129,7 +130,7 @@ def _finished(table: Table, shown: str) -> Table:
     if table.frame.width == 0:
         raise TableFileError(f"{shown} has no columns.")
     if table.frame.height == 0:
-        raise TableFileError(f"{shown} has a header ({table.frame.width} columns), but no rows below it.")
+        raise TableFileError(NO_ROWS.format(shown))
     return table
 
 
@@ -148,14 +149,14 @@ def _example_table(given: str) -> Table:
 
 
 def _local_file(given: str) -> tuple[Path, str, str]:
-    """Return a path that can be read, the name for messages, and the ending of the file without compression."""
+    """Return a path that can be read, the name for messages, and the ending before that of compression."""
     if given == "-":
         return _standard_input(), "standard input", ""
     path = Path(given).expanduser()
     if path.is_dir():
-        raise TableFileError(f"{given} is a folder: name a file in it.")
+        raise UsageError(f"{given} is a folder: name a file in it.")
     if not path.exists():
-        raise TableFileError(f"There is no file {given}.{_near(path)}")
+        raise UsageError(f"There is no file {given}.{_near(path)}")
     try:
         with open(path, "rb") as stream:
             stream.read(1)
@@ -165,6 +166,18 @@ def _local_file(given: str) -> tuple[Path, str, str]:
     for packed in PACKED:
         name = name.removesuffix(packed)
     return path, path.name, Path(name).suffix
+
+
+def _plain_name(shown: str) -> str:
+    """Return the name of a file without its endings.
+
+    >>> _plain_name("churn.v2.csv.gz")
+    'churn.v2'
+    """
+    name = shown
+    for packed in PACKED:
+        name = name[: -len(packed)] if name.lower().endswith(packed) else name
+    return Path(name).stem or shown
 
 
 def _near(path: Path) -> str:
@@ -210,9 +223,9 @@ def _kind(path: Path, shown: str, ending: str) -> str:
         return "arrow stream"
     check_known(head, shown)
     if ending in (".parquet", ".pq", ".arrow", ".feather", ".ipc"):
-        what = "Parquet" if ending in (".parquet", ".pq") else "Arrow"
+        what = "a Parquet" if ending in (".parquet", ".pq") else "an Arrow"
         raise TableFileError(
-            f"{shown} is not a {what} file, as its name says: it is damaged, or of another kind."
+            f"{shown} is not {what} file, as its name says: it is damaged, or of another kind."
         )
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if ending in JSON_ENDINGS or start.startswith((b'{"', b"{ ", b"{\n", b"{\r", b"[{", b"{}")):
@@ -238,7 +251,7 @@ def _read_binary(path: Path, shown: str, kind: str) -> Any:
         if kind == "parquet":
             frame = pl.read_parquet(source)
         elif kind == "arrow":
-            frame = pl.read_ipc(source, memory_map=False)
+            frame = pl.read_ipc(source)
         else:
             frame = pl.read_ipc_stream(source)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
@@ -248,17 +261,17 @@ def _read_binary(path: Path, shown: str, kind: str) -> Any:
 
 
 def _damaged(shown: str, kind: str, error: BaseException) -> TableFileError:
-    what = "Parquet" if kind == "parquet" else "Arrow"
+    what = "a Parquet" if kind == "parquet" else "an Arrow"
     first = str(error).strip().split("\n")[0]
     return TableFileError(
-        f"{shown} is a {what} file that is damaged or cut off: {first}. Write or fetch it again."
+        f"{shown} is {what} file that is damaged or cut off: {first}. Write or fetch it again."
     )
 
 
 def table_batches(
     source: str | Path, schema: TableSchema | None = None, rows: int = 100_000
 ) -> Iterator[Any]:
-    """Give the rows of a file as raw frames of so many rows, never all at once.
+    """Give the rows of a file as raw frames of so many rows, never all at once; without rows, an empty one.
 
     Parameters
     ----------
@@ -282,7 +295,22 @@ def table_batches(
         seen = True
         yield frame
     if not seen:
-        raise TableFileError(f"{shown} has a header, but no rows below it.")
+        yield _no_rows(path, shown, ending, kind)
+
+
+def _no_rows(path: Path, shown: str, ending: str, kind: str) -> Any:
+    """Return the columns of a file that has no rows."""
+    import polars as pl
+
+    if kind in BINARY:
+        return _read_binary(path, shown, kind).head(0)
+    if kind == "delimited":
+        rows = CsvRows(TextFile(path, shown), ending)
+        for _ in rows.frames():
+            pass
+        if rows.layout is not None:
+            return pl.DataFrame(schema={name: pl.String for name in rows.layout.names if name is not None})
+    raise TableFileError(NO_ROWS.format(shown))
 
 
 def _frames(

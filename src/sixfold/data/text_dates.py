@@ -3,8 +3,9 @@
     2024-01-31   31.01.2024   1/31/24   31 Jan 2024   2024-01-31T23:59:00.5+01:00   1/31/2024 11:59 PM   23:59
 
 Whether 1/2/2024 is in January or February is decided by all values: a 13 or more shows the place of the day.
-Where none does, other columns of the table decide, then custom (``.`` and ``-``: day first; ``/``: month first,
-unless the table has decimal commas). Times with a zone become UTC. A time of day is a number, in hours.
+Where none does, other columns of the table decide, then custom (``.`` and ``-``: day first; ``/``: month
+first, unless the table has decimal commas). Times with a zone become UTC. A time of day is a number, in
+hours.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ GAPS = (" ", "T", ", ")
 ZONES = ("", "%#z", " %#z")
 COMPACT = ("%Y%m%d", "%Y%m%dT%H%M%S", "%Y%m%dT%H%M%S%#z")
 LOOKS_LIKE_DATE = (
-    r"^(?:[0-9]{1,4}[-./ ]+(?:[0-9]{1,2}|[A-Za-z]{3,9})[-./, ]+[0-9]{2,4}|[0-9]{4}[-/][0-9]{1,2}(?:-[0-9]{1,2})?(?:[ T,]|$)"
-    r"|[A-Za-z]{3,9}\.?,? [0-9]|[0-9]{8}(?:T|$))"
+    r"^(?:[0-9]{1,2}[-./ ]+(?:[0-9]{1,2}|[A-Za-z]{3,9})[-./, ]+[0-9]{2,4}"
+    r"|[0-9]{4}[-./][0-9]{1,2}(?:[-./ T,]|$)|[A-Za-z]{3,9}\.?,? [0-9]|[0-9]{8}(?:T|$))"
 )
-CLOCK = r"^(.*?)( |T|, )([0-9]{1,2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]+)?)?( ?[AaPp][Mm])?( ?)(Z|[-+][0-9]{2}:?[0-9]{2})?$"
+CLOCK = (
+    r"^(.*?)( |T|, )([0-9]{1,2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]+)?)?( ?[AaPp][Mm])?"
+    r"( ?)(Z|[-+][0-9]{2}:?[0-9]{2})?$"
+)
 LOOKS_LIKE_TIME = r"^[0-9]{1,2}:[0-9]{2}"
 
 
@@ -64,7 +68,7 @@ def hours_of(times: Any) -> Any:
 
 @cache
 def day_formats() -> tuple[str, ...]:
-    """Return the formats of dates without times, those with the day first before those with the month first."""
+    """Return the formats of dates without times, with the day first before those with the month first."""
     days = ["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d"]
     for mark in ".-/":
         for year in "Yy":

@@ -3,9 +3,9 @@
     number    = [sign] [currency] digits [decimal mark digits] [exponent] [currency | %]
     negative  = -number | (number) | number-
 
-The marks are those of the whole column: the first pair (decimal, thousands) that fits every value. "1,234" alone
-could be either; then thousands are meant, unless other columns of the table have decimal commas. A percentage
-is the number before its sign.
+The marks are those of the whole column: the first pair (decimal, thousands) that fits every value. "1,234"
+alone could be either; then thousands are meant, unless other columns of the table have decimal commas. A
+percentage is the number before its sign.
 """
 
 from __future__ import annotations
@@ -14,38 +14,22 @@ from collections.abc import Mapping
 from typing import Any
 
 SPACES = "[ \u00a0\u2009\u202f]"
-GROUPS = {",": ",", ".": r"\.", " ": SPACES, "'": "['’]"}
+GROUPS = {",": ",", ".": r"\.", " ": SPACES, "'": "['\u2019]"}
 # In the order in which they are tried; the second table is for files with decimal commas.
 MARKS = ((".", ""), (".", ","), (",", "."), (",", ""), (".", " "), (",", " "), (".", "'"), (",", "'"))
 COMMA_MARKS = ((",", "."), (",", ""), (",", " "), (",", "'"), (".", ""), (".", ","), (".", " "), (".", "'"))
 
 SAME = {"$": "USD", "US$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "Fr.": "CHF", "SFr.": "CHF"}
-SIGNS = [
-    "US$",
-    "R$",
-    "A$",
-    "C$",
-    "NZ$",
-    "HK$",
-    "S$",
-    "$",
-    "€",
-    "£",
-    "¥",
-    "₹",
-    "₽",
-    "₩",
-    "₺",
-    "₪",
-    "฿",
-    "₫",
-    "₴",
-]
+SIGNS = "US$ R$ A$ C$ NZ$ HK$ S$ $ € £ ¥ ₹ ₽ ₩ ₺ ₪ ฿ ₫ ₴"
 CODES = (
     "USD EUR GBP CHF JPY CNY RMB INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON BRL MXN ZAR RUB TRY KRW SGD HKD"
 )
-WORDS = [*CODES.split(), "SFr.", "Fr.", "kr.", "kr", "zł", "Kč", "Ft", "лв", "Rs.", "Rs"]
-CURRENCY = "(?:" + "|".join(one.replace("$", r"\$").replace(".", r"\.") for one in [*SIGNS, *WORDS]) + ")"
+WORDS = "SFr. Fr. kr. kr zł Kč Ft лв Rs. Rs"
+CURRENCY = (
+    "(?:"
+    + "|".join(one.replace("$", r"\$").replace(".", r"\.") for one in f"{SIGNS} {CODES} {WORDS}".split())
+    + ")"
+)
 LEADING_ZEROS = r"^[-+]?0[0-9]"
 PLAIN = r"^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$"
 
@@ -68,7 +52,7 @@ def number_pattern(decimal: str, thousands: str) -> str:
 
 def bare(text: Any) -> Any:
     """Return the numbers in text (an expression) without currency and percent signs, the sign in front."""
-    inner = text.str.replace_all("−", "-", literal=True).str.replace(r"^\(\s*(.*?)\s*\)$", "-$1")
+    inner = text.str.replace_all("\u2212", "-", literal=True).str.replace(r"^\(\s*(.*?)\s*\)$", "-$1")
     inner = inner.str.replace(rf"^([-+]?)\s*{CURRENCY}\s*", "$1")
     inner = inner.str.replace(rf"\s*(?:{CURRENCY}|%)\s*(-?)$", "$1")
     inner = inner.str.replace(r"^\(\s*(.*?)\s*\)$", "-$1")
@@ -84,7 +68,9 @@ def parse_numbers(text: Any, reading: Mapping[str, Any]) -> Any:
     """
     import polars as pl
 
-    decimal, thousands = reading.get("decimal", "."), reading.get("thousands", "")
+    decimal = reading.get("decimal", ".")
+    # A column whose numbers were all below 1,000 may have larger ones in another file.
+    thousands = reading.get("thousands", "," if decimal == "." else ".")
     if decimal == ".":
         direct = text.cast(pl.Float64, strict=False)
         left = direct.is_null() & text.is_not_null()

@@ -147,7 +147,8 @@ def _value(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.0f}" if value == round(value) and abs(value) < 1e7 else f"{value:.4g}"
+        whole = 1e4 <= abs(value) < 1e7 or (value == round(value) and abs(value) < 1e7)
+        return f"{value:.0f}" if whole else f"{value:.4g}"
     return _cut(word(value), WIDEST_VALUE)
 
 

@@ -25,8 +25,9 @@ from sixfold.data.tree_table import FEW_ROWS, MANY_CATEGORIES
 from sixfold.errors import check_option
 from sixfold.selection.leaderboard import BASELINE
 
-MANY_ROWS = 20_000  # beyond, no kernel machine is tried: its grid would take minutes
+MANY_ROWS = 20_000  # beyond, no kernel machine is tried, its grid would take minutes, and others are thinner
 SOME_ROWS = 5_000  # beyond, its grid is thinner
+MANY_COMPARISONS = 5 * 10**8  # of values; beyond, the grid of Gower's distance, which skips none, takes long
 TABLE, LEARNER = "table", "learner"  # the steps of every pipeline
 GOWER = "nearest neighbours (Gower)"
 AS_THEY_ARE = ("tree", GOWER)  # learners that read numbers and categories as they are
@@ -66,7 +67,8 @@ def contenders(task: str, X: Any, y: Any, learners: Any) -> list[Contender]:
     if "all" in chosen:
         chosen = [name for name in known if name != GOWER or "category" in columns.kinds]
     spread = float(np.std(np.asarray(y, dtype=np.float64))) if task == "regression" else 1.0
-    shape = _Shape(len(y), columns.scatter() if "SVM (rbf)" in chosen else 1.0, spread or 1.0)
+    scatter = columns.scatter() if "SVM (rbf)" in chosen and len(y) <= MANY_ROWS else 1.0
+    shape = _Shape(len(y), X.shape[1], scatter, spread or 1.0)
     made = [_contender(name, known[name](shape), *columns.reading(name)) for name in chosen]
     baseline = DummyClassifier() if task == "classification" else DummyRegressor()
     return [Contender(BASELINE, baseline, {}), *made]
@@ -74,9 +76,10 @@ def contenders(task: str, X: Any, y: Any, learners: Any) -> list[Contender]:
 
 @dataclass(frozen=True)
 class _Shape:
-    """How many training rows there are, the sum of the columns' variances, and the spread of the targets."""
+    """How many training rows and columns there are, the columns' scatter, and the spread of the targets."""
 
     rows: int
+    columns: int
     scatter: float
     spread: float
 
@@ -85,7 +88,7 @@ class _Columns:
     """What the columns of a table hold, and how learners read them."""
 
     def __init__(self, X: Any) -> None:
-        self.X, self.framed = X, hasattr(X, "columns")
+        self.X = X
         self.names: list[Any] = []
         self.kinds: list[str] = []
         self.counts: list[int] = []  # of the different values of each column of categories
@@ -104,7 +107,7 @@ class _Columns:
         by heart, else 2.
         """
         scarce = self._scarce(FEW_ROWS if learner == "tree" else 2)
-        left_out = tuple(self.names[j] if self.framed else j for j in scarce)
+        left_out = tuple(self.names[j] if isinstance(self.names[j], str) else j for j in scarce)
         dates = [name for name, kind in zip(self.names, self.kinds, strict=True) if kind in DATES]
         notes = []
         if scarce:
@@ -145,6 +148,11 @@ def _decades(first: int, last: int, each: int = 1) -> list[float]:
     return np.logspace(first, last, (last - first) * each + 1).tolist()
 
 
+def _largest_decade(shape: _Shape, usual: int) -> int:
+    """Return the decade of the largest C; of many rows C = 1 is next to no penalty already."""
+    return 0 if shape.rows > MANY_ROWS else usual
+
+
 def _ks(rows: int) -> list[int]:
     """Return numbers of neighbours, every one up to 20 and fewer further on; a fold has 4 of 5 rows."""
     every = [*range(1, 21), *range(25, 51, 5), 70, 100]
@@ -154,13 +162,13 @@ def _ks(rows: int) -> list[int]:
 def _logistic(shape: _Shape) -> Any:
     from sixfold.learners.linear.logistic_regression import LogisticRegression
 
-    return LogisticRegression(), {"C": _decades(-4, 4)}
+    return LogisticRegression(), {"C": _decades(-4, _largest_decade(shape, 4))}
 
 
 def _sparse_logistic(shape: _Shape) -> Any:
     from sixfold.learners.linear.logistic_regression import LogisticRegression
 
-    return LogisticRegression(penalty="l1"), {"C": _decades(-3, 3)}
+    return LogisticRegression(penalty="l1"), {"C": _decades(-3, _largest_decade(shape, 3))}
 
 
 def _perceptron(shape: _Shape) -> Any:
@@ -172,7 +180,7 @@ def _perceptron(shape: _Shape) -> Any:
 def _linear_svm(shape: _Shape) -> Any:
     from sixfold.learners.svm.linear_svc import LinearSVC
 
-    return LinearSVC(loss="hinge"), {"C": _decades(-4, 2)}
+    return LinearSVC(loss="hinge"), {"C": _decades(-4, _largest_decade(shape, 2))}
 
 
 def _kernel_svm(shape: _Shape) -> Any:
@@ -205,8 +213,13 @@ def _neighbours(shape: _Shape) -> Any:
 def _gower(shape: _Shape) -> Any:
     from sixfold.learners.neighbors.k_neighbors import KNeighborsClassifier
 
-    model = KNeighborsClassifier(metric="gower")
-    return model, {"n_neighbors": _ks(shape.rows), "weights": ["uniform", "distance"]}
+    return KNeighborsClassifier(metric="gower"), _gower_grid(shape)
+
+
+def _gower_grid(shape: _Shape) -> Any:
+    if shape.rows**2 * shape.columns > MANY_COMPARISONS:
+        return f"{shape.rows:,} rows of {shape.columns} columns are more than can be compared one by one"
+    return {"n_neighbors": _ks(shape.rows), "weights": ["uniform", "distance"]}
 
 
 def _least_squares(shape: _Shape) -> Any:
@@ -238,15 +251,14 @@ def _neighbours_regression(shape: _Shape) -> Any:
 def _gower_regression(shape: _Shape) -> Any:
     from sixfold.learners.neighbors.k_neighbors import KNeighborsRegressor
 
-    model = KNeighborsRegressor(metric="gower")
-    return model, {"n_neighbors": _ks(shape.rows), "weights": ["uniform", "distance"]}
+    return KNeighborsRegressor(metric="gower"), _gower_grid(shape)
 
 
 CLASSIFIERS: dict[str, Callable[[_Shape], Any]] = {
     "logistic regression": _logistic,
     "tree": _tree,
-    "nearest neighbours": _neighbours,
     "perceptron": _perceptron,
+    "nearest neighbours": _neighbours,
     "logistic regression (l1)": _sparse_logistic,
     "linear SVM": _linear_svm,
     GOWER: _gower,
@@ -254,8 +266,8 @@ CLASSIFIERS: dict[str, Callable[[_Shape], Any]] = {
 }
 REGRESSORS: dict[str, Callable[[_Shape], Any]] = {
     "ridge regression": _least_squares,
-    "nearest neighbours": _neighbours_regression,
     "lasso": _lasso,
+    "nearest neighbours": _neighbours_regression,
     "absolute loss": _absolute,
     GOWER: _gower_regression,
 }

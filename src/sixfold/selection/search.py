@@ -288,6 +288,8 @@ class Search:
         except Exception as error:
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
         for number in missing:
+            if self._stop.is_set():
+                return
             try:
                 model = fit_one(plan.model, plan.settings[number], fold)
                 fitted = Fitted(number, model, gap_of(model), separate=reason)

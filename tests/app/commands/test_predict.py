@@ -110,12 +110,38 @@ def test_unseen_categories_are_counted_once(data, model, printed, monkeypatch):
     assert "5 rows with a category that the model has not met: city ('Roma', 'Oslo')" in printed()[0]
 
 
-def test_no_rows_give_a_header(data, model, printed):
-    data.head(0).write_csv("none.csv")
-    assert predict.run("churn.sixfold", "none.csv", "out.csv", id_columns=["customer"]) == 0
+@pytest.mark.parametrize("name", ["none.csv", "none.parquet", "none.arrow", "none.tsv"])
+def test_no_rows_give_a_header(data, model, name, printed):
+    writers = {"parquet": pl.DataFrame.write_parquet, "arrow": pl.DataFrame.write_ipc}
+    separator = "\t" if "tsv" in name else ","
+    writers.get(name[5:], partial(pl.DataFrame.write_csv, separator=separator))(data.head(0), name)
+    assert predict.run("churn.sixfold", name, "out.csv", id_columns=["customer"]) == 0
     with open("out.csv") as file:
         assert file.read() == "customer,prediction,probability of no,probability of yes\n"
     assert printed()[0] == "0 rows predicted, written to out.csv\n"
+
+
+def test_no_rows_and_other_columns_are_still_an_error(data, model):
+    data.head(0).drop("months").write_csv("none.csv")
+    with pytest.raises(InputError, match="months"):
+        predict.run("churn.sixfold", "none.csv", "out.csv")
+
+
+def test_values_that_do_not_fit_are_named_by_column_and_row(data, model, monkeypatch):
+    monkeypatch.setattr(predict, "BATCH", 64)
+    wrong = pl.when(pl.int_range(pl.len()) == 233).then(pl.lit("many")).otherwise("months")
+    data.with_columns(months=wrong).write_csv("wrong.csv")
+    with pytest.raises(InputError, match=r"'months', row 234: 'many' is not a number"):
+        predict.run("churn.sixfold", "wrong.csv", "out.csv")
+    assert not os.path.exists("out.csv")
+
+
+def test_columns_in_another_order_and_more_of_them(data, model, capsys):
+    predict.run("churn.sixfold", "churn.csv", quiet=True)
+    as_they_were = capsys.readouterr().out
+    data.select(*reversed(data.columns), pl.lit("x").alias("more")).write_csv("other.csv", separator=";")
+    predict.run("churn.sixfold", "other.csv", quiet=True)
+    assert capsys.readouterr().out == as_they_were
 
 
 def test_one_row_is_enough(data, model, printed):

@@ -52,7 +52,7 @@ def test_everything_is_said(told, printed):
         "C=0.1",
         "SVM (rbf) was left out: time was over",
         "price number 24",
-        "churned category 0 target",
+        "churned boolean 0 target",
         "set aside customer",
         "- The column 'months' predicts the target nearly alone.",
         "sixfold 0.1.0, numpy 2.0",

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from sixfold import load, save
 from sixfold.app.model_file.classes import CLASSES
 from tests.app.model_file.saved_models import NAMES, answers, case, same
+
+WITHOUT_CERTIFICATE = ("labels", "logistic path, means", "dummy", "dummy regressor")
+
+
+def plain_repr(model: Any) -> str:
+    """Return what is printed, without addresses in memory."""
+    return re.sub(r" at 0x[0-9A-F]+", "", repr(model), flags=re.IGNORECASE)
 
 
 @pytest.fixture(scope="module")
@@ -37,28 +46,27 @@ def test_answers_are_the_same_to_the_last_bit(name: str, loaded: Any) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_certificates_say_the_same_and_can_be_checked(name: str, loaded: Any) -> None:
+def test_certificates_say_the_same_and_can_be_checked(name: str, tmp_path: Any) -> None:
     model, X, y = case(name)
-    if not hasattr(model, "certificate_"):
-        pytest.skip("it has no certificate")
-    again = loaded(name)
-    answers(again, X)  # a search for neighbours counts what it computes
-    answers(model, X)
+    again = load(save(model, tmp_path / "model.sixfold"))
+    if isinstance(model, Pipeline):
+        assert str(again[-1].certificate_) == str(model[-1].certificate_)
+        return
+    if name in WITHOUT_CERTIFICATE:
+        assert not hasattr(again, "certificate_")
+        return
     assert str(again.certificate_) == str(model.certificate_)
-    if hasattr(model.certificate_, "verify") and "weights" not in name:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if "in batches" not in name or "neighbours" in name:
-                again.certificate_.verify(X, y)
+    checked = hasattr(model.certificate_, "verify") and not name.endswith("weights")
+    if checked and ("in batches" not in name or "neighbours" in name):  # others speak of the last batch
+        again.certificate_.verify(X, y)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters_names_and_copies_survive(name: str, loaded: Any) -> None:
-    model, X, _ = case(name)
-    again = loaded(name)
+    model, again = case(name)[0], loaded(name)
     assert type(again) is type(model)
-    assert repr(again) == repr(model)
-    assert repr(clone(again)) == repr(clone(model))
+    assert plain_repr(again) == plain_repr(model)
+    assert plain_repr(clone(again)) == plain_repr(clone(model))
     if hasattr(model, "feature_names_in_"):
         assert same(again.feature_names_in_, model.feature_names_in_)
     if hasattr(model, "classes_"):
@@ -81,8 +89,9 @@ def test_pickle_keeps_working(name: str) -> None:
     assert all(same(before[question], after[question]) for question in before)
 
 
-@pytest.mark.parametrize("name", ["least squares in batches", "perceptron in batches", "erm in batches",
-                                  "neighbours in batches"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["least squares in batches", "perceptron in batches", "erm in batches", "neighbours in batches"]
+)
 def test_batches_go_on_after_loading(name: str, tmp_path: Any) -> None:
     model, X, y = case(name)
     again = load(save(model, tmp_path / "model.sixfold"))
@@ -114,8 +123,7 @@ def test_figures_survive(loaded: Any) -> None:
 def test_every_class_has_been_saved(tmp_path: Any) -> None:
     """A class without a case here would be a class that nobody has tried."""
     text = "".join(save(case(name)[0], tmp_path / "model.sixfold").read_text("latin-1") for name in NAMES)
-    missing = [name for name in CLASSES if f'\\"{name}\\"' not in text]
-    assert missing == ["LabelEncoder", "MaxAbsScaler"] or missing == []
+    assert [name for name in CLASSES if f'\\"{name}\\"' not in text] == []
 
 
 def test_what_a_fit_took_is_not_kept(loaded: Any) -> None:

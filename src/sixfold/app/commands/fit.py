@@ -115,7 +115,7 @@ def show_result(terminal: Terminal, result: FitResult) -> None:
 def show_cautions(terminal: Terminal, cautions: list[str]) -> None:
     """Print what to be careful about."""
     for number, one in enumerate(cautions[:MOST_CAUTIONS]):
-        terminal.paragraph("Careful" if number == 0 else "", f"{one}")
+        terminal.paragraph("Careful" if number == 0 else "", one, mark="- ")
     if len(cautions) > MOST_CAUTIONS:
         terminal.paragraph("", f"and {len(cautions) - MOST_CAUTIONS} more, which the report lists")
 

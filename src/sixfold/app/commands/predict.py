@@ -115,21 +115,12 @@ class Predictions:
 
     def write_to(self, writer: Writer) -> Iterator[int]:
         """Write all rows, and give their number from time to time."""
-        import polars as pl
-
-        begun = False
-        for raw in table_batches(self.data, self.saved.schema, BATCH):
-            if not begun:
+        for number, raw in enumerate(table_batches(self.data, self.saved.schema, BATCH)):
+            if number == 0:
                 self._begin(raw)
-                begun = True
             writer.write(self._answered(raw))
             self.rows += raw.height
             yield self.rows
-        if not begun:  # not even a header
-            names = [*self.id_columns, *(one.name for one in self.saved.schema.features)]
-            raw = pl.DataFrame(schema=dict.fromkeys(names, pl.String))
-            self._begin(raw)
-            writer.write(self._answered(raw))
 
     def _begin(self, raw: Any) -> None:
         """Look at the columns of the first rows."""

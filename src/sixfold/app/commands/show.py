@@ -110,7 +110,7 @@ def _leaderboard(facts: Mapping[str, Any]) -> Iterator[str]:
             )
         )
     if rows:
-        yield table(("learner", _metric(facts), "test", "p", "parameters"), rows)
+        yield table(("learner", _metric(facts), "test", "p", "parameters"), rows, shorten=4)
     for one in entries:
         if one.get("left_out"):
             name = one.get("name") or one.get("learner") or ""
@@ -129,7 +129,7 @@ def _columns(facts: Mapping[str, Any]) -> Iterator[str]:
         about += [f"such as {listed(values, 3)}"] if values and not about else []
         rows.append((one["name"], one.get("kind", ""), one.get("missing", 0), "; ".join(about)))
     if rows:
-        yield table(("column", "kind", "missing", ""), rows, right=[2])
+        yield table(("column", "kind", "missing", ""), rows, right=[2], shorten=3)
     if len(used) > MOST:
         yield f"and {counted(len(used) - MOST, 'column')} more (--json lists all)"
 

@@ -18,13 +18,13 @@ from sklearn.base import BaseEstimator
 
 from sixfold.app.model_file import learner_checks as learners
 from sixfold.app.model_file import search_checks as searches
-from sixfold.app.model_file import sklearn_checks as sklearn
+from sixfold.app.model_file import transformer_checks as transformers
 from sixfold.app.model_file.attributes import Attributes
 from sixfold.app.model_file.decode import Decoder
 from sixfold.app.model_file.encode import Encoder
 from sixfold.app.model_file.parts import build_part, describe_part, without_date
 from sixfold.app.model_file.values import refuse
-from sixfold.errors import InputError, ModelFileError
+from sixfold.errors import ModelFileError
 
 FORGOTTEN = {"callbacks"}  # parameters that speak of the fit alone
 DROPPED = {"_skl_callbacks"}
@@ -66,7 +66,7 @@ CLASSES: dict[str, Loadable] = {
     "LassoCV": Loadable("sixfold.selection.lasso_cv", learners.check_lasso_cv),
     "LinearRegression": Loadable("sixfold.learners.linear.linear_regression", learners.check_regressor),
     "LinearSVC": Loadable("sixfold.learners.svm.linear_svc", learners.check_linear_svc),
-    "LogisticRegression": Loadable("sixfold.learners.linear.logistic_regression", learners.check_classifier),
+    "LogisticRegression": Loadable("sixfold.learners.linear.logistic_regression", learners.check_logistic),
     "LogisticRegressionCV": Loadable("sixfold.selection.logistic_cv", learners.check_logistic_cv),
     "Perceptron": Loadable("sixfold.learners.linear.perceptron", learners.check_perceptron),
     "RandomizedSearchCV": Loadable(
@@ -74,22 +74,25 @@ CLASSES: dict[str, Loadable] = {
     ),
     "RidgeCV": Loadable("sixfold.selection.ridge_cv", learners.check_ridge_cv),
     "SVC": Loadable("sixfold.learners.svm.svc", learners.check_svc),
-    "ColumnTransformer": Loadable("sklearn.compose", sklearn.check_column_transformer),
-    "DummyClassifier": Loadable("sklearn.dummy", sklearn.check_dummy_classifier),
-    "DummyRegressor": Loadable("sklearn.dummy", sklearn.check_dummy_regressor),
-    "FunctionTransformer": Loadable("sklearn.preprocessing", sklearn.check_columns_only),
-    "LabelEncoder": Loadable("sklearn.preprocessing", sklearn.check_label_encoder),
-    "MaxAbsScaler": Loadable("sklearn.preprocessing", sklearn.check_max_abs_scaler),
-    "MinMaxScaler": Loadable("sklearn.preprocessing", sklearn.check_min_max_scaler),
-    "MissingIndicator": Loadable("sklearn.impute", sklearn.check_indicator),
-    "Normalizer": Loadable("sklearn.preprocessing", sklearn.check_columns_only),
-    "OneHotEncoder": Loadable("sklearn.preprocessing", sklearn.check_encoder),
-    "OrdinalEncoder": Loadable("sklearn.preprocessing", sklearn.check_encoder),
-    "Pipeline": Loadable("sklearn.pipeline", sklearn.check_pipeline),
-    "PolynomialFeatures": Loadable("sklearn.preprocessing", sklearn.check_polynomial),
-    "RobustScaler": Loadable("sklearn.preprocessing", sklearn.check_robust_scaler),
-    "SimpleImputer": Loadable("sklearn.impute", sklearn.check_imputer),
-    "StandardScaler": Loadable("sklearn.preprocessing", sklearn.check_standard_scaler),
+    "ColumnTransformer": Loadable("sklearn.compose", transformers.check_column_transformer),
+    "DummyClassifier": Loadable("sklearn.dummy", transformers.check_dummy_classifier),
+    "DummyRegressor": Loadable("sklearn.dummy", transformers.check_dummy_regressor),
+    "FunctionTransformer": Loadable("sklearn.preprocessing", transformers.check_function),
+    "LabelEncoder": Loadable("sklearn.preprocessing", transformers.check_label_encoder),
+    "MaxAbsScaler": Loadable("sklearn.preprocessing", transformers.check_max_abs_scaler),
+    "MinMaxScaler": Loadable("sklearn.preprocessing", transformers.check_min_max_scaler),
+    "MissingIndicator": Loadable("sklearn.impute", transformers.check_indicator),
+    "Normalizer": Loadable("sklearn.preprocessing", transformers.check_columns_only),
+    "OneHotEncoder": Loadable("sklearn.preprocessing", transformers.check_encoder),
+    "OrdinalEncoder": Loadable("sklearn.preprocessing", transformers.check_encoder),
+    "Pipeline": Loadable("sklearn.pipeline", transformers.check_pipeline),
+    "PolynomialFeatures": Loadable("sklearn.preprocessing", transformers.check_polynomial),
+    "RobustScaler": Loadable("sklearn.preprocessing", transformers.check_robust_scaler),
+    "SimpleImputer": Loadable("sklearn.impute", transformers.check_imputer),
+    "StandardScaler": Loadable("sklearn.preprocessing", transformers.check_standard_scaler),
+    "TableEncoder": Loadable(
+        "sixfold.data.table_encoder", transformers.check_table_encoder, transformers.keep_table_encoder
+    ),
 }
 
 
@@ -174,8 +177,12 @@ def build_model(given: Any, where: str, decoder: Decoder) -> Any:
     attributes = Attributes(values, place)
     _check_output(attributes)
     try:
+        if hasattr(model, "_parameter_constraints"):  # of scikit-learn
+            model._validate_params()
         CLASSES[name].check(attributes, model)
-    except InputError as error:  # of a parameter
+    except ModelFileError:
+        raise
+    except ValueError as error:  # ours or scikit-learn's
         refuse(place, f"has a parameter that it cannot have: {error!s:.300}")
     attributes.rest()
     _records(values)

@@ -42,8 +42,8 @@ MOST_AXES = 32
 LARGEST_AXIS = 1 << 31  # of arrays without numbers, which take no bytes that could be compared
 # What Python takes for what a byte of JSON announces, and what all together may take: of the files that are
 # written, the densest (a search over many settings) announce six times their size.
-VALUE_BYTES = {b"{": 300, b"[": 120, b",": 40, b'"': 28}
-ALLOWED_ANYWAY, ALLOWED_TIMES = 1 << 20, 8
+VALUE_BYTES = {b"{": 200, b"[": 96, b",": 40, b'"': 28}
+ALLOWED_ANYWAY, ALLOWED_TIMES = 1 << 20, 6
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from sixfold.app.model_file.values import (
 
 Array = NDArray[Any]
 
+LISTED = ("object", "int64", "float64")
 WORDS = ("uint8", "int64")  # of letters, and of where words end
 
 
@@ -74,6 +75,14 @@ class Decoder:
         if type(given) is not list or (count is not None and len(given) != count):
             refuse(where, f"is no list of {'values' if count is None else count}")
         return [self.value(one, f"{where}[{k}]") for k, one in enumerate(given)]
+
+    def _long(self, given: Any, where: str) -> list[Any]:
+        found = self.value(given, where)
+        good = isinstance(found, np.ndarray) and found.ndim == 1 and found.dtype.name in LISTED
+        if not good:
+            refuse(where, "is no list")
+        listed: list[Any] = found.tolist()
+        return listed
 
     def _float(self, given: Any, where: str) -> float:
         if type(given) is not str or given not in NON_FINITE:
@@ -170,7 +179,7 @@ class Decoder:
             refuse(where, "has words that do not follow each other")
         whole, result = letters.tobytes(), np.empty(ends.size, dtype=object)
         try:
-            for k, (start, end) in enumerate(pairwise(starts.tolist())):
+            for k, (start, end) in enumerate(pairwise(starts)):
                 result[k] = whole[start:end].decode("utf-8", SURROGATES)
         except UnicodeDecodeError:
             refuse(where, "has letters that are not UTF-8")
@@ -208,7 +217,10 @@ class Decoder:
 
 _READERS: dict[str, Callable[[Decoder, Any, str], Any]] = {
     "float": Decoder._float,
-    "tuple": lambda self, given, where: tuple(self.list_of(given, where)),
+    "list": Decoder._long,
+    "tuple": lambda self, given, where: tuple(
+        self.list_of(given, where) if type(given) is list else self._long(given, where)
+    ),
     "dict": Decoder._dict,
     "set": Decoder._set,
     "range": Decoder._range,

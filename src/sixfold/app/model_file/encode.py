@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sixfold.app.model_file.container import DTYPES, canonical
 from sixfold.app.model_file.values import (
     DTYPE_NAMES,
+    LONG,
     PLAIN,
     SCALARS,
     SPARSE,
@@ -79,6 +80,19 @@ class Encoder:
     def _list(self, value: Any, where: str) -> list[Any]:
         return [self.node(one, f"{where}[{k}]") for k, one in enumerate(value)]
 
+    def _long(self, value: Any, where: str) -> Any:
+        """Return JSON for a list or tuple: an array if it is long and all of one kind."""
+        kinds = set(map(type, value)) if len(value) >= LONG else set()
+        if kinds == {str}:
+            return self.array(np.array(value, dtype=object), where)
+        if kinds == {float} or (kinds == {int} and -(1 << 63) <= min(value) <= max(value) < 1 << 63):
+            return self.array(np.array(value), where)
+        return self._list(value, where)
+
+    def _plain_list(self, value: Any, where: str) -> Any:
+        found = self._long(value, where)
+        return found if type(found) is list else {"list": found}
+
     def _dict(self, value: dict[Any, Any], where: str) -> Any:
         return {
             "dict": [
@@ -144,8 +158,8 @@ class Encoder:
 
 
 _CONTAINERS: dict[type, Callable[[Encoder, Any, str], Any]] = {
-    list: Encoder._list,
-    tuple: lambda self, value, where: {"tuple": self._list(value, where)},
+    list: Encoder._plain_list,
+    tuple: lambda self, value, where: {"tuple": self._long(value, where)},
     dict: Encoder._dict,
     set: Encoder._set,
     range: lambda self, value, where: {"range": [value.start, value.stop, value.step]},

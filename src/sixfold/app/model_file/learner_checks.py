@@ -27,7 +27,11 @@ def _learner(a: Attributes, model: Any, fitted_by: Any = None) -> None:
     a.require(set(parameters or ()) <= known, "_fit_parameters", "has names that are no parameters")
     a.take("_fitted_to", Subject, optional=True)
     a.take("_certificate", Certificate, optional=True)
-    a.array("history_", "f", (None, 3), finite=False, optional=True)
+    history = a.array("history_", "f", (None, 3), finite=False, optional=True)
+    if history is not None:
+        counts = history[:, 0]
+        whole = np.isfinite(counts).all() and (counts == np.rint(counts)).all()
+        a.require(whole, "history_", "has iterations that are no whole numbers")
     a.text("solver_", optional=True)
     model._check_parameters()
 
@@ -42,6 +46,14 @@ def _linear(a: Attributes, model: Any, fitted_by: Any = None) -> None:
     _learner(a, model, fitted_by)
     _iterations(a)
     a.array("dual_", "f", finite=False, optional=True)
+    _means(a)
+
+
+def _means(a: Attributes) -> None:
+    """Check the means of the columns, which explanations compare with."""
+    a.array("feature_means_", "f", (a.columns(),), optional=True)
+    a.whole("mean_rows_", optional=True)
+    a.number("_mean_weight", optional=True)
 
 
 def check_regressor(a: Attributes, model: Any, fitted_by: Any = None) -> None:
@@ -90,6 +102,21 @@ def check_classifier(a: Attributes, model: Any) -> None:
     """Check a linear model of classes."""
     _linear(a, model)
     _coefficients_of_classes(a)
+
+
+def check_logistic(a: Attributes, model: Any, fitted_by: Any = None, finite: bool = True) -> None:
+    """Check a logistic regression, with what its summary is computed from."""
+    from sixfold.explain.logit_summary import Likelihood
+
+    _linear(a, model, fitted_by)
+    d, k, _ = _coefficients_of_classes(a, finite)
+    likelihood = a.take("_likelihood", Likelihood, optional=True)
+    if likelihood is not None:
+        width, kept = likelihood.shortest.shape
+        free = (k - 1) * kept
+        good = width in (d, d + 1) and likelihood.information.shape == (free, free)
+        a.require(good, "_likelihood", "is of another number of columns or classes")
+    a.text("_no_summary", optional=True)
 
 
 def _coefficients_of_classes(a: Attributes, finite: bool = True) -> tuple[int, int, int]:
@@ -163,8 +190,7 @@ def check_logistic_cv(a: Attributes, model: Any) -> None:
     """Check a logistic regression with the path it was chosen from."""
     from sixfold.learners.linear.logistic_regression import LogisticRegression
 
-    _linear(a, model, LogisticRegression)
-    _coefficients_of_classes(a, finite=False)
+    check_logistic(a, model, LogisticRegression, finite=False)
     for name in ("C_", "l1_ratio_", "Cs_", "l1_ratios_", "scores_", "coefs_paths_", "_best"):
         value = a.take(name, np.ndarray, dict, tuple, float)
         parts = value.values() if isinstance(value, dict) else [value]
@@ -180,6 +206,7 @@ def check_ridge_cv(a: Attributes, model: Any) -> None:
     from sixfold.learners.linear.linear_regression import LinearRegression
 
     d, targets = _coefficients_of_numbers(a)
+    _means(a)
     for name in ("alpha_", "best_score_"):
         if isinstance(a.values.get(name), np.ndarray):
             a.array(name, "f", (targets,), finite=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,20 @@ from sixfold.app.model_file.attributes import Attributes
 from sixfold.app.model_file.values import refuse
 
 Check = Callable[[Attributes], None]
+
+_NUMBERS = (int, float)
+# The columns of a trace: of its nodes, of the splits they could have had, and of the totals of classes.
+TRACED: dict[str, dict[str, tuple[type, ...]]] = {
+    "node": {
+        "node": (int,), "where": (str,), "rows": (int,), "impurity": _NUMBERS, "end": (str,),
+        "splits": (int,), "totals": (int,),
+    },
+    "split": {
+        "column": (str,), "split": (str,), "average": _NUMBERS, "gain": _NUMBERS, "chosen": (bool,),
+        "ratio": (int, float, type(None)),
+    },
+    "total": {"class": (str,), "weight": _NUMBERS},
+}  # fmt: skip
 
 DISTRIBUTIONS = (
     "beta", "binom", "expon", "gamma", "geom", "loguniform", "lognorm", "norm", "poisson", "randint",
@@ -78,33 +93,25 @@ def check_fit_record(a: Attributes) -> None:
         a.flag(name)
 
 
-def check_traced_split(a: Attributes) -> None:
-    """Check a split that was looked at."""
-    for name in ("column", "split"):
-        a.text(name)
-    for name in ("average", "gain"):
-        a.number(name, finite=False)
-    a.flag("chosen")
-    a.number("ratio", finite=False, optional=True)
-
-
-def check_traced_node(a: Attributes) -> None:
-    """Check a node and the splits that were looked at."""
-    for name in ("node", "rows"):
-        a.whole(name)
-    for name in ("where", "end"):
-        a.text(name)
-    a.take("totals", dict)
-    a.number("impurity", finite=False)
-    splits = a.take("splits", tuple)
-    a.require(all(_is(one, "TracedSplit") for one in splits), "splits", "are no splits")
-
-
 def check_trace(a: Attributes) -> None:
-    """Check the nodes of a trace."""
-    nodes = a.take("nodes", tuple)
-    a.require(all(_is(one, "TracedNode") for one in nodes), "nodes", "are no nodes")
+    """Check the nodes of a trace, which are stored column by column."""
     a.text("measure")
+    nodes = a.take("nodes", dict)
+    table = Attributes(nodes, f"{a.where}.nodes")
+    for part, kinds in TRACED.items():
+        for name in kinds:
+            table.take(f"{part} {name}", list)
+    table.rest()
+    for part, kinds in TRACED.items():
+        count = len(nodes[f"{part} {next(iter(kinds))}"])
+        for name, types in kinds.items():
+            column = nodes[f"{part} {name}"]
+            good = len(column) == count and all(type(one) in types for one in column)
+            table.require(good, f"{part} {name}", "are of another number or type")
+    for counts, part in (("node splits", "split"), ("node totals", "total")):
+        there = len(nodes[f"{part} {next(iter(TRACED[part]))}"])
+        good = all(0 <= one <= there for one in nodes[counts]) and sum(nodes[counts]) == there
+        table.require(good, counts, "do not add up")
 
 
 def check_column_kinds(a: Attributes) -> None:
@@ -116,13 +123,19 @@ def check_column_kinds(a: Attributes) -> None:
         a.require(
             all(type(one) in good for one in column or ()), "categories", "are neither text nor numbers"
         )
-        different = len({(type(one), one) for one in column or ()})
-        a.require(different == len(column or ()), "categories", "have one twice")
+        a.require(_all_different(column or ()), "categories", "have one twice")
     a.require(
         all(type(place) is int and 0 <= place < len(columns) for place in places),
         "by_values",
         "are no columns",
     )
+
+
+def _all_different(values: tuple[Any, ...]) -> bool:
+    """Return whether no value is there twice; 1 and True are two."""
+    if all(type(one) is str for one in values):  # sorting takes less memory than a set
+        return all(one != other for one, other in pairwise(sorted(values)))
+    return len({(type(one), one) for one in values}) == len(values)
 
 
 def check_label_columns(a: Attributes) -> None:
@@ -197,6 +210,14 @@ def check_sgd_state(a: Attributes) -> None:
     same = all(part.dtype == np.float64 for part in (w, c, mean_w, mean_c)) and mistakes.dtype == np.int64
     a.require(same, "w", "is of a type that updates do not know")
     a.whole("updates")
+
+
+def check_likelihood(a: Attributes) -> None:
+    """Check what the summary of a logistic regression is computed from."""
+    a.array("information", "f", (None, None))
+    a.array("shortest", "f", (None, None))
+    for name in ("rows", "fitted", "constant"):
+        a.number(name)
 
 
 def check_step_rule(a: Attributes) -> None:

@@ -7,8 +7,9 @@ checked. Durations and dates are left out: the same fit gives the same file.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from sixfold.app.model_file import part_checks as checks
@@ -64,6 +65,43 @@ def _make_rows(values: dict[str, Any]) -> Any:
     store.add(values["rows"], values["weight"], values["kinds"])
     store.stats = SearchStats(*values["stats"])
     return store
+
+
+def _keep_trace(trace: Any) -> dict[str, Any]:
+    """Return a trace column by column: a large tree has many thousand splits to tell of."""
+    nodes = trace.nodes
+    splits = [split for node in nodes for split in node.splits]
+    totals = [pair for node in nodes for pair in node.totals.items()]
+    kept: dict[str, list[Any]] = {
+        f"{part} {name}": [getattr(one, name) for one in listed]
+        for part, listed in (("node", nodes), ("split", splits))
+        for name in checks.TRACED[part]
+        if name not in ("splits", "totals")
+    }
+    kept["node splits"] = [len(node.splits) for node in nodes]
+    kept["node totals"] = [len(node.totals) for node in nodes]
+    kept["total class"] = [str(name) for name, _ in totals]
+    kept["total weight"] = [weight for _, weight in totals]
+    return {"nodes": kept, "measure": trace.measure}
+
+
+def _make_trace(values: dict[str, Any]) -> Any:
+    from sixfold.explain.trees.trace import Trace, TracedNode, TracedSplit
+
+    kept = values["nodes"]
+
+    def rows(part: str, *names: str) -> Iterator[tuple[Any, ...]]:
+        return zip(*(kept[f"{part} {name}"] for name in names), strict=True)
+
+    splits = (TracedSplit(*one) for one in rows("split", *checks.TRACED["split"]))
+    totals = rows("total", "class", "weight")
+    nodes = [
+        TracedNode(
+            node, where, count, dict(islice(totals, classes)), impurity, tuple(islice(splits, tried)), end
+        )
+        for node, where, count, impurity, end, tried, classes in rows("node", *checks.TRACED["node"])
+    ]
+    return Trace(tuple(nodes), values["measure"])
 
 
 def _make_scorer(values: dict[str, Any]) -> Any:
@@ -134,17 +172,9 @@ PARTS: dict[str, Part] = {
         checks.check_fit_record,
         made=lambda values: _class("FitRecord")(seconds=0.0, **values),
     ),
-    "TracedSplit": Part(
-        "sixfold.explain.trees.trace",
-        ("column", "split", "average", "gain", "chosen", "ratio"),
-        checks.check_traced_split,
+    "Trace": Part(
+        "sixfold.explain.trees.trace", ("nodes", "measure"), checks.check_trace, _keep_trace, _make_trace
     ),
-    "TracedNode": Part(
-        "sixfold.explain.trees.trace",
-        ("node", "where", "rows", "totals", "impurity", "splits", "end"),
-        checks.check_traced_node,
-    ),
-    "Trace": Part("sixfold.explain.trees.trace", ("nodes", "measure"), checks.check_trace),
     "ColumnKinds": Part("sixfold.data.mixed_table", ("categories", "by_values"), checks.check_column_kinds),
     "LabelColumns": Part("sixfold.data.labels", ("classes", "index", "single"), checks.check_label_columns),
     "Calibration": Part("sixfold.learners.svm.calibration", ("below", "above"), checks.check_calibration),
@@ -158,6 +188,11 @@ PARTS: dict[str, Part] = {
         "sixfold.risk.rank",
         ("scale", "kept", "R", "dependent", "combination", "exact", "lost"),
         checks.check_column_space,
+    ),
+    "Likelihood": Part(
+        "sixfold.explain.logit_summary",
+        ("information", "shortest", "rows", "fitted", "constant"),
+        checks.check_likelihood,
     ),
     "Moments": Part(
         "sixfold.solvers.least_squares.moments",

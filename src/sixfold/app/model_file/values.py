@@ -2,6 +2,7 @@
 
     None, True, 7, 0.5, "text", [...]     as JSON has them
     nan, inf, -inf                        {"float": "nan"}
+    long lists of one kind                {"list": an array}
     tuples, sets, dictionaries            {"tuple": [...]}, {"set": [...]}, {"dict": [[key, value], ...]}
     range, slice                          {"range": [start, stop, step]}, {"slice": [start, stop, step]}
     NumPy's numbers                       {"scalar": ["float32", 0.5]}
@@ -53,6 +54,7 @@ SPARSE: dict[str, Any] = {
 }
 NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 PLAIN = (type(None), bool, int, str)
+LONG = 16  # entries of a list from which on an array is smaller
 
 
 class Refusal(ModelFileError):  # noqa: N818 - it says what happened

@@ -179,7 +179,13 @@ class LinearModel(ExplainedScores, IterativeLearner):
         if isinstance(solution, DirectSolution):
             known = solution.moments
             return ColumnMeans(known.mean[: known.n_columns].copy(), known.rows, known.weight)
-        return solution.means or column_means(data.X, data.weight)
+        if solution.means is not None:
+            return solution.means
+        blocks = data.blocks()
+        if blocks.mean is None:
+            return column_means(data.X, data.weight)
+        rows = blocks.n_rows if data.weight is None else int(np.count_nonzero(data.weight))
+        return ColumnMeans(blocks.mean.copy(), rows, blocks.weight_sum)
 
     def _run_batch(self, X: Any, y: Any, sample_weight: Any, check: Step, solve: Step) -> Self:
         def solve_and_average(problem: Problem, data: TrainingData, budget: Budget) -> Solution:
@@ -188,7 +194,7 @@ class LinearModel(ExplainedScores, IterativeLearner):
             if isinstance(solution, DirectSolution):  # which knows the moments of all rows
                 return solution
             means = column_means(data.X, data.weight)
-            return replace(solution, means=means if before is None else before + means)
+            return replace(solution, means=means if before is None else before.with_rows_of(means))
 
         return super()._run_batch(X, y, sample_weight, check, solve_and_average)
 
