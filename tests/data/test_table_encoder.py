@@ -156,6 +156,8 @@ def test_rare_unseen_and_missing_categories(frame):
     np.testing.assert_array_equal(
         found, [[1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
     )
+    never_missing = TableEncoder().fit(frame({"city": ["a", "a", "b", "b", "c"]}))
+    np.testing.assert_array_equal(never_missing.transform(frame({"city": ["c", None]})), [[0, 0, 1]] * 2)
     plain = TableEncoder().fit(frame({"city": ["a", "b", "c"] * 2}))
     np.testing.assert_array_equal(plain.transform(frame({"city": ["d", None]})), np.zeros((2, 3)))
 
@@ -233,6 +235,7 @@ def test_dates_are_days_and_cycles():
         (pd.date_range("2020-01-01", periods=5, freq="h"), []),
         (pd.date_range("2020-01-01", periods=50, freq="h"), ["time of day"]),
         (pd.date_range("2020-01-01 13:00", periods=50, freq="D"), ["weekday"]),
+        (pd.date_range("2001-01-01 05:00", periods=900, freq="7D"), ["day of year"]),
         (pd.date_range("2020-01-01", periods=90, freq="7D"), ["day of year"]),
         (pd.DatetimeIndex(["2020-01-01"] * 3), []),
         (pd.DatetimeIndex([None] * 3, dtype="datetime64[ns]"), []),
@@ -449,6 +452,11 @@ def test_kept_tables_keep_their_index_and_arrays_are_not_copied():
     assert kept.to_dicts() == [{"a": "u", "b": 1}]
     numbered = TableEncoder(categories="keep").fit_transform(table.set_axis([3, 4], axis=1))
     assert list(numbered.columns)[-1] == "4"
+    nothing = pd.DataFrame(
+        {"c": pd.array(["u", None], dtype="string"), "b": pd.array([True, None], "boolean")}
+    )
+    found = TableEncoder(categories="keep").fit_transform(nothing)
+    assert found.to_numpy(dtype=object).tolist() == [["u", True], [None, None]]  # pandas' NA has no order
     array = TableEncoder(categories="keep").fit_transform(
         np.array([["2020-01-01"], ["2020-01-03"]], dtype="M8[D]")
     )

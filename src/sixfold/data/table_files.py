@@ -21,7 +21,7 @@ from sixfold.data.csv_rows import CsvRows, read_rows
 from sixfold.data.examples import load_example
 from sixfold.data.file_bytes import TableFileError, TextFile, check_known, compression, open_bytes
 from sixfold.data.json_lines import json_frames, read_json
-from sixfold.errors import MissingExtraError
+from sixfold.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from sixfold.data.column_schema import TableSchema
@@ -154,9 +154,9 @@ def _local_file(given: str) -> tuple[Path, str, str]:
         return _standard_input(), "standard input", ""
     path = Path(given).expanduser()
     if path.is_dir():
-        raise TableFileError(f"{given} is a folder: name a file in it.")
+        raise UsageError(f"{given} is a folder: name a file in it.")
     if not path.exists():
-        raise TableFileError(f"There is no file {given}.{_near(path)}")
+        raise UsageError(f"There is no file {given}.{_near(path)}")
     try:
         with open(path, "rb") as stream:
             stream.read(1)

@@ -16,12 +16,10 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import get_scorer_names
 from sklearn.utils import indexable
 from sklearn.utils._indexing import _safe_indexing
 
@@ -34,7 +32,7 @@ from sixfold.selection.paired_test import corrected_p_value
 from sixfold.selection.parts import class_counts, draw_sample, make_folds, split_off_test
 from sixfold.selection.refit import WholeTable
 from sixfold.selection.rules import RULES
-from sixfold.selection.scoring import metric_in_words
+from sixfold.selection.scoring import check_scoring, metric_in_words
 from sixfold.selection.target import as_array, check_table, check_target, check_variety, task_of
 from sixfold.selection.trial import INTERRUPTED, Rows, Trial, noted
 
@@ -365,14 +363,7 @@ def _check(test_size: Any, time_limit: Any, scoring: Any, rule: Any) -> None:
         )
     check_number("time_limit", time_limit, above=0, optional=True)
     check_option("rule", rule, RULES)
-    if scoring is None or callable(scoring) or scoring in get_scorer_names():
-        return
-    near = get_close_matches(str(scoring), get_scorer_names(), n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else "."
-    raise InputError(
-        f"scoring={scoring!r} is not the name of a score{hint} sklearn.metrics.get_scorer_names() lists "
-        "them; a function of model, X and y will do as well."
-    )
+    check_scoring(scoring)
 
 
 def _ranked(entries: list[Entry], test_share: float, folds: int) -> list[Entry]:

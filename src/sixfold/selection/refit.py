@@ -29,8 +29,8 @@ from sixfold.selection.trial import certificate_of, noted, reason_of
 
 Array = NDArray[Any]
 
-MOST_BYTES = 256 << 20  # of an encoded table; learners work on it as it is, or
-MOST_TIMES = 1.5  # as many as the table itself has, as numbers
+MOST_BYTES = 128 << 20  # of an encoded table; learners work on it as it is, or
+MOST_TIMES = 0.8  # as many as the table itself has, as numbers
 PORTION = 50_000  # rows that are encoded at a time
 FIT_SHARE = 0.6  # of the time that is left; the estimate is rough, and the test follows
 WORTH_IT = 2.0  # times the rows of the sample

@@ -156,9 +156,7 @@ def test_masked_arrays_and_generators_come_back() -> None:
     assert np.array_equal(there_and_back(np.random.RandomState(3)).rand(5), np.random.RandomState(3).rand(5))
 
 
-@pytest.mark.parametrize(
-    "value", [abs, lambda x: x, 1j, b"bytes", np.longdouble(1), object(), Ellipsis]
-)
+@pytest.mark.parametrize("value", [abs, lambda x: x, 1j, b"bytes", np.longdouble(1), object(), Ellipsis])
 def test_what_cannot_be_saved_is_named(value: Any) -> None:
     with pytest.raises(ModelFileError, match=r"metric is .* a model file cannot hold\. .*pickle"):
         Encoder(describe).node(value, "metric")

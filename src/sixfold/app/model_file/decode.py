@@ -179,7 +179,7 @@ class Decoder:
             refuse(where, "has words that do not follow each other")
         whole, result = letters.tobytes(), np.empty(ends.size, dtype=object)
         try:
-            for k, (start, end) in enumerate(pairwise(starts.tolist())):
+            for k, (start, end) in enumerate(pairwise(starts)):
                 result[k] = whole[start:end].decode("utf-8", SURROGATES)
         except UnicodeDecodeError:
             refuse(where, "has letters that are not UTF-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -122,13 +123,19 @@ def check_column_kinds(a: Attributes) -> None:
         a.require(
             all(type(one) in good for one in column or ()), "categories", "are neither text nor numbers"
         )
-        different = len({(type(one), one) for one in column or ()})
-        a.require(different == len(column or ()), "categories", "have one twice")
+        a.require(_all_different(column or ()), "categories", "have one twice")
     a.require(
         all(type(place) is int and 0 <= place < len(columns) for place in places),
         "by_values",
         "are no columns",
     )
+
+
+def _all_different(values: tuple[Any, ...]) -> bool:
+    """Return whether no value is there twice; 1 and True are two."""
+    if all(type(one) is str for one in values):  # sorting takes less memory than a set
+        return all(one != other for one, other in pairwise(sorted(values)))
+    return len({(type(one), one) for one in values}) == len(values)
 
 
 def check_label_columns(a: Attributes) -> None:

@@ -21,16 +21,20 @@ def check_pipeline(a: Attributes, model: Any) -> None:
     for step in (step for _, step in model.steps[:-1] if isinstance(step, BaseEstimator)):
         a.require(hasattr(step, "transform"), "steps", "has a step before the last that transforms nothing")
     for before, after in pairwise(steps):
-        columns, wanted = _output_count(before), vars(after).get("n_features_in_")
+        columns, wanted = _output_count(a, before), vars(after).get("n_features_in_")
         same = columns is None or wanted is None or columns == wanted
         a.require(same, "steps", f"has a step with {columns} columns before one that takes {wanted}")
 
 
-def _output_count(step: Any) -> int | None:
+def _output_count(a: Attributes, step: Any) -> int | None:
     """Return how many columns a fitted step makes; None where it does not say."""
     if not hasattr(step, "get_feature_names_out") or not any(name.endswith("_") for name in vars(step)):
         return None
-    return len(step.get_feature_names_out())
+    try:
+        return len(step.get_feature_names_out())
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        a.require(False, "steps", f"has a step that cannot name its columns ({error!s:.100})")
+        return None
 
 
 def require_steps(a: Attributes, steps: Any, name: str, length: int) -> None:
@@ -63,6 +67,8 @@ def check_column_transformer(a: Attributes, model: Any) -> None:
         _require_columns(a, listed, d, f"_transformer_to_input_indices[{name!r:.60}]")
     good = all(type(one) is slice and type(one.start) is int for one in slices.values())
     a.require(good, "output_indices_", "are no stretches of columns")
+    names = {one[0] for one in a.values["transformers_"]}
+    a.require(names <= slices.keys(), "output_indices_", "are not those of the transformers")
     a.take("_name_to_fitted_passthrough", dict, optional=True)
 
 

@@ -34,7 +34,8 @@ def small_curve(results: SearchResults, title: str) -> str:
     marked = None
     if results.chosen is not None and parameter in results.settings[results.chosen]:
         marked = axis.place(results.settings[results.chosen][parameter]), float(results.mean[results.chosen])
-    x = _Scale(at, axis.scale == "log", LEFT + 8.0, WIDTH - RIGHT - 8.0)
+    wide = np.array([-0.6, at.max() + 0.6]) if axis.scale == "categories" else at
+    x = _Scale(wide, axis.scale == "log", LEFT + 8.0, WIDTH - RIGHT - 8.0)
     ends = np.concatenate([mean - std, mean + std, [] if marked is None else [marked[1]]])
     y = _Scale(ends, False, HEIGHT - BOTTOM - 4.0, TOP + 4.0)
     parts = _grid(y, ticks(y.low, y.high)) + _labels(x, _tick_places(axis, there, x))
@@ -120,19 +121,26 @@ def _tick_places(axis: ValueAxis, there: list[tuple[Any, int]], x: _Scale) -> li
             return [(power, f"{power:g}") for power in powers]
         return [(float(value), value_text(value)) for value, _ in (there[0], there[-1])]
     if axis.scale == "linear":
-        return [(place, f"{place:g}") for place in ticks(x.low, x.high)]
+        whole = all(float(value).is_integer() for value, _ in there)
+        return [(at, f"{at:g}") for at in ticks(x.low, x.high) if at.is_integer() or not whole]
     every = math.ceil(len(there) / (MOST_TICKS + 1))
     return [(axis.place(value), value_text(value)) for value, _ in there[::every]]
 
 
 def _grid(y: _Scale, places: list[float]) -> list[str]:
     parts = []
+    digits = max((len(f"{place:g}".partition(".")[2]) for place in places if abs(place) < 1e5), default=0)
     for place, height in zip(places, y(np.array(places)).tolist(), strict=True):
         parts.append(
             f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{height:.1f}" y2="{height:.1f}"/>'
         )
-        parts.append(f'<text x="{LEFT - 6}" y="{height + 3.5:.1f}" class="end">{place:g}</text>')
+        parts.append(f'<text x="{LEFT - 6}" y="{height + 3.5:.1f}" class="end">{_tick(place, digits)}</text>')
     return parts
+
+
+def _tick(place: float, digits: int) -> str:
+    text = f"{place:.{digits}f}" if abs(place) < 1e5 and digits < 6 else f"{place:g}"
+    return text.replace("-", "\N{MINUS SIGN}", 1) if text.startswith("-") else text
 
 
 def _labels(x: _Scale, places: list[tuple[float, str]]) -> list[str]:
