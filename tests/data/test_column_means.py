@@ -45,6 +45,15 @@ def test_rows_without_weight_are_not_drawn():
     assert column_means(X, weight).mean[0] == 15_000.0
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_of_many_rows_with_weight_some_are_drawn(sparse):
+    random = np.random.default_rng(0)
+    X, weight = random.standard_normal((30_000, 2)) + 5.0, random.integers(0, 3, 30_000).astype(float)
+    found = column_means(sp.csr_array(X) if sparse else X, weight)
+    assert (found.rows, found.weight) == (MOST_AVERAGED, weight.sum())
+    assert np.abs(found.mean - np.average(X, axis=0, weights=weight)).max() < 0.1
+
+
 @pytest.mark.parametrize("period", [7, 12, 24, 25, 168])
 def test_columns_that_repeat_are_drawn_evenly(period):
     X = (np.arange(period * MOST_AVERAGED) % period)[:, None].astype(np.float64)

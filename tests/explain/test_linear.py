@@ -159,6 +159,18 @@ def test_of_another_class_it_is_against_the_best_of_the_others():
         model.explain(X[0], of="unknown")
 
 
+@pytest.mark.parametrize(
+    "labels", [[False, True], [-1, 1], [1.0, 2.0], ["ja", "nein"], np.array(["ja", "nein"], dtype=object)]
+)
+def test_labels_of_any_kind(labels):
+    X, y = scaled(load_breast_cancer)
+    model = LogisticRegression().fit(X, np.asarray(labels)[y])
+    found = model.explain(X[0], of=labels[1])
+    assert (found.answer, found.of, found.against) == (labels[0], labels[1], labels[0])
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert "answer: " in str(found)
+
+
 def test_several_targets():
     X, y = scaled(load_diabetes)
     model = LinearRegression().fit(X, np.column_stack([y, -2.0 * y]))

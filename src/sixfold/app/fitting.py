@@ -26,7 +26,7 @@ from sixfold.selection.comparison import ComparisonRun
 from sixfold.selection.contenders import CLASSIFIERS, REGRESSORS
 from sixfold.selection.leaderboard import Comparison, Entry
 from sixfold.selection.rules import RULES
-from sixfold.selection.scoring import default_scoring, metric_in_words
+from sixfold.selection.scoring import check_scoring, default_scoring, metric_in_words
 
 Array = NDArray[Any]
 
@@ -88,6 +88,7 @@ class FitOptions:
             check_number("--time-limit", self.time_limit, above=0, optional=True)
             check_number("--test-fraction", self.test_fraction, at_least=0, finite=True)
             check_seed(self.seed)
+            check_scoring(self.metric, "--metric")
         except InputError as error:
             raise UsageError(str(error)) from error
         if self.test_fraction >= 1:
@@ -186,18 +187,17 @@ def prepare(options: FitOptions) -> Prepared:
     schema = _schema(table, options)
     task = infer_task(schema)
     rows = known_rows(schema, table.frame)
-    y = rows.y
-    scoring = options.metric or default_scoring(y, task)
+    scoring = options.metric or default_scoring(rows.y, task)
     return Prepared(
         options,
         replace(table, frame=None),
         schema,
-        *rows.parts,
-        task,
-        scoring,
-        metric_in_words(scoring, task),
-        _learners(options.learners, task),
-        begun,
+        **vars(rows),
+        task=task,
+        scoring=scoring,
+        metric=metric_in_words(scoring, task),
+        learners=_learners(options.learners, task),
+        begun=begun,
     )
 
 
@@ -283,11 +283,6 @@ class KnownRows:
     dropped: int
     weight: Array | None
     groups: Array | None
-
-    @property
-    def parts(self) -> tuple[Any, ...]:
-        """All of it, in the order of :class:`Prepared`."""
-        return self.X, self.y, self.dropped, self.weight, self.groups
 
 
 def known_rows(schema: TableSchema, frame: Any) -> KnownRows:

@@ -17,6 +17,7 @@ from typing import Any
 WIDTH = 80
 LABEL = 14  # columns for the label of a labelled line
 GAP = "  "
+LEAST = 12  # columns that are left of a column that gives way
 
 
 def visible(value: Any) -> str:
@@ -88,10 +89,16 @@ def labelled(label: str, text: str) -> str:
     return paragraph(text, " " * LABEL, label.ljust(LABEL))
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[Any]], right: Iterable[int] = ()) -> str:
+def table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    right: Iterable[int] = (),
+    shorten: int | None = None,
+) -> str:
     """Return rows under a header, within 80 columns: the widest columns are shortened where need be.
 
-    ``right`` are the numbers of the columns that are set to the right.
+    ``right`` are the numbers of the columns that are set to the right, ``shorten`` is the one that gives way
+    first.
 
     >>> print(table(["name", "rows"], [["iris", 150], ["wine", 1780]], right=[1]))
     name  rows
@@ -101,7 +108,12 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]], right: Iterable[
     """
     cells = [[visible(one) for one in row] for row in [header, *rows]]
     widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)]
-    while sum(widths) + len(GAP) * (len(widths) - 1) > WIDTH:
+    excess = sum(widths) + len(GAP) * (len(widths) - 1) - WIDTH
+    if shorten is not None and excess > 0:
+        given = min(excess, max(widths[shorten] - LEAST, 0))
+        widths[shorten] -= given
+        excess -= given
+    for _ in range(excess):
         widths[widths.index(max(widths))] -= 1
     right = set(right)
     lines = []

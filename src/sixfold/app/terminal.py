@@ -37,8 +37,10 @@ class Terminal:
 
     def paragraph(self, label: str, *texts: str, mark: str = "") -> None:
         """Print texts, wrapped, to the right of a label; each after a mark, if there is to be one."""
-        layout = {"initial_indent": mark, "subsequent_indent": " " * len(mark)}
-        lines = [line for text in texts for line in textwrap.wrap(text, self.width - LABEL, **layout) or [""]]
+        wrapper = textwrap.TextWrapper(
+            self.width - LABEL, initial_indent=mark, subsequent_indent=" " * len(mark)
+        )
+        lines = [line for text in texts for line in wrapper.wrap(text) or [""]]
         for number, line in enumerate(lines):
             head = f"{label if number == 0 else '':<{LABEL}}"
             self.line(self._bold(head) + line if number == 0 else head + line)

@@ -55,12 +55,13 @@ def column_means(X: Any, weight: Array | None = None) -> ColumnMeans:
     array([ 2., 15.])
     """
     total = float(X.shape[0] if weight is None else weight.sum())
-    if weight is not None and not weight.all():
-        counted = np.flatnonzero(weight)
-        X, weight = X[counted], weight[counted]
-    if X.shape[0] > MOST_AVERAGED:
-        some = spread_rows(X.shape[0], MOST_AVERAGED)
-        X, weight = X[some], None if weight is None else weight[some]
+    rows = np.flatnonzero(weight) if weight is not None and not weight.all() else None
+    count = X.shape[0] if rows is None else rows.size
+    if count > MOST_AVERAGED:
+        some = spread_rows(count, MOST_AVERAGED)
+        rows = some if rows is None else rows[some]
+    if rows is not None:
+        X, weight = X[rows], None if weight is None else weight[rows]
     n = X.shape[0]
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     if sp.issparse(X):

@@ -16,9 +16,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.column_kinds import Kind, column_kind, plural, table_customs
+from sixfold.data.column_kinds import column_kind
 from sixfold.data.column_values import values_of
-from sixfold.errors import InputError, check_option
+from sixfold.data.kind import plural
+from sixfold.data.text_kinds import table_customs
+from sixfold.errors import InputError, UsageError, check_option
 
 Array = NDArray[Any]
 
@@ -154,8 +156,8 @@ def _check_weights(name: str, values: Array, first_row: int) -> None:
         value = values[wrong[0]]
         given = "is missing" if np.isnan(value) else f"is {value:g}"
         raise InputError(
-            f"Column {name!r}, row {first_row + wrong[0] + 1:,}: the weight {given}. Weights are numbers from "
-            "0 on, one for each row."
+            f"Column {name!r}, row {first_row + wrong[0] + 1:,}: the weight {given}. Weights are numbers "
+            "from 0 on, one for each row."
         )
     if values.size and not values.any():
         raise InputError(f"Column {name!r} has only weights of 0: at least one row must count.")
@@ -271,11 +273,11 @@ def _roles(
         if name not in frame.columns:
             near = nearest(name, frame.columns)
             hint = f" Did you mean {near!r}?" if near else ""
-            raise InputError(
+            raise UsageError(
                 f"There is no column {name!r} for the {what}.{hint} The columns are {_listed(frame.columns)}."
             )
         if roles.get(name, role) != role:
-            raise InputError(f"Column {name!r} cannot be the {roles[name]} and the {what}: name two columns.")
+            raise UsageError(f"Column {name!r} cannot be the {roles[name]} and the {what}: name two columns.")
         roles[name] = role
     return roles
 
@@ -288,10 +290,8 @@ def _target(column: ColumnSchema, values: Any, task: str) -> ColumnSchema:
     if values.dtype.is_nested():
         raise InputError(f"The target {name!r} {column.reason}: name a column of numbers or classes.")
     if column.distinct == 1:
-        value = column.examples[0]
-        raise InputError(
-            f"The target {name!r} is {value} in every row: there is nothing to predict. Name another column."
-        )
+        where = f"{column.examples[0]} in every row" + " that has a value" * (column.missing > 0)
+        raise InputError(f"The target {name!r} is {where}: there is nothing to predict. Name another column.")
     number = column.kind == "number" or (column.kind == "identifier" and values.dtype.is_numeric())
     if task == "regression":
         if not number:
@@ -369,4 +369,4 @@ def infer_task(schema: TableSchema) -> str:
     return "regression" if schema.target.kind == "number" else "classification"
 
 
-__all__ = ["KINDS", "ROLES", "ColumnSchema", "Kind", "TableSchema", "infer_schema", "infer_task", "nearest"]
+__all__ = ["KINDS", "ROLES", "ColumnSchema", "TableSchema", "infer_schema", "infer_task", "nearest"]

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.column_kinds import table_customs
 from sixfold.data.csv_layout import Layout, find_layout
 from sixfold.data.file_bytes import TableFileError, TextFile
 from sixfold.data.missing_words import AMONG_VALUES
+from sixfold.data.text_kinds import table_customs
 
 SMALL = 1 << 25
 CODES = r"^-?0[0-9]|^\+"  # leading zeros make codes; a plus, telephone numbers
@@ -171,8 +171,8 @@ def _parse_by_python(block: bytes, layout: Layout, line: int, file: str) -> Any:
         for row in reader:
             if row and row[-1].endswith("\n"):
                 raise TableFileError(
-                    f"{file}, line {start:,}: a quote opens a field that is never closed. Close it, or double "
-                    'a quote that is part of the text ("").'
+                    f"{file}, line {start:,}: a quote opens a field that is never closed. Close it, or "
+                    'double a quote that is part of the text ("").'
                 )
             if len(row) != width and any(cell.strip() for cell in row):
                 raise TableFileError(_ragged(b"", start, len(row), width, layout, file))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.errors import InputError
+from sixfold.errors import UsageError
 
 Array = NDArray[Any]
 
@@ -67,9 +67,11 @@ def _linnerud() -> Example:
     from sklearn.datasets import load_linnerud
 
     bunch = load_linnerud()
-    about = "20 middle-aged men: the waist in inches, from how many chin-ups, sit-ups and jumps they manage."
+    about = "20 middle-aged men: the waist in cm, from how many chin-ups, sit-ups and jumps they manage."
     columns = ["chin-ups", "sit-ups", "jumps"]
-    return Example("linnerud", bunch.data, bunch.target[:, 1], columns, "regression", about, "waist")
+    return Example(
+        "linnerud", bunch.data, np.round(2.54 * bunch.target[:, 1], 1), columns, "regression", about, "waist"
+    )
 
 
 def _wine() -> Example:
@@ -162,5 +164,5 @@ def load_example(name: str) -> Example:
     if plain not in EXAMPLES:
         near = difflib.get_close_matches(plain, EXAMPLES, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"There is no example {name!r}.{hint} The examples are {', '.join(EXAMPLES)}.")
+        raise UsageError(f"There is no example {name!r}.{hint} The examples are {', '.join(EXAMPLES)}.")
     return EXAMPLES[plain]()

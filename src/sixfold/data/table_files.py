@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sixfold.data.csv_layout import check_unique
 from sixfold.data.csv_rows import CsvRows, read_rows
 from sixfold.data.examples import load_example
-from sixfold.data.file_bytes import TableFileError, TextFile, check_known, compression, open_bytes
-from sixfold.data.json_lines import json_frames, read_json
-from sixfold.errors import MissingExtraError
+from sixfold.data.file_bytes import TableFileError, TextFile, check_known
+from sixfold.data.json_lines import concat_frames, json_frames, read_json
+from sixfold.data.typed_files import read_typed, typed_frames
+from sixfold.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from sixfold.data.column_schema import TableSchema
@@ -32,6 +32,7 @@ EXAMPLE = "example:"
 PACKED = (".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz")
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson", ".jsonlines")
 BINARY = ("parquet", "arrow", "arrow stream")
+NO_ROWS = "{} has names of columns, but no rows: there is nothing to read."
 ENCODINGS = {"cp1252": "Windows-1252 (Latin-1)"}
 
 
@@ -88,7 +89,7 @@ def read_table(source: str | Path) -> Table:
     kind = _kind(path, shown, ending)
     table = Table(None, _plain_name(shown), given, kind, bytes=path.stat().st_size)
     if kind in BINARY:
-        frame = _read_binary(path, shown, kind)
+        frame = read_typed(path, shown, kind)
         return _finished(replace(table, frame=frame, format=kind.split()[0]), shown)
     text = TextFile(path, shown)
     if kind == "json lines":
@@ -129,7 +130,7 @@ def _finished(table: Table, shown: str) -> Table:
     if table.frame.width == 0:
         raise TableFileError(f"{shown} has no columns.")
     if table.frame.height == 0:
-        raise TableFileError(f"{shown} has a header ({table.frame.width} columns), but no rows below it.")
+        raise TableFileError(NO_ROWS.format(shown))
     return table
 
 
@@ -153,9 +154,9 @@ def _local_file(given: str) -> tuple[Path, str, str]:
         return _standard_input(), "standard input", ""
     path = Path(given).expanduser()
     if path.is_dir():
-        raise TableFileError(f"{given} is a folder: name a file in it.")
+        raise UsageError(f"{given} is a folder: name a file in it.")
     if not path.exists():
-        raise TableFileError(f"There is no file {given}.{_near(path)}")
+        raise UsageError(f"There is no file {given}.{_near(path)}")
     try:
         with open(path, "rb") as stream:
             stream.read(1)
@@ -232,41 +233,6 @@ def _kind(path: Path, shown: str, ending: str) -> str:
     return "delimited"
 
 
-def _binary_source(path: Path, shown: str) -> Any:
-    """Return the path, or the bytes of a compressed file."""
-    if compression(path) is None:
-        return path
-    import io
-
-    with open_bytes(path, shown) as stream:
-        return io.BytesIO(stream.read())
-
-
-def _read_binary(path: Path, shown: str, kind: str) -> Any:
-    import polars as pl
-
-    source = _binary_source(path, shown)
-    try:
-        if kind == "parquet":
-            frame = pl.read_parquet(source)
-        elif kind == "arrow":
-            frame = pl.read_ipc(source)
-        else:
-            frame = pl.read_ipc_stream(source)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise _damaged(shown, kind, error) from None
-    check_unique(frame.columns, shown)
-    return frame
-
-
-def _damaged(shown: str, kind: str, error: BaseException) -> TableFileError:
-    what = "a Parquet" if kind == "parquet" else "an Arrow"
-    first = str(error).strip().split("\n")[0]
-    return TableFileError(
-        f"{shown} is {what} file that is damaged or cut off: {first}. Write or fetch it again."
-    )
-
-
 def table_batches(
     source: str | Path, schema: TableSchema | None = None, rows: int = 100_000
 ) -> Iterator[Any]:
@@ -302,14 +268,14 @@ def _no_rows(path: Path, shown: str, ending: str, kind: str) -> Any:
     import polars as pl
 
     if kind in BINARY:
-        return _read_binary(path, shown, kind).head(0)
+        return read_typed(path, shown, kind).head(0)
     if kind == "delimited":
         rows = CsvRows(TextFile(path, shown), ending)
         for _ in rows.frames():
             pass
         if rows.layout is not None:
             return pl.DataFrame(schema={name: pl.String for name in rows.layout.names if name is not None})
-    raise TableFileError(f"{shown} has no rows.")
+    raise TableFileError(NO_ROWS.format(shown))
 
 
 def _frames(
@@ -317,28 +283,13 @@ def _frames(
 ) -> Iterator[Any]:
     """Give the rows of a file as frames of any size."""
     if kind in BINARY:
-        yield from _binary_frames(path, shown, kind, rows)
+        yield from typed_frames(path, shown, kind, rows)
     elif kind == "delimited":
         yield from CsvRows(TextFile(path, shown), ending).frames()
     elif TextFile(path, shown).head().lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         yield read_json(TextFile(path, shown))
     else:
         yield from _json_frames(TextFile(path, shown), schema)
-
-
-def _binary_frames(path: Path, shown: str, kind: str, rows: int) -> Iterator[Any]:
-    import polars as pl
-
-    if kind == "arrow stream" or compression(path) is not None:
-        yield _read_binary(path, shown, kind)
-        return
-    lazy = pl.scan_parquet(path) if kind == "parquet" else pl.scan_ipc(path)
-    try:
-        height = int(lazy.select(pl.len()).collect().item())
-        for start in range(0, height, rows):
-            yield lazy.slice(start, rows).collect()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _damaged(shown, kind, error) from None
 
 
 def _json_frames(file: TextFile, schema: TableSchema | None) -> Iterator[Any]:
@@ -352,8 +303,6 @@ def _json_frames(file: TextFile, schema: TableSchema | None) -> Iterator[Any]:
 
 def _regrouped(frames: Iterator[Any], rows: int) -> Iterator[Any]:
     """Give the same rows in frames of exactly so many, the last one excepted."""
-    from sixfold.data.json_lines import concat_frames
-
     held: list[Any] = []
     height = 0
     for frame in frames:

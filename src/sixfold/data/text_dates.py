@@ -4,7 +4,8 @@
 
 Whether 1/2/2024 is in January or February is decided by all values: a 13 or more shows the place of the day.
 Where none does, other columns of the table decide, then custom (``.`` and ``-``: day first; ``/``: month
-first, unless the table has decimal commas). Times with a zone become UTC. A time of day is a number, in hours.
+first, unless the table has decimal commas). Times with a zone become UTC. A time of day is a number, in
+hours.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import re
 from functools import cache
 from typing import Any
 
+from sixfold.data.missing_words import without_missing
+
 TIMES = ("%H:%M", "%H:%M:%S%.f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p")
 GAPS = (" ", "T", ", ")
 ZONES = ("", "%#z", " %#z")
 COMPACT = ("%Y%m%d", "%Y%m%dT%H%M%S", "%Y%m%dT%H%M%S%#z")
 LOOKS_LIKE_DATE = (
-    r"^(?:[0-9]{1,4}[-./ ]+(?:[0-9]{1,2}|[A-Za-z]{3,9})[-./, ]+[0-9]{1,4}|[0-9]{4}[-/][0-9]{1,2}(?:[ T,]|$)"
-    r"|[A-Za-z]{3,9}\.?,? [0-9]|[0-9]{8}(?:T|$))"
+    r"^(?:[0-9]{1,2}[-./ ]+(?:[0-9]{1,2}|[A-Za-z]{3,9})[-./, ]+[0-9]{2,4}"
+    r"|[0-9]{4}[-./][0-9]{1,2}(?:[-./ T,]|$)|[A-Za-z]{3,9}\.?,? [0-9]|[0-9]{8}(?:T|$))"
 )
 CLOCK = (
     r"^(.*?)( |T|, )([0-9]{1,2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]+)?)?( ?[AaPp][Mm])?"
@@ -44,6 +47,17 @@ def date_series(text: Any, form: str) -> Any:
     if "%Y" in form:  # which reads "24" as the year 24
         dates = dates.set(dates.dt.year() < 1000, None)
     return dates
+
+
+def read_dates(text: Any, form: str, words: frozenset[str]) -> tuple[Any, Any]:
+    """Return a series of text as dates, and the rows that hold neither dates nor missing words."""
+    dates = date_series(text, form)
+    left = (dates.is_null() & text.is_not_null()).arg_true()
+    if left.len():
+        rest = without_missing(text.gather(left), words)
+        dates = dates.scatter(left, date_series(rest, form))
+        left = left.filter(dates.gather(left).is_null() & rest.is_not_null())
+    return dates, left
 
 
 def hours(text: Any, form: str) -> Any:

@@ -216,12 +216,12 @@ def explain_class(
 ) -> LinearExplanation:
     """Return why a row has the score of a class, against the best of the others."""
     labels = classes.tolist()
-    answer = plain(answer)
-    label = labels.index(answer) if of is None else _class_number(of, classes)
+    label = _class_number(answer if of is None else of, classes)
     found = scores.b + row.values @ scores.w
     second = max((k for k in range(len(labels)) if k != label), key=lambda k: (found[k], -k))
     sign = np.zeros(len(labels))
     sign[label], sign[second] = 1.0, -1.0
+    answer = labels[_class_number(answer, classes)]
     return _explained(row, scores, start, sign, answer=answer, of=labels[label], against=labels[second])
 
 

@@ -19,6 +19,7 @@ import math
 from dataclasses import dataclass
 
 from sixfold.errors import InputError, check_option
+from sixfold.selection.contenders import GOWER
 from sixfold.selection.leaderboard import BASELINE, Comparison, Entry, score_text
 from sixfold.selection.refit import converged
 from sixfold.selection.rules import RULES
@@ -34,6 +35,7 @@ SIMPLEST_FIRST = (
     "tree",
     "perceptron",
     "nearest neighbours",
+    GOWER,
     "SVM (rbf)",
 )
 
@@ -70,18 +72,24 @@ def choose(comparison: Comparison, rule: str) -> Choice:
     if not any(one.name != BASELINE for one in complete):
         return _partial(comparison, able)
     best = max(complete, key=lambda one: one.mean)
-    if len(able) == 1 and best.name != BASELINE:
-        return Choice(best, f"{best.name} is the only learner that was finished, {_at(best, comparison)}")
-    if rule == "best":
-        return _best(comparison, complete, best)
-    return _simplest(comparison, complete, best)
+    choice = (_best if rule == "best" else _simplest)(comparison, complete, best)
+    if len(able) == 1 and choice.entry.name != BASELINE:
+        only = f"{choice.entry.name} is the only learner that was finished, {_at(choice.entry, comparison)}"
+        return Choice(choice.entry, only)
+    return choice
 
 
 def _nothing_to_choose(comparison: Comparison) -> str:
     out = [one for one in comparison.entries if one.left_out and one.name != BASELINE]
-    why = f" {out[0].name}: {out[0].left_out}." if out else " Their scores are not numbers."
+    if out:
+        said = (
+            "There is no learner to choose: none but the baseline, which ignores the columns, was finished."
+        )
+        return f"{said} {out[0].name}: {out[0].left_out.rstrip('.')}."
+    rows = comparison.train_rows // max(1, comparison.folds)
     return (
-        f"There is no learner to choose: none but the baseline, which ignores the columns, has a score.{why}"
+        f"There is no learner to choose: their {comparison.metric} is not a number on some folds, which hold "
+        f"out about {rows:,} of {comparison.train_rows:,} training rows each. Use fewer folds, or more rows."
     )
 
 

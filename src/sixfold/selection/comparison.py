@@ -16,12 +16,10 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import get_scorer_names
 from sklearn.utils import indexable
 from sklearn.utils._indexing import _safe_indexing
 
@@ -31,12 +29,12 @@ from sixfold.selection.contenders import Contender, contenders
 from sixfold.selection.leaderboard import BASELINE, Comparison, Entry
 from sixfold.selection.memory import give_back_memory
 from sixfold.selection.paired_test import corrected_p_value
-from sixfold.selection.parts import draw_sample, make_folds, split_off_test
+from sixfold.selection.parts import class_counts, draw_sample, make_folds, split_off_test
 from sixfold.selection.refit import WholeTable
 from sixfold.selection.rules import RULES
-from sixfold.selection.scoring import metric_in_words
-from sixfold.selection.target import as_array, check_target, check_variety, task_of
-from sixfold.selection.trial import INTERRUPTED, Rows, Trial
+from sixfold.selection.scoring import check_scoring, metric_in_words
+from sixfold.selection.target import as_array, check_table, check_target, check_variety, task_of
+from sixfold.selection.trial import INTERRUPTED, Rows, Trial, noted
 
 Array = NDArray[Any]
 
@@ -215,8 +213,10 @@ class ComparisonRun:
         begun = time.perf_counter()
         _check(test_size, time_limit, scoring, rule)
         check_number("max_rows", max_rows, at_least=2, whole=True, optional=True)
-        X, y, groups = indexable(X if hasattr(X, "shape") else np.asarray(X), as_array(y), as_array(groups))
+        X, y, groups = X if hasattr(X, "shape") else np.asarray(X), as_array(y), as_array(groups)
         check_target(y)
+        check_table(X, y)
+        X, y, groups = indexable(X, y, groups)
         self.task = task_of(task, y)
         check_variety(y, self.task, "y")
         self.metric = metric_in_words(scoring, self.task)
@@ -238,7 +238,8 @@ class ComparisonRun:
         self._test = Rows(_safe_indexing(X, tested), y[tested]) if tested.size else None
         own_groups = None if groups is None else groups[rows]
         self.folds = make_folds(cv, self._train.X, self._train.y, own_groups, self.task, random_state)
-        self._who = contenders(self.task, self._train.X, self._train.y, learners)
+        with noted():  # the learners will say it again
+            self._who = contenders(self.task, self._train.X, self._train.y, learners)
         self.names = [one.name for one in self._who]
         self.entries: list[Entry] = []
         self.time_limit = time_limit
@@ -301,6 +302,8 @@ class ComparisonRun:
 
     def comparison(self) -> Comparison:
         """Return the leaderboard of what is finished; learners whose turn did not come are left out."""
+        if all(one.left_out for one in self.entries):
+            raise InputError(self._nothing_finished())
         waiting = [Entry(name, left_out="not tried") for name in self.names[len(self.entries) :]]
         share = sum(held.size for _, held in self.folds) / max(1, sum(kept.size for kept, _ in self.folds))
         return Comparison(
@@ -313,6 +316,23 @@ class ComparisonRun:
             self.sample_rows,
             None if self._test is None or self.sample_rows is None else len(self._test.y),
         )
+
+    def _nothing_finished(self) -> str:
+        if not self.entries:
+            return "No learner is finished yet: there is nothing to compare."
+        first = self.entries[0]
+        if first.left_out == INTERRUPTED:
+            return "Interrupted before the first learner was finished: there is nothing to compare."
+        said = f"No learner could be fitted and scored. {first.name}: {first.left_out.rstrip('.')}."
+        counts = class_counts(self._train.y) if self.task == "classification" else {}
+        rarest = min(counts, key=lambda label: counts[label], default=None)
+        if rarest is not None and counts[rarest] < len(self.folds):
+            rows = f"{counts[rarest]} row" + "s" * (counts[rarest] > 1)
+            said += (
+                f" The class {rarest!r} has {rows} to learn from, so that some folds lack it. Leave it out, "
+                "or choose another score."
+            )
+        return said
 
 
 def _most_rows(max_rows: int | None, time_limit: float | None) -> int | None:
@@ -343,14 +363,7 @@ def _check(test_size: Any, time_limit: Any, scoring: Any, rule: Any) -> None:
         )
     check_number("time_limit", time_limit, above=0, optional=True)
     check_option("rule", rule, RULES)
-    if scoring is None or callable(scoring) or scoring in get_scorer_names():
-        return
-    near = get_close_matches(str(scoring), get_scorer_names(), n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else "."
-    raise InputError(
-        f"scoring={scoring!r} is not the name of a score{hint} sklearn.metrics.get_scorer_names() lists "
-        "them; a function of model, X and y will do as well."
-    )
+    check_scoring(scoring)
 
 
 def _ranked(entries: list[Entry], test_share: float, folds: int) -> list[Entry]:
@@ -360,8 +373,6 @@ def _ranked(entries: list[Entry], test_share: float, folds: int) -> list[Entry]:
     does not put them back.
     """
     there = [one for one in entries if not one.left_out]
-    if not there:
-        raise InputError(f"No learner could be fitted and scored. {entries[0].name}: {entries[0].left_out}")
     most = max((one.scores.size for one in there if one.name != BASELINE), default=folds)
     there.sort(key=lambda one: (one.scores.size < most, math.isnan(one.mean), -one.mean))
     first = there[0]

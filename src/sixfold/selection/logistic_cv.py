@@ -101,6 +101,10 @@ class LogisticRegressionCV(LogisticRegression):
         n_l1_ratios, n_cs, n_classes, n_dof).
     n_iter_ : ndarray of shape (1, n_folds, n_cs) or (1, n_folds, n_cs, n_l1_ratios)
         Iterations of each fit. In the new form of shape (n_folds, n_l1_ratios, n_cs).
+    feature_means_ : ndarray of shape (n_features,)
+        The means of the columns, with which :meth:`explain` compares.
+    mean_rows_ : int
+        How many rows they were taken from: 4,096 at most, unless the solver knows those of all.
     certificate_ : Certificate
         How far from the optimum the model of all rows is at most; ``verify(X, y)`` recomputes it.
     n_features_in_, feature_names_in_

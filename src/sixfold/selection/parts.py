@@ -9,6 +9,7 @@ All are drawn by the seed. A class with a single row is learnt from: held out, i
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any
 
@@ -59,24 +60,32 @@ def split_off_test(
     if test_size == 0:
         return rows, rows[:0]
     if groups is not None:
-        group_count(groups)
-        train, test = next(
-            GroupShuffleSplit(1, test_size=test_size, random_state=seed).split(rows, y, groups)
-        )
+        _check_share(test_size, group_count(groups), "groups")
+        splitter = GroupShuffleSplit(1, test_size=test_size, random_state=seed)
+        train, test = next(splitter.split(rows, y, groups))
         return train, test
-    if rows.size < 2:
-        raise InputError(f"There is {rows.size} row: two are needed, one to learn from and one to test with.")
+    _check_share(test_size, rows.size, "rows")
     by_class = None
     alone = rows[:0]
     if task == "classification":
         codes = class_codes(y)
         single = np.bincount(codes)[codes] == 1
         enough = max(test_size * np.count_nonzero(~single), 1) >= np.unique(codes[~single]).size
-        if not single.all() and enough:  # a test row of each class
+        some_left = (1 - test_size) * np.count_nonzero(~single) >= np.unique(codes[~single]).size
+        if not single.all() and enough and some_left:  # a test row of each class, and one to learn from
             alone, rows = rows[single], rows[~single]
             by_class = codes[rows]
     train, test = train_test_split(rows, test_size=test_size, random_state=seed, stratify=by_class)
     return np.sort(np.concatenate([train, alone])), np.sort(test)
+
+
+def _check_share(test_size: float, count: int, what: str) -> None:
+    held_out = math.ceil(test_size * count)
+    if held_out >= count:
+        raise InputError(
+            f"test_size={test_size:g} of {count:,} {what} leaves none to learn from. Use a smaller share, or "
+            f"more {what}."
+        )
 
 
 def draw_sample(rows: Array, y: Array, groups: Array | None, most: int, task: str, seed: Any) -> Array:
@@ -109,7 +118,11 @@ def _whole_groups(groups: Array, most: int, random: Any) -> Array:
 def make_folds(
     cv: Any, X: Any, y: Array, groups: Array | None, task: str, seed: Any
 ) -> list[tuple[Array, Array]]:
-    """Return the folds that all learners share; a number is lowered to the rows of the rarest class."""
+    """Return the folds that all learners share; a number is lowered to the rows of the rarest class.
+
+    Folds whose training rows are of one class, since the only row or group of the other is held out, are no
+    use to most learners: they are left out.
+    """
     if isinstance(cv, int | np.integer):
         check_number("cv", cv, at_least=2, whole=True)
         y = class_codes(y) if task == "classification" else y
@@ -124,7 +137,16 @@ def make_folds(
             raise InputError(f"There is {most} row to learn from: cross-validation needs two at least.")
         cv = kind(min(cv, most), shuffle=True, random_state=seed)
     splitter = check_cv(cv, y, classifier=task == "classification")
-    return make_splits(splitter, X, y, {} if groups is None else {"groups": groups})
+    folds = make_splits(splitter, X, y, {} if groups is None else {"groups": groups})
+    if task != "classification":
+        return folds
+    able = [(kept, held) for kept, held in folds if (y[kept] != y[kept[:1]]).any()]
+    if not able:
+        raise InputError(
+            f"In each of the {len(folds)} folds the rows to learn from are of one class only. More rows, or "
+            "groups, of the other classes are needed."
+        )
+    return able
 
 
 def group_count(groups: Array) -> int:

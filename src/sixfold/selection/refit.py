@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._indexing import _safe_indexing
 
 from sixfold.errors import TimeLimitReached
+from sixfold.selection.contenders import GOWER
 from sixfold.selection.leaderboard import Entry
 from sixfold.selection.memory import give_back_memory
 from sixfold.selection.plans.groups import last_step, limited_time, with_setting
@@ -28,14 +29,18 @@ from sixfold.selection.trial import certificate_of, noted, reason_of
 
 Array = NDArray[Any]
 
-MOST_BYTES = 256 << 20  # of an encoded table; learners work on it as it is, or
-MOST_TIMES = 1.5  # as many as the table itself has, as numbers
+MOST_BYTES = 128 << 20  # of an encoded table; learners work on it as it is, or
+MOST_TIMES = 0.8  # as many as the table itself has, as numbers
 PORTION = 50_000  # rows that are encoded at a time
 FIT_SHARE = 0.6  # of the time that is left; the estimate is rough, and the test follows
 WORTH_IT = 2.0  # times the rows of the sample
 GROWTH = {"SVM (rbf)": 2.0}  # of the seconds of a fit with the rows
 USUAL_GROWTH = 1.1  # sorting, and tables that leave the cache
-COMPARE_ROWS = ("nearest neighbours", "SVM (rbf)")  # their predictions slow down with the training rows
+COMPARE_ROWS = (
+    "nearest neighbours",
+    GOWER,
+    "SVM (rbf)",
+)  # their predictions slow down with the training rows
 
 
 @dataclass(frozen=True)

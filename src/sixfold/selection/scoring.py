@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import (
     accuracy_score,
     balanced_accuracy_score,
+    get_scorer_names,
     log_loss,
     mean_absolute_error,
     mean_squared_error,
@@ -32,6 +34,7 @@ from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _Passthroug
 from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
 
+from sixfold.errors import InputError
 from sixfold.selection.plans.base import Answered
 
 Array = NDArray[Any]
@@ -39,6 +42,19 @@ Measure = Callable[[Array, Array], float]
 
 MOST_OF_THE_ROWS = 0.8  # of one class: always to name that one would be right so often
 WORDS = {"r2": "R-squared", "roc_auc": "ROC AUC", "f1": "F1"}
+
+
+def check_scoring(scoring: Any, parameter: str = "scoring") -> None:
+    """Raise an :class:`InputError` unless this is the name of a score, a function, or None."""
+    names = get_scorer_names()
+    if scoring is None or callable(scoring) or scoring in names:
+        return
+    near = get_close_matches(str(scoring), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    raise InputError(
+        f"{parameter}={scoring!r} is not the name of a score{hint} sklearn.metrics.get_scorer_names() lists "
+        "them; a function of model, X and y will do as well."
+    )
 
 
 def default_scoring(y: Any, task: str) -> str:

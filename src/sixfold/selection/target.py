@@ -23,6 +23,16 @@ def as_array(values: Any) -> Any:
     return values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
 
 
+def check_table(X: Any, y: Array) -> None:
+    """Raise an :class:`InputError` unless the table has columns, and as many rows as there are targets."""
+    if len(X.shape) != 2:
+        raise InputError(f"X has {len(X.shape)} dimensions: a table has rows and columns.")
+    if X.shape[1] == 0:
+        raise InputError("X has no columns: there is nothing to predict from.")
+    if X.shape[0] != y.shape[0]:
+        raise InputError(f"X has {X.shape[0]:,} rows and y {y.shape[0]:,}: each row needs its target.")
+
+
 def check_target(y: Array) -> None:
     """Raise an :class:`InputError` unless this is one known value for each row."""
     if y.ndim != 1:

@@ -1,48 +1,9 @@
 """Small models in files, as `sixfold fit` writes them."""
 
-import inspect
-from dataclasses import dataclass
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
 from sklearn.pipeline import Pipeline
-
-STORED = {}
-
-
-def install():
-    import sixfold.app.model_file as files
-    from sixfold.app.model_file import classes
-
-    if "TableEncoder" not in Path(classes.__file__).read_text():
-
-        @dataclass
-        class ModelFile:
-            model: object
-            facts: dict
-            header: dict
-
-        def read_model(path):
-            model, facts = STORED[Path(path).read_text()]
-            return ModelFile(model, facts, {"class": "Pipeline", "format": 1, "sixfold": "0.1.0"})
-
-        def save(model, path, facts=None):
-            STORED[str(path)] = model, facts or {}
-            Path(path).write_text(str(path))
-
-        files.read_model, files.save = read_model, save
-        files.read_header = read_model
-    from sixfold.data.column_schema import TableSchema
-
-    if "first_row" not in inspect.signature(TableSchema.typed).parameters:
-        typed, target_values = TableSchema.typed, TableSchema.target_values
-        TableSchema.typed = lambda self, raw, first_row=0: typed(self, raw)
-        TableSchema.target_values = lambda self, raw, first_row=0: target_values(self, raw)
-
-
-install()
 
 
 def churn(rows=400, seed=0):

@@ -58,7 +58,11 @@ def test_one_changed_value_is_found(data, model, printed):
 
 
 def test_a_changed_model_is_found(data, model, printed):
-    model.steps[-1][1].coef_[0, 0] += 0.01
+    from sixfold.app.model_file import read_model, save
+
+    file = read_model("churn.sixfold")
+    file.model.steps[-1][1].coef_[0, 0] += 0.01
+    save(file.model, "churn.sixfold", facts=file.facts)
     assert verify.run("churn.sixfold", "churn.csv") == 1
     assert "Not confirmed:" in printed()[0]
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import scipy.sparse as sp
 from scipy.stats import loguniform, randint
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -45,6 +46,7 @@ from sixfold import (
     Perceptron,
     RandomizedSearchCV,
     RidgeCV,
+    TableEncoder,
     kernels,
 )
 
@@ -98,6 +100,12 @@ def encoded() -> ColumnTransformer:
     return ColumnTransformer(steps, remainder="passthrough")
 
 
+def dated() -> pd.DataFrame:
+    """Return the table with dates in another column, one of them missing."""
+    days = pd.date_range("2023-01-30 13:45", periods=ROWS, freq="35h").to_series(index=table().index)
+    return table().assign(when=days.where(np.arange(ROWS) != 7))
+
+
 def as_csr(X: np.ndarray) -> sp.csr_array:
     return sp.csr_array(np.where(np.abs(X) > 0.7, X, 0.0))
 
@@ -129,7 +137,9 @@ def linear() -> dict[str, Callable[[], Any]]:
         "logistic, two classes": lambda: fitted(LogisticRegression(C=np.inf), X, two),
         "logistic, booleans": lambda: fitted(LogisticRegression(penalty="l1"), X, two > 0),
         "logistic, sparse coefficients": lambda: fitted(LogisticRegression(), X, three),
-        "logistic, objects": lambda: fitted(LogisticRegression(class_weight="balanced"), X, three.astype(object)),
+        "logistic, objects": lambda: fitted(
+            LogisticRegression(class_weight="balanced"), X, three.astype(object)
+        ),
         "logistic, class weights": lambda: fitted(LogisticRegression(class_weight={0: 1.0, 1: 2.5}), X, two),
         "perceptron": lambda: fitted(Perceptron(), X, three),
         "perceptron in batches": lambda: in_batches(Perceptron(average=True), X, two, classes=[0, 1]),
@@ -146,8 +156,10 @@ def linear() -> dict[str, Callable[[], Any]]:
         "lasso path": lambda: fitted(LassoCV(alphas=10, cv=3), X, y),
         "elastic net path": lambda: fitted(ElasticNetCV(l1_ratio=[0.2, 0.9], alphas=5, cv=3), X, y),
         "logistic path": lambda: fitted(LogisticRegressionCV(Cs=3, cv=3), X, three),
-        "logistic path, means": lambda: fitted(LogisticRegressionCV(Cs=[0.1, 1.0], cv=3, refit=False), X, two),
-    }  # fmt: skip
+        "logistic path, means": lambda: fitted(
+            LogisticRegressionCV(Cs=[0.1, 1.0], cv=3, refit=False), X, two
+        ),
+    }
 
 
 def svms() -> dict[str, Callable[[], Any]]:
@@ -174,15 +186,21 @@ def trees() -> dict[str, Callable[[], Any]]:
     X, three = numbers(), words()
     return {
         "tree": lambda: fitted(DecisionTreeClassifier(), X, three),
-        "tree, pruned": lambda: fitted(DecisionTreeClassifier(prune="reduced_error", random_state=0), X, three),
+        "tree, pruned": lambda: fitted(
+            DecisionTreeClassifier(prune="reduced_error", random_state=0), X, three
+        ),
         "tree, cost": lambda: fitted(DecisionTreeClassifier(ccp_alpha=0.02, criterion="gini"), X, three),
         "tree, sparse": lambda: fitted(DecisionTreeClassifier(max_leaf_nodes=6), as_csr(X), three),
         "tree, categories": lambda: fitted(DecisionTreeClassifier(trace=True), table(), three),
-        "tree, groups": lambda: fitted(DecisionTreeClassifier(categories="binary", unknown="best"), table(), three),
-        "tree, drawn columns": lambda: fitted(DecisionTreeClassifier(max_features=2, random_state=1), X, three),
+        "tree, groups": lambda: fitted(
+            DecisionTreeClassifier(categories="binary", unknown="best"), table(), three
+        ),
+        "tree, drawn columns": lambda: fitted(
+            DecisionTreeClassifier(max_features=2, random_state=1), X, three
+        ),
         "tree, bytes": lambda: fitted(DecisionTreeClassifier(), (X * 20 + 99).astype(np.uint8), three),
         "tree, one node": lambda: fitted(DecisionTreeClassifier(), X, np.zeros(ROWS, dtype=int)),
-    }  # fmt: skip
+    }
 
 
 def neighbors() -> dict[str, Callable[[], Any]]:
@@ -201,7 +219,11 @@ def neighbors() -> dict[str, Callable[[], Any]]:
         ),
         "neighbours, gower": lambda: fitted(KNeighborsClassifier(metric="gower"), table(), three),
         "neighbours, gaps": lambda: fitted(KNeighborsClassifier(metric="nan_euclidean"), gaps, three),
-        "neighbours, given": lambda: (KNeighborsClassifier(metric="precomputed").fit(apart, three), apart, three),
+        "neighbours, given": lambda: (
+            KNeighborsClassifier(metric="precomputed").fit(apart, three),
+            apart,
+            three,
+        ),
         "neighbours, mahalanobis": lambda: fitted(KNeighborsClassifier(metric="mahalanobis"), X, three),
         "neighbours, power": lambda: fitted(
             KNeighborsClassifier(p=3, metric_params={"w": np.ones(COLUMNS)}), X, three
@@ -211,7 +233,7 @@ def neighbors() -> dict[str, Callable[[], Any]]:
         "neighbours in batches": lambda: in_batches(KNeighborsClassifier(class_weight="balanced"), X, three),
         "averages": lambda: fitted(KNeighborsRegressor(), X, y),
         "averages, several": lambda: fitted(KNeighborsRegressor(weights="distance"), X, several_targets()),
-    }  # fmt: skip
+    }
 
 
 def composed() -> dict[str, Callable[[], Any]]:
@@ -220,13 +242,18 @@ def composed() -> dict[str, Callable[[], Any]]:
     drawn = {"C": loguniform(0.1, 10), "gamma": [0.1, "scale"]}
     return {
         "pipeline": lambda: fitted(make_pipeline(StandardScaler(), LogisticRegression()), X, three),
-        "pipeline, table": lambda: fitted(Pipeline([("columns", encoded()), ("learner", SVC())]), table(), three),
-        "pipeline, neighbours": lambda: fitted(make_pipeline(encoded(), KNeighborsClassifier()), table(), three),
+        "pipeline, table": lambda: fitted(
+            Pipeline([("columns", encoded()), ("learner", SVC())]), table(), three
+        ),
+        "pipeline, neighbours": lambda: fitted(
+            make_pipeline(encoded(), KNeighborsClassifier()), table(), three
+        ),
         "pipeline, other scalers": lambda: fitted(
             make_pipeline(
                 RobustScaler(), MinMaxScaler(), MaxAbsScaler(), Normalizer(), PolynomialFeatures(2), RidgeCV()
             ),
-            X, y,
+            X,
+            y,
         ),
         "pipeline, codes": lambda: fitted(
             make_pipeline(
@@ -234,22 +261,50 @@ def composed() -> dict[str, Callable[[], Any]]:
                 OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
                 DecisionTreeClassifier(),
             ),
-            table().astype(object).where(table().notna(), None).fillna(np.nan), three,
+            table().astype(object).where(table().notna(), None).fillna(np.nan),
+            three,
+        ),
+        "encoder": lambda: fitted(make_pipeline(TableEncoder(), LogisticRegression()), dated(), three),
+        "encoder, tree": lambda: fitted(
+            make_pipeline(TableEncoder(categories="keep"), DecisionTreeClassifier()), dated(), three
+        ),
+        "encoder, neighbours": lambda: fitted(
+            make_pipeline(TableEncoder(categories="keep"), KNeighborsClassifier(metric="gower")),
+            dated(),
+            three,
+        ),
+        "encoder, sparse": lambda: fitted(make_pipeline(TableEncoder(), LinearSVC()), as_csr(X), three),
+        "encoder, polars": lambda: fitted(
+            make_pipeline(TableEncoder(leave_out=["weight"], max_categories=2), KNeighborsRegressor()),
+            pl.from_pandas(dated()),
+            y,
+        ),
+        "encoder, thousand columns": lambda: fitted(
+            make_pipeline(TableEncoder(), RidgeCV()), np.random.default_rng(6).normal(size=(20, 1000)), y[:20]
         ),
         "grid": lambda: fitted(GridSearchCV(KNeighborsClassifier(), {"n_neighbors": range(1, 5)}), X, three),
         "grid, pipeline": lambda: fitted(
             GridSearchCV(
                 Pipeline([("columns", encoded()), ("learner", LogisticRegression())]),
-                {"learner__C": [0.1, 1.0]}, cv=folds, scoring="balanced_accuracy", rule="1se",
+                {"learner__C": [0.1, 1.0]},
+                cv=folds,
+                scoring="balanced_accuracy",
+                rule="1se",
             ),
-            table(), three,
+            table(),
+            three,
         ),
         "grid, several metrics": lambda: fitted(
             GridSearchCV(
-                DecisionTreeClassifier(), [{"max_depth": [1, 2]}, {"criterion": ["gini"]}], cv=3,
-                scoring=["accuracy", "neg_log_loss"], refit="accuracy", return_train_score=True,
+                DecisionTreeClassifier(),
+                [{"max_depth": [1, 2]}, {"criterion": ["gini"]}],
+                cv=3,
+                scoring=["accuracy", "neg_log_loss"],
+                refit="accuracy",
+                return_train_score=True,
             ),
-            X, three,
+            X,
+            three,
         ),
         "grid, regression": lambda: fitted(
             GridSearchCV(LinearRegression(penalty="l2"), {"alpha": np.logspace(-3, 1, 4)}, nested=3), X, y
@@ -259,12 +314,27 @@ def composed() -> dict[str, Callable[[], Any]]:
             RandomizedSearchCV(
                 DecisionTreeClassifier(), {"max_depth": randint(1, 9)}, n_iter=3, random_state=0, cv=3
             ),
-            X, three,
+            X,
+            three,
+        ),
+        "pipeline, selected columns": lambda: fitted(
+            make_pipeline(
+                ColumnTransformer(
+                    [
+                        ("numbers", StandardScaler(), make_column_selector(dtype_include="number")),
+                        ("words", OneHotEncoder(drop="first"), ["yes or no"]),
+                    ]
+                ),
+                "passthrough",
+                LinearSVC(),
+            ),
+            table().dropna(),
+            three[table().notna().all(axis=1)],
         ),
         "labels": lambda: (LabelEncoder().fit(three), three, three),
         "dummy": lambda: fitted(DummyClassifier(), X, three),
         "dummy regressor": lambda: fitted(DummyRegressor(strategy="median"), X, y),
-    }  # fmt: skip
+    }
 
 
 @cache

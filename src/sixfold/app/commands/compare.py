@@ -277,7 +277,7 @@ def _verdict(found: dict[str, Any], models: tuple[SavedModel, SavedModel]) -> st
     how_often = f"in {p:.0%} of such comparisons" if p >= 0.01 else "in fewer than 1% of such comparisons"
     reason = (
         f"Were both equally good, a difference as large would turn up {how_often} "
-        f"({test['test']}, p = {p:.2g})"
+        f"({test['test']}, p = {_p_value(p)})"
     )
     return f"{said}{reason}: {'it may well be chance' if p >= CHANCE else 'that is hardly chance'}."
 
@@ -309,7 +309,7 @@ def _tell(found: dict[str, Any], models: tuple[SavedModel, SavedModel]) -> None:
     print()
     print("\n".join(_agreement_lines(found)))
     for number, test in enumerate(found["tests"]):
-        print(labelled("tests" if number == 0 else "", f"{test['test']}: p = {figure(test['p'])}"))
+        print(labelled("tests" if number == 0 else "", f"{test['test']}: p = {_p_value(test['p'])}"))
     print()
     print(paragraph(found["verdict"]))
 
@@ -349,6 +349,12 @@ def _agreement_lines(found: dict[str, Any]) -> list[str]:
         ]
         lines.append(labelled("farthest", listed(shown, MOST)))
     return lines
+
+
+def _p_value(p: float) -> str:
+    if math.isnan(p):
+        return "unknown"
+    return f"{p:.3f}" if p >= 0.001 else f"{p:.1g}"
 
 
 def _plain(value: Any) -> str:

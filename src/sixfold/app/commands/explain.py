@@ -30,6 +30,7 @@ BATCH = 100_000  # rows that are read at a time
 MOST_CLASSES = 5  # whose probabilities are told
 MOST_ROWS = 5  # training rows that are shown beside the row: as many have room in 80 columns
 WIDEST = 16  # letters of a value
+HELD = "\ue000"  # stands for a blank at which no line ends
 
 
 @dataclass(frozen=True)
@@ -204,16 +205,25 @@ def _values(saved: SavedModel, rows: Any, kinds: Any) -> list[dict[str, Any]]:
     dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
     encoder = _encoder(saved)
     if encoder is not None:
-        return decoded(encoder, dense, kinds, known_categories(saved))
+        return decoded(encoder, dense, kinds, _two_categories(saved) | known_categories(saved))
     names = getattr(saved.learner, "feature_names_in_", [f"x{j}" for j in range(dense.shape[1])])
     return coded(list(map(str, names)), dense, kinds)
+
+
+def _two_categories(saved: SavedModel) -> dict[str, list[str]]:
+    """Return the categories of columns that have two, as the schema remembers them."""
+    found = {}
+    for one in saved.schema.features:
+        spelled = [one.reading[word] for word in ("true", "false") if word in one.reading]
+        if one.distinct == len(one.examples) == 2:
+            found[one.name] = list(map(str, spelled if len(spelled) == 2 else one.examples))
+    return found
 
 
 # -- in words ------------------------------------------------------------------------------------------------
 
 
 def _told(saved: SavedModel, data: str, found: Explained) -> list[str]:
-    values = [f"{visible(name)} = {_cell(value)}" for name, value in found.values.items()]
     answer = f"{visible(saved.target)}: {_cell(found.answer)}"
     if found.probabilities:
         shares = sorted(found.probabilities.items(), key=lambda pair: -pair[1])[:MOST_CLASSES]
@@ -222,7 +232,7 @@ def _told(saved: SavedModel, data: str, found: Explained) -> list[str]:
         answer += f"; the table says {_cell(found.actual)}"
     lines = [
         paragraph(f"{saved.name}: row {found.row} of {data}, not counting the header", "  ", ""),
-        paragraph(", ".join(values), "  "),
+        *([] if found.alike else [_values_of(found)]),  # they stand beside those of other rows
         *(paragraph(f"{one}, which the model has not met", "    ", "  ") for one in found.unseen),
         "",
         paragraph(answer, "  ", ""),
@@ -235,6 +245,11 @@ def _told(saved: SavedModel, data: str, found: Explained) -> list[str]:
     return [*lines, str(found.explanation)]
 
 
+def _values_of(found: Explained) -> str:
+    pairs = [f"{visible(name)} = {_cell(value)}" for name, value in found.values.items()]
+    return paragraph(", ".join(one.replace(" ", HELD) for one in pairs), "  ").replace(HELD, " ")
+
+
 def _neighbour_lines(found: Explained) -> list[str]:
     """Return neighbours side by side, and what they say together."""
     one, shown = found.explanation, min(len(found.alike), MOST_ROWS)
@@ -244,7 +259,9 @@ def _neighbour_lines(found: Explained) -> list[str]:
         ["says", *map(_cell, one.targets[:shown])],
     ]
     more = len(one.rows) - shown
-    last = [f"and {counted(more, 'neighbour')} more"] if more > 0 else []
+    last = [f"and {counted(more, 'more neighbour')}"] if more > 0 else []
+    if one.distances[0] == 0.0:
+        last.append("the first of them is the same in every column: perhaps it is this row")
     return [*_side_by_side(found, "nearest training rows", top), *last, "", *_without_rows(one)]
 
 

@@ -24,7 +24,7 @@ from sixfold.app.model_file.decode import Decoder
 from sixfold.app.model_file.encode import Encoder
 from sixfold.app.model_file.parts import build_part, describe_part, without_date
 from sixfold.app.model_file.values import refuse
-from sixfold.errors import InputError, ModelFileError
+from sixfold.errors import ModelFileError
 
 FORGOTTEN = {"callbacks"}  # parameters that speak of the fit alone
 DROPPED = {"_skl_callbacks"}
@@ -77,7 +77,7 @@ CLASSES: dict[str, Loadable] = {
     "ColumnTransformer": Loadable("sklearn.compose", transformers.check_column_transformer),
     "DummyClassifier": Loadable("sklearn.dummy", transformers.check_dummy_classifier),
     "DummyRegressor": Loadable("sklearn.dummy", transformers.check_dummy_regressor),
-    "FunctionTransformer": Loadable("sklearn.preprocessing", transformers.check_columns_only),
+    "FunctionTransformer": Loadable("sklearn.preprocessing", transformers.check_function),
     "LabelEncoder": Loadable("sklearn.preprocessing", transformers.check_label_encoder),
     "MaxAbsScaler": Loadable("sklearn.preprocessing", transformers.check_max_abs_scaler),
     "MinMaxScaler": Loadable("sklearn.preprocessing", transformers.check_min_max_scaler),
@@ -177,8 +177,12 @@ def build_model(given: Any, where: str, decoder: Decoder) -> Any:
     attributes = Attributes(values, place)
     _check_output(attributes)
     try:
+        if hasattr(model, "_parameter_constraints"):  # of scikit-learn
+            model._validate_params()
         CLASSES[name].check(attributes, model)
-    except InputError as error:  # of a parameter
+    except ModelFileError:
+        raise
+    except ValueError as error:  # ours or scikit-learn's
         refuse(place, f"has a parameter that it cannot have: {error!s:.300}")
     attributes.rest()
     _records(values)

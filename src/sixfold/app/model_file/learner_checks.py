@@ -27,7 +27,11 @@ def _learner(a: Attributes, model: Any, fitted_by: Any = None) -> None:
     a.require(set(parameters or ()) <= known, "_fit_parameters", "has names that are no parameters")
     a.take("_fitted_to", Subject, optional=True)
     a.take("_certificate", Certificate, optional=True)
-    a.array("history_", "f", (None, 3), finite=False, optional=True)
+    history = a.array("history_", "f", (None, 3), finite=False, optional=True)
+    if history is not None:
+        counts = history[:, 0]
+        whole = np.isfinite(counts).all() and (counts == np.rint(counts)).all()
+        a.require(whole, "history_", "has iterations that are no whole numbers")
     a.text("solver_", optional=True)
     model._check_parameters()
 
@@ -47,7 +51,7 @@ def _linear(a: Attributes, model: Any, fitted_by: Any = None) -> None:
 
 def _means(a: Attributes) -> None:
     """Check the means of the columns, which explanations compare with."""
-    a.array("feature_means_", "f", (a.values.get("n_features_in_"),), optional=True)
+    a.array("feature_means_", "f", (a.columns(),), optional=True)
     a.whole("mean_rows_", optional=True)
     a.number("_mean_weight", optional=True)
 

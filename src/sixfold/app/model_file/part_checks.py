@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ _NUMBERS = (int, float)
 # The columns of a trace: of its nodes, of the splits they could have had, and of the totals of classes.
 TRACED: dict[str, dict[str, tuple[type, ...]]] = {
     "node": {
-        "node": (int,), "where": (str,), "rows": (int,), "impurity": _NUMBERS, "end": (str,), "splits": (int,),
-        "totals": (int,),
+        "node": (int,), "where": (str,), "rows": (int,), "impurity": _NUMBERS, "end": (str,),
+        "splits": (int,), "totals": (int,),
     },
     "split": {
         "column": (str,), "split": (str,), "average": _NUMBERS, "gain": _NUMBERS, "chosen": (bool,),
@@ -122,13 +123,19 @@ def check_column_kinds(a: Attributes) -> None:
         a.require(
             all(type(one) in good for one in column or ()), "categories", "are neither text nor numbers"
         )
-        different = len({(type(one), one) for one in column or ()})
-        a.require(different == len(column or ()), "categories", "have one twice")
+        a.require(_all_different(column or ()), "categories", "have one twice")
     a.require(
         all(type(place) is int and 0 <= place < len(columns) for place in places),
         "by_values",
         "are no columns",
     )
+
+
+def _all_different(values: tuple[Any, ...]) -> bool:
+    """Return whether no value is there twice; 1 and True are two."""
+    if all(type(one) is str for one in values):  # sorting takes less memory than a set
+        return all(one != other for one, other in pairwise(sorted(values)))
+    return len({(type(one), one) for one in values}) == len(values)
 
 
 def check_label_columns(a: Attributes) -> None:
@@ -285,6 +292,13 @@ def check_numbers(*names: str) -> Check:
     return check
 
 
+def check_polynomial_kernel(a: Attributes) -> None:
+    """Check a polynomial kernel, whose degree native loops take as 32 bits."""
+    a.whole("degree", 0, (1 << 31) - 1)
+    for name in ("gamma", "coef0"):
+        a.number(name)
+
+
 def check_two_kernels(a: Attributes) -> None:
     """Check a sum or product of kernels."""
     for name in ("first", "second"):
@@ -301,6 +315,15 @@ def _kernel(a: Attributes, name: str) -> None:
     from sixfold.geometry.kernels import Kernel
 
     a.require(isinstance(a.take(name), Kernel), name, "is no kernel")
+
+
+def check_column_selector(a: Attributes) -> None:
+    """Check by what columns are selected: a pattern of their names, or their types."""
+    a.text("pattern", optional=True)
+    for name in ("dtype_include", "dtype_exclude"):
+        value = a.take(name)
+        for one in value if type(value) is list else [value]:
+            a.require(one is None or isinstance(one, str | type | np.dtype), name, "is no type")
 
 
 def check_search_certificate(a: Attributes) -> None:

@@ -104,7 +104,7 @@ def model_from(data: bytes, source: str) -> ModelFile:
     """Return the model that the bytes of a file describe; ``source`` is what errors call it."""
     from sixfold.app.model_file.classes import BUILDERS
     from sixfold.app.model_file.decode import Decoder
-    from sixfold.app.model_file.values import refuse
+    from sixfold.app.model_file.values import Refusal, refuse
 
     container = parse(data, source)
     version = container.version
@@ -112,7 +112,13 @@ def model_from(data: bytes, source: str) -> ModelFile:
     tree = container.tree
     _require_description(tree, source)
     decoder = Decoder(container.arrays, BUILDERS)
-    model = decoder.value(tree["model"], "")
+    try:
+        model = decoder.value(tree["model"], "")
+    except ModelFileError:
+        raise
+    except Exception as error:  # which no check has foreseen; no file may end in another error
+        reason = f"cannot be put together ({type(error).__name__}: {error!s:.200})"
+        raise Refusal("the model", reason) from error
     if not hasattr(model, "get_params"):
         refuse("the model", "is no estimator")
     if type(model).__name__ != tree["class"]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import comb
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -9,11 +12,31 @@ from sklearn.base import BaseEstimator
 
 from sixfold.app.model_file.attributes import Attributes
 
+MOST_DEGREE = 100  # of products of columns: beyond, no memory would do
+
 
 def check_pipeline(a: Attributes, model: Any) -> None:
     """Check that the steps of a pipeline are named, each once."""
     require_steps(a, model.steps, "steps", 2)
     a.require(model.memory is None, "memory", "is not None: a cache is not part of a model")
+    steps = [step for _, step in model.steps if isinstance(step, BaseEstimator)]
+    for step in (step for _, step in model.steps[:-1] if isinstance(step, BaseEstimator)):
+        a.require(hasattr(step, "transform"), "steps", "has a step before the last that transforms nothing")
+    for before, after in pairwise(steps):
+        columns, wanted = _output_count(a, before), vars(after).get("n_features_in_")
+        same = columns is None or wanted is None or columns == wanted
+        a.require(same, "steps", f"has a step with {columns} columns before one that takes {wanted}")
+
+
+def _output_count(a: Attributes, step: Any) -> int | None:
+    """Return how many columns a fitted step makes; None where it does not say."""
+    if not hasattr(step, "get_feature_names_out") or not any(name.endswith("_") for name in vars(step)):
+        return None
+    try:
+        return len(step.get_feature_names_out())
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        a.require(False, "steps", f"has a step that cannot name its columns ({error!s:.100})")
+        return None
 
 
 def require_steps(a: Attributes, steps: Any, name: str, length: int) -> None:
@@ -37,7 +60,8 @@ def check_column_transformer(a: Attributes, model: Any) -> None:
     for name, _, columns in a.values["transformers_"]:
         _require_columns(a, columns, d, f"transformers_[{name!r:.60}]")
     a.take("_columns", list)
-    a.take("_remainder", tuple)
+    _, _, rest = a.take("_remainder", tuple)
+    _require_columns(a, rest, d, "_remainder")
     a.whole("_n_features", d, d, optional=True)
     a.flag("sparse_output_")
     places, slices = a.take("_transformer_to_input_indices", dict), a.take("output_indices_", dict)
@@ -45,17 +69,20 @@ def check_column_transformer(a: Attributes, model: Any) -> None:
         _require_columns(a, listed, d, f"_transformer_to_input_indices[{name!r:.60}]")
     good = all(type(one) is slice and type(one.start) is int for one in slices.values())
     a.require(good, "output_indices_", "are no stretches of columns")
+    names = {one[0] for one in a.values["transformers_"]}
+    a.require(names <= slices.keys(), "output_indices_", "are not those of the transformers")
     a.take("_name_to_fitted_passthrough", dict, optional=True)
 
 
 def _require_columns(a: Attributes, columns: Any, count: int, name: str) -> None:
-    if type(columns) in (str, slice, type(None)):
+    """Refuse the file unless these are several columns that there are: a slice, or a list of them."""
+    if type(columns) in (slice, type(None)):
         return
-    listed = [columns] if type(columns) is int else columns
-    a.require(type(listed) in (list, tuple, np.ndarray), name, "are no columns")
-    for one in np.asarray(listed, dtype=object).ravel().tolist():
-        good = isinstance(one, str | bool) or (type(one) is int and -count <= one < count)
-        a.require(good, name, "has a column that there is not")
+    a.require(type(columns) in (list, tuple, np.ndarray), name, "are no columns")
+    known = a.values.get("feature_names_in_", np.empty(0)).tolist()
+    for one in np.asarray(columns, dtype=object).ravel().tolist():
+        there = one in known if type(one) is str else type(one) is int and -count <= one < count
+        a.require(there or type(one) is bool, name, "has a column that there is not")
 
 
 def _scaler(*arrays: str, counted: bool = True) -> Any:
@@ -64,7 +91,9 @@ def _scaler(*arrays: str, counted: bool = True) -> Any:
     def check(a: Attributes, model: Any) -> None:
         d = a.columns()
         for name in arrays:
-            a.array(name, "f", (d,), finite=False, optional=True)
+            value = a.array(name, "f", (d,), finite=False, optional=True)
+            if value is not None:  # of columns without any value it is NaN
+                a.require(not np.isinf(value).any(), name, "is infinite")
         if counted:
             seen = a.take("n_samples_seen_", int, np.int64, np.float64, np.ndarray)
             a.require(
@@ -81,22 +110,41 @@ check_robust_scaler = _scaler("scale_", "center_", counted=False)
 
 
 def check_columns_only(a: Attributes, model: Any) -> None:
-    """Check a transformer that learns nothing but how many columns there are."""
+    """Check what learns nothing but how many columns there are."""
     if a.has("n_features_in_"):
         a.columns()
 
 
+def check_function(a: Attributes, model: Any) -> None:
+    """Check that there is no function: columns are passed on as they are."""
+    check_columns_only(a, model)
+    for name in ("func", "inverse_func"):
+        a.require(getattr(model, name) is None, name, "is not None")
+    for name in ("kw_args", "inv_kw_args"):
+        value = getattr(model, name)
+        a.require(value is None or type(value) is dict, name, "is no dictionary")
+
+
 def check_polynomial(a: Attributes, model: Any) -> None:
-    """Check how many products of columns there are."""
-    a.columns()
-    for name in ("n_output_features_", "_n_out_full", "_max_degree", "_min_degree"):
-        a.whole(name, optional=True)
+    """Check how many products of columns there are, for which memory is asked."""
+    d, degree = a.columns(), model.degree
+    least, most = (0, int(degree)) if isinstance(degree, Integral) else map(int, degree)
+    a.require(0 <= least <= most <= MOST_DEGREE, "degree", f"is not from 0 to {MOST_DEGREE}")
+    a.whole("_min_degree", least, least)
+    a.whole("_max_degree", most, most)
+    alike = comb if model.interaction_only else (lambda d, k: comb(d + k - 1, k))
+    counts = [alike(d, k) for k in range(most + 1)]
+    full = sum(counts) - (not model.include_bias)
+    less = sum(counts[1:least]) if least > 1 else 0
+    a.whole("_n_out_full", full, full)
+    a.whole("n_output_features_", full - less, full - less)
 
 
 def check_imputer(a: Attributes, model: Any) -> None:
     """Check what missing values become."""
     d = a.columns()
-    a.array("statistics_", "fiubOU", (d,), finite=False)
+    known = a.array("statistics_", "fiubOU", (d,), finite=False)
+    a.require(known.dtype.kind != "f" or not np.isinf(known).any(), "statistics_", "is infinite")
     for name in ("_fit_dtype", "_fill_dtype"):
         value = a.take(name, optional=True)
         a.require(value is None or isinstance(value, np.dtype), name, "is no type")
@@ -120,27 +168,45 @@ def check_encoder(a: Attributes, model: Any) -> None:
     good = all(isinstance(one, np.ndarray) and one.ndim == 1 for one in categories)
     a.require(good and len(categories) == d, "categories_", f"are not those of {d} columns")
     a.flag("_infrequent_enabled", optional=True)
+    sizes = [one.size for one in categories]
+    outputs = _check_groups(a, sizes)
     for name in ("drop_idx_", "_drop_idx_after_grouping"):
         dropped = a.array(name, "iuO", (d,), optional=True)
+        counts = sizes if name == "drop_idx_" else outputs
         for k, one in enumerate([] if dropped is None else dropped.tolist()):
-            good = one is None or (type(one) is int and 0 <= one < categories[k].size)
+            good = one is None or (type(one) is int and 0 <= one < counts[k])
             a.require(good, name, "drops a category that there is not")
-    for name in ("_infrequent_indices", "_default_to_infrequent_mappings"):
-        listed = a.take(name, list, optional=True)
-        a.require(listed is None or len(listed) in (0, d), name, f"are not those of {d} columns")
-        for k, one in enumerate(listed or []):
-            if one is not None:
-                good = isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind == "i"
-                good = good and (name == "_infrequent_indices" or one.size == categories[k].size)
-                a.require(good, name, "are no numbers of categories")
-                a.require_indices(one, categories[k].size + 1, name)
+            outputs[k] -= name == "_drop_idx_after_grouping" and one is not None
     counts = a.take("_n_features_outs", list, optional=True)
-    good = counts is None or (len(counts) == d and all(type(one) in (int, np.int64) for one in counts))
-    a.require(good, "_n_features_outs", "are no counts")
+    # They are the widths of a sparse matrix whose entries nobody looks at again.
+    a.require(counts is None or counts == outputs, "_n_features_outs", "are not those of the categories")
     missing = a.take("_missing_indices", dict, optional=True)
     for k, one in (missing or {}).items():
         good = type(k) is int and 0 <= k < d and type(one) in (int, float)
         a.require(good, "_missing_indices", "are no places of missing values")
+
+
+def _check_groups(a: Attributes, sizes: list[int]) -> list[int]:
+    """Check which categories go together as rare ones; return how many outputs each column has."""
+    grouped = a.take("_infrequent_indices", list, optional=True) or [None] * len(sizes)
+    mapped = a.take("_default_to_infrequent_mappings", list, optional=True) or [None] * len(sizes)
+    a.require(len(grouped) == len(mapped) == len(sizes), "_infrequent_indices", "are of other columns")
+    outputs = list(sizes)
+    for k, (rare, place) in enumerate(zip(grouped, mapped, strict=True)):
+        a.require((rare is None) == (place is None), "_infrequent_indices", "are there without their places")
+        if rare is None:
+            continue
+        for values in (rare, place):
+            good = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind == "i"
+            a.require(good and values.size, "_infrequent_indices", "are no numbers of categories")
+        a.require_indices(rare, sizes[k], "_infrequent_indices")
+        common = sizes[k] - rare.size
+        fits = np.unique(rare).size == rare.size and place.size == sizes[k]
+        wanted = np.full(sizes[k], common)
+        wanted[np.setdiff1d(np.arange(sizes[k]), rare)] = np.arange(common) if fits else 0
+        a.require(fits and np.array_equal(place, wanted), "_default_to_infrequent_mappings", "lead astray")
+        outputs[k] = common + 1
+    return outputs
 
 
 COLUMN_KINDS = ("number", "boolean", "category", "date", "duration", "left out")
@@ -153,7 +219,7 @@ def keep_table_encoder(fitted: dict[str, Any]) -> dict[str, Any]:
         return fitted
     return fitted | {
         "columns_": {
-            "names": np.array([one.name for one in columns], dtype=object),
+            "names": np.array([_plain_name(one.name) for one in columns], dtype=object),
             "kinds": [one.kind for one in columns],
             "counts": np.array([len(one.outputs) for one in columns], dtype=np.int64),
             "outputs": [output for one in columns for output in one.outputs],
@@ -161,6 +227,11 @@ def keep_table_encoder(fitted: dict[str, Any]) -> dict[str, Any]:
             "zones": [one.zone for one in columns],
         }
     }
+
+
+def _plain_name(name: Any) -> Any:
+    """Return the name of a column as Python has it: pandas has NumPy's whole numbers."""
+    return int(name) if isinstance(name, np.integer) else name
 
 
 def check_table_encoder(a: Attributes, model: Any) -> None:
@@ -185,7 +256,8 @@ def check_table_encoder(a: Attributes, model: Any) -> None:
         own = tuple(outputs[start : start + counts[j]])
         start += counts[j]
         _require_outputs(parts, kinds[j], own, model.categories == "one-hot")
-        made.append(EncodedColumn(names[j], kinds[j], own, *numbers[j], zones[j]))
+        fill, center, scale = numbers[j]
+        made.append(EncodedColumn(names[j], kinds[j], own, fill, center, scale, zones[j]))
     a.values["columns_"] = tuple(made)
     sources = a.array("sources_", "i", (len(outputs),))
     a.require(np.array_equal(sources, np.repeat(np.arange(d), counts)), "sources_", "are not the columns'")

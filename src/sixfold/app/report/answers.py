@@ -44,10 +44,10 @@ class Answers:
         self.model = model
         if hasattr(model, "classes_"):
             self.classes_ = model.classes_
-        self._said = {name: np.asarray(getattr(model, name)(X)) for name in RESPONSES if hasattr(model, name)}
-        for name, values in self._said.items():
-            setattr(self, name, _lookup(name, values))
-        self.rows = np.arange(len(self._said["predict"]))
+        self.rows = np.arange(X.shape[0])
+        for name in RESPONSES:
+            if hasattr(model, name):
+                setattr(self, name, _asked_once(name, getattr(model, name), X))
 
     @property
     def _estimator_type(self) -> str:
@@ -64,9 +64,13 @@ class Answers:
         return self
 
 
-def _lookup(name: str, values: Array) -> Any:
+def _asked_once(name: str, ask_model: Any, X: Any) -> Any:
+    said: list[Array] = []
+
     def ask(rows: Any) -> Array:
-        return values[np.asarray(rows)]
+        if not said:
+            said.append(np.asarray(ask_model(X)))
+        return said[0][np.asarray(rows)]
 
     ask.__name__ = name  # by which scorers know it
     return ask
@@ -80,15 +84,15 @@ def scorer_of(model: Any, scoring: Any) -> Any:
 
 
 def score_interval(
-    answers: Answers, y: Array, scorer: Any, scoring: Any, seed: int
+    answers: Any, y: Array, scorer: Any, scoring: Any, seed: int
 ) -> tuple[float | None, float | None, str]:
     """Return a 95% interval of the score on these rows, and how it was found; None where there is none."""
     if y.size == 0:
         return None, None, ""
     if scoring in (None, "accuracy") and is_classifier(answers.model):
-        share = float(np.mean(answers.predict(answers.rows) == y))  # type: ignore[attr-defined]
+        share = float(np.mean(answers.predict(answers.rows) == y))
         low, high = wilson(np.array([share]), np.array([y.size]))
-        return float(low[0]), float(high[0]), "Wilson"
+        return max(float(low[0]), 0.0), min(float(high[0]), 1.0), "Wilson"
     if y.size < LEAST_DRAWN:
         return None, None, ""
     random = np.random.default_rng(seed)

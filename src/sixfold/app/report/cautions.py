@@ -16,7 +16,8 @@ import numpy as np
 from sixfold.app.fitting import FitResult
 from sixfold.app.report.column_checks import strength
 from sixfold.app.report.examination import Examination, examine, last_step
-from sixfold.app.report.words import Metric, counted, listed, number_text, percent, shortened
+from sixfold.app.report.row_checks import Drift
+from sixfold.app.report.words import Metric, counted, listed, number_text, percent, score_text, shortened
 from sixfold.app.report.yardstick import NAME as YARDSTICK
 from sixfold.selection.leaderboard import BASELINE
 
@@ -27,7 +28,7 @@ FEW_TEST_ROWS = 50
 WIDE = 0.1  # of an interval, where fewer test rows are called few
 IMBALANCE = 0.8  # share of the largest class
 MUCH_MISSING = 0.2  # share of a column
-MANY_COPIES = 0.02  # share of the test rows
+LEAST_COPIES, MANY_COPIES = 2, 0.02  # test rows, and their share
 MANY_VALUES, MANY_VALUES_ROWS = (
     50,
     5_000,
@@ -87,22 +88,20 @@ def _leakage(result: FitResult, found: Examination) -> Iterator[Caution]:
         names = tuple(name for name, _ in pairs)
         each = "each " if len(pairs) > 1 else ""
         how = (
-            "almost perfect"
-            if which == "perfect"
-            else f"and the whole model {metric.shown(result.chosen.mean)}"
+            "almost perfect" if which == "perfect" else f"the whole model {metric.shown(result.chosen.mean)}"
         )
         yield Caution(
             "leakage suspect",
-            f"{listed(names)} alone {each}{'predict' if each else 'predicts'} the target: {metric.words} "
-            f"{metric.shown(pairs[0][1])} by cross-validation, {how}. If that is only known once the answer "
-            "is, or was made from it, leave it out and fit again.",
+            f"{listed(names)} alone {each}{'have' if each else 'has'} {metric.words} "
+            f"{metric.shown(pairs[0][1])} in cross-validation, {how}. If that is only known once the answer "
+            "is, or was made from it, leave it out.",
             names,
             serious=which == "perfect",
         )
 
 
 def _yardstick(result: FitResult, found: Examination) -> Iterator[Caution]:
-    score, own = found.yardstick.score, result.chosen.test
+    score, own = found.yardstick.score, found.score
     if score is None or not math.isfinite(own):
         return
     spread = result.chosen.std if math.isfinite(result.chosen.std) else 0.0
@@ -113,16 +112,16 @@ def _yardstick(result: FitResult, found: Examination) -> Iterator[Caution]:
         "a better model exists",
         f"{YARDSTICK[0].upper()}{YARDSTICK[1:]} scores {metric.shown(score)} on the same test rows, the "
         f"chosen model {metric.shown(own)}: the learners here leave {metric.words} of "
-        f"{Metric('score').shown(score - own)} on the table, more than the spread over the folds "
-        f"({Metric('score').shown(spread)}). Where the answer matters more than the reason, use it.",
-        serious=True,
+        f"{score_text(score - own)} on the table, more than the spread over the folds "
+        f"({score_text(spread)}). Where the answer matters more than the reason, use it.",
+        serious=result.test.size >= FEW_TEST_ROWS,
     )
 
 
 def _copies(result: FitResult, found: Examination) -> Iterator[Caution]:
     copies, metric = found.copies, Metric(result.scoring, result.metric)
     same = int(copies.test_rows.sum())
-    if same and same >= MANY_COPIES * copies.test_rows.size:
+    if same >= LEAST_COPIES and same >= MANY_COPIES * copies.test_rows.size:
         others = copies.test_rows.size - same
         expected = not _has_many_values(found)  # a few categories have a few combinations
         without = (
@@ -133,8 +132,8 @@ def _copies(result: FitResult, found: Examination) -> Iterator[Caution]:
         yield Caution(
             "copies",
             f"{same:,} of {counted(copies.test_rows.size, 'test row')} {'has' if same == 1 else 'have'} a "
-            f"training row that is the same in every column{', as few columns with few values do' * expected}: "
-            f"the model may have seen the answer. {without}",
+            f"training row that is the same in every column{', as happens with few values' * expected}: the "
+            f"model may have seen the answer. {without}",
             serious=not expected and same >= 0.2 * copies.test_rows.size,
         )
     if copies.best_accuracy is not None and copies.best_accuracy <= 1.0 - UNSOLVABLE:
@@ -167,8 +166,8 @@ def _stopped(result: FitResult, found: Examination) -> Iterator[Caution]:
     if short:
         yield Caution(
             "unfinished",
-            f"Time was up before {listed(short)} had been tried on all {comparison.folds} folds: their scores "
-            "are those of fewer folds. Allow more time for a fair comparison.",
+            f"Time was up before {listed(short)} had been tried on all {comparison.folds} folds: the scores "
+            "are those of fewer. Allow more time for a fair comparison.",
             serious=result.chosen.name in short,
         )
     late = [one.name for one in comparison.entries if "time" in one.left_out or one.left_out == "not tried"]
@@ -208,12 +207,11 @@ def _test_rows(result: FitResult, found: Examination) -> Iterator[Caution]:
     low, high = sorted((metric.sign * found.low, metric.sign * found.high))
     wide = metric.sign > 0 and high - low > WIDE and rows < 10 * FEW_TEST_ROWS
     if rows < FEW_TEST_ROWS or wide:
-        shown = Metric("score")
         yield Caution(
             "few test rows",
             f"{counted(rows, 'test row')} {'say' if rows != 1 else 'says'} little: the {metric.words} of "
-            f"{metric.shown(result.chosen.test)} may as well be anything from {shown.shown(low)} to "
-            f"{shown.shown(high)} (95% interval).",
+            f"{metric.shown(result.chosen.test)} may as well be anything from {score_text(low)} to "
+            f"{score_text(high)} (95% interval).",
         )
 
 
@@ -233,8 +231,8 @@ def _test_against_folds(result: FitResult, found: Examination) -> Iterator[Cauti
     yield Caution(
         "test and folds differ",
         f"The test rows say {metric.words} {metric.shown(chosen.test)}, cross-validation "
-        f"{metric.shown(chosen.mean)} ± {Metric('score').shown(chosen.std)}: {'worse' if worse else 'better'} "
-        f"than chance explains. {'Trust the lower one' if worse else 'Do not count on the better one'}, and "
+        f"{metric.shown(chosen.mean)} ± {score_text(chosen.std)}: {'worse' if worse else 'better'} than "
+        f"chance explains. {'Trust the lower one' if worse else 'Do not count on the better one'}, and "
         "see whether the test rows differ from the others.",
         serious=worse,
     )
@@ -245,27 +243,33 @@ def _test_against_folds(result: FitResult, found: Examination) -> Iterator[Cauti
 
 def _drift(result: FitResult, found: Examination) -> Iterator[Caution]:
     if found.drift:
-        names = tuple(dict.fromkeys(drift.column for drift in found.drift))
-        worst = found.drift[0]
+        names, differ = _differing(found.drift)
         yield Caution(
             "drift between the parts",
-            f"{listed(names)} {'differ' if len(names) > 1 else 'differs'} between training and test rows "
-            f"(most: '{shortened(worst.column)}', by {worst.size:.2f} of 1"
-            f"{' in what is missing' * (worst.what == 'missing')}): the test score is that of other rows "
-            "than the model has learnt from.",
+            f"{differ} between training and test rows{_most(found.drift)}: the test score is that of other "
+            "rows than the model has learnt from.",
             names,
         )
     if found.order_drift:
-        names = tuple(dict.fromkeys(drift.column for drift in found.order_drift))
-        worst = found.order_drift[0]
+        names, differ = _differing(found.order_drift)
         yield Caution(
             "order of the rows",
-            f"{listed(names)} {'differ' if len(names) > 1 else 'differs'} between the first and the last "
-            f"quarter of the file (most: '{shortened(worst.column)}', by {worst.size:.2f} of 1). If the rows "
-            "are in the order of time, rows to come will differ as well, and the score on rows drawn at "
-            "random is too good: hold out the last rows instead.",
+            f"{differ} between the first and the last quarter of the file{_most(found.order_drift)}. If the "
+            "rows are in the order of time, rows to come will differ too, and the score on rows drawn at "
+            "random is too good.",
             names,
         )
+
+
+def _differing(drift: list[Drift]) -> tuple[tuple[str, ...], str]:
+    names = tuple(dict.fromkeys(one.column for one in drift))
+    return names, f"{listed(names)} {'differ' if len(names) > 1 else 'differs'}"
+
+
+def _most(drift: list[Drift]) -> str:
+    where = " in what is missing" if drift[0].what == "missing" else ""
+    name = f"'{shortened(drift[0].column)}', " if len(drift) > 1 else ""
+    return f" ({'most: ' * bool(name)}{name}by {drift[0].size:.2f}{where} on a scale from 0 to 1)"
 
 
 def _classes(result: FitResult, found: Examination) -> Iterator[Caution]:
@@ -314,9 +318,8 @@ def _separation(result: FitResult, found: Examination) -> Iterator[Caution]:
     by = f" ({listed(apart.columns)} count most)" if apart.columns else ""
     yield Caution(
         "separation",
-        f"A plane separates {which} in the training rows without a mistake{by}. Without a penalty the "
-        "coefficients of logistic regression would grow for ever: here the penalty alone sets their size, "
-        "and probabilities near 0 and 1 are those of the penalty, too.",
+        f"A plane separates {which} in the training rows without a mistake{by}: the size of coefficients, "
+        "and probabilities near 0 and 1, are set by the penalty and not by the data.",
         tuple(apart.columns),
     )
 
@@ -360,7 +363,7 @@ def _missing(result: FitResult, found: Examination) -> Iterator[Caution]:
         yield Caution(
             "missing values",
             f"{listed([name for _, name in much])} {'are' if len(much) > 1 else 'is'} missing in "
-            f"{'up to ' * (len(much) > 1)}{percent(much[0][0])} of the rows. That a value is missing may itself "
+            f"{'up to ' * (len(much) > 1)}{percent(much[0][0])} of the rows. That a value is missing may "
             "give the answer away, or be otherwise in rows to come.",
             tuple(name for _, name in much),
         )

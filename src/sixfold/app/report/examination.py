@@ -26,13 +26,14 @@ from sixfold.app.report.column_checks import (
 from sixfold.app.report.column_codes import ColumnCodes, column_codes
 from sixfold.app.report.importance import Importance, permutation_importance
 from sixfold.app.report.row_checks import Copies, Drift, drift_with_order, find_copies, find_drift
-from sixfold.app.report.yardstick import Yardstick, measure_yardstick
+from sixfold.app.report.yardstick import SampledRows, Yardstick, measure_yardstick
 from sixfold.errors import PerfectSeparation
 from sixfold.selection.leaderboard import BASELINE, Entry
 
 Array = NDArray[Any]
 
-MOST_SHOWN_ROWS = 20_000  # test rows that are asked for pictures
+MOST_SHOWN_ROWS = 20_000  # test rows that are asked
+MOST_CODED = 40_000  # training rows whose columns are looked at one by one
 MOST_COMPARED = 2e9  # entries of training rows that are compared with test rows
 MOST_SEPARATED = 3e5  # entries of a table that are searched for a separating plane
 
@@ -63,13 +64,15 @@ class Examination:
     Attributes
     ----------
     codes : ColumnCodes
-        The columns of all rows as numbers.
+        The columns as numbers, of all rows or of a sample.
     answers : Answers or None
         Of the chosen model, about the rows ``asked``; None where there are no test rows.
     asked : ndarray of int
         Numbers of the test rows that were asked: all, or up to 20,000 of them.
+    score : float
+        On these rows; NaN where there are none.
     low, high : float or None
-        The 95% interval of the test score, and ``interval``, how it was found.
+        Its 95% interval, and ``interval``, how it was found.
     baseline : Entry or None
     importance : list of Importance
     importance_rows : int
@@ -90,8 +93,9 @@ class Examination:
     """
 
     codes: ColumnCodes
-    answers: Answers | None
+    answers: Any
     asked: Array
+    score: float
     low: float | None
     high: float | None
     interval: str
@@ -126,13 +130,14 @@ def examine(result: FitResult) -> Examination:
 
 def _examine(result: FitResult) -> Examination:
     seed, model, scoring = result.options.seed, result.chosen.model, result.scoring
-    codes = column_codes(result.X)
     scorer = scorer_of(model, scoring)
     asked = some_rows(result.test, _most_asked(model, result), seed)
     y_asked, X_asked = result.y[asked], result.X[asked]
+    sample = _sample(result, asked)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a test part without a class has been said to have none
         answers = Answers(model, X_asked) if asked.size else None
+        score = float(scorer(answers, answers.rows, y_asked)) if answers is not None else math.nan
         low, high, interval = (None, None, "")
         if answers is not None:
             low, high, interval = score_interval(answers, y_asked, scorer, scoring, seed)
@@ -140,23 +145,15 @@ def _examine(result: FitResult) -> Examination:
             permutation_importance(model, X_asked, y_asked, scorer, seed) if asked.size else ([], 0)
         )
         yardstick = measure_yardstick(
-            codes,
-            result.y,
-            result.train,
-            result.test,
-            task=result.task,
-            scoring=scoring,
-            weight=result.weight,
-            time_limit=result.options.time_limit,
-            seed=seed,
+            sample, task=result.task, scoring=scoring, time_limit=result.options.time_limit, seed=seed
         )
-    alone = scores_alone(codes, result.y, result.train, task=result.task, scoring=scoring, seed=seed)
-    order_drift, sorted_by = drift_with_order(codes, result.y, result.task, seed)
+    order_drift, sorted_by = drift_with_order(sample.codes, sample.y, result.task, seed)
     copies = find_copies(result.X, result.y, result.train, asked, result.task)
     return Examination(
-        codes=codes,
+        codes=sample.codes,
         answers=answers,
         asked=asked,
+        score=score,
         low=low,
         high=high,
         interval=interval,
@@ -164,15 +161,30 @@ def _examine(result: FitResult) -> Examination:
         importance=importance,
         importance_rows=importance_rows,
         yardstick=yardstick,
-        alone=alone,
+        alone=scores_alone(
+            sample.codes, sample.y, sample.train, task=result.task, scoring=scoring, seed=seed
+        ),
         perfect=perfect_score(scoring),
-        drift=find_drift(codes, result.train, result.test, seed),
+        drift=find_drift(sample.codes, sample.train, sample.test, seed),
         order_drift=order_drift,
         sorted_by=sorted_by,
         copies=copies,
         without_copies=_score_without(answers, y_asked, scorer, copies),
-        dependence=find_dependence(codes, result.train, seed),
+        dependence=find_dependence(sample.codes, sample.train, seed),
         separation=find_separation(result),
+    )
+
+
+def _sample(result: FitResult, asked: Array) -> SampledRows:
+    """Return rows as numbers: training rows up to 40,000, and the test rows that were asked."""
+    train = some_rows(result.train, MOST_CODED, result.options.seed)
+    rows = np.sort(np.concatenate([train, asked]))
+    return SampledRows(
+        column_codes(result.X[rows]),
+        result.y[rows],
+        np.searchsorted(rows, train),
+        np.searchsorted(rows, asked),
+        None if result.weight is None else result.weight[rows],
     )
 
 
@@ -232,7 +244,7 @@ def find_separation(result: FitResult) -> Separation | None:
 
 
 def _told_by_perceptron(result: FitResult) -> Separation | None:
-    """Return what the perceptron's certificate has proven: a positive margin is that of a separating plane."""
+    """Return what the perceptron's certificate proves: a positive margin is that of a separating plane."""
     for entry in result.comparison.entries:
         last = last_step(entry.model)
         certificate = getattr(last, "certificate_", None)

@@ -22,9 +22,10 @@ from sixfold.app.report.model_facts import model_facts
 from sixfold.app.report.pictures import decision_scores
 from sixfold.app.report.words import Metric
 from sixfold.app.report.yardstick import NAME as YARDSTICK
+from sixfold.app.training_record import data_fingerprint
 from sixfold.certificate import plain_parameter
 from sixfold.explain.certificate_words import in_plain_words
-from sixfold.selection.leaderboard import BASELINE, Entry
+from sixfold.selection.leaderboard import Entry
 
 Array = NDArray[Any]
 
@@ -151,7 +152,7 @@ def answers_facts(result: FitResult, found: Examination) -> dict[str, Any] | Non
     """Return what the model got right and wrong among the test rows; None where there are none."""
     if found.answers is None:
         return None
-    y, said = found.y_asked(result), np.asarray(found.answers.predict(found.answers.rows))  # type: ignore[attr-defined]
+    y, said = found.y_asked(result), np.asarray(found.answers.predict(found.answers.rows))
     facts: dict[str, Any] = {"rows": y.size, "of_rows": result.test.size}
     if result.task == "regression":
         left = y - said
@@ -202,9 +203,9 @@ def _probabilities(found: Examination, y: Array, labels: Array) -> dict[str, Any
     from sklearn.metrics import roc_auc_score
 
     answers, facts = found.answers, {}
-    classes = np.asarray(answers.classes_)  # type: ignore[union-attr]
+    classes = np.asarray(answers.classes_)
     if hasattr(answers, "predict_proba"):
-        given = np.asarray(answers.predict_proba(answers.rows), dtype=float)  # type: ignore[union-attr]
+        given = np.asarray(answers.predict_proba(answers.rows), dtype=float)
         squares = ((given - (y[:, None] == classes)) ** 2).sum(axis=1).mean()
         facts["brier_score"] = float(squares) / (2.0 if classes.size == 2 else 1.0)
     scored = hasattr(answers, "predict_proba") or hasattr(answers, "decision_function")
@@ -254,7 +255,7 @@ def reproduce_facts(result: FitResult) -> dict[str, Any]:
         "command": command_line(result.options),
         "seed": result.options.seed,
         "rule": result.options.rule,
-        "fingerprint": _fingerprint(result),
+        "fingerprint": data_fingerprint(result.X, result.y, result.weight),
         "parameters": plain_parameter(last_step(result.chosen.model).get_params(deep=False)),
         "versions": installed,
         "python": [
@@ -265,16 +266,6 @@ def reproduce_facts(result: FitResult) -> dict[str, Any]:
         ],
         "predict": f"sixfold predict {shlex.quote(name + '.sixfold')} NEW.csv -o predictions.csv",
     }
-
-
-def _fingerprint(result: FitResult) -> str | None:
-    from sixfold.data.fingerprint import fingerprint
-
-    try:
-        from sixfold.app.training_record import data_fingerprint
-    except ImportError:
-        return fingerprint(result.X, result.y, result.weight)
-    return data_fingerprint(result.X, result.y, result.weight)
 
 
 def command_line(options: FitOptions) -> str:

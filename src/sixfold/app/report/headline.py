@@ -40,7 +40,7 @@ def _score(result: FitResult, found: Examination) -> str:
     rows = counted(result.test.size, "row")
     if result.task == "classification":
         y = found.y_asked(result)
-        said = np.asarray(found.answers.predict(found.answers.rows))  # type: ignore[attr-defined]
+        said = np.asarray(found.answers.predict(found.answers.rows))
         share = float(np.mean(said == y))
         sampled = "about " if y.size < result.test.size else ""
         right = round(share * result.test.size)
@@ -50,8 +50,8 @@ def _score(result: FitResult, found: Examination) -> str:
         return f"{start}; {metric.words} is {metric.shown(chosen.test)}."
     if result.scoring in (None, "r2") and chosen.test > 0:
         return (
-            f"It explains {percent(chosen.test)} of the differences between {rows} it has not seen, and is off "
-            f"by {number_text(_error(result, found))} on average."
+            f"It explains {percent(chosen.test)} of the differences between {rows} it has not seen, and is "
+            f"off by {number_text(_error(result, found))} on average."
         )
     return (
         f"On {rows} it has not seen, {metric.words} is {metric.shown(chosen.test)}, and it is off by "
@@ -61,7 +61,7 @@ def _score(result: FitResult, found: Examination) -> str:
 
 def _error(result: FitResult, found: Examination) -> float:
     """Return the mean absolute error."""
-    said = np.asarray(found.answers.predict(found.answers.rows), dtype=float)  # type: ignore[union-attr]
+    said = np.asarray(found.answers.predict(found.answers.rows), dtype=float)
     return float(f"{np.abs(found.y_asked(result) - said).mean():.3g}")
 
 

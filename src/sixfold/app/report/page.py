@@ -1,7 +1,7 @@
 """The report as one HTML page, and as the same facts for machines beside it.
 
-The page is made by a template that escapes everything that comes from the data; pictures alone are inserted as
-they are, and they have been through an XML writer.
+The page is made by a template that escapes everything that comes from the data; pictures alone are inserted
+as they are, and they have been through an XML writer.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _importance_note(facts: dict[str, Any]) -> str:
     said = []
     if used > MOST_BARS:
         said.append(f"These are the first {MOST_BARS} of {used:,} columns.")
-    if 0 < total - used:
+    if total > used:
         none = counted(total - used, "column")
         said.append(f"Shuffling {'the other ' * (used > 0)}{none} changes nothing.")
     return " ".join(said)

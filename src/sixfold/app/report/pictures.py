@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from types import SimpleNamespace
 from typing import Any
@@ -12,16 +11,16 @@ from numpy.typing import NDArray
 
 from sixfold.app.fitting import FitResult
 from sixfold.app.report.examination import Examination, encoded_names, last_step
+from sixfold.app.report.small_curve import small_curve
 from sixfold.app.report.svg import draw_svg
 from sixfold.app.report.words import Metric, shortened
-from sixfold.explain.plots.search_results import ValueAxis, parameter_label, read_search
+from sixfold.explain.plots.search_results import read_search
 from sixfold.explain.plots.style import canvas, finish, legend, plain
 from sixfold.selection.leaderboard import BASELINE, Entry
 
 Array = NDArray[Any]
 
 WIDE, TALL = 4.9, 3.2  # inches of a picture that fills a column
-SMALL_WIDTH, SMALL_HEIGHT = 3.1, 2.0  # of one among several
 MOST_COEFFICIENTS = 20
 TREE_DEPTH, TREE_BRANCHES = 3, 6
 SMALLEST = 0.75  # of its size that a tree is drawn in, on narrow pages
@@ -38,7 +37,7 @@ def draw_pictures(result: FitResult, found: Examination) -> tuple[dict[str, str]
     if _has_curve(result.chosen):
         wanted["validation"] = lambda: draw_validation(result)
     for number, entry in enumerate(other_searches(result)):
-        wanted[f"validation-{number}"] = lambda entry=entry, number=number: draw_small(entry, result, number)
+        wanted[f"validation-{number}"] = lambda entry=entry: draw_small(entry)
     last = last_step(result.chosen.model)
     if hasattr(last, "_named_tree"):
         wanted["tree"] = lambda: draw_tree(last)
@@ -152,42 +151,11 @@ def draw_validation(result: FitResult) -> str:
     return draw_svg(draw, "validation", title, width=WIDE, height=TALL + 0.5 * many)
 
 
-def draw_small(entry: Entry, result: FitResult, number: int) -> str:
-    """Draw the search of one of the other learners: the best mean over its main parameter, the choice marked."""
+def draw_small(entry: Entry) -> str:
+    """Draw the search of another learner: the best mean over its main parameter, the choice marked."""
     results = read_search(stripped_search(entry))
-    parameter = results.main_parameter()
-    values = results.values(parameter)
-    best = [
-        results.better(
-            [k for k, setting in enumerate(results.settings) if setting.get(parameter, math.nan) == value]
-        )
-        for value in values
-    ]
-    there = [(value, k) for value, k in zip(values, best, strict=True) if k is not None]
-    chosen = results.chosen
-
-    def draw(ax: Any) -> None:
-        _, theme = canvas(ax)
-        axis = ValueAxis.of([value for value, _ in there])
-        axis.apply(ax, "x")
-        places = np.array([axis.place(value) for value, _ in there])
-        mean = np.array([results.mean[k] for _, k in there])
-        std = np.array([results.std[k] for _, k in there])
-        colour = theme.series[0]
-        if axis.ordered:
-            ax.fill_between(places, mean - std, mean + std, color=colour, alpha=0.18, linewidth=0)
-            ax.plot(places, mean, color=colour, linewidth=1.6, marker="o", markersize=3)
-        else:
-            ax.errorbar(places, mean, yerr=std, color=colour, linestyle="none", marker="o", capsize=3)
-            ax.set_xlim(-0.6, len(there) - 0.4)
-        if chosen is not None and parameter in results.settings[chosen]:
-            at = axis.place(results.settings[chosen][parameter])
-            ring = {"markerfacecolor": "none", "markeredgecolor": theme.mark, "markeredgewidth": 1.6}
-            ax.plot([at], [results.mean[chosen]], marker="o", markersize=10, linestyle="none", **ring)
-        finish(ax, theme, xlabel=parameter_label(parameter), grid="y")
-
-    title = f"{entry.name}: mean score and standard deviation over {parameter}"
-    return draw_svg(draw, f"validation-{number}", title, width=SMALL_WIDTH, height=SMALL_HEIGHT)
+    title = f"{entry.name}: mean score and standard deviation over {results.main_parameter()}"
+    return small_curve(results, title)
 
 
 # -- the model -----------------------------------------------------------------------------------------------

@@ -1,17 +1,17 @@
 """Figures of matplotlib as SVG inside a page: colours that follow the page, text as text, no id twice.
 
-matplotlib writes colours as numbers. Each colour of the light theme becomes a variable of the style sheet with
-that colour as its value, and the dark style sheet gives it that of the dark theme, so that one drawing serves
-both. Everything goes through an XML parser and writer: what a column is called cannot end an element.
+matplotlib writes colours as numbers. Each colour of the light theme becomes a variable of the style sheet
+with that colour as its value, and the dark style sheet gives it that of the dark theme, so that one drawing
+serves both. Everything goes through an XML parser and writer: what a column is called cannot end an element.
 """
 
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
+from xml.etree import ElementTree
 
 from sixfold.explain.axes import require_matplotlib
 from sixfold.explain.plots.style import DARK, LIGHT, Theme, text_colour
@@ -164,9 +164,9 @@ def _inline(written: bytes, name: str, title: str, width: float) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text without the control characters that XML does not have.
+    r"""Return a text without the control characters that XML does not have.
 
-    >>> printable("a\\x00b")
+    >>> printable("a\x00b")
     'ab'
     """
     return "".join(letter for letter in text if letter >= " " or letter in "\t\n")
@@ -193,8 +193,8 @@ def _clean(element: Any, name: str, used: set[str], variables: dict[str, str]) -
             del element.attrib[key]
             element.set("href", f"#{name}-{value.removeprefix('#')}" if value.startswith("#") else value)
         elif key == "style":
-            value = REFERENCE.sub(lambda found: f"url(#{name}-{found[1]})", value)
-            element.set(key, COLOUR.sub(lambda found: variables.get(found[0], found[0]), value))
+            own = REFERENCE.sub(lambda found: f"url(#{name}-{found[1]})", value)
+            element.set(key, COLOUR.sub(lambda found: variables.get(found[0], found[0]), own))
         elif key == "clip-path":
             element.set(key, REFERENCE.sub(lambda found: f"url(#{name}-{found[1]})", value))
         elif key != f"{{{XLINK}}}href":

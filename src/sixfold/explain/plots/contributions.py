@@ -10,11 +10,27 @@ from scipy.special import logit
 from sixfold.explain.axes import LABEL_LETTERS, tick_names
 from sixfold.explain.contribution_lines import Line, decimals, shown_share, signed, table_lines
 from sixfold.explain.linear import LinearExplanation
-from sixfold.explain.plots.style import SMALL, canvas, finish, make_readable, number, plain
+from sixfold.explain.plots.style import SMALL, canvas, finish, ground_of, make_readable, number, plain
 from sixfold.explain.text import cut_middle
 from sixfold.explain.trees.words import class_word, word
 
-SHARES = (0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999)  # marks of the axis of probabilities
+SHARES = (
+    0.001,
+    0.01,
+    0.05,
+    0.1,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+    0.95,
+    0.99,
+    0.999,
+)  # marks of the axis of probabilities
 ROOM = 0.12  # of the width, beside the bars, for what they add
 LEAST_APART = 0.06  # of two marks on that axis, of its width
 
@@ -50,6 +66,7 @@ def contributions(one: LinearExplanation, ax: Any = None, *, dark: bool | None =
         ax.annotate(
             signed(part, digits), (after, place), (4 * side, 0), textcoords="offset points", va="center",
             ha="left" if side > 0 else "right", fontsize=SMALL, color=theme.ink, zorder=4,
+            bbox={"facecolor": ground_of(ax), "edgecolor": "none", "pad": 1.0, "alpha": 0.8},
         )  # fmt: skip
     for line, style in ((start, ":"), (end, "-")):
         ax.axvline(line.part, color=theme.muted, linewidth=1.0, linestyle=style, zorder=2)
