@@ -111,7 +111,7 @@ def show_result(terminal: Terminal, result: FitResult) -> None:
     elif comparison.sample_rows:
         terminal.paragraph(
             "",
-            f"tuned on {comparison.sample_rows:,} rows, then fitted to all {result.train.size:,} training rows",
+            f"tuned on {comparison.sample_rows:,} rows, then fitted to all {result.train.size:,} of training",
         )
     if result.test.size:
         baseline = next((one.test for one in comparison.entries if one.name == BASELINE), None)
