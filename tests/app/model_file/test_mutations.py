@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 
+import pytest
+
 from tests.fuzz.mutate_model_files import in_another_process
 
 
+@pytest.mark.limits_memory
 def test_damaged_files_do_no_harm() -> None:
     """Here 3,000 of them; ``python -m tests.fuzz.mutate_model_files`` tries 24,000."""
     result = in_another_process(0, 3000, measured=True)

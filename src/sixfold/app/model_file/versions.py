@@ -1,8 +1,8 @@
 """Versions of the format, and how a file of an older one becomes one of the next.
 
 1    arrays of text are lists in the description: {"text": [shape, [...]]}
-2    they are arrays of the file, so that the header stays short: with the names of 100,000 rows it is read in
-     0.3 ms instead of 70
+2    they are arrays of the file, so that the header stays short: with the names of 100,000 rows it is parsed
+     in 0.3 ms instead of 70
 """
 
 from __future__ import annotations
