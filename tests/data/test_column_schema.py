@@ -204,7 +204,7 @@ def test_nothing_to_predict_from() -> None:
             [datetime.time(14, 30), None, datetime.time(1), datetime.time(2)],
             ["14:30:00", "", "01:00:00", "02:00:00"],
         ),
-        ([True, None, False, True], ["true", "", "false", "True"]),
+        ([True, None, False, True, False], ["true", "", "false", "true ", "false"]),
     ],
 )
 def test_text_and_types_give_the_same_values(values: list[Any], text: list[Any]) -> None:

@@ -327,6 +327,7 @@ PACKED = gzip.compress(os.urandom(2000).hex().encode())
         ("a.csv.gz", PACKED[:-100], "its end is missing"),
         ("a.csv.gz", PACKED[:-8] + b"\0" * 8, "damaged (CRC check failed"),
         ("a.csv.gz", PACKED[:20] + b"\xff" * 50 + PACKED[70:], "a.csv.gz is compressed, but damaged"),
+        ("a.parquet.gz", gzip.compress(b"PAR1" + os.urandom(300_000))[:-100], "its end is missing"),
         ("a.parquet", "a,b\n1,2\n", "not a Parquet file"),
         ("a.parquet", b"PAR1" + b"\0" * 50, "a Parquet file that is damaged or cut off"),
         ("a.arrow", b"ARROW1\0\0" + b"\0" * 50, "an Arrow file that is damaged or cut off"),

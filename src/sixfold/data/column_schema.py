@@ -16,8 +16,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.column_kinds import Kind, column_kind, plural, table_customs
+from sixfold.data.column_kinds import column_kind
 from sixfold.data.column_values import values_of
+from sixfold.data.kind import plural
+from sixfold.data.text_kinds import table_customs
 from sixfold.errors import InputError, UsageError, check_option
 
 Array = NDArray[Any]
@@ -367,4 +369,4 @@ def infer_task(schema: TableSchema) -> str:
     return "regression" if schema.target.kind == "number" else "classification"
 
 
-__all__ = ["KINDS", "ROLES", "ColumnSchema", "Kind", "TableSchema", "infer_schema", "infer_task", "nearest"]
+__all__ = ["KINDS", "ROLES", "ColumnSchema", "TableSchema", "infer_schema", "infer_task", "nearest"]

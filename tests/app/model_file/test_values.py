@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -131,6 +132,10 @@ def test_layouts_are_kept() -> None:
         assert again.flags.f_contiguous == (value.flags.f_contiguous or value.size < 2)
 
 
+def test_an_index_of_pandas_becomes_an_array() -> None:
+    assert there_and_back(pd.Index(["a", "b"])).tolist() == ["a", "b"]
+
+
 def test_an_array_that_is_there_twice_is_stored_once() -> None:
     one = np.arange(5)
     encoder = Encoder(describe)
@@ -154,6 +159,8 @@ def test_masked_arrays_and_generators_come_back() -> None:
     assert again.fill_value == 7.0
     assert again.mask.tolist() == [True, False]
     assert np.array_equal(there_and_back(np.random.RandomState(3)).rand(5), np.random.RandomState(3).rand(5))
+    drawn = [there_and_back(np.random.default_rng(3)).random(5), np.random.default_rng(3).random(5)]
+    assert np.array_equal(*drawn)
 
 
 @pytest.mark.parametrize("value", [abs, lambda x: x, 1j, b"bytes", np.longdouble(1), object(), Ellipsis])

@@ -9,6 +9,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.inspection import permutation_importance as sklearn_importance
 from sklearn.linear_model import LinearRegression
+from threadpoolctl import threadpool_limits
 
 from sixfold.app.report.answers import Answers, score_interval, scorer_of
 from sixfold.app.report.column_codes import column_codes
@@ -94,7 +95,8 @@ def test_the_yardstick_is_gradient_boosting_on_the_same_rows(breast_cancer):
     found = examine(breast_cancer)
     X = breast_cancer.X.to_numpy()
     peer = HistGradientBoostingClassifier(random_state=0)
-    peer.fit(X[breast_cancer.train], breast_cancer.y[breast_cancer.train])
+    with threadpool_limits(1, user_api="openmp"):
+        peer.fit(X[breast_cancer.train], breast_cancer.y[breast_cancer.train])
     expected = peer.score(X[breast_cancer.test], breast_cancer.y[breast_cancer.test])
     assert found.yardstick.score == pytest.approx(expected, abs=1e-12)
 

@@ -159,7 +159,8 @@ def test_awkward_tables_have_a_page(tmp_path):
     }
     for columns in tables.values():
         for y in (random.choice(["p", "q"], 60), random.normal(size=60), random.choice(["p", "q", "r"], 60)):
-            result = fit_frame(pl.DataFrame({**columns, "y": y}), tmp_path, learners=("all",))
+            learners = ("lasso", "knn") if y.dtype.kind == "f" else ("logistic regression", "tree")
+            result = fit_frame(pl.DataFrame({**columns, "y": y}), tmp_path, learners=learners)
             check(make_report(result))
 
 

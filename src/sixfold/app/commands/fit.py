@@ -103,6 +103,16 @@ def show_result(terminal: Terminal, result: FitResult) -> None:
     terminal.line()
     settings = ", ".join(f"{name}={_plain(value)}" for name, value in chosen.parameters.items())
     terminal.paragraph("Chosen", f"{chosen.name} ({settings})" if settings else chosen.name, result.reason)
+    if chosen.fitted_rows < result.train.size:
+        note = next((one for one in chosen.notes if one.startswith("fitted to")), "")
+        terminal.paragraph(
+            "", note or f"fitted to {chosen.fitted_rows:,} of {result.train.size:,} training rows"
+        )
+    elif comparison.sample_rows:
+        terminal.paragraph(
+            "",
+            f"tuned on {comparison.sample_rows:,} rows, then fitted to all {result.train.size:,} training rows",
+        )
     if result.test.size:
         baseline = next((one.test for one in comparison.entries if one.name == BASELINE), None)
         beside = "" if baseline is None or chosen.name == BASELINE else f"; the baseline has {baseline:.3f}"

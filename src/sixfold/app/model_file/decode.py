@@ -214,6 +214,20 @@ class Decoder:
         made.set_state(("MT19937", keys, place, has_gauss, gauss))
         return made
 
+    def _generator(self, given: Any, where: str) -> Any:
+        state, inc, has_uint32, uinteger = self.list_of(given, where, 4)
+        good = all(type(one) is int and one >= 0 for one in (state, inc, has_uint32, uinteger))
+        if not good or max(state, inc) >= 1 << 128 or has_uint32 > 1 or uinteger >= 1 << 32:
+            refuse(where, "is no generator of random numbers")
+        made = np.random.PCG64(0)
+        made.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": state, "inc": inc},
+            "has_uint32": has_uint32,
+            "uinteger": uinteger,
+        }
+        return np.random.Generator(made)
+
 
 _READERS: dict[str, Callable[[Decoder, Any, str], Any]] = {
     "float": Decoder._float,
@@ -234,6 +248,7 @@ _READERS: dict[str, Callable[[Decoder, Any, str], Any]] = {
     "masked": Decoder._masked,
     "sparse": Decoder._sparse,
     "random_state": Decoder._random_state,
+    "generator": Decoder._generator,
 }
 
 
@@ -250,7 +265,7 @@ def _hashable(value: Any, where: str) -> Any:
 def _from_stored(stored: Array, holds: str, where: str) -> Array:
     """Return a copy of an array of the file as what it holds."""
     if holds == "text":
-        if stored.dtype != np.uint32 or stored.ndim == 0 or not stored.shape[-1]:
+        if stored.dtype.name != "uint32" or stored.ndim == 0 or not stored.shape[-1]:
             refuse(where, "is no array of text")
         if stored.size and int(stored.max()) > LAST_CHARACTER:
             refuse(where, "has characters that there are not")
@@ -258,10 +273,10 @@ def _from_stored(stored: Array, holds: str, where: str) -> Array:
         np.copyto(text[..., None].view(np.uint32) if text.size else stored, stored)
         return text
     if holds in TIMES:
-        if stored.dtype != np.int64:
+        if stored.dtype.name != "int64":
             refuse(where, f"is no array of {holds}")
         return stored.copy().view(holds)
-    if holds not in DTYPES.values() or stored.dtype != np.dtype(holds):
+    if holds not in DTYPES.values() or stored.dtype.name != holds:
         refuse(where, f"is stored as {stored.dtype.name} and said to be {holds[:40]}")
     if holds == "bool" and stored.size and int(stored.view(np.uint8).max()) > 1:
         refuse(where, "has truth values that are neither 0 nor 1")

@@ -60,6 +60,8 @@ class Encoder:
             found = self._masked(value, where)
         elif isinstance(value, np.ndarray):
             found = self.array(value, where)
+        elif kind.__module__.split(".")[0] == "pandas" and kind.__name__.endswith("Index"):
+            found = self.array(value.to_numpy(), where)  # names of columns, which are a list as well
         elif isinstance(value, np.generic):
             found = self._scalar(value, where)
         elif SPARSE.get(kind.__name__) is kind:
@@ -123,6 +125,13 @@ class Encoder:
             cannot_save(value, where)
         return {"random_state": [self.array(keys, where), *(self.node(one, where) for one in rest)]}
 
+    def _generator(self, value: Any, where: str) -> Any:
+        state = value.bit_generator.state
+        if state["bit_generator"] != "PCG64":
+            cannot_save(value, where)
+        inner = state["state"]
+        return {"generator": [inner["state"], inner["inc"], state["has_uint32"], state["uinteger"]]}
+
     def array(self, value: Array, where: str) -> Any:
         """Return JSON for an array, which is collected."""
         value = np.asarray(value)
@@ -165,6 +174,7 @@ _CONTAINERS: dict[type, Callable[[Encoder, Any, str], Any]] = {
     range: lambda self, value, where: {"range": [value.start, value.stop, value.step]},
     slice: lambda self, value, where: {"slice": self._list([value.start, value.stop, value.step], where)},
     np.random.RandomState: Encoder._random_state,
+    np.random.Generator: Encoder._generator,
 }
 
 

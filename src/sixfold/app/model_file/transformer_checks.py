@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator
 
 from sixfold.app.model_file.attributes import Attributes
 
+MOST_DEGREE = 100  # of products of columns: beyond, no memory would do
+
 
 def check_pipeline(a: Attributes, model: Any) -> None:
     """Check that the steps of a pipeline are named, each once."""
@@ -127,6 +129,7 @@ def check_polynomial(a: Attributes, model: Any) -> None:
     """Check how many products of columns there are, for which memory is asked."""
     d, degree = a.columns(), model.degree
     least, most = (0, int(degree)) if isinstance(degree, Integral) else map(int, degree)
+    a.require(0 <= least <= most <= MOST_DEGREE, "degree", f"is not from 0 to {MOST_DEGREE}")
     a.whole("_min_degree", least, least)
     a.whole("_max_degree", most, most)
     alike = comb if model.interaction_only else (lambda d, k: comb(d + k - 1, k))
@@ -216,7 +219,7 @@ def keep_table_encoder(fitted: dict[str, Any]) -> dict[str, Any]:
         return fitted
     return fitted | {
         "columns_": {
-            "names": np.array([one.name for one in columns], dtype=object),
+            "names": np.array([_plain_name(one.name) for one in columns], dtype=object),
             "kinds": [one.kind for one in columns],
             "counts": np.array([len(one.outputs) for one in columns], dtype=np.int64),
             "outputs": [output for one in columns for output in one.outputs],
@@ -224,6 +227,11 @@ def keep_table_encoder(fitted: dict[str, Any]) -> dict[str, Any]:
             "zones": [one.zone for one in columns],
         }
     }
+
+
+def _plain_name(name: Any) -> Any:
+    """Return the name of a column as Python has it: pandas has NumPy's whole numbers."""
+    return int(name) if isinstance(name, np.integer) else name
 
 
 def check_table_encoder(a: Attributes, model: Any) -> None:

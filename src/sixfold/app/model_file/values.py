@@ -12,7 +12,7 @@
     arrays of other objects               {"objects": [shape, [...]]}
     masked arrays                         {"masked": [data, mask, fill value]}
     sparse matrices                       {"sparse": ["csr_array", shape, data, indices, starts]}
-    generators of random numbers          {"random_state": [...]}
+    generators of random numbers          {"random_state": [...]}, {"generator": [...]}
     parts of models, and models           {"part": [name, [...]]}, {"model": [name, {...}, {...}]}
 
 What an array holds is its type, or "text": then the last axis of the stored array runs over the characters

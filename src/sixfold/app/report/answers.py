@@ -44,10 +44,10 @@ class Answers:
         self.model = model
         if hasattr(model, "classes_"):
             self.classes_ = model.classes_
-        self._said = {name: np.asarray(getattr(model, name)(X)) for name in RESPONSES if hasattr(model, name)}
-        for name, values in self._said.items():
-            setattr(self, name, _lookup(name, values))
-        self.rows = np.arange(len(self._said["predict"]))
+        self.rows = np.arange(X.shape[0])
+        for name in RESPONSES:
+            if hasattr(model, name):
+                setattr(self, name, _asked_once(name, getattr(model, name), X))
 
     @property
     def _estimator_type(self) -> str:
@@ -64,9 +64,13 @@ class Answers:
         return self
 
 
-def _lookup(name: str, values: Array) -> Any:
+def _asked_once(name: str, ask_model: Any, X: Any) -> Any:
+    said: list[Array] = []
+
     def ask(rows: Any) -> Array:
-        return values[np.asarray(rows)]
+        if not said:
+            said.append(np.asarray(ask_model(X)))
+        return said[0][np.asarray(rows)]
 
     ask.__name__ = name  # by which scorers know it
     return ask

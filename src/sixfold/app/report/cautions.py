@@ -16,6 +16,7 @@ import numpy as np
 from sixfold.app.fitting import FitResult
 from sixfold.app.report.column_checks import strength
 from sixfold.app.report.examination import Examination, examine, last_step
+from sixfold.app.report.row_checks import Drift
 from sixfold.app.report.words import Metric, counted, listed, number_text, percent, score_text, shortened
 from sixfold.app.report.yardstick import NAME as YARDSTICK
 from sixfold.selection.leaderboard import BASELINE
@@ -242,27 +243,33 @@ def _test_against_folds(result: FitResult, found: Examination) -> Iterator[Cauti
 
 def _drift(result: FitResult, found: Examination) -> Iterator[Caution]:
     if found.drift:
-        names = tuple(dict.fromkeys(drift.column for drift in found.drift))
-        worst = found.drift[0]
+        names, differ = _differing(found.drift)
         yield Caution(
             "drift between the parts",
-            f"{listed(names)} {'differ' if len(names) > 1 else 'differs'} between training and test rows "
-            f"(most: '{shortened(worst.column)}', by {worst.size:.2f} of 1"
-            f"{' in what is missing' * (worst.what == 'missing')}): the test score is that of other rows "
-            "than the model has learnt from.",
+            f"{differ} between training and test rows{_most(found.drift)}: the test score is that of other "
+            "rows than the model has learnt from.",
             names,
         )
     if found.order_drift:
-        names = tuple(dict.fromkeys(drift.column for drift in found.order_drift))
-        worst = found.order_drift[0]
+        names, differ = _differing(found.order_drift)
         yield Caution(
             "order of the rows",
-            f"{listed(names)} {'differ' if len(names) > 1 else 'differs'} between the first and the last "
-            f"quarter of the file (most: '{shortened(worst.column)}', by {worst.size:.2f} of 1). If the rows "
-            "are in the order of time, rows to come will differ as well, and the score on rows drawn at "
-            "random is too good: hold out the last rows instead.",
+            f"{differ} between the first and the last quarter of the file{_most(found.order_drift)}. If the "
+            "rows are in the order of time, rows to come will differ too, and the score on rows drawn at "
+            "random is too good.",
             names,
         )
+
+
+def _differing(drift: list[Drift]) -> tuple[tuple[str, ...], str]:
+    names = tuple(dict.fromkeys(one.column for one in drift))
+    return names, f"{listed(names)} {'differ' if len(names) > 1 else 'differs'}"
+
+
+def _most(drift: list[Drift]) -> str:
+    where = " in what is missing" if drift[0].what == "missing" else ""
+    name = f"'{shortened(drift[0].column)}', " if len(drift) > 1 else ""
+    return f" ({'most: ' * bool(name)}{name}by {drift[0].size:.2f}{where} on a scale from 0 to 1)"
 
 
 def _classes(result: FitResult, found: Examination) -> Iterator[Caution]:
