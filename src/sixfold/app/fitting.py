@@ -119,7 +119,7 @@ class Prepared:
     task, scoring, metric : str
         ``metric`` is ``scoring`` in words.
     learners : tuple of str
-        Who takes part.
+        Who takes part, or "all".
     begun : float
         The clock when work began.
     """
@@ -307,7 +307,7 @@ def _learners(asked: tuple[str, ...], task: str) -> tuple[str, ...]:
     """Return the learners whose names are those asked for, or contain them."""
     known = list(CLASSIFIERS if task == "classification" else REGRESSORS)
     if "all" in asked:
-        return tuple(known)
+        return ("all",)  # those that suit the table as well
     chosen: list[str] = []
     for one in asked:
         word = one.lower().replace("-", " ").replace("_", " ").strip()
