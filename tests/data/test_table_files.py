@@ -148,6 +148,11 @@ def test_quotes_inside_fields_are_text(tmp_path: Path) -> None:
     assert rows(write(tmp_path, "a.csv", text)) == [(1, '5" pipe', 3), (2, '6" pipe', 4), (3, '7" pipe', 5)]
 
 
+def test_quotes_that_never_close_are_text_where_every_line_is_whole_without_them(tmp_path: Path) -> None:
+    text = 'a\tb\n"the\t1\nlong"\t2\nday\t3\n"again\t4\n'
+    assert rows(write(tmp_path, "a.tsv", text)) == [('"the', 1), ('long"', 2), ("day", 3), ('"again', 4)]
+
+
 @pytest.mark.parametrize(
     ("text", "columns", "first"),
     [
@@ -312,7 +317,7 @@ PACKED = gzip.compress(os.urandom(2000).hex().encode())
         ("a.csv", "a,b\n\n,\n", "a.csv has names of columns, but no rows"),
         ("a.csv", "a,b,c\n1,2,3\n4,5\n", "a.csv, line 3: 2 fields, fewer than the 3 that the header names."),
         ("a.csv", "a,b\n1,2\n1,2,3\n", 'a comma, put it between quotes ("...").'),
-        ("a.csv", 'a,b\n1,"2\n3,4\n', "a.csv, line 2: a quote opens a field that is never closed."),
+        ("a.csv", 'a,b\n1,"2,5\n3,4\n', "a.csv, line 2: a quote opens a field that is never closed."),
         ("a.csv", "a,b,a,b\n1,2,3,4\n", "several columns of one name: 'a', 'b'"),
         ("a.csv", "a,a \n1,2\n", "several columns of one name: 'a'"),
         ("a.csv", "a,b,\n" + "1,2,\n" * 300 + "1,2,3\n", "has values in field 3"),

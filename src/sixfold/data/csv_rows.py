@@ -91,7 +91,7 @@ def parse_block(block: bytes, layout: Layout, line: int, file: str) -> Any:
     try:
         frame = pl.read_csv(header + block, **options)
     except pl.exceptions.PolarsError:
-        return _named(_parse_by_python(block, layout, line, file), layout, file)
+        return _named(_parse_odd_quotes(block, layout, line, file), layout, file)
     if frame.to_series(width - 1).null_count() and width > 1:
         plain = b'"' not in block and block.count(layout.delimiter.encode()) == frame.height * (width - 1)
         if not plain:
@@ -158,6 +158,21 @@ def _ragged(record: bytes, number: int, found: int, width: int, layout: Layout, 
     hint = f' If a field holds a {mark}, put it between quotes ("...").' if found > width else ""
     fields = "field" if found == 1 else "fields"
     return f"{file}, line {number:,}: {found} {fields}, {more} than the {width} that the header names.{hint}"
+
+
+def _parse_odd_quotes(block: bytes, layout: Layout, line: int, file: str) -> Any:
+    """Return the rows of a block that Polars refuses; where quotes open and never close, they are text."""
+    import polars as pl
+
+    try:
+        return _parse_by_python(block, layout, line, file)
+    except TableFileError:
+        unquoted = block.replace(b'"', b"'")  # of the same length, without any quote
+        _, counts = count_fields(unquoted, layout.delimiter)
+        if not (counts == len(layout.names)).all():
+            raise
+    header = layout.delimiter.join(f"c{k}" for k in range(len(layout.names))).encode() + b"\n"
+    return pl.read_csv(header + block, separator=layout.delimiter, infer_schema=False, quote_char=None)
 
 
 def _parse_by_python(block: bytes, layout: Layout, line: int, file: str) -> Any:

@@ -21,7 +21,7 @@ from sixfold.data.examples import load_example
 from sixfold.data.file_bytes import TableFileError, TextFile, check_known
 from sixfold.data.json_lines import concat_frames, json_frames, read_json
 from sixfold.data.typed_files import read_typed, typed_frames
-from sixfold.errors import MissingExtraError
+from sixfold.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from sixfold.data.column_schema import TableSchema
@@ -137,7 +137,10 @@ def _finished(table: Table, shown: str) -> Table:
 def _example_table(given: str) -> Table:
     import polars as pl
 
-    example = load_example(given.removeprefix(EXAMPLE))
+    try:
+        example = load_example(given.removeprefix(EXAMPLE))
+    except InputError as error:
+        raise TableFileError(str(error)) from None
     columns: dict[str, Any] = {}
     for k, name in enumerate(example.columns):
         values = example.X[:, k].tolist()
