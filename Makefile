@@ -16,8 +16,9 @@ export OPENBLAS_NUM_THREADS ?= 1
 .DELETE_ON_ERROR:  # a stamp of what failed would be taken for done
 .PHONY: run test test-all test-levels test-oldest lint format bench gauntlet gallery wheel sanitize clean
 
-run: $(STAMPS)/build
-	env -u OPENBLAS_NUM_THREADS $(BIN)/python -m sixfold
+# From a built-in table to a leaderboard, a model file and a report.
+run: $(STAMPS)/app
+	env -u OPENBLAS_NUM_THREADS $(BIN)/sixfold fit --output build/run
 
 # The suite, with the loops for this machine.
 test: $(STAMPS)/test
@@ -27,7 +28,7 @@ test-all: test wheel test-levels test-oldest
 
 # The tests that reach native loops, with the loops for other processors: those that `make test` has not run.
 test-levels: wheel
-	.venv-wheel/bin/python $(INSTALL) "$$(ls dist/*.whl)[test]"
+	.venv-wheel/bin/python $(INSTALL) "$$(ls dist/*.whl)[app,test]"
 	for level in $$(.venv-wheel/bin/python -c "from sixfold import _native as n; print(*n.built_levels()[: n.built_levels().index(n.level)])"); do \
 	  SIXFOLD_ISA=$$level HYPOTHESIS_PROFILE=few .venv-wheel/bin/python $(PYTEST) $(NATIVE_TESTS) || exit 1; done
 
@@ -89,7 +90,7 @@ $(STAMPS)/build: $(STAMPS)/venv $(NATIVE)
 	touch $@
 
 # What an extra asks for, without building the package again.
-$(STAMPS)/test $(STAMPS)/bench: $(STAMPS)/%: $(STAMPS)/extra-% $(STAMPS)/build
+$(STAMPS)/app $(STAMPS)/test $(STAMPS)/bench: $(STAMPS)/%: $(STAMPS)/extra-% $(STAMPS)/extra-app $(STAMPS)/build
 	touch $@
 
 $(STAMPS)/extra-%: $(STAMPS)/venv pyproject.toml
@@ -108,12 +109,12 @@ $(STAMPS)/wheel: $(STAMPS)/build $(PACKAGE)
 
 .venv-oldest/stamp: $(STAMPS)/wheel
 	rm -rf .venv-oldest && $(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python $(INSTALL) "$$(ls dist/*.whl)[test]" "scikit-learn==1.6.*"
+	.venv-oldest/bin/python $(INSTALL) "$$(ls dist/*.whl)[app,test]" "scikit-learn==1.6.*"
 	touch $@
 
 .venv-sanitize/stamp: $(NATIVE)
 	$(PYTHON) -m venv .venv-sanitize
 	.venv-sanitize/bin/python $(INSTALL) $(BUILD_TOOLS)
 	.venv-sanitize/bin/python $(INSTALL) --no-build-isolation --config-settings=build-dir=build/sanitize \
-	  --config-settings=cmake.define.SIXFOLD_SANITIZE=ON --editable ".[test]"
+	  --config-settings=cmake.define.SIXFOLD_SANITIZE=ON --editable ".[app,test]"
 	touch $@

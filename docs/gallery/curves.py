@@ -110,6 +110,14 @@ def coefficients() -> Draw:
     return lambda dark: model.plot(dark=dark)
 
 
+def contributions() -> Draw:
+    """Draw what each column adds to the score of one tumour, from the mean of all tumours to this one."""
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    model = LogisticRegression(C=0.1).fit(X, np.where(y == 1, "benign", "malignant"))
+    explanation = model.explain(X.iloc[14])
+    return lambda dark: explanation.plot(dark=dark)
+
+
 def learning_curve() -> Draw:
     """Draw the learning curve of five nearest neighbours on digits."""
     X, y = load_digits(return_X_y=True)
@@ -194,6 +202,7 @@ FIGURES = [
     ridge_path,
     logistic_path,
     coefficients,
+    contributions,
     learning_curve,
     history,
     perceptron_history,

@@ -26,10 +26,13 @@ _HOME = {
     "RandomizedSearchCV": "sixfold.selection.grid_search",
     "RidgeCV": "sixfold.selection.ridge_cv",
     "SVC": "sixfold.learners.svm.svc",
+    "TableEncoder": "sixfold.data.table_encoder",
     "compare": "sixfold.selection.comparison",
     "distances": "sixfold.geometry.distances",
     "kernels": "sixfold.geometry.kernels",
+    "load": "sixfold.app.model_file",
     "plot": "sixfold.plot",
+    "save": "sixfold.app.model_file",
 }
 
 __all__ = [
@@ -50,11 +53,14 @@ __all__ = [
     "Perceptron",
     "RandomizedSearchCV",
     "RidgeCV",
+    "TableEncoder",
     "__version__",
     "compare",
     "distances",
     "kernels",
+    "load",
     "plot",
+    "save",
 ]
 
 

@@ -45,6 +45,10 @@ class InputError(SixfoldError, ValueError):
     """The data or a parameter cannot be used as given."""
 
 
+class UsageError(InputError):
+    """Another file, column or option has to be named; nothing is wrong with what the files hold."""
+
+
 class IncompatibleError(InputError):
     """A loss, a penalty and a solver that do not fit each other."""
 

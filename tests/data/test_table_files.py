@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from sixfold.data import file_bytes, table_files
 from sixfold.data.table_files import TableFileError, read_table, table_batches
+from sixfold.errors import InputError
 
 FRAME = pl.DataFrame({"size": [1.5, None, 3.25], "kind": ["a", "b", None], "count": [1, 2, 3]})
 
@@ -38,9 +39,9 @@ def rows(path: Path) -> list[tuple[object, ...]]:
 
 def refusal(path: Path) -> str:
     """Return the message of a file that cannot be read; batches have the same."""
-    with pytest.raises(TableFileError) as whole:
+    with pytest.raises(InputError) as whole:
         read_table(path)
-    with pytest.raises(TableFileError) as batches:
+    with pytest.raises(InputError) as batches:
         list(table_batches(path, rows=2))
     first, second = str(whole.value), str(batches.value)
     assert first.split(":", maxsplit=1)[0] == second.split(":", maxsplit=1)[0]
@@ -312,9 +313,7 @@ PACKED = gzip.compress(os.urandom(2000).hex().encode())
     [
         ("a.csv", "", "a.csv is empty"),
         ("a.csv", "\n \n", "a.csv is empty"),
-        ("a.csv", "# only a comment\n", "but no rows"),
-        ("a.csv", "a,b\n", "a.csv has names of columns, but no rows"),
-        ("a.csv", "a,b\n\n,\n", "a.csv has names of columns, but no rows"),
+        ("a.csv", "# only a comment\n", "a.csv is empty but for comments"),
         ("a.csv", "a,b,c\n1,2,3\n4,5\n", "a.csv, line 3: 2 fields, fewer than the 3 that the header names."),
         ("a.csv", "a,b\n1,2\n1,2,3\n", 'a comma, put it between quotes ("...").'),
         ("a.csv", 'a,b\n1,"2,5\n3,4\n', "a.csv, line 2: a quote opens a field that is never closed."),
@@ -348,6 +347,15 @@ PACKED = gzip.compress(os.urandom(2000).hex().encode())
 )
 def test_files_that_cannot_be_read(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
     assert message in refusal(write(tmp_path, name, content))
+
+
+@pytest.mark.parametrize("text", ["a,b\n", "a,b", "a,b\n\n,\n", "a;b\r\n;\r\n"])
+def test_a_header_alone_is_no_table_but_an_empty_batch(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path, "a.csv", text)
+    with pytest.raises(TableFileError, match=r"a\.csv has names of columns, but no rows"):
+        read_table(path)
+    (batch,) = table_batches(path)
+    assert (batch.columns, batch.height) == (["a", "b"], 0)
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:

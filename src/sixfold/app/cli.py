@@ -1,87 +1,294 @@
-"""``python -m sixfold``: every learner on built-in data, in one table.
+"""``sixfold``: the command line.
 
-Each learner is fitted on three quarters of the rows and scored on the rest (R-squared for numbers, share of
-right answers for classes). ``--help`` says so, ``--version`` prints the version.
+    fit       a table to a tuned, explained, saved model
+    predict   new rows with a saved model
+    explain   one answer
+    show      what a model file holds
+    verify    recompute the certificate from the data
+    compare   two models on the same rows
+    examples  the built-in tables
+
+Exit codes: 0 done; 1 `verify` found that a certificate does not hold; 2 something on the command line has to
+change; 3 something in a file has to change; 130 stopped by Ctrl-C, what was finished is kept.
+
+Commands are imported when they are run, so that ``--help`` takes no longer than reading it is worth.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
+import os
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from sixfold import __version__
-from sixfold.data.examples import Example, load_example
-from sixfold.learners.registry import LEARNERS, Demonstration, RegisteredLearner
 
-HEADER = ("learner", "data", "held-out score", "seconds", "solver", "certificate")
+try:
+    import typer
+except ImportError:  # an error of our own would take longer to import than to read
+    raise SystemExit("sixfold: the command line needs a few packages: pip install 'sixfold[app]'") from None
+
+DONE, USAGE, BAD_DATA, INTERRUPTED = 0, 2, 3, 130
+
+# Rich would make help pages prettier, and take longer to import than they take to read.
+app = typer.Typer(
+    name="sixfold",
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    epilog="Begin with: sixfold fit    (it needs no data of your own)",
+)
+
+ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A model file, NAME.sixfold.")]
+DataFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA", help="CSV, TSV, Parquet, Arrow, JSON lines (or one of these .gz), or example:NAME."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """One line of the table, and the model behind it."""
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"sixfold {__version__}")
+        raise typer.Exit
 
-    cells: tuple[str, ...]
-    model: Any
-    example: Example
+
+@app.callback()
+def _sixfold(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """From a table to a tuned, explained, saved model that proves its fit."""
+
+
+@app.command()
+def fit(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="[DATA]",
+            show_default=False,
+            help="CSV, TSV, Parquet, Arrow, JSON lines (or one of these .gz), or example:NAME; without it "
+            "example:breast_cancer.",
+        ),
+    ] = "example:breast_cancer",
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")
+    ] = None,
+    learners: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--learner",
+            "-l",
+            metavar="NAME",
+            help="Try only this one, such as tree, svm, knn; can be repeated.",
+        ),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric", "-m", metavar="NAME", help="By what models are ranked; else one that suits."
+        ),
+    ] = None,
+    task: Annotated[str, typer.Option(metavar="TASK", help="auto, classification or regression.")] = "auto",
+    rule: Annotated[
+        str,
+        typer.Option(metavar="RULE", help="1se: the simplest within a standard error of the best; or best."),
+    ] = "1se",
+    folds: Annotated[int, typer.Option(metavar="N", min=2, help="Of the cross-validation.")] = 5,
+    test_fraction: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="The share of rows that is held out for the test at the end."),
+    ] = 0.2,
+    seed: Annotated[int, typer.Option(metavar="N", help="Draws the test rows and the folds.")] = 0,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Most seconds for everything.", show_default=False)
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column that says how much each row counts.")
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="The column whose equal values stay in one part, such as a patient."
+        ),
+    ] = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--id", metavar="COLUMN", help="A column to set aside; can be repeated."),
+    ] = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FOLDER", help="The folder for what is written.")
+    ] = ".",
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What to call the files; else as the data.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> int:
+    """Tune every learner on a table, choose one, explain and save it.
+
+    Writes NAME.sixfold (the model), NAME.report.html (for people) and NAME.report.json (for machines).
+    """
+    from pathlib import Path
+
+    from sixfold.app.commands import fit as command
+    from sixfold.app.fitting import FitOptions
+
+    options = FitOptions(
+        data=data,
+        target=target,
+        task=task,
+        learners=tuple(learners or ("all",)),
+        metric=metric,
+        folds=folds,
+        seed=seed,
+        time_limit=time_limit,
+        test_fraction=test_fraction,
+        rule=rule,
+        weights=weights,
+        groups=groups,
+        ids=tuple(ids or ()),
+        output=Path(output),
+        name=name,
+    )
+    return command.run(options, as_json=as_json, quiet=quiet)
+
+
+@app.command()
+def predict(
+    model: ModelFile,
+    data: DataFile,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Where to; the ending is the format. Without it, CSV is printed.",
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", "-k", metavar="COLUMN", help="A column to copy from DATA; can be repeated."),
+    ] = None,
+    keep_all: Annotated[bool, typer.Option("--keep-all", help="Copy all columns from DATA.")] = False,
+    probabilities: Annotated[
+        bool, typer.Option(help="Write a column with the probability of each class.")
+    ] = True,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> int:
+    """Predict new rows, however many, with a saved model."""
+    from sixfold.app.commands import predict as command
+
+    return command.run(
+        model,
+        data,
+        output,
+        probabilities=probabilities,
+        id_columns=tuple(keep or ()),
+        keep_all=keep_all,
+        as_json=as_json,
+        quiet=quiet,
+    )
+
+
+@app.command()
+def explain(
+    model: ModelFile,
+    data: DataFile,
+    row: Annotated[
+        int, typer.Option("--row", "-r", metavar="N", min=1, help="Which row of DATA, counted from 1.")
+    ] = 1,
+    as_json: AsJson = False,
+) -> int:
+    """Explain the answer for one row of a table."""
+    from sixfold.app.commands import explain as command
+
+    return command.run(model, data, row, as_json=as_json)
+
+
+@app.command()
+def show(model: ModelFile, as_json: AsJson = False) -> int:
+    """Show what a model file holds, and what it was fitted to."""
+    from sixfold.app.commands import show as command
+
+    return command.run(model, as_json=as_json)
+
+
+@app.command()
+def verify(model: ModelFile, data: DataFile, as_json: AsJson = False) -> int:
+    """Recompute a model's certificate from the data it was fitted to."""
+    from sixfold.app.commands import verify as command
+
+    return command.run(model, data, as_json=as_json)
+
+
+@app.command()
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="A model file.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    data: DataFile,
+    as_json: AsJson = False,
+) -> int:
+    """Compare two models on the same rows."""
+    from sixfold.app.commands import compare as command
+
+    return command.run(first, second, data, as_json=as_json)
+
+
+@app.command()
+def examples(as_json: AsJson = False) -> int:
+    """List the built-in tables, to be used as example:NAME."""
+    from sixfold.app.commands import examples as command
+
+    return command.run(as_json=as_json)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fit every learner, print the table and the coefficients of linear regression."""
-    parser = argparse.ArgumentParser(
-        prog="python -m sixfold",
-        description="Fit every learner on built-in data, three quarters of the rows of each, and print a "
-        "table: the score on the other rows, the seconds, the solver and what the certificate says. It takes "
-        "some seconds.",
-        epilog="To fit your own data, use the learners from Python, for instance: from sixfold import "
-        "LogisticRegression; model = LogisticRegression().fit(X, y); print(model.certificate_).",
+    """Run a command and return its exit code; what went wrong is said in a sentence."""
+    # Polars' allocator keeps what is freed for ten seconds: of a million rows of 30 columns, 160 MB of 680.
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:500,muzzy_decay_ms:0")
+    try:
+        returned: Any = app(args=arguments, prog_name="sixfold", standalone_mode=False)
+    except typer.Exit as exit_:
+        return int(exit_.exit_code)
+    except typer.Abort:
+        return _say("Stopped.", INTERRUPTED)
+    except KeyboardInterrupt:
+        return _say("Stopped; nothing was written.", INTERRUPTED)
+    except Exception as error:
+        return _explain(error)
+    return int(returned or DONE)
+
+
+def _explain(error: Exception) -> int:
+    """Print what an error says, and return its exit code; errors that are not ours are bugs, and raised."""
+    if hasattr(error, "format_message"):  # one of Typer's: the command line could not be read
+        context = getattr(error, "ctx", None)
+        hint = f"\nSee: {context.command_path} --help" if context is not None else ""
+        return _say(f"{error.format_message()}{hint}", USAGE)
+    from sixfold.errors import MissingExtraError, SixfoldError, UsageError
+
+    if isinstance(error, BrokenPipeError):  # whoever read along has had enough
+        sys.stderr.close()
+        return DONE
+    if not isinstance(error, SixfoldError):
+        raise error
+    asked = isinstance(error, UsageError | MissingExtraError) or isinstance(
+        error.__cause__, FileNotFoundError
     )
-    parser.add_argument("--version", action="version", version=f"sixfold {__version__}")
-    parser.parse_args(arguments)
-    print("sixfold: every learner on built-in data, fitted on 75% of the rows, scored on the rest\n")
-    outcomes = [
-        show(learner, demonstration) for learner in LEARNERS for demonstration in learner.demonstrations
-    ]
-    print(format_table(HEADER, [outcome.cells for outcome in outcomes]))
-    for outcome in outcomes:
-        if hasattr(outcome.model, "summary"):
-            # The tables are plain arrays, whose columns have no names.
-            outcome.model.feature_names_in_ = outcome.example.columns
-            print(f"\n{outcome.cells[0]} on {outcome.example.name}: {outcome.example.about}\n")
-            print(outcome.model.summary())
-            break
-    return 0
+    return _say(str(error), USAGE if asked else BAD_DATA)
 
 
-def show(learner: RegisteredLearner, demonstration: Demonstration) -> Outcome:
-    """Fit one learner on one built-in table and score it on rows it has not seen."""
-    from sklearn.model_selection import train_test_split
-
-    example = load_example(demonstration.example)
-    X, X_test, y, y_test = train_test_split(example.X, example.y, random_state=0)
-    model = learner.make(**demonstration.parameters)
-    start = time.perf_counter()
-    model.fit(X, y)
-    seconds = time.perf_counter() - start
-    cells = (
-        f"{learner.name} ({demonstration.title})",
-        example.name,
-        f"{model.score(X_test, y_test):.3f}",
-        f"{seconds:.3f}",
-        model.solver_ if hasattr(model, "solver_") else model.algorithm_,
-        str(model.certificate_),
-    )
-    return Outcome(cells, model, example)
-
-
-def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return the rows under the header, columns aligned."""
-    widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in [header, *rows]
-    ]
-    rule = "  ".join("-" * width for width in widths)
-    return "\n".join(line.rstrip() for line in [lines[0], rule, *lines[1:]])
+def _say(sentence: str, code: int) -> int:
+    print(f"sixfold: {sentence}", file=sys.stderr)
+    return code

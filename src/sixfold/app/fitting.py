@@ -1,13 +1,17 @@
 """From a file to a tuned model, told once.
 
-    read -> infer the columns and the task -> hold out a test part -> tune every learner -> choose
+    read -> infer the columns and the task -> hold out a test part -> tune every learner -> choose -> test
 
-What comes out, a :class:`FitResult`, is all that the model file and the report are made of.
+:func:`prepare` ends before the work begins, so that what was inferred can be shown; :func:`tune` does the
+work. What comes out, a :class:`FitResult`, is all that the model file and the report are made of.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import os
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +20,19 @@ from numpy.typing import NDArray
 
 from sixfold.data.column_schema import TableSchema, infer_schema, infer_task
 from sixfold.data.table_files import Table, read_table
-from sixfold.errors import InputError
-from sixfold.selection.comparison import compare
+from sixfold.errors import InputError, UsageError, check_number, check_option, check_seed
+from sixfold.selection.choice import choose
+from sixfold.selection.comparison import ComparisonRun
+from sixfold.selection.contenders import CLASSIFIERS, REGRESSORS
 from sixfold.selection.leaderboard import Comparison, Entry
+from sixfold.selection.rules import RULES
+from sixfold.selection.scoring import check_scoring, default_scoring, metric_in_words
 
 Array = NDArray[Any]
+
+MOST_ROWS = 50_000  # learners are tuned on a sample of so many training rows
+REPORT_SHARE = 0.1  # of a time limit, for choosing, explaining and writing
+ALIASES = {"knn": "nearest neighbours", "neighbors": "neighbours", "ols": "ridge regression"}
 
 
 @dataclass(frozen=True)
@@ -33,14 +45,22 @@ class FitOptions:
         A file, or ``example:NAME``.
     target : str or None
         None where the example knows its own.
-    task, metric, learners, folds, seed, time_limit, test_fraction, rule
-        As in :func:`sixfold.compare`; ``metric`` is its ``scoring``.
+    task, learners, folds, seed, rule
+        As in :func:`sixfold.compare`; names of learners may be parts of them.
+    metric : str or None
+        The ``scoring`` of :func:`sixfold.compare`; None takes one that suits.
+    time_limit : float or None
+        Seconds for everything, reading and the report as well.
+    test_fraction : float
+        The ``test_size`` of :func:`sixfold.compare`.
     weights, groups : str or None
         Columns.
     ids : tuple of str
         Columns to be set aside.
     output : Path
         The folder for the files that are written.
+    name : str or None
+        What they are called; None takes that of the data.
     """
 
     data: str
@@ -57,34 +77,51 @@ class FitOptions:
     groups: str | None = None
     ids: tuple[str, ...] = ()
     output: Path = Path()
+    name: str | None = None
+
+    def check(self) -> None:
+        """Raise a :class:`UsageError` for what cannot be done, before any work is."""
+        try:
+            check_option("--task", self.task, ("auto", "classification", "regression"))
+            check_option("--rule", self.rule, RULES)
+            check_number("--folds", self.folds, at_least=2, whole=True)
+            check_number("--time-limit", self.time_limit, above=0, optional=True)
+            check_number("--test-fraction", self.test_fraction, at_least=0, finite=True)
+            check_seed(self.seed)
+            check_scoring(self.metric, "--metric")
+        except InputError as error:
+            raise UsageError(str(error)) from error
+        if self.test_fraction >= 1:
+            raise UsageError(f"--test-fraction {self.test_fraction:g} leaves no row to learn from. Try 0.2.")
+        if self.name is not None and Path(self.name).name != self.name:
+            raise UsageError(f"--name {self.name!r} is no plain name. Name the folder by --output.")
+        check_folder(self.output)
 
 
 @dataclass(frozen=True)
-class FitResult:
-    """What one run found.
+class Prepared:
+    """What is known before the work begins.
 
     Attributes
     ----------
     options : FitOptions
     table : Table
-        As read, without rows whose target is missing.
+        What was read; its frame is given up once the columns are typed.
     schema : TableSchema
     X : polars.DataFrame
-        The features of all rows, typed.
+        The features of all rows whose target is known, typed.
     y : ndarray
         Labels as text, or numbers.
-    train, test : ndarray
-        Row numbers.
+    dropped : int
+        Rows whose target is missing.
     weight, groups : ndarray or None
-        Of all rows.
+        Of the same rows.
     task, scoring, metric : str
         ``metric`` is ``scoring`` in words.
-    comparison : Comparison
-    chosen : Entry
-    reason : str
-        Why it was chosen, one sentence.
-    stopped : str
-        "" or what ended the work early.
+    learners : tuple of str
+        Who takes part.
+    begun : float
+        The clock when work began.
     """
 
     options: FitOptions
@@ -92,26 +129,142 @@ class FitResult:
     schema: TableSchema
     X: Any
     y: Array
-    train: Array
-    test: Array
+    dropped: int
     weight: Array | None
     groups: Array | None
     task: str
     scoring: str
     metric: str
+    learners: tuple[str, ...]
+    begun: float
+
+    @property
+    def name(self) -> str:
+        """What the files are called."""
+        return self.options.name or self.table.name
+
+
+@dataclass(frozen=True)
+class FitResult(Prepared):
+    """What one run found.
+
+    Attributes
+    ----------
+    train, test : ndarray
+        Row numbers.
+    comparison : Comparison
+    chosen : Entry
+        With the model, fitted to all training rows where that could be done.
+    reason : str
+        Why it was chosen, one sentence.
+    stopped : str
+        "" or what ended the work early: "Ctrl-C" or "the time limit".
+    """
+
+    train: Array
+    test: Array
     comparison: Comparison
     chosen: Entry
     reason: str
     stopped: str = ""
 
+    @property
+    def model(self) -> Any:
+        """The chosen model: a pipeline that takes typed frames."""
+        return self.chosen.model
+
 
 def run_fit(options: FitOptions, watcher: Any = None) -> FitResult:
     """Return the tuned model and all there is to say about it."""
+    return tune(prepare(options), watcher)
+
+
+def prepare(options: FitOptions) -> Prepared:
+    """Read the table, infer what its columns are, and settle task and metric."""
+    begun = time.perf_counter()
+    options.check()
     table = read_table(options.data)
+    schema = _schema(table, options)
+    task = infer_task(schema)
+    rows = known_rows(schema, table.frame)
+    scoring = options.metric or default_scoring(rows.y, task)
+    return Prepared(
+        options,
+        replace(table, frame=None),
+        schema,
+        **vars(rows),
+        task=task,
+        scoring=scoring,
+        metric=metric_in_words(scoring, task),
+        learners=_learners(options.learners, task),
+        begun=begun,
+    )
+
+
+def tune(given: Prepared, watcher: Any = None) -> FitResult:
+    """Tune every learner, choose one and test it; Ctrl-C keeps what is finished."""
+    options = given.options
+    run = ComparisonRun(
+        given.X,
+        given.y,
+        list(given.learners),
+        task=given.task,
+        scoring=given.scoring,
+        cv=options.folds,
+        test_size=options.test_fraction,
+        rule=options.rule,
+        sample_weight=given.weight,
+        groups=given.groups,
+        time_limit=_time_left(given),
+        random_state=options.seed,
+        max_rows=MOST_ROWS,
+        watcher=watcher,
+    )
+    stopped = ""
+    try:
+        for _ in run:
+            pass
+        comparison = run.comparison()
+    except KeyboardInterrupt:
+        stopped, comparison = "Ctrl-C", run.comparison()
+    choice = choose(comparison, options.rule)
+    chosen = run.refit(choice.entry)
+    return FitResult(
+        **vars(given),
+        train=run.train,
+        test=run.test,
+        comparison=comparison,
+        chosen=chosen,
+        reason=choice.reason,
+        stopped=stopped,
+    )
+
+
+def check_folder(folder: Path) -> None:
+    """Make the folder for what is written; raise a :class:`UsageError` if nothing can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"The output folder {str(folder)!r} cannot be made ({error.strerror}). Name another by --output."
+        ) from error
+    probe = folder / f".sixfold-{os.getpid()}"
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"The output folder {str(folder)!r} cannot be written to ({error.strerror}). Name another by "
+            "--output."
+        ) from error
+
+
+def _schema(table: Table, options: FitOptions) -> TableSchema:
     target = options.target or table.target
     if target is None:
-        raise InputError("Which column is to be predicted? Name it: --target NAME.")
-    schema = infer_schema(
+        columns = ", ".join(table.frame.columns[:10]) + ", ..." * (len(table.frame.columns) > 10)
+        raise UsageError(f"Which column is to be predicted? Say --target COLUMN, one of: {columns}.")
+    return infer_schema(
         table.frame,
         target,
         task=options.task,
@@ -119,34 +272,58 @@ def run_fit(options: FitOptions, watcher: Any = None) -> FitResult:
         groups=options.groups,
         ids=options.ids,
     )
-    task = infer_task(schema)
-    X, y = schema.typed(table.frame), schema.target_values(table.frame)
-    y = y if task == "regression" else y.astype(str)
-    comparison = compare(
-        X,
-        y,
-        list(options.learners),
-        task=task,
-        rule=options.rule,
-        cv=options.folds,
-        random_state=options.seed,
-    )
-    rows = np.arange(len(y))
-    scoring = "r2" if task == "regression" else "accuracy"
-    split = rows[: comparison.train_rows], rows[comparison.train_rows :]
-    return FitResult(
-        options,
-        table,
-        schema,
-        X,
-        y,
-        *split,
-        None,
-        None,
-        task,
-        scoring,
-        comparison.metric,
-        comparison,
-        comparison.best,
-        "the best mean score",
-    )
+
+
+@dataclass(frozen=True)
+class KnownRows:
+    """The rows of a table whose target is known."""
+
+    X: Any
+    y: Array
+    dropped: int
+    weight: Array | None
+    groups: Array | None
+
+
+def known_rows(schema: TableSchema, frame: Any) -> KnownRows:
+    """Return the rows of a raw frame whose target is known, typed."""
+    y = schema.target_values(frame)
+    known = ~np.isnan(y) if y.dtype.kind == "f" else np.array([one is not None for one in y], dtype=bool)
+    dropped = int(y.size - known.sum())
+    if dropped:
+        y, frame = y[known], frame.filter(known)
+    if not schema.features:
+        raise InputError(
+            "No column is left to predict from: "
+            + "; ".join(f"{one.name!r} was set aside ({one.reason})" for one in schema.set_aside[:5])
+            + "."
+        )
+    weight, groups = (schema.column_values(frame, role) for role in ("weight", "group"))
+    y = y if y.dtype.kind == "f" else y.astype(str)
+    return KnownRows(schema.typed(frame), y, dropped, weight, groups)
+
+
+def _learners(asked: tuple[str, ...], task: str) -> tuple[str, ...]:
+    """Return the learners whose names are those asked for, or contain them."""
+    known = list(CLASSIFIERS if task == "classification" else REGRESSORS)
+    if "all" in asked:
+        return tuple(known)
+    chosen: list[str] = []
+    for one in asked:
+        word = one.lower().replace("-", " ").replace("_", " ").strip()
+        word = ALIASES.get(word, word)
+        exact = [name for name in known if name.lower() == word]
+        found = exact or [name for name in known if word in name.lower()]
+        if not found:
+            raise UsageError(f"--learner {one!r} is none of those for {task}: {', '.join(known)}.")
+        chosen += [name for name in found if name not in chosen]
+    return tuple(name for name in known if name in chosen)
+
+
+def _time_left(given: Prepared) -> float | None:
+    """Return the seconds for tuning: what is left of the limit, less what the report will take."""
+    limit = given.options.time_limit
+    if limit is None:
+        return None
+    left = limit - (time.perf_counter() - given.begun)
+    return max(left - min(REPORT_SHARE * limit, 20.0), math.ulp(1.0))

@@ -75,6 +75,8 @@ class Blocks(ABC):
     dtype : numpy dtype
     sparse : bool
         Whether ``Block.X`` is a CSR array.
+    mean : ndarray of shape (columns,) or None
+        The weighted mean of the columns, once a solver has found it from all rows.
     """
 
     n_rows: int
@@ -83,6 +85,7 @@ class Blocks(ABC):
     weight_sum: float
     dtype: np.dtype[Any]
     sparse: bool
+    mean: Array | None = None
 
     @abstractmethod
     def __iter__(self) -> Iterator[Block]:

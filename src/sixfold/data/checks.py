@@ -306,7 +306,7 @@ def check_table(estimator: Any, X: Any, reset: bool, also: tuple[Any, ...] = ())
         X = collected(X)
         # Looking for names takes as long as a small fit; arrays have none, and none were there before.
         if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
-            _check_names(estimator, X, reset)
+            check_names(estimator, X, reset)
         array = X if _is_ready(X) else _checked(estimator, X, also)
         _check_n_features(estimator, array, reset=reset)
     except InputError:
@@ -338,7 +338,7 @@ def _checked(estimator: Any, X: Any, also: tuple[Any, ...]) -> Any:
     )
 
 
-def _check_names(estimator: Any, X: Any, reset: bool) -> None:
+def check_names(estimator: Any, X: Any, reset: bool) -> None:
     """Set or compare the names of the columns."""
     try:
         _check_feature_names(estimator, _with_names(X), reset=reset)

@@ -20,7 +20,7 @@ from sixfold.data.column_kinds import column_kind
 from sixfold.data.column_values import values_of
 from sixfold.data.kind import plural
 from sixfold.data.text_kinds import table_customs
-from sixfold.errors import InputError, check_option
+from sixfold.errors import InputError, UsageError, check_option
 
 Array = NDArray[Any]
 
@@ -273,11 +273,11 @@ def _roles(
         if name not in frame.columns:
             near = nearest(name, frame.columns)
             hint = f" Did you mean {near!r}?" if near else ""
-            raise InputError(
+            raise UsageError(
                 f"There is no column {name!r} for the {what}.{hint} The columns are {_listed(frame.columns)}."
             )
         if roles.get(name, role) != role:
-            raise InputError(f"Column {name!r} cannot be the {roles[name]} and the {what}: name two columns.")
+            raise UsageError(f"Column {name!r} cannot be the {roles[name]} and the {what}: name two columns.")
         roles[name] = role
     return roles
 

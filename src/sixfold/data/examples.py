@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.errors import InputError
+from sixfold.errors import UsageError
 
 Array = NDArray[Any]
 
@@ -164,5 +164,5 @@ def load_example(name: str) -> Example:
     if plain not in EXAMPLES:
         near = difflib.get_close_matches(plain, EXAMPLES, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"There is no example {name!r}.{hint} The examples are {', '.join(EXAMPLES)}.")
+        raise UsageError(f"There is no example {name!r}.{hint} The examples are {', '.join(EXAMPLES)}.")
     return EXAMPLES[plain]()

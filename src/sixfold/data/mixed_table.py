@@ -113,7 +113,7 @@ def check_mixed(
         check_table(estimator, X, reset=known is None)  # says what is wrong with it
     coded = np.zeros((len(columns[0]), len(columns)), order="F")
     check_table(estimator, _named_like(X, coded[:1]), reset=known is None)  # as many columns, of these names
-    named = _places(categorical, names, reading.parameter)
+    named = named_places(categorical, names, reading.parameter)
     kinds, by_values = [], []
     for j, given in enumerate(columns):
         column = Column(given, f"Column {names[j]!r} (number {j}, counted from 0)")
@@ -124,7 +124,7 @@ def check_mixed(
         else:
             kind = known.categories[j]
             kind = _with_more(kind, column, reading) if adding else kind
-        coded[:, j] = _numbers(column, reading) if kind is None else _codes(column, kind, reading)
+        coded[:, j] = numbers_of(column, reading) if kind is None else _codes(column, kind, reading)
         kinds.append(kind)
     return coded, ColumnKinds(tuple(kinds), tuple(by_values))
 
@@ -203,8 +203,8 @@ def _is_plain(X: Any) -> bool:
     return isinstance(X, np.ndarray) or np.asarray(X).dtype.kind not in "US"
 
 
-def _places(categorical: Any, names: list[str], parameter: str) -> set[int]:
-    """Return the numbers of the columns that the user names."""
+def named_places(categorical: Any, names: list[str], parameter: str) -> set[int]:
+    """Return the numbers of the columns that the user names, or numbers, in a parameter."""
     count = len(names)
     try:
         listed = (
@@ -311,7 +311,8 @@ def _sort_of_all(categories: tuple[Any, ...]) -> str:
     return sorts.pop() if len(sorts) == 1 else ""
 
 
-def _numbers(column: Column, reading: Reading) -> Array:
+def numbers_of(column: Column, reading: Reading) -> Array:
+    """Return a column as float64, NaN where it is missing; refuse what is no number."""
     if column.numbers is not None:
         return column.numbers.astype(np.float64)
     distinct = column.distinct

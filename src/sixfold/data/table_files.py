@@ -21,7 +21,7 @@ from sixfold.data.examples import load_example
 from sixfold.data.file_bytes import TableFileError, TextFile, check_known
 from sixfold.data.json_lines import concat_frames, json_frames, read_json
 from sixfold.data.typed_files import read_typed, typed_frames
-from sixfold.errors import InputError, MissingExtraError
+from sixfold.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from sixfold.data.column_schema import TableSchema
@@ -137,10 +137,7 @@ def _finished(table: Table, shown: str) -> Table:
 def _example_table(given: str) -> Table:
     import polars as pl
 
-    try:
-        example = load_example(given.removeprefix(EXAMPLE))
-    except InputError as error:
-        raise TableFileError(str(error)) from None
+    example = load_example(given.removeprefix(EXAMPLE))
     columns: dict[str, Any] = {}
     for k, name in enumerate(example.columns):
         values = example.X[:, k].tolist()
@@ -157,9 +154,9 @@ def _local_file(given: str) -> tuple[Path, str, str]:
         return _standard_input(), "standard input", ""
     path = Path(given).expanduser()
     if path.is_dir():
-        raise TableFileError(f"{given} is a folder: name a file in it.")
+        raise UsageError(f"{given} is a folder: name a file in it.")
     if not path.exists():
-        raise TableFileError(f"There is no file {given}.{_near(path)}")
+        raise UsageError(f"There is no file {given}.{_near(path)}")
     try:
         with open(path, "rb") as stream:
             stream.read(1)
@@ -239,7 +236,7 @@ def _kind(path: Path, shown: str, ending: str) -> str:
 def table_batches(
     source: str | Path, schema: TableSchema | None = None, rows: int = 100_000
 ) -> Iterator[Any]:
-    """Give the rows of a file as raw frames of so many rows, never all at once.
+    """Give the rows of a file as raw frames of so many rows, never all at once; without rows, an empty one.
 
     Parameters
     ----------
@@ -263,7 +260,22 @@ def table_batches(
         seen = True
         yield frame
     if not seen:
-        raise TableFileError(NO_ROWS.format(shown))
+        yield _no_rows(path, shown, ending, kind)
+
+
+def _no_rows(path: Path, shown: str, ending: str, kind: str) -> Any:
+    """Return the columns of a file that has no rows."""
+    import polars as pl
+
+    if kind in BINARY:
+        return read_typed(path, shown, kind).head(0)
+    if kind == "delimited":
+        rows = CsvRows(TextFile(path, shown), ending)
+        for _ in rows.frames():
+            pass
+        if rows.layout is not None:
+            return pl.DataFrame(schema={name: pl.String for name in rows.layout.names if name is not None})
+    raise TableFileError(NO_ROWS.format(shown))
 
 
 def _frames(

@@ -4,52 +4,61 @@
     each learner    the best candidate of its grid by cross-validation on the training rows, fitted to all
     leaderboard     by mean score, with a corrected paired t-test of each against the first
 
-Learners that did not finish all folds when time was up stand below those that did, and are not tested.
-The mean score of a tuned model is somewhat too good, since it was chosen for it; the test score is not.
+Where rows are many, learners may be tuned on a sample of them (``max_rows``), and the chosen one is fitted to
+all (:mod:`sixfold.selection.refit`). Learners that did not finish all folds when time was up stand below
+those that did, and are not tested. The mean score of a tuned model is somewhat too good, since it was chosen
+for it; the test score is not.
 """
 
 from __future__ import annotations
 
 import math
-import re
 import time
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from difflib import get_close_matches
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import get_scorer_names
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    check_cv,
-    train_test_split,
-)
 from sklearn.utils import indexable
 from sklearn.utils._indexing import _safe_indexing
 
 from sixfold.data.checks import check_weight
-from sixfold.data.mixed_table import GOWER
-from sixfold.errors import InputError, TimeLimitReached, check_number, check_option
+from sixfold.errors import InputError, check_number, check_option
 from sixfold.selection.contenders import Contender, contenders
-from sixfold.selection.folds import make_splits
-from sixfold.selection.grid_search import GridSearchCV
 from sixfold.selection.leaderboard import BASELINE, Comparison, Entry
+from sixfold.selection.memory import give_back_memory
 from sixfold.selection.paired_test import corrected_p_value
-from sixfold.selection.plans.groups import weight_parameter
+from sixfold.selection.parts import class_counts, draw_sample, make_folds, split_off_test
+from sixfold.selection.refit import WholeTable
 from sixfold.selection.rules import RULES
+from sixfold.selection.scoring import check_scoring, metric_in_words
+from sixfold.selection.target import as_array, check_table, check_target, check_variety, task_of
+from sixfold.selection.trial import INTERRUPTED, Rows, Trial, noted
 
 Array = NDArray[Any]
 
 FOLDS = 5
-FEW_VALUES = 20  # whole numbers with at most so many different ones are classes, unless said otherwise
+# Beyond so many training rows the command line tunes on a sample. Of a million with 30 columns, a tree on
+# 20,000 was worse than logistic regression, and on 50,000 better, as on all; 100,000 need 300 MB more.
+SAMPLE_ROWS = 50_000
+# With a short time limit the sample is smaller: learners that finish all folds on fewer rows tell more.
+LEAST_SAMPLE_ROWS = 5_000
+ROWS_EACH_SECOND = 500  # seven learners on 50,000 rows of 42 columns took 20 s, and 40 s on a busy computer
+REFIT_SHARE = 0.3  # of the time, kept for the fit to all rows where learners are tuned on a sample
+
+
+class Watcher(Protocol):
+    """Hears of the progress of a comparison, in the thread that makes it."""
+
+    def start(self, name: str, fits: int) -> None:
+        """Hear that a learner begins, whose search makes so many fits."""
+
+    def update(self, name: str, done: int, fits: int, best: float) -> None:
+        """Hear how many fits are done, and the best mean score so far, NaN before there is one."""
+
+    def finish(self, entry: Entry) -> None:
+        """Hear what came of a learner; of one that is left out, without a start."""
 
 
 def compare(
@@ -68,6 +77,7 @@ def compare(
     time_limit: float | None = None,
     random_state: Any = 0,
     verbose: int = 0,
+    max_rows: int | None = None,
 ) -> Comparison:
     """Tune every learner that suits the task, and rank them.
 
@@ -104,12 +114,15 @@ def compare(
     n_jobs : int, default=None
         As in :class:`GridSearchCV`.
     time_limit : float, default=None
-        Most seconds, shared among the learners; those that did not finish all folds are marked and ranked
-        below those that did, those that finished none are left out, and said to be.
+        Most seconds for everything, shared among the learners; those that did not finish all folds are marked
+        and ranked below those that did, those that finished none are left out, and said to be.
     random_state : int, RandomState or None, default=0
         Draws the test rows and the folds.
     verbose : int, default=0
         Whether to show what is being done.
+    max_rows : int, default=None
+        Where there are more training rows, learners are tuned on a sample of so many, and the best one is
+        fitted to all of them, as far as time and memory allow. None for no sample.
 
     Returns
     -------
@@ -125,32 +138,221 @@ def compare(
     >>> result.best.name, round(result.best.test, 2)
     ('nearest neighbours', 1.0)
     """
-    _check(test_size, time_limit, scoring, rule)
-    X, y, groups = indexable(X if hasattr(X, "shape") else np.asarray(X), _array(y), _array(groups))
-    _check_target(y)
-    task = _task(task, y)
-    weight = check_weight(sample_weight, len(y))
-    train, test = _parts(y, groups, test_size, task, random_state)
-    X_train, y_train = _safe_indexing(X, train), y[train]
-    folds = _folds(cv, X_train, y_train, None if groups is None else groups[train], task, random_state)
-    share = sum(held.size for _, held in folds) / max(1, sum(kept.size for kept, _ in folds))
-    end = math.inf if time_limit is None else time.perf_counter() + time_limit
-    entries: list[Entry] = []
-    who = contenders(task, X_train, y_train, learners)
-    held = None if test is None else (_safe_indexing(X, test), y[test])
-    for number, one in enumerate(who):
-        left = end - time.perf_counter()
+    run = ComparisonRun(
+        X,
+        y,
+        learners,
+        task=task,
+        scoring=scoring,
+        cv=cv,
+        test_size=test_size,
+        rule=rule,
+        sample_weight=sample_weight,
+        groups=groups,
+        n_jobs=n_jobs,
+        time_limit=time_limit,
+        random_state=random_state,
+        max_rows=max_rows,
+        watcher=_Printed() if verbose else None,
+    )
+    for _ in run:
+        pass
+    if run.sample_rows is not None:
+        run.refit(run.comparison().best)
+    return run.comparison()
+
+
+class ComparisonRun:
+    """A comparison in the making: iterate to tune one learner after the other.
+
+    What is finished stays in ``entries``, also where Ctrl-C or the caller ends the loop, and ``comparison()``
+    ranks it. The parameters are those of :func:`compare`.
+
+    Parameters
+    ----------
+    X, y, learners, task, scoring, cv, test_size, rule, sample_weight, groups, n_jobs, time_limit
+    random_state, max_rows
+        As in :func:`compare`. The time begins now, and covers everything up to the end of :meth:`refit`.
+    watcher : Watcher, default=None
+        Hears of the progress.
+
+    Attributes
+    ----------
+    names : list of str
+        The learners, in the order in which they are tuned.
+    train, test : ndarray
+        The numbers of the training rows and of the test rows.
+    sample_rows : int or None
+        How many of the training rows learners are tuned on; None for all.
+    entries : list of Entry
+        Of the learners that are finished, or left out.
+    task, metric : str
+    folds : list of (train, test)
+        The numbers of the rows in the table that learners are tuned on.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        learners: Any = "all",
+        *,
+        task: str = "auto",
+        scoring: Any = None,
+        cv: Any = FOLDS,
+        test_size: float = 0.2,
+        rule: str = "best",
+        sample_weight: Any = None,
+        groups: Any = None,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        random_state: Any = 0,
+        max_rows: int | None = None,
+        watcher: Watcher | None = None,
+    ) -> None:
+        begun = time.perf_counter()
+        _check(test_size, time_limit, scoring, rule)
+        check_number("max_rows", max_rows, at_least=2, whole=True, optional=True)
+        X, y, groups = X if hasattr(X, "shape") else np.asarray(X), as_array(y), as_array(groups)
+        check_target(y)
+        check_table(X, y)
+        X, y, groups = indexable(X, y, groups)
+        self.task = task_of(task, y)
+        check_variety(y, self.task, "y")
+        self.metric = metric_in_words(scoring, self.task)
+        self._options = {"scoring": scoring, "rule": rule, "n_jobs": n_jobs}
+        self._watcher = watcher
+        self.train, self.test = split_off_test(y, groups, test_size, self.task, random_state)
+
+        def draw(rows: Array, most: int) -> Array:
+            return draw_sample(rows, y, groups, most, self.task, random_state)
+
+        most = _most_rows(max_rows, time_limit)
+        rows = self.train if most is None else draw(self.train, most)
+        sampled = rows.size < self.train.size
+        self.sample_rows = int(rows.size) if sampled else None
+        tested = draw(self.test, math.ceil(self.test.size * rows.size / self.train.size))
+        weight = check_weight(sample_weight, len(y))
+        self._train = Rows(_safe_indexing(X, rows), y[rows], None if weight is None else weight[rows])
+        check_variety(self._train.y, self.task, "the training part of y")
+        self._test = Rows(_safe_indexing(X, tested), y[tested]) if tested.size else None
+        own_groups = None if groups is None else groups[rows]
+        self.folds = make_folds(cv, self._train.X, self._train.y, own_groups, self.task, random_state)
+        with noted():  # the learners will say it again
+            self._who = contenders(self.task, self._train.X, self._train.y, learners)
+        self.names = [one.name for one in self._who]
+        self.entries: list[Entry] = []
+        self.time_limit = time_limit
+        self._end = math.inf if time_limit is None else begun + time_limit
+        self._tuned_by = self._end - (REFIT_SHARE * time_limit if sampled and time_limit else 0.0)
+        self._whole = WholeTable(X, y, weight, self.train, self.test, tested, draw, self._end)
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Tune the learners that are not tuned yet; KeyboardInterrupt passes, and what is finished stays."""
+        for number in range(len(self.entries), len(self._who)):
+            one = self._who[number]
+            try:
+                entry, interrupted = self._tune(number, one)
+            except KeyboardInterrupt:
+                entry, interrupted = Entry(one.name, left_out=INTERRUPTED), True
+            self.entries.append(entry)
+            if self._watcher is not None:
+                self._watcher.finish(entry)
+            if interrupted:
+                raise KeyboardInterrupt
+            if self.sample_rows is not None:
+                give_back_memory()
+            yield entry
+
+    def _tune(self, number: int, one: Contender) -> tuple[Entry, bool]:
+        """Return the entry of a learner, and whether Ctrl-C was pressed meanwhile."""
+        now = time.perf_counter()
+        left = self._tuned_by - now
         if left <= 0 and number:
-            entries.append(Entry(one.name, left_out=f"time_limit={time_limit:g} s was over"))
-            continue
-        if verbose:
-            print(f"{one.name} ({number + 1} of {len(who)}) ...", flush=True)
-        limit = None if math.isinf(left) or not number else left / (len(who) - number)
-        trial = _Trial(one, folds, scoring, rule, n_jobs, limit)
-        entries.append(trial.run(X_train, y_train, None if weight is None else weight[train], held))
-    tested = 0 if test is None else test.size
-    ranked = _ranked(entries, share, len(folds))
-    return Comparison(ranked, task, _name_of(scoring, task), train.size, tested, len(folds))
+            return Entry(one.name, left_out=f"time_limit={self.time_limit:g} s was over"), False
+        waiting = sum(not other.left_out for other in self._who[number:])
+        end = now + left / max(1, waiting) if number else math.inf  # the first is the baseline
+        trial = Trial(one, self.folds, **self._options, end=end, last=self._tuned_by if number else math.inf)
+        watcher = self._watcher
+        if watcher is not None and not one.left_out:
+            watcher.start(one.name, trial.fits)
+
+        def listener(done: int, fits: int, best: float) -> None:
+            if watcher is not None:
+                watcher.update(one.name, done, fits, best)
+
+        return trial.run(self._train, self._test, listener), trial.interrupted
+
+    def refit(self, entry: Entry) -> Entry:
+        """Return the entry with its model fitted to all training rows, and tested on all test rows.
+
+        Where learners were not tuned on a sample that is so already. As far as time and memory do not allow
+        it, the notes of the entry say what was done instead. Ctrl-C leaves the entry as it was.
+
+        Parameters
+        ----------
+        entry : Entry
+            Of ``comparison()``, the one that was chosen.
+        """
+        if self.sample_rows is None or entry.search is None:
+            return entry
+        entry = self._whole.refit(entry)
+        self.entries = [entry if one.name == entry.name else one for one in self.entries]
+        return entry
+
+    def comparison(self) -> Comparison:
+        """Return the leaderboard of what is finished; learners whose turn did not come are left out."""
+        if all(one.left_out for one in self.entries):
+            raise InputError(self._nothing_finished())
+        waiting = [Entry(name, left_out="not tried") for name in self.names[len(self.entries) :]]
+        share = sum(held.size for _, held in self.folds) / max(1, sum(kept.size for kept, _ in self.folds))
+        return Comparison(
+            _ranked([*self.entries, *waiting], share, len(self.folds)),
+            self.task,
+            self.metric,
+            self.train.size,
+            self.test.size,
+            len(self.folds),
+            self.sample_rows,
+            None if self._test is None or self.sample_rows is None else len(self._test.y),
+        )
+
+    def _nothing_finished(self) -> str:
+        if not self.entries:
+            return "No learner is finished yet: there is nothing to compare."
+        first = self.entries[0]
+        if first.left_out == INTERRUPTED:
+            return "Interrupted before the first learner was finished: there is nothing to compare."
+        said = f"No learner could be fitted and scored. {first.name}: {first.left_out.rstrip('.')}."
+        counts = class_counts(self._train.y) if self.task == "classification" else {}
+        rarest = min(counts, key=lambda label: counts[label], default=None)
+        if rarest is not None and counts[rarest] < len(self.folds):
+            rows = f"{counts[rarest]} row" + "s" * (counts[rarest] > 1)
+            said += (
+                f" The class {rarest!r} has {rows} to learn from, so that some folds lack it. Leave it out, "
+                "or choose another score."
+            )
+        return said
+
+
+def _most_rows(max_rows: int | None, time_limit: float | None) -> int | None:
+    """Return how many rows learners are tuned on, in thousands where time decides."""
+    if max_rows is None or time_limit is None:
+        return max_rows
+    return min(max_rows, max(LEAST_SAMPLE_ROWS, int(ROWS_EACH_SECOND * time_limit // 1000 * 1000)))
+
+
+class _Printed:
+    """Says which learner begins."""
+
+    def start(self, name: str, fits: int) -> None:
+        print(f"{name} ({fits:,} fits) ...", flush=True)
+
+    def update(self, name: str, done: int, fits: int, best: float) -> None:
+        pass
+
+    def finish(self, entry: Entry) -> None:
+        pass
 
 
 def _check(test_size: Any, time_limit: Any, scoring: Any, rule: Any) -> None:
@@ -161,165 +363,7 @@ def _check(test_size: Any, time_limit: Any, scoring: Any, rule: Any) -> None:
         )
     check_number("time_limit", time_limit, above=0, optional=True)
     check_option("rule", rule, RULES)
-    if scoring is None or callable(scoring) or scoring in get_scorer_names():
-        return
-    near = get_close_matches(str(scoring), get_scorer_names(), n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else "."
-    raise InputError(
-        f"scoring={scoring!r} is not the name of a score{hint} sklearn.metrics.get_scorer_names() lists "
-        "them; a function of model, X and y will do as well."
-    )
-
-
-def _array(values: Any) -> Any:
-    if values is None:
-        return None
-    return values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
-
-
-def _check_target(y: Array) -> None:
-    if y.ndim != 1:
-        raise InputError(f"y has {y.ndim} dimensions: compare takes one target for each row.")
-    if y.dtype.kind in "mM":
-        raise InputError("y holds dates or times. Turn them into numbers first, for instance days.")
-    if y.dtype.kind == "f":
-        missing = np.flatnonzero(~np.isfinite(y))
-    else:
-        missing = np.flatnonzero([GOWER.is_missing(value) for value in y] if y.dtype == object else [])
-    if missing.size:
-        more = f" and {missing.size - 1} more" * (missing.size > 1)
-        what = "not a finite number" if y.dtype.kind == "f" else "missing"
-        raise InputError(f"y is {what} in row {missing[0]}{more} (counted from 0). Leave such rows out.")
-
-
-def _task(task: str, y: Array) -> str:
-    check_option("task", task, ("auto", "classification", "regression"))
-    if task != "auto":
-        return task
-    if y.dtype.kind in "OUSb":
-        return "classification"
-    whole = y.dtype.kind in "iu" or bool((y == np.round(y)).all())
-    return "classification" if whole and np.unique(y).size <= FEW_VALUES else "regression"
-
-
-def _parts(y: Array, groups: Any, test_size: float, task: str, seed: Any) -> tuple[Array, Array | None]:
-    """Return the training rows and the test rows, if there are to be some."""
-    rows = np.arange(y.shape[0])
-    if test_size == 0:
-        return rows, None
-    if groups is not None:
-        _group_count(groups)
-        splitter = GroupShuffleSplit(1, test_size=test_size, random_state=seed)
-        train, test = next(splitter.split(rows, y, groups))
-        return train, test
-    counts = np.unique(y.astype(str), return_counts=True)[1]
-    wanted = max(test_size * y.size, 1) >= counts.size  # a test row of each class
-    by_class = y if task == "classification" and counts.min() >= 2 and wanted else None
-    train, test = train_test_split(rows, test_size=test_size, random_state=seed, stratify=by_class)
-    return np.sort(train), np.sort(test)
-
-
-def _folds(cv: Any, X: Any, y: Array, groups: Any, task: str, seed: Any) -> list[tuple[Array, Array]]:
-    """Return the folds that all learners share."""
-    if isinstance(cv, int | np.integer):
-        check_number("cv", cv, at_least=2, whole=True)
-        rarest = int(np.unique(y.astype(str), return_counts=True)[1].min())
-        by_class = task == "classification" and rarest >= 2
-        if groups is None:
-            kind, most = (StratifiedKFold, rarest) if by_class else (KFold, y.size)
-        else:
-            kind, most = StratifiedGroupKFold if by_class else GroupKFold, _group_count(groups)
-            most = min(most, rarest) if by_class else most
-        cv = kind(min(cv, most), shuffle=True, random_state=seed)
-    splitter = check_cv(cv, y, classifier=task == "classification")
-    return make_splits(splitter, X, y, {} if groups is None else {"groups": groups})
-
-
-def _group_count(groups: Array) -> int:
-    count = int(np.unique(groups.astype(str)).size)
-    if count < 2:
-        raise InputError(f"The rows to be split are all of the group {groups[0]}: two groups are needed.")
-    return count
-
-
-def _name_of(scoring: Any, task: str) -> str:
-    if scoring is None:
-        return "accuracy" if task == "classification" else "R-squared"
-    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
-
-
-class _Trial:
-    """One learner: its search, its final fit, its test."""
-
-    def __init__(
-        self, one: Contender, folds: Any, scoring: Any, rule: str, n_jobs: int | None, limit: float | None
-    ) -> None:
-        self.one = one
-        rule = "best" if one.name in (BASELINE, "perceptron") else rule  # nothing is simpler among these
-        options = {"scoring": scoring, "cv": folds, "rule": rule, "n_jobs": n_jobs, "time_limit": limit}
-        self.search = GridSearchCV(one.model, one.grid or {}, **options)
-
-    def run(self, X: Any, y: Array, weight: Array | None, held: Any) -> Entry:
-        """Return its line of the leaderboard."""
-        one = self.one
-        if one.left_out:
-            return Entry(one.name, left_out=one.left_out)
-        given = {} if weight is None else {weight_parameter(one.model): weight}
-        with _noted() as notes:
-            start = time.perf_counter()
-            search, test, seconds = self.search, math.nan, math.nan
-            try:
-                search.fit(X, y, **given)
-                spent, start = time.perf_counter() - start, time.perf_counter()
-                results, chosen = search.cv_results_, search.best_index_
-                scores = np.array([results[f"split{k}_test_score"][chosen] for k in range(search.n_splits_)])
-                if held is not None:
-                    test = float(search.scorer_(search.best_estimator_, *held))
-                    seconds = time.perf_counter() - start
-                elif np.isnan(scores).all():
-                    search.scorer_(search.best_estimator_, X, y)  # says why
-            except TimeLimitReached:
-                return Entry(one.name, left_out="its share of the time was over before a fold was done")
-            except Exception as error:  # of one learner: the others go on
-                return Entry(one.name, left_out=_reason(error))
-        return Entry(
-            one.name,
-            float(scores.mean()),
-            float(scores.std()),
-            scores,
-            test,
-            spent,
-            search.refit_time_,
-            seconds,
-            {name.partition("__")[2] or name: value for name, value in search.best_params_.items()},
-            _certificate(search.best_estimator_),
-            (*one.notes, *notes),
-            search,
-        )
-
-
-def _reason(error: Exception) -> str:
-    """Return what an error says, without what the search puts before it."""
-    said = (str(error).strip() or type(error).__name__).splitlines()[0]
-    if isinstance(error, AttributeError) and "predict_proba" in said:
-        return "it gives no probabilities, which this score needs"
-    return re.sub(r"^All the \d+ fits failed\. The first was .*?\}: ([\w.]+: )?", "", said)
-
-
-def _certificate(model: Any) -> str:
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    found = getattr(last, "certificate_", None)
-    return "" if found is None else str(found)
-
-
-@contextmanager
-def _noted() -> Iterator[list[str]]:
-    """Give the warnings of what is done here when it is done; of those that differ in numbers, the last."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield notes
-    notes.extend({re.sub(r"\d+", "", str(one.message)): str(one.message) for one in caught}.values())
+    check_scoring(scoring)
 
 
 def _ranked(entries: list[Entry], test_share: float, folds: int) -> list[Entry]:
@@ -329,8 +373,6 @@ def _ranked(entries: list[Entry], test_share: float, folds: int) -> list[Entry]:
     does not put them back.
     """
     there = [one for one in entries if not one.left_out]
-    if not there:
-        raise InputError(f"No learner could be fitted and scored. {entries[0].name}: {entries[0].left_out}")
     most = max((one.scores.size for one in there if one.name != BASELINE), default=folds)
     there.sort(key=lambda one: (one.scores.size < most, math.isnan(one.mean), -one.mean))
     first = there[0]

@@ -1,8 +1,9 @@
 """Which learners a comparison tries, and on which grids.
 
 Grids are spread over decades and grow thinner where the rows are many, since kernels compare every row with
-every other. Scales and penalties go together, so columns are standardised for all learners but trees, which
-ask only for the order.
+every other. Scales and penalties go together, so columns become numbers on one scale (:class:`TableEncoder`)
+for all learners but trees, which ask only for the order, and Gower's distance, which has scales of its own:
+these get them as they are. The learners stand in the order of what they cost, the cheap ones first.
 """
 
 from __future__ import annotations
@@ -16,14 +17,20 @@ import scipy.sparse as sp
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 
-from sixfold.data.tree_table import FEW_ROWS
+from sixfold.data.encoded_column import kind_of
+from sixfold.data.kept_table import DATES
+from sixfold.data.mixed_table import Column, columns_of
+from sixfold.data.table_encoder import TableEncoder
+from sixfold.data.tree_table import FEW_ROWS, MANY_CATEGORIES
 from sixfold.errors import check_option
 from sixfold.selection.leaderboard import BASELINE
-from sixfold.selection.preprocessing import PlainColumns, date_columns, encoder, scarce_columns
 
-MANY_ROWS = 20_000  # beyond, no kernel machine is tried: its grid would take minutes
+MANY_ROWS = 20_000  # beyond, no kernel machine is tried, its grid would take minutes, and others are thinner
 SOME_ROWS = 5_000  # beyond, its grid is thinner
-LEARNER = "learner"  # the last step of every pipeline
+MANY_COMPARISONS = 5 * 10**8  # of values; beyond, the grid of Gower's distance, which skips none, takes long
+TABLE, LEARNER = "table", "learner"  # the steps of every pipeline
+GOWER = "nearest neighbours (Gower)"
+AS_THEY_ARE = ("tree", GOWER)  # learners that read numbers and categories as they are
 
 
 @dataclass(frozen=True)
@@ -56,53 +63,71 @@ def contenders(task: str, X: Any, y: Any, learners: Any) -> list[Contender]:
     chosen = [learners] if isinstance(learners, str) else list(learners)
     for one in chosen:
         check_option("learners", one, [*known, "all"])
-    chosen = list(known) if "all" in chosen else chosen
+    columns = _Columns(X)
+    if "all" in chosen:
+        chosen = [name for name in known if name != GOWER or "category" in columns.kinds]
     spread = float(np.std(np.asarray(y, dtype=np.float64))) if task == "regression" else 1.0
-    encoded, for_tree = _Reading(X, 2), _Reading(X, FEW_ROWS)
-    shape = _Shape(len(y), encoded.scatter() if "SVM (rbf)" in chosen else 1.0, spread or 1.0)
-    made = [
-        _contender(name, known[name](shape), for_tree.steps() if name == "tree" else encoded.steps(True))
-        for name in chosen
-    ]
+    scatter = columns.scatter() if "SVM (rbf)" in chosen and len(y) <= MANY_ROWS else 1.0
+    shape = _Shape(len(y), X.shape[1], scatter, spread or 1.0)
+    made = [_contender(name, known[name](shape), *columns.reading(name)) for name in chosen]
     baseline = DummyClassifier() if task == "classification" else DummyRegressor()
     return [Contender(BASELINE, baseline, {}), *made]
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """How many training rows there are, the sum of the columns' variances, and the spread of the targets."""
+    """How many training rows and columns there are, the columns' scatter, and the spread of the targets."""
 
     rows: int
+    columns: int
     scatter: float
     spread: float
 
 
-class _Reading:
-    """How the columns of a table are read: text with fewer rows than ``rows_each`` for a value is not."""
+class _Columns:
+    """What the columns of a table hold, and how learners read them."""
 
-    def __init__(self, X: Any, rows_each: int) -> None:
-        scarce, dates = scarce_columns(X, rows_each), date_columns(X)
-        self.plain = (
-            PlainColumns(tuple(key for key, _ in scarce)) if hasattr(X, "columns") or scarce else None
-        )
-        self.X = X if self.plain is None else self.plain.transform(X)
-        self.notes: list[str] = []
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self.names: list[Any] = []
+        self.kinds: list[str] = []
+        self.counts: list[int] = []  # of the different values of each column of categories
+        if sp.issparse(X):
+            return
+        given, self.names = columns_of(X)
+        for one, name in zip(given, self.names, strict=True):
+            column = Column(one, f"Column {name!r}")
+            self.kinds.append(kind_of(column))
+            self.counts.append(len(column.distinct.values) if self.kinds[-1] == "category" else 0)
+
+    def reading(self, learner: str) -> tuple[TableEncoder, tuple[str, ...]]:
+        """Return how a learner reads the table, and what to say about it.
+
+        Text with more than 20 values and few rows for each is not used: 5 in a tree, which would learn them
+        by heart, else 2.
+        """
+        scarce = self._scarce(FEW_ROWS if learner == "tree" else 2)
+        left_out = tuple(self.names[j] if isinstance(self.names[j], str) else j for j in scarce)
+        dates = [name for name, kind in zip(self.names, self.kinds, strict=True) if kind in DATES]
+        notes = []
         if scarce:
             text = "few rows for each value; dates can be used as numbers, such as days"
-            self.notes.append(f"{_listed([name for _, name in scarce])} not used: {text}")
+            notes.append(f"{_listed([self.names[j] for j in scarce])} not used: {text}")
         if dates:
-            self.notes.append(f"{_listed(dates)} taken as numbers of days")
+            notes.append(f"{_listed(dates)} taken as numbers of days")
+        way = "keep" if learner in AS_THEY_ARE else "one-hot"
+        return TableEncoder(categories=way, leave_out=left_out), tuple(notes)
 
-    def steps(self, encoded: bool = False) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
-        """Return the steps of a pipeline before the learner, and what to say about them."""
-        steps = [] if self.plain is None else [("table", self.plain)]
-        return steps + ([("columns", encoder(self.X))] if encoded else []), tuple(self.notes)
+    def _scarce(self, rows_each: int) -> list[int]:
+        rows = self.X.shape[0]
+        return [j for j, one in enumerate(self.counts) if one > MANY_CATEGORIES and rows_each * one > rows]
 
     def scatter(self) -> float:
         """Return the sum of the variances of the encoded columns: half the mean squared distance of rows."""
         if sp.issparse(self.X):
             return float(self.X.shape[1])  # each is scaled to 1
-        return float(np.var(encoder(self.X).fit_transform(self.X), axis=0).sum()) or 1.0
+        encoder, _ = self.reading("SVM (rbf)")
+        return float(np.var(encoder.fit_transform(self.X), axis=0).sum()) or 1.0
 
 
 def _listed(names: list[str]) -> str:
@@ -110,17 +135,22 @@ def _listed(names: list[str]) -> str:
     return shown + f" and {len(names) - 5} more" * (len(names) > 5)
 
 
-def _contender(name: str, described: Any, reading: tuple[list[Any], tuple[str, ...]]) -> Contender:
-    (model, grid), (steps, notes) = described, reading
+def _contender(name: str, described: Any, encoder: TableEncoder, notes: tuple[str, ...]) -> Contender:
+    model, grid = described
     if isinstance(grid, str):
         return Contender(name, model, {}, grid)
     grids = grid if isinstance(grid, list) else [grid]
     prefixed = [{f"{LEARNER}__{key}": values for key, values in one.items()} for one in grids]
-    return Contender(name, Pipeline([*steps, (LEARNER, model)]), prefixed, notes=notes)
+    return Contender(name, Pipeline([(TABLE, encoder), (LEARNER, model)]), prefixed, notes=notes)
 
 
 def _decades(first: int, last: int, each: int = 1) -> list[float]:
     return np.logspace(first, last, (last - first) * each + 1).tolist()
+
+
+def _largest_decade(shape: _Shape, usual: int) -> int:
+    """Return the decade of the largest C; of many rows C = 1 is next to no penalty already."""
+    return 0 if shape.rows > MANY_ROWS else usual
 
 
 def _ks(rows: int) -> list[int]:
@@ -132,13 +162,13 @@ def _ks(rows: int) -> list[int]:
 def _logistic(shape: _Shape) -> Any:
     from sixfold.learners.linear.logistic_regression import LogisticRegression
 
-    return LogisticRegression(), {"C": _decades(-4, 4)}
+    return LogisticRegression(), {"C": _decades(-4, _largest_decade(shape, 4))}
 
 
 def _sparse_logistic(shape: _Shape) -> Any:
     from sixfold.learners.linear.logistic_regression import LogisticRegression
 
-    return LogisticRegression(penalty="l1"), {"C": _decades(-3, 3)}
+    return LogisticRegression(penalty="l1"), {"C": _decades(-3, _largest_decade(shape, 3))}
 
 
 def _perceptron(shape: _Shape) -> Any:
@@ -150,7 +180,7 @@ def _perceptron(shape: _Shape) -> Any:
 def _linear_svm(shape: _Shape) -> Any:
     from sixfold.learners.svm.linear_svc import LinearSVC
 
-    return LinearSVC(loss="hinge"), {"C": _decades(-4, 2)}
+    return LinearSVC(loss="hinge"), {"C": _decades(-4, _largest_decade(shape, 2))}
 
 
 def _kernel_svm(shape: _Shape) -> Any:
@@ -180,6 +210,18 @@ def _neighbours(shape: _Shape) -> Any:
     return KNeighborsClassifier(), {"n_neighbors": _ks(shape.rows), "weights": ["uniform", "distance"]}
 
 
+def _gower(shape: _Shape) -> Any:
+    from sixfold.learners.neighbors.k_neighbors import KNeighborsClassifier
+
+    return KNeighborsClassifier(metric="gower"), _gower_grid(shape)
+
+
+def _gower_grid(shape: _Shape) -> Any:
+    if shape.rows**2 * shape.columns > MANY_COMPARISONS:
+        return f"{shape.rows:,} rows of {shape.columns} columns are more than can be compared one by one"
+    return {"n_neighbors": _ks(shape.rows), "weights": ["uniform", "distance"]}
+
+
 def _least_squares(shape: _Shape) -> Any:
     from sixfold.learners.linear.linear_regression import LinearRegression
 
@@ -206,18 +248,26 @@ def _neighbours_regression(shape: _Shape) -> Any:
     return KNeighborsRegressor(), {"n_neighbors": _ks(shape.rows), "weights": ["uniform", "distance"]}
 
 
+def _gower_regression(shape: _Shape) -> Any:
+    from sixfold.learners.neighbors.k_neighbors import KNeighborsRegressor
+
+    return KNeighborsRegressor(metric="gower"), _gower_grid(shape)
+
+
 CLASSIFIERS: dict[str, Callable[[_Shape], Any]] = {
     "logistic regression": _logistic,
-    "logistic regression (l1)": _sparse_logistic,
-    "perceptron": _perceptron,
-    "linear SVM": _linear_svm,
-    "SVM (rbf)": _kernel_svm,
     "tree": _tree,
+    "perceptron": _perceptron,
     "nearest neighbours": _neighbours,
+    "logistic regression (l1)": _sparse_logistic,
+    "linear SVM": _linear_svm,
+    GOWER: _gower,
+    "SVM (rbf)": _kernel_svm,
 }
 REGRESSORS: dict[str, Callable[[_Shape], Any]] = {
     "ridge regression": _least_squares,
     "lasso": _lasso,
-    "absolute loss": _absolute,
     "nearest neighbours": _neighbours_regression,
+    "absolute loss": _absolute,
+    GOWER: _gower_regression,
 }

@@ -38,7 +38,7 @@ from sixfold.errors import (
 )
 from sixfold.selection.candidates import check_grid, check_names
 from sixfold.selection.folds import make_splits
-from sixfold.selection.plans.groups import weight_parameter, with_setting
+from sixfold.selection.plans.groups import limited_time, weight_parameter, with_setting
 from sixfold.selection.plans.registry import plan_of
 from sixfold.selection.progress import progress
 from sixfold.selection.rules import RULES, require_order, simplest_within_one_error
@@ -261,9 +261,11 @@ class SharedWorkSearch(BaseSearchCV):
             self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
         self.best_params_ = results["params"][self.best_index_]
 
-    def _fit_best(self, X: Any, y: Any, parameters: dict[str, Any]) -> None:
+    def _fit_best(self, X: Any, y: Any, parameters: dict[str, Any], time_limit: float | None = None) -> None:
         start = time.time()
-        self.best_estimator_ = with_setting(self.estimator, self.best_params_).fit(X, y, **parameters)
+        model = with_setting(self.estimator, self.best_params_)
+        with limited_time(model, time_limit):
+            self.best_estimator_ = model.fit(X, y, **parameters)
         self.refit_time_ = time.time() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_

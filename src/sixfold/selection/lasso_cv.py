@@ -269,6 +269,10 @@ class LassoCV(_LassoPathCV):
         The certified gap of the model of all rows.
     n_iter_ : int
         The iterations that it took.
+    feature_means_ : ndarray of shape (n_features,)
+        The means of the columns, with which :meth:`explain` compares.
+    mean_rows_ : int
+        How many rows they were taken from: 4,096 at most, unless the solver knows those of all.
     certificate_ : Certificate
         How far from the optimum the model of all rows is at most; ``verify(X, y)`` recomputes it.
     n_features_in_, feature_names_in_
@@ -377,6 +381,10 @@ class ElasticNetCV(_LassoPathCV):
         The certified gap of the model of all rows.
     n_iter_ : int
         The iterations that it took.
+    feature_means_ : ndarray of shape (n_features,)
+        The means of the columns, with which :meth:`explain` compares.
+    mean_rows_ : int
+        How many rows they were taken from: 4,096 at most, unless the solver knows those of all.
     certificate_ : Certificate
         How far from the optimum the model of all rows is at most; ``verify(X, y)`` recomputes it.
     n_features_in_, feature_names_in_

@@ -50,6 +50,8 @@ class Entry:
         equally good; NaN for that one, and where a learner did not finish all folds.
     left_out : str
         Why it did not take part; empty where it did.
+    fitted_rows : int
+        How many rows the model is fitted to.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Entry:
     search: Any = None
     p_value: float = math.nan
     left_out: str = ""
+    fitted_rows: int = 0
 
     @property
     def model(self) -> Any:
@@ -85,6 +88,9 @@ class Comparison:
     train_rows, test_rows : int
     folds : int
         How many there are; learners that finished fewer when time was up stand below those that did not.
+    sample_rows, test_sample_rows : int or None
+        On how many of the training rows learners were tuned, and on how many of the test rows their models
+        were tested; None for all of them.
     """
 
     entries: list[Entry]
@@ -93,6 +99,8 @@ class Comparison:
     train_rows: int
     test_rows: int
     folds: int
+    sample_rows: int | None = None
+    test_sample_rows: int | None = None
 
     @property
     def best(self) -> Entry:
@@ -121,6 +129,16 @@ class Comparison:
         columns["certificate"] = [one.certificate for one in there]
         columns["notes"] = ["\n".join(one.notes) for one in there]
         return columns
+
+    def to_facts(self, seconds: bool = False) -> list[dict[str, Any]]:
+        """Return a line for each learner as plain data that JSON can hold; what is not known is None.
+
+        Parameters
+        ----------
+        seconds : bool, default=False
+            Whether to add how long everything took, which is another time in every run.
+        """
+        return [_facts(one, seconds) for one in self.entries]
 
     def to_frame(self) -> Any:
         """Return the leaderboard as a frame of pandas or, if only that is installed, of Polars."""
@@ -154,6 +172,12 @@ class Comparison:
             meaning.append("p: how probable such a difference from the first is, were both equally good")
         if self._partial:
             meaning.append("folds: how many were done when time was up; learners with more come first")
+        if self.sample_rows is not None:
+            about += f"; tuned on a sample of {_counted(self.sample_rows, 'training row')}"
+            some = self.test_sample_rows
+            about += "" if some is None else f", tested on one of {_counted(some, 'test row')}"
+            whole = [one.name for one in self._there if one.fitted_rows == self.train_rows]
+            about += f"; then {', '.join(whole)} on all of them" * bool(whole)
         parts = (textwrap.wrap(about, WIDTH), self._table(), meaning, self._details(), self._notes())
         return "\n\n".join("\n".join(part) for part in parts if part)
 
@@ -162,9 +186,9 @@ class Comparison:
         there = self._there
         metric = self.metric if len(self.metric) <= LONGEST_METRIC else "score"
         columns = {"learner": [one.name for one in there]}
-        columns[metric] = [f"{_score(one.mean)} ± {_score(one.std)}" for one in there]
+        columns[metric] = [f"{score_text(one.mean)} ± {score_text(one.std)}" for one in there]
         if self.test_rows:
-            columns["test"] = [_score(one.test) for one in there]
+            columns["test"] = [score_text(one.test) for one in there]
         if self._has_p_values:
             columns["p"] = ["" if math.isnan(one.p_value) else f"{one.p_value:.3f}" for one in there]
         if self._partial:
@@ -216,6 +240,36 @@ class Comparison:
         return [one for one in self.entries if not one.left_out]
 
 
+def _facts(one: Entry, seconds: bool) -> dict[str, Any]:
+    names = ("mean", "std", "scores", "test", "p_value", "parameters", "certificate", "notes", "fitted_rows")
+    facts = {"learner": one.name, **{name: plain_fact(getattr(one, name)) for name in names}}
+    facts["left_out"] = one.left_out
+    if seconds:
+        facts["seconds"] = {
+            name: plain_fact(getattr(one, f"{name}_seconds")) for name in ("search", "fit", "predict")
+        }
+    return facts
+
+
+def plain_fact(value: Any) -> Any:
+    """Return a value as JSON can hold it: numbers that are not finite are None, objects their names.
+
+    >>> plain_fact({"C": np.float64(0.5), "scores": np.array([1.0, np.nan])})
+    {'C': 0.5, 'scores': [1.0, None]}
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, dict):
+        return {str(name): plain_fact(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain_fact(one) for one in value]
+    return getattr(value, "__name__", None) or str(value)
+
+
 def _counted(count: int, name: str) -> str:
     return f"{count:,} {name}{'s' * (count != 1)}"
 
@@ -231,7 +285,8 @@ def _first_sentence(text: str) -> str:
     return re.sub(r" \([^()]{40,}\)", "", first)
 
 
-def _score(value: float) -> str:
+def score_text(value: float) -> str:
+    """Return a score with three decimals, or five digits where it is large."""
     return f"{value:.3f}" if abs(value) < 100 or math.isnan(value) else f"{value:.5g}"
 
 

@@ -22,6 +22,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 
 from sixfold.certificate import Certificate
 from sixfold.data.checks import check_weight
+from sixfold.data.column_means import column_means
 from sixfold.errors import InputError, check_flag, check_number, check_option
 from sixfold.learners.linear.logistic_regression import LogisticRegression
 from sixfold.selection.built_in_cv import adopt, on_threads, route
@@ -100,6 +101,10 @@ class LogisticRegressionCV(LogisticRegression):
         n_l1_ratios, n_cs, n_classes, n_dof).
     n_iter_ : ndarray of shape (1, n_folds, n_cs) or (1, n_folds, n_cs, n_l1_ratios)
         Iterations of each fit. In the new form of shape (n_folds, n_l1_ratios, n_cs).
+    feature_means_ : ndarray of shape (n_features,)
+        The means of the columns, with which :meth:`explain` compares.
+    mean_rows_ : int
+        How many rows they were taken from: 4,096 at most, unless the solver knows those of all.
     certificate_ : Certificate
         How far from the optimum the model of all rows is at most; ``verify(X, y)`` recomputes it.
     n_features_in_, feature_names_in_
@@ -318,7 +323,8 @@ class LogisticRegressionCV(LogisticRegression):
 
     def _set_checked(self, X: Any, y: Any, sample_weight: Any) -> None:
         checked = self._plain_model(None)
-        checked._check(X, y, sample_weight)
+        data = checked._check(X, y, sample_weight)
+        self._set_means(column_means(data.X, data.weight))
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(checked, name):

@@ -46,6 +46,7 @@ from sklearn.utils.validation import check_is_fitted
 from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData, check_rows, check_training
 from sixfold.errors import InputError, check_flag, check_option
+from sixfold.learners.linear.explained import ExplainedScores
 from sixfold.learners.linear.linear_regression import LinearRegression
 from sixfold.selection.folds import make_splits
 from sixfold.selection.plans.least_squares import SharedRows, answered
@@ -58,7 +59,7 @@ MODES = (None, "auto", "svd", "eigen")
 KEPT_PREDICTIONS = 1 << 24  # that are kept at a time for a scorer
 
 
-class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class RidgeCV(ExplainedScores, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Fit a ridge regression whose penalty is chosen by cross-validation.
 
     Minimises ``sum_i weight_i (y_i - b - w.x_i)**2 + alpha * |w|**2`` for the best alpha of a list. A drop-in
@@ -94,6 +95,10 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         The weights w.
     intercept_ : float or ndarray of shape (n_targets,)
         The intercept b.
+    feature_means_ : ndarray of shape (n_features,)
+        The means of the columns, with which :meth:`explain` compares.
+    mean_rows_ : int
+        How many rows they were taken from: 4,096 at most, unless the solver knows those of all.
     certificate_ : Certificate
         How far from the least possible objective the fit is at most; ``certificate_.verify(X, y)``
         recomputes it.
@@ -432,6 +437,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.intercept_ = intercept[0] if data.single_target else intercept
         if not self.fit_intercept:
             self.intercept_ = 0.0
+        self.feature_means_, self.mean_rows_ = model.feature_means_, model.mean_rows_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,13 +4,17 @@
     neg_mean_squared_error   - mean (y - f)^2      neg_root_mean_squared_error, neg_mean_absolute_error
     neg_log_loss   mean log p(y)
 
+    balanced_accuracy   the mean over the classes of the share of their rows that is right
+
 A scorer looks at its arguments for about half a millisecond, each time anew; a plan has an answer every ten
 microseconds. For the scorers above, one target and no weights, the same numbers are computed directly.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -18,6 +22,8 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import (
     accuracy_score,
+    balanced_accuracy_score,
+    get_scorer_names,
     log_loss,
     mean_absolute_error,
     mean_squared_error,
@@ -28,10 +34,53 @@ from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _Passthroug
 from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
 
+from sixfold.errors import InputError
 from sixfold.selection.plans.base import Answered
 
 Array = NDArray[Any]
 Measure = Callable[[Array, Array], float]
+
+MOST_OF_THE_ROWS = 0.8  # of one class: always to name that one would be right so often
+WORDS = {"r2": "R-squared", "roc_auc": "ROC AUC", "f1": "F1"}
+
+
+def check_scoring(scoring: Any, parameter: str = "scoring") -> None:
+    """Raise an :class:`InputError` unless this is the name of a score, a function, or None."""
+    names = get_scorer_names()
+    if scoring is None or callable(scoring) or scoring in names:
+        return
+    near = get_close_matches(str(scoring), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    raise InputError(
+        f"{parameter}={scoring!r} is not the name of a score{hint} sklearn.metrics.get_scorer_names() lists "
+        "them; a function of model, X and y will do as well."
+    )
+
+
+def default_scoring(y: Any, task: str) -> str:
+    """Return the name of the score that suits a target.
+
+    >>> default_scoring(["no"] * 9 + ["yes"], "classification")
+    'balanced_accuracy'
+    """
+    if task == "regression":
+        return "r2"
+    counts = Counter(np.asarray(y).tolist())
+    share = max(counts.values(), default=0) / max(1, counts.total())
+    return "balanced_accuracy" if MOST_OF_THE_ROWS < share < 1.0 else "accuracy"
+
+
+def metric_in_words(scoring: Any, task: str) -> str:
+    """Return what a score is called; minus a loss where scikit-learn turns it round, for more to be better.
+
+    >>> metric_in_words("neg_mean_absolute_error", "regression")
+    'minus mean absolute error'
+    """
+    if scoring is None:
+        scoring = "accuracy" if task == "classification" else "r2"
+    if not isinstance(scoring, str):
+        return str(getattr(scoring, "__name__", "score"))
+    return WORDS.get(scoring) or scoring.replace("neg_", "minus ", 1).replace("_", " ")
 
 
 def _accuracy(y: Array, predicted: Array) -> float:
@@ -96,9 +145,27 @@ class _LogLoss:
         return self.sign * float(np.average(-np.log(chosen)))
 
 
-def _is_log_loss(scorer: Any) -> bool:
-    plain = type(scorer) is _Scorer and scorer._score_func is log_loss and not scorer._kwargs
-    return plain and scorer._response_method == "predict_proba"
+class _BalancedAccuracy:
+    """Mean over the classes of the held-out rows of the share that is right."""
+
+    def __init__(self, y: Any, sign: int) -> None:
+        self.y = np.asarray(y)
+        self.codes = np.unique(self.y, return_inverse=True)[1]
+        self.counts, self.sign = np.bincount(self.codes), sign
+
+    def __call__(self, model: Any, X: Any) -> float | None:
+        """Return the score; None where the predictions are of another shape."""
+        predicted = model.predict(X)
+        if type(predicted) is not np.ndarray or predicted.shape != self.y.shape:
+            return None
+        right = np.bincount(self.codes[self.y == predicted], minlength=self.counts.size)
+        return self.sign * float(np.mean(right / self.counts))
+
+
+def _asks_only(scorer: Any, function: Any, method: str) -> bool:
+    """Return whether this is scikit-learn's scorer of a measure, with nothing else to say to it."""
+    plain = type(scorer) is _Scorer and scorer._score_func is function
+    return plain and not scorer._kwargs and scorer._response_method == method
 
 
 class HeldOutScore:
@@ -132,7 +199,7 @@ class HeldOutScore:
         self._for_learner = not all(isinstance(one, _BaseScorer | _OfPredictions) for one in each)
         self._short = None if parameters else _short_way(scorer)
         self._plain = None if self._short is None else _plain_targets(y, self._short)
-        self._log_loss = _LogLoss(y, scorer._sign) if not parameters and _is_log_loss(scorer) else None
+        self._of_classes = None if parameters else _of_classes(scorer, y)
 
     def __call__(self, model: Any) -> Any:
         """Return the score of a fitted model, or a dictionary of them; raise where that fails."""
@@ -142,13 +209,23 @@ class HeldOutScore:
                 measure, sign = self._short
                 if measure is _accuracy or predicted.dtype == np.float64:
                     return sign * measure(self._plain, predicted)
-        if self._log_loss is not None and (score := self._log_loss(model, self.X)) is not None:
+        if self._of_classes is not None and (score := self._of_classes(model, self.X)) is not None:
             return score
         if self._for_learner and isinstance(model, Answered):
             model = model.model
         # Of several metrics, those that fail get their error_score; one alone is the caller's affair.
         error_score = self.error_score if self.several else "raise"
         return _score(model, self.X, self.y, self.scorer, self.parameters, error_score)
+
+
+def _of_classes(scorer: Any, y: Any) -> _LogLoss | _BalancedAccuracy | None:
+    """Return the short way for a score of classes, where there is one."""
+    if _asks_only(scorer, log_loss, "predict_proba"):
+        return _LogLoss(y, scorer._sign)
+    y = np.asarray(y)
+    if _asks_only(scorer, balanced_accuracy_score, "predict") and y.ndim == 1 and y.dtype.kind in "biuUO":
+        return _BalancedAccuracy(y, scorer._sign)
+    return None
 
 
 def _own_measure(model: Any) -> Callable[..., float] | None:

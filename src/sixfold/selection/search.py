@@ -31,7 +31,7 @@ from sklearn.utils.validation import _check_method_params
 from sixfold.budget import interrupt
 from sixfold.selection.plans.base import Answered, Fitted, Fold, Later, Plan, Table
 from sixfold.selection.plans.groups import fit_one, gap_of, make_plans, weight_parameter
-from sixfold.selection.progress import Progress
+from sixfold.selection.progress import BestSoFar, Progress
 from sixfold.selection.scoring import HeldOutScore
 from sixfold.selection.search_certificate import SearchCertificate
 from sixfold.solvers.threads import divide_threads, thread_limit
@@ -169,7 +169,7 @@ class Search:
         """How many fits are asked for."""
         return len(self.candidates) * len(self.splits)
 
-    def best_so_far(self) -> str:
+    def best_so_far(self) -> BestSoFar:
         """Return the best mean score of those that are complete; before there is one, of the folds done."""
         scores: dict[int, list[float]] = {}
         for (candidate, _), outcome in self.outcomes.items():
@@ -180,10 +180,8 @@ class Search:
         folds = len(self.splits)
         complete = [one for one in scores.values() if len(one) == folds]
         means = [mean for mean in map(fmean, complete or scores.values()) if not math.isnan(mean)]
-        if not means:
-            return "-"
-        fewest = min(map(len, scores.values()))
-        return f"{max(means):.4g}" + f" ({fewest} of {folds} folds)" * (not complete)
+        fewest = folds if complete else min(map(len, scores.values()), default=0)
+        return BestSoFar(max(means, default=math.nan), fewest, folds)
 
     def metrics(self) -> list[str] | None:
         """Return the names of several metrics, which a function as scorer tells only when it is called."""
@@ -290,6 +288,8 @@ class Search:
         except Exception as error:
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
         for number in missing:
+            if self._stop.is_set():
+                return
             try:
                 model = fit_one(plan.model, plan.settings[number], fold)
                 fitted = Fitted(number, model, gap_of(model), separate=reason)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
+from sixfold.data.column_means import ColumnMeans
 from sixfold.errors import IncompatibleError, check_option
 from sixfold.risk.problem import Problem
 
@@ -52,6 +53,8 @@ class Solution:
         The rank of the (centred) table, where a direct solver found it.
     last_move : float
         How far the last step moved the score of any row; infinite where that is not known.
+    means : ColumnMeans or None
+        Of the columns, where earlier batches count too.
     """
 
     w: Array
@@ -62,6 +65,7 @@ class Solution:
     dual: Array | None = None
     rank: int | None = None
     last_move: float = math.inf
+    means: ColumnMeans | None = None
 
 
 class Solver(Protocol):

@@ -131,6 +131,10 @@ class ERMRegressor(ERMBase, LinearRegressor):
     ----------
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
+    feature_means_ : ndarray of shape (n_features,)
+        The means of the columns, with which :meth:`explain` compares.
+    mean_rows_ : int
+        How many rows they were taken from: 4,096 at most, unless the solver knows those of all.
     certificate_ : Certificate
         How far from the least possible objective the fit is at most.
     dual_ : ndarray of shape (n_samples,)
@@ -236,6 +240,10 @@ class ERMClassifier(ERMBase, ProbabilisticClassifier):
     coef_ : ndarray of shape (n_scores, n_features)
     intercept_ : ndarray of shape (n_scores,)
     classes_ : ndarray of shape (n_classes,)
+    feature_means_ : ndarray of shape (n_features,)
+        The means of the columns, with which :meth:`explain` compares.
+    mean_rows_ : int
+        How many rows they were taken from: 4,096 at most, unless the solver knows those of all.
     certificate_ : Certificate
         How far from the least possible objective the fit is at most.
     dual_ : ndarray

@@ -91,6 +91,10 @@ class LinearRegression(LinearRegressor):
         The weights w.
     intercept_ : float or ndarray of shape (n_targets,)
         The intercept b.
+    feature_means_ : ndarray of shape (n_features,)
+        The means of the columns, with which :meth:`explain` compares.
+    mean_rows_ : int
+        How many rows they were taken from: 4,096 at most, unless the solver knows those of all.
     certificate_ : Certificate
         How far from the least possible error the fit is at most; ``certificate_.verify(X, y)`` recomputes it.
     solver_ : str

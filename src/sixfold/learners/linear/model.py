@@ -24,9 +24,11 @@ from sklearn.utils.validation import check_is_fitted
 from sixfold.budget import Budget, Record
 from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData, check_rows, check_training
+from sixfold.data.column_means import ColumnMeans, column_means
 from sixfold.errors import RankWarning, check_flag, check_number, warn
 from sixfold.explain.diagnosis import describe_dependence
-from sixfold.learners.base import IterativeLearner
+from sixfold.learners.base import IterativeLearner, Step
+from sixfold.learners.linear.explained import ExplainedScores
 from sixfold.risk.losses import LOSSES, Loss
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem, normalized_weights
@@ -46,7 +48,7 @@ MOST_COMPARED_COLUMNS = 4000  # beyond, products of all pairs of columns are no 
 ROUNDING_GAP = 1e-14  # a relative gap that only rounding may have left: tol=0 asks for as good as it gets
 
 
-class LinearModel(IterativeLearner):
+class LinearModel(ExplainedScores, IterativeLearner):
     """A learner whose scores are w.x + b."""
 
     penalty: str | None
@@ -167,9 +169,34 @@ class LinearModel(IterativeLearner):
         self.n_iter_ = solution.n_iter
         self.history_ = budget.history
         self._certificate = solution.certificate
+        self._set_means(self._means_of(solution, data))
         self.__dict__.pop("dual_", None)
         if solution.dual is not None:
             self.dual_ = solution.dual[:, 0] if solution.dual.shape[1] == 1 else solution.dual
+
+    def _means_of(self, solution: Solution, data: TrainingData) -> ColumnMeans:
+        """Return the means of the columns, those that the solver knows without another pass."""
+        if isinstance(solution, DirectSolution):
+            known = solution.moments
+            return ColumnMeans(known.mean[: known.n_columns].copy(), known.rows, known.weight)
+        if solution.means is not None:
+            return solution.means
+        blocks = data.blocks()
+        if blocks.mean is None:
+            return column_means(data.X, data.weight)
+        rows = blocks.n_rows if data.weight is None else int(np.count_nonzero(data.weight))
+        return ColumnMeans(blocks.mean.copy(), rows, blocks.weight_sum)
+
+    def _run_batch(self, X: Any, y: Any, sample_weight: Any, check: Step, solve: Step) -> Self:
+        def solve_and_average(problem: Problem, data: TrainingData, budget: Budget) -> Solution:
+            before = self._known_means()
+            solution: Solution = solve(problem, data, budget)  # type: ignore[misc]
+            if isinstance(solution, DirectSolution):  # which knows the moments of all rows
+                return solution
+            means = column_means(data.X, data.weight)
+            return replace(solution, means=means if before is None else before.with_rows_of(means))
+
+        return super()._run_batch(X, y, sample_weight, check, solve_and_average)
 
     def _warn(self, solution: Solution, data: TrainingData, budget: Budget) -> None:
         self._warn_of_one_row(data)
@@ -212,12 +239,6 @@ class LinearModel(IterativeLearner):
             np.asarray(products.toarray() if sp.issparse(products) else products) + self.intercept_
         )
         return scores
-
-    def _parameters(self) -> tuple[Array, Array]:
-        """Return w (columns x scores) and b (scores) in float64 from the public attributes."""
-        coef = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
-        w = np.atleast_2d(np.asarray(coef, dtype=np.float64)).T
-        return w, np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), w.shape[1]).copy()
 
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
         claim = self._claim(X, y, sample_weight)

@@ -102,6 +102,10 @@ class LinearSVC(LinearClassifier):
         The rows on or inside the margin whose loss pulls at the plane: the model depends on no others.
     dual_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         The dual point behind the certificate: the slope of each row's loss.
+    feature_means_ : ndarray of shape (n_features,)
+        The means of the columns, with which :meth:`explain` compares.
+    mean_rows_ : int
+        How many rows they were taken from: 4,096 at most, unless the solver knows those of all.
     certificate_ : Certificate
         How far from the least possible objective the fit is at most; ``certificate_.verify(X, y)`` recomputes
         it.

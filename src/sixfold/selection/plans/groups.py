@@ -8,6 +8,7 @@ for every setting (:class:`SeparateFits`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
@@ -97,6 +98,21 @@ def fit_one(model: Any, setting: Setting, fold: Fold) -> Any:
 def last_step(model: Any) -> Any:
     """Return the learner at the end of a pipeline, or the model itself."""
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+@contextmanager
+def limited_time(model: Any, seconds: float | None) -> Iterator[None]:
+    """Let a learner, or the last step of a pipeline, take no more time inside, if it knows such a limit."""
+    learner = last_step(model)
+    if seconds is None or "time_limit" not in learner.get_params(deep=False):
+        yield
+        return
+    own = learner.time_limit
+    learner.set_params(time_limit=seconds if own is None else min(own, seconds))
+    try:
+        yield
+    finally:
+        learner.set_params(time_limit=own)
 
 
 def gap_of(model: Any) -> float:

@@ -165,15 +165,19 @@ def _fit_all(
     for candidate in candidates:
         candidate.model.kernel_ = rows.kernel
     candidates.sort(key=lambda one: float(one.model.C))
-    paths = fit_svm_paths(
-        rows,
-        data.index,
-        data.classes.size,
-        [one.upper for one in candidates],
-        first.multi_class == "ovo",
-        float(first.tol),
-        float(first.cache_size),
-    )
+    with Budget() as budget:  # hears of Ctrl-C, and of the end of the time of a search
+        paths = fit_svm_paths(
+            rows,
+            data.index,
+            data.classes.size,
+            [one.upper for one in candidates],
+            first.multi_class == "ovo",
+            float(first.tol),
+            float(first.cache_size),
+            budget.flag,
+        )
+    if budget.interrupted:
+        raise KeyboardInterrupt
     done = []
     for candidate, svms in zip(candidates, paths, strict=True):
         candidate.svms = svms

@@ -23,6 +23,7 @@ from __future__ import annotations
 import importlib
 import math
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
 from numbers import Real
@@ -179,11 +180,12 @@ def answered(
     def predict(X: Any) -> Any:
         if X is X_test:
             return answer
-        return of_fit() if fold is not None and X is fold.X_train else model.model.predict(X)
+        return of_fit() if fold is not None and X is fold.X_train else itself.model.predict(X)
 
     known: dict[str, Any] = {"__sklearn_tags__": LinearRegression().__sklearn_tags__, "predict": predict}
     model = Answered(make, X_test, {"predict": answer}, known, solves=1)
-    known["score"] = partial(RegressorMixin.score, model)  # which asks for predictions only
+    itself = weakref.proxy(model)  # a circle would keep the rows until the next collection of garbage
+    known["score"] = partial(RegressorMixin.score, itself)  # which asks for predictions only
     return model
 
 

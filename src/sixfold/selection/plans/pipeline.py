@@ -7,6 +7,7 @@ are no end for the others.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -80,5 +81,6 @@ class PipelinePlan(Plan):
         answered = Answered(make, fold.X_test, answers, known, unfitted=pipeline, part=model)
         own = getattr(type(unfitted), "score", None)
         if own in (ClassifierMixin.score, RegressorMixin.score):  # which asks for predictions only
-            known["score"] = partial(own, answered)
+            # A circle would keep the rows until the next collection of garbage.
+            known["score"] = partial(own, weakref.proxy(answered))
         return answered

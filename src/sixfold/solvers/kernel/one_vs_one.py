@@ -182,6 +182,7 @@ def fit_svm_paths(
     pairwise: bool,
     tol: float,
     cache_size_mb: float,
+    interrupted: NDArray[np.int32] | None = None,
 ) -> list[list[BinarySVM]]:
     """Solve the binary SVMs of all classes for several C: one Gram matrix, each from the solution before.
 
@@ -191,6 +192,8 @@ def fit_svm_paths(
         As in :func:`fit_binary_svms`.
     uppers : sequence of ndarray
         C times the weight of each row, C ascending.
+    interrupted : ndarray of int32, optional
+        The flag of a budget (``Budget.flag``), which ends all of them when it is set.
 
     Returns
     -------
@@ -209,11 +212,12 @@ def fit_svm_paths(
     common = min(memory // 2, sum(8 * part.size**2 for part in members)) if shared else 0
     blocks = ClassBlocks(rows, members, common) if shared else None
     share = (memory - common) // workers
+    flag = np.zeros(1, dtype=np.int32) if interrupted is None else interrupted
 
     def solve(side: tuple[int, int | None]) -> list[BinarySVM]:
         before = core.limit_threads(1) if workers > 1 else None
         try:
-            return _path(rows, members, side, uppers, tol, share, blocks)
+            return _path(rows, members, side, uppers, tol, share, blocks, flag)
         finally:
             if before is not None:
                 core.limit_threads(before)
@@ -234,14 +238,21 @@ def _path(
     tol: float,
     memory: int,
     blocks: ClassBlocks | None,
+    flag: NDArray[np.int32],
 ) -> list[BinarySVM]:
     """Return one binary SVM for each C."""
+
+    def new_budget() -> Budget:
+        own = Budget(tol)
+        own.flag = flag
+        return own
+
     one, other = side
     pair = (one, other) if blocks is not None and other is not None else None
     found: list[BinarySVM] = []
     cache = None
     for upper in uppers:
-        problem, budget = _problem(rows, members, side, upper), Budget(tol)
+        problem, budget = _problem(rows, members, side, upper), new_budget()
         # Which of its stationary points an indefinite problem ends at depends on where it starts, and on the
         # rows that are active first: those of a fit of its own.
         alike = rows.kernel.definite or problem.y.size <= DIRECT_ROWS
@@ -249,7 +260,7 @@ def _path(
         start = _next_start(found[-1], problem) if found and rows.kernel.definite else None
         solution = solve_dual(problem, tol, memory, budget, start=start, cache=cache)
         if start is not None and not _is_determined(problem, solution):
-            solution = solve_dual(problem, tol, memory, budget := Budget(tol), cache=cache)
+            solution = solve_dual(problem, tol, memory, budget := new_budget(), cache=cache)
         certificate = certify(problem, solution, tol)
         found.append(BinarySVM(one, other, problem, solution, certificate, budget.stopped_by))
     return found

@@ -135,7 +135,10 @@ def rough_mean(blocks: Blocks) -> Array:
         X = block.X[::every] - first
         weight = np.ones(X.shape[0]) if block.weight is None else block.weight[::every].astype(np.float64)
         total, mass = total + np.asarray(weight @ X), mass + float(weight.sum())
-    return first + total / mass if mass > 0 else total
+    mean = first + total / mass if mass > 0 else total
+    if every == 1:
+        blocks.mean = mean
+    return mean
 
 
 def block_moments(block: Block, flag: NDArray[np.int32]) -> Moments:

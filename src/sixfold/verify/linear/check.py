@@ -101,7 +101,8 @@ def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed
         unrestricted_bound=0.0 if found.restricted else None,
     )
     # A batch, of which no bound but zero is claimed, is judged by the model that predicts zero.
-    largest = (scale if claimed.gap < claimed.objective else max(scale, at_zero)) + 1e-13 * at_zero
+    largest = scale if claimed.gap < claimed.objective else max(scale, at_zero)
+    largest += (1e-13 + q.size * U) * at_zero  # of a sum over the rows, most of whose terms may be equal
     plain = claim.loss == "squared" and claim.l1 == 0 and not claim.positive
     return Recomputed(
         certificate,
