@@ -120,7 +120,7 @@ def test_missing_targets_are_none_or_nan() -> None:
     schema = infer_schema(frame, "y")
     assert schema.target_values(frame).tolist()[:4] == ["a", None, None, "b"]
     assert schema.target is not None
-    assert schema.target.reason == "4 rows without a value cannot be learned from"
+    assert schema.target.missing == 4
     numbers = pl.DataFrame({"x": ["a", "b", "a", "b"], "y": [1.5, None, float("nan"), 2.5]})
     found = infer_schema(numbers, "y").target_values(numbers)
     np.testing.assert_array_equal(found, [1.5, np.nan, np.nan, 2.5])

@@ -199,8 +199,23 @@ def test_notes_say_what_was_done(tmp_path: Path) -> None:
     assert "only numbers" in read_table(write(tmp_path, "b.csv", "1.5,2\n3,4\n")).notes[0]
 
 
-def test_a_column_of_one_has_gaps_but_no_blank_end(tmp_path: Path) -> None:
-    assert rows(write(tmp_path, "a.csv", "a\n1\n\n3\n\n\n")) == [(1,), (None,), (3,)]
+@pytest.mark.parametrize("block", [8, 1 << 20])
+def test_blank_rows_are_counted_but_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(file_bytes, "BLOCK", block)
+    path = write(tmp_path, "a.csv", "a,b\n\n1,2\n,\n\n\n3,4\n,\n\n")
+    assert rows(path) == [(1, 2), (3, 4)]
+    assert read_table(path).notes == ("4 blank rows passed over",)
+    assert read_table(write(tmp_path, "b.csv", "a,b\n1,2\n,\n\n")).notes == ()
+
+
+@pytest.mark.parametrize("block", [2, 1 << 20])
+def test_a_column_of_one_has_gaps_but_no_blank_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(file_bytes, "BLOCK", block)
+    assert rows(write(tmp_path, "a.csv", "a\n1\n\n\n\n3\n\n\n")) == [(1,), *[(None,)] * 3, (3,)]
 
 
 def test_codes_with_leading_zeros_and_telephone_numbers_stay_text(tmp_path: Path) -> None:
