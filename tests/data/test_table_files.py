@@ -6,10 +6,13 @@ import io
 import json
 import lzma
 import os
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -152,6 +155,18 @@ def test_quotes_inside_fields_are_text(tmp_path: Path) -> None:
 def test_quotes_that_never_close_are_text_where_every_line_is_whole_without_them(tmp_path: Path) -> None:
     text = 'a\tb\n"the\t1\nlong"\t2\nday\t3\n"again\t4\n'
     assert rows(write(tmp_path, "a.tsv", text)) == [('"the', 1), ('long"', 2), ("day", 3), ('"again', 4)]
+
+
+@pytest.mark.parametrize("odd", ['5" pipe', '"pipe', '"'])
+def test_a_lone_quote_does_not_swallow_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    monkeypatch.setattr(file_bytes, "BLOCK", 64)
+    monkeypatch.setattr(file_bytes, "LONGEST_RECORD", 256)
+    lines = [f"{k},{odd if k == 5 else 'tube'},{k + 1}" for k in range(200)]
+    frame = read_table(write(tmp_path, "a.csv", "\n".join(["a,b,c", *lines]))).frame
+    assert frame["a"].to_list() == list(range(200))
+    assert frame["b"].to_list() == ["tube"] * 5 + [odd] + ["tube"] * 194
 
 
 @pytest.mark.parametrize(
@@ -395,6 +410,34 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(table_files.sys, "stdin", Given)
     table = read_table("-")
     assert (table.frame.rows(), table.name) == ([(1, 2)], "standard input")
+
+
+MEASURE = """
+import resource, sys
+from sixfold.data.table_files import table_batches
+batches = table_batches(sys.argv[1], rows=20_000)
+rows = next(batches).height
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+rows += sum(batch.height for batch in batches)
+print(rows, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss is that of Linux")
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
+def test_batches_need_no_more_memory_for_more_rows(tmp_path: Path, name: str) -> None:
+    numbers = np.random.default_rng(0).random((400_000, 12))
+    frame = pl.DataFrame(numbers)
+    if name == "a.parquet":
+        frame.write_parquet(tmp_path / name, row_group_size=20_000)
+    else:
+        data = frame.write_csv().encode()
+        write(tmp_path, name, gzip.compress(data, 1) if name.endswith("gz") else data)
+    command = [sys.executable, "-c", MEASURE, str(tmp_path / name)]
+    rows, grown = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert int(rows) == 400_000
+    # The numbers alone are 38 MB, as text 96.
+    assert int(grown) < (35 if name == "a.parquet" else 60)
 
 
 def test_unicode_names_and_one_row(tmp_path: Path) -> None:

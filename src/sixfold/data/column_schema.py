@@ -229,6 +229,7 @@ def infer_schema(
     [1.5, 2.5, 4.0]
     """
     check_option("task", task, ("auto", "classification", "regression"))
+    ids = (ids,) if isinstance(ids, str) else tuple(ids)
     roles = _roles(frame, target, weights, groups, ids)
     customs = table_customs(frame)
     columns = []
