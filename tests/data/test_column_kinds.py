@@ -93,6 +93,11 @@ def test_missing_words_among_numbers() -> None:
     assert found.reading == {"decimal": ",", "missing": ["n/a", "unknown"]}
 
 
+def test_points_in_missing_words_are_no_thousands() -> None:
+    found = column_kind(pl.Series("x", ["1,5", "k.A.", "2,5"]))
+    assert (found.reading, found.reason) == ({"decimal": ",", "missing": ["k.A."]}, "decimal commas")
+
+
 def test_unknown_is_a_category_among_categories_and_na_a_country() -> None:
     found = column_kind(pl.Series("x", ["a", "Unknown", "a", "None", "Unknown", "None", "n/a"]))
     assert (found.distinct, found.missing) == (3, 1)

@@ -229,6 +229,7 @@ def infer_schema(
     [1.5, 2.5, 4.0]
     """
     check_option("task", task, ("auto", "classification", "regression"))
+    ids = (ids,) if isinstance(ids, str) else tuple(ids)
     roles = _roles(frame, target, weights, groups, ids)
     customs = table_customs(frame)
     columns = []
@@ -297,9 +298,9 @@ def _target(column: ColumnSchema, values: Any, task: str) -> ColumnSchema:
         if not number:
             values_of(values, "number", column.reading)
             raise InputError(f"The target {name!r} holds {column.kind} values: regression needs numbers.")
-        return replace(column, kind="number", reason=_missing_rows(column))
+        return replace(column, kind="number", reason="")
     if number and task == "auto" and not _few_whole_numbers(values, column, present):
-        return replace(column, kind="number", reason=_missing_rows(column))
+        return replace(column, kind="number", reason="")
     if column.kind == "date" and task == "auto":
         raise InputError(
             f"The target {name!r} holds dates, which are neither numbers nor classes: predict a number "
@@ -313,7 +314,7 @@ def _target(column: ColumnSchema, values: Any, task: str) -> ColumnSchema:
     kind = "boolean" if column.kind == "boolean" else "date" if column.kind == "date" else "category"
     reading = {**column.reading, "numbers": True} if number else column.reading
     column = replace(column, kind=kind, reading=reading)
-    return replace(column, reason=_missing_rows(column, _rare_classes(column, values)))
+    return replace(column, reason=_rare_classes(column, values))
 
 
 def _few_whole_numbers(values: Any, column: ColumnSchema, present: int) -> bool:
@@ -322,11 +323,6 @@ def _few_whole_numbers(values: Any, column: ColumnSchema, present: int) -> bool:
         return False
     numbers = values_of(values, "number", column.reading)
     return bool((numbers == numbers.round()).all())
-
-
-def _missing_rows(column: ColumnSchema, reason: str = "") -> str:
-    rows = f"{plural(column.missing, 'row')} without a value cannot be learned from" if column.missing else ""
-    return "; ".join(one for one in (reason, rows) if one)
 
 
 def _rare_classes(column: ColumnSchema, values: Any) -> str:

@@ -92,10 +92,13 @@ def _categories(column: Any, reading: Mapping[str, Any]) -> Any:
         true, false = reading.get("true", "true"), reading.get("false", "false")
         words = pl.when(pl.lit(column)).then(pl.lit(true)).when(~pl.lit(column)).then(pl.lit(false))
         return pl.select(words.otherwise(None).alias(column.name)).to_series()
-    if reading.get("numbers"):
-        return labels_of_numbers(_numbers(column, reading, 0))
     if column.dtype.is_numeric():
         return labels_of_numbers(column)
+    if reading.get("numbers"):
+        labels = labels_of_numbers(_numbers(column, reading, 0))
+        # Whole numbers beyond 2^53 are not the same as Float64.
+        whole = column.cast(pl.Int64, strict=False) if column.dtype == pl.String else None
+        return labels if whole is None else labels_of_numbers(whole).zip_with(whole.is_not_null(), labels)
     text = column.cast(pl.String) if column.dtype != pl.String else column
     given = text.unique()
     clean = _clean_categories(given, reading)
@@ -121,6 +124,9 @@ def labels_of_numbers(numbers: Any) -> Any:
     import polars as pl
 
     distinct = numbers.drop_nulls().unique()
+    distinct = (
+        distinct if distinct.dtype.is_integer() else distinct.filter(distinct.cast(pl.Float64).is_finite())
+    )
     texts = [number_text(one) for one in distinct.to_list()]
     return numbers.replace_strict(distinct, texts, default=None, return_dtype=pl.String)
 

@@ -21,7 +21,7 @@ from typing import Any
 from sixfold.errors import InputError
 
 BLOCK = 1 << 23
-LONGEST_RECORD = 1 << 26  # a quote that is still open after so many bytes was none
+LONGEST_RECORD = 1 << 24  # a quote that is still open after so many bytes was none
 MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),

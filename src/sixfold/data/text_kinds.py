@@ -20,6 +20,7 @@ from sixfold.data.text_dates import (
     time_format,
 )
 from sixfold.data.text_numbers import (
+    GROUPS,
     LEADING_ZEROS,
     PLAIN,
     currencies,
@@ -128,9 +129,9 @@ def _confirmed(column: Any, values: Any, found: Kind) -> Kind | tuple[Any, Any, 
     if found.kind == "number" and reading.keys() <= {"missing"}:
         return column, values, replace(found, reading=reading)
     if found.kind == "number" and "thousands" not in reading:
-        mark = {",": r"\."}.get(reading.get("decimal", "."), ",")
-        if column.str.contains(mark).any():
-            reading["thousands"] = mark.removeprefix("\\")
+        mark = "." if reading.get("decimal") == "," else ","
+        if column.str.contains(rf"[0-9]{GROUPS[mark]}[0-9]").any():
+            reading["thousands"] = mark
             found = replace(found, reason=_number_remark(reading))
     missing = values.null_count()
     distinct = values.n_unique() - (missing > 0)

@@ -238,7 +238,7 @@ def number_text(value: Any) -> str:
     >>> number_text(3.0), number_text(0.1), number_text(-0.0)
     ('3', '0.1', '0')
     """
-    number = float(value)
-    if number.is_integer() and abs(number) < 1e15:
-        return str(int(number))
-    return str(value) if isinstance(value, int) else repr(number)
+    if isinstance(value, int):
+        return str(value)
+    whole = float(value).is_integer() and abs(value) < 2**63
+    return str(int(value)) if whole else repr(float(value))
