@@ -117,11 +117,11 @@ def model_from(data: bytes, source: str) -> ModelFile:
 
     container = parse(data, source)
     version = container.version
-    container = upgraded(container, source)
-    tree = container.tree
-    _require_description(tree, source)
-    decoder = Decoder(container.arrays, BUILDERS)
     try:
+        container = upgraded(container, source)
+        tree = container.tree
+        _require_description(tree, source)
+        decoder = Decoder(container.arrays, BUILDERS)
         model = decoder.value(tree["model"], "")
     except ModelFileError:
         raise
