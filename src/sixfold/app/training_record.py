@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sixfold import __version__
 from sixfold.app.commands.unseen import categories_of
-from sixfold.app.fitting import MOST_ROWS, FitResult, KnownRows, known_rows
+from sixfold.app.fitting import FitResult, KnownRows, known_rows
 from sixfold.certificate import plain_parameter
 from sixfold.data.column_schema import TableSchema
 from sixfold.data.fingerprint import fingerprint
@@ -55,7 +55,6 @@ def training_record(result: FitResult, cautions: list[str]) -> dict[str, Any]:
             "train_rows": int(result.train.size),
             "test_rows": int(result.test.size),
             "folds": comparison.folds,
-            "max_rows": MOST_ROWS,
             "fitted_rows": chosen.fitted_rows,
         },
         "scores": {

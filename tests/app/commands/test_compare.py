@@ -80,7 +80,10 @@ def test_a_model_without_probabilities_has_no_log_loss(data, model, fit, printed
     told = json.loads(printed()[0])
     loss = next(one for one in told["scores"] if one["metric"] == "neg_log_loss")
     assert loss["second"] is None
-    assert len(told["tests"]) == 1
+    assert [one["test"] for one in told["tests"]] == [
+        "McNemar's exact test of right answers",
+        "sign-flip test of recalls",
+    ]
 
 
 def test_numbers_are_compared_by_their_errors(data, price_model, fit, printed):

@@ -103,7 +103,7 @@ def test_the_yardstick_is_gradient_boosting_on_the_same_rows(breast_cancer):
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"time_limit": 2.0}, "time limit of 2 s"), ({"test": np.empty(0, int)}, "held out")],
+    [({"time_limit": 1.0}, "time limit of 1 s"), ({"test": np.empty(0, int)}, "held out")],
 )
 def test_the_yardstick_says_why_it_was_skipped(change, words):
     codes = column_codes(pl.DataFrame({"a": np.arange(100.0)}))

@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.app.commands.paired_errors import mcnemar_p_value, paired_t_p_value, wilcoxon_p_value
+from sixfold.app.commands.paired_errors import (
+    mcnemar_p_value,
+    paired_t_p_value,
+    sign_flip_p_value,
+    wilcoxon_p_value,
+)
 from sixfold.app.commands.running_score import RunningScore, known_values, row_losses
 from sixfold.app.commands.saved_model import SavedModel, metric_in_words, open_model, shown_score
 from sixfold.app.commands.where_models_differ import parts_that_differ
@@ -240,6 +245,9 @@ def _tests(models: tuple[SavedModel, SavedModel], answers: list[_Answers], y: Ar
             "only_second_right": only[1],
         }
     ]
+    labels, index, counts = np.unique(y, return_inverse=True, return_counts=True)
+    recall = (right[0].astype(np.float64) - right[1]) / (counts[index] * labels.size)
+    found.append({"test": "sign-flip test of recalls", "p": sign_flip_p_value(recall)})
     if one.chances is not None and other.chances is not None:
         losses = [
             row_losses(y, given.chances, saved.classes)
@@ -255,7 +263,9 @@ def _deciding_test(found: dict[str, Any]) -> dict[str, Any]:
     tests, metric = found["tests"], found["scores"][0]["metric"]
     if found["task"] == "regression":
         return tests[1] if "absolute" in metric else tests[0]
-    return tests[-1] if metric == "neg_log_loss" and len(tests) > 1 else tests[0]
+    if metric == "balanced_accuracy":
+        return tests[1]
+    return tests[2] if metric == "neg_log_loss" and len(tests) > 2 else tests[0]
 
 
 def _verdict(found: dict[str, Any], models: tuple[SavedModel, SavedModel]) -> str:

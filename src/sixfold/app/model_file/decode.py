@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,7 @@ from sixfold.app.model_file.values import (
 
 Array = NDArray[Any]
 
-LISTED = ("object", "int64", "float64")
-WORDS = ("uint8", "int64")  # of letters, and of where words end
+LISTED = ("object", "int64", "float64")  # what long lists are stored as
 
 
 class Decoder:
@@ -47,7 +45,6 @@ class Decoder:
     ) -> None:
         self.arrays, self.build = arrays, build
         self.used: set[str] = set()
-        self._made: dict[tuple[str, ...], Array] = {}
         self._depth = 0
 
     def value(self, node: Any, where: str) -> Any:
@@ -145,16 +142,19 @@ class Decoder:
         if type(given) is not list or len(given) != 3 or not all(type(one) is str for one in given):
             refuse(where, "is no array with its layout and type")
         name, order, holds = given
-        if tuple(given) in self._made:
-            return self._made[tuple(given)]
-        if name not in self.arrays or order not in ("C", "F"):
-            refuse(where, f"is the array {name[:80]!r}, which the file does not have")
+        if order not in ("C", "F"):
+            refuse(where, "has a layout that is neither by rows nor by columns")
+        value = _from_stored(self._stored(name, where), holds, where)
+        return value.T if order == "F" else value
+
+    def _stored(self, name: Any, where: str) -> Array:
+        """Return the array of that name as it lies in the file, once."""
+        if type(name) is not str or name not in self.arrays:
+            refuse(where, f"is the array {name!r:.80}, which the file does not have")
         if name in self.used:
-            refuse(where, f"is the array {name[:80]!r}, which was another one before")
+            refuse(where, f"is the array {name[:80]!r}, which belongs to another value")
         self.used.add(name)
-        value = _from_stored(self.arrays[name], holds, where)
-        value = self._made[tuple(given)] = value.T if order == "F" else value
-        return value
+        return self.arrays[name]
 
     def _objects(self, given: Any, where: str) -> Array:
         if type(given) is not list or len(given) != 2 or not are_sizes(given[0]):
@@ -170,17 +170,18 @@ class Decoder:
     def _words(self, given: Any, where: str) -> Array:
         if type(given) is not list or len(given) != 3 or not are_sizes(given[0]):
             refuse(where, "is no array of text")
-        named = zip(given[1:], WORDS, strict=True)
-        letters, ends = (self.array([name, "C", holds], where) for name, holds in named)
-        if letters.ndim != 1 or ends.shape != (math.prod(given[0]),):
+        letters, ends = (self._stored(name, where) for name in given[1:])
+        if letters.dtype.name != "uint8" or ends.dtype.name != "int64" or letters.ndim != 1:
+            refuse(where, "is no array of text")
+        if ends.shape != (math.prod(given[0]),):
             refuse(where, "has another number of words than its shape")
-        starts = np.concatenate([[0], ends])
-        if (np.diff(starts) < 0).any() or starts[-1] != letters.size:
+        rising = ends.size == 0 or (ends[0] >= 0 and (ends[1:] >= ends[:-1]).all())
+        if not rising or (int(ends[-1]) if ends.size else 0) != letters.size:
             refuse(where, "has words that do not follow each other")
-        whole, result = letters.tobytes(), np.empty(ends.size, dtype=object)
+        result, start, data = np.empty(ends.size, dtype=object), 0, letters.data
         try:
-            for k, (start, end) in enumerate(pairwise(starts)):
-                result[k] = whole[start:end].decode("utf-8", SURROGATES)
+            for k, end in enumerate(map(int, ends)):
+                result[k], start = str(data[start:end], "utf-8", SURROGATES), end
         except UnicodeDecodeError:
             refuse(where, "has letters that are not UTF-8")
         return result.reshape(given[0])

@@ -37,7 +37,6 @@ class Encoder:
     def __init__(self, describe: Callable[[Any, str, Encoder], Any]) -> None:
         self.describe = describe
         self.arrays: dict[str, Array] = {}
-        self._stored: dict[tuple[int, str], tuple[Any, Any]] = {}  # with the array, so that it stays
 
     def node(self, value: Any, where: str) -> Any:
         """Return JSON for a value; ``where`` names it in errors, and its arrays in the file."""
@@ -141,12 +140,9 @@ class Encoder:
         if holds not in TIMES and holds != "text" and holds not in DTYPES.values():
             cannot_save(value, where)
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
-        known = self._stored.get((id(value), holds))
-        if known is None:
-            name = self._name(where)
-            self.arrays[name] = _as_stored(value.T if order == "F" else value, holds)
-            known = self._stored[id(value), holds] = value, [name, order, holds]
-        return {"array": known[1]}
+        name = self._name(where)
+        self.arrays[name] = _as_stored(value.T if order == "F" else value, holds)
+        return {"array": [name, order, holds]}
 
     def _objects(self, value: Array, where: str) -> Any:
         flat = value.ravel().tolist()

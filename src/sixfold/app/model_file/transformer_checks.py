@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from math import comb
 from numbers import Integral
@@ -140,13 +141,21 @@ def check_polynomial(a: Attributes, model: Any) -> None:
     a.whole("n_output_features_", full - less, full - less)
 
 
+@cache
+def _imputer_attributes() -> frozenset[str]:
+    """Return what an imputer has after a fit, which changes from version to version."""
+    from sklearn.impute import SimpleImputer
+
+    return frozenset(vars(SimpleImputer().fit(np.zeros((1, 1)))))
+
+
 def check_imputer(a: Attributes, model: Any) -> None:
     """Check what missing values become."""
     d = a.columns()
     known = a.array("statistics_", "fiubOU", (d,), finite=False)
     a.require(known.dtype.kind != "f" or not np.isinf(known).any(), "statistics_", "is infinite")
     for name in ("_fit_dtype", "_fill_dtype"):
-        value = a.take(name, optional=True)
+        value = a.take(name, optional=name not in _imputer_attributes())
         a.require(value is None or isinstance(value, np.dtype), name, "is no type")
     indicator = a.take("indicator_", optional=True)
     a.require(indicator is None or type(indicator).__name__ == "MissingIndicator", "indicator_", "is none")

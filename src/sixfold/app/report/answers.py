@@ -42,6 +42,7 @@ class Answers:
 
     def __init__(self, model: Any, X: Any) -> None:
         self.model = model
+        self._tags: Any = None
         if hasattr(model, "classes_"):
             self.classes_ = model.classes_
         self.rows = np.arange(X.shape[0])
@@ -54,7 +55,9 @@ class Answers:
         return "classifier" if is_classifier(self.model) else "regressor"
 
     def __sklearn_tags__(self) -> Any:
-        return self.model.__sklearn_tags__()
+        if self._tags is None:  # those of a pipeline take a millisecond
+            self._tags = self.model.__sklearn_tags__()
+        return self._tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -252,10 +252,11 @@ def _drift(result: FitResult, found: Examination) -> Iterator[Caution]:
         )
     if found.order_drift:
         names, differ = _differing(found.order_drift)
+        rows = "rows of each class" if result.task == "classification" else "rows"
         yield Caution(
             "order of the rows",
-            f"{differ} between the first and the last quarter of the file{_most(found.order_drift)}. If the "
-            "rows are in the order of time, rows to come will differ too, and the score on rows drawn at "
+            f"{differ} between the first and the last quarter of the {rows}{_most(found.order_drift)}. If "
+            "the file is in the order of time, rows to come will differ too, and the score on rows drawn at "
             "random is too good.",
             names,
         )

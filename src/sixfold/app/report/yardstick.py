@@ -28,7 +28,7 @@ Array = NDArray[Any]
 NAME = "gradient boosting (scikit-learn's HistGradientBoosting)"
 MOST_ROWS = 20_000  # of training
 SECONDS_AN_ENTRY = 2e-6  # of a training table, for each class: 100 rounds of boosting
-LEAST_SECONDS = 0.5
+LEAST_SECONDS = 0.1
 SHARE_OF_TIME = 0.05  # of a time limit
 MOST_CLASSES = 100  # as many trees are grown in each of the rounds
 
@@ -110,5 +110,5 @@ def _reason_to_skip(
     if classes > MOST_CLASSES:
         return f"{classes:,} classes would take it {classes:,} trees a round"
     if time_limit is not None and seconds > SHARE_OF_TIME * time_limit:
-        return f"it would take about {seconds:.0f} s of a time limit of {time_limit:g} s"
+        return f"it would take about {seconds:.1f} s of a time limit of {time_limit:g} s"
     return "" if has_values else "no column has a value in the training rows"
