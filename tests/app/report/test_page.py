@@ -218,3 +218,23 @@ def test_colours_of_a_picture_follow_the_page():
     ]
     assert root.get("aria-label") == "a <title> & more"
     assert set(theme_variables(LIGHT)) == set(theme_variables(DARK))
+
+
+def test_a_legend_stays_inside_its_picture():
+    def draw(ax):
+        for name in (
+            "precision",
+            "recall",
+            "F1",
+            "accuracy",
+            "highest F1: 0.671 at 0.608",
+            "predict uses 0.5",
+        ):
+            ax.plot([0, 1], [0, 1], label=name)
+        ax.legend()
+        figures.append(ax.figure)
+
+    figures = []
+    draw_svg(draw, "one", "legend", width=4.9, height=3.2)
+    box = figures[0].legends[0].get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figures[0].bbox.width
