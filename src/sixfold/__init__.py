@@ -30,9 +30,9 @@ _HOME = {
     "compare": "sixfold.selection.comparison",
     "distances": "sixfold.geometry.distances",
     "kernels": "sixfold.geometry.kernels",
-    "load": "sixfold.app.model_file",
+    "load": "sixfold.app.model_file.read",
     "plot": "sixfold.plot",
-    "save": "sixfold.app.model_file",
+    "save": "sixfold.app.model_file.write",
 }
 
 __all__ = [

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sixfold.data.column_kinds import Customs, column_kind
+from sixfold.data.column_kinds import column_kind
+from sixfold.data.kind import Customs
 
 RNG = np.random.default_rng(0)
 
@@ -92,6 +93,11 @@ def test_missing_words_among_numbers() -> None:
     assert found.reading == {"decimal": ",", "missing": ["n/a", "unknown"]}
 
 
+def test_points_in_missing_words_are_no_thousands() -> None:
+    found = column_kind(pl.Series("x", ["1,5", "k.A.", "2,5"]))
+    assert (found.reading, found.reason) == ({"decimal": ",", "missing": ["k.A."]}, "decimal commas")
+
+
 def test_unknown_is_a_category_among_categories_and_na_a_country() -> None:
     found = column_kind(pl.Series("x", ["a", "Unknown", "a", "None", "Unknown", "None", "n/a"]))
     assert (found.distinct, found.missing) == (3, 1)
@@ -131,3 +137,37 @@ def test_unicode_and_long_text() -> None:
     assert column_kind(pl.Series("größe", ["großer Hund 🐕", "kleine Katze"] * 3)).kind == "category"
     found = column_kind(pl.Series("x", ["a" * 100_000, "b"] * 3))
     assert max(len(one) for one in found.examples) == 60
+
+
+def test_long_columns_are_as_short_ones() -> None:
+    rows = 120_000
+    whole = RNG.integers(0, 10**15, rows)
+    columns = {
+        "hex": [f"{k:x}q" for k in range(rows)],
+        "text": [f"some words about thing {k}" for k in range(rows)],
+        "gaps": ["n/a" if k % 7 == 0 else f"k{k}" for k in range(rows)],
+        "half": [f"k{k % (rows // 3)}" for k in range(rows)],
+        "twice": [f"k{k % (2 * rows // 3)}" for k in range(rows)],
+        "number": [f"{value:,}" for value in whole],
+        "late": [*(["1,5"] * (rows - 1)), "late"],
+        "code": [*(str(100 + k % 800) for k in range(rows - 1)), "007"],
+        "late date": [*(["1/2/2024"] * (rows - 1)), "1/13/2024"],
+    }
+    kinds = {name: column_kind(pl.Series(name, values)) for name, values in columns.items()}
+    assert {name: one.kind for name, one in kinds.items()} == {
+        "hex": "identifier",
+        "text": "text",
+        "gaps": "identifier",
+        "half": "category",
+        "twice": "text",
+        "number": "number",
+        "late": "number",
+        "code": "category",
+        "late date": "date",
+    }
+    assert kinds["gaps"].missing == -(-rows // 7)
+    assert kinds["gaps"].distinct == rows - kinds["gaps"].missing
+    assert kinds["late"].reading == {"decimal": ",", "missing": ["late"]}
+    assert kinds["late date"].reading == {"format": "%m/%d/%Y"}
+    assert kinds["late date"].reason == ""
+    assert kinds["number"].reading == {"thousands": ","}

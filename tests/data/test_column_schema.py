@@ -97,12 +97,30 @@ def test_labels_that_are_numbers_are_the_same_from_text_and_numbers() -> None:
     assert schema.target_values(text).tolist() == expected
 
 
+def test_long_whole_numbers_stay_different_as_labels() -> None:
+    keys = [2**53, 2**53 + 1] * 20
+    frame = pl.DataFrame({"x": [1.5, 2.5] * 20, "y": keys, "z": ["a", "b"] * 20})
+    labels = [str(key) for key in keys]
+    for one in (frame, frame.with_columns(pl.col("y").cast(pl.String))):
+        schema = infer_schema(one, "y")
+        assert schema.target_values(one).tolist() == labels
+        groups = infer_schema(one, "x", groups="y").column_values(one, "group")
+        assert groups is not None
+        assert groups.tolist() == labels
+
+
+def test_fractions_may_be_classes_where_that_is_asked_for() -> None:
+    frame = pl.DataFrame({"x": ["a", "b"] * 4, "y": [0.5, 1.0, None, 1.0] * 2})
+    schema = infer_schema(frame, "y", task="classification")
+    assert schema.target_values(frame).tolist()[:4] == ["0.5", "1", None, "1"]
+
+
 def test_missing_targets_are_none_or_nan() -> None:
     frame = pl.DataFrame({"x": [1.5, 2.5, 3.5, 3.0] * 2, "y": ["a", "n/a", "", "b"] * 2})
     schema = infer_schema(frame, "y")
     assert schema.target_values(frame).tolist()[:4] == ["a", None, None, "b"]
     assert schema.target is not None
-    assert schema.target.reason == "4 rows without a value cannot be learned from"
+    assert schema.target.missing == 4
     numbers = pl.DataFrame({"x": ["a", "b", "a", "b"], "y": [1.5, None, float("nan"), 2.5]})
     found = infer_schema(numbers, "y").target_values(numbers)
     np.testing.assert_array_equal(found, [1.5, np.nan, np.nan, 2.5])
@@ -204,7 +222,7 @@ def test_nothing_to_predict_from() -> None:
             [datetime.time(14, 30), None, datetime.time(1), datetime.time(2)],
             ["14:30:00", "", "01:00:00", "02:00:00"],
         ),
-        ([True, None, False, True], ["true", "", "false", "True"]),
+        ([True, None, False, True, False], ["true", "", "false", "true ", "false"]),
     ],
 )
 def test_text_and_types_give_the_same_values(values: list[Any], text: list[Any]) -> None:

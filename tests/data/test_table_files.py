@@ -6,10 +6,13 @@ import io
 import json
 import lzma
 import os
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +20,7 @@ from hypothesis import strategies as st
 
 from sixfold.data import file_bytes, table_files
 from sixfold.data.table_files import TableFileError, read_table, table_batches
+from sixfold.errors import InputError
 
 FRAME = pl.DataFrame({"size": [1.5, None, 3.25], "kind": ["a", "b", None], "count": [1, 2, 3]})
 
@@ -38,9 +42,9 @@ def rows(path: Path) -> list[tuple[object, ...]]:
 
 def refusal(path: Path) -> str:
     """Return the message of a file that cannot be read; batches have the same."""
-    with pytest.raises(TableFileError) as whole:
+    with pytest.raises(InputError) as whole:
         read_table(path)
-    with pytest.raises(TableFileError) as batches:
+    with pytest.raises(InputError) as batches:
         list(table_batches(path, rows=2))
     first, second = str(whole.value), str(batches.value)
     assert first.split(":", maxsplit=1)[0] == second.split(":", maxsplit=1)[0]
@@ -148,6 +152,23 @@ def test_quotes_inside_fields_are_text(tmp_path: Path) -> None:
     assert rows(write(tmp_path, "a.csv", text)) == [(1, '5" pipe', 3), (2, '6" pipe', 4), (3, '7" pipe', 5)]
 
 
+def test_quotes_that_never_close_are_text_where_every_line_is_whole_without_them(tmp_path: Path) -> None:
+    text = 'a\tb\n"the\t1\nlong"\t2\nday\t3\n"again\t4\n'
+    assert rows(write(tmp_path, "a.tsv", text)) == [('"the', 1), ('long"', 2), ("day", 3), ('"again', 4)]
+
+
+@pytest.mark.parametrize("odd", ['5" pipe', '"pipe', '"'])
+def test_a_lone_quote_does_not_swallow_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    monkeypatch.setattr(file_bytes, "BLOCK", 64)
+    monkeypatch.setattr(file_bytes, "LONGEST_RECORD", 256)
+    lines = [f"{k},{odd if k == 5 else 'tube'},{k + 1}" for k in range(200)]
+    frame = read_table(write(tmp_path, "a.csv", "\n".join(["a,b,c", *lines]))).frame
+    assert frame["a"].to_list() == list(range(200))
+    assert frame["b"].to_list() == ["tube"] * 5 + [odd] + ["tube"] * 194
+
+
 @pytest.mark.parametrize(
     ("text", "columns", "first"),
     [
@@ -193,8 +214,23 @@ def test_notes_say_what_was_done(tmp_path: Path) -> None:
     assert "only numbers" in read_table(write(tmp_path, "b.csv", "1.5,2\n3,4\n")).notes[0]
 
 
-def test_a_column_of_one_has_gaps_but_no_blank_end(tmp_path: Path) -> None:
-    assert rows(write(tmp_path, "a.csv", "a\n1\n\n3\n\n\n")) == [(1,), (None,), (3,)]
+@pytest.mark.parametrize("block", [8, 1 << 20])
+def test_blank_rows_are_counted_but_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(file_bytes, "BLOCK", block)
+    path = write(tmp_path, "a.csv", "a,b\n\n1,2\n,\n\n\n3,4\n,\n\n")
+    assert rows(path) == [(1, 2), (3, 4)]
+    assert read_table(path).notes == ("4 blank rows passed over",)
+    assert read_table(write(tmp_path, "b.csv", "a,b\n1,2\n,\n\n")).notes == ()
+
+
+@pytest.mark.parametrize("block", [2, 1 << 20])
+def test_a_column_of_one_has_gaps_but_no_blank_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(file_bytes, "BLOCK", block)
+    assert rows(write(tmp_path, "a.csv", "a\n1\n\n\n\n3\n\n\n")) == [(1,), *[(None,)] * 3, (3,)]
 
 
 def test_codes_with_leading_zeros_and_telephone_numbers_stay_text(tmp_path: Path) -> None:
@@ -307,12 +343,10 @@ PACKED = gzip.compress(os.urandom(2000).hex().encode())
     [
         ("a.csv", "", "a.csv is empty"),
         ("a.csv", "\n \n", "a.csv is empty"),
-        ("a.csv", "# only a comment\n", "but no rows"),
-        ("a.csv", "a,b\n", "a.csv has names of columns, but no rows"),
-        ("a.csv", "a,b\n\n,\n", "a.csv has names of columns, but no rows"),
+        ("a.csv", "# only a comment\n", "a.csv is empty but for comments"),
         ("a.csv", "a,b,c\n1,2,3\n4,5\n", "a.csv, line 3: 2 fields, fewer than the 3 that the header names."),
         ("a.csv", "a,b\n1,2\n1,2,3\n", 'a comma, put it between quotes ("...").'),
-        ("a.csv", 'a,b\n1,"2\n3,4\n', "a.csv, line 2: a quote opens a field that is never closed."),
+        ("a.csv", 'a,b\n1,"2,5\n3,4\n', "a.csv, line 2: a quote opens a field that is never closed."),
         ("a.csv", "a,b,a,b\n1,2,3,4\n", "several columns of one name: 'a', 'b'"),
         ("a.csv", "a,a \n1,2\n", "several columns of one name: 'a'"),
         ("a.csv", "a,b,\n" + "1,2,\n" * 300 + "1,2,3\n", "has values in field 3"),
@@ -327,6 +361,7 @@ PACKED = gzip.compress(os.urandom(2000).hex().encode())
         ("a.csv.gz", PACKED[:-100], "its end is missing"),
         ("a.csv.gz", PACKED[:-8] + b"\0" * 8, "damaged (CRC check failed"),
         ("a.csv.gz", PACKED[:20] + b"\xff" * 50 + PACKED[70:], "a.csv.gz is compressed, but damaged"),
+        ("a.parquet.gz", gzip.compress(b"PAR1" + os.urandom(300_000))[:-100], "its end is missing"),
         ("a.parquet", "a,b\n1,2\n", "not a Parquet file"),
         ("a.parquet", b"PAR1" + b"\0" * 50, "a Parquet file that is damaged or cut off"),
         ("a.arrow", b"ARROW1\0\0" + b"\0" * 50, "an Arrow file that is damaged or cut off"),
@@ -342,6 +377,15 @@ PACKED = gzip.compress(os.urandom(2000).hex().encode())
 )
 def test_files_that_cannot_be_read(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
     assert message in refusal(write(tmp_path, name, content))
+
+
+@pytest.mark.parametrize("text", ["a,b\n", "a,b", "a,b\n\n,\n", "a;b\r\n;\r\n"])
+def test_a_header_alone_is_no_table_but_an_empty_batch(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path, "a.csv", text)
+    with pytest.raises(TableFileError, match=r"a\.csv has names of columns, but no rows"):
+        read_table(path)
+    (batch,) = table_batches(path)
+    assert (batch.columns, batch.height) == (["a", "b"], 0)
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:
@@ -366,6 +410,34 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(table_files.sys, "stdin", Given)
     table = read_table("-")
     assert (table.frame.rows(), table.name) == ([(1, 2)], "standard input")
+
+
+MEASURE = """
+import resource, sys
+from sixfold.data.table_files import table_batches
+batches = table_batches(sys.argv[1], rows=20_000)
+rows = next(batches).height
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+rows += sum(batch.height for batch in batches)
+print(rows, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss is that of Linux")
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
+def test_batches_need_no_more_memory_for_more_rows(tmp_path: Path, name: str) -> None:
+    numbers = np.random.default_rng(0).random((400_000, 12))
+    frame = pl.DataFrame(numbers)
+    if name == "a.parquet":
+        frame.write_parquet(tmp_path / name, row_group_size=20_000)
+    else:
+        data = frame.write_csv().encode()
+        write(tmp_path, name, gzip.compress(data, 1) if name.endswith("gz") else data)
+    command = [sys.executable, "-c", MEASURE, str(tmp_path / name)]
+    rows, grown = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert int(rows) == 400_000
+    # The numbers alone are 38 MB, as text 96.
+    assert int(grown) < (35 if name == "a.parquet" else 60)
 
 
 def test_unicode_names_and_one_row(tmp_path: Path) -> None:

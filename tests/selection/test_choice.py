@@ -93,6 +93,11 @@ def test_learners_with_all_folds_come_first():
     assert choice.reason.startswith("no learner finished all 5 folds; of those with the most, 3, tree is")
 
 
+def test_one_fold():
+    found = comparison(entry("baseline", 0.5), entry("tree", 0.8, FIVE[2:3]))
+    assert choose(found, "1se").reason.endswith("0.800 (accuracy on 1 fold)")
+
+
 def test_one_learner():
     assert choose(comparison(entry("tree", 0.8), entry("baseline", 0.5)), "1se").reason == (
         "tree is the only learner that was finished, 0.800 (accuracy on 5 folds)"

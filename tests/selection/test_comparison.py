@@ -25,6 +25,7 @@ from sixfold.selection.contenders import CLASSIFIERS, GOWER, REGRESSORS, contend
 from sixfold.selection.leaderboard import Comparison, Entry
 from sixfold.selection.paired_test import corrected_p_value
 from sixfold.selection.scoring import default_scoring, metric_in_words
+from sixfold.selection.trial import noted
 
 IRIS = load_iris(return_X_y=True)
 QUICK = ["tree", "nearest neighbours"]
@@ -400,6 +401,24 @@ def test_the_time_limit_holds_for_everything():
     assert any("time_limit" in note for one in run.entries for note in one.notes) or any(
         one.left_out for one in run.entries
     )
+
+
+def test_notes_are_warnings_worth_reading():
+    with noted() as notes:
+        warnings.warn("y_pred contains classes not in y_true", UserWarning, stacklevel=1)
+        for number in range(3):
+            warnings.warn(f"Stopped after {number} rounds.", UserWarning, stacklevel=1)
+    assert notes == ["Stopped after 2 rounds."]
+
+
+def test_a_test_that_fails_is_no_reason_to_be_left_out():
+    groups = np.r_[np.zeros(50), np.arange(1, 101)]
+    run = ComparisonRun(*IRIS, ["tree"], groups=groups, scoring="neg_log_loss", random_state=2)
+    assert set(IRIS[1][run.train]) == {1, 2}  # the group of class 0 is in the test
+    entry = list(run)[-1]
+    assert np.isfinite(entry.mean)
+    assert np.isnan(entry.test)
+    assert "no test score: " in entry.notes[0]
 
 
 def test_limits_of_final_fits_do_not_stay():

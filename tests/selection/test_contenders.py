@@ -103,6 +103,13 @@ def test_grids_of_many_rows_are_thinner():
         assert max(few[name].grid[0]["learner__C"]) >= 100.0
 
 
+def test_weak_penalties_are_not_tried_with_many_classes():
+    for classes, largest in ((5, 1e4), (6, 10.0)):
+        y = np.arange(60) % classes
+        found = named(contenders("classification", np.zeros((60, 1)), y, "logistic regression"))
+        assert max(found["logistic regression"].grid[0]["learner__C"]) == pytest.approx(largest)
+
+
 def test_arrays_of_objects_and_sparse_matrices():
     rng = np.random.default_rng(0)
     numbers = rng.normal(size=80).tolist()

@@ -37,6 +37,7 @@ from sixfold import (
     RandomizedSearchCV,
 )
 from sixfold.errors import InputError, SixfoldWarning, StoppedEarly, TimeLimitReached
+from sixfold.selection.plans import kernel
 from sixfold.selection.plans.neighbors import NeighborsPlan
 from sixfold.selection.rules import simplest_within_one_error
 from sixfold.selection.search import Evaluation, Outcome, Search
@@ -662,3 +663,31 @@ def test_is_a_search_of_scikit_learn():
     assert theirs.cross_val_score(fitted, *IRIS).min() > 0.9
     assert fitted.predict_proba(IRIS[0]).shape == (150, 3)
     assert fitted.classes_.tolist() == [0, 1, 2]
+
+
+def test_a_search_that_was_stopped_begins_nothing():
+    fits = []
+
+    class Fails:
+        settings, model = ({},), KNeighborsClassifier()
+
+        def fit(self, fold):
+            fits.append(fold)
+            raise ValueError
+
+    search = Search(KNeighborsClassifier(), [{}], *IRIS, [], Evaluation(None, np.nan, False, {}, {}))
+    search._stop.set()
+    assert list(search._models(Fails(), None)) == []
+    assert fits == [None]
+
+
+def test_kernel_machines_end_when_they_are_told(monkeypatch):
+    solve = kernel.fit_svm_paths
+
+    def pressed(*given):
+        given[-1][0] = 1
+        return solve(*given)
+
+    monkeypatch.setattr(kernel, "fit_svm_paths", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        GridSearchCV(SVC(), {"C": [1.0, 10.0]}, n_jobs=1).fit(*IRIS)

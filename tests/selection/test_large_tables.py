@@ -16,6 +16,7 @@ from sixfold.errors import InputError, TimeLimitReached
 from sixfold.selection import refit as whole
 from sixfold.selection.choice import choose
 from sixfold.selection.comparison import ComparisonRun, _most_rows
+from sixfold.selection.memory import give_back_memory
 from sixfold.selection.parts import class_codes, class_counts, draw_sample, make_folds, split_off_test
 from sixfold.selection.plans.base import Answered
 
@@ -224,3 +225,13 @@ def test_fits_are_let_go_of_at_once(model):
         assert not [one for one in gc.get_objects() if type(one) is Answered]
     finally:
         gc.enable()
+
+
+def test_tuning_on_a_sample_gives_back_memory(table, monkeypatch):
+    calls = []
+    monkeypatch.setattr("sixfold.selection.comparison.give_back_memory", lambda: calls.append(1))
+    run_of(table)
+    assert len(calls) == 3
+    run_of(table, max_rows=None)
+    assert len(calls) == 3
+    give_back_memory()  # wherever this runs

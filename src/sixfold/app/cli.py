@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from sixfold import __version__
+from sixfold.app.one_interrupt import one_interrupt
 
 try:
     import typer
@@ -258,7 +259,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Polars' allocator keeps what is freed for ten seconds: of a million rows of 30 columns, 160 MB of 680.
     os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:500,muzzy_decay_ms:0")
     try:
-        returned: Any = app(args=arguments, prog_name="sixfold", standalone_mode=False)
+        with one_interrupt():
+            returned: Any = app(args=arguments, prog_name="sixfold", standalone_mode=False)
     except typer.Exit as exit_:
         return int(exit_.exit_code)
     except typer.Abort:

@@ -22,7 +22,7 @@ from sixfold.data.column_schema import TableSchema, infer_schema, infer_task
 from sixfold.data.table_files import Table, read_table
 from sixfold.errors import InputError, UsageError, check_number, check_option, check_seed
 from sixfold.selection.choice import choose
-from sixfold.selection.comparison import ComparisonRun
+from sixfold.selection.comparison import SAMPLE_ROWS, ComparisonRun
 from sixfold.selection.contenders import CLASSIFIERS, REGRESSORS
 from sixfold.selection.leaderboard import Comparison, Entry
 from sixfold.selection.rules import RULES
@@ -30,7 +30,6 @@ from sixfold.selection.scoring import check_scoring, default_scoring, metric_in_
 
 Array = NDArray[Any]
 
-MOST_ROWS = 50_000  # learners are tuned on a sample of so many training rows
 REPORT_SHARE = 0.1  # of a time limit, for choosing, explaining and writing
 ALIASES = {"knn": "nearest neighbours", "neighbors": "neighbours", "ols": "ridge regression"}
 
@@ -119,7 +118,7 @@ class Prepared:
     task, scoring, metric : str
         ``metric`` is ``scoring`` in words.
     learners : tuple of str
-        Who takes part.
+        Who takes part, or "all".
     begun : float
         The clock when work began.
     """
@@ -217,23 +216,26 @@ def tune(given: Prepared, watcher: Any = None) -> FitResult:
         groups=given.groups,
         time_limit=_time_left(given),
         random_state=options.seed,
-        max_rows=MOST_ROWS,
+        max_rows=SAMPLE_ROWS,
         watcher=watcher,
     )
     stopped = ""
     try:
         for _ in run:
             pass
-        comparison = run.comparison()
     except KeyboardInterrupt:
-        stopped, comparison = "Ctrl-C", run.comparison()
-    choice = choose(comparison, options.rule)
-    chosen = run.refit(choice.entry)
+        stopped = "Ctrl-C"
+    choice = choose(run.comparison(), options.rule)
+    chosen = choice.entry
+    try:
+        chosen = run.refit(choice.entry)
+    except KeyboardInterrupt:
+        stopped = "Ctrl-C"
     return FitResult(
         **vars(given),
         train=run.train,
         test=run.test,
-        comparison=comparison,
+        comparison=run.comparison(),
         chosen=chosen,
         reason=choice.reason,
         stopped=stopped,
@@ -307,7 +309,7 @@ def _learners(asked: tuple[str, ...], task: str) -> tuple[str, ...]:
     """Return the learners whose names are those asked for, or contain them."""
     known = list(CLASSIFIERS if task == "classification" else REGRESSORS)
     if "all" in asked:
-        return tuple(known)
+        return ("all",)  # those that suit the table as well
     chosen: list[str] = []
     for one in asked:
         word = one.lower().replace("-", " ").replace("_", " ").strip()

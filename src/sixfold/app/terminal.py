@@ -54,12 +54,12 @@ class Terminal:
         return f"\033[1m{text}\033[0m" if self.live else text
 
     @contextmanager
-    def watch(self, names: list[str]) -> Iterator[Any]:
+    def watch(self) -> Iterator[Any]:
         """Give what hears of the progress of learners."""
         if self.quiet:
             yield None
         elif self.live:
-            with _Bars(names) as bars:
+            with _Bars() as bars:
                 yield bars
         else:
             yield _Lines(self)
@@ -90,7 +90,7 @@ class _Lines:
 class _Bars:
     """A bar for each learner, drawn by Rich."""
 
-    def __init__(self, names: list[str]) -> None:
+    def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold import __version__
-from sixfold.app.fitting import MOST_ROWS, FitResult, KnownRows, known_rows
+from sixfold.app.commands.unseen import categories_of
+from sixfold.app.fitting import FitResult, KnownRows, known_rows
 from sixfold.certificate import plain_parameter
 from sixfold.data.column_schema import TableSchema
 from sixfold.data.fingerprint import fingerprint
@@ -41,6 +42,7 @@ def training_record(result: FitResult, cautions: list[str]) -> dict[str, Any]:
         "parameters": plain_parameter(chosen.parameters),
         "choice": result.reason,
         "schema": result.schema.to_dict(),
+        "categories": categories_of(result.X[result.train]),
         "data": {
             "name": result.table.name,
             "rows": len(result.y),
@@ -53,7 +55,6 @@ def training_record(result: FitResult, cautions: list[str]) -> dict[str, Any]:
             "train_rows": int(result.train.size),
             "test_rows": int(result.test.size),
             "folds": comparison.folds,
-            "max_rows": MOST_ROWS,
             "fitted_rows": chosen.fitted_rows,
         },
         "scores": {

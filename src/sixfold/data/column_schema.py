@@ -16,8 +16,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.column_kinds import Kind, column_kind, plural, table_customs
+from sixfold.data.column_kinds import column_kind
 from sixfold.data.column_values import values_of
+from sixfold.data.kind import plural
+from sixfold.data.text_kinds import table_customs
 from sixfold.errors import InputError, UsageError, check_option
 
 Array = NDArray[Any]
@@ -227,6 +229,7 @@ def infer_schema(
     [1.5, 2.5, 4.0]
     """
     check_option("task", task, ("auto", "classification", "regression"))
+    ids = (ids,) if isinstance(ids, str) else tuple(ids)
     roles = _roles(frame, target, weights, groups, ids)
     customs = table_customs(frame)
     columns = []
@@ -295,9 +298,9 @@ def _target(column: ColumnSchema, values: Any, task: str) -> ColumnSchema:
         if not number:
             values_of(values, "number", column.reading)
             raise InputError(f"The target {name!r} holds {column.kind} values: regression needs numbers.")
-        return replace(column, kind="number", reason=_missing_rows(column))
+        return replace(column, kind="number", reason="")
     if number and task == "auto" and not _few_whole_numbers(values, column, present):
-        return replace(column, kind="number", reason=_missing_rows(column))
+        return replace(column, kind="number", reason="")
     if column.kind == "date" and task == "auto":
         raise InputError(
             f"The target {name!r} holds dates, which are neither numbers nor classes: predict a number "
@@ -311,7 +314,7 @@ def _target(column: ColumnSchema, values: Any, task: str) -> ColumnSchema:
     kind = "boolean" if column.kind == "boolean" else "date" if column.kind == "date" else "category"
     reading = {**column.reading, "numbers": True} if number else column.reading
     column = replace(column, kind=kind, reading=reading)
-    return replace(column, reason=_missing_rows(column, _rare_classes(column, values)))
+    return replace(column, reason=_rare_classes(column, values))
 
 
 def _few_whole_numbers(values: Any, column: ColumnSchema, present: int) -> bool:
@@ -320,11 +323,6 @@ def _few_whole_numbers(values: Any, column: ColumnSchema, present: int) -> bool:
         return False
     numbers = values_of(values, "number", column.reading)
     return bool((numbers == numbers.round()).all())
-
-
-def _missing_rows(column: ColumnSchema, reason: str = "") -> str:
-    rows = f"{plural(column.missing, 'row')} without a value cannot be learned from" if column.missing else ""
-    return "; ".join(one for one in (reason, rows) if one)
 
 
 def _rare_classes(column: ColumnSchema, values: Any) -> str:
@@ -367,4 +365,4 @@ def infer_task(schema: TableSchema) -> str:
     return "regression" if schema.target.kind == "number" else "classification"
 
 
-__all__ = ["KINDS", "ROLES", "ColumnSchema", "Kind", "TableSchema", "infer_schema", "infer_task", "nearest"]
+__all__ = ["KINDS", "ROLES", "ColumnSchema", "TableSchema", "infer_schema", "infer_task", "nearest"]

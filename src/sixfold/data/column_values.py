@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sixfold.data.column_kinds import number_text
-from sixfold.data.missing_words import AMONG_VALUES, EVERYWHERE, without_missing
-from sixfold.data.text_dates import date_series, hours, hours_of
-from sixfold.data.text_numbers import parse_numbers
+from sixfold.data.missing_words import EVERYWHERE, without_missing
+from sixfold.data.text_dates import fitting_formats, hours, hours_of, read_dates
+from sixfold.data.text_numbers import missing_words, number_text, read_numbers
 from sixfold.errors import InputError
 
 
@@ -46,26 +45,22 @@ def _numbers(column: Any, reading: Mapping[str, Any], first_row: int) -> Any:
     import polars as pl
 
     if column.dtype == pl.String:
-        if "time" not in reading:
-            direct = column.cast(pl.Float64, strict=False)
-            if direct.null_count() == column.null_count() and reading.get("decimal", ".") == ".":
-                return _finite(direct)
-        text = without_missing(column, AMONG_VALUES | _lower(reading.get("missing", ())))
-        numbers = hours(text, reading["time"]) if "time" in reading else parse_numbers(text, reading)
-        what = "a time of day" if "time" in reading else "a number"
-        _check_fit(column.name, text, numbers, what, first_row)
-        return _finite(numbers)
+        if "time" in reading:
+            text = without_missing(column, missing_words(reading))
+            numbers = hours(text, reading["time"])
+            wrong = (numbers.is_null() & text.is_not_null()).arg_true()
+            _check_fit(column, wrong, "a time of day", first_row)
+            return numbers
+        numbers, wrong = read_numbers(column, reading)
+        _check_fit(column, wrong, "a number", first_row)
+        return numbers
     if column.dtype == pl.Time:
         return hours_of(column)
     if column.dtype == pl.Duration:
         return column.dt.total_microseconds().cast(pl.Float64) / 1e6
     if column.dtype.is_temporal():
-        _check_fit(column.name, column, pl.Series([None] * column.len()), "a number", first_row)
-    return _finite(column.cast(pl.Float64))
-
-
-def _finite(numbers: Any) -> Any:
-    """Return numbers without infinite ones and NaN; None in their place."""
+        _check_fit(column, column.is_not_null().arg_true(), "a number", first_row)
+    numbers = column.cast(pl.Float64)
     return numbers if numbers.is_finite().all() else numbers.set(~numbers.is_finite(), None)
 
 
@@ -76,21 +71,18 @@ def _dates(column: Any, reading: Mapping[str, Any], first_row: int) -> Any:
     if column.dtype.is_integer() and form == "%Y%m%d":
         column = column.cast(pl.String)
     if column.dtype == pl.String:
-        text = without_missing(column, AMONG_VALUES | _lower(reading.get("missing", ())))
         if form is None:  # the model was fitted on a file with types
-            from sixfold.data.text_dates import fitting_formats
-
-            form = (fitting_formats(text.drop_nulls().unique()) or ["%Y-%m-%d"])[0]
-        dates = date_series(text, form)
-        _check_fit(column.name, text, dates, f"a date like {example_date(form)}", first_row)
+            values = without_missing(column, missing_words(reading)).drop_nulls().unique()
+            form = (fitting_formats(values) or ["%Y-%m-%d"])[0]
+        dates, wrong = read_dates(column, form, missing_words(reading))
+        _check_fit(column, wrong, f"a date like {example_date(form)}", first_row)
         return dates
     if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
         if getattr(column.dtype, "time_zone", None):
             column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         return column.cast(pl.Datetime("ms"))
-    nothing = pl.Series(column.name, [None] * column.len(), pl.Datetime("ms"))
-    _check_fit(column.name, column, nothing, "a date", first_row)
-    return nothing
+    _check_fit(column, column.is_not_null().arg_true(), "a date", first_row)
+    return pl.Series(column.name, [None] * column.len(), pl.Datetime("ms"))
 
 
 def _categories(column: Any, reading: Mapping[str, Any]) -> Any:
@@ -100,18 +92,30 @@ def _categories(column: Any, reading: Mapping[str, Any]) -> Any:
         true, false = reading.get("true", "true"), reading.get("false", "false")
         words = pl.when(pl.lit(column)).then(pl.lit(true)).when(~pl.lit(column)).then(pl.lit(false))
         return pl.select(words.otherwise(None).alias(column.name)).to_series()
-    if reading.get("numbers"):
-        return labels_of_numbers(_numbers(column, reading, 0))
     if column.dtype.is_numeric():
         return labels_of_numbers(column)
+    if reading.get("numbers"):
+        labels = labels_of_numbers(_numbers(column, reading, 0))
+        # Whole numbers beyond 2^53 are not the same as Float64.
+        whole = column.cast(pl.Int64, strict=False) if column.dtype == pl.String else None
+        return labels if whole is None else labels_of_numbers(whole).zip_with(whole.is_not_null(), labels)
     text = column.cast(pl.String) if column.dtype != pl.String else column
-    kept = _lower(reading.get("kept", ()))
-    text = without_missing(text, (EVERYWHERE | _lower(reading.get("missing", ()))) - kept)
+    given = text.unique()
+    clean = _clean_categories(given, reading)
+    changed = given.ne_missing(clean)
+    if not changed.any():
+        return text
+    return text.replace(given.filter(changed), clean.filter(changed))
+
+
+def _clean_categories(text: Any, reading: Mapping[str, Any]) -> Any:
+    """Return text without blanks around it, None for missing words, one spelling of true and false."""
+    words = EVERYWHERE.union(word.lower() for word in reading.get("missing", ()))
+    text = without_missing(text, words.difference(word.lower() for word in reading.get("kept", ())))
     if "true" in reading:
-        spelled = {reading[key].casefold(): reading[key] for key in ("true", "false")}
         lower = text.str.to_lowercase()
-        for folded, word in spelled.items():
-            text = text.set(lower == folded, word)
+        for word in (reading["true"], reading["false"]):
+            text = text.set((lower == word.lower()).fill_null(False), word)
     return text
 
 
@@ -120,24 +124,22 @@ def labels_of_numbers(numbers: Any) -> Any:
     import polars as pl
 
     distinct = numbers.drop_nulls().unique()
+    distinct = (
+        distinct if distinct.dtype.is_integer() else distinct.filter(distinct.cast(pl.Float64).is_finite())
+    )
     texts = [number_text(one) for one in distinct.to_list()]
     return numbers.replace_strict(distinct, texts, default=None, return_dtype=pl.String)
 
 
-def _lower(words: Any) -> frozenset[str]:
-    return frozenset(word.lower() for word in words)
-
-
-def _check_fit(name: str, given: Any, values: Any, wanted: str, first_row: int) -> None:
+def _check_fit(column: Any, wrong: Any, wanted: str, first_row: int) -> None:
     """Raise an :class:`InputError` that names the first row whose value could not be read."""
-    wrong = (values.is_null() & given.is_not_null()).arg_true()
     if not wrong.len():
         return
     row = int(wrong[0])
-    more = f" (so are {wrong.len() - 1:,} more)" if wrong.len() > 1 else ""
+    more = f", nor are {wrong.len() - 1:,} more" if wrong.len() > 1 else ""
     raise InputError(
-        f"Column {name!r}, row {first_row + row + 1:,}: {str(given[row])[:60]!r} is not {wanted}{more}. "
-        "Correct it, or leave the field empty if the value is missing."
+        f"Column {column.name!r}, row {first_row + row + 1:,}: {str(column[row]).strip()[:60]!r} is not "
+        f"{wanted}{more}. Correct it, or leave the field empty if the value is missing."
     )
 
 

@@ -61,9 +61,8 @@ def find_layout(block: bytes, ending: str, name: str) -> Layout:
     records = list(_records(block))
     first, records, said, notes = _without_comments(records)
     if not records:
-        if first is None:
-            raise TableFileError(f"{name} is empty: a table with a header line and rows is needed.")
-        records = [first]
+        what = "empty" if first is None else "empty but for comments"
+        raise TableFileError(f"{name} is {what}: a table with a header line and rows is needed.")
     delimiter = said or _find_delimiter(records, ending)
     rows = [split_fields(one.text, delimiter) for one in records]
     common = mode([len(row) for row in rows[1:] if any(row)] or [len(rows[0])])

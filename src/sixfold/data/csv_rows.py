@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.column_kinds import table_customs
 from sixfold.data.csv_layout import Layout, find_layout
 from sixfold.data.file_bytes import TableFileError, TextFile
 from sixfold.data.missing_words import AMONG_VALUES
+from sixfold.data.text_kinds import table_customs
 
 SMALL = 1 << 25
 CODES = r"^-?0[0-9]|^\+"  # leading zeros make codes; a plus, telephone numbers
@@ -34,17 +34,17 @@ class CsvRows:
     layout : Layout
         Known when the first frame has been given.
     blank_rows : int
-        Rows without any value, which were passed over.
+        Rows without any value between others, which were passed over.
     """
 
     def __init__(self, file: TextFile, ending: str) -> None:
         self.file, self.ending = file, ending
         self.layout: Layout | None = None
-        self.blank_rows = 0
+        self.blank_rows = self._blank_end = 0
 
     def frames(self) -> Iterator[Any]:
         """Give frames of text, one for each block of the file."""
-        self.blank_rows = 0
+        self.blank_rows = self._blank_end = 0
         empty_rows: list[Any] = []
         layout = None
         for first_line, block in self.file.blocks():
@@ -54,7 +54,7 @@ class CsvRows:
                     continue
                 layout = self.layout = find_layout(block, self.ending, self.file.name)
                 data, line = block[layout.start :], layout.line
-            if not data.strip():
+            if not data:
                 continue
             frame = parse_block(data, layout, line, self.file.name)
             yield from self._without_blank_rows(frame, empty_rows)
@@ -66,14 +66,14 @@ class CsvRows:
         import polars as pl
 
         blank = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
-        if frame.width > 1:
-            self.blank_rows += int(blank.sum())
-            frame = frame.filter(~blank) if blank.any() else frame
-            if frame.height:
-                yield frame
-            return
         last = (~blank).arg_true()
         keep = int(last[-1]) + 1 if last.len() else 0
+        if frame.width > 1:
+            if keep:
+                self.blank_rows += self._blank_end + keep - last.len()
+                yield frame.filter(~blank) if blank.any() else frame
+            self._blank_end = frame.height - keep + (0 if keep else self._blank_end)
+            return
         if keep:
             yield from held
             held.clear()
@@ -91,7 +91,7 @@ def parse_block(block: bytes, layout: Layout, line: int, file: str) -> Any:
     try:
         frame = pl.read_csv(header + block, **options)
     except pl.exceptions.PolarsError:
-        return _named(_parse_by_python(block, layout, line, file), layout, file)
+        return _named(_parse_odd_quotes(block, layout, line, file), layout, file)
     if frame.to_series(width - 1).null_count() and width > 1:
         plain = b'"' not in block and block.count(layout.delimiter.encode()) == frame.height * (width - 1)
         if not plain:
@@ -158,6 +158,21 @@ def _ragged(record: bytes, number: int, found: int, width: int, layout: Layout, 
     hint = f' If a field holds a {mark}, put it between quotes ("...").' if found > width else ""
     fields = "field" if found == 1 else "fields"
     return f"{file}, line {number:,}: {found} {fields}, {more} than the {width} that the header names.{hint}"
+
+
+def _parse_odd_quotes(block: bytes, layout: Layout, line: int, file: str) -> Any:
+    """Return the rows of a block that Polars refuses; where quotes open and never close, they are text."""
+    import polars as pl
+
+    try:
+        return _parse_by_python(block, layout, line, file)
+    except TableFileError:
+        unquoted = block.replace(b'"', b"'")  # of the same length, without any quote
+        _, counts = count_fields(unquoted, layout.delimiter)
+        if not (counts == len(layout.names)).all():
+            raise
+    header = layout.delimiter.join(f"c{k}" for k in range(len(layout.names))).encode() + b"\n"
+    return pl.read_csv(header + block, separator=layout.delimiter, infer_schema=False, quote_char=None)
 
 
 def _parse_by_python(block: bytes, layout: Layout, line: int, file: str) -> Any:

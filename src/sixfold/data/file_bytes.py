@@ -21,7 +21,7 @@ from typing import Any
 from sixfold.errors import InputError
 
 BLOCK = 1 << 23
-LONGEST_RECORD = 1 << 26  # a quote that is still open after so many bytes was none
+LONGEST_RECORD = 1 << 24  # a quote that is still open after so many bytes was none
 MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -79,7 +79,7 @@ class TextFile:
 
     def head(self) -> bytes:
         """Return the first bytes, decompressed."""
-        for block in _chunks(self.path, self.name, 1 << 16):
+        for block in chunks(self.path, self.name, 1 << 16):
             return block
         return b""
 
@@ -94,7 +94,7 @@ class TextFile:
     def _encoded(self) -> Iterator[bytes]:
         """Give the bytes in UTF-8, or in whatever eight-bit encoding they are."""
         decoder, first, old_line_ends = None, True, False
-        for chunk in _chunks(self.path, self.name):
+        for chunk in chunks(self.path, self.name):
             data = chunk
             if first:
                 self.encoding, data = _encoding(chunk)
@@ -185,7 +185,7 @@ def check_known(head: bytes, name: str) -> None:
             raise TableFileError(f"{name} is {what}, not a table that can be read. {remedy}")
 
 
-def _chunks(path: Path, name: str, size: int | None = None) -> Iterator[bytes]:
+def chunks(path: Path, name: str, size: int | None = None) -> Iterator[bytes]:
     """Give the decompressed bytes of a file."""
     try:
         with open_bytes(path, name) as stream:

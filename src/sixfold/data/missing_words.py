@@ -46,12 +46,10 @@ def kept_words(values: Any) -> list[str]:
     >>> kept_words(pl.Series(["+", "-", "?"]))
     ['-']
     """
-    import polars as pl
-
     found = set(values.to_list()) if values.len() <= 10_000 else set()
-    others = values.filter(~values.str.to_lowercase().is_in(sorted(EVERYWHERE)))
     kept = ["-"] if {"+", "-"} <= found else []
-    if "NA" in found and others.len() >= 2 and others.str.contains(CODES).mean() > 0.8:
-        kept.append("NA")
-    assert isinstance(values, pl.Series)
+    if "NA" in found:
+        others = values.filter(~values.str.to_lowercase().is_in(sorted(EVERYWHERE)))
+        if others.len() >= 2 and others.str.contains(CODES).mean() > 0.8:
+            kept.append("NA")
     return kept

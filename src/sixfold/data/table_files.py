@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sixfold.data.csv_layout import check_unique
 from sixfold.data.csv_rows import CsvRows, read_rows
 from sixfold.data.examples import load_example
-from sixfold.data.file_bytes import TableFileError, TextFile, check_known, compression, open_bytes
-from sixfold.data.json_lines import json_frames, read_json
+from sixfold.data.file_bytes import TableFileError, TextFile, check_known
+from sixfold.data.json_lines import concat_frames, json_frames, read_json
+from sixfold.data.typed_files import read_typed, typed_frames
 from sixfold.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def read_table(source: str | Path) -> Table:
     kind = _kind(path, shown, ending)
     table = Table(None, _plain_name(shown), given, kind, bytes=path.stat().st_size)
     if kind in BINARY:
-        frame = _read_binary(path, shown, kind)
+        frame = read_typed(path, shown, kind)
         return _finished(replace(table, frame=frame, format=kind.split()[0]), shown)
     text = TextFile(path, shown)
     if kind == "json lines":
@@ -233,41 +233,6 @@ def _kind(path: Path, shown: str, ending: str) -> str:
     return "delimited"
 
 
-def _binary_source(path: Path, shown: str) -> Any:
-    """Return the path, or the bytes of a compressed file."""
-    if compression(path) is None:
-        return path
-    import io
-
-    with open_bytes(path, shown) as stream:
-        return io.BytesIO(stream.read())
-
-
-def _read_binary(path: Path, shown: str, kind: str) -> Any:
-    import polars as pl
-
-    source = _binary_source(path, shown)
-    try:
-        if kind == "parquet":
-            frame = pl.read_parquet(source)
-        elif kind == "arrow":
-            frame = pl.read_ipc(source)
-        else:
-            frame = pl.read_ipc_stream(source)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise _damaged(shown, kind, error) from None
-    check_unique(frame.columns, shown)
-    return frame
-
-
-def _damaged(shown: str, kind: str, error: BaseException) -> TableFileError:
-    what = "a Parquet" if kind == "parquet" else "an Arrow"
-    first = str(error).strip().split("\n")[0]
-    return TableFileError(
-        f"{shown} is {what} file that is damaged or cut off: {first}. Write or fetch it again."
-    )
-
-
 def table_batches(
     source: str | Path, schema: TableSchema | None = None, rows: int = 100_000
 ) -> Iterator[Any]:
@@ -303,7 +268,7 @@ def _no_rows(path: Path, shown: str, ending: str, kind: str) -> Any:
     import polars as pl
 
     if kind in BINARY:
-        return _read_binary(path, shown, kind).head(0)
+        return read_typed(path, shown, kind).head(0)
     if kind == "delimited":
         rows = CsvRows(TextFile(path, shown), ending)
         for _ in rows.frames():
@@ -318,28 +283,13 @@ def _frames(
 ) -> Iterator[Any]:
     """Give the rows of a file as frames of any size."""
     if kind in BINARY:
-        yield from _binary_frames(path, shown, kind, rows)
+        yield from typed_frames(path, shown, kind, rows)
     elif kind == "delimited":
         yield from CsvRows(TextFile(path, shown), ending).frames()
     elif TextFile(path, shown).head().lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         yield read_json(TextFile(path, shown))
     else:
         yield from _json_frames(TextFile(path, shown), schema)
-
-
-def _binary_frames(path: Path, shown: str, kind: str, rows: int) -> Iterator[Any]:
-    import polars as pl
-
-    if kind == "arrow stream" or compression(path) is not None:
-        yield _read_binary(path, shown, kind)
-        return
-    lazy = pl.scan_parquet(path) if kind == "parquet" else pl.scan_ipc(path)
-    try:
-        height = int(lazy.select(pl.len()).collect().item())
-        for start in range(0, height, rows):
-            yield lazy.slice(start, rows).collect()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _damaged(shown, kind, error) from None
 
 
 def _json_frames(file: TextFile, schema: TableSchema | None) -> Iterator[Any]:
@@ -353,8 +303,6 @@ def _json_frames(file: TextFile, schema: TableSchema | None) -> Iterator[Any]:
 
 def _regrouped(frames: Iterator[Any], rows: int) -> Iterator[Any]:
     """Give the same rows in frames of exactly so many, the last one excepted."""
-    from sixfold.data.json_lines import concat_frames
-
     held: list[Any] = []
     height = 0
     for frame in frames:

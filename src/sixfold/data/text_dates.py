@@ -14,6 +14,8 @@ import re
 from functools import cache
 from typing import Any
 
+from sixfold.data.missing_words import without_missing
+
 TIMES = ("%H:%M", "%H:%M:%S%.f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p")
 GAPS = (" ", "T", ", ")
 ZONES = ("", "%#z", " %#z")
@@ -45,6 +47,17 @@ def date_series(text: Any, form: str) -> Any:
     if "%Y" in form:  # which reads "24" as the year 24
         dates = dates.set(dates.dt.year() < 1000, None)
     return dates
+
+
+def read_dates(text: Any, form: str, words: frozenset[str]) -> tuple[Any, Any]:
+    """Return a series of text as dates, and the rows that hold neither dates nor missing words."""
+    dates = date_series(text, form)
+    left = (dates.is_null() & text.is_not_null()).arg_true()
+    if left.len():
+        rest = without_missing(text.gather(left), words)
+        dates = dates.scatter(left, date_series(rest, form))
+        left = left.filter(dates.gather(left).is_null() & rest.is_not_null())
+    return dates, left
 
 
 def hours(text: Any, form: str) -> Any:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sixfold.data.missing_words import AMONG_VALUES, without_missing
+
 SPACES = "[ \u00a0\u2009\u202f]"
 GROUPS = {",": ",", ".": r"\.", " ": SPACES, "'": "['\u2019]"}
 # In the order in which they are tried; the second table is for files with decimal commas.
@@ -30,6 +32,7 @@ CURRENCY = (
     + "|".join(one.replace("$", r"\$").replace(".", r"\.") for one in f"{SIGNS} {CODES} {WORDS}".split())
     + ")"
 )
+BEFORE, BEHIND = rf"^[-+(]*\s*({CURRENCY})", rf"[0-9]\s*({CURRENCY})[-)]*$"
 LEADING_ZEROS = r"^[-+]?0[0-9]"
 PLAIN = r"^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$"
 
@@ -68,28 +71,67 @@ def parse_numbers(text: Any, reading: Mapping[str, Any]) -> Any:
     """
     import polars as pl
 
-    decimal = reading.get("decimal", ".")
+    decimal, thousands = reading.get("decimal", "."), reading.get("thousands", "")
+    signs = "% \u00a0" + reading["currency"] if "currency" in reading else "% " * bool(reading.get("percent"))
+    plain = text.str.strip_chars(signs) if signs else text
+    if decimal == "." and not thousands:
+        numbers = plain.cast(pl.Float64, strict=False)
+    else:
+        numbers = _parse_marked(plain, decimal, thousands)
+    left = numbers.is_null() & text.is_not_null()
+    if not left.any():
+        return numbers
     # A column whose numbers were all below 1,000 may have larger ones in another file.
-    thousands = reading.get("thousands", "," if decimal == "." else ".")
-    if decimal == ".":
-        direct = text.cast(pl.Float64, strict=False)
-        left = direct.is_null() & text.is_not_null()
-        if not left.any():
-            return direct
-        rest = _parse_marked(text.filter(left), decimal, thousands)
-        return direct.scatter(left.arg_true(), rest) if rest.null_count() < rest.len() else direct
-    return _parse_marked(text, decimal, thousands)
+    rest = _parse_dressed(text.filter(left), decimal, thousands or ("," if decimal == "." else "."), reading)
+    return numbers if rest.null_count() == rest.len() else numbers.scatter(left.arg_true(), rest)
 
 
 def _parse_marked(text: Any, decimal: str, thousands: str) -> Any:
+    """Return numbers without signs of currency and percent."""
     import polars as pl
 
-    value = bare(pl.lit(text))
+    value = pl.lit(text)
     fits = value.str.contains(number_pattern(decimal, thousands))
-    plain = value.str.replace_all(GROUPS[thousands], "") if thousands else value
+    plain = value.str.replace_all(GROUPS[thousands], "", literal=thousands == ",") if thousands else value
     plain = plain.str.replace(",", ".", literal=True) if decimal == "," else plain
     number = plain.cast(pl.Float64, strict=False)
     return pl.select(pl.when(fits).then(number).otherwise(None).alias(text.name)).to_series()
+
+
+def _parse_dressed(text: Any, decimal: str, thousands: str, reading: Mapping[str, Any]) -> Any:
+    """Return numbers with signs of currency (only of the one read before), of percent and of negatives."""
+    import polars as pl
+
+    numbers = _parse_marked(pl.select(bare(pl.lit(text))).to_series(), decimal, thousands)
+    if "currency" not in reading:
+        return numbers
+    code = SAME.get(reading["currency"], reading["currency"])
+    same = [reading["currency"], code, *(sign for sign, one in SAME.items() if one == code)]
+    for found in (text.str.extract(BEFORE, 1), text.str.extract(BEHIND, 1)):
+        numbers = numbers.set(~found.is_in(same).fill_null(True), None)
+    return numbers
+
+
+def read_numbers(text: Any, reading: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return a series of text as finite numbers, and the rows that hold neither numbers nor missing words.
+
+    >>> import polars as pl
+    >>> numbers, wrong = read_numbers(pl.Series(["5", " 6 ", "N/A", "two", None]), {})
+    >>> numbers.to_list(), wrong.to_list()
+    ([5.0, 6.0, None, None, None], [3])
+    """
+    numbers = parse_numbers(text, reading)
+    left = (numbers.is_null() & text.is_not_null()).arg_true()
+    if left.len():
+        rest = without_missing(text.gather(left), missing_words(reading))
+        numbers = numbers.scatter(left, parse_numbers(rest, reading))
+        left = left.filter(numbers.gather(left).is_null() & rest.is_not_null())
+    return (numbers if numbers.is_finite().all() else numbers.set(~numbers.is_finite(), None)), left
+
+
+def missing_words(reading: Mapping[str, Any]) -> frozenset[str]:
+    """Return the words that are missing among the values of a column, in small letters."""
+    return AMONG_VALUES.union(word.lower() for word in reading.get("missing", ()))
 
 
 def number_reading(values: Any, commas: bool = False) -> dict[str, Any] | None:
@@ -124,7 +166,7 @@ def number_reading(values: Any, commas: bool = False) -> dict[str, Any] | None:
 
 def _found_marks(values: Any, full: Any, decimal: str, thousands: str) -> dict[str, Any] | None:
     """Return the reading with the marks that occur; None for several currencies or some percentages."""
-    if full.str.contains(r"^[-+]?0[0-9]").any() or values.str.contains(r"^\+[0-9]{7}").any():
+    if full.str.contains(LEADING_ZEROS).any() or values.str.contains(r"^\+[0-9]{7}").any():
         return None
     reading: dict[str, Any] = {}
     if decimal == ",":
@@ -151,8 +193,8 @@ def currencies(values: Any) -> list[str]:
     >>> currencies(pl.Series(["$5", "5 EUR", "7"]))
     ['$', 'EUR']
     """
-    found = values.str.extract(rf"^[-+(]*\s*({CURRENCY})", 1).drop_nulls().unique().to_list()
-    found += values.str.extract(rf"[0-9]\s*({CURRENCY})[-)]*$", 1).drop_nulls().unique().to_list()
+    found = values.str.extract(BEFORE, 1).drop_nulls().unique().to_list()
+    found += values.str.extract(BEHIND, 1).drop_nulls().unique().to_list()
     return sorted(set(found))
 
 
@@ -163,9 +205,40 @@ def has_decimal_commas(values: Any) -> bool:
     >>> has_decimal_commas(pl.Series(["1,5", "2,25"])), has_decimal_commas(pl.Series(["1,234"]))
     (True, False)
     """
+    full = _only_numbers(values, r"^[-+]?[0-9. ]*(?:,[0-9]+)?$")
+    if full is None:
+        return False
+    return bool(full.str.contains(r",(?:[0-9]{1,2}|[0-9]{4,})$|^[-+]?0,[0-9]|\..*,").any())
+
+
+def has_decimal_points(values: Any) -> bool:
+    """Return whether these texts are numbers whose point cannot be one of thousands.
+
+    >>> import polars as pl
+    >>> has_decimal_points(pl.Series(["1.5", "2.25"])), has_decimal_points(pl.Series(["1.234"]))
+    (True, False)
+    """
+    full = _only_numbers(values, r"^[-+]?[0-9, ']*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$")
+    if full is None:
+        return False
+    return bool(full.str.contains(r"\.(?:[0-9]{1,2}|[0-9]{4,})$|^[-+]?0?\.[0-9]|,.*\.").any())
+
+
+def _only_numbers(values: Any, pattern: str) -> Any:
+    """Return the texts without signs if all of them fit the pattern, else None."""
     import polars as pl
 
     full = pl.select(bare(pl.lit(values))).to_series()
-    if not full.len() or not full.str.contains(r"^[-+]?[0-9. ]*(?:,[0-9]+)?$").all():
-        return False
-    return bool(full.str.contains(r",(?:[0-9]{1,2}|[0-9]{4,})$").any() or full.str.contains(r"\..*,").any())
+    return full if full.len() and full.str.contains(pattern).all() else None
+
+
+def number_text(value: Any) -> str:
+    """Return a number as text, whole ones without a point.
+
+    >>> number_text(3.0), number_text(0.1), number_text(-0.0)
+    ('3', '0.1', '0')
+    """
+    if isinstance(value, int):
+        return str(value)
+    whole = float(value).is_integer() and abs(value) < 2**63
+    return str(int(value)) if whole else repr(float(value))

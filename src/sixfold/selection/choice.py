@@ -148,7 +148,8 @@ def _ignoring(one: Entry) -> str:
 
 
 def _at(one: Entry, comparison: Comparison) -> str:
-    return f"{score_text(one.mean)} ({comparison.metric} on {one.scores.size} folds)"
+    folds = one.scores.size
+    return f"{score_text(one.mean)} ({comparison.metric} on {folds} fold{'s' * (folds != 1)})"
 
 
 def _error_text(error: float) -> str:

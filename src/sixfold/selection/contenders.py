@@ -27,6 +27,7 @@ from sixfold.selection.leaderboard import BASELINE
 
 MANY_ROWS = 20_000  # beyond, no kernel machine is tried, its grid would take minutes, and others are thinner
 SOME_ROWS = 5_000  # beyond, its grid is thinner
+MANY_CLASSES = 5  # beyond, the weakest penalties are not tried
 MANY_COMPARISONS = 5 * 10**8  # of values; beyond, the grid of Gower's distance, which skips none, takes long
 TABLE, LEARNER = "table", "learner"  # the steps of every pipeline
 GOWER = "nearest neighbours (Gower)"
@@ -68,7 +69,8 @@ def contenders(task: str, X: Any, y: Any, learners: Any) -> list[Contender]:
         chosen = [name for name in known if name != GOWER or "category" in columns.kinds]
     spread = float(np.std(np.asarray(y, dtype=np.float64))) if task == "regression" else 1.0
     scatter = columns.scatter() if "SVM (rbf)" in chosen and len(y) <= MANY_ROWS else 1.0
-    shape = _Shape(len(y), X.shape[1], scatter, spread or 1.0)
+    classes = np.unique(np.asarray(y).astype(str)).size if task == "classification" else 0
+    shape = _Shape(len(y), X.shape[1], classes, scatter, spread or 1.0)
     made = [_contender(name, known[name](shape), *columns.reading(name)) for name in chosen]
     baseline = DummyClassifier() if task == "classification" else DummyRegressor()
     return [Contender(BASELINE, baseline, {}), *made]
@@ -76,10 +78,11 @@ def contenders(task: str, X: Any, y: Any, learners: Any) -> list[Contender]:
 
 @dataclass(frozen=True)
 class _Shape:
-    """How many training rows and columns there are, the columns' scatter, and the spread of the targets."""
+    """Training rows, columns, classes; the sum of the columns' variances, and the spread of the targets."""
 
     rows: int
     columns: int
+    classes: int
     scatter: float
     spread: float
 
@@ -149,8 +152,12 @@ def _decades(first: int, last: int, each: int = 1) -> list[float]:
 
 
 def _largest_decade(shape: _Shape, usual: int) -> int:
-    """Return the decade of the largest C; of many rows C = 1 is next to no penalty already."""
-    return 0 if shape.rows > MANY_ROWS else usual
+    """Return the decade of the largest C.
+
+    Of many rows C = 1 is next to no penalty already; of many classes the weakest penalties take most of the
+    time (675 rows of 18 classes: two thirds from C = 100 on) and few of them are chosen.
+    """
+    return 0 if shape.rows > MANY_ROWS else min(usual, 1) if shape.classes > MANY_CLASSES else usual
 
 
 def _ks(rows: int) -> list[int]:

@@ -80,7 +80,10 @@ def test_a_model_without_probabilities_has_no_log_loss(data, model, fit, printed
     told = json.loads(printed()[0])
     loss = next(one for one in told["scores"] if one["metric"] == "neg_log_loss")
     assert loss["second"] is None
-    assert len(told["tests"]) == 1
+    assert [one["test"] for one in told["tests"]] == [
+        "McNemar's exact test of right answers",
+        "sign-flip test of recalls",
+    ]
 
 
 def test_numbers_are_compared_by_their_errors(data, price_model, fit, printed):
@@ -127,3 +130,34 @@ def test_where_models_differ_is_found():
     assert found[0].inside > 0.9
     assert found[0].outside < 0.1
     assert parts_that_differ(typed, np.zeros(400)) == []
+
+
+@pytest.mark.parametrize("rows", [1, 2, 9])
+@pytest.mark.parametrize("names", [("churn.sixfold", "tree.sixfold"), ("price.sixfold", "near.sixfold")])
+def test_few_rows_are_enough_to_print(data, model, tree, price_model, fit, rows, names, printed):
+    fit(data, "near.sixfold", KNeighborsRegressor(15), "price", "regression")
+    data.drop_nulls().tail(rows).write_csv("few.csv")
+    assert compare.run(*names, "few.csv") == 0
+    assert "better" in printed()[0]
+    assert compare.run(*names, "few.csv", as_json=True) == 0
+    assert json.loads(printed()[0])["rows"] == rows
+
+
+def test_labels_that_no_model_knows_are_wrong_for_both(data, model, tree, printed):
+    data.with_columns(churned=pl.lit("perhaps")).write_csv("strange.csv")
+    assert compare.run("churn.sixfold", "tree.sixfold", "strange.csv") == 0
+    assert "Neither is better" in printed()[0]
+
+
+def test_models_of_other_classes(data, model, fit, printed):
+    third = pl.when(pl.int_range(pl.len()) % 9 == 0).then(pl.lit("later")).otherwise("churned")
+    fit(data.with_columns(churned=third), "three.sixfold", DecisionTreeClassifier(max_depth=3))
+    assert compare.run("churn.sixfold", "three.sixfold", "churn.csv", as_json=True) == 0
+    told = json.loads(printed()[0])
+    assert {one["metric"] for one in told["scores"]} >= {"accuracy", "neg_log_loss"}
+
+
+def test_no_row_with_an_answer(data, model):
+    data.with_columns(churned=pl.lit(None, pl.String)).write_csv("none.csv")
+    with pytest.raises(InputError, match="no row with a value in 'churned'"):
+        compare.run("churn.sixfold", "churn.sixfold", "none.csv")

@@ -146,6 +146,13 @@ def test_training_rows_have_the_values_of_the_table(ask, kind):
         assert values == {name: own[name] for name in COLUMNS}
 
 
+def test_a_training_row_is_told_to_be_one(ask, printed):
+    ask(KNeighborsClassifier(), 5)
+    assert "the same in every column: perhaps it is this row" in printed()[0]
+    ask(KNeighborsClassifier(), 5, customers().with_columns(age=pl.col("age") + 0.5))
+    assert "the same in every column" not in printed()[0]
+
+
 def test_regressions(ask, printed):
     ask(LinearRegression(penalty="l2", alpha=1e-3), 4, target="age")
     text, _ = printed()

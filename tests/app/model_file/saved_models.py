@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import scipy.sparse as sp
 from scipy.stats import loguniform, randint
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -316,6 +316,20 @@ def composed() -> dict[str, Callable[[], Any]]:
             ),
             X,
             three,
+        ),
+        "pipeline, selected columns": lambda: fitted(
+            make_pipeline(
+                ColumnTransformer(
+                    [
+                        ("numbers", StandardScaler(), make_column_selector(dtype_include="number")),
+                        ("words", OneHotEncoder(drop="first"), ["yes or no"]),
+                    ]
+                ),
+                "passthrough",
+                LinearSVC(),
+            ),
+            table().dropna(),
+            three[table().notna().all(axis=1)],
         ),
         "labels": lambda: (LabelEncoder().fit(three), three, three),
         "dummy": lambda: fitted(DummyClassifier(), X, three),

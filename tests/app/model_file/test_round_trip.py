@@ -12,7 +12,15 @@ import pytest
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from sixfold import load, save
+from sixfold import (
+    SVC,
+    DecisionTreeClassifier,
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+    LogisticRegression,
+    load,
+    save,
+)
 from sixfold.app.model_file.classes import CLASSES
 from tests.app.model_file.saved_models import NAMES, answers, case, same
 
@@ -133,3 +141,46 @@ def test_what_a_fit_took_is_not_kept(loaded: Any) -> None:
     assert not loaded("grid").cv_results_["mean_fit_time"].any()
     scores = [model.cv_results_["mean_test_score"] for model in (loaded("grid"), case("grid")[0])]
     assert np.array_equal(*scores)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([2**62, -(2**62)] * 5),
+        np.array(["", "a"] * 5),
+        np.array([True, False] * 5),
+        np.array([0.0, 1.0] * 5, dtype=np.float32),
+        np.array(["x", "longer \U0001f600 \x00 text"] * 5, dtype=object),
+        np.array([1, 2] * 5, dtype=np.uint8),
+    ],
+    ids=["large", "empty", "booleans", "float32", "objects", "bytes"],
+)
+@pytest.mark.parametrize("kind", [LogisticRegression, DecisionTreeClassifier, KNeighborsClassifier, SVC])
+def test_labels_of_every_kind_come_back(kind: Any, labels: Any, tmp_path: Any) -> None:
+    X = np.column_stack([np.arange(10.0), np.full(10, 7.0), [1e300, -1e300] * 5])[
+        :, : 2 if kind is SVC else 3
+    ]
+    X = X[:, :2] if kind in (LogisticRegression, KNeighborsClassifier) else X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = kind().fit(X, labels)
+    before, after = answers(model, X), answers(load(save(model, tmp_path / "model")), X)
+    assert all(same(before[question], after[question]) for question in before)
+
+
+def test_one_row_and_one_class(tmp_path: Any) -> None:
+    one = KNeighborsClassifier(1).fit([[1.0, 2.0]], ["a"])
+    assert load(save(one, tmp_path / "model")).predict([[0.0, 0.0]]).tolist() == ["a"]
+    stump = DecisionTreeClassifier().fit([[1.0], [1.0]], ["a", "a"])
+    assert load(save(stump, tmp_path / "model")).predict([[5.0]]).tolist() == ["a"]
+    mean = KNeighborsRegressor(1).fit([[1.0]], [3.0])
+    assert load(save(mean, tmp_path / "model")).predict([[5.0]]).tolist() == [3.0]
+
+
+def test_numpys_numbers_as_parameters(tmp_path: Any) -> None:
+    X, y = np.arange(20.0)[:, None], np.arange(20) % 2
+    model = SVC(C=np.float32(2.5), degree=np.int64(2), random_state=np.random.default_rng(1)).fit(X, y)
+    again = load(save(model, tmp_path / "model"))
+    assert (type(again.C), again.C, type(again.degree)) == (np.float32, 2.5, np.int64)
+    model = KNeighborsClassifier(np.int64(3), class_weight={0: 1, 1: np.float64(2)}).fit(X, y)
+    assert load(save(model, tmp_path / "model")).n_neighbors == 3

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -131,13 +132,20 @@ def test_layouts_are_kept() -> None:
         assert again.flags.f_contiguous == (value.flags.f_contiguous or value.size < 2)
 
 
-def test_an_array_that_is_there_twice_is_stored_once() -> None:
+def test_an_index_of_pandas_becomes_an_array() -> None:
+    assert there_and_back(pd.Index(["a", "b"])).tolist() == ["a", "b"]
+
+
+def test_every_array_belongs_to_one_value() -> None:
+    """Were it otherwise, a file of a thousand values that share one array would ask for a thousand of it."""
     one = np.arange(5)
     encoder = Encoder(describe)
-    node = encoder.node([one, {"again": one}], "value")
-    assert len(encoder.arrays) == 1
-    first, second = Decoder(encoder.arrays, BUILDERS).value(node, "value")
-    assert first is second["again"]
+    assert len(encoder.node([one, {"again": one}], "value")) == 2
+    assert len(encoder.arrays) == 2
+    first = {"array": ["a", "C", "float64"]}
+    for again in (first, {"list": first}, {"tuple": first}):
+        with pytest.raises(ModelFileError, match="belongs to another value"):
+            Decoder({"a": np.arange(3.0)}, BUILDERS).value([first, again], "value")
 
 
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix])
@@ -154,6 +162,8 @@ def test_masked_arrays_and_generators_come_back() -> None:
     assert again.fill_value == 7.0
     assert again.mask.tolist() == [True, False]
     assert np.array_equal(there_and_back(np.random.RandomState(3)).rand(5), np.random.RandomState(3).rand(5))
+    drawn = [there_and_back(np.random.default_rng(3)).random(5), np.random.default_rng(3).random(5)]
+    assert np.array_equal(*drawn)
 
 
 @pytest.mark.parametrize("value", [abs, lambda x: x, 1j, b"bytes", np.longdouble(1), object(), Ellipsis])
@@ -179,7 +189,7 @@ def test_what_cannot_be_saved_is_named(value: Any) -> None:
         ({"array": ["a", "C", "text"]}, "is no array of text"),
         ({"objects": [[2, 2], [1]]}, "another number of entries"),
         ({"objects": [[0, 2**40], []]}, "is no array of objects"),
-        ({"words": [[3], "a", "a"]}, "is stored as float64"),
+        ({"words": [[3], "a", "a"]}, "belongs to another value"),
         ({"sparse": ["csr_array", [1, 3], {"array": ["a", "C", "float64"]}, [], []]}, "is no sparse matrix"),
         ({"sparse": ["bsr_array", [1, 3], 0, 0, 0]}, "is of no type"),
         ({"model": ["os.system", {}, {}]}, "cannot load"),

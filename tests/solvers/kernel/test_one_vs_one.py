@@ -329,3 +329,13 @@ def test_indefinite_kernels_start_at_zero_for_each_cost(monkeypatch):
     for kernel in (Sigmoid(0.1, -1.0), RBF(0.3)):
         fit_svm_paths(KernelRows(X, kernel), labels, 2, upper, True, TOL, 50)
     assert [start is None for start in starts] == [True, True, True, False]
+
+
+def test_a_flag_ends_all_paths():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(600, 3)), rng.integers(0, 3, 600)
+    upper = [np.full(600, C) for C in (1.0, 100.0)]
+    flag = np.ones(1, dtype=np.int32)
+    paths = fit_svm_paths(KernelRows(X, RBF(1.0)), labels, 3, upper, True, TOL, 50, flag)
+    assert {svm.stopped_by for svms in paths for svm in svms} == {"Ctrl-C"}
+    assert not certify_all(paths[-1], TOL).converged

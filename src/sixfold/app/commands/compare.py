@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.app.commands.paired_errors import mcnemar_p_value, paired_t_p_value, wilcoxon_p_value
+from sixfold.app.commands.paired_errors import (
+    mcnemar_p_value,
+    paired_t_p_value,
+    sign_flip_p_value,
+    wilcoxon_p_value,
+)
 from sixfold.app.commands.running_score import RunningScore, known_values, row_losses
 from sixfold.app.commands.saved_model import SavedModel, metric_in_words, open_model, shown_score
 from sixfold.app.commands.where_models_differ import parts_that_differ
@@ -240,6 +245,9 @@ def _tests(models: tuple[SavedModel, SavedModel], answers: list[_Answers], y: Ar
             "only_second_right": only[1],
         }
     ]
+    labels, index, counts = np.unique(y, return_inverse=True, return_counts=True)
+    recall = (right[0].astype(np.float64) - right[1]) / (counts[index] * labels.size)
+    found.append({"test": "sign-flip test of recalls", "p": sign_flip_p_value(recall)})
     if one.chances is not None and other.chances is not None:
         losses = [
             row_losses(y, given.chances, saved.classes)
@@ -255,7 +263,9 @@ def _deciding_test(found: dict[str, Any]) -> dict[str, Any]:
     tests, metric = found["tests"], found["scores"][0]["metric"]
     if found["task"] == "regression":
         return tests[1] if "absolute" in metric else tests[0]
-    return tests[-1] if metric == "neg_log_loss" and len(tests) > 1 else tests[0]
+    if metric == "balanced_accuracy":
+        return tests[1]
+    return tests[2] if metric == "neg_log_loss" and len(tests) > 2 else tests[0]
 
 
 def _verdict(found: dict[str, Any], models: tuple[SavedModel, SavedModel]) -> str:
@@ -277,7 +287,7 @@ def _verdict(found: dict[str, Any], models: tuple[SavedModel, SavedModel]) -> st
     how_often = f"in {p:.0%} of such comparisons" if p >= 0.01 else "in fewer than 1% of such comparisons"
     reason = (
         f"Were both equally good, a difference as large would turn up {how_often} "
-        f"({test['test']}, p = {p:.2g})"
+        f"({test['test']}, p = {_p_value(p)})"
     )
     return f"{said}{reason}: {'it may well be chance' if p >= CHANCE else 'that is hardly chance'}."
 
@@ -309,7 +319,7 @@ def _tell(found: dict[str, Any], models: tuple[SavedModel, SavedModel]) -> None:
     print()
     print("\n".join(_agreement_lines(found)))
     for number, test in enumerate(found["tests"]):
-        print(labelled("tests" if number == 0 else "", f"{test['test']}: p = {figure(test['p'])}"))
+        print(labelled("tests" if number == 0 else "", f"{test['test']}: p = {_p_value(test['p'])}"))
     print()
     print(paragraph(found["verdict"]))
 
@@ -349,6 +359,12 @@ def _agreement_lines(found: dict[str, Any]) -> list[str]:
         ]
         lines.append(labelled("farthest", listed(shown, MOST)))
     return lines
+
+
+def _p_value(p: float) -> str:
+    if math.isnan(p):
+        return "unknown"
+    return f"{p:.3f}" if p >= 0.001 else f"{p:.1g}"
 
 
 def _plain(value: Any) -> str:

@@ -260,6 +260,8 @@ def _neighbour_lines(found: Explained) -> list[str]:
     ]
     more = len(one.rows) - shown
     last = [f"and {counted(more, 'more neighbour')}"] if more > 0 else []
+    if one.distances[0] == 0.0:
+        last.append("the first of them is the same in every column: perhaps it is this row")
     return [*_side_by_side(found, "nearest training rows", top), *last, "", *_without_rows(one)]
 
 

@@ -28,7 +28,7 @@ def run(options: FitOptions, *, as_json: bool = False, quiet: bool = False) -> i
     terminal = Terminal(quiet or as_json)
     given = prepare(options)
     show_prepared(terminal, given)
-    with terminal.watch(list(given.learners)) as watcher:
+    with terminal.watch() as watcher:
         result = tune(given, watcher)
     show_result(terminal, result)
     cautions = find_cautions(result)
@@ -60,7 +60,8 @@ def show_prepared(terminal: Terminal, given: Prepared) -> None:
     if len(aside) > MOST_NAMED:
         terminal.paragraph("", f"and {len(aside) - MOST_NAMED} more, which the report lists")
     terminal.paragraph("Task", f"{given.task}, models are ranked by {given.metric}")
-    terminal.heading(f"Tuning {len(given.learners)} learners, {given.options.folds} folds")
+    who = "every learner that suits" if given.learners == ("all",) else ", ".join(given.learners)
+    terminal.heading(f"Tuning {who}; {given.options.folds} folds")
 
 
 def _target(given: Prepared) -> list[str]:
@@ -103,6 +104,16 @@ def show_result(terminal: Terminal, result: FitResult) -> None:
     terminal.line()
     settings = ", ".join(f"{name}={_plain(value)}" for name, value in chosen.parameters.items())
     terminal.paragraph("Chosen", f"{chosen.name} ({settings})" if settings else chosen.name, result.reason)
+    if chosen.fitted_rows < result.train.size:
+        note = next((one for one in chosen.notes if one.startswith("fitted to")), "")
+        terminal.paragraph(
+            "", note or f"fitted to {chosen.fitted_rows:,} of {result.train.size:,} training rows"
+        )
+    elif comparison.sample_rows:
+        terminal.paragraph(
+            "",
+            f"tuned on {comparison.sample_rows:,} rows, then fitted to all {result.train.size:,} of training",
+        )
     if result.test.size:
         baseline = next((one.test for one in comparison.entries if one.name == BASELINE), None)
         beside = "" if baseline is None or chosen.name == BASELINE else f"; the baseline has {baseline:.3f}"

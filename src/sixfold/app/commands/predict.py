@@ -21,6 +21,7 @@ from sixfold.app.commands.rows_of_the_fit import RowsOfTheFit
 from sixfold.app.commands.running_score import RunningScore
 from sixfold.app.commands.saved_model import SavedModel, metric_in_words, open_model, shown_score
 from sixfold.app.commands.unseen import UnseenCategories
+from sixfold.app.one_interrupt import one_interrupt
 from sixfold.app.plain_text import counted, figure, listed, paragraph, print_json, say, visible
 from sixfold.app.table_output import Writer, output_format, stdout_writer, table_writer
 from sixfold.data.table_files import table_batches
@@ -66,21 +67,22 @@ def run(
     place: AbstractContextManager[Writer] = (
         stdout_writer("json lines" if as_json else "csv") if target is None else table_writer(target)
     )
-    try:
-        with place as writer:
-            work = Predictions(open_model(model), data, probabilities, tuple(id_columns), keep_all)
-            with _progress(target is None, quiet) as show:
-                for rows in work.write_to(writer):
-                    show(rows)
-    except BrokenPipeError:
-        if target is not None:
-            raise
-        _forget_stdout()  # whoever read it has seen enough
-        return 0
-    except KeyboardInterrupt:
-        where = f"{target} was not written" if target is not None else "the rows above are not all"
-        say(f"Stopped by Ctrl-C: {where}.")
-        return STOPPED
+    with one_interrupt():
+        try:
+            with place as writer:
+                work = Predictions(open_model(model), data, probabilities, tuple(id_columns), keep_all)
+                with _progress(target is None, quiet) as show:
+                    for rows in work.write_to(writer):
+                        show(rows)
+        except BrokenPipeError:
+            if target is not None:
+                raise
+            _forget_stdout()  # whoever read it has seen enough
+            return 0
+        except KeyboardInterrupt:
+            where = f"{target} was not written" if target is not None else "the rows above are not all"
+            say(f"Stopped by Ctrl-C: {where}.")
+            return STOPPED
     if not quiet:
         _tell(work, model, data, target, as_json)
     return 0

@@ -21,7 +21,8 @@ class RowsOfTheFit:
     def __init__(self, saved: SavedModel) -> None:
         told = saved.facts.get("data") or {}
         self._schema, self._told = saved.schema, told.get("fingerprint")
-        self._left = told.get("rows") if isinstance(told.get("rows"), int) else -1
+        rows = told.get("rows")
+        self._left: int = rows if isinstance(rows, int) else -1
         self._sum = 0
 
     def add(self, raw: Any, typed: Any, y: Array) -> None:

@@ -17,17 +17,6 @@ from sixfold.learners.neighbors.k_neighbors import KNeighborsClassifier
 
 Array = NDArray[Any]
 
-# What the metrics of a fit are called in words, and in scikit-learn.
-SCORERS = {"R-squared": "r2", "balanced accuracy": "balanced_accuracy", "log loss": "neg_log_loss"}
-WORDS = {
-    "r2": "R-squared",
-    "balanced_accuracy": "balanced accuracy",
-    "neg_log_loss": "log loss",
-    "neg_mean_absolute_error": "mean absolute error",
-    "neg_mean_squared_error": "mean squared error",
-    "neg_root_mean_squared_error": "root mean squared error",
-}
-
 
 @dataclass(frozen=True)
 class SavedModel:
@@ -67,13 +56,12 @@ class SavedModel:
     def scoring(self) -> str:
         """The metric of the fit, as scikit-learn calls it."""
         usual = "r2" if self.task == "regression" else "accuracy"
-        given = str(self.facts.get("scoring") or self.facts.get("metric") or usual)
-        return SCORERS.get(given, given)
+        return str(self.facts.get("scoring") or usual)
 
     def require_split(self) -> None:
         """Raise an :class:`InputError` unless the file says how the rows of the fit were split."""
         split = self.facts.get("split")
-        wanted = {"seed": int, "test_size": (int, float), "fitted_rows": int}
+        wanted: dict[str, Any] = {"seed": int, "test_size": (int, float), "fitted_rows": int}
         if not isinstance(split, Mapping) or not all(
             isinstance(split.get(name), kind) for name, kind in wanted.items()
         ):
@@ -149,13 +137,15 @@ def open_model(path: str | Path) -> SavedModel:
     return SavedModel(Path(path), file.model, file.facts, TableSchema.from_dict(schema))
 
 
-def metric_in_words(scoring: str) -> str:
-    """Return what a score is called by people.
+def metric_in_words(scoring: str, task: str = "") -> str:
+    """Return what a score, or the loss that it is minus of, is called by people.
 
-    >>> metric_in_words("r2"), metric_in_words("f1_macro")
-    ('R-squared', 'f1 macro')
+    >>> metric_in_words("r2"), metric_in_words("neg_mean_absolute_error")
+    ('R-squared', 'mean absolute error')
     """
-    return WORDS.get(scoring, scoring.removeprefix("neg_").replace("_", " "))
+    from sixfold.selection.scoring import metric_in_words as words
+
+    return words(scoring, task).removeprefix("minus ")
 
 
 def shown_score(scoring: str, value: float) -> float:

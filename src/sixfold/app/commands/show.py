@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sixfold.app.commands.saved_model import metric_in_words
 from sixfold.app.plain_text import counted, figure, labelled, listed, paragraph, print_json, table, visible
 
 MOST = 40  # columns of a table that are listed one by one
@@ -84,8 +83,7 @@ def _scores(scores: Mapping[str, Any], facts: Mapping[str, Any], split: Mapping[
     said = [f"{_metric(facts)}:"]
     if scores.get("cv_mean") is not None:
         folds = f" on {split['folds']} folds" if split.get("folds") else ""
-        spread = f" ± {figure(scores['cv_std'])}" if scores.get("cv_std") is not None else ""
-        said.append(f"{figure(scores['cv_mean'])}{spread} in cross-validation{folds},")
+        said.append(f"{_with_spread(scores['cv_mean'], scores.get('cv_std'))} in cross-validation{folds},")
     if scores.get("test") is not None:
         said.append(f"{figure(scores['test'])} on the test rows,")
     if scores.get("baseline") is not None:
@@ -103,7 +101,7 @@ def _leaderboard(facts: Mapping[str, Any]) -> Iterator[str]:
         rows.append(
             (
                 one.get("name") or one.get("learner") or "",
-                f"{figure(one.get('mean'))} ± {figure(one.get('std'))}",
+                _with_spread(one.get("mean"), one.get("std")),
                 "" if one.get("test") is None else figure(one["test"]),
                 f"{p:.3f}" if isinstance(p, float) else "",
                 ", ".join(f"{k}={_value(v)}" for k, v in _part(one, "parameters").items()),
@@ -179,13 +177,22 @@ def _schema(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _metric(facts: Mapping[str, Any]) -> str:
-    given = str(facts.get("metric") or "score")
-    return given if " " in given else metric_in_words(given)
+    return visible(facts.get("metric") or "score")
 
 
 def _count(data: Mapping[str, Any], key: str, name: str) -> str:
     count = data.get(key)
     return counted(count, name) if isinstance(count, int) else f"an unknown number of {name}s"
+
+
+def _with_spread(mean: Any, spread: Any) -> str:
+    """Return a mean with its deviation, to as many decimals."""
+    shown = figure(mean)
+    if not isinstance(spread, float):
+        return shown
+    return (
+        f"{shown} ± {spread:.3f}" if shown.count(".") and "e" not in shown else f"{shown} ± {figure(spread)}"
+    )
 
 
 def _value(value: Any) -> str:

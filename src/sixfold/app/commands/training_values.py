@@ -70,7 +70,7 @@ def _value(column: Any, given: Array, categories: Sequence[Any] | None, names: S
         return None
     if column.kind == "category" and "" not in parts:
         return _category(column, parts, names)
-    number = float(parts.get("", parts.get(DAYS, 0.0)))
+    number: Any = parts.get("", parts.get(DAYS, 0.0))
     if categories is not None or column.kind == "category":
         return _plain(number, categories)
     if np.isnan(number):

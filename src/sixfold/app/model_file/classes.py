@@ -221,9 +221,7 @@ def _records(values: dict[str, Any]) -> None:
     if isinstance(history, np.ndarray):
         from sixfold.budget import Record
 
-        values["history_"] = [
-            Record(int(iteration), 0.0, objective, gap) for iteration, objective, gap in history.tolist()
-        ]
+        values["history_"] = [Record(int(one[0]), 0.0, float(one[1]), float(one[2])) for one in history]
 
 
 BUILDERS: dict[str, Callable[[Any, str, Decoder], Any]] = {"model": build_model, "part": build_part}

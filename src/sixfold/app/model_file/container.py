@@ -17,7 +17,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -93,7 +93,8 @@ def pieces(version: int, tree: Mapping[str, Any], arrays: Mapping[str, Array]) -
     digest = hashlib.sha256()
     for piece in (length, text, *data):
         digest.update(piece)
-    text = text.replace(NO_DIGEST.encode(), digest.hexdigest().encode(), 1)
+    place = text.index(f'"sha256":"{NO_DIGEST}"'.encode()) + len('"sha256":"')
+    text = text[:place] + digest.hexdigest().encode() + text[place + len(NO_DIGEST) :]
     return [length, text, *data]
 
 
@@ -107,16 +108,16 @@ def canonical(value: Any) -> str:
 
 def parse(data: bytes, source: str) -> Container:
     """Return what the bytes of a file hold, after checking all that can be checked without a model."""
-    header, text = _header(data, source)
-    _require_digest(data, text, source)
-    return _parsed(header, memoryview(data)[LENGTH_BYTES + len(text) :], source)
+    end = LENGTH_BYTES + header_length(data, len(data), source)
+    rest = memoryview(data)[end:]
+    require_digest(data[:end], [rest], source)
+    return _parsed(_header(data[LENGTH_BYTES:end], len(data), source), rest, source)
 
 
-def parse_header(start: bytes, size: int, source: str) -> tuple[int, dict[str, Any], dict[str, Any]]:
-    """Return version, description and arrays' entries from the start of a file of ``size`` bytes."""
-    header, _ = _header(start, source, size)
-    version, tree, entries = _described(header, source)
-    return version, tree, entries
+def parse_header(start: bytes, size: int, source: str) -> tuple[int, dict[str, Any]]:
+    """Return version and description from the length and the header of a file of ``size`` bytes."""
+    version, tree, _ = _described(_header(start[LENGTH_BYTES:], size, source), source)
+    return version, tree
 
 
 def header_length(start: bytes, size: int, source: str) -> int:
@@ -140,17 +141,15 @@ def header_length(start: bytes, size: int, source: str) -> int:
     return length
 
 
-def _header(data: bytes, source: str, size: int | None = None) -> tuple[dict[str, Any], bytes]:
-    """Return the header, and its bytes."""
-    size = len(data) if size is None else size
-    text = data[LENGTH_BYTES : LENGTH_BYTES + header_length(data, size, source)]
+def _header(text: bytes, size: int, source: str) -> dict[str, Any]:
+    """Return what the header says, unless it says more than a file of this size can hold."""
     claimed = sum(text.count(mark) * cost for mark, cost in VALUE_BYTES.items())
     if claimed > ALLOWED_ANYWAY + ALLOWED_TIMES * size:
         raise ModelFileError(
             f"{source} is damaged, or was made to use up memory: its header announces values that would take "
             f"{claimed:,} bytes, and the file has {size:,}. Save the model again."
         )
-    return read_json(text, f"The header of {source}"), text
+    return read_json(text, f"The header of {source}")
 
 
 def read_json(text: bytes | str, what: str) -> dict[str, Any]:
@@ -178,19 +177,21 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def _require_digest(data: bytes, text: bytes, source: str) -> None:
-    """Raise a :class:`ModelFileError` unless the file is what was written, to the last bit."""
-    seals = list(SEAL.finditer(text))
+def require_digest(start: bytes, rest: Iterable[Any], source: str) -> None:
+    """Raise a :class:`ModelFileError` unless the file is what was written, to the last bit.
+
+    ``start`` are its length and header, ``rest`` are the bytes after them, in pieces.
+    """
+    seals = list(SEAL.finditer(start))
     if len(seals) != 1:
         raise ModelFileError(
             f"{source} is not a sixfold model file, or its header was changed: it has {len(seals)} digests "
             "(sha256), not one. Pass a file that `sixfold.save` has written."
         )
-    start, end = (LENGTH_BYTES + place for place in seals[0].span(1))
-    whole = memoryview(data)
-    digest = hashlib.sha256(whole[:start])
-    digest.update(NO_DIGEST.encode())
-    digest.update(whole[end:])
+    first, last = seals[0].span(1)
+    digest = hashlib.sha256(start[:first] + NO_DIGEST.encode() + start[last:])
+    for piece in rest:
+        digest.update(piece)
     if digest.hexdigest().encode() != seals[0].group(1):
         raise ModelFileError(
             f"{source}: the sha256 does not match, so the file was changed, damaged or cut off after it was "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,7 @@ from sixfold.app.model_file.values import (
 
 Array = NDArray[Any]
 
-LISTED = ("object", "int64", "float64")
-WORDS = ("uint8", "int64")  # of letters, and of where words end
+LISTED = ("object", "int64", "float64")  # what long lists are stored as
 
 
 class Decoder:
@@ -47,7 +45,6 @@ class Decoder:
     ) -> None:
         self.arrays, self.build = arrays, build
         self.used: set[str] = set()
-        self._made: dict[tuple[str, ...], Array] = {}
         self._depth = 0
 
     def value(self, node: Any, where: str) -> Any:
@@ -145,16 +142,19 @@ class Decoder:
         if type(given) is not list or len(given) != 3 or not all(type(one) is str for one in given):
             refuse(where, "is no array with its layout and type")
         name, order, holds = given
-        if tuple(given) in self._made:
-            return self._made[tuple(given)]
-        if name not in self.arrays or order not in ("C", "F"):
-            refuse(where, f"is the array {name[:80]!r}, which the file does not have")
+        if order not in ("C", "F"):
+            refuse(where, "has a layout that is neither by rows nor by columns")
+        value = _from_stored(self._stored(name, where), holds, where)
+        return value.T if order == "F" else value
+
+    def _stored(self, name: Any, where: str) -> Array:
+        """Return the array of that name as it lies in the file, once."""
+        if type(name) is not str or name not in self.arrays:
+            refuse(where, f"is the array {name!r:.80}, which the file does not have")
         if name in self.used:
-            refuse(where, f"is the array {name[:80]!r}, which was another one before")
+            refuse(where, f"is the array {name[:80]!r}, which belongs to another value")
         self.used.add(name)
-        value = _from_stored(self.arrays[name], holds, where)
-        value = self._made[tuple(given)] = value.T if order == "F" else value
-        return value
+        return self.arrays[name]
 
     def _objects(self, given: Any, where: str) -> Array:
         if type(given) is not list or len(given) != 2 or not are_sizes(given[0]):
@@ -170,17 +170,18 @@ class Decoder:
     def _words(self, given: Any, where: str) -> Array:
         if type(given) is not list or len(given) != 3 or not are_sizes(given[0]):
             refuse(where, "is no array of text")
-        named = zip(given[1:], WORDS, strict=True)
-        letters, ends = (self.array([name, "C", holds], where) for name, holds in named)
-        if letters.ndim != 1 or ends.shape != (math.prod(given[0]),):
+        letters, ends = (self._stored(name, where) for name in given[1:])
+        if letters.dtype.name != "uint8" or ends.dtype.name != "int64" or letters.ndim != 1:
+            refuse(where, "is no array of text")
+        if ends.shape != (math.prod(given[0]),):
             refuse(where, "has another number of words than its shape")
-        starts = np.concatenate([[0], ends])
-        if (np.diff(starts) < 0).any() or starts[-1] != letters.size:
+        rising = ends.size == 0 or (ends[0] >= 0 and (ends[1:] >= ends[:-1]).all())
+        if not rising or (int(ends[-1]) if ends.size else 0) != letters.size:
             refuse(where, "has words that do not follow each other")
-        whole, result = letters.tobytes(), np.empty(ends.size, dtype=object)
+        result, start, data = np.empty(ends.size, dtype=object), 0, letters.data
         try:
-            for k, (start, end) in enumerate(pairwise(starts)):
-                result[k] = whole[start:end].decode("utf-8", SURROGATES)
+            for k, end in enumerate(map(int, ends)):
+                result[k], start = str(data[start:end], "utf-8", SURROGATES), end
         except UnicodeDecodeError:
             refuse(where, "has letters that are not UTF-8")
         return result.reshape(given[0])
@@ -214,6 +215,20 @@ class Decoder:
         made.set_state(("MT19937", keys, place, has_gauss, gauss))
         return made
 
+    def _generator(self, given: Any, where: str) -> Any:
+        state, inc, has_uint32, uinteger = self.list_of(given, where, 4)
+        good = all(type(one) is int and one >= 0 for one in (state, inc, has_uint32, uinteger))
+        if not good or max(state, inc) >= 1 << 128 or has_uint32 > 1 or uinteger >= 1 << 32:
+            refuse(where, "is no generator of random numbers")
+        made = np.random.PCG64(0)
+        made.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": state, "inc": inc},
+            "has_uint32": has_uint32,
+            "uinteger": uinteger,
+        }
+        return np.random.Generator(made)
+
 
 _READERS: dict[str, Callable[[Decoder, Any, str], Any]] = {
     "float": Decoder._float,
@@ -234,6 +249,7 @@ _READERS: dict[str, Callable[[Decoder, Any, str], Any]] = {
     "masked": Decoder._masked,
     "sparse": Decoder._sparse,
     "random_state": Decoder._random_state,
+    "generator": Decoder._generator,
 }
 
 
@@ -250,7 +266,7 @@ def _hashable(value: Any, where: str) -> Any:
 def _from_stored(stored: Array, holds: str, where: str) -> Array:
     """Return a copy of an array of the file as what it holds."""
     if holds == "text":
-        if stored.dtype != np.uint32 or stored.ndim == 0 or not stored.shape[-1]:
+        if stored.dtype.name != "uint32" or stored.ndim == 0 or not stored.shape[-1]:
             refuse(where, "is no array of text")
         if stored.size and int(stored.max()) > LAST_CHARACTER:
             refuse(where, "has characters that there are not")
@@ -258,10 +274,10 @@ def _from_stored(stored: Array, holds: str, where: str) -> Array:
         np.copyto(text[..., None].view(np.uint32) if text.size else stored, stored)
         return text
     if holds in TIMES:
-        if stored.dtype != np.int64:
+        if stored.dtype.name != "int64":
             refuse(where, f"is no array of {holds}")
         return stored.copy().view(holds)
-    if holds not in DTYPES.values() or stored.dtype != np.dtype(holds):
+    if holds not in DTYPES.values() or stored.dtype.name != holds:
         refuse(where, f"is stored as {stored.dtype.name} and said to be {holds[:40]}")
     if holds == "bool" and stored.size and int(stored.view(np.uint8).max()) > 1:
         refuse(where, "has truth values that are neither 0 nor 1")

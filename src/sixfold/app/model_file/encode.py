@@ -37,7 +37,6 @@ class Encoder:
     def __init__(self, describe: Callable[[Any, str, Encoder], Any]) -> None:
         self.describe = describe
         self.arrays: dict[str, Array] = {}
-        self._stored: dict[tuple[int, str], tuple[Any, Any]] = {}  # with the array, so that it stays
 
     def node(self, value: Any, where: str) -> Any:
         """Return JSON for a value; ``where`` names it in errors, and its arrays in the file."""
@@ -60,6 +59,8 @@ class Encoder:
             found = self._masked(value, where)
         elif isinstance(value, np.ndarray):
             found = self.array(value, where)
+        elif kind.__module__.split(".")[0] == "pandas" and kind.__name__.endswith("Index"):
+            found = self.array(value.to_numpy(), where)  # names of columns, which are a list as well
         elif isinstance(value, np.generic):
             found = self._scalar(value, where)
         elif SPARSE.get(kind.__name__) is kind:
@@ -123,6 +124,13 @@ class Encoder:
             cannot_save(value, where)
         return {"random_state": [self.array(keys, where), *(self.node(one, where) for one in rest)]}
 
+    def _generator(self, value: Any, where: str) -> Any:
+        state = value.bit_generator.state
+        if state["bit_generator"] != "PCG64":
+            cannot_save(value, where)
+        inner = state["state"]
+        return {"generator": [inner["state"], inner["inc"], state["has_uint32"], state["uinteger"]]}
+
     def array(self, value: Array, where: str) -> Any:
         """Return JSON for an array, which is collected."""
         value = np.asarray(value)
@@ -132,12 +140,9 @@ class Encoder:
         if holds not in TIMES and holds != "text" and holds not in DTYPES.values():
             cannot_save(value, where)
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
-        known = self._stored.get((id(value), holds))
-        if known is None:
-            name = self._name(where)
-            self.arrays[name] = _as_stored(value.T if order == "F" else value, holds)
-            known = self._stored[id(value), holds] = value, [name, order, holds]
-        return {"array": known[1]}
+        name = self._name(where)
+        self.arrays[name] = _as_stored(value.T if order == "F" else value, holds)
+        return {"array": [name, order, holds]}
 
     def _objects(self, value: Array, where: str) -> Any:
         flat = value.ravel().tolist()
@@ -165,6 +170,7 @@ _CONTAINERS: dict[type, Callable[[Encoder, Any, str], Any]] = {
     range: lambda self, value, where: {"range": [value.start, value.stop, value.step]},
     slice: lambda self, value, where: {"slice": self._list([value.start, value.stop, value.step], where)},
     np.random.RandomState: Encoder._random_state,
+    np.random.Generator: Encoder._generator,
 }
 
 

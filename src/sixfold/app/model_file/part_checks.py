@@ -292,6 +292,13 @@ def check_numbers(*names: str) -> Check:
     return check
 
 
+def check_polynomial_kernel(a: Attributes) -> None:
+    """Check a polynomial kernel, whose degree native loops take as 32 bits."""
+    a.whole("degree", 0, (1 << 31) - 1)
+    for name in ("gamma", "coef0"):
+        a.number(name)
+
+
 def check_two_kernels(a: Attributes) -> None:
     """Check a sum or product of kernels."""
     for name in ("first", "second"):
@@ -308,6 +315,15 @@ def _kernel(a: Attributes, name: str) -> None:
     from sixfold.geometry.kernels import Kernel
 
     a.require(isinstance(a.take(name), Kernel), name, "is no kernel")
+
+
+def check_column_selector(a: Attributes) -> None:
+    """Check by what columns are selected: a pattern of their names, or their types."""
+    a.text("pattern", optional=True)
+    for name in ("dtype_include", "dtype_exclude"):
+        value = a.take(name)
+        for one in value if type(value) is list else [value]:
+            a.require(one is None or isinstance(one, str | type | np.dtype), name, "is no type")
 
 
 def check_search_certificate(a: Attributes) -> None:

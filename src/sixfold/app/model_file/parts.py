@@ -221,9 +221,7 @@ PARTS: dict[str, Part] = {
     ),
     "Linear": Part(_KERNELS, (), checks.check_numbers()),
     "Quadratic": Part(_KERNELS, (), checks.check_numbers()),
-    "Polynomial": Part(
-        _KERNELS, ("degree", "gamma", "coef0"), checks.check_numbers("degree", "gamma", "coef0")
-    ),
+    "Polynomial": Part(_KERNELS, ("degree", "gamma", "coef0"), checks.check_polynomial_kernel),
     "RBF": Part(
         _KERNELS,
         ("gamma", "sigma"),
@@ -241,6 +239,9 @@ PARTS: dict[str, Part] = {
         ("asked", "done", "largest_gap", "without_claim", "failed", "unfinished", "separate",
          "separate_because"),
         checks.check_search_certificate,
+    ),
+    "make_column_selector": Part(
+        "sklearn.compose", ("pattern", "dtype_include", "dtype_exclude"), checks.check_column_selector
     ),
     "KFold": Part(_SPLIT, _FOLDS, checks.check_folds),
     "StratifiedKFold": Part(_SPLIT, _FOLDS, checks.check_folds),

@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sixfold.app.model_file.container import LENGTH_BYTES, header_length, parse, parse_header
+from sixfold.app.model_file.container import (
+    LENGTH_BYTES,
+    header_length,
+    parse,
+    parse_header,
+    require_digest,
+)
 from sixfold.app.model_file.versions import require_known, upgraded
 from sixfold.errors import ModelFileError
 
 DESCRIPTION = {"class", "facts", "model", "sixfold", "versions"}
 START_BYTES = 16
+BLOCK = 1 << 20  # bytes that are read at a time where they are only added to the digest
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
 def read_header(path: str | os.PathLike[str]) -> ModelFile:
     """Return facts and header of a file without making the model, which is None.
 
-    The arrays are not read, so the digest is not checked.
+    The digest is checked, so that what is told is what was written; the arrays are not looked at.
 
     Parameters
     ----------
@@ -91,10 +98,12 @@ def read_header(path: str | os.PathLike[str]) -> ModelFile:
         with source.open("rb") as file:
             start = file.read(START_BYTES)
             length = header_length(start, size, str(source))
-            start += file.read(max(LENGTH_BYTES + length - len(start), 0))
+            file.seek(0)
+            start = file.read(LENGTH_BYTES + length)
+            require_digest(start, iter(lambda: file.read(BLOCK), b""), str(source))
     except OSError as error:
         raise _unreadable(source, error) from error
-    version, tree, _ = parse_header(start, size, str(source))
+    version, tree = parse_header(start, size, str(source))
     require_known(version, str(source))
     _require_description(tree, str(source))
     return ModelFile(None, tree["facts"], _told(tree, version, size))
@@ -108,11 +117,11 @@ def model_from(data: bytes, source: str) -> ModelFile:
 
     container = parse(data, source)
     version = container.version
-    container = upgraded(container, source)
-    tree = container.tree
-    _require_description(tree, source)
-    decoder = Decoder(container.arrays, BUILDERS)
     try:
+        container = upgraded(container, source)
+        tree = container.tree
+        _require_description(tree, source)
+        decoder = Decoder(container.arrays, BUILDERS)
         model = decoder.value(tree["model"], "")
     except ModelFileError:
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from math import comb
 from numbers import Integral
@@ -11,6 +12,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sixfold.app.model_file.attributes import Attributes
+
+MOST_DEGREE = 100  # of products of columns: beyond, no memory would do
 
 
 def check_pipeline(a: Attributes, model: Any) -> None:
@@ -127,6 +130,7 @@ def check_polynomial(a: Attributes, model: Any) -> None:
     """Check how many products of columns there are, for which memory is asked."""
     d, degree = a.columns(), model.degree
     least, most = (0, int(degree)) if isinstance(degree, Integral) else map(int, degree)
+    a.require(0 <= least <= most <= MOST_DEGREE, "degree", f"is not from 0 to {MOST_DEGREE}")
     a.whole("_min_degree", least, least)
     a.whole("_max_degree", most, most)
     alike = comb if model.interaction_only else (lambda d, k: comb(d + k - 1, k))
@@ -137,13 +141,21 @@ def check_polynomial(a: Attributes, model: Any) -> None:
     a.whole("n_output_features_", full - less, full - less)
 
 
+@cache
+def _imputer_attributes() -> frozenset[str]:
+    """Return what an imputer has after a fit, which changes from version to version."""
+    from sklearn.impute import SimpleImputer
+
+    return frozenset(vars(SimpleImputer().fit(np.zeros((1, 1)))))
+
+
 def check_imputer(a: Attributes, model: Any) -> None:
     """Check what missing values become."""
     d = a.columns()
     known = a.array("statistics_", "fiubOU", (d,), finite=False)
     a.require(known.dtype.kind != "f" or not np.isinf(known).any(), "statistics_", "is infinite")
     for name in ("_fit_dtype", "_fill_dtype"):
-        value = a.take(name, optional=True)
+        value = a.take(name, optional=name not in _imputer_attributes())
         a.require(value is None or isinstance(value, np.dtype), name, "is no type")
     indicator = a.take("indicator_", optional=True)
     a.require(indicator is None or type(indicator).__name__ == "MissingIndicator", "indicator_", "is none")
@@ -216,7 +228,7 @@ def keep_table_encoder(fitted: dict[str, Any]) -> dict[str, Any]:
         return fitted
     return fitted | {
         "columns_": {
-            "names": np.array([one.name for one in columns], dtype=object),
+            "names": np.array([_plain_name(one.name) for one in columns], dtype=object),
             "kinds": [one.kind for one in columns],
             "counts": np.array([len(one.outputs) for one in columns], dtype=np.int64),
             "outputs": [output for one in columns for output in one.outputs],
@@ -224,6 +236,11 @@ def keep_table_encoder(fitted: dict[str, Any]) -> dict[str, Any]:
             "zones": [one.zone for one in columns],
         }
     }
+
+
+def _plain_name(name: Any) -> Any:
+    """Return the name of a column as Python has it: pandas has NumPy's whole numbers."""
+    return int(name) if isinstance(name, np.integer) else name
 
 
 def check_table_encoder(a: Attributes, model: Any) -> None:

@@ -12,13 +12,13 @@
     arrays of other objects               {"objects": [shape, [...]]}
     masked arrays                         {"masked": [data, mask, fill value]}
     sparse matrices                       {"sparse": ["csr_array", shape, data, indices, starts]}
-    generators of random numbers          {"random_state": [...]}
+    generators of random numbers          {"random_state": [...]}, {"generator": [...]}
     parts of models, and models           {"part": [name, [...]]}, {"model": [name, {...}, {...}]}
 
 What an array holds is its type, or "text": then the last axis of the stored array runs over the characters
 (UTF-32), as in NumPy's memory. Letters of objects are UTF-8. The layout of an array is kept, since products
-of matrices round by it. An array that is there twice is stored once. Nothing is looked up by a name from the
-file but in the tables below.
+of matrices round by it. Every array of the file belongs to one value: one that a thousand values share could
+ask for a thousand times its size. Nothing is looked up by a name from the file but in the tables below.
 """
 
 from __future__ import annotations
