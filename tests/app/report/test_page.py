@@ -171,6 +171,14 @@ def test_a_fit_without_test_rows_has_a_page(noise, tmp_path):
     assert "No rows were held out" in report.facts["headline"]["score"]
 
 
+def test_a_page_without_importances_says_so(iris, monkeypatch):
+    from sixfold.app.report import importance
+
+    monkeypatch.setattr(importance, "rows_for", lambda *given: 0)
+    text = check(make_report(replace(iris)))
+    assert "was not measured" in text
+
+
 def test_other_metrics_are_shown_as_they_are_meant():
     result = fitted_example("diabetes", ("lasso",), metric="neg_mean_absolute_error")
     report = make_report(result)
