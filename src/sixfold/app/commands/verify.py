@@ -111,7 +111,7 @@ def _tell(
     said: str,
 ) -> None:
     """Print the outcome in plain words."""
-    rows = (saved.facts.get("split") or {}).get("train_rows")
+    rows = (saved.facts.get("split") or {}).get("fitted_rows")
     trained = f" ({counted(rows, 'training row')})" if isinstance(rows, int) else ""
     if differences:
         print(
