@@ -17,9 +17,9 @@ from sixfold import __version__
 from sixfold.app.commands.unseen import categories_of
 from sixfold.app.fitting import FitResult, KnownRows, known_rows
 from sixfold.certificate import plain_parameter
-from sixfold.data.column_schema import TableSchema
+from sixfold.data.columns.schema import TableSchema
+from sixfold.data.files.tables import Table
 from sixfold.data.fingerprint import fingerprint
-from sixfold.data.table_files import Table
 from sixfold.explain.certificate_words import in_plain_words
 from sixfold.selection.parts import draw_sample, split_off_test
 

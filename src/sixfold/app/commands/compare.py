@@ -24,7 +24,7 @@ from sixfold.app.commands.saved_model import SavedModel, metric_in_words, open_m
 from sixfold.app.commands.where_models_differ import parts_that_differ
 from sixfold.app.plain_text import counted, figure, labelled, listed, paragraph, print_json, table, visible
 from sixfold.app.training_record import data_fingerprint, rows_of, split_rows
-from sixfold.data.table_files import Table, read_table
+from sixfold.data.files.tables import Table, read_table
 from sixfold.errors import InputError, UsageError
 
 Array = NDArray[Any]

@@ -21,7 +21,7 @@ from sixfold.app.commands.saved_model import SavedModel, open_model
 from sixfold.app.commands.training_values import coded, decoded
 from sixfold.app.commands.unseen import UnseenCategories, known_categories
 from sixfold.app.plain_text import WIDTH, counted, paragraph, print_json, shortened, table, visible, width_of
-from sixfold.data.table_files import table_batches
+from sixfold.data.files.tables import table_batches
 from sixfold.errors import InputError, UsageError
 from sixfold.explain.contribution_lines import shown_share
 from sixfold.explain.linear import LinearExplanation

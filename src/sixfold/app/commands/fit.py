@@ -14,7 +14,7 @@ from sixfold.app.model_file import save
 from sixfold.app.report import find_cautions, write_report
 from sixfold.app.terminal import Terminal
 from sixfold.app.training_record import training_record
-from sixfold.data.column_schema import ColumnSchema
+from sixfold.data.columns.schema import ColumnSchema
 from sixfold.explain.certificate_words import in_plain_words
 from sixfold.selection.leaderboard import BASELINE
 

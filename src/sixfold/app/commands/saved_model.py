@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.column_schema import TableSchema
+from sixfold.data.columns.schema import TableSchema
 from sixfold.errors import InputError
 from sixfold.learners.neighbors.k_neighbors import KNeighborsClassifier
 

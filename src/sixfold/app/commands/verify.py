@@ -17,7 +17,7 @@ from sixfold.app.commands.saved_model import SavedModel, open_model
 from sixfold.app.plain_text import counted, labelled, paragraph, print_json, visible
 from sixfold.app.training_record import data_fingerprint, rows_of, training_rows
 from sixfold.certificate import Certificate
-from sixfold.data.table_files import Table, read_table
+from sixfold.data.files.tables import Table, read_table
 from sixfold.errors import CertificateError, InputError
 from sixfold.explain.certificate_words import in_plain_words
 

@@ -253,7 +253,7 @@ def _plain_name(name: Any) -> Any:
 
 def check_table_encoder(a: Attributes, model: Any) -> None:
     """Check what was learnt of each column, and make columns of it."""
-    from sixfold.data.encoded_column import EncodedColumn
+    from sixfold.data.encoder.encoded_column import EncodedColumn
 
     d = a.columns(least=1)
     parts = Attributes(a.take("columns_", dict), f"{a.where}.columns_")
@@ -285,8 +285,8 @@ def check_table_encoder(a: Attributes, model: Any) -> None:
 
 def _require_outputs(a: Attributes, kind: str, outputs: tuple[str, ...], one_hot: bool) -> None:
     """Refuse the file unless a column of this kind can be written so: in this order, each part once."""
-    from sixfold.data.date_parts import CYCLE
-    from sixfold.data.encoded_column import DAYS, MISSING, OTHER
+    from sixfold.data.encoder.date_parts import CYCLE
+    from sixfold.data.encoder.encoded_column import DAYS, MISSING, OTHER
 
     a.require(len(set(outputs)) == len(outputs), "outputs", "have a part twice")
     a.require((kind == "left out") == (not outputs), "outputs", "are there of a column that is left out")

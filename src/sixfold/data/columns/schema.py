@@ -16,17 +16,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.column_kinds import column_kind
-from sixfold.data.column_values import values_of
-from sixfold.data.kind import plural
-from sixfold.data.text_kinds import table_customs
+from sixfold.data.columns.column_kinds import column_kind
+from sixfold.data.columns.kind import plural
+from sixfold.data.columns.schema_checks import checked_columns
+from sixfold.data.columns.text_kinds import table_customs
+from sixfold.data.columns.values import values_of
 from sixfold.errors import InputError, UsageError, check_option
 
 Array = NDArray[Any]
 
-KINDS = ("number", "category", "boolean", "date", "text", "identifier", "constant", "empty")
-ROLES = ("feature", "target", "weight", "group", "set aside")
-USABLE = ("number", "category", "boolean", "date")
 FEW_VALUES = 20  # whole numbers with at most so many different ones are classes, unless said otherwise
 NO_GROUP = "(missing)"
 
@@ -135,8 +133,6 @@ class TableSchema:
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
         """Return the schema that :meth:`to_dict` wrote; anything else is an :class:`InputError`."""
-        from sixfold.data.schema_checks import checked_columns
-
         return cls(tuple(ColumnSchema(**one) for one in checked_columns(plain)))
 
 
@@ -365,4 +361,4 @@ def infer_task(schema: TableSchema) -> str:
     return "regression" if schema.target.kind == "number" else "classification"
 
 
-__all__ = ["KINDS", "ROLES", "ColumnSchema", "TableSchema", "infer_schema", "infer_task", "nearest"]
+__all__ = ["ColumnSchema", "TableSchema", "infer_schema", "infer_task", "nearest"]

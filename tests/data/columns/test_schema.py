@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sixfold.data.column_schema import ColumnSchema, TableSchema, infer_schema, infer_task, nearest
+from sixfold.data.columns.schema import ColumnSchema, TableSchema, infer_schema, infer_task, nearest
 from sixfold.errors import InputError
 
 ROWS = 60

@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sixfold.data.kind import ROWS_TO_COUNT, Customs, Kind, looks_like_id, plural, without_variation
-from sixfold.data.text_dates import fitting_formats
-from sixfold.data.text_kinds import text_kind
-from sixfold.data.text_numbers import number_text
+from sixfold.data.columns.kind import ROWS_TO_COUNT, Customs, Kind, looks_like_id, plural, without_variation
+from sixfold.data.columns.text_dates import fitting_formats
+from sixfold.data.columns.text_kinds import text_kind
+from sixfold.data.columns.text_numbers import number_text
 
 STANDS_FOR_MISSING = (-99.0, -999.0, -9999.0, -99999.0, 9999.0, 99999.0, 999999.0)
 

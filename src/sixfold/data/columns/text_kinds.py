@@ -10,16 +10,16 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from sixfold.data.kind import ROWS_TO_COUNT, Customs, Kind, looks_like_id, plural, without_variation
-from sixfold.data.missing_words import AMONG_VALUES, EVERYWHERE, kept_words
-from sixfold.data.text_dates import (
+from sixfold.data.columns.kind import ROWS_TO_COUNT, Customs, Kind, looks_like_id, plural, without_variation
+from sixfold.data.columns.missing_words import AMONG_VALUES, EVERYWHERE, kept_words
+from sixfold.data.columns.text_dates import (
     date_reading,
     fitting_formats,
     order_is_open,
     read_dates,
     time_format,
 )
-from sixfold.data.text_numbers import (
+from sixfold.data.columns.text_numbers import (
     GROUPS,
     LEADING_ZEROS,
     PLAIN,
