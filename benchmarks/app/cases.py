@@ -108,7 +108,7 @@ class Prediction(NamedTuple):
 def saved(task: FileTask) -> Prediction:
     """Write our model with the schema of its columns, as `sixfold fit` does."""
     from sixfold import save
-    from sixfold.data.column_schema import infer_schema
+    from sixfold.data.columns.schema import infer_schema
 
     model = ours(task)
     rows = task.X[: train_rows(task)].with_columns(y=task.y[: train_rows(task)])
