@@ -26,6 +26,7 @@ from sixfold.plain_words import counted
 Array = NDArray[Any]
 
 FEW_VALUES = 20  # whole numbers with at most so many different ones are classes, unless said otherwise
+ROWS_OF_A_CLASS = 20  # whole numbers with as many rows each may be classes though they are many
 NO_GROUP = "(missing)"
 
 
@@ -296,7 +297,7 @@ def _target(column: ColumnSchema, values: Any, task: str) -> ColumnSchema:
             raise InputError(f"The target {name!r} holds {column.kind} values: regression needs numbers.")
         return replace(column, kind="number", reason="")
     if number and task == "auto" and not _few_whole_numbers(values, column, present):
-        return replace(column, kind="number", reason="")
+        return replace(column, kind="number", reason=_perhaps_classes(values, column, present))
     if column.kind == "date" and task == "auto":
         raise InputError(
             f"The target {name!r} holds dates, which are neither numbers nor classes: predict a number "
@@ -319,6 +320,19 @@ def _few_whole_numbers(values: Any, column: ColumnSchema, present: int) -> bool:
         return False
     numbers = values_of(values, "number", column.reading)
     return bool((numbers == numbers.round()).all())
+
+
+def _perhaps_classes(values: Any, column: ColumnSchema, present: int) -> str:
+    """Return a remark on whole numbers that are many, but with many rows for each, or ""."""
+    if ROWS_OF_A_CLASS * column.distinct > present:
+        return ""
+    numbers = values_of(values, "number", column.reading)
+    if not bool((numbers == numbers.round()).all()):
+        return ""
+    return (
+        f"{column.distinct} different whole numbers are taken as amounts; if they are names of classes, say so: "
+        "--task classification"
+    )
 
 
 def _rare_classes(column: ColumnSchema, values: Any) -> str:
