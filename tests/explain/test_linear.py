@@ -28,7 +28,7 @@ from sixfold import (
 )
 from sixfold.data.column_means import MOST_AVERAGED
 from sixfold.errors import InputError
-from sixfold.explain.contribution_lines import letters
+from sixfold.plain_words import width_of
 
 REGRESSORS = [
     LinearRegression(),
@@ -396,7 +396,7 @@ def test_other_columns_are_summed_and_lines_have_80_letters(columns):
     model = LogisticRegression().fit(X / X.max(), y[random.integers(0, 2, 60)])
     for row in (X.iloc[0], 1e9 * X.iloc[1]):
         text = str(model.explain(row))
-        assert max(map(letters, text.splitlines())) <= 80
+        assert max(map(width_of, text.splitlines())) <= 80
         assert ("other columns" in text) == (columns > 11)
 
 

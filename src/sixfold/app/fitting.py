@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.columns.schema import TableSchema, infer_schema, infer_task
+from sixfold.data.columns.schema import TableSchema, infer_schema, infer_task, known_values
 from sixfold.data.files.tables import Table, read_table
 from sixfold.errors import InputError, UsageError, check_number, check_option, check_seed
 from sixfold.selection.choice import choose
@@ -290,7 +289,7 @@ class KnownRows:
 def known_rows(schema: TableSchema, frame: Any) -> KnownRows:
     """Return the rows of a raw frame whose target is known, typed."""
     y = schema.target_values(frame)
-    known = ~np.isnan(y) if y.dtype.kind == "f" else np.array([one is not None for one in y], dtype=bool)
+    known = known_values(y)
     dropped = int(y.size - known.sum())
     if dropped:
         y, frame = y[known], frame.filter(known)

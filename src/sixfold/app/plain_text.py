@@ -117,14 +117,14 @@ def table(
 def figure(value: Any, digits: int = 3) -> str:
     """Return a score for people: three decimals, or five digits where it is large.
 
-    >>> figure(0.95312), figure(-123456.789), figure(None), figure(1e-9)
-    ('0.953', '-1.2346e+05', 'unknown', '1e-09')
+    >>> figure(0.95312), figure(-123456.789), figure(None), figure(1e-9), figure(-0.0)
+    ('0.953', '-1.2346e+05', 'unknown', '1e-09', '0.000')
     """
     if not isinstance(value, int | float) or isinstance(value, bool) or math.isnan(value):
         return "unknown"
     if value != 0 and not 10.0**-digits <= abs(value) < 1000:
         return f"{value:.5g}"
-    return f"{value:.{digits}f}"
+    return f"{value + 0.0:.{digits}f}"
 
 
 def listed(names: Iterable[Any], most: int = 5) -> str:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold import __version__
-from sixfold.app.commands.unseen import categories_of
 from sixfold.app.fitting import FitResult, KnownRows, known_rows
+from sixfold.app.saved_model.unseen_categories import categories_of
 from sixfold.certificate import plain_parameter
 from sixfold.data.columns.schema import TableSchema
 from sixfold.data.files.tables import Table

@@ -80,7 +80,18 @@ def metric_in_words(scoring: Any, task: str) -> str:
         scoring = "accuracy" if task == "classification" else "r2"
     if not isinstance(scoring, str):
         return str(getattr(scoring, "__name__", "score"))
-    return WORDS.get(scoring) or scoring.replace("neg_", "minus ", 1).replace("_", " ")
+    words, sign = unsigned_metric(scoring)
+    return words if sign > 0 else f"minus {words}"
+
+
+def unsigned_metric(scoring: str) -> tuple[str, int]:
+    """Return what a score, or the loss that it is minus of, is called, and 1 or -1.
+
+    >>> unsigned_metric("r2"), unsigned_metric("neg_mean_absolute_error")
+    (('R-squared', 1), ('mean absolute error', -1))
+    """
+    name = scoring.removeprefix("neg_")
+    return WORDS.get(name) or name.replace("_", " "), 1 if name == scoring else -1
 
 
 def _accuracy(y: Array, predicted: Array) -> float:

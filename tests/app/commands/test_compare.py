@@ -120,7 +120,7 @@ def test_data_without_the_target(data, model):
 
 
 def test_where_models_differ_is_found():
-    from sixfold.app.commands.where_models_differ import parts_that_differ
+    from sixfold.app.saved_model.where_models_differ import parts_that_differ
 
     random = np.random.default_rng(0)
     age, city = random.uniform(20, 60, 400), random.choice(["a", "b"], 400)

@@ -22,7 +22,7 @@ from sixfold import (
     LogisticRegression,
 )
 from sixfold.app.commands import explain
-from sixfold.app.commands.saved_model import SavedModel
+from sixfold.app.saved_model.model import SavedModel
 from sixfold.data.columns.schema import ColumnSchema, TableSchema
 from sixfold.data.encoder.table_encoder import TableEncoder
 from sixfold.errors import InputError, UsageError

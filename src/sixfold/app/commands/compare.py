@@ -13,20 +13,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.app.commands.paired_errors import (
+from sixfold.app.plain_text import figure, labelled, listed, paragraph, print_json, table, visible
+from sixfold.app.saved_model.model import SavedModel, open_model
+from sixfold.app.saved_model.paired_errors import (
     mcnemar_p_value,
     paired_t_p_value,
     sign_flip_p_value,
     wilcoxon_p_value,
 )
-from sixfold.app.commands.running_score import RunningScore, known_values, row_losses
-from sixfold.app.commands.saved_model import SavedModel, metric_in_words, open_model, shown_score
-from sixfold.app.commands.where_models_differ import parts_that_differ
-from sixfold.app.plain_text import figure, labelled, listed, paragraph, print_json, table, visible
+from sixfold.app.saved_model.running_score import RunningScore, row_losses
+from sixfold.app.saved_model.where_models_differ import parts_that_differ
 from sixfold.app.training_record import data_fingerprint, rows_of, split_rows
+from sixfold.data.columns.schema import known_values
 from sixfold.data.files.tables import Table, read_table
 from sixfold.errors import InputError, UsageError
 from sixfold.plain_words import counted
+from sixfold.selection.scoring import unsigned_metric
 
 Array = NDArray[Any]
 
@@ -274,14 +276,14 @@ def _verdict(found: dict[str, Any], models: tuple[SavedModel, SavedModel]) -> st
     score, test = found["scores"][0], _deciding_test(found)
     names = _names(models)
     mine, theirs = score["first"], score["second"]
-    metric = metric_in_words(score["metric"])
+    metric, sign = unsigned_metric(score["metric"])
     if math.isnan(mine) or math.isnan(theirs):
         return f"There is no {metric} of both models on these rows."
     p = test["p"]
     if mine == theirs:
         return f"Neither is better: both have the same {metric} on {counted(found['rows'], 'row')}."
     better, worse = names if mine > theirs else names[::-1]
-    high, low = (figure(shown_score(score["metric"], one)) for one in sorted((mine, theirs), reverse=True))
+    high, low = (figure(sign * one) for one in sorted((mine, theirs), reverse=True))
     said = f"{better} is better than {worse} here: {metric} {high} against {low}. "
     if math.isnan(p):
         return said + "There are too few rows to tell that from chance."
@@ -309,13 +311,10 @@ def _tell(found: dict[str, Any], models: tuple[SavedModel, SavedModel]) -> None:
     if found["about_rows"]:
         print(paragraph(visible(found["about_rows"]), " " * 14))
     print()
-    scores = [
-        (
-            metric_in_words(one["metric"]),
-            *(figure(shown_score(one["metric"], one[name])) for name in ("first", "second")),
-        )
-        for one in found["scores"]
-    ]
+    scores = []
+    for one in found["scores"]:
+        words, sign = unsigned_metric(one["metric"])
+        scores.append((words, *(figure(sign * one[name]) for name in ("first", "second"))))
     print(table(("", "first", "second"), scores, right=[1, 2]))
     print()
     print("\n".join(_agreement_lines(found)))

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from sixfold.app.commands.saved_model import SavedModel, open_model
-from sixfold.app.commands.training_values import coded, decoded
-from sixfold.app.commands.unseen import UnseenCategories, known_categories
 from sixfold.app.plain_text import WIDTH, paragraph, print_json, shortened, table, visible
+from sixfold.app.saved_model.model import SavedModel, open_model
+from sixfold.app.saved_model.training_values import coded, decoded
+from sixfold.app.saved_model.unseen_categories import UnseenCategories, known_categories
 from sixfold.data.files.tables import table_batches
 from sixfold.errors import InputError, UsageError
 from sixfold.explain.contribution_lines import shown_share

@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.app.commands.rows_of_the_fit import RowsOfTheFit
-from sixfold.app.commands.running_score import RunningScore
-from sixfold.app.commands.saved_model import SavedModel, metric_in_words, open_model, shown_score
-from sixfold.app.commands.unseen import UnseenCategories
 from sixfold.app.one_interrupt import one_interrupt
 from sixfold.app.plain_text import figure, listed, paragraph, print_json, say, visible
+from sixfold.app.saved_model.model import SavedModel, open_model
+from sixfold.app.saved_model.rows_of_the_fit import RowsOfTheFit
+from sixfold.app.saved_model.running_score import RunningScore
+from sixfold.app.saved_model.unseen_categories import UnseenCategories
 from sixfold.app.table_output import Writer, output_format, stdout_writer, table_writer
 from sixfold.data.files.tables import table_batches
 from sixfold.errors import InputError, UsageError
 from sixfold.plain_words import counted
+from sixfold.selection.scoring import unsigned_metric
 
 Array = NDArray[Any]
 
@@ -237,8 +238,8 @@ def _tell(work: Predictions, model: str, data: str, output: Path | None, as_json
         lines.append("The data have no rows.")
     scored = found["score"]
     if scored is not None:
-        value = figure(shown_score(scored["metric"], scored["value"]))
-        line = f"{metric_in_words(scored['metric'])} {value} on {counted(scored['rows'], 'row')}"
+        words, sign = unsigned_metric(scored["metric"])
+        line = f"{words} {figure(sign * scored['value'])} on {counted(scored['rows'], 'row')}"
         if scored["rows_without_target"]:
             line += f" ({scored['rows_without_target']:,} without a value in {work.saved.target!r} left out)"
         lines.append(line)

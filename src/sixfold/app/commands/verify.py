@@ -13,8 +13,8 @@ import math
 import warnings
 from typing import Any
 
-from sixfold.app.commands.saved_model import SavedModel, open_model
 from sixfold.app.plain_text import labelled, paragraph, print_json, visible
+from sixfold.app.saved_model.model import SavedModel, open_model
 from sixfold.app.training_record import data_fingerprint, rows_of, training_rows
 from sixfold.certificate import Certificate
 from sixfold.data.files.tables import Table, read_table

@@ -330,8 +330,8 @@ def _perhaps_classes(values: Any, column: ColumnSchema, present: int) -> str:
     if not bool((numbers == numbers.round()).all()):
         return ""
     return (
-        f"{column.distinct} different whole numbers are taken as amounts; if they are names of classes, say so: "
-        "--task classification"
+        f"{column.distinct} different whole numbers are taken as amounts; if they are names of classes, say "
+        "so: --task classification"
     )
 
 
@@ -368,6 +368,17 @@ def _check_features(schema: TableSchema) -> None:
     raise InputError(f"No column is left to predict from.{told} Add columns that describe the rows.")
 
 
+def known_values(y: Array) -> NDArray[np.bool_]:
+    """Return where a target has a value.
+
+    >>> known_values(np.array(["a", None], dtype=object)).tolist()
+    [True, False]
+    """
+    if y.dtype.kind == "f":
+        return np.isfinite(y)
+    return np.asarray(y != None, dtype=bool)  # noqa: E711 - entry by entry
+
+
 def infer_task(schema: TableSchema) -> str:
     """Return "classification" or "regression"."""
     if schema.target is None:
@@ -375,4 +386,4 @@ def infer_task(schema: TableSchema) -> str:
     return "regression" if schema.target.kind == "number" else "classification"
 
 
-__all__ = ["ColumnSchema", "TableSchema", "infer_schema", "infer_task", "nearest"]
+__all__ = ["ColumnSchema", "TableSchema", "infer_schema", "infer_task", "known_values", "nearest"]

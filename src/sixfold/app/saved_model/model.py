@@ -136,23 +136,3 @@ def open_model(path: str | Path) -> SavedModel:
             "sixfold.save, not by `sixfold fit`. Use it from Python: sixfold.load(path).predict(X)."
         )
     return SavedModel(Path(path), file.model, file.facts, TableSchema.from_dict(schema))
-
-
-def metric_in_words(scoring: str, task: str = "") -> str:
-    """Return what a score, or the loss that it is minus of, is called by people.
-
-    >>> metric_in_words("r2"), metric_in_words("neg_mean_absolute_error")
-    ('R-squared', 'mean absolute error')
-    """
-    from sixfold.selection.scoring import metric_in_words as words
-
-    return words(scoring, task).removeprefix("minus ")
-
-
-def shown_score(scoring: str, value: float) -> float:
-    """Return the figure that goes with the words: of a loss, which counts as negative, the loss itself.
-
-    >>> shown_score("neg_log_loss", -0.25)
-    0.25
-    """
-    return -value if scoring.startswith("neg_") else value

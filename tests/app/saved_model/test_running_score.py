@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, log_loss, mean_absolute_error, r2_score
 from sklearn.metrics import roc_auc_score as area
 
-from sixfold.app.commands.running_score import RunningScore, row_losses
+from sixfold.app.saved_model.running_score import RunningScore, row_losses
 
 RNG = np.random.default_rng(0)
 

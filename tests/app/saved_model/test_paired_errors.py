@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel, wilcoxon
 
-from sixfold.app.commands.paired_errors import (
+from sixfold.app.saved_model.paired_errors import (
     mcnemar_p_value,
     paired_t_p_value,
     sign_flip_p_value,

@@ -9,8 +9,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from sixfold.app.commands.running_score import known_values
-from sixfold.app.commands.saved_model import SavedModel
+from sixfold.app.saved_model.model import SavedModel
+from sixfold.app.training_record import data_fingerprint
+from sixfold.data.columns.schema import known_values
 
 Array = NDArray[Any]
 
@@ -27,8 +28,6 @@ class RowsOfTheFit:
 
     def add(self, raw: Any, typed: Any, y: Array) -> None:
         """Add some rows, of which those with a known target count."""
-        from sixfold.app.training_record import data_fingerprint
-
         weighted = next((one.name for one in self._schema.columns if one.role == "weight"), None)
         known = known_values(y)
         if self._left < known.sum() or (weighted is not None and weighted not in raw.columns):

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from sixfold.app.commands.saved_model import SavedModel
+from sixfold.app.saved_model.model import SavedModel
+from sixfold.data.columns.schema import known_values
 
 Array = NDArray[Any]
 
@@ -135,17 +136,6 @@ class KnownLabels(ClassifierMixin, _Known):  # type: ignore[misc]
 
 class KnownNumbers(RegressorMixin, _Known):  # type: ignore[misc]
     """Numbers."""
-
-
-def known_values(y: Array) -> NDArray[np.bool_]:
-    """Return where the target has a value.
-
-    >>> known_values(np.array(["a", None], dtype=object)).tolist()
-    [True, False]
-    """
-    if y.dtype.kind == "f":
-        return np.isfinite(y)
-    return np.asarray(y != None, dtype=bool)  # noqa: E711 - entry by entry
 
 
 def row_losses(y: Array, chances: Array, classes: list[str]) -> Array:

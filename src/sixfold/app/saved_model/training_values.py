@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sixfold.data.encoder.encoded_column import DAYS, MISSING, OTHER
+
 Array = NDArray[Any]
 
-MISSING, OTHER, DAYS = " is missing", " is other", ": days"
 EPOCH = datetime(1970, 1, 1)
 DIGITS = 12  # that survive being put on another scale and back
 
