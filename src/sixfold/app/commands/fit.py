@@ -16,6 +16,7 @@ from sixfold.app.terminal import Terminal
 from sixfold.app.training_record import training_record
 from sixfold.data.columns.schema import ColumnSchema
 from sixfold.explain.certificate_words import in_plain_words
+from sixfold.explain.last_step import last_step
 from sixfold.selection.leaderboard import BASELINE
 
 INTERRUPTED = 130
@@ -99,7 +100,7 @@ def show_result(terminal: Terminal, result: FitResult) -> None:
         terminal.heading(f"Stopped by {result.stopped}: what was finished is kept.")
     comparison, chosen = result.comparison, result.chosen
     terminal.heading("Leaderboard")
-    for line in comparison._table():
+    for line in comparison.table_lines():
         terminal.line(line)
     terminal.line()
     settings = ", ".join(f"{name}={_plain(value)}" for name, value in chosen.parameters.items())
@@ -119,8 +120,8 @@ def show_result(terminal: Terminal, result: FitResult) -> None:
         beside = "" if baseline is None or chosen.name == BASELINE else f"; the baseline has {baseline:.3f}"
         rows = f"{result.test.size:,} rows it has not seen"
         terminal.paragraph("Test", f"{result.metric} {chosen.test:.3f} on {rows}{beside}")
-    last = result.model.steps[-1][1] if hasattr(result.model, "steps") else result.model
-    terminal.paragraph("Certificate", in_plain_words(getattr(last, "certificate_", None)))
+    certificate = getattr(last_step(result.model), "certificate_", None)
+    terminal.paragraph("Certificate", in_plain_words(certificate))
 
 
 def show_cautions(terminal: Terminal, cautions: list[str]) -> None:

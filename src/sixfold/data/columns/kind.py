@@ -55,11 +55,6 @@ class Customs:
     day_first: bool | None = None
 
 
-def plural(number: int, word: str) -> str:
-    """Return "1 row", "2 rows"."""
-    return f"{number:,} {word}{'s' * (number != 1)}"
-
-
 def looks_like_id(name: str) -> bool:
     """Return whether a column's name says that it identifies rows.
 

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.data.columns.column_kinds import column_kind
-from sixfold.data.columns.kind import plural
 from sixfold.data.columns.schema_checks import checked_columns
 from sixfold.data.columns.text_kinds import table_customs
 from sixfold.data.columns.values import values_of
 from sixfold.errors import InputError, UsageError, check_option
+from sixfold.plain_words import counted
 
 Array = NDArray[Any]
 
@@ -343,7 +343,7 @@ def _rare_classes(column: ColumnSchema, values: Any) -> str:
     if not rare:
         return ""
     shown = ", ".join(str(one) for one in sorted(rare)[:5]) + (", ..." if len(rare) > 5 else "")
-    return f"{plural(len(rare), 'class').replace('classs', 'classes')} of one row only: {shown}"
+    return f"{counted(len(rare), 'class')} of one row only: {shown}"
 
 
 def _weight(column: ColumnSchema, values: Any) -> ColumnSchema:
