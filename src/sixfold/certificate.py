@@ -162,7 +162,7 @@ class Certificate:
             "converged": self.converged,
             "legend": self.legend,
         }
-        return {name: _plain(value) for name, value in fields.items()}
+        return {name: plain_json(value) for name, value in fields.items()}
 
     def to_json(self) -> str:
         """Return the certificate as JSON, to be handed on and read by :meth:`from_json`.
@@ -281,12 +281,12 @@ def plain_parameter(value: Any) -> Any:
     return getattr(value, "__name__", None) or re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
-def _plain(value: Any) -> Any:
-    """Return the value as JSON knows it: arrays are lists, and what is not finite is None."""
+def plain_json(value: Any) -> Any:
+    """Return a value as JSON knows it: arrays are lists, and what is not finite is None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): plain_json(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain_json(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

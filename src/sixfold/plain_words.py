@@ -6,18 +6,19 @@ import re
 import unicodedata
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun.
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun; the plural need not be given where it is a regular one.
 
     >>> counted(1, "row"), counted(1204, "row"), counted(2, "category"), counted(3, "class")
     ('1 row', '1,204 rows', '2 categories', '3 classes')
     """
-    if count != 1:
-        if re.search("[^aeiou]y$", noun):
-            noun = f"{noun[:-1]}ies"
-        else:
-            noun += "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
-    return f"{count:,} {noun}"
+    if count == 1:
+        return f"1 {noun}"
+    if not plural and re.search("[^aeiou]y$", noun):
+        plural = f"{noun[:-1]}ies"
+    elif not plural:
+        plural = noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
+    return f"{count:,} {plural}"
 
 
 def width_of(text: str) -> int:

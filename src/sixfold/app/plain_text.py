@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from sixfold.certificate import plain_json
 from sixfold.plain_words import width_of
 
 WIDTH = 80
@@ -142,21 +143,9 @@ def listed(names: Iterable[Any], most: int = 5) -> str:
 
 def print_json(plain: Any) -> None:
     """Print plain data as JSON; what is not a finite number is null."""
-    print(json.dumps(_finite(plain), indent=2, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(plain_json(plain), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def say(text: str) -> None:
     """Print to the stream for remarks, stderr."""
     print(text, file=sys.stderr, flush=True)
-
-
-def _finite(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -15,10 +15,12 @@ import numpy as np
 
 from sixfold.app.fitting import FitResult
 from sixfold.app.report.column_checks import strength
-from sixfold.app.report.examination import Examination, examine, last_step
+from sixfold.app.report.examination import Examination, examine
 from sixfold.app.report.row_checks import Drift
-from sixfold.app.report.words import Metric, counted, listed, number_text, percent, score_text, shortened
+from sixfold.app.report.words import Metric, listed, number_text, percent, score_text, shortened
 from sixfold.app.report.yardstick import NAME as YARDSTICK
+from sixfold.explain.last_step import last_step
+from sixfold.plain_words import counted
 from sixfold.selection.leaderboard import BASELINE
 
 NEARLY_PERFECT = 0.98  # strength of a column that gives the answer away

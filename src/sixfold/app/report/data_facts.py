@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from sixfold.app.fitting import FitResult
 from sixfold.app.report.column_codes import as_numbers, kind_of
-from sixfold.app.report.words import counted, number_text, percent, shortened
+from sixfold.app.report.words import number_text, percent, shortened
+from sixfold.plain_words import counted
 
 Array = NDArray[Any]
 
@@ -139,7 +140,7 @@ def target_facts(result: FitResult) -> dict[str, Any]:
         classes = [
             {"label": str(labels[k]), "rows": int(counts[k]), "share": counts[k] / y.size} for k in order
         ]
-        return facts | {"classes": classes, "words": counted(labels.size, "class", "classes")}
+        return facts | {"classes": classes, "words": counted(labels.size, "class")}
     quantiles = dict(
         zip(
             ("min", "lower quartile", "median", "upper quartile", "max"),

@@ -28,6 +28,7 @@ from sixfold.app.report.importance import Importance, permutation_importance
 from sixfold.app.report.row_checks import Copies, Drift, drift_with_order, find_copies, find_drift
 from sixfold.app.report.yardstick import SampledRows, Yardstick, measure_yardstick
 from sixfold.errors import PerfectSeparation
+from sixfold.explain.last_step import last_step
 from sixfold.selection.leaderboard import BASELINE, Entry
 
 Array = NDArray[Any]
@@ -186,11 +187,6 @@ def _sample(result: FitResult, asked: Array) -> SampledRows:
         np.searchsorted(rows, asked),
         None if result.weight is None else result.weight[rows],
     )
-
-
-def last_step(model: Any) -> Any:
-    """Return the learner of a pipeline, or the model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def encoded_names(model: Any) -> list[str] | None:

@@ -15,7 +15,7 @@ from sixfold import __version__
 from sixfold.app.fitting import FitOptions, FitResult
 from sixfold.app.report.cautions import Caution
 from sixfold.app.report.data_facts import data_facts
-from sixfold.app.report.examination import Examination, last_step
+from sixfold.app.report.examination import Examination
 from sixfold.app.report.headline import headline_facts
 from sixfold.app.report.importance import REPEATS
 from sixfold.app.report.model_facts import model_facts
@@ -25,6 +25,7 @@ from sixfold.app.report.yardstick import NAME as YARDSTICK
 from sixfold.app.training_record import data_fingerprint
 from sixfold.certificate import plain_parameter
 from sixfold.explain.certificate_words import in_plain_words
+from sixfold.explain.last_step import last_step
 from sixfold.selection.leaderboard import Entry
 
 Array = NDArray[Any]

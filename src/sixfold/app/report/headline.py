@@ -9,7 +9,8 @@ import numpy as np
 
 from sixfold.app.fitting import FitResult
 from sixfold.app.report.examination import Examination
-from sixfold.app.report.words import Metric, counted, number_text, percent, shortened
+from sixfold.app.report.words import Metric, number_text, percent, shortened
+from sixfold.plain_words import counted
 
 
 def headline_facts(result: FitResult, found: Examination) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.app.report.answers import Answers
+from sixfold.explain.last_step import last_step
 
 Array = NDArray[Any]
 
@@ -68,7 +69,7 @@ def permutation_importance(
 
 def rows_for(model: Any, columns: int, rows: int) -> int:
     """Return how many rows are predicted for each column: fewer where each is compared with many others."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    last = last_step(model)
     stored = getattr(last, "n_samples_fit_", None) or len(getattr(last, "support_", ())) or 1
     width = getattr(last, "n_features_in_", columns)
     affordable = MOST_WORK / (float(stored) * width * columns * REPEATS)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.app.fitting import FitResult
-from sixfold.app.report.examination import Examination, encoded_names, last_step
+from sixfold.app.report.examination import Examination, encoded_names
 from sixfold.app.report.words import shortened
+from sixfold.explain.last_step import last_step
 
 Array = NDArray[Any]
 

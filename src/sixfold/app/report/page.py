@@ -22,9 +22,10 @@ from sixfold.app.report.examination import examine
 from sixfold.app.report.facts import file_name, report_facts
 from sixfold.app.report.pictures import draw_pictures, other_searches
 from sixfold.app.report.svg import style_sheet_variables
-from sixfold.app.report.words import Metric, counted, number_text, percent, score_text, shortened
+from sixfold.app.report.words import Metric, number_text, percent, score_text, shortened
 from sixfold.errors import MissingExtraError
 from sixfold.explain.palette import COLOURS, tint
+from sixfold.plain_words import counted
 
 MOST_LINES = 15  # of a confusion matrix
 MOST_BARS = 20  # of importances

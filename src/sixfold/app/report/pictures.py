@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.app.fitting import FitResult
-from sixfold.app.report.examination import Examination, encoded_names, last_step
+from sixfold.app.report.examination import Examination, encoded_names
 from sixfold.app.report.small_curve import small_curve
 from sixfold.app.report.svg import draw_svg
 from sixfold.app.report.words import Metric, shortened
+from sixfold.explain.last_step import last_step
 from sixfold.explain.plots.search_results import read_search
 from sixfold.explain.plots.style import canvas, finish, legend, plain
 from sixfold.selection.leaderboard import BASELINE, Entry

@@ -12,15 +12,6 @@ MOST_NAMED = 5
 LONGEST_NAME = 60
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """Return a number of things.
-
-    >>> counted(1, "row"), counted(1200, "row"), counted(2, "class", "classes")
-    ('1 row', '1,200 rows', '2 classes')
-    """
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
 def listed(names: Sequence[Any], most: int = MOST_NAMED) -> str:
     """Return names in quotation marks, the first few.
 

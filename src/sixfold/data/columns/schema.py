@@ -330,8 +330,8 @@ def _perhaps_classes(values: Any, column: ColumnSchema, present: int) -> str:
     if not bool((numbers == numbers.round()).all()):
         return ""
     return (
-        f"{column.distinct} different whole numbers are taken as amounts; if they are names of classes, say "
-        "so: --task classification"
+        f"{column.distinct} different whole numbers are taken as amounts; if they name classes, say so: "
+        "--task classification"
     )
 
 
