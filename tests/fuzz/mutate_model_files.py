@@ -2,7 +2,8 @@
 
 Each has to end in a ModelFileError, or in a model that answers: with the digest of the original as the
 original did, to the last bit; with a digest that was made to fit as it may, but without a crash, a hang, or
-an error that is neither ours nor a ValueError of scikit-learn. Loading may not take more than ten times the bytes of the file (and 1 MB).
+an error that is neither ours nor a ValueError of scikit-learn. Loading may not take more than ten times the
+bytes of the file (and 1 MB).
 
 Files are loaded in another process, which is killed when one takes longer than ten seconds: a crash or a hang
 is seen and has a number.
