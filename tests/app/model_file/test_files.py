@@ -13,6 +13,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import make_scorer, mean_squared_error
+from sklearn.model_selection import GridSearchCV as TheirGridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -139,6 +140,10 @@ def test_folders_that_cannot_be_written_to(tmp_path: Path) -> None:
         (
             lambda: SVC(kernel=lambda X, Z: X @ Z.T).fit(numbers(), classes()),
             "kernel is .* Functions are code",
+        ),
+        (
+            lambda: TheirGridSearchCV(SVC(), {"C": [1.0]}, cv=2).fit(numbers(), classes()),
+            "^The model is a .* Fit sixfold.GridSearchCV in its place",
         ),
         (lambda: make_pipeline(FunctionTransformer(np.abs), SVC()).fit(numbers(), classes()), "func is"),
         (

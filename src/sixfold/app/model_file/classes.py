@@ -112,9 +112,12 @@ def describe(value: Any, where: str, encoder: Encoder) -> Any:
     name = kind.__name__
     if name not in CLASSES or kind is not class_of(name):
         if isinstance(value, BaseEstimator):
+            known = name in CLASSES and CLASSES[name].home.startswith("sixfold.")
+            ours = f" Fit sixfold.{name} in its place." if known else ""
             raise ModelFileError(
-                f"{where} is a {kind.__module__}.{name}, which a model file cannot hold: it is none of "
-                f"{', '.join(sorted(CLASSES))}. Use pickle, which whoever loads it has to trust."
+                f"{where or 'The model'} is a {kind.__module__}.{name}, which a model file cannot hold: it "
+                f"is none of {', '.join(sorted(CLASSES))}.{ours} Or use pickle, which whoever loads it has "
+                "to trust."
             )
         return describe_part(value, where, encoder)
     parameters = value.get_params(deep=False)

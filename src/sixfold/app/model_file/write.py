@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from sixfold import __version__
 from sixfold.app.model_file.container import pieces
 from sixfold.app.model_file.read import model_from
 from sixfold.app.model_file.versions import FORMAT
+from sixfold.app.whole_file import write_whole
 from sixfold.errors import ModelFileError
 
 
@@ -46,7 +46,7 @@ def save(model: Any, path: str | os.PathLike[str], *, facts: Mapping[str, Any] |
     target = Path(path)
     parts = model_pieces(model, facts)
     try:
-        _replace(target, parts)
+        write_whole(target, parts)
     except OSError as error:
         reason = {
             FileNotFoundError: f"there is no folder {str(target.parent)!r}",
@@ -122,19 +122,3 @@ def _versions() -> dict[str, str]:
     import sklearn
 
     return {"numpy": numpy.__version__, "scikit-learn": sklearn.__version__, "scipy": scipy.__version__}
-
-
-def _replace(target: Path, parts: list[Any]) -> None:
-    """Write the pieces to a new file beside the target, and give it the target's name."""
-    beside = target.parent / f".{target.name[:100]}.{secrets.token_hex(4)}.part"
-    with beside.open("xb") as file:
-        try:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
-            os.replace(beside, target)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise

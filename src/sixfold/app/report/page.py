@@ -7,7 +7,6 @@ as they are, and they have been through an XML writer.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,8 @@ from sixfold.app.report.facts import file_name, report_facts
 from sixfold.app.report.pictures import draw_pictures, other_searches
 from sixfold.app.report.svg import style_sheet_variables
 from sixfold.app.report.words import Metric, number_text, percent, score_text, shortened
-from sixfold.errors import MissingExtraError
+from sixfold.app.whole_file import write_whole
+from sixfold.errors import InputError, MissingExtraError
 from sixfold.explain.palette import COLOURS, tint
 from sixfold.plain_words import counted
 
@@ -69,18 +69,19 @@ def make_report(result: FitResult, cautions: Sequence[Caution] | None = None) ->
 def write_report(
     result: FitResult, folder: str | Path, cautions: Sequence[Caution] | None = None
 ) -> tuple[Path, Path]:
-    """Write NAME.report.html and NAME.report.json, each to a temporary name first; return their paths."""
+    """Write NAME.report.html and NAME.report.json, and return their paths."""
     report = make_report(result, cautions)
     name = file_name(result)
     page, machine = Path(folder) / f"{name}.report.html", Path(folder) / f"{name}.report.json"
     text = json.dumps(report.facts, allow_nan=False, ensure_ascii=False, indent=1)
     for path, content in ((page, report.html), (machine, text + "\n")):
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            unfinished.write_text(content, encoding="utf-8", errors="replace", newline="\n")
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+            write_whole(path, [content.encode("utf-8", errors="replace")])
+        except OSError as error:
+            raise InputError(
+                f"The report cannot be written to {str(path)!r} ({error.strerror or error}). Name another "
+                "folder."
+            ) from error
     return page, machine
 
 
