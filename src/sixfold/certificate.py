@@ -136,6 +136,11 @@ class Certificate:
         return self.relative_gap <= self.tolerance or self._rounded_only
 
     @property
+    def optimal_to_rounding(self) -> bool:
+        """Whether nothing but rounding is left of the gap."""
+        return self.relative_gap <= 1e-15 or self._rounded_only
+
+    @property
     def _rounded_only(self) -> bool:
         """Whether rounding accounts for half of the gap or more, and that is next to nothing."""
         return 0.0 < self.gap <= 2.0 * self.rounding and self.relative_gap <= MACHINE_PRECISION
@@ -230,7 +235,7 @@ class Certificate:
     def _claim_in_words(self) -> str:
         if self.claim:
             claim = self.claim
-        elif self.relative_gap <= 1e-15 or self._rounded_only:
+        elif self.optimal_to_rounding:
             claim = "optimal to machine precision"
         elif not math.isfinite(self.gap):
             claim = "no bound known"

@@ -35,7 +35,7 @@ def in_plain_words(certificate: Certificate | None) -> str:
         return (
             f"Not optimal: another model could be better by up to {most}; it ended before that was settled."
         )
-    if certificate.relative_gap <= 1e-15 or certificate._rounded_only:
+    if certificate.optimal_to_rounding:
         return "Proven optimal: no other model of this kind fits the training rows better."
     most = _share(certificate)
     return f"Proven: no other model of this kind fits the training rows better by more than {most}."

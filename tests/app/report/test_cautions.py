@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sixfold.app.report.cautions import find_cautions, grid_edges
+from sixfold.app.report.cautions import find_cautions
 from sixfold.app.report.examination import examine
+from sixfold.app.report.grid_edges import grid_edges
 from sixfold.app.report.yardstick import Yardstick
 
 from .conftest import fit_frame

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from sixfold.data.columns.column_kinds import column_kind
-from sixfold.data.columns.kind import Customs
+from sixfold.data.columns.kind import Conventions
 
 RNG = np.random.default_rng(0)
 
@@ -129,7 +129,7 @@ def test_infinite_numbers_and_stand_ins_are_said() -> None:
 
 
 def test_decimal_commas_elsewhere_make_points_thousands() -> None:
-    found = column_kind(pl.Series("x", ["1.234", "2.500"]), Customs(commas=True))
+    found = column_kind(pl.Series("x", ["1.234", "2.500"]), Conventions(commas=True))
     assert found.reading == {"decimal": ",", "thousands": "."}
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from sixfold.app.fitting import FitResult
 from sixfold.app.report.column_checks import strength
 from sixfold.app.report.examination import Examination, examine
+from sixfold.app.report.grid_edges import grid_edges
 from sixfold.app.report.row_checks import Drift
 from sixfold.app.report.words import Metric, listed, number_text, percent, score_text, shortened
 from sixfold.app.report.yardstick import NAME as YARDSTICK
@@ -31,12 +31,8 @@ WIDE = 0.1  # of an interval, where fewer test rows are called few
 IMBALANCE = 0.8  # share of the largest class
 MUCH_MISSING = 0.2  # share of a column
 LEAST_COPIES, MANY_COPIES = 2, 0.02  # test rows, and their share
-MANY_VALUES, MANY_VALUES_ROWS = (
-    50,
-    5_000,
-)  # of a column of numbers in the first rows, whose copies are no chance
+MANY_VALUES, MANY_VALUES_ROWS = 50, 5_000  # of numbers in the first rows: copies of such are no chance
 UNSOLVABLE = 0.02  # share of rows that no model can get right
-NATURAL_ENDS = {"n_neighbors": 1, "max_depth": 1, "ccp_alpha": 0.0}  # beyond these there is nothing to try
 
 
 @dataclass(frozen=True)
@@ -72,6 +68,7 @@ def find_cautions(result: FitResult, found: Examination | None = None) -> list[C
 
 
 def _leakage(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Name columns that alone are almost perfect, or almost as good as the whole model."""
     if found.baseline is None or not math.isfinite(found.baseline.mean):
         return
     base, metric = found.baseline.mean, Metric(result.scoring, result.metric)
@@ -103,6 +100,7 @@ def _leakage(result: FitResult, found: Examination) -> Iterator[Caution]:
 
 
 def _yardstick(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Say where gradient boosting scores better on the test rows, by more than the spread over the folds."""
     score, own = found.yardstick.score, found.score
     if score is None or not math.isfinite(own):
         return
@@ -121,6 +119,7 @@ def _yardstick(result: FitResult, found: Examination) -> Iterator[Caution]:
 
 
 def _copies(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Say how many test rows have a copy among the training rows, and how many rows contradict another."""
     copies, metric = found.copies, Metric(result.scoring, result.metric)
     same = int(copies.test_rows.sum())
     if same >= LEAST_COPIES and same >= MANY_COPIES * copies.test_rows.size:
@@ -153,6 +152,7 @@ def _has_many_values(found: Examination) -> bool:
 
 
 def _stopped(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Say what Ctrl-C or the time limit has cut short."""
     if result.stopped:
         yield Caution(
             "stopped early",
@@ -178,6 +178,7 @@ def _stopped(result: FitResult, found: Examination) -> Iterator[Caution]:
 
 
 def _certificate(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Say where the fit is not proven optimal."""
     certificate = getattr(last_step(result.chosen.model), "certificate_", None)
     if certificate is None:
         yield Caution(
@@ -193,6 +194,7 @@ def _certificate(result: FitResult, found: Examination) -> Iterator[Caution]:
 
 
 def _test_rows(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Say how little few test rows tell."""
     metric, rows = Metric(result.scoring, result.metric), result.test.size
     if rows == 0:
         yield Caution(
@@ -244,6 +246,7 @@ def _test_against_folds(result: FitResult, found: Examination) -> Iterator[Cauti
 
 
 def _drift(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Name columns that differ between training and test rows, or between the ends of the table."""
     if found.drift:
         names, differ = _differing(found.drift)
         yield Caution(
@@ -276,6 +279,7 @@ def _most(drift: list[Drift]) -> str:
 
 
 def _classes(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Name classes with few rows, and one that has nearly all."""
     if result.task != "classification":
         return
     labels, counts = np.unique(result.y[result.train], return_counts=True)
@@ -310,6 +314,7 @@ def _classes(result: FitResult, found: Examination) -> Iterator[Caution]:
 
 
 def _separation(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Say where a plane separates classes without a mistake."""
     apart = found.separation
     if apart is None or not apart.classes:
         return
@@ -328,6 +333,7 @@ def _separation(result: FitResult, found: Examination) -> Iterator[Caution]:
 
 
 def _dependence(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Name columns that follow from others, copies of columns, and columns that are nearly the same."""
     dependence = found.dependence
     if dependence.equations:
         names = tuple(dependence.equations)
@@ -359,6 +365,7 @@ def _dependence(result: FitResult, found: Examination) -> Iterator[Caution]:
 
 
 def _missing(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Name columns of which much is missing."""
     rows = result.y.size
     shares = [(one.null_count() / rows, one.name) for one in result.X.iter_columns()]
     much = sorted(((share, name) for share, name in shares if share >= MUCH_MISSING), reverse=True)
@@ -373,6 +380,7 @@ def _missing(result: FitResult, found: Examination) -> Iterator[Caution]:
 
 
 def _set_aside(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Name identifiers and texts that were not used."""
     aside = [one for one in result.schema.set_aside if one.kind in ("identifier", "text")]
     if aside:
         names = tuple(one.name for one in aside)
@@ -389,39 +397,13 @@ def _set_aside(result: FitResult, found: Examination) -> Iterator[Caution]:
 
 
 def _grid_edge(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Name parameters that were chosen at an end of what was tried."""
     for parameter, value, end in grid_edges(result.chosen.search):
         yield Caution(
             "edge of the grid",
             f"{parameter} = {number_text(value)} is the {end} value that was tried, and the score was still "
             f"rising towards it: a {'larger' if end == 'largest' else 'smaller'} one may be better.",
         )
-
-
-def grid_edges(search: Any) -> list[tuple[str, float, str]]:
-    """Return parameters chosen at an end of their grid where the mean score still rises towards it."""
-    results = getattr(search, "cv_results_", None)
-    if results is None or not len(results["params"]) or not hasattr(search, "best_index_"):
-        return []
-    settings, chosen = results["params"], results["params"][search.best_index_]
-    mean = np.asarray(results["mean_test_score"], dtype=float)
-    found = []
-    for name, value in chosen.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            continue
-        rest = {key: one for key, one in chosen.items() if key != name}
-        along = sorted(
-            (setting[name], mean[k])
-            for k, setting in enumerate(settings)
-            if isinstance(setting.get(name), int | float)
-            and {key: one for key, one in setting.items() if key != name} == rest
-        )
-        short = name.rsplit("__", 1)[-1]
-        if len(along) < 3 or value == NATURAL_ENDS.get(short):
-            continue
-        for end, beside, which in ((along[0], along[1], "smallest"), (along[-1], along[-2], "largest")):
-            if value == end[0] and end[1] > beside[1]:
-                found.append((short, float(value), which))
-    return found
 
 
 CHECKS: tuple[Callable[[FitResult, Examination], Iterator[Caution]], ...] = (

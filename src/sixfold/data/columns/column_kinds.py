@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sixfold.data.columns.kind import ROWS_TO_COUNT, Customs, Kind, looks_like_id, without_variation
+from sixfold.data.columns.kind import ROWS_TO_COUNT, Conventions, Kind, looks_like_id, without_variation
 from sixfold.data.columns.text_dates import fitting_formats
 from sixfold.data.columns.text_kinds import text_kind
 from sixfold.data.columns.text_numbers import number_text
@@ -26,7 +26,7 @@ from sixfold.plain_words import counted
 STANDS_FOR_MISSING = (-99.0, -999.0, -9999.0, -99999.0, 9999.0, 99999.0, 999999.0)
 
 
-def column_kind(column: Any, customs: Customs = Customs()) -> Kind:  # noqa: B008 - it is frozen
+def column_kind(column: Any, conventions: Conventions = Conventions()) -> Kind:  # noqa: B008 - it is frozen
     """Return what a Polars series holds.
 
     >>> import polars as pl
@@ -45,7 +45,7 @@ def column_kind(column: Any, customs: Customs = Customs()) -> Kind:  # noqa: B00
     if column.null_count() == column.len():
         return Kind("empty", "has no values", False, column.len())
     if kind == pl.String:
-        found = text_kind(column, customs)
+        found = text_kind(column, conventions)
         return found if isinstance(found, Kind) else _plain_numbers(*found)
     if kind == pl.Boolean:
         examples = tuple(

@@ -40,7 +40,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Customs:
+class Conventions:
     """What columns of a table show about the others.
 
     Attributes

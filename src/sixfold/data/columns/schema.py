@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sixfold.data.columns.column_kinds import column_kind
 from sixfold.data.columns.schema_checks import checked_columns
-from sixfold.data.columns.text_kinds import table_customs
+from sixfold.data.columns.text_kinds import table_conventions
 from sixfold.data.columns.values import values_of
 from sixfold.errors import InputError, UsageError, check_option
 from sixfold.plain_words import counted
@@ -228,10 +228,10 @@ def infer_schema(
     check_option("task", task, ("auto", "classification", "regression"))
     ids = (ids,) if isinstance(ids, str) else tuple(ids)
     roles = _roles(frame, target, weights, groups, ids)
-    customs = table_customs(frame)
+    conventions = table_conventions(frame)
     columns = []
     for one in frame.iter_columns():
-        found = column_kind(one, customs)
+        found = column_kind(one, conventions)
         role = roles.get(one.name, "feature" if found.used else "set aside")
         column = ColumnSchema(
             one.name,

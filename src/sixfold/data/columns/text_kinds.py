@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from sixfold.data.columns.kind import ROWS_TO_COUNT, Customs, Kind, looks_like_id, without_variation
+from sixfold.data.columns.kind import ROWS_TO_COUNT, Conventions, Kind, looks_like_id, without_variation
 from sixfold.data.columns.missing_words import AMONG_VALUES, EVERYWHERE, kept_words
 from sixfold.data.columns.text_dates import (
     date_reading,
@@ -41,7 +41,7 @@ PAIRS = (
 SENTENCE = 3.0  # words, on average
 
 
-def table_customs(frame: Any) -> Customs:
+def table_conventions(frame: Any) -> Conventions:
     """Return what the columns show about decimal commas and the order of day and month."""
     import polars as pl
 
@@ -59,7 +59,7 @@ def table_customs(frame: Any) -> Customs:
         shown = formats and not order_is_open(formats) and re.match("%[dm].%[dm]", formats[0])
         if day_first is None and shown:
             day_first = formats[0].startswith("%d")
-    return Customs(commas and not points, day_first)
+    return Conventions(commas and not points, day_first)
 
 
 def sample_of(column: Any) -> Any:
@@ -71,10 +71,10 @@ def sample_of(column: Any) -> Any:
     return some.filter(~some.str.to_lowercase().is_in(sorted(AMONG_VALUES)))
 
 
-def text_kind(column: Any, customs: Customs) -> Kind | tuple[Any, Any, Kind]:
+def text_kind(column: Any, conventions: Conventions) -> Kind | tuple[Any, Any, Kind]:
     """Return what a column of text holds; plain numbers with the column and the numbers."""
     some = sample_of(column)
-    found = _values_kind(some, customs) if some.len() else None
+    found = _values_kind(some, conventions) if some.len() else None
     if found is not None and found.kind == "number" and "time" not in found.reading:
         numbers, wrong = read_numbers(column, found.reading)
         if not wrong.len() and _all_alike(column, found.reading, numbers):
@@ -87,7 +87,7 @@ def text_kind(column: Any, customs: Customs) -> Kind | tuple[Any, Any, Kind]:
         found = _hardly_repeated(column, some)
         if found is not None:
             return found
-    return _kind_of_distinct(column, customs)
+    return _kind_of_distinct(column, conventions)
 
 
 def _hardly_repeated(column: Any, some: Any) -> Kind | None:
@@ -142,7 +142,7 @@ def _confirmed(column: Any, values: Any, found: Kind) -> Kind | tuple[Any, Any, 
     return without_variation(kind)
 
 
-def _kind_of_distinct(column: Any, customs: Customs) -> Kind | tuple[Any, Any, Kind]:
+def _kind_of_distinct(column: Any, conventions: Conventions) -> Kind | tuple[Any, Any, Kind]:
     """Return the kind of a column of text, from its distinct values and their counts."""
     import polars as pl
 
@@ -157,9 +157,9 @@ def _kind_of_distinct(column: Any, customs: Customs) -> Kind | tuple[Any, Any, K
         everywhere=pl.col("value").is_in(everywhere), among=pl.col("value").is_in(words)
     )
     values = table.filter(~pl.col("among"))
-    found = _values_kind(values["value"], customs) if values.height else None
+    found = _values_kind(values["value"], conventions) if values.height else None
     if found is None and values.height > 1:
-        found = _with_odd_words(values, customs)
+        found = _with_odd_words(values, conventions)
     if found is not None:
         return _with_words(column, table, found)
     values = table.filter(~pl.col("everywhere"))
@@ -191,12 +191,12 @@ def _counted(found: Kind, values: Any, rows: int) -> Kind:
     return replace(found, missing=rows - present, distinct=values.height, examples=examples)
 
 
-def _values_kind(text: Any, customs: Customs) -> Kind | None:
+def _values_kind(text: Any, conventions: Conventions) -> Kind | None:
     """Return how distinct texts are read as numbers or dates; None where they are neither."""
-    reading = number_reading(text, customs.commas)
+    reading = number_reading(text, conventions.commas)
     if reading is not None and not (text.str.len_chars() == 8).all():
         return Kind("number", _number_remark(reading), reading=reading)
-    dated = date_reading(text, customs.day_first, customs.commas)
+    dated = date_reading(text, conventions.day_first, conventions.commas)
     if dated is not None:
         return Kind("date", dated[1], reading=dated[0])
     if reading is not None:
@@ -214,7 +214,7 @@ def _number_remark(reading: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _with_odd_words(values: Any, customs: Customs) -> Kind | None:
+def _with_odd_words(values: Any, conventions: Conventions) -> Kind | None:
     """Return the kind where a few words stand among numbers or dates; they count as missing."""
     import polars as pl
 
@@ -223,7 +223,7 @@ def _with_odd_words(values: Any, customs: Customs) -> Kind | None:
     few = odd["len"].sum() * 20 <= values["len"].sum()  # 5 % of the rows
     if not 0 < odd.height <= 5 or not few or rest["len"].sum() < 20:
         return None
-    found = _values_kind(rest["value"], customs)
+    found = _values_kind(rest["value"], conventions)
     if found is None:
         return None
     words = odd["value"].to_list()

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.data.columns.missing_words import AMONG_VALUES
-from sixfold.data.columns.text_kinds import table_customs
+from sixfold.data.columns.text_kinds import table_conventions
 from sixfold.data.files.csv_layout import Layout, find_layout
 from sixfold.data.files.file_bytes import TableFileError, TextFile
 
@@ -217,7 +217,7 @@ class NumberColumns:
         self.kinds = dict.fromkeys(head.columns, "whole")
         self.words: dict[str, set[str]] = {name: set() for name in head.columns}
         # Where commas mark decimals, a point marks thousands: such columns are left as text.
-        self.points = not table_customs(head.head(20_000)).commas
+        self.points = not table_conventions(head.head(20_000)).commas
 
     def add(self, frame: Any) -> None:
         """Take the next block."""
