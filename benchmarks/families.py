@@ -41,6 +41,7 @@ FAMILIES = (
     Family("kernel.cases", "Support vector machines with kernels"),
     Family("neighbors.cases", "Nearest neighbours"),
     Family("selection.cases", "Choosing hyperparameters"),
+    Family("app.cases", "From a file to answers"),
 )
 
 

@@ -26,7 +26,7 @@ _HOME = {
     "RandomizedSearchCV": "sixfold.selection.grid_search",
     "RidgeCV": "sixfold.selection.ridge_cv",
     "SVC": "sixfold.learners.svm.svc",
-    "TableEncoder": "sixfold.data.table_encoder",
+    "TableEncoder": "sixfold.data.encoder.table_encoder",
     "compare": "sixfold.selection.comparison",
     "distances": "sixfold.geometry.distances",
     "kernels": "sixfold.geometry.kernels",

@@ -131,11 +131,13 @@ def test_a_folder_without_the_right_to_write(table, capsys, tmp_path):
     assert "--output" in sentence
 
 
-@pytest.fixture
-def model(table, tmp_path, capsys):
-    assert main(["fit", table(GOOD), "-t", "bought", *FAST, "-o", str(tmp_path), "--quiet"]) == 0
-    assert capsys.readouterr().out == ""
-    return str(tmp_path / "shop.sixfold")
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "shop.csv").write_text(GOOD)
+    asked = ["fit", str(folder / "shop.csv"), "-t", "bought", *FAST, "-o", str(folder), "--quiet"]
+    assert main(asked) == 0
+    return str(folder / "shop.sixfold")
 
 
 @pytest.mark.parametrize("command", ["predict", "explain", "verify"])

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from sixfold.data.column_schema import infer_schema, infer_task
+from sixfold.data.columns.schema import infer_schema, infer_task
 from sixfold.data.examples import EXAMPLES, load_example
-from sixfold.data.table_files import read_table
+from sixfold.data.files.tables import read_table
 from sixfold.errors import InputError
 
 

@@ -86,6 +86,6 @@ def corpus() -> str:
 
 
 if __name__ == "__main__":
-    given = sys.argv if any(os.path.isdir(one) for one in sys.argv[1:]) else [*sys.argv, corpus()]
+    given = sys.argv if any(os.path.exists(one) for one in sys.argv[1:]) else [*sys.argv, corpus()]
     atheris.Setup([*given, "-max_len=65536", "-rss_limit_mb=4096", "-timeout=20"], one_input)
     atheris.Fuzz()

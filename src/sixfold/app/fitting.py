@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.column_schema import TableSchema, infer_schema, infer_task
-from sixfold.data.table_files import Table, read_table
+from sixfold.data.columns.schema import TableSchema, infer_schema, infer_task
+from sixfold.data.files.tables import Table, read_table
 from sixfold.errors import InputError, UsageError, check_number, check_option, check_seed
 from sixfold.selection.choice import choose
 from sixfold.selection.comparison import SAMPLE_ROWS, ComparisonRun

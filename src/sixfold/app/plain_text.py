@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+from sixfold.plain_words import width_of
 
 WIDTH = 80
 LABEL = 14  # columns for the label of a labelled line
@@ -30,19 +30,6 @@ def visible(value: Any) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
-
-
-def width_of(text: str) -> int:
-    """Return how many columns of a terminal a text takes.
-
-    >>> width_of("naïve"), width_of("価格")
-    (5, 4)
-    """
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF") for one in text
-    )
 
 
 def shortened(text: str, width: int) -> str:
@@ -125,17 +112,6 @@ def table(
             line.append(space + shown if number in right else shown + space)
         lines.append(GAP.join(line).rstrip())
     return "\n".join(lines)
-
-
-def counted(count: int, name: str) -> str:
-    """Return a number with a noun.
-
-    >>> counted(1, "row"), counted(1204, "row"), counted(2, "category")
-    ('1 row', '1,204 rows', '2 categories')
-    """
-    if count != 1:
-        name = f"{name[:-1]}ies" if re.search("[^aeiou]y$", name) else f"{name}s"
-    return f"{count:,} {name}"
 
 
 def figure(value: Any, digits: int = 3) -> str:

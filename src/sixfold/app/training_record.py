@@ -17,10 +17,11 @@ from sixfold import __version__
 from sixfold.app.commands.unseen import categories_of
 from sixfold.app.fitting import FitResult, KnownRows, known_rows
 from sixfold.certificate import plain_parameter
-from sixfold.data.column_schema import TableSchema
+from sixfold.data.columns.schema import TableSchema
+from sixfold.data.files.tables import Table
 from sixfold.data.fingerprint import fingerprint
-from sixfold.data.table_files import Table
 from sixfold.explain.certificate_words import in_plain_words
+from sixfold.explain.last_step import last_step
 from sixfold.selection.parts import draw_sample, split_off_test
 
 Array = NDArray[Any]
@@ -73,7 +74,7 @@ def training_record(result: FitResult, cautions: list[str]) -> dict[str, Any]:
 
 def certificate_facts(model: Any) -> dict[str, Any] | None:
     """Return the certificate of the last step of a pipeline as plain data, without its date."""
-    certificate = getattr(model.steps[-1][1] if hasattr(model, "steps") else model, "certificate_", None)
+    certificate = getattr(last_step(model), "certificate_", None)
     if certificate is None:
         return None
     facts = certificate.to_dict()

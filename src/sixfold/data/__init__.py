@@ -1,1 +1,1 @@
-"""From what the user has to what solvers read: checks, row blocks, built-in examples."""
+"""From what the user has to what solvers read: files and their columns, checks, row blocks, examples."""

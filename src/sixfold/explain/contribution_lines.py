@@ -6,13 +6,13 @@ where it starts, the largest contributions one by one, all others together, wher
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sixfold.explain.text import cut_middle
 from sixfold.explain.trees.words import class_word, word
+from sixfold.plain_words import width_of
 
 if TYPE_CHECKING:
     from sixfold.explain.linear import LinearExplanation
@@ -101,14 +101,14 @@ def headline(one: LinearExplanation) -> list[str]:
 
 
 def _table(cells: list[list[str]]) -> list[str]:
-    widths = [max(map(letters, column)) for column in zip(*cells, strict=True)]
+    widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)]
     widths[0] = min(widths[0], WIDTH - 2 - sum(width + 2 for width in widths[1:]))
     lines = []
     for first, *others in cells:
         name = _cut(first, widths[0])
-        parts = [name + " " * (widths[0] - letters(name))]
+        parts = [name + " " * (widths[0] - width_of(name))]
         parts += [
-            " " * (width - letters(text)) + text for text, width in zip(others, widths[1:], strict=True)
+            " " * (width - width_of(text)) + text for text, width in zip(others, widths[1:], strict=True)
         ]
         lines.append(("  " + "  ".join(parts)).rstrip())
     return lines
@@ -152,12 +152,5 @@ def _value(value: Any) -> str:
     return _cut(word(value), WIDEST_VALUE)
 
 
-def letters(text: str) -> int:
-    """Return how many places a text takes in a terminal."""
-    return sum(
-        0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF") for one in text
-    )
-
-
 def _cut(text: str, width: int) -> str:
-    return cut_middle(text, lambda part: letters(part) <= width)
+    return cut_middle(text, lambda part: width_of(part) <= width)

@@ -17,10 +17,10 @@ import scipy.sparse as sp
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 
-from sixfold.data.encoded_column import kind_of
-from sixfold.data.kept_table import DATES
+from sixfold.data.encoder.encoded_column import kind_of
+from sixfold.data.encoder.kept_table import DATES
+from sixfold.data.encoder.table_encoder import TableEncoder
 from sixfold.data.mixed_table import Column, columns_of
-from sixfold.data.table_encoder import TableEncoder
 from sixfold.data.tree_table import FEW_ROWS, MANY_CATEGORIES
 from sixfold.errors import check_option
 from sixfold.selection.leaderboard import BASELINE

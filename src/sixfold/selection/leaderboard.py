@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.errors import MissingExtraError
+from sixfold.plain_words import counted
 
 Array = NDArray[Any]
 
@@ -164,8 +165,8 @@ class Comparison:
         return leaderboard(self, **options)
 
     def __str__(self) -> str:
-        rows = _counted(self.train_rows, "training row")
-        rows += f", {_counted(self.test_rows, 'test row')} looked at once" if self.test_rows else ""
+        rows = counted(self.train_rows, "training row")
+        rows += f", {counted(self.test_rows, 'test row')} looked at once" if self.test_rows else ""
         about = f"{self.metric} on {self.folds} folds, mean ± standard deviation; {rows}"
         meaning = []
         if self._has_p_values:
@@ -173,15 +174,15 @@ class Comparison:
         if self._partial:
             meaning.append("folds: how many were done when time was up; learners with more come first")
         if self.sample_rows is not None:
-            about += f"; tuned on a sample of {_counted(self.sample_rows, 'training row')}"
+            about += f"; tuned on a sample of {counted(self.sample_rows, 'training row')}"
             some = self.test_sample_rows
-            about += "" if some is None else f", tested on one of {_counted(some, 'test row')}"
+            about += "" if some is None else f", tested on one of {counted(some, 'test row')}"
             whole = [one.name for one in self._there if one.fitted_rows == self.train_rows]
             about += f"; then {', '.join(whole)} on all of them" * bool(whole)
-        parts = (textwrap.wrap(about, WIDTH), self._table(), meaning, self._details(), self._notes())
+        parts = (textwrap.wrap(about, WIDTH), self.table_lines(), meaning, self._details(), self._notes())
         return "\n\n".join("\n".join(part) for part in parts if part)
 
-    def _table(self) -> list[str]:
+    def table_lines(self) -> list[str]:
         """Return the lines of the table; where it is too wide, without the seconds it can do without."""
         there = self._there
         metric = self.metric if len(self.metric) <= LONGEST_METRIC else "score"
@@ -268,10 +269,6 @@ def plain_fact(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [plain_fact(one) for one in value]
     return getattr(value, "__name__", None) or str(value)
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count:,} {name}{'s' * (count != 1)}"
 
 
 def _paragraph(text: str, lines: int) -> list[str]:

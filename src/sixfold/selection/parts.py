@@ -89,7 +89,11 @@ def _check_share(test_size: float, count: int, what: str) -> None:
 
 
 def draw_sample(rows: Array, y: Array, groups: Array | None, most: int, task: str, seed: Any) -> Array:
-    """Return at most about ``most`` of the rows: of each class its share, but one at least; groups whole."""
+    """Return ``most`` of the rows: of each class its share, two at least if it has them; whole groups.
+
+    A smaller sample is part of a larger one, and a sample of the size of a sample is that sample, so that it
+    can be drawn again by its size.
+    """
     if rows.size <= most:
         return rows
     random = check_random_state(seed)
@@ -99,11 +103,12 @@ def draw_sample(rows: Array, y: Array, groups: Array | None, most: int, task: st
         return np.sort(random.choice(rows, most, replace=False))
     codes = class_codes(y[rows])
     counts = np.bincount(codes)
-    wanted = np.minimum(np.maximum(np.floor(counts * (most / rows.size)), 2), counts).astype(np.intp)
     shuffled = random.permutation(rows.size)
-    order = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    order = shuffled[np.argsort(codes[shuffled], kind="stable")]  # class by class
     place = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.sort(rows[order[place < np.repeat(wanted, counts)]])
+    turn = np.where(place < 2, 0.0, (place + 0.5) / np.repeat(counts, counts))
+    most = max(most, int(np.minimum(counts, 2).sum()))
+    return np.sort(rows[order[np.argsort(turn, kind="stable")[:most]]])
 
 
 def _whole_groups(groups: Array, most: int, random: Any) -> Array:

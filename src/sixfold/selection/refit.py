@@ -21,10 +21,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._indexing import _safe_indexing
 
 from sixfold.errors import TimeLimitReached
+from sixfold.explain.last_step import last_step
 from sixfold.selection.contenders import GOWER
 from sixfold.selection.leaderboard import Entry
 from sixfold.selection.memory import give_back_memory
-from sixfold.selection.plans.groups import last_step, limited_time, with_setting
+from sixfold.selection.plans.groups import limited_time, with_setting
 from sixfold.selection.trial import certificate_of, noted, reason_of
 
 Array = NDArray[Any]

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.errors import InputError
-from sixfold.selection.plans.groups import last_step, simpler_parameters, with_setting
+from sixfold.explain.last_step import last_step
+from sixfold.selection.plans.groups import simpler_parameters, with_setting
 
 Array = NDArray[Any]
 RULES = ("best", "1se")

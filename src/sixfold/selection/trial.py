@@ -25,10 +25,11 @@ from numpy.typing import NDArray
 from sklearn.model_selection import ParameterGrid
 
 from sixfold.errors import InputError, TimeLimitReached
+from sixfold.explain.last_step import last_step
 from sixfold.selection.contenders import Contender
 from sixfold.selection.grid_search import GridSearchCV
 from sixfold.selection.leaderboard import Entry
-from sixfold.selection.plans.groups import last_step, limited_time, weight_parameter
+from sixfold.selection.plans.groups import limited_time, weight_parameter
 from sixfold.selection.progress import Listener, heard_by
 from sixfold.selection.rules import require_order
 

@@ -29,8 +29,8 @@ def fit(frame, path, learner, target="churned", task="classification", seed=0, *
     from sixfold import DecisionTreeClassifier, TableEncoder
     from sixfold.app.model_file import save
     from sixfold.app.training_record import data_fingerprint, rows_of, training_rows
-    from sixfold.data.column_schema import infer_schema
-    from sixfold.data.table_files import Table
+    from sixfold.data.columns.schema import infer_schema
+    from sixfold.data.files.tables import Table
 
     typed = frame.with_columns(pl.col("months", "price").cast(pl.Float64))
     schema = infer_schema(typed, target, task=task, ids=("customer",))

@@ -3,7 +3,7 @@
 import json
 
 from sixfold.app.commands import examples
-from sixfold.data.table_files import read_table
+from sixfold.data.files.tables import read_table
 
 
 def test_every_table_is_listed_and_can_be_read(printed):

@@ -24,8 +24,8 @@ from sixfold import (
 )
 from sixfold.app.commands import explain
 from sixfold.app.commands.saved_model import SavedModel
-from sixfold.data.column_schema import ColumnSchema, TableSchema
-from sixfold.data.table_encoder import TableEncoder
+from sixfold.data.columns.schema import ColumnSchema, TableSchema
+from sixfold.data.encoder.table_encoder import TableEncoder
 from sixfold.errors import InputError, UsageError
 
 LEARNERS = {
@@ -254,8 +254,8 @@ def test_a_model_without_an_encoder_is_explained_by_its_own_columns(monkeypatch,
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_from_a_model_file_and_a_table_file(folder, printed, kind):
     from sixfold.app.model_file import save
-    from sixfold.data.column_schema import infer_schema
-    from sixfold.data.table_files import read_table
+    from sixfold.data.columns.schema import infer_schema
+    from sixfold.data.files.tables import read_table
 
     customers().with_columns(pl.col("signup").dt.strftime("%d.%m.%Y")).write_csv("new.csv", separator=";")
     raw = read_table("new.csv").frame

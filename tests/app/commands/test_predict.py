@@ -12,7 +12,7 @@ import pytest
 
 from sixfold import KNeighborsClassifier
 from sixfold.app.commands import predict
-from sixfold.data.column_schema import TableSchema
+from sixfold.data.columns.schema import TableSchema
 from sixfold.errors import InputError, UsageError
 
 

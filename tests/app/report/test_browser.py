@@ -75,10 +75,11 @@ def test_pages_fit_phones_and_desks_light_and_dark(name, browser, request, tmp_p
 
 def test_paper_is_white_whatever_the_screen(browser, iris, tmp_path):
     path, _ = write_report(iris, tmp_path)
-    context = browser.new_context(viewport={"width": 800, "height": 900}, color_scheme="dark")
+    context = browser.new_context(viewport={"width": 690, "height": 900}, color_scheme="dark")
     page = context.new_page()
     page.goto(path.as_uri())
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+    assert page.evaluate("document.documentElement.scrollWidth") == 690  # A4 without its margins
     context.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -89,6 +91,12 @@ def test_importance_is_that_of_a_sample_of_many_rows():
     found, rows = permutation_importance(model, frame, X[:, 0], scorer_of(model, "r2"), 0)
     assert rows == 2000
     assert found[0].mean == pytest.approx(2.0, abs=0.2)
+
+
+def test_importance_is_left_out_where_each_row_is_compared_with_a_million():
+    frame = pl.DataFrame(np.ones((50, 30)))
+    model = SimpleNamespace(n_samples_fit_=1_000_000, n_features_in_=30)
+    assert permutation_importance(model, frame, np.ones(50), None, 0) == ([], 0)
 
 
 def test_the_yardstick_is_gradient_boosting_on_the_same_rows(breast_cancer):

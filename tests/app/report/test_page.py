@@ -171,6 +171,14 @@ def test_a_fit_without_test_rows_has_a_page(noise, tmp_path):
     assert "No rows were held out" in report.facts["headline"]["score"]
 
 
+def test_a_page_without_importances_says_so(iris, monkeypatch):
+    from sixfold.app.report import importance
+
+    monkeypatch.setattr(importance, "rows_for", lambda *given: 0)
+    text = check(make_report(replace(iris)))
+    assert "was not measured" in text
+
+
 def test_other_metrics_are_shown_as_they_are_meant():
     result = fitted_example("diabetes", ("lasso",), metric="neg_mean_absolute_error")
     report = make_report(result)
@@ -218,3 +226,23 @@ def test_colours_of_a_picture_follow_the_page():
     ]
     assert root.get("aria-label") == "a <title> & more"
     assert set(theme_variables(LIGHT)) == set(theme_variables(DARK))
+
+
+def test_a_legend_stays_inside_its_picture():
+    def draw(ax):
+        for name in (
+            "precision",
+            "recall",
+            "F1",
+            "accuracy",
+            "highest F1: 0.671 at 0.608",
+            "predict uses 0.5",
+        ):
+            ax.plot([0, 1], [0, 1], label=name)
+        ax.legend()
+        figures.append(ax.figure)
+
+    figures = []
+    draw_svg(draw, "one", "legend", width=4.9, height=3.2)
+    box = figures[0].legends[0].get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figures[0].bbox.width

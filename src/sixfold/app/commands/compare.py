@@ -22,10 +22,11 @@ from sixfold.app.commands.paired_errors import (
 from sixfold.app.commands.running_score import RunningScore, known_values, row_losses
 from sixfold.app.commands.saved_model import SavedModel, metric_in_words, open_model, shown_score
 from sixfold.app.commands.where_models_differ import parts_that_differ
-from sixfold.app.plain_text import counted, figure, labelled, listed, paragraph, print_json, table, visible
+from sixfold.app.plain_text import figure, labelled, listed, paragraph, print_json, table, visible
 from sixfold.app.training_record import data_fingerprint, rows_of, split_rows
-from sixfold.data.table_files import Table, read_table
+from sixfold.data.files.tables import Table, read_table
 from sixfold.errors import InputError, UsageError
+from sixfold.plain_words import counted
 
 Array = NDArray[Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sixfold.app.plain_text import paragraph, print_json, table
 from sixfold.data.examples import EXAMPLES, load_example
-from sixfold.data.table_files import read_table
+from sixfold.data.files.tables import read_table
 
 
 def run(as_json: bool = False) -> int:

@@ -22,11 +22,12 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sixfold.app.commands.saved_model import SavedModel, open_model
 from sixfold.app.commands.training_values import coded, decoded
 from sixfold.app.commands.unseen import UnseenCategories, known_categories
-from sixfold.app.plain_text import WIDTH, counted, paragraph, print_json, shortened, table, visible, width_of
-from sixfold.data.table_files import table_batches
+from sixfold.app.plain_text import WIDTH, paragraph, print_json, shortened, table, visible
+from sixfold.data.files.tables import table_batches
 from sixfold.errors import InputError, UsageError
 from sixfold.explain.contribution_lines import shown_share
 from sixfold.explain.linear import LinearExplanation
+from sixfold.plain_words import counted, width_of
 
 BATCH = 100_000  # rows that are read at a time
 MOST_CLASSES = 5  # whose probabilities are told

@@ -14,8 +14,9 @@ from sixfold.app.plain_text import counted, width_of
 from sixfold.app.report import find_cautions, write_report
 from sixfold.app.terminal import LABEL, Terminal
 from sixfold.app.training_record import training_record
-from sixfold.data.column_schema import ColumnSchema
+from sixfold.data.columns.schema import ColumnSchema
 from sixfold.explain.certificate_words import in_plain_words
+from sixfold.explain.last_step import last_step
 from sixfold.selection.leaderboard import BASELINE
 
 INTERRUPTED = 130
@@ -105,7 +106,7 @@ def show_result(terminal: Terminal, result: FitResult) -> None:
         terminal.heading(f"Stopped by {result.stopped}: what was finished is kept.")
     comparison, chosen = result.comparison, result.chosen
     terminal.heading("Leaderboard")
-    for line in comparison._table():
+    for line in comparison.table_lines():
         terminal.line(line)
     terminal.line()
     settings = ", ".join(f"{name}={_plain(value)}" for name, value in chosen.parameters.items())
@@ -125,8 +126,8 @@ def show_result(terminal: Terminal, result: FitResult) -> None:
         beside = "" if baseline is None or chosen.name == BASELINE else f"; the baseline has {baseline:.3f}"
         rows = f"{counted(result.test.size, 'row')} it has not seen"
         terminal.paragraph("Test", f"{result.metric} {chosen.test:.3f} on {rows}{beside}")
-    last = result.model.steps[-1][1] if hasattr(result.model, "steps") else result.model
-    terminal.paragraph("Certificate", in_plain_words(getattr(last, "certificate_", None)))
+    certificate = getattr(last_step(result.model), "certificate_", None)
+    terminal.paragraph("Certificate", in_plain_words(certificate))
 
 
 def show_cautions(terminal: Terminal, cautions: list[str]) -> None:

@@ -22,10 +22,11 @@ from sixfold.app.commands.running_score import RunningScore
 from sixfold.app.commands.saved_model import SavedModel, metric_in_words, open_model, shown_score
 from sixfold.app.commands.unseen import UnseenCategories
 from sixfold.app.one_interrupt import one_interrupt
-from sixfold.app.plain_text import counted, figure, listed, paragraph, print_json, say, visible
+from sixfold.app.plain_text import figure, listed, paragraph, print_json, say, visible
 from sixfold.app.table_output import Writer, output_format, stdout_writer, table_writer
-from sixfold.data.table_files import table_batches
+from sixfold.data.files.tables import table_batches
 from sixfold.errors import InputError, UsageError
+from sixfold.plain_words import counted
 
 Array = NDArray[Any]
 

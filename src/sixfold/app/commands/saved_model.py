@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.column_schema import TableSchema
+from sixfold.data.columns.schema import TableSchema
 from sixfold.errors import InputError
+from sixfold.explain.last_step import last_step
 from sixfold.learners.neighbors.k_neighbors import KNeighborsClassifier
 
 Array = NDArray[Any]
@@ -78,7 +79,7 @@ class SavedModel:
     @property
     def learner(self) -> Any:
         """The last step of the pipeline."""
-        return self.fitted.steps[-1][1] if hasattr(self.fitted, "steps") else self.fitted
+        return last_step(self.fitted)
 
     @cached_property
     def _before(self) -> Any:

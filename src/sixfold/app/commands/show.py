@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sixfold.app.plain_text import counted, figure, labelled, listed, paragraph, print_json, table, visible
+from sixfold.app.plain_text import figure, labelled, listed, paragraph, print_json, table, visible
+from sixfold.plain_words import counted
 
 MOST = 40  # columns of a table that are listed one by one
 

@@ -1,8 +1,8 @@
 """Training rows that a model keeps, as the table they came from had them.
 
 Nearest neighbours and support vectors are kept as the learner reads them: numbers on one scale, a column for
-each category, days since 1970. What a :class:`~sixfold.data.table_encoder.TableEncoder` has written is turned
-back here, as far as it can be: the names of rare categories that share a column are not kept.
+each category, days since 1970. What a :class:`~sixfold.TableEncoder` has written is turned back here, as far
+as it can be: the names of rare categories that share a column are not kept.
 """
 
 from __future__ import annotations

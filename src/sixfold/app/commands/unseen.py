@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sixfold.app.commands.saved_model import SavedModel
-from sixfold.app.plain_text import counted, listed
+from sixfold.app.plain_text import listed
+from sixfold.plain_words import counted
 
 EXAMPLES = 3  # that are named for a column
 MOST = 1000  # categories of a column

@@ -14,12 +14,13 @@ import warnings
 from typing import Any
 
 from sixfold.app.commands.saved_model import SavedModel, open_model
-from sixfold.app.plain_text import counted, labelled, paragraph, print_json, visible
+from sixfold.app.plain_text import labelled, paragraph, print_json, visible
 from sixfold.app.training_record import data_fingerprint, rows_of, training_rows
 from sixfold.certificate import Certificate
-from sixfold.data.table_files import Table, read_table
+from sixfold.data.files.tables import Table, read_table
 from sixfold.errors import CertificateError, InputError
 from sixfold.explain.certificate_words import in_plain_words
+from sixfold.plain_words import counted
 
 REFUTED = 1  # the exit code
 
@@ -111,7 +112,7 @@ def _tell(
     said: str,
 ) -> None:
     """Print the outcome in plain words."""
-    rows = (saved.facts.get("split") or {}).get("train_rows")
+    rows = (saved.facts.get("split") or {}).get("fitted_rows")
     trained = f" ({counted(rows, 'training row')})" if isinstance(rows, int) else ""
     if differences:
         print(

@@ -37,14 +37,17 @@ class Attributes:
         if not holds:
             refuse(f"{self.where}.{name}", reason)
 
-    def take(self, name: str, *types: Any, optional: bool = False) -> Any:
-        """Return an attribute, which is of one of these types exactly; None where it is optional."""
+    def take(self, name: str, *types: Any, optional: bool = False, nullable: bool = False) -> Any:
+        """Return an attribute, which is of one of these types exactly.
+
+        One that is ``optional`` may be missing or None, one that is ``nullable`` may be None.
+        """
         self._left.discard(name)
         if name not in self.values:
             self.require(optional, name, "is missing")
             return None
         value = self.values[name]
-        if types and type(value) not in types and not (optional and value is None):
+        if types and type(value) not in types and not ((optional or nullable) and value is None):
             wanted = " or ".join(one.__name__ for one in types)
             refuse(f"{self.where}.{name}", f"is of type {type(value).__name__}, not {wanted}")
         return value
@@ -80,9 +83,10 @@ class Attributes:
         shape: Shape | None = None,
         finite: bool = True,
         optional: bool = False,
+        nullable: bool = False,
     ) -> Any:
         """Return an array of these kinds of types and this shape, where None stands for any length."""
-        value = self.take(name, np.ndarray, optional=optional)
+        value = self.take(name, np.ndarray, optional=optional, nullable=nullable)
         if value is None:
             return None
         self.require(value.dtype.kind in kinds, name, f"holds {value.dtype.name}")

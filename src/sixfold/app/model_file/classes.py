@@ -91,7 +91,9 @@ CLASSES: dict[str, Loadable] = {
     "SimpleImputer": Loadable("sklearn.impute", transformers.check_imputer),
     "StandardScaler": Loadable("sklearn.preprocessing", transformers.check_standard_scaler),
     "TableEncoder": Loadable(
-        "sixfold.data.table_encoder", transformers.check_table_encoder, transformers.keep_table_encoder
+        "sixfold.data.encoder.table_encoder",
+        transformers.check_table_encoder,
+        transformers.keep_table_encoder,
     ),
 }
 

@@ -135,7 +135,7 @@ def check_perceptron(a: Attributes, model: Any) -> None:
 
     check_classifier(a, model)
     a.whole("mistakes_")
-    proofs = a.take("proof_", list, Proof, optional=True)
+    proofs = a.take("proof_", list, Proof, nullable=True)
     for proof in proofs if isinstance(proofs, list) else []:
         a.require(proof is None or type(proof) is Proof, "proof_", "is no proof")
     _updates(a)
@@ -239,7 +239,7 @@ def check_decision_tree(a: Attributes, model: Any) -> None:
     d, k, tree = a.columns(), a.classes().size, a.take("tree_", FittedTree)
     a.require(tree.kinds.size == d, "tree_", f"has {tree.kinds.size} columns, not {d}")
     a.require(tree.totals.shape[1] == k, "tree_", f"has {tree.totals.shape[1]} classes, not {k}")
-    kinds = a.take("_kinds", ColumnKinds, optional=True)
+    kinds = a.take("_kinds", ColumnKinds, nullable=True)
     columns = (None,) * d if kinds is None else kinds.categories
     a.require(len(columns) == d, "_kinds", "are of another number of columns")
     of_categories = np.array([one is not None for one in columns], dtype=np.uint8)
@@ -250,7 +250,7 @@ def check_decision_tree(a: Attributes, model: Any) -> None:
     inside = not inner.size or (tree.code < most[tree.column[owner]]).all()
     a.require(inside, "tree_", "has branches for categories that there are not")
     a.take("_grown", FitRecord)
-    trace = a.take("_trace", Trace, optional=True)
+    trace = a.take("_trace", Trace, nullable=True)
     good = trace is None or all(one.node < tree.column.size for one in trace.nodes)
     a.require(good, "_trace", "speaks of nodes that there are not")
     a.flag("_rounded")
@@ -274,9 +274,9 @@ def check_neighbors(a: Attributes, model: Any) -> int:
     a.require(square, "_store", "has no distance of every row from every other")
     count = store.count
     a.whole("n_samples_fit_", count, count)
-    weight = a.array("_given_weight", "f", (count,), optional=True)
+    weight = a.array("_given_weight", "f", (count,), nullable=True)
     a.require(weight is None or (weight >= 0).all(), "_given_weight", "has numbers below 0")
-    a.array("_row_index", "O", (count,), optional=True)
+    a.array("_row_index", "O", (count,), nullable=True)
     a.text("effective_metric_")
     a.take("effective_metric_params_", dict)
     return int(count)
@@ -340,11 +340,11 @@ def check_svc(a: Attributes, model: Any) -> None:
         a.array("margin_", "f", (svms,), finite=False)
     else:
         a.number("margin_", finite=False)
-    calibration = a.take("_calibration", Calibration, optional=True)
+    calibration = a.take("_calibration", Calibration, nullable=True)
     slopes = svms if calibration is None else calibration.below.size
     a.require(slopes == svms, "_calibration", f"has {slopes} slopes for {svms} SVMs")
     a.take("_objects", type(None))
-    a.array("_row_index", "O", (shape[0],), optional=True)
+    a.array("_row_index", "O", (shape[0],), nullable=True)
     a.text("_step")
     for name in ("_violation", "_score_rounding"):
         a.number(name, finite=False)

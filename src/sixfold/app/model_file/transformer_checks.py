@@ -92,7 +92,7 @@ def _scaler(*arrays: str, counted: bool = True) -> Any:
     def check(a: Attributes, model: Any) -> None:
         d = a.columns()
         for name in arrays:
-            value = a.array(name, "f", (d,), finite=False, optional=True)
+            value = a.array(name, "f", (d,), finite=False, nullable=True)
             if value is not None:  # of columns without any value it is NaN
                 a.require(not np.isinf(value).any(), name, "is infinite")
         if counted:
@@ -157,7 +157,7 @@ def check_imputer(a: Attributes, model: Any) -> None:
     for name in ("_fit_dtype", "_fill_dtype"):
         value = a.take(name, optional=name not in _imputer_attributes())
         a.require(value is None or isinstance(value, np.dtype), name, "is no type")
-    indicator = a.take("indicator_", optional=True)
+    indicator = a.take("indicator_")
     a.require(indicator is None or type(indicator).__name__ == "MissingIndicator", "indicator_", "is none")
     a.flag("_sklearn_no_feature", optional=True)
 
@@ -170,26 +170,33 @@ def check_indicator(a: Attributes, model: Any) -> None:
     a.flag("_precomputed", optional=True)
 
 
+CATEGORIES = (str, int, float, bool, type(None), np.str_, np.int64, np.float64, np.bool_)
+
+
 def check_encoder(a: Attributes, model: Any) -> None:
     """Check the categories of each column, and which of them go together or are dropped."""
     d = a.columns()
     categories = a.take("categories_", list)
     good = all(isinstance(one, np.ndarray) and one.ndim == 1 for one in categories)
     a.require(good and len(categories) == d, "categories_", f"are not those of {d} columns")
-    a.flag("_infrequent_enabled", optional=True)
+    for one in categories:
+        plain = one.dtype.kind in "biufU" or all(type(value) in CATEGORIES for value in one)
+        a.require(plain, "categories_", "are neither text nor numbers")
+    a.flag("_infrequent_enabled")
+    one_hot = type(model).__name__ == "OneHotEncoder"
     sizes = [one.size for one in categories]
     outputs = _check_groups(a, sizes)
     for name in ("drop_idx_", "_drop_idx_after_grouping"):
-        dropped = a.array(name, "iuO", (d,), optional=True)
+        dropped = a.array(name, "iuO", (d,), optional=not one_hot, nullable=True)
         counts = sizes if name == "drop_idx_" else outputs
         for k, one in enumerate([] if dropped is None else dropped.tolist()):
             good = one is None or (type(one) is int and 0 <= one < counts[k])
             a.require(good, name, "drops a category that there is not")
             outputs[k] -= name == "_drop_idx_after_grouping" and one is not None
-    counts = a.take("_n_features_outs", list, optional=True)
+    counts = a.take("_n_features_outs", list, optional=not one_hot)
     # They are the widths of a sparse matrix whose entries nobody looks at again.
     a.require(counts is None or counts == outputs, "_n_features_outs", "are not those of the categories")
-    missing = a.take("_missing_indices", dict, optional=True)
+    missing = a.take("_missing_indices", dict, optional=one_hot)
     for k, one in (missing or {}).items():
         good = type(k) is int and 0 <= k < d and type(one) in (int, float)
         a.require(good, "_missing_indices", "are no places of missing values")
@@ -197,8 +204,9 @@ def check_encoder(a: Attributes, model: Any) -> None:
 
 def _check_groups(a: Attributes, sizes: list[int]) -> list[int]:
     """Check which categories go together as rare ones; return how many outputs each column has."""
-    grouped = a.take("_infrequent_indices", list, optional=True) or [None] * len(sizes)
-    mapped = a.take("_default_to_infrequent_mappings", list, optional=True) or [None] * len(sizes)
+    needed, none = a.values["_infrequent_enabled"], [None] * len(sizes)
+    grouped = a.take("_infrequent_indices", list, optional=not needed) or none
+    mapped = a.take("_default_to_infrequent_mappings", list, optional=not needed) or none
     a.require(len(grouped) == len(mapped) == len(sizes), "_infrequent_indices", "are of other columns")
     outputs = list(sizes)
     for k, (rare, place) in enumerate(zip(grouped, mapped, strict=True)):
@@ -245,7 +253,7 @@ def _plain_name(name: Any) -> Any:
 
 def check_table_encoder(a: Attributes, model: Any) -> None:
     """Check what was learnt of each column, and make columns of it."""
-    from sixfold.data.encoded_column import EncodedColumn
+    from sixfold.data.encoder.encoded_column import EncodedColumn
 
     d = a.columns(least=1)
     parts = Attributes(a.take("columns_", dict), f"{a.where}.columns_")
@@ -277,8 +285,8 @@ def check_table_encoder(a: Attributes, model: Any) -> None:
 
 def _require_outputs(a: Attributes, kind: str, outputs: tuple[str, ...], one_hot: bool) -> None:
     """Refuse the file unless a column of this kind can be written so: in this order, each part once."""
-    from sixfold.data.date_parts import CYCLE
-    from sixfold.data.encoded_column import DAYS, MISSING, OTHER
+    from sixfold.data.encoder.date_parts import CYCLE
+    from sixfold.data.encoder.encoded_column import DAYS, MISSING, OTHER
 
     a.require(len(set(outputs)) == len(outputs), "outputs", "have a part twice")
     a.require((kind == "left out") == (not outputs), "outputs", "are there of a column that is left out")

@@ -63,9 +63,10 @@ def kinds_in_words(kinds: dict[str, int]) -> str:
     >>> kinds_in_words({"number": 2, "category": 1})
     '2 numbers and 1 category'
     """
-    plural = {"number": "numbers", "category": "categories", "boolean": "yes or no", "date": "dates"}
+    single = {"boolean": "yes-or-no column"}
+    plural = {"number": "numbers", "category": "categories", "boolean": "yes-or-no columns", "date": "dates"}
     said = [
-        f"{count:,} {plural.get(kind, kind) if count != 1 or kind == 'boolean' else kind}"
+        f"{count:,} {single.get(kind, kind) if count == 1 else plural.get(kind, kind)}"
         for kind, count in kinds.items()
     ]
     return " and ".join(filter(None, [", ".join(said[:-1]), said[-1]])) if said else "none"

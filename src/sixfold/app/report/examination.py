@@ -269,9 +269,9 @@ def _separating_columns(result: FitResult) -> list[str]:
     model = result.comparison["perceptron"].model
     if not hasattr(model, "steps"):
         return []
-    encoded = model[:-1].transform(result.X[result.train])
-    if np.prod(encoded.shape, dtype=float) > MOST_SEPARATED:
+    if result.train.size * last_step(model).n_features_in_ > MOST_SEPARATED:
         return []
+    encoded = model[:-1].transform(result.X[result.train])
     probe = LogisticRegression(penalty=None, on_separation="raise")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -72,11 +72,9 @@ def report_facts(result: FitResult, found: Examination, cautions: list[Caution])
         "importance": {
             "rows": found.importance_rows,
             "repeats": REPEATS,
-            "columns": [
-                {"column": one.column, "mean": one.mean, "std": one.std, "alone": found.alone.get(one.column)}
-                for one in found.importance
-            ],
+            "columns": [{"column": one.column, "mean": one.mean, "std": one.std} for one in found.importance],
         },
+        "alone": found.alone,
         "rows": _rows(found),
         "certificate": certificate_facts(result),
         "reproduce": reproduce_facts(result),

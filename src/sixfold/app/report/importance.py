@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 MOST_ROWS, REPEATS = 2_000, 5
 LEAST_ROWS = 100
-MOST_WORK = 3e8  # entries of training rows that are compared with rows to be predicted: a second or two
+MOST_WORK = 2e9  # entries of training rows that are compared with rows to be predicted: a second or two
 MOST_AT_ONCE = 20_000  # rows in one table to be predicted
 
 
@@ -44,9 +44,14 @@ class Importance:
 def permutation_importance(
     model: Any, X: Any, y: Array, scorer: Any, seed: int
 ) -> tuple[list[Importance], int]:
-    """Return the importance of every column, the largest first, and how many rows were used."""
+    """Return the importance of every column, the largest first, and how many rows were used.
+
+    None, of 0 rows, where even few rows would take a model too long that compares each with very many.
+    """
     random = np.random.default_rng(seed)
     rows = rows_for(model, X.width, y.size)
+    if rows == 0:
+        return [], 0
     if rows < y.size:
         some = np.sort(random.choice(y.size, rows, replace=False))
         X, y = X[some], y[some]
@@ -67,7 +72,7 @@ def rows_for(model: Any, columns: int, rows: int) -> int:
     stored = getattr(last, "n_samples_fit_", None) or len(getattr(last, "support_", ())) or 1
     width = getattr(last, "n_features_in_", columns)
     affordable = MOST_WORK / (float(stored) * width * columns * REPEATS)
-    return int(min(rows, MOST_ROWS, max(LEAST_ROWS, affordable)))
+    return int(min(rows, MOST_ROWS, max(LEAST_ROWS, affordable))) if affordable > LEAST_ROWS / 10 else 0
 
 
 def _shuffled_scores(model: Any, X: Any, y: Array, scorer: Any, name: str, orders: list[Array]) -> Array:

@@ -216,10 +216,7 @@ def _importance_note(facts: dict[str, Any]) -> str:
 
 
 def _best_alone(facts: dict[str, Any]) -> list[tuple[str, float]]:
-    known = [
-        (one["column"], one["alone"]) for one in facts["importance"]["columns"] if one["alone"] is not None
-    ]
-    return sorted(known, key=lambda pair: -pair[1])[:3]
+    return sorted(facts["alone"].items(), key=lambda pair: -pair[1])[:3]
 
 
 def _seconds(value: float | None) -> str:

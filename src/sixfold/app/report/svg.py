@@ -13,6 +13,8 @@ from io import BytesIO
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
+
 from sixfold.explain.axes import require_matplotlib
 from sixfold.explain.plots.style import DARK, LIGHT, Theme, text_colour
 from sixfold.explain.text import text_width
@@ -121,8 +123,8 @@ def _move_legend(ax: Any) -> None:
 
 
 def _fits(widths: list[float], columns: int, room: float) -> bool:
-    rows = -(-len(widths) // columns)
-    return sum(max(widths[k : k + rows]) for k in range(0, len(widths), rows)) < room
+    """Whether labels fit beside each other; matplotlib fills the columns evenly, the first ones first."""
+    return sum(float(part.max()) for part in np.array_split(widths, columns)) < room
 
 
 def _write_plain_powers(figure: Any) -> None:

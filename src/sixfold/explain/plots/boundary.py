@@ -19,6 +19,7 @@ from scipy.ndimage import gaussian_filter
 from scipy.spatial import KDTree
 
 from sixfold.errors import InputError, check_flag, check_number
+from sixfold.explain.last_step import last_step
 from sixfold.explain.palette import COLOURS, OTHERS, base_colour, class_colours
 from sixfold.explain.plots.plane import Plane, choose_plane, read_table
 from sixfold.explain.plots.shades import outline, region, tint, vivid
@@ -141,8 +142,7 @@ def _check_classifier(model: Any) -> None:
 
 def _last(model: Any) -> Any:
     """Return the step of a pipeline, or the model of a search, that decides; else the model itself."""
-    model = getattr(model, "best_estimator_", model)
-    return model.steps[-1][1] if hasattr(model, "steps") else model
+    return last_step(getattr(model, "best_estimator_", model))
 
 
 def _name(model: Any) -> str:

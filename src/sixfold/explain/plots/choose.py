@@ -16,6 +16,7 @@ import importlib
 from typing import Any
 
 from sixfold.errors import InputError, check_option
+from sixfold.explain.last_step import last_step
 from sixfold.explain.plots.style import canvas, is_number
 
 HOMES = {
@@ -115,7 +116,7 @@ def _fitting_kind(model: Any, X: Any, y: Any) -> str:
 
     from sixfold.explain.plots.search_results import has_scores
 
-    classifier, last = is_classifier(model), model.steps[-1][1] if hasattr(model, "steps") else model
+    classifier, last = is_classifier(model), last_step(model)
     rows = X is not None and y is not None
     if hasattr(last, "tree_"):
         return "tree"

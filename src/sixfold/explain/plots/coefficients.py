@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sixfold.errors import InputError, check_number
 from sixfold.explain.axes import tick_names
+from sixfold.explain.last_step import last_step
 from sixfold.explain.plots.search_results import parameter_label
 from sixfold.explain.plots.style import (
     MARKERS,
@@ -76,7 +77,7 @@ def coefficients(
     matplotlib Axes
     """
     check_number("most", most, at_least=1, whole=True)
-    last = _last_step(model)
+    last = last_step(model)
     table, of_target = _one_table(last, target)  # (targets, columns)
     called = column_names(last, table.shape[1], names)
     order = np.argsort(-np.abs(table).max(axis=0), kind="stable")[: int(most)]
@@ -143,10 +144,6 @@ def _what_is_added(model: Any) -> str:
     classes: Any = getattr(model, "classes_", ())
     score = "log-odds" if "Logistic" in type(model).__name__ else "score"
     return f"{score} of class {classes[1]}" if len(classes) == 2 else score
-
-
-def _last_step(model: Any) -> Any:
-    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def _coefficients_of(model: Any) -> Array:
@@ -386,7 +383,7 @@ def _fitted_path(
         own = np.geomspace(own.min() / 10, own.max() * 10, STRENGTHS.size)
     at = check_strengths(strengths if strengths is not None else STRENGTHS if own is None else own)
     fits = [_at(model, parameter, strength, len(y)).fit(X, y) for strength in at.tolist()]
-    last = [_last_step(fit) for fit in fits]
+    last = [last_step(fit) for fit in fits]
     table = np.array([_coefficients_of(fit) for fit in last])
     called = column_names(last[0], table.shape[2], names)
     return Path(parameter, at, table, called, target_names(last[0], table.shape[1]), chosen, "")
@@ -421,7 +418,7 @@ def _known_strengths(model: Any, parameter: str | None) -> tuple[Array | None, f
             )
         if known.get(f"{last}penalty", "l2") is None:
             raise InputError(
-                f"{type(_last_step(model)).__name__} has penalty=None, so that {parameter} has no effect. "
+                f"{type(last_step(model)).__name__} has penalty=None, so that {parameter} has no effect. "
                 "Use penalty='l2' or 'l1'."
             )
     return None, None, parameter

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.errors import InputError, check_option
+from sixfold.explain.last_step import last_step
 from sixfold.explain.plots.style import (
     Theme,
     canvas,
@@ -55,7 +56,7 @@ def history(
     """
     check_option("by", by, list(STEPS))
     check_option("show", show, ["both", "objective", "gap"])
-    model = model.steps[-1][1] if hasattr(model, "steps") else model
+    model = last_step(model)
     records = getattr(model, "history_", None)
     if not records:
         said = "is empty" if records is not None else "is missing"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sixfold.errors import InputError
+from sixfold.explain.last_step import last_step
 from sixfold.explain.plots.search_results import default_score, score_label
 from sixfold.explain.plots.style import canvas, finish, label_ends, legend, plain
 
@@ -115,4 +116,4 @@ def learning_curve(
 
 
 def _called(estimator: Any) -> str:
-    return plain(type(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator).__name__)
+    return plain(type(last_step(estimator)).__name__)

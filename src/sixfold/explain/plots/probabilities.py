@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.errors import InputError, check_number, check_option
+from sixfold.explain.last_step import last_step
 from sixfold.explain.plots.style import (
     MARKERS,
     SMALL,
@@ -330,4 +331,4 @@ def _same_rows(scores: Array, y: Array) -> None:
 
 
 def _called(model: Any) -> str:
-    return type(model.steps[-1][1] if hasattr(model, "steps") else model).__name__
+    return type(last_step(model)).__name__

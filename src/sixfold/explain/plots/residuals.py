@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.errors import InputError, check_flag
+from sixfold.explain.last_step import last_step
 from sixfold.explain.plots.style import canvas, finish, legend, make_readable, number, require
 
 Array = NDArray[Any]
@@ -78,7 +79,7 @@ def residuals(
             at, middle, color=theme.series[1], linewidth=2.4, label="median of neighbouring rows", zorder=4
         )
         line.set_gid("median")
-    name = type(model.steps[-1][1] if hasattr(model, "steps") else model).__name__
+    name = type(last_step(model)).__name__
     error, share = float(np.sqrt(np.mean(left**2))), _explained(truth, left)
     explained = "" if np.isnan(share) else f", R² {number(share, 3)}"
     finish(

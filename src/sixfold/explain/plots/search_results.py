@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.errors import InputError, check_option
+from sixfold.explain.last_step import last_step
 from sixfold.explain.plots.style import is_number, number, on_log_scale, plain, require, slant_if_crowded
 
 Array = NDArray[Any]
@@ -196,7 +197,7 @@ def has_scores(model: Any) -> bool:
 
 def _as_search(model: Any) -> Any:
     """Return the scores of LassoCV, ElasticNetCV, RidgeCV or LogisticRegressionCV as a search has them."""
-    model = model.steps[-1][1] if hasattr(model, "steps") else model
+    model = last_step(model)
     if hasattr(model, "mse_path_") and hasattr(model, "alphas_"):
         errors = np.asarray(model.mse_path_, dtype=float)
         shape = (-1, *errors.shape[-2:])  # mixtures, alphas, folds

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sixfold.errors import InputError
+from sixfold.explain.last_step import last_step
 from sixfold.explain.palette import OTHERS, base_colour, matplotlib_fill
 from sixfold.explain.plots.shades import tint
 from sixfold.explain.plots.style import Theme, canvas, ground_of
@@ -69,8 +70,7 @@ def tree(
     >>> [text.get_text() for text in ax.texts if text.get_fontweight() == "bold"]
     ['x0', 'low', 'high']
     """
-    if hasattr(model, "steps"):
-        model = model.steps[-1][1]
+    model = last_step(model)
     if not hasattr(model, "_named_tree"):
         raise InputError(
             f"A {type(model).__name__} is no decision tree of sixfold. Pass a fitted DecisionTreeClassifier; "

@@ -25,7 +25,6 @@ from sixfold.explain.trees.words import (
     class_word,
     column_decimals,
     condition_words,
-    count,
     cut_nodes,
     end_words,
     more_branches,
@@ -35,6 +34,7 @@ from sixfold.explain.trees.words import (
     shown_branches,
     word,
 )
+from sixfold.plain_words import counted
 from sixfold.solvers.trees.fitted_tree import FittedTree, Reason
 
 HEADING, BODY = 12.0, 11.0  # font sizes
@@ -163,12 +163,12 @@ def _node_box(
     ends = bool(tree.column[node] < 0 or below is not None)
     stopped = bool(tree.reason[node] == Reason.STOPPED)
     heading = class_word(names.classes[answer]) if ends else word(names.columns[tree.column[node]])
-    rows = count(int(tree.rows[node]), "row")
+    rows = counted(int(tree.rows[node]), "row")
     impurity = f"{MEASURES[tree.unit_name]} {number(float(tree.impurity[node]), decimals)}"
     share = share_words(tree.shares[node, answer], weighted)
     lines = [f"{share}, {rows}" if ends else f"{rows}, {impurity}"]
     if below is not None:
-        lines.append(f"… {count(below, 'node')} below")
+        lines.append(f"… {counted(below, 'node')} below")
     if stopped:
         lines.append(REASONS[Reason.STOPPED])
     whole = [f"node {node}: {heading}", f"{rows}, {impurity}", *_all_shares(names, tree.totals[node])]
@@ -190,7 +190,7 @@ def _node_box(
 def _rest_box(tree: FittedTree, names: TreeNames, node: int, children: list[int]) -> NodeBox:
     """Return the box that stands for the branches of a node that are not drawn."""
     heading, totals = f"… {more_branches(len(children))}", tree.totals[children].sum(axis=0)
-    rows = count(int(tree.rows[children].sum()), "row")
+    rows = counted(int(tree.rows[children].sum()), "row")
     return NodeBox(
         node=-1 - node,
         depth=int(tree.depth[node]) + 1,

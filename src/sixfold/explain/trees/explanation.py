@@ -30,7 +30,6 @@ from sixfold.explain.trees.words import (
     class_word,
     column_decimals,
     condition_words,
-    count,
     end_words,
     given_number,
     number,
@@ -39,6 +38,7 @@ from sixfold.explain.trees.words import (
     share_words,
     word,
 )
+from sixfold.plain_words import counted
 from sixfold.solvers.trees.fitted_tree import NO_NODE, FittedTree
 
 
@@ -140,7 +140,7 @@ class TreeExplanation:
     def __str__(self) -> str:
         """Say what was found in a few lines."""
         share = share_words(self.shares[self.answer], self.weighted)
-        lines = [f"answer: {class_word(self.answer)} ({share}, {count(self.rows, 'row')})"]
+        lines = [f"answer: {class_word(self.answer)} ({share}, {counted(self.rows, 'row')})"]
         for step in self.path:
             given = f"{word(step.column)} {_shown(step.value)}"
             met = step.test if step.test == given else f"{given}, so {step.test}"
@@ -158,7 +158,7 @@ class TreeExplanation:
     def _before(self, rows: int, impurity: float) -> str:
         measure = MEASURES[self.unit]
         unit = f" {self.unit}" if measure == "entropy" else ""
-        return f"{count(rows, 'row')}, {measure} {number(impurity)}{unit}"
+        return f"{counted(rows, 'row')}, {measure} {number(impurity)}{unit}"
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the class shares from the root to where the row ends, a bar for each node.
@@ -184,7 +184,7 @@ class TreeExplanation:
         rows = [*(step.rows for step in self.path), self.rows]
         met = ["all", *(step.test for step in self.path)]
         ticks = [
-            f"{_literal(test)}: {count(some, 'row')}"
+            f"{_literal(test)}: {counted(some, 'row')}"
             for test, some in zip(tick_names(met), rows, strict=True)
         ]
         axes.set(yticks=range(len(bars)), yticklabels=ticks, xlim=(0.0, 1.0))
@@ -303,7 +303,7 @@ def _reason(
     column = int(tree.column[node])
     if column < 0:
         return end_words(tree, node)
-    rows = count(int(tree.rows[node]), "row")
+    rows = counted(int(tree.rows[node]), "row")
     value = _given(row[column], shown_values[column])
     shown = "unknown" if value is None else f"= {value!r}"
     return f"{word(names.columns[column])} {shown} was never seen here: the {rows} of this node answer"

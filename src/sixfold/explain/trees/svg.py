@@ -32,7 +32,8 @@ from sixfold.explain.trees.drawing import (
 )
 from sixfold.explain.trees.layout import Rectangle
 from sixfold.explain.trees.names import TreeNames
-from sixfold.explain.trees.words import check_shown, count
+from sixfold.explain.trees.words import check_shown
+from sixfold.plain_words import counted
 from sixfold.solvers.trees.fitted_tree import FittedTree
 
 NOTEBOOK_WIDTH = 1200.0  # pixels that have room beside code
@@ -79,7 +80,7 @@ def tree_html(tree: FittedTree, names: TreeNames) -> str:
         drawing = deeper
     shown = sum(node >= 0 for node in drawing.nodes)
     note = (
-        f"<p>{shown:,} of {count(tree.node_count, 'node')} are shown. For all of them use "
+        f"<p>{shown:,} of {counted(tree.node_count, 'node')} are shown. For all of them use "
         "<code>export_svg(max_depth=None, max_branches=None)</code> or <code>export_text()</code>.</p>"
     )
     svg = "\n".join(_svg(tree, names, drawing))
@@ -100,7 +101,7 @@ def _write(path: Path, text: str) -> None:
 
 def _svg(tree: FittedTree, names: TreeNames, drawing: Drawing) -> list[str]:
     width, height = _n(drawing.width), _n(drawing.height)
-    title = f"Decision tree: {count(tree.node_count, 'node')}, {count(int(tree.rows[0]), 'row')}"
+    title = f"Decision tree: {counted(tree.node_count, 'node')}, {counted(int(tree.rows[0]), 'row')}"
     used = set(drawing.colours.values())
     return [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '

@@ -31,7 +31,6 @@ from sixfold.explain.trees.words import (
     class_word,
     column_decimals,
     condition_words,
-    count,
     cut_nodes,
     end_words,
     leaf_conditions,
@@ -42,6 +41,7 @@ from sixfold.explain.trees.words import (
     shown_branches,
     word,
 )
+from sixfold.plain_words import counted
 from sixfold.solvers.trees.fitted_tree import FittedTree, Reason
 
 
@@ -100,13 +100,13 @@ class _NodeWords:
     def notes(self, node: int, below: int | None) -> list[str]:
         """Return what there is to say of a node where the text ends and the tree does, or should, not."""
         if below is not None:
-            return [f"... {count(below, 'node')} below"]
+            return [f"... {counted(below, 'node')} below"]
         return [REASONS[Reason.STOPPED]] if self.tree.reason[node] == Reason.STOPPED else []
 
     def rest(self, hidden: Iterable[int]) -> str:
         """Return how many branches are not shown, and the rows that take them."""
         children = list(hidden)
-        return f"... {more_branches(len(children))}, {count(int(self.tree.rows[children].sum()), 'row')}"
+        return f"... {more_branches(len(children))}, {counted(int(self.tree.rows[children].sum()), 'row')}"
 
     def answer(self, node: int) -> str:
         """Return the class of the greatest share, and the share."""
@@ -116,7 +116,7 @@ class _NodeWords:
 
     def rows(self, node: int) -> str:
         """Return the number of rows, and the impurity where there is any."""
-        text = count(int(self.tree.rows[node]), "row")
+        text = counted(int(self.tree.rows[node]), "row")
         impurity = self.tree.impurity[node]
         return text if impurity == 0 else f"{text}, {self.measure} {number(impurity, self.digits)}"
 

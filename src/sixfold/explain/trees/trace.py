@@ -23,12 +23,12 @@ from sixfold.explain.trees.words import (
     class_word,
     column_decimals,
     condition_words,
-    count,
     end_words,
     number,
     path_conditions,
     word,
 )
+from sixfold.plain_words import counted
 from sixfold.solvers.trees.exhaustive_splits import ColumnSplit
 from sixfold.solvers.trees.fitted_tree import FittedTree
 from sixfold.solvers.trees.growth import GrowthRules, TrainingRows
@@ -134,7 +134,7 @@ class Trace:
         classes = ", ".join(_total(total, name) for name, total in node.totals.items() if total > 0)
         lines = [
             f"Node {node.node}: {node.where or 'all rows'}",
-            f"  {count(node.rows, 'row')} ({classes}), {self.measure} {node.impurity:.4f}",
+            f"  {counted(node.rows, 'row')} ({classes}), {self.measure} {node.impurity:.4f}",
         ]
         if node.end:
             lines.append(f"  leaf: {node.end}")

@@ -280,11 +280,6 @@ def share_words(share: float, weighted: bool) -> str:
     return f"{percent(share)} by weight" if weighted else percent(share)
 
 
-def count(quantity: int, noun: str) -> str:
-    """Return a number with its noun: ``1 row``, ``12,000 rows``."""
-    return f"{quantity:,} {noun}{'s' * (quantity != 1)}"
-
-
 def more_branches(branches: int) -> str:
     """Return how many branches are not shown: ``1 more branch``, ``288 more branches``."""
     return f"{branches:,} more {'branch' if branches == 1 else 'branches'}"

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from sixfold.explain.last_step import last_step
 from sixfold.selection.plans.base import Fitted, Fold, Plan, Setting, Table, noted
 from sixfold.selection.plans.registry import plan_of
 
@@ -93,11 +94,6 @@ def fit_one(model: Any, setting: Setting, fold: Fold) -> Any:
     """Return a separate fit of one setting."""
     weights = {} if fold.sample_weight is None else {weight_parameter(model): fold.sample_weight}
     return with_setting(model, setting).fit(fold.X_train, fold.y_train, **weights)
-
-
-def last_step(model: Any) -> Any:
-    """Return the learner at the end of a pipeline, or the model itself."""
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 @contextmanager

@@ -533,7 +533,7 @@ def test_columns_that_are_not_there(fitted):
 
 
 def test_the_row_is_named_in_a_large_table(monkeypatch):
-    monkeypatch.setattr("sixfold.data.table_encoder.BLOCK", 1)
+    monkeypatch.setattr("sixfold.data.encoder.table_encoder.BLOCK", 1)
     table = pd.DataFrame({"x": np.arange(5000.0)})
     encoder = TableEncoder().fit(table)
     wrong = table.astype(object)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import mode
 
-from sixfold.data.file_bytes import TableFileError
+from sixfold.data.files.file_bytes import TableFileError
 
 DELIMITERS = ",;\t|"
 NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sixfold.data.text_dates import TIMES, date_formats
+from sixfold.data.columns.kind import KINDS, ROLES, USABLE
+from sixfold.data.columns.text_dates import TIMES, date_formats
 from sixfold.errors import InputError
 
 TEXT = {"name", "kind", "role", "reason"}
@@ -26,8 +27,6 @@ CHOICES: dict[str, Any] = {
 
 def checked_columns(plain: Any) -> list[dict[str, Any]]:
     """Return the arguments of the columns in plain data; an :class:`InputError` names what is wrong."""
-    from sixfold.data.column_schema import KINDS, ROLES, USABLE
-
     if not isinstance(plain, Mapping) or set(plain) != {"columns"} or not isinstance(plain["columns"], list):
         raise InputError("A schema is a mapping with a list of 'columns'.")
     columns: list[dict[str, Any]] = []

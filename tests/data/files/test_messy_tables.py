@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sixfold.data.column_schema import TableSchema, infer_schema, infer_task
-from sixfold.data.table_files import read_table, table_batches
-from tests.data.messy_tables import MESSY_TABLES
+from sixfold.data.columns.schema import TableSchema, infer_schema, infer_task
+from sixfold.data.files.tables import read_table, table_batches
+from tests.data.files.messy_tables import MESSY_TABLES
 
 
 @pytest.mark.parametrize("name", MESSY_TABLES)

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.csv_layout import Layout, find_layout
-from sixfold.data.file_bytes import TableFileError, TextFile
-from sixfold.data.missing_words import AMONG_VALUES
-from sixfold.data.text_kinds import table_customs
+from sixfold.data.columns.missing_words import AMONG_VALUES
+from sixfold.data.columns.text_kinds import table_customs
+from sixfold.data.files.csv_layout import Layout, find_layout
+from sixfold.data.files.file_bytes import TableFileError, TextFile
 
 SMALL = 1 << 25
 CODES = r"^-?0[0-9]|^\+"  # leading zeros make codes; a plus, telephone numbers

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from sixfold.data.file_bytes import TableFileError, TextFile
+from sixfold.data.files.file_bytes import TableFileError, TextFile
 
 
 def json_frames(file: TextFile) -> Iterator[Any]:

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sixfold.data import file_bytes, table_files
-from sixfold.data.table_files import TableFileError, read_table, table_batches
+from sixfold.data.files import file_bytes, tables
+from sixfold.data.files.tables import TableFileError, read_table, table_batches
 from sixfold.errors import InputError
 
 FRAME = pl.DataFrame({"size": [1.5, None, 3.25], "kind": ["a", "b", None], "count": [1, 2, 3]})
@@ -320,7 +320,7 @@ def test_json_of_many_shapes(tmp_path: Path) -> None:
 
 
 def test_json_batches_have_the_columns_that_are_needed(tmp_path: Path) -> None:
-    from sixfold.data.column_schema import ColumnSchema, TableSchema
+    from sixfold.data.columns.schema import ColumnSchema, TableSchema
 
     schema = TableSchema((ColumnSchema("a", "number"), ColumnSchema("b", "category")))
     path = write(tmp_path, "a.jsonl", '{"a": 1}\n{"a": 2}\n')
@@ -407,23 +407,28 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     class Given:
         buffer = io.BytesIO(b"a,b\n1,2\n")
 
-    monkeypatch.setattr(table_files.sys, "stdin", Given)
+    monkeypatch.setattr(tables.sys, "stdin", Given)
     table = read_table("-")
     assert (table.frame.rows(), table.name) == ([(1, 2)], "standard input")
 
 
 MEASURE = """
-import resource, sys
-from sixfold.data.table_files import table_batches
+import re, sys
+from pathlib import Path
+from sixfold.data.files.tables import table_batches
+
+def peak():
+    return int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
+
 batches = table_batches(sys.argv[1], rows=20_000)
 rows = next(batches).height
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 rows += sum(batch.height for batch in batches)
-print(rows, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+print(rows, (peak() - before) // 1024)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss is that of Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
 def test_batches_need_no_more_memory_for_more_rows(tmp_path: Path, name: str) -> None:
     numbers = np.random.default_rng(0).random((400_000, 12))

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sixfold.data.column_schema import ColumnSchema, TableSchema, infer_schema, infer_task, nearest
+from sixfold.data.columns.schema import ColumnSchema, TableSchema, infer_schema, infer_task, nearest
 from sixfold.errors import InputError
 
 ROWS = 60
@@ -377,6 +377,18 @@ def changed(**changes: Any) -> dict[str, Any]:
 def test_plain_data_is_not_trusted(plain: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         TableSchema.from_dict(plain)
+
+
+def test_many_whole_numbers_are_amounts_but_perhaps_classes() -> None:
+    X = [0.5 * (k % 97) for k in range(1000)]
+    codes = infer_schema(pl.DataFrame({"x": X, "y": [k % 26 for k in range(1000)]}), "y").target
+    assert codes is not None
+    assert codes.kind == "number"
+    assert "--task classification" in codes.reason
+    for values in ([k % 26 + 0.5 for k in range(1000)], [k % 200 for k in range(1000)]):
+        amounts = infer_schema(pl.DataFrame({"x": X, "y": values}), "y").target
+        assert amounts is not None
+        assert amounts.reason == ""
 
 
 def test_a_schema_without_target() -> None:

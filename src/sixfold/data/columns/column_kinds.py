@@ -17,10 +17,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sixfold.data.kind import ROWS_TO_COUNT, Customs, Kind, looks_like_id, plural, without_variation
-from sixfold.data.text_dates import fitting_formats
-from sixfold.data.text_kinds import text_kind
-from sixfold.data.text_numbers import number_text
+from sixfold.data.columns.kind import ROWS_TO_COUNT, Customs, Kind, looks_like_id, without_variation
+from sixfold.data.columns.text_dates import fitting_formats
+from sixfold.data.columns.text_kinds import text_kind
+from sixfold.data.columns.text_numbers import number_text
+from sixfold.plain_words import counted
 
 STANDS_FOR_MISSING = (-99.0, -999.0, -9999.0, -99999.0, 9999.0, 99999.0, 999999.0)
 
@@ -97,7 +98,7 @@ def _number_kind(column: Any) -> Kind:
     elif whole and distinct > 1 and _eight_digit_dates(column):
         return replace(found, kind="date", reading={"format": "%Y%m%d"})
     if not whole and infinite:
-        found = replace(found, reason=f"{plural(infinite, 'infinite value')} counted as missing")
+        found = replace(found, reason=f"{counted(infinite, 'infinite value')} counted as missing")
     return without_variation(found if found.reason else replace(found, reason=_stand_in(values)))
 
 
@@ -112,7 +113,7 @@ def _stand_in(values: Any) -> str:
                 and count >= 2
                 and 5 * max(abs(rest.max()), abs(rest.min())) < abs(extreme)
             ):
-                where = f"{extreme:g} in {plural(count, 'row')}"
+                where = f"{extreme:g} in {counted(count, 'row')}"
                 return f"{where} is far from the others: if it means missing, leave it empty"
     return ""
 

@@ -33,7 +33,7 @@ from sixfold.data.checks import (
     in_narwhals,
     require_finite,
 )
-from sixfold.data.encoded_column import (
+from sixfold.data.encoder.encoded_column import (
     EncodedColumn,
     describe,
     encoded_boolean,
@@ -44,7 +44,7 @@ from sixfold.data.encoded_column import (
     read_numbers,
     write,
 )
-from sixfold.data.kept_table import kept_column, kept_table
+from sixfold.data.encoder.kept_table import kept_column, kept_table
 from sixfold.data.mixed_table import Column, columns_of, named_places
 from sixfold.errors import InputError, check_flag, check_number, check_option
 

@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sixfold.data.csv_rows import CsvRows, read_rows
 from sixfold.data.examples import load_example
-from sixfold.data.file_bytes import TableFileError, TextFile, check_known
-from sixfold.data.json_lines import concat_frames, json_frames, read_json
-from sixfold.data.typed_files import read_typed, typed_frames
+from sixfold.data.files.csv_rows import CsvRows, read_rows
+from sixfold.data.files.file_bytes import TableFileError, TextFile, check_known
+from sixfold.data.files.json_lines import concat_frames, json_frames, read_json
+from sixfold.data.files.typed_files import read_typed, typed_frames
 from sixfold.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
-    from sixfold.data.column_schema import TableSchema
+    from sixfold.data.columns.schema import TableSchema
 
 __all__ = ["EXAMPLE", "Table", "TableFileError", "read_table", "table_batches"]
 

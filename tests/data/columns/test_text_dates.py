@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixfold.data.text_dates import date_formats, date_reading, date_series, fitting_formats, time_format
+from sixfold.data.columns.text_dates import (
+    date_formats,
+    date_reading,
+    date_series,
+    fitting_formats,
+    time_format,
+)
 
 
 def read(texts: list[str], day_first: bool | None = None, commas: bool = False) -> list[object] | None:

@@ -10,16 +10,16 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from sixfold.data.kind import ROWS_TO_COUNT, Customs, Kind, looks_like_id, plural, without_variation
-from sixfold.data.missing_words import AMONG_VALUES, EVERYWHERE, kept_words
-from sixfold.data.text_dates import (
+from sixfold.data.columns.kind import ROWS_TO_COUNT, Customs, Kind, looks_like_id, without_variation
+from sixfold.data.columns.missing_words import AMONG_VALUES, EVERYWHERE, kept_words
+from sixfold.data.columns.text_dates import (
     date_reading,
     fitting_formats,
     order_is_open,
     read_dates,
     time_format,
 )
-from sixfold.data.text_numbers import (
+from sixfold.data.columns.text_numbers import (
     GROUPS,
     LEADING_ZEROS,
     PLAIN,
@@ -30,6 +30,7 @@ from sixfold.data.text_numbers import (
     parse_numbers,
     read_numbers,
 )
+from sixfold.plain_words import counted
 
 SAMPLE = 1000
 MANY_ROWS = 100_000
@@ -227,7 +228,7 @@ def _with_odd_words(values: Any, customs: Customs) -> Kind | None:
         return None
     words = odd["value"].to_list()
     listed = ", ".join(repr(word) for word in words)
-    remark = f"{listed} counted as missing ({plural(int(odd['len'].sum()), 'row')})"
+    remark = f"{listed} counted as missing ({counted(int(odd['len'].sum()), 'row')})"
     reason = f"{found.reason}; {remark}" if found.reason else remark
     return replace(found, reason=reason, reading={**found.reading, "missing": words})
 

@@ -14,7 +14,7 @@ import re
 from functools import cache
 from typing import Any
 
-from sixfold.data.missing_words import without_missing
+from sixfold.data.columns.missing_words import without_missing
 
 TIMES = ("%H:%M", "%H:%M:%S%.f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p")
 GAPS = (" ", "T", ", ")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sixfold.data.csv_layout import check_unique
-from sixfold.data.file_bytes import TableFileError, chunks, compression
+from sixfold.data.files.csv_layout import check_unique
+from sixfold.data.files.file_bytes import TableFileError, chunks, compression
 
 
 @contextlib.contextmanager

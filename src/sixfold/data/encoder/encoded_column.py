@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.date_parts import days_of, is_date, is_duration, part_of, varying_parts, zone_of
+from sixfold.data.encoder.date_parts import days_of, is_date, is_duration, part_of, varying_parts, zone_of
 from sixfold.data.mixed_table import BOOLEANS, DATES, GOWER, NUMBERS, Column, numbers_of
 from sixfold.errors import InputError
 

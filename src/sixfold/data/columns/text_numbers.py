@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sixfold.data.missing_words import AMONG_VALUES, without_missing
+from sixfold.data.columns.missing_words import AMONG_VALUES, without_missing
 
 SPACES = "[ \u00a0\u2009\u202f]"
 GROUPS = {",": ",", ".": r"\.", " ": SPACES, "'": "['\u2019]"}

@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+KINDS = ("number", "category", "boolean", "date", "text", "identifier", "constant", "empty")
+ROLES = ("feature", "target", "weight", "group", "set aside")
+USABLE = ("number", "category", "boolean", "date")
 ID_NAME = r"(?:^|[_\s\-.])(?:id|ids|uuid|guid|key|index|rowid|row|serial)$"
 ID_CAMEL = r"[a-z](?:Id|ID|Uuid|UUID|Key)$"
 ROWS_TO_COUNT = 10  # that fewer values are all different may be a coincidence
@@ -50,11 +53,6 @@ class Customs:
 
     commas: bool = False
     day_first: bool | None = None
-
-
-def plural(number: int, word: str) -> str:
-    """Return "1 row", "2 rows"."""
-    return f"{number:,} {word}{'s' * (number != 1)}"
 
 
 def looks_like_id(name: str) -> bool:

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sixfold.data.column_kinds import column_kind
-from sixfold.data.kind import Customs
+from sixfold.data.columns.column_kinds import column_kind
+from sixfold.data.columns.kind import Customs
 
 RNG = np.random.default_rng(0)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixfold.data.text_numbers import number_reading, parse_numbers
+from sixfold.data.columns.text_numbers import number_reading, parse_numbers
 
 
 def read(texts: list[str], commas: bool = False) -> list[float | None] | None:

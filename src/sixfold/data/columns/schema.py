@@ -16,18 +16,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.column_kinds import column_kind
-from sixfold.data.column_values import values_of
-from sixfold.data.kind import plural
-from sixfold.data.text_kinds import table_customs
+from sixfold.data.columns.column_kinds import column_kind
+from sixfold.data.columns.schema_checks import checked_columns
+from sixfold.data.columns.text_kinds import table_customs
+from sixfold.data.columns.values import values_of
 from sixfold.errors import InputError, UsageError, check_option
+from sixfold.plain_words import counted
 
 Array = NDArray[Any]
 
-KINDS = ("number", "category", "boolean", "date", "text", "identifier", "constant", "empty")
-ROLES = ("feature", "target", "weight", "group", "set aside")
-USABLE = ("number", "category", "boolean", "date")
 FEW_VALUES = 20  # whole numbers with at most so many different ones are classes, unless said otherwise
+ROWS_OF_A_CLASS = 20  # whole numbers with as many rows each may be classes though they are many
 NO_GROUP = "(missing)"
 
 
@@ -135,8 +134,6 @@ class TableSchema:
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
         """Return the schema that :meth:`to_dict` wrote; anything else is an :class:`InputError`."""
-        from sixfold.data.schema_checks import checked_columns
-
         return cls(tuple(ColumnSchema(**one) for one in checked_columns(plain)))
 
 
@@ -300,7 +297,7 @@ def _target(column: ColumnSchema, values: Any, task: str) -> ColumnSchema:
             raise InputError(f"The target {name!r} holds {column.kind} values: regression needs numbers.")
         return replace(column, kind="number", reason="")
     if number and task == "auto" and not _few_whole_numbers(values, column, present):
-        return replace(column, kind="number", reason="")
+        return replace(column, kind="number", reason=_perhaps_classes(values, column, present))
     if column.kind == "date" and task == "auto":
         raise InputError(
             f"The target {name!r} holds dates, which are neither numbers nor classes: predict a number "
@@ -325,6 +322,19 @@ def _few_whole_numbers(values: Any, column: ColumnSchema, present: int) -> bool:
     return bool((numbers == numbers.round()).all())
 
 
+def _perhaps_classes(values: Any, column: ColumnSchema, present: int) -> str:
+    """Return a remark on whole numbers that are many, but with many rows for each, or ""."""
+    if ROWS_OF_A_CLASS * column.distinct > present:
+        return ""
+    numbers = values_of(values, "number", column.reading)
+    if not bool((numbers == numbers.round()).all()):
+        return ""
+    return (
+        f"{column.distinct} different whole numbers are taken as amounts; if they name classes, say so: "
+        "--task classification"
+    )
+
+
 def _rare_classes(column: ColumnSchema, values: Any) -> str:
     """Return a remark on classes of one row, or ""."""
     labels = values_of(values, "date" if column.kind == "date" else "category", column.reading).drop_nulls()
@@ -333,7 +343,7 @@ def _rare_classes(column: ColumnSchema, values: Any) -> str:
     if not rare:
         return ""
     shown = ", ".join(str(one) for one in sorted(rare)[:5]) + (", ..." if len(rare) > 5 else "")
-    return f"{plural(len(rare), 'class').replace('classs', 'classes')} of one row only: {shown}"
+    return f"{counted(len(rare), 'class')} of one row only: {shown}"
 
 
 def _weight(column: ColumnSchema, values: Any) -> ColumnSchema:
@@ -365,4 +375,4 @@ def infer_task(schema: TableSchema) -> str:
     return "regression" if schema.target.kind == "number" else "classification"
 
 
-__all__ = ["KINDS", "ROLES", "ColumnSchema", "TableSchema", "infer_schema", "infer_task", "nearest"]
+__all__ = ["ColumnSchema", "TableSchema", "infer_schema", "infer_task", "nearest"]

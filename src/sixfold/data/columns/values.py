@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sixfold.data.missing_words import EVERYWHERE, without_missing
-from sixfold.data.text_dates import fitting_formats, hours, hours_of, read_dates
-from sixfold.data.text_numbers import missing_words, number_text, read_numbers
+from sixfold.data.columns.missing_words import EVERYWHERE, without_missing
+from sixfold.data.columns.text_dates import fitting_formats, hours, hours_of, read_dates
+from sixfold.data.columns.text_numbers import missing_words, number_text, read_numbers
 from sixfold.errors import InputError
 
 

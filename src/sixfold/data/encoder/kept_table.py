@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from sixfold.data.checks import in_narwhals
-from sixfold.data.date_parts import days_of, part_of, varying_parts, zone_of
-from sixfold.data.encoded_column import DAYS, EncodedColumn, kind_of
+from sixfold.data.encoder.date_parts import days_of, part_of, varying_parts, zone_of
+from sixfold.data.encoder.encoded_column import DAYS, EncodedColumn, kind_of
 from sixfold.data.mixed_table import Column
 
 DATES = ("date", "duration")

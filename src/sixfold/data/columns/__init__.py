@@ -1,0 +1,1 @@
+"""What the columns of a raw table are, and how their text becomes numbers, categories and dates."""
