@@ -17,7 +17,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sixfold.app.plain_text import paragraph, visible, width_of
+from sixfold.app.plain_text import paragraph, visible
+from sixfold.plain_words import width_of
 from sixfold.selection.leaderboard import Entry
 
 WIDTH = 80

@@ -10,13 +10,13 @@ import numpy as np
 from sixfold import __version__
 from sixfold.app.fitting import FitOptions, FitResult, Prepared, prepare, tune
 from sixfold.app.model_file import save
-from sixfold.app.plain_text import counted, width_of
 from sixfold.app.report import find_cautions, write_report
 from sixfold.app.terminal import LABEL, Terminal
 from sixfold.app.training_record import training_record
 from sixfold.data.columns.schema import ColumnSchema
 from sixfold.explain.certificate_words import in_plain_words
 from sixfold.explain.last_step import last_step
+from sixfold.plain_words import counted, width_of
 from sixfold.selection.leaderboard import BASELINE
 
 INTERRUPTED = 130
