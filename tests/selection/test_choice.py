@@ -46,6 +46,15 @@ def test_the_simplest_within_one_standard_error():
     )
 
 
+def test_of_equals_the_simplest_is_the_best():
+    sure = np.zeros(5)
+    choice = choose(comparison(entry("tree", 1.0, sure), entry("logistic regression", 1.0, sure)), "1se")
+    assert choice.reason == (
+        "logistic regression has the best mean score, 1.000 (accuracy on 5 folds), and is the simplest of "
+        "the 2 within one standard error (0) of it"
+    )
+
+
 def test_two_of_which_one_is_simpler():
     choice = choose(comparison(entry("SVM (rbf)", 0.979), entry("tree", 0.975)), "1se")
     assert choice.reason.endswith("and is the simpler of the two")

@@ -7,15 +7,18 @@ each learner that is done.
 from __future__ import annotations
 
 import math
+import shlex
 import shutil
 import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from sixfold.app.plain_text import paragraph, visible
+from sixfold.plain_words import width_of
 from sixfold.selection.leaderboard import Entry
 
 WIDTH = 80
@@ -37,10 +40,25 @@ class Terminal:
 
     def paragraph(self, label: str, *texts: str, mark: str = "") -> None:
         """Print texts, wrapped, to the right of a label; each after a mark, if there is to be one."""
-        wrapper = textwrap.TextWrapper(
-            self.width - LABEL, initial_indent=mark, subsequent_indent=" " * len(mark)
-        )
-        lines = [line for text in texts for line in wrapper.wrap(text) or [""]]
+        indent = " " * (LABEL + len(mark))
+        lines = []
+        for text in texts:
+            lines += paragraph(visible(text), indent, " " * LABEL + mark, self.width).splitlines()
+        self.lines(label, [line[LABEL:] for line in lines])
+
+    def command(self, label: str, words: Sequence[str]) -> None:
+        """Print a command beside a label; lines that go on end in a backslash, so that it can be copied."""
+        quoted, room = [shlex.quote(word) for word in words], self.width - LABEL - 2
+        lines = quoted[:1]
+        for word in quoted[1:]:
+            if width_of(lines[-1]) + 1 + width_of(word) <= room:
+                lines[-1] += f" {word}"
+            else:
+                lines.append(f"  {word}")
+        self.lines(label, [*(f"{line} \\" for line in lines[:-1]), lines[-1]])
+
+    def lines(self, label: str, lines: Sequence[str]) -> None:
+        """Print lines as they are to the right of a label."""
         for number, line in enumerate(lines):
             head = f"{label if number == 0 else '':<{LABEL}}"
             self.line(self._bold(head) + line if number == 0 else head + line)

@@ -15,6 +15,7 @@ OTHER_CLAIMS = {
     "separating plane": "Proven: the plane it found separates the classes of all training rows.",
     "kkt": "Not proven optimal: no bound on how much better another model could be is known.",
 }
+PERFECT_TREE = "Proven optimal: no tree fits the training rows better."
 
 
 def in_plain_words(certificate: Certificate | None) -> str:
@@ -27,7 +28,7 @@ def in_plain_words(certificate: Certificate | None) -> str:
         return "Nothing is claimed: this model is not the solution of a problem."
     for word, said in OTHER_CLAIMS.items():
         if word in certificate.kind:
-            return said
+            return PERFECT_TREE if word == "tree" and certificate.gap == 0 else said
     if not math.isfinite(certificate.gap):
         return "Not proven optimal: no bound on how much better another model could be is known."
     if not certificate.converged:

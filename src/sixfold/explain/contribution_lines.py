@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 10  # columns that are printed or drawn
 WIDTH = 80  # letters of a line
-WIDEST_VALUE = 14
+WIDEST_VALUE = 16  # as a date with its time of day
 NOTHING = 1e-9  # of a value: a mean that is told as 0
 
 

@@ -24,6 +24,7 @@ from sixfold.selection.leaderboard import BASELINE, Comparison, Entry, score_tex
 from sixfold.selection.refit import converged
 from sixfold.selection.rules import RULES
 
+ROUNDING = 1e-12  # of mean scores that are the same
 SIMPLEST_FIRST = (
     BASELINE,
     "lasso",
@@ -122,7 +123,7 @@ def _simplest(comparison: Comparison, complete: list[Entry], best: Entry) -> Cho
         return Choice(taken, f"no learner does clearly better than {_ignoring(taken)}{whom}: {_NO_HELP}")
     skipped = [one.name for one in near[1:] if _order(one)[1] < _order(taken)[1]]
     aside = f"; {' and '.join(skipped)} did not reach the optimum of the fit" * bool(skipped)
-    if taken is not best:
+    if taken.mean < best.mean - ROUNDING:
         so = f"scores {score_text(taken.mean)}, {within}, {best.name} at {score_text(best.mean)}, and is"
         which = "the simpler of the two" if len(near) == 2 else f"the simplest of the {len(near)} that are"
         return Choice(taken, f"{taken.name} {so} {which}{aside}")

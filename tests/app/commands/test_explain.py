@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
 
 from sixfold import (
@@ -200,8 +201,42 @@ def test_rows_behind_are_not_read(ask, monkeypatch):
 
 
 def test_a_learner_that_cannot_explain(ask):
-    with pytest.raises(InputError, match="DummyClassifier, which cannot explain one answer"):
-        ask(DummyClassifier(), 1)
+    with pytest.raises(InputError, match="GaussianNB, which cannot explain one answer"):
+        ask(GaussianNB(), 1)
+
+
+def test_the_baseline_says_that_it_ignores_the_columns(ask, printed):
+    ask(DummyClassifier(), 1)
+    assert "it ignores the columns, and answers the most frequent class" in " ".join(printed()[0].split())
+    ask(DummyRegressor(), 1, target="age", as_json=True)
+    found = json.loads(printed()[0])
+    assert found["kind"] == "baseline"
+    assert "answers the mean of the training rows" in found["explanation"]["text"]
+
+
+def test_of_hundreds_of_columns_some_are_shown(monkeypatch, printed):
+    names = [f"c{k}" for k in range(300)]
+    frame = pl.DataFrame(np.random.default_rng(0).standard_normal((30, 300)), schema=names)
+    frame = frame.with_columns(churn=pl.Series(["yes", "no"] * 15))
+    columns = TableSchema(
+        (*(ColumnSchema(name, "number") for name in names), ColumnSchema("churn", "category", "target"))
+    )
+    for learner in (LogisticRegression(), KNeighborsClassifier(), SVC()):
+        model = learner.fit(columns.typed(frame), frame["churn"].to_numpy())
+        saved = SavedModel(Path("churn.sixfold"), model, {"target": "churn"}, columns)
+        monkeypatch.setattr(explain, "open_model", lambda path, saved=saved: saved)
+        monkeypatch.setattr(explain, "table_batches", lambda data, schema, rows: iter([frame]))
+        assert explain.run("churn.sixfold", "new.csv", 7) == 0
+        text = printed()[0]
+        assert "c39" in text
+        assert "and 260 more columns (--json has all)" in " ".join(text.split())
+        assert len(text.splitlines()) < 70
+
+
+def test_times_of_day_are_shown_to_the_minute():
+    day = datetime.datetime(2021, 3, 6)
+    times = [day, day.replace(hour=14), day.replace(hour=14, second=7)]
+    assert [explain._cell(one) for one in times] == ["2021-03-06", "2021-03-06 14:00", "2021-03-06 14:00:07"]
 
 
 def test_a_model_without_an_encoder_is_explained_by_its_own_columns(monkeypatch, printed):

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from sixfold.app.report.cautions import find_cautions
-from sixfold.app.report.examination import examine
+from sixfold.app.report.column_checks import Dependence
+from sixfold.app.report.examination import Separation, examine
 from sixfold.app.report.grid_edges import grid_edges
 from sixfold.app.report.yardstick import Yardstick
 
@@ -185,8 +186,9 @@ def test_missing_values_are_named_from_a_fifth_on(noise, tmp_path):
 
 
 def test_columns_set_aside_and_work_cut_short_are_said(iris):
-    aside = replace(iris.schema.columns[0], role="set aside", kind="identifier", reason="all differ")
-    schema = replace(iris.schema, columns=(*iris.schema.columns, replace(aside, name="customer")))
+    aside = replace(iris.schema.columns[0], role="set aside", kind="text", reason="free text")
+    counts = replace(aside, kind="identifier", name="number", reason="counts the rows")  # nothing to learn
+    schema = replace(iris.schema, columns=(*iris.schema.columns, replace(aside, name="customer"), counts))
     stopped = replace(iris, schema=schema, stopped="Ctrl-C")
     cautions = find_cautions(stopped, examine(iris))
     assert of_kind(cautions, "set aside").columns == ("customer",)
@@ -206,6 +208,57 @@ def test_unfinished_folds_and_learners_left_out_for_time(iris):
     cautions = find_cautions(result, examine(iris))
     assert second.name in of_kind(cautions, "unfinished").sentence
     assert rest[-1].name in of_kind(cautions, "not tried").sentence
+
+
+def test_ctrl_c_is_not_a_lack_of_time(iris):
+    *rest, one, two = iris.comparison.entries
+    entries = [*rest, replace(one, left_out="interrupted"), replace(two, left_out="not tried")]
+    result = replace(iris, comparison=replace(iris.comparison, entries=entries), stopped="Ctrl-C")
+    cautions = find_cautions(result, examine(iris))
+    assert "not tried" not in kinds(cautions)
+    said = of_kind(cautions, "stopped early").sentence
+    assert f"stopped by Ctrl-C before '{one.name}' and '{two.name}' were finished" in said
+
+
+def test_one_mistake_in_the_test_rows_may_be_chance(iris):
+    chosen = replace(iris.chosen, mean=1.0, std=0.0, scores=np.ones(5), test=29 / 30)
+    found = replace(examine(iris), low=0.83, high=0.994)
+    assert "test and folds differ" not in kinds(find_cautions(replace(iris, chosen=chosen), found))
+
+
+def test_a_narrow_interval_is_not_said_to_be_anything(iris):
+    found = replace(examine(iris), low=0.981, high=0.998)
+    sentence = of_kind(find_cautions(replace(iris, scoring="r2"), found), "few test rows").sentence
+    assert sentence == "The test score is that of 30 rows only."
+
+
+def test_worse_than_the_baseline_on_the_test_rows_is_serious(iris):
+    result = replace(iris, chosen=replace(iris.chosen, test=0.2))
+    caution = of_kind(find_cautions(result, examine(iris)), "no better than the baseline")
+    assert caution.serious
+    assert "0.200" in caution.sentence
+    assert "no better than the baseline" not in kinds(find_cautions(iris))
+
+
+def test_the_baseline_is_not_blamed_for_having_no_certificate(iris):
+    baseline = next(one for one in iris.comparison.entries if one.name == "baseline")
+    cautions = find_cautions(replace(iris, chosen=baseline), examine(iris))
+    assert not kinds(cautions) & {"no certificate", "no better than the baseline"}
+
+
+def test_few_columns_are_said_to_count_most(iris):
+    for columns, said in (
+        (["a"], "('a' counts most)"),
+        ([f"c{k}" for k in range(300)], "('c0', 'c1', 'c2', 'c3' and 'c4' count most)"),
+    ):
+        found = replace(examine(iris), separation=Separation(["x"], columns, True))
+        assert said in of_kind(find_cautions(iris, found), "separation").sentence
+
+
+def test_one_pair_of_correlated_columns_is_named_once(iris):
+    found = replace(examine(iris), dependence=Dependence({}, [], [("a", "b", 0.9987)]))
+    sentence = of_kind(find_cautions(iris, found), "correlated columns").sentence
+    assert sentence.startswith("'a' and 'b' say nearly the same (correlation 0.998): ")
 
 
 def test_a_fit_short_of_its_tolerance_is_serious(iris):

@@ -14,6 +14,7 @@ from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_limits
 
 from sixfold.app.report.answers import Answers, score_interval, scorer_of
+from sixfold.app.report.column_checks import find_dependence
 from sixfold.app.report.column_codes import column_codes
 from sixfold.app.report.examination import examine
 from sixfold.app.report.importance import permutation_importance
@@ -91,6 +92,30 @@ def test_importance_is_that_of_a_sample_of_many_rows():
     found, rows = permutation_importance(model, frame, X[:, 0], scorer_of(model, "r2"), 0)
     assert rows == 2000
     assert found[0].mean == pytest.approx(2.0, abs=0.2)
+
+
+def test_importance_of_hundreds_of_columns_takes_few_calls():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(10, 300))
+    frame = pl.DataFrame(X)
+    model = FrameModel().fit(frame, X[:, 0])
+    calls = []
+
+    class Counting(FrameModel):
+        def predict(self, X):
+            calls.append(len(X))
+            return super().predict(X)
+
+    model.__class__ = Counting
+    permutation_importance(model, frame, X[:, 0], scorer_of(model, "r2"), 0)
+    assert len(calls) == 2  # the rows as they are, and 300 times 5 tables of 10 rows
+
+
+def test_columns_near_the_largest_number_are_compared_without_a_warning():
+    random = np.random.default_rng(0)
+    a = random.normal(size=60)
+    codes = column_codes(pl.DataFrame({"a": a, "b": a / abs(a).max() * 1.7e308, "c": random.normal(size=60)}))
+    assert set(find_dependence(codes, np.arange(60), 0).equations) <= {"a", "b"}
 
 
 def test_importance_is_left_out_where_each_row_is_compared_with_a_million():

@@ -4,6 +4,7 @@
     nearest neighbours    the training rows that vote, with their values
     a kernel SVM          the support vectors with the largest shares, with their values
     a linear model        what each column adds against its mean
+    the baseline          that it ignores the columns
 
 in the columns of the table, whatever the learner made of them. Rows are counted from 1, the header is none.
 """
@@ -16,6 +17,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from sixfold.app.plain_text import WIDTH, paragraph, print_json, shortened, table, visible
 from sixfold.app.saved_model.model import SavedModel, open_model
@@ -30,6 +32,7 @@ from sixfold.plain_words import counted, width_of
 BATCH = 100_000  # rows that are read at a time
 MOST_CLASSES = 5  # whose probabilities are told
 MOST_ROWS = 5  # training rows that are shown beside the row: as many have room in 80 columns
+MOST_COLUMNS = 40  # whose values are shown
 WIDEST = 16  # letters of a value
 HELD = "\ue000"  # stands for a blank at which no line ends
 
@@ -50,7 +53,7 @@ class Explained:
     actual : object
         What the table says; None where it does not.
     kind : str
-        "linear", "tree", "neighbours" or "support vectors".
+        "linear", "tree", "neighbours", "support vectors" or "baseline".
     explanation : object
         As the learner gives it, by the columns of the table.
     alike : list of dict
@@ -86,6 +89,21 @@ class Explained:
         return plain
 
 
+@dataclass(frozen=True)
+class SameForAll:
+    """Why the baseline answers as it does."""
+
+    task: str
+
+    def __str__(self) -> str:
+        told = "the mean" if self.task == "regression" else "the most frequent class"
+        return f"This is the baseline: it ignores the columns, and answers {told} of the training rows."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return {"text": str(self)}
+
+
 def run(model: str, data: str, row: int = 1, *, as_json: bool = False) -> int:
     """Print why a model answers as it does for one row of a table; return the exit code."""
     saved = open_model(model)
@@ -101,7 +119,8 @@ def explain_row(saved: SavedModel, data: str, row: int) -> Explained:
     """Return why a model answers as it does for one row of a table, counted from 1."""
     raw = _raw_row(saved, data, row)
     typed = saved.schema.typed(raw, row - 1)
-    if not hasattr(saved.learner, "explain"):
+    baseline = isinstance(saved.learner, DummyClassifier | DummyRegressor)
+    if not baseline and not hasattr(saved.learner, "explain"):
         raise InputError(
             f"{saved.name} holds a {type(saved.learner).__name__}, which cannot explain one answer. "
             "`sixfold show` tells what it is."
@@ -110,9 +129,11 @@ def explain_row(saved: SavedModel, data: str, row: int) -> Explained:
     answer = float(answers[0]) if saved.task == "regression" else str(answers[0])
     shares = {} if chances is None else dict(zip(saved.classes, chances[0].tolist(), strict=True))
     values = typed.row(0, named=True)
-    explanation = saved.learner.explain(saved.inputs(typed))
+    explanation: Any = SameForAll(saved.task) if baseline else saved.learner.explain(saved.inputs(typed))
     kind, alike = "tree", []
-    if isinstance(explanation, LinearExplanation):
+    if baseline:
+        kind = "baseline"
+    elif isinstance(explanation, LinearExplanation):
         kind, explanation = "linear", _by_table(saved, explanation, values)
     elif hasattr(explanation, "distances"):
         kind, alike = "neighbours", _neighbours(saved, explanation.rows)
@@ -248,7 +269,15 @@ def _told(saved: SavedModel, data: str, found: Explained) -> list[str]:
 
 def _values_of(found: Explained) -> str:
     pairs = [f"{visible(name)} = {_cell(value)}" for name, value in found.values.items()]
-    return paragraph(", ".join(one.replace(" ", HELD) for one in pairs), "  ").replace(HELD, " ")
+    more = _more_columns(len(pairs))
+    text = ", ".join(one.replace(" ", HELD) for one in pairs[:MOST_COLUMNS])
+    return paragraph(" ".join([text, *more]), "  ").replace(HELD, " ")
+
+
+def _more_columns(count: int) -> list[str]:
+    """Return what is said of the columns that are not shown, if there are any."""
+    more = count - MOST_COLUMNS
+    return [f"and {counted(more, 'more column')} (--json has all)"] if more > 0 else []
 
 
 def _neighbour_lines(found: Explained) -> list[str]:
@@ -297,7 +326,9 @@ def _side_by_side(found: Explained, what: str, top: list[list[str]]) -> list[str
     for name, value in found.values.items():
         if any(name in row for row in rows):
             body.append([name, _cell(value), *(_cell(row.get(name)) for row in rows)])
-    return [f"the {what}, column by column", table(header, body, range(1, len(header)))]
+    shown = body[: len(top) + MOST_COLUMNS]
+    more = _more_columns(len(body) - len(top))
+    return [f"the {what}, column by column", table(header, shown, range(1, len(header))), *more]
 
 
 def _within(line: str) -> str:
@@ -317,12 +348,13 @@ def _worded(value: Any) -> Any:
 
 def _cell(value: Any) -> str:
     shown = _worded(value)
-    return f"{shown:.6g}" if isinstance(shown, float) else shortened(visible(shown), WIDEST)
+    if isinstance(shown, float):
+        return f"{shown:.6g}"
+    return shown if isinstance(value, datetime) else shortened(visible(shown), WIDEST)
 
 
 def _date(value: datetime) -> str:
-    day = value.isoformat(sep=" ")
-    return day.removesuffix(" 00:00:00")
+    return value.isoformat(sep=" ").removesuffix(":00").removesuffix(" 00:00")
 
 
 def _json(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from pathlib import Path
 
@@ -12,11 +11,12 @@ from sixfold import __version__
 from sixfold.app.fitting import FitOptions, FitResult, Prepared, prepare, tune
 from sixfold.app.model_file import save
 from sixfold.app.report import find_cautions, write_report
-from sixfold.app.terminal import Terminal
+from sixfold.app.terminal import LABEL, Terminal
 from sixfold.app.training_record import training_record
 from sixfold.data.columns.schema import ColumnSchema
 from sixfold.explain.certificate_words import in_plain_words
 from sixfold.explain.last_step import last_step
+from sixfold.plain_words import counted, width_of
 from sixfold.selection.leaderboard import BASELINE
 
 INTERRUPTED = 130
@@ -39,7 +39,7 @@ def run(options: FitOptions, *, as_json: bool = False, quiet: bool = False) -> i
     page, facts = write_report(result, options.output, cautions)
     if as_json:
         print(facts.read_text(encoding="utf-8"))
-    show_files(terminal, [model, page, facts], options)
+    show_files(terminal, [model, page, facts], options, result.chosen.name != BASELINE)
     return INTERRUPTED if result.stopped == "Ctrl-C" else 0
 
 
@@ -47,7 +47,7 @@ def show_prepared(terminal: Terminal, given: Prepared) -> None:
     """Print what was read and inferred, before the work begins."""
     table, schema = given.table, given.schema
     terminal.line(f"sixfold {__version__}\n")
-    rows = f"{len(given.y) + given.dropped:,} rows, {len(schema.columns)} columns"
+    rows = f"{counted(len(given.y) + given.dropped, 'row')}, {counted(len(schema.columns), 'column')}"
     about = [table.about] if table.about else []
     terminal.paragraph("Data", f"{table.source}: {rows}", *about, *table.notes)
     terminal.paragraph("Target", *_target(given))
@@ -74,12 +74,18 @@ def _target(given: Prepared) -> list[str]:
         said = [f"{target.name}: numbers from {low:.6g} to {high:.6g}, median {middle:.6g}"]
     else:
         counts = Counter(given.y.tolist()).most_common()
-        shares = [f"{label} {count / len(given.y):.0%}" for label, count in counts[:MOST_NAMED]]
+        shares = [f"{label} {_share(count / len(given.y))}" for label, count in counts[:MOST_NAMED]]
         more = f" and {len(counts) - MOST_NAMED} more" if len(counts) > MOST_NAMED else ""
         said = [f"{target.name}: {len(counts)} classes, {', '.join(shares)}{more}"]
     if given.dropped:
-        said.append(f"missing in {given.dropped:,} rows, which are left out")
+        left_out = "which are" if given.dropped > 1 else "which is"
+        said.append(f"missing in {counted(given.dropped, 'row')}, {left_out} left out")
     return said + [target.reason] * bool(target.reason)
+
+
+def _share(share: float) -> str:
+    """Return a share in percent; what is there is not told as 0%."""
+    return f"{share:.0%}" if share >= 0.01 else f"{share * 100:.1g}%"
 
 
 def _kinds(features: tuple[ColumnSchema, ...]) -> str:
@@ -118,7 +124,7 @@ def show_result(terminal: Terminal, result: FitResult) -> None:
     if result.test.size:
         baseline = next((one.test for one in comparison.entries if one.name == BASELINE), None)
         beside = "" if baseline is None or chosen.name == BASELINE else f"; the baseline has {baseline:.3f}"
-        rows = f"{result.test.size:,} rows it has not seen"
+        rows = f"{counted(result.test.size, 'row')} it has not seen"
         terminal.paragraph("Test", f"{result.metric} {chosen.test:.3f} on {rows}{beside}")
     certificate = getattr(last_step(result.model), "certificate_", None)
     terminal.paragraph("Certificate", in_plain_words(certificate))
@@ -132,17 +138,24 @@ def show_cautions(terminal: Terminal, cautions: list[str]) -> None:
         terminal.paragraph("", f"and {len(cautions) - MOST_CAUTIONS} more, which the report lists")
 
 
-def show_files(terminal: Terminal, written: list[Path], options: FitOptions) -> None:
+def show_files(terminal: Terminal, written: list[Path], options: FitOptions, explained: bool) -> None:
     """Print what was written, and what can be done with it."""
     terminal.line()
     said = ("the model", "the report, for a browser", "the same for machines")
-    width = max(len(str(path)) for path in written)
-    for number, (path, what) in enumerate(zip(written, said, strict=True)):
-        terminal.paragraph("Wrote" if number == 0 else "", f"{path!s:<{width}}  {what}")
-    model = shlex.quote(str(written[0]))
+    names = [str(path) for path in written]
+    width = max(map(width_of, names))
+    lines = [
+        f"{name}{' ' * (width - width_of(name))}  {what}" for name, what in zip(names, said, strict=True)
+    ]
+    if max(map(width_of, lines)) > terminal.width - LABEL:  # a path is not broken, so that it can be copied
+        lines = names
+    terminal.lines("Wrote", lines)
     terminal.line()
-    terminal.paragraph("Next", f"sixfold explain {model} {shlex.quote(options.data)} --row 1")
-    terminal.paragraph("", f"sixfold predict {model} NEW.csv -o predictions.csv")
+    model, label = names[0], "Next"
+    if explained:
+        terminal.command(label, ["sixfold", "explain", model, options.data, "--row", "1"])
+        label = ""
+    terminal.command(label, ["sixfold", "predict", model, "NEW.csv", "-o", "predictions.csv"])
 
 
 def _plain(value: object) -> str:

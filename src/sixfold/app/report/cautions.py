@@ -21,13 +21,15 @@ from sixfold.app.report.words import Metric, listed, number_text, percent, score
 from sixfold.app.report.yardstick import NAME as YARDSTICK
 from sixfold.explain.last_step import last_step
 from sixfold.plain_words import counted
-from sixfold.selection.leaderboard import BASELINE
+from sixfold.selection.leaderboard import BASELINE, Entry
+from sixfold.selection.trial import INTERRUPTED
 
 NEARLY_PERFECT = 0.98  # strength of a column that gives the answer away
 STRONG, NEARLY_ALL = 0.85, 0.97  # strength of a column, and its share of the strength of the whole model
 FEW_TRAINING, FEW_TEST = 10, 5  # rows of a class
 FEW_TEST_ROWS = 50
 WIDE = 0.1  # of an interval, where fewer test rows are called few
+MOST_SEPARATING = 5  # columns that are named
 IMBALANCE = 0.8  # share of the largest class
 MUCH_MISSING = 0.2  # share of a column
 LEAST_COPIES, MANY_COPIES = 2, 0.02  # test rows, and their share
@@ -153,13 +155,16 @@ def _has_many_values(found: Examination) -> bool:
 
 def _stopped(result: FitResult, found: Examination) -> Iterator[Caution]:
     """Say what Ctrl-C or the time limit has cut short."""
+    comparison = result.comparison
+    late = [one.name for one in comparison.entries if _out_of_time(one)]
     if result.stopped:
+        before = f" before {listed(late)} {'were' if len(late) > 1 else 'was'} finished" if late else ""
         yield Caution(
             "stopped early",
-            f"The work was stopped by {result.stopped}: the choice is among the learners that were finished.",
+            f"The work was stopped by {result.stopped}{before}: the choice is among the learners that were "
+            "finished.",
             serious=True,
         )
-    comparison = result.comparison
     short = [
         one.name
         for one in comparison.entries
@@ -172,19 +177,22 @@ def _stopped(result: FitResult, found: Examination) -> Iterator[Caution]:
             "are those of fewer. Allow more time for a fair comparison.",
             serious=result.chosen.name in short,
         )
-    late = [one.name for one in comparison.entries if "time" in one.left_out or one.left_out == "not tried"]
-    if late:
+    if late and not result.stopped:
         yield Caution("not tried", f"There was no time for {listed(late)}. Allow more time to compare all.")
+
+
+def _out_of_time(one: Entry) -> bool:
+    return "time" in one.left_out or one.left_out in ("not tried", INTERRUPTED)
 
 
 def _certificate(result: FitResult, found: Examination) -> Iterator[Caution]:
     """Say where the fit is not proven optimal."""
     certificate = getattr(last_step(result.chosen.model), "certificate_", None)
-    if certificate is None:
+    if certificate is None and result.chosen.name != BASELINE:
         yield Caution(
             "no certificate", f"The fit of {result.chosen.name} proves nothing about how good it is."
         )
-    elif not certificate.converged and result.chosen.name != "perceptron":
+    elif certificate is not None and not certificate.converged and result.chosen.name != "perceptron":
         yield Caution(
             "not proven optimal",
             f"The fit of {result.chosen.name} ended before it was proven to be the best ({certificate}). "
@@ -204,19 +212,35 @@ def _test_rows(result: FitResult, found: Examination) -> Iterator[Caution]:
             serious=True,
         )
         return
+    only = Caution("few test rows", f"The test score is that of {counted(rows, 'row')} only.")
     if found.low is None or found.high is None:
         if rows < FEW_TEST_ROWS:
-            yield Caution("few test rows", f"The test score is that of {counted(rows, 'row')} only.")
+            yield only
         return
     low, high = sorted((metric.sign * found.low, metric.sign * found.high))
-    wide = metric.sign > 0 and high - low > WIDE and rows < 10 * FEW_TEST_ROWS
-    if rows < FEW_TEST_ROWS or wide:
+    wide = metric.sign < 0 or high - low > WIDE
+    if wide and rows < (FEW_TEST_ROWS if metric.sign < 0 else 10 * FEW_TEST_ROWS):
         yield Caution(
             "few test rows",
             f"{counted(rows, 'test row')} {'say' if rows != 1 else 'says'} little: the {metric.words} of "
             f"{metric.shown(result.chosen.test)} may as well be anything from {score_text(low)} to "
             f"{score_text(high)} (95% interval).",
         )
+    elif rows < FEW_TEST_ROWS:
+        yield only
+
+
+def _no_better(result: FitResult, found: Examination) -> Iterator[Caution]:
+    """Compare with the baseline on the test rows."""
+    chosen, baseline, metric = result.chosen, found.baseline, Metric(result.scoring, result.metric)
+    if baseline is None or chosen.name == BASELINE or not chosen.test <= baseline.test:
+        return
+    yield Caution(
+        "no better than the baseline",
+        f"On the test rows the model has {metric.words} {metric.shown(chosen.test)}, the baseline, which "
+        f"ignores the columns, {metric.shown(baseline.test)}: that the columns help is not shown.",
+        serious=True,
+    )
 
 
 def _test_against_folds(result: FitResult, found: Examination) -> Iterator[Caution]:
@@ -229,7 +253,7 @@ def _test_against_folds(result: FitResult, found: Examination) -> Iterator[Cauti
     quantile = float(student.ppf(0.975, chosen.scores.size - 1))
     likely = quantile * float(chosen.scores.std(ddof=1)) * math.sqrt(1.0 + 1.0 / chosen.scores.size)
     inside = found.low <= chosen.mean <= found.high
-    if inside or abs(chosen.test - chosen.mean) <= likely:
+    if inside or _as_many_mistakes(result) or abs(chosen.test - chosen.mean) <= likely:
         return
     worse = chosen.test < chosen.mean
     yield Caution(
@@ -240,6 +264,20 @@ def _test_against_folds(result: FitResult, found: Examination) -> Iterator[Cauti
         "see whether the test rows differ from the others.",
         serious=worse,
     )
+
+
+def _as_many_mistakes(result: FitResult) -> bool:
+    """Whether mistakes in the test rows are as frequent as in the folds, by Fisher's exact test.
+
+    Folds without a mistake have no spread, and one mistake in the test rows may still be chance.
+    """
+    from scipy.stats import fisher_exact
+
+    if result.scoring != "accuracy":
+        return False
+    shares = ((result.chosen.test, result.test.size), (result.chosen.mean, result.train.size))
+    counts = [(round(share * rows), rows - round(share * rows)) for share, rows in shares]
+    return float(fisher_exact(counts).pvalue) >= 0.05
 
 
 # -- rows ----------------------------------------------------------------------------------------------------
@@ -323,7 +361,8 @@ def _separation(result: FitResult, found: Examination) -> Iterator[Caution]:
         if apart.every
         else f"{'classes' if len(apart.classes) > 1 else 'class'} {listed(apart.classes)} from the others"
     )
-    by = f" ({listed(apart.columns)} count most)" if apart.columns else ""
+    most = apart.columns[:MOST_SEPARATING]
+    by = f" ({listed(most)} {'count' if len(most) > 1 else 'counts'} most)" if most else ""
     yield Caution(
         "separation",
         f"A plane separates {which} in the training rows without a mistake{by}: the size of coefficients, "
@@ -355,10 +394,11 @@ def _dependence(result: FitResult, found: Examination) -> Iterator[Caution]:
     if dependence.correlated:
         names = tuple(dict.fromkeys(name for pair in dependence.correlated for name in pair[:2]))
         one, two, r = dependence.correlated[0]
+        pair = f"most: '{shortened(one)}' and '{shortened(two)}', " if len(names) > 2 else ""
         yield Caution(
             "correlated columns",
-            f"{listed(names)} say nearly the same in pairs (most: '{shortened(one)}' and '{shortened(two)}', "
-            f"correlation {math.floor(1000 * abs(r)) / 1000 * (1 if r > 0 else -1):.3f}): their coefficients "
+            f"{listed(names)} say nearly the same{' in pairs' * (len(names) > 2)} ({pair}correlation "
+            f"{math.floor(1000 * abs(r)) / 1000 * (1 if r > 0 else -1):.3f}): their coefficients "
             "cannot be told apart, and neither looks important while the other is there.",
             names,
         )
@@ -380,15 +420,14 @@ def _missing(result: FitResult, found: Examination) -> Iterator[Caution]:
 
 
 def _set_aside(result: FitResult, found: Examination) -> Iterator[Caution]:
-    """Name identifiers and texts that were not used."""
-    aside = [one for one in result.schema.set_aside if one.kind in ("identifier", "text")]
+    """Name texts that were not used."""
+    aside = [one for one in result.schema.set_aside if one.kind == "text"]
     if aside:
         names = tuple(one.name for one in aside)
         yield Caution(
             "set aside",
-            f"{listed(names)} {'were' if len(names) > 1 else 'was'} not used "
-            f"({', '.join(dict.fromkeys(one.kind for one in aside))}). If there is something to learn from "
-            f"{'them' if len(names) > 1 else 'it'}, make columns of it first.",
+            f"{listed(names)} {'were' if len(names) > 1 else 'was'} not used (text). If there is something "
+            f"to learn from {'them' if len(names) > 1 else 'it'}, make columns of it first.",
             names,
         )
 
@@ -407,6 +446,6 @@ def _grid_edge(result: FitResult, found: Examination) -> Iterator[Caution]:
 
 
 CHECKS: tuple[Callable[[FitResult, Examination], Iterator[Caution]], ...] = (
-    *(_stopped, _certificate, _leakage, _yardstick, _copies, _test_rows, _test_against_folds),
+    *(_stopped, _certificate, _leakage, _yardstick, _copies, _test_rows, _no_better, _test_against_folds),
     *(_drift, _separation, _dependence, _missing, _classes, _grid_edge, _set_aside),
 )

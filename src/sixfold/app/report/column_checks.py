@@ -142,7 +142,8 @@ def _standardised(values: Array) -> tuple[Array, Array, Array]:
     centred = np.where(np.isnan(values), 0.0, values - mean)
     length = np.sqrt((centred**2).sum(axis=0))
     kept = np.flatnonzero(length > 1e-12 * np.sqrt(values.shape[0]))
-    return centred[:, kept] / length[kept], length[kept] * scale[kept], kept
+    spread = length[kept] * scale[kept].astype(np.longdouble)  # which of numbers near 1e308 is beyond them
+    return centred[:, kept] / length[kept], spread, kept
 
 
 def _equations(Z: Array, spread: Array, names: list[str]) -> dict[str, str]:
