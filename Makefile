@@ -32,10 +32,10 @@ test-levels: wheel
 	for level in $$(.venv-wheel/bin/python -c "from sixfold import _native as n; print(*n.built_levels()[: n.built_levels().index(n.level)])"); do \
 	  SIXFOLD_ISA=$$level HYPOTHESIS_PROFILE=few .venv-wheel/bin/python $(PYTEST) $(NATIVE_TESTS) || exit 1; done
 
-# The oldest scikit-learn that is supported, with the contracts it knows and searches, which call its code;
-# certificates ask nothing of it.
+# The oldest scikit-learn that is supported, with the contracts it knows, searches, which call its code, and
+# model files, which hold its transformers; certificates ask nothing of it.
 test-oldest: .venv-oldest/stamp
-	.venv-oldest/bin/python $(PYTEST) tests/contracts tests/selection/test_grid_search.py \
+	.venv-oldest/bin/python $(PYTEST) tests/contracts tests/selection/test_grid_search.py tests/app/model_file \
 	  --ignore-glob='*_certificates.py'
 
 lint: $(STAMPS)/lint

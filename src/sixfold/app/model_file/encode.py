@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import UserList
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -61,6 +62,8 @@ class Encoder:
             found = self.array(value, where)
         elif kind.__module__.split(".")[0] == "pandas" and kind.__name__.endswith("Index"):
             found = self.array(value.to_numpy(), where)  # names of columns, which are a list as well
+        elif isinstance(value, UserList):  # columns that scikit-learn 1.6 leaves over, which warns of itself
+            found = self._plain_list(value.data, where)
         elif isinstance(value, np.generic):
             found = self._scalar(value, where)
         elif SPARSE.get(kind.__name__) is kind:
