@@ -8,6 +8,8 @@ import hypothesis
 import numpy as np
 import pytest
 
+collect_ignore = ["fuzz/fuzz_model_file.py"]  # a program, which needs atheris and changes what it watches
+
 # The same examples every time, so that it is a change that makes a test fail; HYPOTHESIS_PROFILE=search looks
 # for new ones, and "few" is for further runs of tests that pass. No test times anything: a busy machine is no
 # failure.

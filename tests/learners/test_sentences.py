@@ -206,6 +206,6 @@ def test_help_is_printed_and_nothing_is_fitted(option):
     done = subprocess.run(
         [sys.executable, "-m", "sixfold", option], capture_output=True, text=True, check=True
     )
-    assert done.stdout.startswith({"--help": "usage: python -m sixfold", "--version": "sixfold "}[option])
+    assert done.stdout.startswith({"--help": "Usage: sixfold ", "--version": "sixfold "}[option])
     assert "held-out" not in done.stdout
     assert sixfold.__version__ in done.stdout or option == "--help"

@@ -48,13 +48,14 @@ class Terminal:
 
     def command(self, label: str, words: Sequence[str]) -> None:
         """Print a command beside a label; lines that go on end in a backslash, so that it can be copied."""
-        quoted, room = [shlex.quote(word) for word in words], self.width - LABEL - 2
-        lines = quoted[:1]
-        for word in quoted[1:]:
-            if width_of(lines[-1]) + 1 + width_of(word) <= room:
-                lines[-1] += f" {word}"
+        first, *others = _with_values(words)
+        lines, room = [first], self.width - LABEL
+        for number, part in enumerate(others, 1):
+            goes_on = 2 * (number < len(others))  # a blank and a backslash
+            if width_of(lines[-1]) + 1 + width_of(part) + goes_on <= room:
+                lines[-1] += f" {part}"
             else:
-                lines.append(f"  {word}")
+                lines.append(f"  {part}")
         self.lines(label, [*(f"{line} \\" for line in lines[:-1]), lines[-1]])
 
     def lines(self, label: str, lines: Sequence[str]) -> None:
@@ -162,3 +163,19 @@ def _duration(seconds: float) -> str:
     if seconds < 10:
         return f"{seconds:.1f} s"
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def _with_values(words: Sequence[str]) -> list[str]:
+    """Return words quoted for a shell, options together with their values.
+
+    >>> _with_values(["sixfold", "explain", "a model.sixfold", "--row", "1"])
+    ['sixfold', 'explain', "'a model.sixfold'", '--row 1']
+    """
+    parts: list[str] = []
+    for before, word in zip(["", *words], words, strict=False):
+        quoted = shlex.quote(word)
+        if before.startswith("-"):
+            parts[-1] += f" {quoted}"
+        else:
+            parts.append(quoted)
+    return parts

@@ -43,7 +43,7 @@ def training_record(result: FitResult, cautions: list[str]) -> dict[str, Any]:
         "parameters": plain_parameter(chosen.parameters),
         "choice": result.reason,
         "schema": result.schema.to_dict(),
-        "categories": categories_of(result.X[result.train]),
+        "categories": categories_of(result.X, result.train),
         "data": {
             "name": result.table.name,
             "rows": len(result.y),

@@ -18,6 +18,7 @@ from sixfold.explain.certificate_words import in_plain_words
 from sixfold.explain.last_step import last_step
 from sixfold.plain_words import counted, width_of
 from sixfold.selection.leaderboard import BASELINE
+from sixfold.selection.memory import share_memory_stores
 
 INTERRUPTED = 130
 MOST_CAUTIONS = 5  # in the terminal; the report has all
@@ -27,6 +28,7 @@ MOST_NAMED = 6  # columns and classes
 def run(options: FitOptions, *, as_json: bool = False, quiet: bool = False) -> int:
     """Fit, print and write; return the exit code."""
     terminal = Terminal(quiet or as_json)
+    share_memory_stores()
     given = prepare(options)
     show_prepared(terminal, given)
     with terminal.watch() as watcher:

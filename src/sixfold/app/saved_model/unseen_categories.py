@@ -68,18 +68,19 @@ class UnseenCategories:
         return f"{counted(self.rows, 'row')} with a category that the model has not met: {listed(columns, 4)}"
 
 
-def categories_of(typed: Any) -> dict[str, list[str]]:
-    """Return the categories in each column of a typed frame, sorted: what a model file says was met.
+def categories_of(typed: Any, rows: Any) -> dict[str, list[str]]:
+    """Return the categories that some rows of a typed frame have, by column, sorted: what a model has met.
 
     Columns with more than a thousand of them are left out: new ones are no news there.
 
     >>> import polars as pl
-    >>> categories_of(pl.DataFrame({"age": [30.0, 40.0], "city": ["Bern", None]}))
+    >>> categories_of(pl.DataFrame({"age": [30.0, 40.0], "city": ["Bern", None]}), [0, 1])
     {'city': ['Bern']}
     """
     import polars as pl
 
-    distinct = {one.name: one.drop_nulls().unique() for one in typed.iter_columns() if one.dtype == pl.String}
+    words = typed.select(pl.selectors.string())  # before the rows are: numbers need not be copied
+    distinct = {one.name: one.gather(rows).drop_nulls().unique() for one in words.iter_columns()}
     return {name: sorted(one.to_list()) for name, one in distinct.items() if one.len() <= MOST}
 
 
