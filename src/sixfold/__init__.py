@@ -31,8 +31,10 @@ _HOME = {
     "distances": "sixfold.geometry.distances",
     "kernels": "sixfold.geometry.kernels",
     "load": "sixfold.app.model_file.read",
+    "patch_sklearn": "sixfold.patch.replace",
     "plot": "sixfold.plot",
     "save": "sixfold.app.model_file.write",
+    "unpatch_sklearn": "sixfold.patch.replace",
 }
 
 __all__ = [
@@ -59,8 +61,10 @@ __all__ = [
     "distances",
     "kernels",
     "load",
+    "patch_sklearn",
     "plot",
     "save",
+    "unpatch_sklearn",
 ]
 
 

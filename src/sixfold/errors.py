@@ -26,7 +26,9 @@ import difflib
 import math
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -142,8 +144,23 @@ class StoppedEarly(SixfoldWarning, ConvergenceWarning):
         self.certificate = certificate
 
 
+_SILENCED: ContextVar[tuple[type[Warning], ...]] = ContextVar("silenced", default=())
+
+
+@contextmanager
+def silenced(*categories: type[Warning]) -> Iterator[None]:
+    """Leave out warnings of these kinds, in this thread alone."""
+    before = _SILENCED.set((*_SILENCED.get(), *categories))
+    try:
+        yield
+    finally:
+        _SILENCED.reset(before)
+
+
 def warn(warning: Warning | str, category: type[Warning] | None = None) -> None:
     """Warn at the line of the user's code that called sixfold, however many calls are in between."""
+    if issubclass(category or type(warning), _SILENCED.get()):  # type: ignore[arg-type]
+        return
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sixfold."):
         frame, level = frame.f_back, level + 1
