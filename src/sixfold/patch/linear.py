@@ -1,7 +1,7 @@
 """Linear models under scikit-learn's names.
 
-What scikit-learn calls ``tol`` is a slope or a change; ours is a certified gap, which falls with the square of
-the slope: a slope of 1e-4 is stated as a gap of 1e-6, one of 1e-8 as 1e-12.
+What scikit-learn calls ``tol`` is a slope or a change; ours is a certified gap, which falls faster than the
+slope: a slope of 1e-4 is stated as a gap of 1e-6, one of 1e-8 as 1e-12.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class LogisticRegression(LinearDropIn, sk.LogisticRegression):
             return None
         return {0: "l2", 1: "l1"}.get(self.l1_ratio, "elasticnet")
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         model = super()._learn(X, y, sample_weight)
         require(self.solver != "liblinear" or model.classes_.size == 2, "liblinear takes two classes")
         if self.n_jobs is not None and NAMES_DEPRECATED:

@@ -11,7 +11,7 @@ import importlib
 import sys
 from collections.abc import Iterable, Iterator
 from types import ModuleType, TracebackType
-from typing import Any, Self
+from typing import Self
 
 from sixfold.errors import check_option
 
