@@ -159,7 +159,7 @@ def silenced(*categories: type[Warning]) -> Iterator[None]:
 
 def warn(warning: Warning | str, category: type[Warning] | None = None) -> None:
     """Warn at the line of the user's code that called sixfold, however many calls are in between."""
-    if issubclass(category or type(warning), _SILENCED.get()):  # type: ignore[arg-type]
+    if issubclass(category or type(warning), _SILENCED.get()):
         return
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sixfold."):

@@ -88,8 +88,8 @@ class DropIn(ABC):
     def _fit_by(self, theirs: Callable[..., Any], X: Any, *args: Any, **kwargs: Any) -> Any:
         """Fit by ours, or else by theirs."""
         try:
-            if get_config()["array_api_dispatch"]:
-                raise HandedBack("arrays of other libraries are dispatched to them")
+            require(not get_config()["array_api_dispatch"], "arrays are dispatched to their own libraries")
+            require(not hasattr(self, "_skl_callbacks"), "callbacks are told of scikit-learn's iterations")
             with silenced(RankWarning):  # of which scikit-learn does not warn
                 model = self._learn(X, *args, **kwargs)
         except Exception as error:

@@ -1,7 +1,8 @@
 """Linear models under scikit-learn's names.
 
-What scikit-learn calls ``tol`` is a slope or a change; ours is a certified gap, which falls faster than the
-slope: a slope of 1e-4 is stated as a gap of 1e-6, one of 1e-8 as 1e-12.
+What scikit-learn calls ``tol`` is a slope or a change; ours is a certified gap, which falls as the square of
+the slope does: a slope of 1e-4 is stated as a gap of 1e-8. A limit of iterations that ours does not meet is
+left to scikit-learn, as the point that its solver has reached by then is what was asked for.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import sklearn.linear_model as sk
 
 import sixfold
+from sixfold.errors import StoppedEarly, silenced
 from sixfold.patch.drop_in import DropIn, require
 
 # From scikit-learn 1.8 on l1_ratio and C say what the penalty is.
@@ -25,13 +27,23 @@ SOLVERS = {  # by the penalty they take
     "l1": ("liblinear", "saga"),
     "elasticnet": ("saga",),
 }
-MOST_ITERATIONS = 1000  # of ours, where scikit-learn's own limit was left as it is
+ENOUGH_ITERATIONS = 100  # scikit-learn's default: who asks for as many wants the optimum
 NO_JOBS = "'n_jobs' has no effect on LogisticRegression from scikit-learn 1.8 on. Leave it out."
 
 
 def gap_of(tol: float) -> float:
     """Return the gap to ask for where scikit-learn is asked for this slope."""
-    return max(min(float(tol) ** 1.5, 1e-6), 1e-14)
+    return max(min(float(tol) ** 2, 1e-8), 1e-14)
+
+
+def iterations(max_iter: int) -> int:
+    """Return how many iterations ours may take: at least 1,000, unless few are asked for on purpose."""
+    return max(max_iter, 1000) if max_iter >= ENOUGH_ITERATIONS else max_iter
+
+
+def require_converged(model: Any) -> None:
+    """Leave to scikit-learn what ours has not finished."""
+    require(model.certificate_.converged, "the limit of iterations was met")
 
 
 class LinearDropIn(DropIn):
@@ -82,7 +94,7 @@ class LogisticRegression(LinearDropIn, sk.LogisticRegression):
             tol=gap_of(self.tol),
             fit_intercept=self.fit_intercept,
             class_weight=self.class_weight,
-            max_iter=MOST_ITERATIONS if self.max_iter == 100 else self.max_iter,
+            max_iter=iterations(self.max_iter),
             verbose=self.verbose,
             warm_start=self.warm_start,
         )
@@ -101,8 +113,12 @@ class LogisticRegression(LinearDropIn, sk.LogisticRegression):
         return {0: "l2", 1: "l1"}.get(self.l1_ratio, "elasticnet")
 
     def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        model = super()._learn(X, y, sample_weight)
-        require(self.solver != "liblinear" or model.classes_.size == 2, "liblinear takes two classes")
+        with silenced(StoppedEarly):
+            model = super()._learn(X, y, sample_weight)
+        require_converged(model)
+        if self.solver == "liblinear":
+            require(model.classes_.size == 2, "liblinear takes two classes")
+            require(model.coef_.dtype == np.float64, "liblinear makes float64 of float32")
         if self.n_jobs is not None and NAMES_DEPRECATED:
             warnings.warn(NO_JOBS, FutureWarning, stacklevel=4)
         return model
