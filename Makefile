@@ -14,7 +14,7 @@ PYTEST := -m pytest -q -n auto --dist worksteal
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DELETE_ON_ERROR:  # a stamp of what failed would be taken for done
-.PHONY: run test test-all test-levels test-oldest lint format bench gauntlet gallery wheel sanitize clean
+.PHONY: run test test-all test-levels test-oldest test-tools lint format bench gauntlet gallery wheel sanitize clean
 
 # From a built-in table to a leaderboard, a model file and a report.
 run: $(STAMPS)/app
@@ -37,6 +37,11 @@ test-levels: wheel
 test-oldest: .venv-oldest/stamp
 	.venv-oldest/bin/python $(PYTEST) tests/contracts tests/selection/test_grid_search.py tests/app/model_file \
 	  --ignore-glob='*_certificates.py'
+
+# SHAP, dtreeviz and skl2onnx on our models; imbalanced-learn's tests and all of scikit-learn's with the patch on.
+test-tools: $(STAMPS)/test $(STAMPS)/peers
+	$(BIN)/python $(PYTEST) tests/peers
+	$(BIN)/python -m tests.peers.patched_suite
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
@@ -90,7 +95,7 @@ $(STAMPS)/build: $(STAMPS)/venv $(NATIVE)
 	touch $@
 
 # What an extra asks for, without building the package again.
-$(STAMPS)/app $(STAMPS)/test $(STAMPS)/bench: $(STAMPS)/%: $(STAMPS)/extra-% $(STAMPS)/extra-app $(STAMPS)/build
+$(STAMPS)/app $(STAMPS)/test $(STAMPS)/bench $(STAMPS)/peers: $(STAMPS)/%: $(STAMPS)/extra-% $(STAMPS)/extra-app $(STAMPS)/build
 	touch $@
 
 $(STAMPS)/extra-%: $(STAMPS)/venv pyproject.toml

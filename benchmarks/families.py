@@ -42,6 +42,7 @@ FAMILIES = (
     Family("neighbors.cases", "Nearest neighbours"),
     Family("selection.cases", "Choosing hyperparameters"),
     Family("app.cases", "From a file to answers"),
+    Family("patch.cases", "One line added to your script"),
 )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 collect_ignore = ["fuzz/fuzz_model_file.py"]  # a program, which needs atheris and changes what it watches
+collect_ignore_glob = ["patch/scripts/*"]  # which test_scripts.py runs
 
 # The same examples every time, so that it is a change that makes a test fail; HYPOTHESIS_PROFILE=search looks
 # for new ones, and "few" is for further runs of tests that pass. No test times anything: a busy machine is no

@@ -9,7 +9,7 @@ Each file runs in a process of its own with this module as a plugin of pytest.
 from __future__ import annotations
 
 import argparse
-import importlib
+import importlib.util
 import json
 import os
 import re
@@ -53,16 +53,16 @@ class Outcome:
     fits: dict[str, int]  # by "sixfold" and "scikit-learn"
 
 
-def run(module: str) -> Outcome:
-    """Run the tests of one file that speak of a replaced class, in a fresh process."""
+def run(module: str, package: str = "sklearn", patched: bool = True) -> Outcome:
+    """Run tests of a package in a fresh process; of scikit-learn those that speak of a replaced class."""
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
         environment = os.environ | {
-            REQUEST: str(answer),
+            REQUEST: json.dumps({"answer": str(answer), "package": package, "patched": patched}),
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)]),
         }
         environment.pop("PYTEST_ADDOPTS", None)
-        home = Path(importlib.import_module("sklearn").__file__).parent
+        home = Path(importlib.util.find_spec(package).origin).parent
         configuration = Path(folder) / "pytest.ini"  # an empty one: neither ours nor scikit-learn's applies
         configuration.write_text("[pytest]\n")
         command = [sys.executable, "-m", "pytest", "-q", "-p", "patched_suite", "-p", "no:cacheprovider"]
@@ -87,8 +87,8 @@ def table(outcomes: dict[str, Outcome]) -> str:
     lines = ["| scikit-learn's tests | pass | of | fits by sixfold | handed back |", "|---|---|---|---|---|"]
     total: Counter[str] = Counter()
     for module, one in outcomes.items():
-        of = len(one.passed) + len(one.failed)
-        lines.append(f"| {module} | {len(one.passed)} | {of} | {one.fits['sixfold']:,} | {one.fits['scikit-learn']:,} |")
+        of, (ours, theirs) = len(one.passed) + len(one.failed), one.fits.values()
+        lines.append(f"| {module} | {len(one.passed)} | {of} | {ours:,} | {theirs:,} |")
         total.update(one.fits | {"passed": len(one.passed), "of": of})
     share = f"{total['passed']:,} ({100 * total['passed'] / max(total['of'], 1):.1f}%)"
     lines.append(f"| all | {share} | {total['of']:,} | {total['sixfold']:,} | {total['scikit-learn']:,} |")
@@ -122,13 +122,15 @@ def main() -> None:
 class Plugin:
     """Patches, keeps the tests that speak of a replaced class, and notes how they end and who has fitted."""
 
-    def __init__(self, answer: str) -> None:
+    def __init__(self, answer: str, package: str, patched: bool) -> None:
         from sixfold.patch import drop_in, replace
 
         self.answer, self.passed, self.failed = Path(answer), set(), {}
+        self.package = package
         self.fits: Counter[str] = Counter({"sixfold": 0, "scikit-learn": 0})
         self.names = frozenset(replace.drop_in_names())
-        replace.patch_sklearn()
+        if patched:
+            replace.patch_sklearn()
         self.ours = tuple(replace._replaced)
         drop_in._say = self.heard
 
@@ -147,10 +149,14 @@ class Plugin:
         items[:] = [item for item in items if self.concerns(item)]
 
     def concerns(self, item):
+        if self.package != "sklearn":
+            return True
         parameters = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
         parameters += [value for one in parameters if isinstance(one, dict) for value in one.values()]
         parameters += [value for one in parameters if isinstance(one, (list, tuple)) for value in one]
-        if any(isinstance(value, self.ours) or value in self.ours for value in parameters if _is_plain(value)):
+        if any(
+            isinstance(value, self.ours) or value in self.ours for value in parameters if _is_plain(value)
+        ):
             return True
         if any(isinstance(value, str) and value in self.names for value in parameters):
             return True
@@ -182,7 +188,7 @@ def _names(code):
 def pytest_configure(config):
     """Start the plugin in the process that ``run`` has started."""
     if REQUEST in os.environ:
-        config.pluginmanager.register(Plugin(os.environ[REQUEST]))
+        config.pluginmanager.register(Plugin(**json.loads(os.environ[REQUEST])))
 
 
 if __name__ == "__main__":

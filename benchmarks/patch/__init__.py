@@ -1,0 +1,1 @@
+"""One line added to a script."""
