@@ -4,7 +4,6 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import learning_curve, validation_curve
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:600], y[:600]
