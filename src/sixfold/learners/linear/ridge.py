@@ -99,10 +99,9 @@ class Ridge(_RidgeBase, SeparateRegressor):
         mean square distance is below ``tol`` times the standard deviation of y.
     solver : str, default="auto"
         "direct", "cg" (large sparse tables), "coordinate" (``positive=True``), "newton" and "refined-newton"
-        (as "direct", by steps), "rounded-newton", "gd", "sgd", "minibatch". "auto" chooses by the problem and
-        the shape of the data, and ``solver_`` says which it was. Of the names of scikit-learn's solvers "svd"
-        and "cholesky" mean "direct", "lsqr" and "sparse_cg" mean "cg", and "sag", "saga" and "lbfgs" mean
-        "auto".
+        (as "direct", by steps), "gd", "sgd", "minibatch". "auto" chooses by the problem and the shape of the
+        data, and ``solver_`` says which it was. Of the names of scikit-learn's solvers "svd" and "cholesky"
+        mean "direct", "lsqr" and "sparse_cg" mean "cg", and "sag", "saga" and "lbfgs" mean "auto".
     positive : bool, default=False
         Whether to keep all coefficients at 0 or above.
     random_state : int or None, default=None
@@ -204,10 +203,9 @@ class RidgeClassifier(_RidgeBase, LinearClassifier):
         How much the rows of each class count; "balanced" gives all classes the same total.
     solver : str, default="auto"
         "direct", "cg" (large sparse tables), "coordinate" (``positive=True``), "newton" and "refined-newton"
-        (as "direct", by steps), "rounded-newton", "gd", "sgd", "minibatch". "auto" chooses by the problem and
-        the shape of the data, and ``solver_`` says which it was. Of the names of scikit-learn's solvers "svd"
-        and "cholesky" mean "direct", "lsqr" and "sparse_cg" mean "cg", and "sag", "saga" and "lbfgs" mean
-        "auto".
+        (as "direct", by steps), "gd", "sgd", "minibatch". "auto" chooses by the problem and the shape of the
+        data, and ``solver_`` says which it was. Of the names of scikit-learn's solvers "svd" and "cholesky"
+        mean "direct", "lsqr" and "sparse_cg" mean "cg", and "sag", "saga" and "lbfgs" mean "auto".
     positive : bool, default=False
         Whether to keep all coefficients at 0 or above.
     random_state : int or None, default=None
