@@ -37,7 +37,10 @@ def _learner(a: Attributes, model: Any, fitted_by: Any = None) -> None:
 
 
 def _iterations(a: Attributes) -> None:
-    if a.has("n_iter_"):
+    if type(a.values.get("n_iter_")) is list:  # one count a target
+        counts = a.take("n_iter_", list)
+        a.require(all(type(one) is int for one in counts), "n_iter_", "are no counts")
+    elif a.has("n_iter_"):
         value = a.take("n_iter_", *ITERATIONS)
         a.require(not isinstance(value, np.ndarray) or value.dtype.kind == "i", "n_iter_", "is no count")
 
@@ -172,6 +175,16 @@ def check_linear_svc(a: Attributes, model: Any) -> None:
     for some in rows if isinstance(rows, list) else [rows]:
         good = isinstance(some, np.ndarray) and some.ndim == 1 and some.dtype.kind == "i"
         a.require(good and (not some.size or some.min() >= 0), "support_", "are no row numbers")
+
+
+def check_lasso(a: Attributes, model: Any) -> None:
+    """Check a lasso or elastic net, with the gap of every target."""
+    _linear(a, model)
+    _, targets = _coefficients_of_numbers(a)
+    if targets == 1:
+        a.number("dual_gap_", finite=False)
+    else:
+        a.array("dual_gap_", "f", (targets,), finite=False)
 
 
 def check_lasso_cv(a: Attributes, model: Any) -> None:

@@ -64,8 +64,8 @@ class _RidgeBase(SeparateTargets):
         alphas = np.asarray(self.alpha, dtype=np.float64)
         if alphas.shape != (n_targets,):
             raise InputError(
-                f"Number of targets and number of penalties do not correspond: alpha has shape "
-                f"{alphas.shape}, but there are {n_targets} targets. Pass one number, or one for each target."
+                f"Number of targets and number of penalties do not correspond: {alphas.size} != {n_targets}. "
+                "Pass one alpha, or a list with one for each target."
             )
         return [np.flatnonzero(alphas == alpha) for alpha in np.unique(alphas)]
 
