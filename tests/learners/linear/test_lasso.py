@@ -17,7 +17,7 @@ from sixfold import ElasticNet, GridSearchCV, Lasso, LassoCV, Ridge
 from sixfold.errors import CertificateError, InputError, RankWarning, StoppedEarly
 
 RNG = np.random.default_rng(0)
-TIGHT = {"tol": 1e-12, "max_iter": 100_000}
+TIGHT = {"tol": 1e-14, "max_iter": 100_000}
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 KINDS = [(Lasso, theirs.Lasso), (ElasticNet, theirs.ElasticNet)]
 both = pytest.mark.parametrize(("ours", "peer"), KINDS, ids=["Lasso", "ElasticNet"])

@@ -189,14 +189,14 @@ def check_lasso(a: Attributes, model: Any) -> None:
 
 def check_lasso_cv(a: Attributes, model: Any) -> None:
     """Check a lasso or elastic net with the path it was chosen from."""
-    from sixfold.learners.linear.linear_regression import LinearRegression
+    from sixfold.learners.linear.lasso import ElasticNet
 
     a.array("alphas_", "f")
     a.array("mse_path_", "f", finite=False)
     for name in ("alpha_", "dual_gap_"):
         a.number(name, finite=False)
     a.number("l1_ratio_", optional=True)
-    check_regressor(a, model, LinearRegression)
+    check_regressor(a, model, ElasticNet)
 
 
 def check_logistic_cv(a: Attributes, model: Any) -> None:
@@ -215,8 +215,8 @@ def check_logistic_cv(a: Attributes, model: Any) -> None:
 
 
 def check_ridge_cv(a: Attributes, model: Any) -> None:
-    """Check a ridge regression with one fit for each penalty."""
-    from sixfold.learners.linear.linear_regression import LinearRegression
+    """Check a ridge regression with the model of its penalty."""
+    from sixfold.learners.linear.ridge import Ridge
 
     d, targets = _coefficients_of_numbers(a)
     _means(a)
@@ -227,18 +227,8 @@ def check_ridge_cv(a: Attributes, model: Any) -> None:
             a.number(name, finite=False)
     for name in ("gcv_values_", "cv_results_"):
         a.array(name, "f", finite=False, optional=True)
-    fits = a.take("_fits", list)
-    a.require(fits, "_fits", "are none")
-    for pair in fits:
-        good = type(pair) is tuple and len(pair) == 2 and type(pair[1]) is LinearRegression
-        a.require(
-            good and pair[1].__dict__.get("n_features_in_") == d, "_fits", "are no fits of these columns"
-        )
-        some = pair[0]
-        a.require(some is None or isinstance(some, np.ndarray), "_fits", "are of no targets")
-        if some is not None:
-            a.require(some.ndim == 1 and some.dtype.kind == "i", "_fits", "are of no targets")
-            a.require_indices(some, targets, "_fits")
+    ridge = a.take("_model", Ridge)
+    a.require(ridge.__dict__.get("n_features_in_") == d, "_model", "is no fit of these columns")
 
 
 def check_decision_tree(a: Attributes, model: Any) -> None:
