@@ -21,6 +21,7 @@ import dataclasses
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from numbers import Integral, Real
@@ -267,6 +268,30 @@ class Certificate:
         parts += [f"<div>{escape(note)}</div>" for note in self.notes]
         parts += [f'<div style="margin-top:6px;opacity:0.7">{escape(self.legend)}</div>']
         return f'<div style="{CARD}">{"".join(parts)}</div>'
+
+
+def join_certificates(parts: Sequence[Certificate], *notes: str) -> Certificate:
+    """Return what is known of the sum of several objectives, each of which has a certificate.
+
+    >>> one = Certificate("least squares", objective=2.0, gap=0.5, scale=4.0, tolerance=1e-6)
+    >>> both = join_certificates([one, one])
+    >>> both.objective, both.lower_bound, both.relative_gap
+    (4.0, 3.0, 0.125)
+    """
+    kinds = {part.kind for part in parts}
+    restricted = any(part.unrestricted_bound is not None for part in parts)
+    known = [note for part in parts for note in part.notes]
+    return dataclasses.replace(
+        parts[0],
+        kind=kinds.pop() if len(kinds) == 1 else "duality gap",
+        objective=math.fsum(part.objective for part in parts),
+        gap=math.fsum(part.gap for part in parts),
+        scale=math.fsum(part.scale for part in parts),
+        rounding=math.fsum(part.rounding for part in parts),
+        unrestricted_bound=math.fsum(part.lower_bound for part in parts) if restricted else None,
+        details={},
+        notes=(*dict.fromkeys(known), *notes),
+    )
 
 
 def plain_parameter(value: Any) -> Any:

@@ -83,10 +83,21 @@ PENALTIES = (
     {"penalty": "elasticnet", "alpha": 0.05, "fit_intercept": False},
 )
 
+# The named learners state the same problems in their own words; "auto" is enough for them.
+NAMED = {
+    "Ridge": ({}, {"alpha": 1e-4, "fit_intercept": False}, {"alpha": 5.0, "positive": True}),
+    "Lasso": ({"alpha": 0.05}, {"alpha": 0.05, "fit_intercept": False, "tol": 1e-9}),
+    "ElasticNet": ({"alpha": 0.05}, {"alpha": 0.05, "l1_ratio": 0.3, "tol": 1e-9, "positive": True}),
+}
+
 
 def settings():
     """Go through every regressor with every loss, penalty and solver that fit each other."""
     for learner in (one for one in LEARNERS if one.task == "regression" and one.hypothesis == "linear"):
+        if learner.name in NAMED:
+            for parameters in NAMED[learner.name]:
+                yield pytest.param(learner, parameters, id=f"{learner.name}-{parameters}")
+            continue
         losses = [{}]
         if "loss" in learner.make().get_params():
             losses = [{"loss": name} for name, loss in LOSSES.items() if loss.labels == "real"]

@@ -81,6 +81,9 @@ NAMED = (
     ("LinearSVC", {"loss": "hinge", "fit_intercept": False}),
     ("LinearSVC", {"loss": "hinge", "C": 10.0}),
     ("LinearSVC", {"penalty": "l1", "C": 0.3}),
+    ("RidgeClassifier", {"class_weight": {"ash": 2.0}}),
+    ("RidgeClassifier", {"alpha": 1e-3, "fit_intercept": False}),
+    ("RidgeClassifier", {"alpha": 5.0, "positive": True}),
 )
 
 

@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 import sixfold
 from sixfold.data.examples import load_example
 from sixfold.learners.linear.logistic_regression import SKLEARN_SOFTMAX_SOLVERS, SKLEARN_SOLVERS
+from sixfold.learners.linear.ridge import SKLEARN_RIDGE_SOLVERS
 from sixfold.learners.registry import LEARNERS
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import PENALTIES, make_penalty
@@ -98,7 +99,14 @@ def options(text, parameter):
 
 
 # Learners whose loss is not a parameter.
-FIXED_LOSS = {"LinearRegression": {"squared"}, "LogisticRegression": {"logistic", "softmax"}}
+FIXED_LOSS = {
+    "LinearRegression": {"squared"},
+    "LogisticRegression": {"logistic", "softmax"},
+    "Ridge": {"squared"},
+    "RidgeClassifier": {"squared"},
+}
+FIXED_PENALTY = {"Ridge": {"l2"}, "RidgeClassifier": {"l2"}}
+THEIR_SOLVERS = SKLEARN_SOLVERS.keys() | SKLEARN_RIDGE_SOLVERS.keys()
 
 
 def solvers_that_fit(losses, penalties):
@@ -121,13 +129,15 @@ def test_the_docstring_names_the_solvers_there_are(learner):
     paragraph = re.search(r"^solver : .*\n(?: {4}.*\n)+", text, re.MULTILINE).group()
     named = set(re.findall(r'"([\w-]+)"', paragraph))
     losses = FIXED_LOSS.get(learner.name) or options(text, "loss")
-    fitting = solvers_that_fit(losses, options(text, "penalty") & set(PENALTIES))
-    assert named - (SKLEARN_SOLVERS.keys() - fitting) == fitting | {"auto"}
+    penalties = FIXED_PENALTY.get(learner.name) or options(text, "penalty") & set(PENALTIES)
+    fitting = solvers_that_fit(losses, penalties)
+    assert named - (THEIR_SOLVERS - fitting) == fitting | {"auto"}
 
 
 def test_solvers_of_scikit_learn_mean_one_that_there_is():
     here = {"auto", *(solver.name for solver in all_solvers())}
-    assert {*SKLEARN_SOLVERS.values(), *SKLEARN_SOFTMAX_SOLVERS.values()} <= here
+    for names in (SKLEARN_SOLVERS, SKLEARN_SOFTMAX_SOLVERS, SKLEARN_RIDGE_SOLVERS):
+        assert set(names.values()) <= here
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)

@@ -170,8 +170,8 @@ def settings():
     for learner in LEARNERS:
         losses = {"regression": ("squared", "absolute"), "classification": ("squared", "hinge", "softmax")}
         names = losses[learner.task] if "loss" in learner.make().get_params() else (None,)
-        if not {"alpha", "solver"} <= learner.make().get_params().keys():
-            continue  # the named classifiers are the recipe with other names
+        if not {"penalty", "alpha", "solver"} <= learner.make().get_params().keys():
+            continue  # the named learners are the recipe with other names
         for solver in all_solvers():
             for loss, penalty in itertools.product(names, ("l2", "l1", None)):
                 parameters = {"penalty": penalty, "alpha": 0.01, "solver": solver.name, "max_iter": 20}

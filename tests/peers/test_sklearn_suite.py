@@ -141,6 +141,55 @@ SPARSE_MACHINE_DIFFERENCES = {
 }
 
 
+RIDGE_DIFFERENCES = {
+    "solver_ says what was used by its name here": ("test_ridge_regression",),
+    "without a penalty many coefficients fit a wide table, and conjugate gradients find others": (
+        *(
+            f"test_ridge_regression_unpenalized{kind}[wide-42-False-{solver}]"
+            for kind in ("", "_hstacked_X", "_vstacked_X")
+            for solver in ("sparse_cg", "lsqr")
+        ),
+        *(
+            f"test_regularization_limits_ridge[{kind}-wide-{fit_intercept}-{solver}-zero_alpha]"
+            for kind in ("asarray", "csr_matrix", "csr_array")
+            for fit_intercept in (True, False)
+            for solver in ("sparse_cg", "lsqr")
+        ),
+    ),
+    "n_iter_ is one number, also for direct solvers": ("test_n_iter",),
+    "names of solvers that are not here mean others, which do what they refuse": (
+        "test_ridge_fit_intercept_sparse_error",
+        "test_ridge_fit_intercept_sparse_sag",
+        "test_ridge_positive_error_test",
+    ),
+    "it converges in one iteration": ("test_lbfgs_solver_error",),
+}
+LASSO_DIFFERENCES = {
+    "alpha=0 is least squares, which converges": ("test_lasso_alpha_warning",),
+    "it converges in one iteration": (
+        "test_enet_coordinate_descent_raises_convergence[Lasso-kwargs0]",
+        "test_enet_coordinate_descent_raises_convergence[Lasso-kwargs1]",
+    ),
+}
+ELASTIC_NET_DIFFERENCES = {
+    "values that overflow are refused before the fit, with what to do": ("test_enet_nonfinite_params",),
+    "a Gram matrix that is passed is not looked at": (
+        "test_elasticnet_precompute_incorrect_gram",
+        "test_overridden_gram_matrix",
+    ),
+    "it converges in an iteration or two from any start": (
+        "test_warm_start_convergence",
+        "test_warm_start_convergence_with_regularizer_decrement",
+    ),
+    "fit has no check_input: tables are always checked": (
+        "test_check_input_false",
+        "test_enet_copy_X_True",
+        "test_enet_copy_X_False_check_input_False",
+        "test_enet_sample_weight_does_not_overwrite_sample_weight",
+    ),
+}
+
+
 def listed(module, differences):
     """Return the reason for each test of a module, from the tests by reason."""
     return {f"{module}::{name}": reason for reason, names in differences.items() for name in names}
@@ -161,6 +210,34 @@ SUITES = {
             "test_base.py::test_inplace_data_preprocessing[42-True-None]": "X is never written to",
             "test_base.py::test_inplace_data_preprocessing[42-False-None]": "X is never written to",
         },
+    ),
+    "Ridge": Suite(
+        ours="sixfold.Ridge",
+        theirs="sklearn.linear_model.Ridge",
+        modules=("linear_model/tests/test_ridge.py",),
+        fewest=400,
+        differences=listed("test_ridge.py", RIDGE_DIFFERENCES),
+    ),
+    "RidgeClassifier": Suite(
+        ours="sixfold.RidgeClassifier",
+        theirs="sklearn.linear_model.RidgeClassifier",
+        modules=("linear_model/tests/test_ridge.py",),
+        fewest=2,
+        differences={"test_ridge.py::test_ridgeclassifier_multilabel": "rows have one label"},
+    ),
+    "Lasso": Suite(
+        ours="sixfold.Lasso",
+        theirs="sklearn.linear_model.Lasso",
+        modules=("linear_model/tests/test_coordinate_descent.py",),
+        fewest=11,
+        differences=listed("test_coordinate_descent.py", LASSO_DIFFERENCES),
+    ),
+    "ElasticNet": Suite(
+        ours="sixfold.ElasticNet",
+        theirs="sklearn.linear_model.ElasticNet",
+        modules=("linear_model/tests/test_coordinate_descent.py",),
+        fewest=60,
+        differences=listed("test_coordinate_descent.py", ELASTIC_NET_DIFFERENCES),
     ),
     "LogisticRegression": Suite(
         ours="sixfold.LogisticRegression",

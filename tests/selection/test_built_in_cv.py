@@ -38,5 +38,5 @@ def test_what_a_fit_has_left_is_taken_over_and_parameters_are_not():
     adopt(model, fitted)
     assert model.coef_ is fitted.coef_
     assert model.tol == 0.5
-    assert not hasattr(model, "penalty")
+    assert not hasattr(model, "l1_ratio")
     assert not hasattr(model, "feature_names_in_")

@@ -50,6 +50,27 @@ LEARNERS: tuple[RegisteredLearner, ...] = (
         ),
     ),
     RegisteredLearner(
+        "Ridge",
+        "sixfold.learners.linear.ridge",
+        "regression",
+        (
+            Demonstration("alpha 10", "diabetes", {"alpha": 10.0}),
+            Demonstration("positive", "diabetes", {"positive": True}),
+        ),
+    ),
+    RegisteredLearner(
+        "Lasso",
+        "sixfold.learners.linear.lasso",
+        "regression",
+        (Demonstration("few columns", "diabetes", {"alpha": 1.0}),),
+    ),
+    RegisteredLearner(
+        "ElasticNet",
+        "sixfold.learners.linear.lasso",
+        "regression",
+        (Demonstration("absolute values and squares", "diabetes", {"alpha": 0.1, "l1_ratio": 0.7}),),
+    ),
+    RegisteredLearner(
         "ERMRegressor",
         "sixfold.learners.linear.erm",
         "regression",
@@ -66,6 +87,15 @@ LEARNERS: tuple[RegisteredLearner, ...] = (
             Demonstration("two classes", "breast cancer"),
             Demonstration("softmax", "iris"),
             Demonstration("sparse", "breast cancer", {"l1_ratio": 1.0}),
+        ),
+    ),
+    RegisteredLearner(
+        "RidgeClassifier",
+        "sixfold.learners.linear.ridge",
+        "classification",
+        (
+            Demonstration("two classes", "breast cancer"),
+            Demonstration("balanced", "iris", {"class_weight": "balanced"}),
         ),
     ),
     RegisteredLearner(

@@ -22,7 +22,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sixfold.budget import Budget
 from sixfold.data.checks import TrainingData, check_training
 from sixfold.errors import InputError, check_flag, check_number, check_option
-from sixfold.learners.linear.linear_regression import LinearRegression
+from sixfold.learners.linear.lasso import ElasticNet
 from sixfold.learners.linear.model import LinearRegressor
 from sixfold.selection.built_in_cv import adopt, on_threads, route
 from sixfold.selection.folds import make_splits
@@ -40,6 +40,7 @@ COARSE_STEP = 8  # of the path that leads to the model of all rows
 class _LassoPathCV(LinearRegressor):
     """What LassoCV and ElasticNetCV share."""
 
+    penalty = "elasticnet"
     eps: float
     alphas: Any
     n_alphas: int | None
@@ -90,7 +91,6 @@ class _LassoPathCV(LinearRegressor):
             best = self._model_of_all(X, y, sample_weight, ratios[ratio], grids[ratio][: alpha + 1])
             adopt(self, best)
             self.alpha_ = float(grids[ratio][alpha])
-            self.dual_gap_ = best.certificate_.gap
             self._set_ratio(ratios[ratio])
         return self
 
@@ -159,18 +159,17 @@ class _LassoPathCV(LinearRegressor):
 
     # -- fits ---------------------------------------------------------------------------------------------
 
-    def _plain_model(self, ratio: float) -> LinearRegression:
-        """Return the learner of one mixture; ``tol`` is scikit-learn's, a part of twice the scale here."""
-        return LinearRegression(
-            penalty="l1" if ratio == 1.0 else "elasticnet",
+    def _plain_model(self, ratio: float) -> ElasticNet:
+        """Return the learner of one mixture."""
+        return ElasticNet(
             l1_ratio=float(ratio),
             fit_intercept=self.fit_intercept,
             positive=self.positive,
-            tol=2.0 * self.tol,
+            tol=self.tol,
             max_iter=self.max_iter,
         )
 
-    def _at_strength(self, alpha: float, rows: int) -> LinearRegression:
+    def _at_strength(self, alpha: float, rows: int) -> ElasticNet:
         """Return the learner with a penalty and the chosen mixture, for a drawing of the path."""
         return self._plain_model(float(getattr(self, "l1_ratio_", 1.0))).set_params(alpha=alpha)
 

@@ -2,8 +2,7 @@
 
     minimise  sum_i s_i (y_i - b - w.x_i)^2 + alpha |w|^2         with the best alpha of a list
 
-``alpha`` is that of scikit-learn's ``Ridge``; that of :class:`sixfold.LinearRegression` is alpha / sum s.
-Which is best is found by
+``alpha`` is that of :class:`sixfold.Ridge`. Which is best is found by
 
 *leaving out one row after the other* (cv=None): the error of each row under the fit to all others has a
 closed form,
@@ -16,13 +15,12 @@ generalised cross-validation (Golub, Heath and Wahba 1979), which ``gcv_values_`
 *folds* (cv=5, or any splitter): all penalties from one factorisation a fold, which share the moments of the
 rows (:mod:`sixfold.selection.plans.least_squares`).
 
-The model that is kept is fitted by :class:`sixfold.LinearRegression`, with its certificate.
+The model that is kept is fitted by :class:`sixfold.Ridge`, with its certificate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from inspect import signature
 from numbers import Real
@@ -47,7 +45,7 @@ from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData, check_rows, check_training
 from sixfold.errors import InputError, check_flag, check_option
 from sixfold.learners.linear.explained import ExplainedScores
-from sixfold.learners.linear.linear_regression import LinearRegression
+from sixfold.learners.linear.ridge import Ridge
 from sixfold.selection.folds import make_splits
 from sixfold.selection.plans.least_squares import SharedRows, answered
 from sixfold.selection.scoring import HeldOutScore
@@ -131,7 +129,7 @@ class RidgeCV(ExplainedScores, MultiOutputMixin, RegressorMixin, BaseEstimator):
     intercept_: Any
     gcv_values_: Array
     cv_results_: Array
-    _fits: list[tuple[Any, LinearRegression]]  # the targets of each, and the model
+    _model: Ridge  # of all rows
 
     def __init__(
         self,
@@ -192,7 +190,7 @@ class RidgeCV(ExplainedScores, MultiOutputMixin, RegressorMixin, BaseEstimator):
             self._leave_out(data, alphas, params)
         else:
             self._split(data, X, y, alphas, params)
-        self._fit_best(data, y, sample_weight)
+        self._fit_best(data)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -214,10 +212,7 @@ class RidgeCV(ExplainedScores, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def certificate_(self) -> Certificate:
         """How far from the least possible objective the fit is at most; of all targets together."""
         check_is_fitted(self, "coef_")
-        if len(self._fits) == 1:
-            return self._fits[0][1].certificate_
-        joined = _joined([model.certificate_ for _, model in self._fits])
-        return replace(joined, model=_ModelsOfTargets(self._fits))
+        return self._model.certificate_
 
     # -- parameters ------------------------------------------------------------------------------------------
 
@@ -356,7 +351,7 @@ class RidgeCV(ExplainedScores, MultiOutputMixin, RegressorMixin, BaseEstimator):
         for number, (train, test) in enumerate(splits):
             X_test, y_test = _safe_indexing(X, test), _safe_indexing(y, test)
             given = {name: _safe_indexing(value, test) for name, value in of_scorer.items()}
-            score = HeldOutScore(scorer, LinearRegression(), X_test, y_test, given, "raise")
+            score = HeldOutScore(scorer, Ridge(), X_test, y_test, given, "raise")
             for place, model in self._models(shared, number, train, test, alphas, X_test):
                 scores[number, place] = score(model)
         mean = scores.mean(axis=0)
@@ -372,8 +367,8 @@ class RidgeCV(ExplainedScores, MultiOutputMixin, RegressorMixin, BaseEstimator):
         total = float(train.size if weight is None else weight.sum())
         single = data.single_target
 
-        def fit(alpha: float) -> LinearRegression:
-            model = self._ridge(alpha / total)
+        def fit(alpha: float) -> Ridge:
+            model = self._ridge(float(alpha))
             return model.fit(data.X[train], data.y[train, 0] if single else data.y[train], weight)
 
         positive = np.flatnonzero(alphas > 0)
@@ -392,12 +387,12 @@ class RidgeCV(ExplainedScores, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     # -- the model that is kept ------------------------------------------------------------------------------
 
-    def _ridge(self, l2: float) -> LinearRegression:
-        return LinearRegression(penalty="l2", alpha=l2, fit_intercept=bool(self.fit_intercept))
+    def _ridge(self, alpha: Any) -> Ridge:
+        return Ridge(alpha, fit_intercept=bool(self.fit_intercept))
 
-    def _at_strength(self, alpha: float, rows: int) -> LinearRegression:
-        """Return the learner with a penalty of so many rows, for a drawing of the path."""
-        return self._ridge(alpha / rows)
+    def _at_strength(self, alpha: float, rows: int) -> Ridge:
+        """Return the learner with a penalty, for a drawing of the path."""
+        return self._ridge(alpha)
 
     def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
         """Draw the coefficients, over the penalty with X and y; without, the errors, if they were kept.
@@ -418,25 +413,11 @@ class RidgeCV(ExplainedScores, MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return plot_model(self, X, y, **options)
 
-    def _fit_best(self, data: TrainingData, y: Any, sample_weight: Any) -> None:
-        """Fit the model of the best penalty, or one for every penalty that some targets have."""
-        total = data.blocks().weight_sum
-        n_targets = data.y.shape[1]
-        d = data.X.shape[1]
-        coef, intercept = np.empty((n_targets, d), data.X.dtype), np.zeros(n_targets, data.X.dtype)
-        alphas = np.broadcast_to(self.alpha_, n_targets)
-        self._fits = []
-        for alpha in np.unique(alphas):
-            some = np.flatnonzero(alphas == alpha)
-            targets = data.y[:, 0] if data.single_target else data.y[:, some]
-            model = self._ridge(float(alpha) / total).fit(data.X, targets, data.weight)
-            coef[some], intercept[some] = model.coef_, model.intercept_
-            self._fits.append((None if data.single_target else some, model))
-        # One column of targets has one row of coefficients, whichever way it was given, as in scikit-learn.
-        self.coef_ = coef[0] if n_targets == 1 else coef
-        self.intercept_ = intercept[0] if data.single_target else intercept
-        if not self.fit_intercept:
-            self.intercept_ = 0.0
+    def _fit_best(self, data: TrainingData) -> None:
+        """Fit the model of the best penalty, or of the best one of each target."""
+        y = data.y[:, 0] if data.single_target else data.y
+        self._model = model = self._ridge(self.alpha_).fit(data.X, y, data.weight)
+        self.coef_, self.intercept_ = model.coef_, model.intercept_
         self.feature_means_, self.mean_rows_ = model.feature_means_, model.mean_rows_
 
     def __sklearn_tags__(self) -> Any:
@@ -481,28 +462,3 @@ def _takes_weights(scorer: Any) -> bool:
     if hasattr(scorer, "_accept_sample_weight"):
         return bool(scorer._accept_sample_weight())
     return "sample_weight" in signature(scorer).parameters
-
-
-class _ModelsOfTargets:
-    """Models of several penalties, whose certificates are checked together."""
-
-    def __init__(self, fits: list[tuple[Any, LinearRegression]]) -> None:
-        self.fits = fits
-
-    def _verify(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Certificate:
-        y = np.asarray(y)
-        return _joined([model.certificate_.verify(X, y[:, some], sample_weight) for some, model in self.fits])
-
-
-def _joined(certificates: list[Certificate]) -> Certificate:
-    """Return what is known of the sum of several objectives."""
-    first = certificates[0]
-    return replace(
-        first,
-        objective=sum(one.objective for one in certificates),
-        gap=sum(one.gap for one in certificates),
-        scale=sum(one.scale for one in certificates),
-        rounding=sum(one.rounding for one in certificates),
-        details={},
-        notes=(f"{len(certificates)} penalties, each for some of the targets",),
-    )

@@ -31,7 +31,7 @@ def all_solvers(start: Model | None = None, memory: PathMemory | None = None, **
     first_order = FirstOrderOptions(**options)
     return [
         LeastSquares(),
-        CoordinateDescent(memory),
+        CoordinateDescent(memory, start),
         ConjugateGradient(),
         DualCoordinate(),
         NewtonCG(start),

@@ -10,9 +10,10 @@ what rounding may have done to them, on its own side and on that of the solver.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from sixfold.certificate import Certificate
+from sixfold.certificate import Certificate, join_certificates
 from sixfold.errors import CertificateError
 
 REASONS = (
@@ -89,3 +90,15 @@ class Recomputed:
                 f"{found.scale!r}. {reasons}"
             )
         return found
+
+
+def join_recomputed(parts: Sequence[Recomputed]) -> Recomputed:
+    """Return what is found of the sum of several objectives; allowances add up as they do."""
+    return replace(
+        parts[0],
+        certificate=join_certificates([part.certificate for part in parts]),
+        objective_allowance=math.fsum(part.objective_allowance for part in parts),
+        gap_allowance=math.fsum(part.gap_allowance for part in parts),
+        scale_allowance=math.fsum(part.scale_allowance for part in parts),
+        overstated=math.fsum(part.overstated for part in parts),
+    )

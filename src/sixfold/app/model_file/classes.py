@@ -55,6 +55,7 @@ CLASSES: dict[str, Loadable] = {
     "DecisionTreeClassifier": Loadable("sixfold.learners.trees.decision_tree", learners.check_decision_tree),
     "ERMClassifier": Loadable("sixfold.learners.linear.erm", learners.check_erm_classifier),
     "ERMRegressor": Loadable("sixfold.learners.linear.erm", learners.check_regressor),
+    "ElasticNet": Loadable("sixfold.learners.linear.lasso", learners.check_lasso),
     "ElasticNetCV": Loadable("sixfold.selection.lasso_cv", learners.check_lasso_cv),
     "GridSearchCV": Loadable("sixfold.selection.grid_search", searches.check_search, searches.keep_search),
     "KNeighborsClassifier": Loadable(
@@ -63,6 +64,7 @@ CLASSES: dict[str, Loadable] = {
     "KNeighborsRegressor": Loadable(
         "sixfold.learners.neighbors.k_neighbors", learners.check_neighbors_regressor
     ),
+    "Lasso": Loadable("sixfold.learners.linear.lasso", learners.check_lasso),
     "LassoCV": Loadable("sixfold.selection.lasso_cv", learners.check_lasso_cv),
     "LinearRegression": Loadable("sixfold.learners.linear.linear_regression", learners.check_regressor),
     "LinearSVC": Loadable("sixfold.learners.svm.linear_svc", learners.check_linear_svc),
@@ -72,7 +74,9 @@ CLASSES: dict[str, Loadable] = {
     "RandomizedSearchCV": Loadable(
         "sixfold.selection.grid_search", searches.check_search, searches.keep_search
     ),
+    "Ridge": Loadable("sixfold.learners.linear.ridge", learners.check_regressor),
     "RidgeCV": Loadable("sixfold.selection.ridge_cv", learners.check_ridge_cv),
+    "RidgeClassifier": Loadable("sixfold.learners.linear.ridge", learners.check_classifier),
     "SVC": Loadable("sixfold.learners.svm.svc", learners.check_svc),
     "ColumnTransformer": Loadable("sklearn.compose", transformers.check_column_transformer),
     "DummyClassifier": Loadable("sklearn.dummy", transformers.check_dummy_classifier),

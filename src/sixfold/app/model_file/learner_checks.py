@@ -37,7 +37,10 @@ def _learner(a: Attributes, model: Any, fitted_by: Any = None) -> None:
 
 
 def _iterations(a: Attributes) -> None:
-    if a.has("n_iter_"):
+    if type(a.values.get("n_iter_")) is list:  # one count a target
+        counts = a.take("n_iter_", list)
+        a.require(all(type(one) is int for one in counts), "n_iter_", "are no counts")
+    elif a.has("n_iter_"):
         value = a.take("n_iter_", *ITERATIONS)
         a.require(not isinstance(value, np.ndarray) or value.dtype.kind == "i", "n_iter_", "is no count")
 
@@ -174,16 +177,26 @@ def check_linear_svc(a: Attributes, model: Any) -> None:
         a.require(good and (not some.size or some.min() >= 0), "support_", "are no row numbers")
 
 
+def check_lasso(a: Attributes, model: Any) -> None:
+    """Check a lasso or elastic net, with the gap of every target."""
+    _linear(a, model)
+    _, targets = _coefficients_of_numbers(a)
+    if targets == 1:
+        a.number("dual_gap_", finite=False)
+    else:
+        a.array("dual_gap_", "f", (targets,), finite=False)
+
+
 def check_lasso_cv(a: Attributes, model: Any) -> None:
     """Check a lasso or elastic net with the path it was chosen from."""
-    from sixfold.learners.linear.linear_regression import LinearRegression
+    from sixfold.learners.linear.lasso import ElasticNet
 
     a.array("alphas_", "f")
     a.array("mse_path_", "f", finite=False)
     for name in ("alpha_", "dual_gap_"):
         a.number(name, finite=False)
     a.number("l1_ratio_", optional=True)
-    check_regressor(a, model, LinearRegression)
+    check_regressor(a, model, ElasticNet)
 
 
 def check_logistic_cv(a: Attributes, model: Any) -> None:
@@ -202,8 +215,8 @@ def check_logistic_cv(a: Attributes, model: Any) -> None:
 
 
 def check_ridge_cv(a: Attributes, model: Any) -> None:
-    """Check a ridge regression with one fit for each penalty."""
-    from sixfold.learners.linear.linear_regression import LinearRegression
+    """Check a ridge regression with the model of its penalty."""
+    from sixfold.learners.linear.ridge import Ridge
 
     d, targets = _coefficients_of_numbers(a)
     _means(a)
@@ -214,18 +227,8 @@ def check_ridge_cv(a: Attributes, model: Any) -> None:
             a.number(name, finite=False)
     for name in ("gcv_values_", "cv_results_"):
         a.array(name, "f", finite=False, optional=True)
-    fits = a.take("_fits", list)
-    a.require(fits, "_fits", "are none")
-    for pair in fits:
-        good = type(pair) is tuple and len(pair) == 2 and type(pair[1]) is LinearRegression
-        a.require(
-            good and pair[1].__dict__.get("n_features_in_") == d, "_fits", "are no fits of these columns"
-        )
-        some = pair[0]
-        a.require(some is None or isinstance(some, np.ndarray), "_fits", "are of no targets")
-        if some is not None:
-            a.require(some.ndim == 1 and some.dtype.kind == "i", "_fits", "are of no targets")
-            a.require_indices(some, targets, "_fits")
+    ridge = a.take("_model", Ridge)
+    a.require(ridge.__dict__.get("n_features_in_") == d, "_model", "is no fit of these columns")
 
 
 def check_decision_tree(a: Attributes, model: Any) -> None:

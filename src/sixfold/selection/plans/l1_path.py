@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import BudgetExhausted
+from sixfold.learners.linear.separate_targets import SeparateTargets
 from sixfold.risk.problem import Problem
 from sixfold.selection.plans.base import Fold
 from sixfold.selection.plans.linear import PenaltyPlan, Walk
@@ -32,7 +33,7 @@ FEW = 4  # times so many weights are less than there are columns
 
 
 class LassoPlan(PenaltyPlan):
-    """All alphas of LinearRegression with penalty="l1" or "elasticnet" on one fold."""
+    """All alphas of Lasso, ElasticNet, or LinearRegression with one of their penalties, on one fold."""
 
     parameters: ClassVar[tuple[str, ...]] = ("alpha", "l1_ratio")
     simpler: ClassVar[Mapping[str, int]] = {"alpha": 1, "l1_ratio": 1}
@@ -79,6 +80,8 @@ class LassoWalk(Walk):
         """Return the minimum of every target; None where a path is not the way, or did not get there."""
         problem: Problem = model._state_problem(self.data)
         if model.solver not in WALKED_BY or problem.l1 == 0 or problem.loss.name != "squared":
+            return None
+        if isinstance(model, SeparateTargets) and self.data.y.shape[1] > 1:  # which have a gap each
             return None
         found: list[PathMinimum | None] = []
         kind = (problem.penalty, problem.fit_intercept)

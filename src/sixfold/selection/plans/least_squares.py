@@ -25,6 +25,7 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import partial, reduce
 from numbers import Real
 from typing import Any
@@ -58,7 +59,7 @@ KEPT_MOMENTS = 1 << 25  # entries of the moments of all folds that are kept at a
 
 
 class LeastSquaresPlan(Plan):
-    """All penalties of a linear regression on a fold."""
+    """All penalties of LinearRegression or Ridge on a fold."""
 
     parameters = ("alpha",)
     simpler = {"alpha": 1, "l1_ratio": 1}  # noqa: RUF012 - as the base class declares it
@@ -87,7 +88,7 @@ class LeastSquaresPlan(Plan):
             return f"penalty={model.penalty!r} has no path of penalties"
         if model.positive:
             return "coefficients that are kept positive have no common factorisation"
-        if model.solver not in ("auto", "direct"):
+        if model._solver_name() not in ("auto", "direct"):
             return f"solver={model.solver!r} is to be used for each"
         if model.callbacks or model.verbose:
             return "callbacks and progress are told of every fit"
@@ -99,6 +100,7 @@ class LeastSquaresPlan(Plan):
             yield from self._path.fit(fold)
             return
         alphas = [setting.get("alpha", self.model.alpha) for setting in self.settings]
+        total = len(fold.train) if fold.sample_weight is None else float(np.sum(fold.sample_weight))
         shared = [number for number, alpha in enumerate(alphas) if _is_penalty(alpha)]
         alone = [number for number, alpha in enumerate(alphas) if not _is_penalty(alpha)]
         factored = self._factored(fold) if shared else None
@@ -109,7 +111,7 @@ class LeastSquaresPlan(Plan):
             step = max(PREDICTIONS // max(factored.n_held_out * factored.n_targets, 1), 1)
             for first in range(0, len(shared), step):
                 numbers = shared[first : first + step]
-                models = factored.models([float(alphas[number]) for number in numbers])
+                models = factored.models([self._l2(alphas[number], total) for number in numbers])
                 accurate, answers = factored.accurate(models), factored.predict(models)
                 of_fit = _AnswersOfFit(factored, models)
                 for place, (number, answer) in enumerate(zip(numbers, answers, strict=True)):
@@ -123,6 +125,12 @@ class LeastSquaresPlan(Plan):
         for number in sorted(alone):
             model = fit_one(self.model, self.settings[number], fold)
             yield Fitted(number, model, gap_of(model))
+
+    def _l2(self, alpha: float, weight_sum: float) -> float:
+        """Return the factor of half the squares that the learner takes this alpha for."""
+        model = copy(self.model)
+        model.alpha = alpha
+        return float(model._problem(weight_sum).l2)
 
     def _factored(self, fold: Fold) -> FactoredFold | None:
         """Return the fold, factored; None where the learner itself has to say what is wrong with it."""

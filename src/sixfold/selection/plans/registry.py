@@ -14,12 +14,16 @@ _HOME = {
     "DecisionTreeClassifier": "trees.TreePlan",
     "ERMClassifier": "linear.PathPlan",
     "ERMRegressor": "linear.PathPlan",
+    "ElasticNet": "l1_path.LassoPlan",
     "KNeighborsClassifier": "neighbors.NeighborsPlan",
     "KNeighborsRegressor": "neighbors.NeighborsPlan",
+    "Lasso": "l1_path.LassoPlan",
     "LinearRegression": "least_squares.LeastSquaresPlan",
     "LinearSVC": "linear.PathPlan",
     "LogisticRegression": "linear.PathPlan",
     "Perceptron": SEPARATE,
+    "Ridge": "least_squares.LeastSquaresPlan",
+    "RidgeClassifier": SEPARATE,
     "SVC": "kernel.KernelPlan",
 }
 

@@ -85,8 +85,10 @@ class CoordinateDescent:
     needs: ClassVar[tuple[str, ...]] = ("gradient",)
     notices_nonfinite: ClassVar[bool] = False
 
-    def __init__(self, memory: proximal_newton.PathMemory | None = None) -> None:
-        self.memory = memory
+    def __init__(
+        self, memory: proximal_newton.PathMemory | None = None, start: tuple[Array, Array] | None = None
+    ) -> None:
+        self.memory, self.start = memory, start
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -117,7 +119,7 @@ class CoordinateDescent:
             return Solution(w, b, certificate, "coordinate descent", len(budget.history), dual)
         state = _LassoState(problem, X, y, weight, budget)
         try:
-            state.begin()
+            state.begin(None if self.start is None else self.start[0])
             for target in range(y.shape[1]):
                 budget.new_part()
                 if state.improve(target):
@@ -166,14 +168,16 @@ class _LassoState:
             for k, (r, loss) in enumerate(zip(self.targets, constant, strict=True))
         ]
 
-    def begin(self) -> None:
-        """Find the means and the certificates of w = 0, in one pass over the data."""
+    def begin(self, start: Array | None = None) -> None:
+        """Find the means and the certificates of w = 0, in one pass over the data, and of ``start``."""
         slopes = self.columns.start(self.targets, self.budget)
         zero = np.zeros(self.X.shape[1])
         if not self.problem.penalised:
             self.curvature = self.columns.curvature()
         for k, slope in enumerate(slopes):
             self.points[k] = self._point(k, zero, float(self.y_mean[k]), self.targets[k], slope)
+            if start is not None:
+                self._offer(k, self._evaluate(k, start[:, k], self.budget))
         if all(self._reached(k) for k in range(len(slopes))):
             self._record()
 
