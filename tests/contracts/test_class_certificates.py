@@ -81,6 +81,9 @@ NAMED = (
     ("LinearSVC", {"loss": "hinge", "fit_intercept": False}),
     ("LinearSVC", {"loss": "hinge", "C": 10.0}),
     ("LinearSVC", {"penalty": "l1", "C": 0.3}),
+    ("SGDClassifier", {"class_weight": {"ash": 2.0}}),
+    ("SGDClassifier", {"loss": "log_loss", "penalty": "elasticnet", "average": True}),
+    ("SGDClassifier", {"loss": "squared_hinge", "learning_rate": "constant", "eta0": 1e-8, "penalty": "l1"}),
 )
 
 

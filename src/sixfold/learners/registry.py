@@ -106,6 +106,24 @@ LEARNERS: tuple[RegisteredLearner, ...] = (
         ),
     ),
     RegisteredLearner(
+        "SGDClassifier",
+        "sixfold.learners.linear.sgd",
+        "classification",
+        (
+            Demonstration("hinge", "iris"),
+            Demonstration("likelihood, averaged", "iris", {"loss": "log_loss", "average": True}),
+        ),
+    ),
+    RegisteredLearner(
+        "SGDRegressor",
+        "sixfold.learners.linear.sgd",
+        "regression",
+        (
+            Demonstration("squared error", "diabetes", {"alpha": 0.01}),
+            Demonstration("smaller steps", "diabetes", {"learning_rate": "adaptive"}),
+        ),
+    ),
+    RegisteredLearner(
         "KNeighborsClassifier",
         "sixfold.learners.neighbors.k_neighbors",
         "classification",

@@ -20,6 +20,8 @@ _HOME = {
     "LinearSVC": "linear.PathPlan",
     "LogisticRegression": "linear.PathPlan",
     "Perceptron": SEPARATE,
+    "SGDClassifier": SEPARATE,
+    "SGDRegressor": SEPARATE,
     "SVC": "kernel.KernelPlan",
 }
 
