@@ -110,8 +110,8 @@ LEARNERS: tuple[RegisteredLearner, ...] = (
         "sixfold.learners.linear.sgd",
         "classification",
         (
-            Demonstration("hinge", "iris"),
-            Demonstration("likelihood, averaged", "iris", {"loss": "log_loss", "average": True}),
+            Demonstration("hinge", "setosa"),
+            Demonstration("likelihood, averaged", "setosa", {"loss": "log_loss", "average": True}),
         ),
     ),
     RegisteredLearner(
@@ -119,8 +119,11 @@ LEARNERS: tuple[RegisteredLearner, ...] = (
         "sixfold.learners.linear.sgd",
         "regression",
         (
-            Demonstration("squared error", "diabetes", {"alpha": 0.01}),
-            Demonstration("smaller steps", "diabetes", {"learning_rate": "adaptive"}),
+            Demonstration(
+                "absolute error",
+                "diabetes",
+                {"loss": "epsilon_insensitive", "epsilon": 0.0, "learning_rate": "adaptive"},
+            ),
         ),
     ),
     RegisteredLearner(
