@@ -23,6 +23,7 @@ Several classes are learnt one against the rest, each with its own end.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -148,7 +149,7 @@ class SGDBase(LinearModel):
 
     # -- learning ----------------------------------------------------------------------------------------
 
-    def fit(  # type: ignore[override]  # scikit-learn has the weights last
+    def fit(
         self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
     ) -> Self:
         """Go through the rows, epoch after epoch, until that no longer improves the model.
@@ -174,7 +175,7 @@ class SGDBase(LinearModel):
         solve = partial(self._solve, coef=coef_init, intercept=intercept_init)
         return self._run_fit(X, y, sample_weight, solve=solve)
 
-    def _solve(  # type: ignore[override]  # starts from coefficients, not from a neighbouring problem
+    def _solve(
         self, problem: Problem, data: TrainingData, budget: Budget, coef: Any = None, intercept: Any = None
     ) -> Solution:
         data.require_computable()
@@ -266,13 +267,13 @@ class SGDBase(LinearModel):
             )
         return parts[0], parts[1]
 
+    @abstractmethod
     def _split_rows(self, y: Array, seed: Any) -> tuple[Array, Array]:
         """Return the numbers of the rows to learn from and of those to judge by."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _score(self, rows: MemoryBlocks, target: int, w: Array, b: Array) -> float:
         """Return how good the scores of some rows are: larger is better."""
-        raise NotImplementedError
 
     def _require_finite(self, objective: float) -> None:
         if not np.isfinite(objective):
@@ -333,7 +334,7 @@ def _joined(states: list[SGDState], sparse: bool) -> SGDState:
     return state
 
 
-class SGDClassifier(SGDBase, ProbabilisticClassifier):
+class SGDClassifier(SGDBase, ProbabilisticClassifier):  # type: ignore[misc]  # fit has the weights last
     """Tell classes apart by linear scores, learnt by stochastic gradient descent.
 
     Minimises ``alpha * penalty(w) + mean_i loss(w.x_i + b, y_i)`` with one step a row, as scikit-learn's
@@ -507,14 +508,14 @@ default="hinge"
 
         label = y[:, 0] if y.shape[1] == 1 else y.argmax(axis=1)
         split = StratifiedShuffleSplit(1, test_size=self.validation_fraction, random_state=seed)
-        return next(split.split(label, label))  # type: ignore[no-any-return]
+        return next(split.split(label, label))
 
     def _score(self, rows: MemoryBlocks, target: int, w: Array, b: Array) -> float:
         right = (rows.X @ w[:, 0] + b > 0) == (rows.y[:, target] > 0)
         return float(np.average(right, weights=rows.weight))
 
 
-class SGDRegressor(SGDBase, LinearRegressor):
+class SGDRegressor(SGDBase, LinearRegressor):  # type: ignore[misc]  # fit has the weights last
     """Predict numbers by a linear function, learnt by stochastic gradient descent.
 
     Minimises ``alpha * penalty(w) + mean_i loss(w.x_i + b, y_i)`` with one step a row, as scikit-learn's
@@ -679,7 +680,7 @@ class SGDRegressor(SGDBase, LinearRegressor):
         from sklearn.model_selection import ShuffleSplit
 
         split = ShuffleSplit(1, test_size=self.validation_fraction, random_state=seed)
-        return next(split.split(y))  # type: ignore[no-any-return]
+        return next(split.split(y))
 
     def _score(self, rows: MemoryBlocks, target: int, w: Array, b: Array) -> float:
         from sklearn.metrics import r2_score
