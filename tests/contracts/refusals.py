@@ -22,9 +22,13 @@ every_regressor = pytest.mark.parametrize(
     "learner", [one for one in LEARNERS if one.task == "regression"], ids=lambda learner: learner.name
 )
 
-every_linear_regressor = pytest.mark.parametrize(
+every_linear_regressor = pytest.mark.parametrize(  # but the one whose steps only approach the minimum
     "learner",
-    [one for one in LEARNERS if one.task == "regression" and one.hypothesis == "linear"],
+    [
+        one
+        for one in LEARNERS
+        if one.task == "regression" and one.hypothesis == "linear" and one.name != "SGDRegressor"
+    ],
     ids=lambda learner: learner.name,
 )
 

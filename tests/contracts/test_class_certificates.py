@@ -71,6 +71,7 @@ PENALTIES = (
     {"penalty": "elasticnet", "alpha": 0.05, "l1_ratio": 0.3},
 )
 
+SMALL_STEPS = {"learning_rate": "constant", "eta0": 1e-9}  # by which no data here make the objective rise
 # The named learners state the same problems in their own words; "auto" is enough for them.
 NAMED = (
     ("LogisticRegression", {"C": 0.1, "class_weight": "balanced"}),
@@ -84,6 +85,9 @@ NAMED = (
     ("RidgeClassifier", {"class_weight": {"ash": 2.0}}),
     ("RidgeClassifier", {"alpha": 1e-3, "fit_intercept": False}),
     ("RidgeClassifier", {"alpha": 5.0, "positive": True}),
+    ("SGDClassifier", SMALL_STEPS | {"class_weight": {"ash": 2.0}}),
+    ("SGDClassifier", SMALL_STEPS | {"loss": "log_loss", "penalty": "elasticnet", "average": True}),
+    ("SGDClassifier", SMALL_STEPS | {"loss": "squared_hinge", "penalty": "l1"}),
 )
 
 

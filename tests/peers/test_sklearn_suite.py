@@ -188,6 +188,56 @@ ELASTIC_NET_DIFFERENCES = {
         "test_enet_sample_weight_does_not_overwrite_sample_weight",
     ),
 }
+SGD_DIFFERENCES = {
+    "it asks for what is private there": ("test_plain_has_no_average_attr",),
+    "its sentence is another": (
+        "test_sgd_failing_penalty_validation",
+        "test_sgd_early_stopping_with_partial_fit",
+    ),
+    "a negative power_t, which is deprecated there, is refused": ("test_power_t_limits",),
+}
+SGD_CLASSIFIER_DIFFERENCES = {
+    "it asks for what is private there": (
+        "test_sgd_predict_proba_method_access",
+        "test_validation_mask_correctly_subsets",
+    ),
+    "its sentence is another": (
+        "test_provide_coef",
+        "test_set_intercept_offset",
+        "test_partial_fit_weight_class_balanced",
+        "test_underflow_or_overflow",
+        "test_sgd_error_on_zero_validation_weight",
+    ),
+    "the loss 'modified_huber' is not there": ("test_sgd_clf", "test_sgd_proba"),
+    "of 'epsilon_insensitive' only epsilon=0 is there": ("test_regression_losses",),
+    "intercepts of sparse rows have the steps of dense ones, not a hundredth": (
+        "test_late_onset_averaging_reached[SparseSGDClassifier]",
+        "test_average_binary_computed_correctly[SparseSGDClassifier]",
+        "test_sgd_multiclass_average[SparseSGDClassifier]",
+    ),
+    "every step shrinks by its own l1 term, without a debt to steps before": ("test_sgd_l1",),
+    "rows come in another random order, and the test is close to its bound": (
+        "test_class_weights",
+        "test_sample_weights",
+        "test_balanced_weight",
+        "test_multi_thread_multi_class_and_early_stopping",
+    ),
+    "weights that grow without bound are refused": ("test_numerical_stability_large_gradient",),
+    "the objective after each epoch is judged, not the mean of the losses on the way": (
+        "test_tol_parameter",
+    ),
+}
+SGD_REGRESSOR_DIFFERENCES = {
+    "it asks for what is private there": ("test_loss_function_epsilon",),
+    "the loss 'huber' is not there": ("test_sgd_huber_fit",),
+    "of 'epsilon_insensitive' only epsilon=0 is there": ("test_sgd_epsilon_insensitive",),
+    "intercepts of sparse rows have the steps of dense ones, not a hundredth": (
+        "test_late_onset_averaging_reached[SparseSGDRegressor]",
+        "test_sgd_averaged_computed_correctly[SparseSGDRegressor]",
+        "test_sgd_averaged_partial_fit[SparseSGDRegressor]",
+        "test_average_sparse[SparseSGDRegressor]",
+    ),
+}
 
 
 def listed(module, differences):
@@ -260,6 +310,21 @@ SUITES = {
         theirs="sklearn.linear_model.Perceptron",
         modules=("linear_model/tests/test_perceptron.py",),
         fewest=6,
+    ),
+    "SGDClassifier": Suite(
+        ours="sixfold.SGDClassifier",
+        theirs="sklearn.linear_model.SGDClassifier",
+        modules=("linear_model/tests/test_sgd.py",),
+        fewest=90,
+        differences=listed("test_sgd.py", SGD_DIFFERENCES)
+        | listed("test_sgd.py", SGD_CLASSIFIER_DIFFERENCES),
+    ),
+    "SGDRegressor": Suite(
+        ours="sixfold.SGDRegressor",
+        theirs="sklearn.linear_model.SGDRegressor",
+        modules=("linear_model/tests/test_sgd.py",),
+        fewest=55,
+        differences=listed("test_sgd.py", SGD_DIFFERENCES) | listed("test_sgd.py", SGD_REGRESSOR_DIFFERENCES),
     ),
     "LinearSVC": Suite(
         ours="sixfold.LinearSVC",

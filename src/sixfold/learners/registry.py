@@ -136,6 +136,27 @@ LEARNERS: tuple[RegisteredLearner, ...] = (
         ),
     ),
     RegisteredLearner(
+        "SGDClassifier",
+        "sixfold.learners.linear.sgd",
+        "classification",
+        (
+            Demonstration("hinge", "setosa"),
+            Demonstration("likelihood, averaged", "setosa", {"loss": "log_loss", "average": True}),
+        ),
+    ),
+    RegisteredLearner(
+        "SGDRegressor",
+        "sixfold.learners.linear.sgd",
+        "regression",
+        (
+            Demonstration(
+                "absolute error",
+                "diabetes",
+                {"loss": "epsilon_insensitive", "epsilon": 0.0, "learning_rate": "adaptive"},
+            ),
+        ),
+    ),
+    RegisteredLearner(
         "KNeighborsClassifier",
         "sixfold.learners.neighbors.k_neighbors",
         "classification",

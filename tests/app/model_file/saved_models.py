@@ -50,6 +50,8 @@ from sixfold import (
     Ridge,
     RidgeClassifier,
     RidgeCV,
+    SGDClassifier,
+    SGDRegressor,
     TableEncoder,
     kernels,
 )
@@ -149,6 +151,9 @@ def linear() -> dict[str, Callable[[], Any]]:
         "perceptron in batches": lambda: in_batches(Perceptron(average=True), X, two, classes=[0, 1]),
         "linear svm": lambda: fitted(LinearSVC(), X, three),
         "linear svm, hinge": lambda: fitted(LinearSVC(loss="hinge", C=0.3), X, two),
+        "sgd": lambda: fitted(SGDClassifier("log_loss"), X, three),
+        "sgd in batches": lambda: in_batches(SGDClassifier(average=True), X, two, classes=[0, 1]),
+        "sgd regressor": lambda: fitted(SGDRegressor(eta0=1e-3), X, y),
         "erm": lambda: fitted(ERMClassifier(), X, three),
         "erm, softmax of two": lambda: fitted(ERMClassifier("softmax"), X, two),
         "erm in batches": lambda: in_batches(ERMClassifier("hinge"), X, two, classes=[0, 1]),

@@ -77,6 +77,8 @@ CLASSES: dict[str, Loadable] = {
     "Ridge": Loadable("sixfold.learners.linear.ridge", learners.check_regressor),
     "RidgeCV": Loadable("sixfold.selection.ridge_cv", learners.check_ridge_cv),
     "RidgeClassifier": Loadable("sixfold.learners.linear.ridge", learners.check_classifier),
+    "SGDClassifier": Loadable("sixfold.learners.linear.sgd", learners.check_sgd_classifier),
+    "SGDRegressor": Loadable("sixfold.learners.linear.sgd", learners.check_sgd_regressor),
     "SVC": Loadable("sixfold.learners.svm.svc", learners.check_svc),
     "ColumnTransformer": Loadable("sklearn.compose", transformers.check_column_transformer),
     "DummyClassifier": Loadable("sklearn.dummy", transformers.check_dummy_classifier),

@@ -154,14 +154,30 @@ def check_erm_classifier(a: Attributes, model: Any) -> None:
     _updates(a)
 
 
-def _updates(a: Attributes) -> None:
+def check_sgd_classifier(a: Attributes, model: Any) -> None:
+    """Check a classifier that learns by stochastic steps, with what batches go on from."""
+    check_classifier(a, model)
+    _updates(a, optional=False)
+
+
+def check_sgd_regressor(a: Attributes, model: Any) -> None:
+    """Check a model of numbers that learns by stochastic steps, with what batches go on from."""
+    _linear(a, model)
+    d = a.columns(least=1)
+    a.array("coef_", "f", (d,))
+    a.array("intercept_", "f", (1,))
+    _updates(a, optional=False)
+
+
+def _updates(a: Attributes, optional: bool = True) -> None:
     """Check the state that stochastic updates go on from, which native loops read and write."""
     from sixfold.solvers.first_order.sgd_updates import SGDState
 
-    state = a.take("_state", SGDState, optional=True)
+    state = a.take("_state", SGDState, optional=optional)
     if state is not None:
         coef = a.values["coef_"]
-        a.require(state.w.shape == coef.shape[::-1], "_state", "is of another number of columns or scores")
+        shape = coef.shape[::-1] if coef.ndim == 2 else (coef.size, 1)
+        a.require(state.w.shape == shape, "_state", "is of another number of columns or scores")
 
 
 def check_linear_svc(a: Attributes, model: Any) -> None:

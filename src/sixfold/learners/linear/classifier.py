@@ -137,16 +137,18 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
 
 def _has_probabilities(model: Any) -> bool:
-    loss = getattr(model, "loss", "logistic")
-    if loss in ("logistic", "softmax"):
+    known = model._likelihood_losses
+    loss = getattr(model, "loss", known[0])
+    if loss in known:
         return True
-    raise AttributeError(
-        f"predict_proba needs loss='logistic' or 'softmax': the scores of {loss!r} are no probabilities."
-    )
+    needed = " or ".join(map(repr, known))
+    raise AttributeError(f"predict_proba needs loss={needed}: the scores of {loss!r} are no probabilities.")
 
 
 class ProbabilisticClassifier(LinearClassifier):
-    """A linear classifier with probabilities, where its loss is "logistic" or "softmax"."""
+    """A linear classifier with probabilities, where its loss is a likelihood."""
+
+    _likelihood_losses: tuple[str, ...] = ("logistic", "softmax")  # by the names they have here
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Array:

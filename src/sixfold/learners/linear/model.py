@@ -25,7 +25,7 @@ from sixfold.budget import Budget, Record
 from sixfold.certificate import Certificate
 from sixfold.data.checks import TrainingData, check_rows, check_training
 from sixfold.data.column_means import ColumnMeans, column_means
-from sixfold.errors import RankWarning, check_flag, check_number, warn
+from sixfold.errors import InputError, RankWarning, check_flag, check_number, warn
 from sixfold.explain.diagnosis import describe_dependence
 from sixfold.learners.base import IterativeLearner, Step
 from sixfold.learners.linear.explained import ExplainedScores
@@ -251,7 +251,7 @@ class LinearModel(ExplainedScores, IterativeLearner):
         data = self._check(X, y, sample_weight, reset=False)
         data.require_finite()
         data = data.float64()
-        problem = self._problem(data.blocks().weight_sum)
+        problem = self._state_problem(data)
         targets = data.y[:, 0] if problem.loss.labels == "class" else data.y
         dual = getattr(self, "dual_", None)
         # One of another length is of other data: the objective will tell.
@@ -310,3 +310,13 @@ class LinearRegressor(RegressorMixin, LinearModel):
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
         return self.decision_scores(X)
+
+
+def check_start(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+    """Return what to start from in the shape it has to have; one score may be given without its axis."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape and (shape[0] > 1 or array.size != math.prod(shape)):
+        raise InputError(
+            f"{name} has shape {array.shape}, but {shape} is needed. Leave it out to start at zero."
+        )
+    return array.reshape(shape)

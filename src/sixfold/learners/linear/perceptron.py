@@ -29,6 +29,7 @@ from sixfold.data.blocks import Blocks
 from sixfold.data.checks import TrainingData
 from sixfold.errors import InputError, check_flag, check_number, check_option
 from sixfold.learners.linear.classifier import LinearClassifier
+from sixfold.learners.linear.model import check_start
 from sixfold.learners.linear.separability import certify_planes, separation_of, zero_one
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
@@ -307,9 +308,9 @@ class Perceptron(LinearClassifier):
         if self.start == "random":
             w = START_SPREAD * random.standard_normal(shape)
         if coef is not None:
-            w = _check_start("coef_init", coef, shape[::-1]).T
+            w = check_start("coef_init", coef, shape[::-1]).T
         if intercept is not None:
-            b = _check_start("intercept_init", intercept, shape[1:])
+            b = check_start("intercept_init", intercept, shape[1:])
         return SGDState.at(w, b, sparse=blocks.sparse, average=bool(self.average))
 
     def _learn(
@@ -422,13 +423,3 @@ class Perceptron(LinearClassifier):
 
     def _relative_to(self) -> str:
         return "the weight of all rows, once for each plane"
-
-
-def _check_start(name: str, values: Any, shape: tuple[int, ...]) -> Array:
-    """Return a start in the shape it has to have; one score may be given without its axis."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.size != int(np.prod(shape)):
-        raise InputError(
-            f"{name} has shape {array.shape}, but {shape} is needed. Leave it out to start at zero."
-        )
-    return array.reshape(shape)

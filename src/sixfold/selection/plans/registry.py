@@ -24,6 +24,8 @@ _HOME = {
     "Perceptron": SEPARATE,
     "Ridge": "least_squares.LeastSquaresPlan",
     "RidgeClassifier": SEPARATE,
+    "SGDClassifier": SEPARATE,
+    "SGDRegressor": SEPARATE,
     "SVC": "kernel.KernelPlan",
 }
 

@@ -58,7 +58,7 @@ class StochasticGradient(FirstOrderSolver):
         rule = self.rule(problem, blocks.n_rows, eta0)
         state = self._state(*start, blocks, spread)
         with EpochOrder(random, self.options.shuffle) as epoch_order:
-            passes = _Passes(problem, blocks, budget, epoch_order)
+            passes = Passes(problem, blocks, budget, epoch_order)
             ended = budget.exhausted() or not passes.make(state, rule)
             if ended and state.updates > 0:
                 self._keep_part(progress, state, rule)
@@ -134,7 +134,7 @@ class StochasticGradient(FirstOrderSolver):
 
 
 @dataclass
-class _Passes:
+class Passes:
     """Passes over the blocks.
 
     The objective after a pass is added up during the next, by a thread that would have nothing to do: updates
