@@ -231,6 +231,48 @@ SUITES = {
         mixins=("sklearn.neighbors._base.KNeighborsMixin",),
         differences=listed("test_neighbors.py", REGRESSOR_DIFFERENCES),
     ),
+    "RadiusNeighborsClassifier": Suite(
+        ours="sixfold.RadiusNeighborsClassifier",
+        theirs="sklearn.neighbors.RadiusNeighborsClassifier",
+        modules=("neighbors/tests/test_neighbors.py", "neighbors/tests/test_neighbors_pipeline.py"),
+        fewest=1,
+        mixins=("sklearn.neighbors._base.RadiusNeighborsMixin",),
+    ),
+    "RadiusNeighborsRegressor": Suite(
+        ours="sixfold.RadiusNeighborsRegressor",
+        theirs="sklearn.neighbors.RadiusNeighborsRegressor",
+        modules=("neighbors/tests/test_neighbors.py", "neighbors/tests/test_neighbors_pipeline.py"),
+        fewest=1,
+        mixins=("sklearn.neighbors._base.RadiusNeighborsMixin",),
+    ),
+    "NearestNeighbors": Suite(
+        ours="sixfold.NearestNeighbors",
+        theirs="sklearn.neighbors.NearestNeighbors",
+        modules=(
+            "neighbors/tests/test_neighbors.py",
+            "neighbors/tests/test_neighbors_pipeline.py",
+            "neighbors/tests/test_graph.py",
+            "cluster/tests/test_dbscan.py",
+        ),
+        fewest=1,
+        mixins=("sklearn.neighbors._base.KNeighborsMixin", "sklearn.neighbors._base.RadiusNeighborsMixin"),
+    ),
+    "KNeighborsTransformer": Suite(
+        ours="sixfold.KNeighborsTransformer",
+        theirs="sklearn.neighbors.KNeighborsTransformer",
+        modules=(
+            "neighbors/tests/test_graph.py",
+            "neighbors/tests/test_neighbors_pipeline.py",
+            "manifold/tests/test_isomap.py",
+        ),
+        fewest=1,
+    ),
+    "RadiusNeighborsTransformer": Suite(
+        ours="sixfold.RadiusNeighborsTransformer",
+        theirs="sklearn.neighbors.RadiusNeighborsTransformer",
+        modules=("neighbors/tests/test_graph.py", "neighbors/tests/test_neighbors_pipeline.py"),
+        fewest=1,
+    ),
     "DecisionTreeClassifier": Suite(
         ours="sixfold.DecisionTreeClassifier",
         theirs="sklearn.tree.DecisionTreeClassifier",
@@ -244,7 +286,8 @@ SUITES = {
 
 def test_every_learner_that_scikit_learn_has_too_is_run_through_its_tests():
     theirs = {name for name, _ in all_estimators()}
-    assert SUITES.keys() == {learner.name for learner in LEARNERS} & theirs
+    ours = {learner.name for learner in LEARNERS} | {"KNeighborsTransformer", "RadiusNeighborsTransformer"}
+    assert SUITES.keys() == ours & theirs
 
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=SUITES)
