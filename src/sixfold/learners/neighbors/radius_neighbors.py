@@ -376,8 +376,8 @@ class RadiusNeighborsRegressor(RadiusPredictor, NeighborsRegressor):
         if alone:
             rows = f"{alone[:NAMED_ROWS]}{' and others' * (len(alone) > NAMED_ROWS)}"
             warn(
-                "One or more samples have no neighbors within specified radius; predicting NaN: rows "
-                f"{rows}, counted from 0, for radius={self.radius:g}.",
+                "One or more samples have no neighbors within specified radius; predicting NaN. Rows "
+                f"{rows}, counted from 0, are farther than radius={self.radius:g} from every training row.",
                 SixfoldWarning,
             )
         return result[:, 0] if self._single else result
