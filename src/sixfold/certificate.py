@@ -207,7 +207,8 @@ class Certificate:
     def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Recompute objective and bound from the data and the model's public attributes.
 
-        The recomputation is plain float64 NumPy and shares no code with the solver.
+        The recomputation is plain float64 NumPy and shares no code with the solver. A search without targets
+        needs no y.
 
         Returns
         -------

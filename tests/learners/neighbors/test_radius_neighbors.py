@@ -292,6 +292,12 @@ def test_a_radius_that_leaves_out_its_boundary_is_found_out(monkeypatch):
         model.certificate_.verify(LINE, [1, 2, 3, 4, 5])
 
 
+def test_a_check_without_targets_asks_for_them():
+    model = RadiusNeighborsRegressor(1.0).fit(LINE, [1, 2, 3, 4, 5])
+    with pytest.raises(InputError, match="RadiusNeighborsRegressor requires y to be passed"):
+        model.certificate_.verify(LINE)
+
+
 def test_an_explanation_lists_those_who_vote():
     model = RadiusNeighborsClassifier(2.0).fit(LINE, ON_LINE)
     explained = model.explain([1.0])

@@ -99,8 +99,8 @@ class NearestNeighbors(NeighborsSearch):
     >>> search = NearestNeighbors(n_neighbors=2).fit([[0.0], [1.0], [2.0], [9.0]])
     >>> search.kneighbors([[0.25]])
     (array([[0.25, 0.75]]), array([[0, 1]]))
-    >>> search.radius_neighbors([[1.0]], radius=1.0, return_distance=False)
-    array([array([0, 1, 2])], dtype=object)
+    >>> search.radius_neighbors([[1.0]], radius=1.0, return_distance=False)[0].tolist()
+    [0, 1, 2]
     """
 
     def __init__(

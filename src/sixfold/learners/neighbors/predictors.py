@@ -250,6 +250,7 @@ class NeighborsRegressor(RegressorMixin, NeighborsPredictor):
         return explain_average(found, targets, self._weights_of(found)[0], self._row_index)
 
     def _require_same_targets(self, y: Any) -> None:
+        require_y(self, y)
         targets, _ = check_target(y, self._store.rows, np.float64)
         if not np.array_equal(targets, self._targets):
             raise CertificateError(OTHER_TARGETS)

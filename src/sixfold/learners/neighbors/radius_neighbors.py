@@ -115,8 +115,8 @@ class RadiusNeighborsClassifier(RadiusPredictor, NeighborsClassifier):
     >>> model = RadiusNeighborsClassifier(radius=1.0, outlier_label="none")
     >>> model.fit([[0.0], [1.0], [2.0], [9.0]], ["a", "a", "b", "b"]).predict([[0.4], [8.0], [5.0]])
     array(['a', 'b', 'none'], dtype='<U4')
-    >>> model.radius_neighbors([[1.0]])[1]
-    array([array([0, 1, 2])], dtype=object)
+    >>> model.radius_neighbors([[1.0]], return_distance=False)[0].tolist()
+    [0, 1, 2]
     """
 
     def __init__(
