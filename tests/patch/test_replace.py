@@ -1,4 +1,4 @@
-"""Classes are replaced where users find them, kept where scikit-learn's own modules hold them, and come back."""
+"""Classes are replaced where users find them, stay where scikit-learn holds them, and come back."""
 
 import pickle
 import subprocess

@@ -19,6 +19,8 @@ from sixfold.solvers.neighbors.votes import count_votes, winners
 
 Array = NDArray[Any]
 
+MOST_OTHERS = 500  # numbers of neighbours that are tried on either side of k
+
 
 @dataclass(frozen=True)
 class NeighborsExplanation:
@@ -146,7 +148,7 @@ def explain_vote(
     names, distances = classes.tolist(), found.distances[0]
     weights = weigh(_nearest(found, k))[0]
     shares, winner = _vote(labels[:k], weights, distances[:k], len(names))
-    winners_at = _winners(found, labels, weigh, len(names))
+    winners_at = _winners(found, labels, weigh, len(names), k)
     others = [label for label in range(len(names)) if label != winner and shares[label] > 0]
     second = max(others, key=lambda label: (shares[label], -label), default=None)
     changes = [m for m, other in winners_at.items() if other != winner]
@@ -170,11 +172,11 @@ def _nearest(found: Neighbors, k: int) -> Neighbors:
 
 
 def _winners(
-    found: Neighbors, labels: Array, weigh: Callable[[Neighbors], Array], classes: int
+    found: Neighbors, labels: Array, weigh: Callable[[Neighbors], Array], classes: int, k: int
 ) -> dict[int, int]:
-    """Return the winner of each number of neighbours that can vote."""
+    """Return the winner of each number of neighbours that can vote, unless it is far from k."""
     result = {}
-    for m in range(1, labels.size + 1):
+    for m in range(max(1, k - MOST_OTHERS), min(labels.size, k + MOST_OTHERS) + 1):
         # A user's function may have no weights for so few neighbours.
         with suppress(InputError):
             weights = weigh(_nearest(found, m))[0]

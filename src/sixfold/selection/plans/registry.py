@@ -26,6 +26,8 @@ _HOME = {
     "RidgeClassifier": SEPARATE,
     "SGDClassifier": SEPARATE,
     "SGDRegressor": SEPARATE,
+    "RadiusNeighborsClassifier": SEPARATE,
+    "RadiusNeighborsRegressor": SEPARATE,
     "SVC": "kernel.KernelPlan",
 }
 
