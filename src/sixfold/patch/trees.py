@@ -4,8 +4,8 @@ scikit-learn grows from numbers as float32 alone, splits them in two, and takes 
 
     upper <= float32(lower + 1e-7),
 
-so that it would not part them. Ours parts them wherever they differ: where a chosen threshold lies between two
-values that near, the fit is handed back. Of splits that are equally good scikit-learn draws one by
+so that it would not part them. Ours parts them wherever they differ: where a chosen threshold lies between
+two values that near, the fit is handed back. Of splits that are equally good scikit-learn draws one by
 ``random_state``; ours takes the lowest column, then the lowest threshold.
 """
 
@@ -53,9 +53,12 @@ class DecisionTreeClassifier(DropIn, sk.DecisionTreeClassifier):
     def _learner(self) -> Any:
         require(self.splitter == "best", f"splitter={self.splitter!r} draws its thresholds")
         require(self.monotonic_cst is None, "monotonic_cst is not offered")
-        require(isinstance(self.criterion, str), "the criterion is an object")
-        require(not isinstance(self.class_weight, list), "class_weight is a list: several outputs")
-        self._validate_params()
+        require(self.criterion in ("gini", "entropy", "log_loss"), "the criterion is another")
+        # What ours takes and scikit-learn refuses.
+        require(self.max_depth is None or self.max_depth >= 1, "max_depth is below 1")
+        require(
+            isinstance(self.min_samples_leaf, Integral) or self.min_samples_leaf < 1, "a leaf has all rows"
+        )
         return TreeOfFloat32(
             criterion=self.criterion,
             max_depth=self.max_depth,
@@ -69,7 +72,7 @@ class DecisionTreeClassifier(DropIn, sk.DecisionTreeClassifier):
             ccp_alpha=self.ccp_alpha,
         )
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
+    def _learn(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Any:
         if not (type(y) is np.ndarray and y.ndim == 1):
             require(y is not None, "there is no y")
             y = check_array(y, ensure_2d=False, dtype=None)
@@ -83,7 +86,9 @@ class DecisionTreeClassifier(DropIn, sk.DecisionTreeClassifier):
         model.fit(X, y, sample_weight)
         if isinstance(self.class_weight, dict):
             require(set(self.class_weight) <= set(model.classes_.tolist()), "class_weight has other classes")
-        if not isinstance(self.random_state, Integral):
+        if isinstance(self.random_state, Integral):
+            require(0 <= int(self.random_state) < 2**32, "random_state is out of range")
+        else:
             check_random_state(self.random_state).randint(0, DRAWN_BELOW)  # as the fit of scikit-learn does
         return model
 
@@ -109,13 +114,18 @@ class TreeOfFloat32(sixfold.DecisionTreeClassifier):
     """Our tree of what scikit-learn reads: numbers as float32, shares of all rows, no unknown values."""
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingRows:
-        return super()._check(self._as_float32(X, "csc", reset), y, sample_weight, reset)
+        table = self._as_float32(X, "csc", reset)
+        names = self.__dict__.pop("feature_names_in_", None)  # an array has none
+        rows = super()._check(table, y, sample_weight, reset)
+        if names is not None:
+            self.feature_names_in_ = names
+        return rows
 
     def _as_float32(self, X: Any, sparse_format: str, reset: bool) -> Any:
         """Return the table as scikit-learn reads it; hand back one with NaN or infinity."""
         plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float64, np.float32) and X.size
-        with np.errstate(over="ignore"):
-            if plain and (reset or not hasattr(self, "feature_names_in_")):
+        with np.errstate(over="ignore", invalid="ignore"):
+            if plain and (reset or "feature_names_in_" not in vars(self)):
                 X = X.astype(np.float32, copy=False)
             else:
                 X = validate_data(
@@ -126,26 +136,28 @@ class TreeOfFloat32(sixfold.DecisionTreeClassifier):
                     accept_sparse=sparse_format,
                     ensure_all_finite=False,
                 )
-            require(math.isfinite(X.sum()), "there are unknown or infinite values")
+            require(math.isfinite(X.sum()), "a value is unknown or infinite")
         return X
 
     def _state_problem(self, data: TrainingRows) -> TreeParameters:
         problem, rows = super()._state_problem(data), data.labels.size
         require(self.max_features_ >= self.n_features_in_, "max_features draws columns")
-        return replace(
-            problem,
-            min_samples_split=_rows(problem.min_samples_split, rows, 2),
-            min_samples_leaf=_rows(problem.min_samples_leaf, rows, 1),
-        )
+        shares = {"min_samples_split": 2, "min_samples_leaf": 1}
+        counts = {
+            name: max(least, math.ceil(value * rows))
+            for name, least in shares.items()
+            if not isinstance(value := getattr(problem, name), Integral)
+        }
+        return replace(problem, **counts) if counts else problem
 
     def _solve(self, problem: TreeParameters, data: TrainingRows, budget: Budget) -> TreeSolution:
-        solution = super()._solve(replace(problem, ccp_alpha=0.0), data, budget)
+        alpha = problem.alpha
+        solution = super()._solve(replace(problem, ccp_alpha=0.0) if alpha else problem, data, budget)
         tree = solution.tree
-        require(not parts_equals(tree, data.X), "a threshold lies between values that differ by 1e-7 or less")
-        require(not (tree.impurity[~tree.is_leaf] <= PURE).any(), "a node is as good as pure, and was split")
-        if problem.alpha == 0.0:
-            return solution
-        return solution._replace(tree=tree.cut(split_at(tree, problem.alpha)), alpha=problem.alpha)
+        require(not parts_equals(tree, data), "a threshold lies between values that differ by 1e-7 or less")
+        if data.weight is not None:
+            require(not (tree.impurity[~tree.is_leaf] <= PURE).any(), "a node as good as pure was split")
+        return solution._replace(tree=tree.cut(split_at(tree, alpha)), alpha=alpha) if alpha else solution
 
     def _node_of(self, X: Any) -> NDArray[np.int32]:
         X = self._as_float32(X, "csr", False)
@@ -158,20 +170,17 @@ class TreeOfFloat32(sixfold.DecisionTreeClassifier):
         return self.classes_[self.tree_.shares[self._node_of(X)].argmax(axis=1)]
 
 
-def _rows(value: float, rows: int, least: int) -> int:
-    return int(value) if isinstance(value, Integral) else max(least, math.ceil(value * rows))
-
-
-def parts_equals(tree: FittedTree, X: Any) -> bool:
+def parts_equals(tree: FittedTree, data: TrainingRows) -> bool:
     """Return whether a threshold lies between values that scikit-learn takes for equal, or nearly does.
 
-    It is halfway between them, so some row would leave its way were all thresholds lower by half the gap.
+    It is halfway between them: some row would end in another leaf were all thresholds lower by half the gap.
     """
-    inner = ~tree.is_leaf
-    if not (np.abs(tree.threshold[inner]) < 2.0).any():  # from there on numbers as float32 are not that near
+    if not (np.abs(tree.threshold[tree.column >= 0]) < 2.0).any():  # beyond, float32 is not that fine
         return False
     lower = replace(tree, threshold=tree.threshold - HALF_GAP)
-    return bool((tree.apply(X) != lower.apply(X)).any())
+    ended = lower.apply(data.X if data.rows is None else data.X[data.rows])
+    reached = np.bincount(ended, minlength=tree.node_count)
+    return bool((reached[tree.is_leaf] != tree.rows[tree.is_leaf]).any())
 
 
 # -- scikit-learn's own tree ---------------------------------------------------------------------------------
@@ -214,7 +223,10 @@ def split_at(tree: FittedTree, alpha: float) -> NDArray[np.bool_]:
     split = np.zeros(tree.node_count, dtype=bool)
     whole = tree.children_left, tree.children_right
     below = pruned.children_left, pruned.children_right
-    level, reached = np.zeros(1, np.intp), np.zeros(1, np.intp)  # the same nodes in the whole and the pruned tree
+    level, reached = (
+        np.zeros(1, np.intp),
+        np.zeros(1, np.intp),
+    )  # the same nodes in the whole and the pruned tree
     while level.size:
         inner = below[0][reached] != NO_NODE
         level, reached = level[inner], reached[inner]
