@@ -136,9 +136,6 @@ TREE_DIFFERENCES = {
         "test_huge_allocations",
         "test_explicit_sparse_zeros",
     ),
-    "a model says how long its growth took, so no two are the same byte by byte": (
-        "test_deterministic_pickle",
-    ),
 }
 
 

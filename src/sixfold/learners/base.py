@@ -204,9 +204,22 @@ class Learner(BaseEstimator, ABC):
         self.__dict__["_fitted_to"] = subject
 
     def __getstate__(self) -> Any:
-        """Return what a pickle holds: the subject, not the numbers that it is made of."""
-        _ = self._subject
-        return super().__getstate__()
+        """Return what a pickle holds: no date and no seconds, so that two fits of the same data are the same.
+
+        And the subject, not the numbers that it is made of.
+        """
+        state, subject = dict(super().__getstate__()), self._subject
+        if subject is not None:
+            state["_fitted_to"] = replace(subject, date="")
+        if "history_" in state:
+            state["history_"] = [record._replace(seconds=0.0) for record in state["history_"]]
+        return state
+
+    def __copy__(self) -> Self:
+        """Return a model with the same attributes, date and seconds among them."""
+        model = type(self).__new__(type(self))
+        model.__dict__.update(self.__dict__)
+        return model
 
     def _certify(self) -> Certificate:
         return self._certificate

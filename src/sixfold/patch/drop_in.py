@@ -113,7 +113,9 @@ class DropIn(ABC):
     def __getattr__(self, name: str) -> Any:
         if name in type(self)._extras and self._ours is not None:
             return getattr(self._ours, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return object.__getattribute__(
+            self, name
+        )  # raises again what a property has raised, or that there is none
 
 
 def _fitting(theirs: Callable[..., Any]) -> Callable[..., Any]:

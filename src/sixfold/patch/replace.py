@@ -18,6 +18,7 @@ from sixfold.errors import check_option
 # By scikit-learn's public module: the module of ours, and the names.
 DROP_INS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sklearn.linear_model": ("sixfold.patch.linear", ("LinearRegression", "LogisticRegression")),
+    "sklearn.tree": ("sixfold.patch.trees", ("DecisionTreeClassifier",)),
 }
 # Modules of scikit-learn that hold one of these classes, and take it when they are imported.
 HOLDERS = (
@@ -32,6 +33,7 @@ HOLDERS = (
 )
 
 _replaced: dict[type, type] = {}  # theirs, by ours
+_own: set[tuple[str, str]] = set()  # modules and names that held ours already, and keep it
 
 
 def drop_in_names() -> list[str]:
@@ -69,6 +71,7 @@ def patch_sklearn(names: str | Iterable[str] | None = None) -> Patch:
     if new:
         for holder in HOLDERS:
             importlib.import_module(f"sklearn.{holder}")
+        _own.update(_places(set(new.values())))
         _exchange(new)
         _replaced.update({ours: theirs for theirs, ours in new.items()})
     return Patch(tuple(new.values()))
@@ -126,18 +129,26 @@ def _restore(classes: list[type]) -> None:
 
 def _exchange(classes: dict[type, type]) -> None:
     """Put other classes in the place of these, in every module that users import from or have written."""
-    by_id = {id(before): after for before, after in classes.items()}
-    for module in _modules():
-        space = vars(module)
-        for name, value in list(space.items()):
-            if id(value) in by_id:
-                space[name] = by_id[id(value)]
+    for place in _places(set(classes)) - _own:
+        space = vars(sys.modules[place[0]])
+        space[place[1]] = classes[space[place[1]]]
 
 
-def _modules() -> Iterator[ModuleType]:
+def _places(classes: set[type]) -> set[tuple[str, str]]:
+    """Return the modules and names that hold one of these classes."""
+    ids = set(map(id, classes))  # not every value can be hashed
+    return {
+        (home, name)
+        for home, module in _modules()
+        for name, value in list(vars(module).items())
+        if id(value) in ids
+    }
+
+
+def _modules() -> Iterator[tuple[str, ModuleType]]:
     """Go through scikit-learn's public modules, and through all that are not its own or ours."""
     for name, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType):
             continue
         if name in DROP_INS or name.partition(".")[0] not in ("sklearn", "sixfold"):
-            yield module
+            yield name, module

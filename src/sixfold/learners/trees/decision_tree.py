@@ -521,9 +521,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
             1 for a node on the way.
         """
         nodes = self._node_of(X)
-        way, starts = self.tree_.ways_to(nodes)
-        passed = np.ones(way.size, dtype=np.int64)
-        return sp.csr_matrix((passed, way, starts), (nodes.size, self.tree_.node_count))
+        return self.tree_.paths_to(nodes)
 
     def _node_of(self, X: Any) -> NDArray[np.int32]:
         """Return the node where each row ends."""

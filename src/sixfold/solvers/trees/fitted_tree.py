@@ -262,8 +262,16 @@ class FittedTree:
         """Return the impurity of each node."""
         return self.unit * impurity(self.totals, self.criterion)
 
-    def ways_to(self, nodes: Array) -> tuple[Array, Array]:
-        """Return the nodes on the way to each of these, one way after the other, and where each begins."""
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the share of each class in the node at which each row ends."""
+        return self.shares[self.apply(X)]
+
+    def decision_path(self, X: Any) -> Any:
+        """Return which nodes each row goes through, as a CSR matrix."""
+        return self.paths_to(self.apply(X))
+
+    def paths_to(self, nodes: Array) -> Any:
+        """Return which nodes are on the way to each of these, as a CSR matrix: 1 for a node on the way."""
         ends = np.cumsum(self.depth[nodes] + 1)
         way = np.empty(int(ends[-1]) if ends.size else 0, dtype=np.int64)
         place, current = ends - 1, nodes
@@ -272,7 +280,8 @@ class FittedTree:
             current = self.parent[current]
             inside = current != NO_NODE
             place, current = place[inside] - 1, current[inside]
-        return way, np.concatenate([[0], ends])
+        passed = np.ones(way.size, dtype=np.int64)
+        return sp.csr_matrix((passed, way, np.concatenate([[0], ends])), (len(nodes), self.node_count))
 
     # -- scikit-learn's names --------------------------------------------------------------------------------
 

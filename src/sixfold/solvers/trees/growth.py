@@ -370,6 +370,10 @@ class FitRecord:
     stopped: bool
     seconds: float
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: not what growing took, so that the same fit twice is the same."""
+        return vars(self) | {"seconds": 0.0}
+
     def grown_from(self, rows: TrainingRows) -> TrainingRows:
         """Return the rows without those that were held out, which their positions tell."""
         if not self.left_out:
