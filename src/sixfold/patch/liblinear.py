@@ -2,8 +2,8 @@
 
     minimise    penalty(v) + C sum_i loss(y_i v.(x_i, s)),        v = (w, b / s)
 
-with s = ``intercept_scaling``: a column of s is appended to X, and no intercept is left free. Certificates are
-of this problem, and are verified with X as users have it.
+with s = ``intercept_scaling``: a column of s is appended to X, and no intercept is left free. Certificates
+are of this problem, and are verified with X as users have it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
 """Our support vector machine with a kernel as LIBSVM, and scikit-learn around it, have it.
 
+What is another there:
+
     rows           float64; sparse ones are answered where the fit was on sparse ones
     "balanced"     counts rows, whatever their weights are
     decisions      a pair whose decision is exactly 0 counts for its first class in the scores of classes,
                    though ``predict`` votes for the second
     dual_coef_     of a sparse fit stores its zeros too: LIBSVM reads the numbers without their places
+
+The order of support vectors and the public signs of coefficients are the same.
 """
 
 from __future__ import annotations

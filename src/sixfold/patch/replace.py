@@ -11,7 +11,7 @@ import importlib
 import sys
 from collections.abc import Iterable, Iterator
 from types import ModuleType, TracebackType
-from typing import Any, Self
+from typing import Self
 
 from sixfold.errors import check_option
 
@@ -31,6 +31,12 @@ HOLDERS = (
     "multiclass",
     "semi_supervised",
 )
+# Tables of other packages with a class as key: those look a model up by its exact type. (Where the package is
+# imported later, the classes that it puts there are ours already.)
+TABLES = {
+    "skl2onnx._supported_operators": "sklearn_operator_name_map",
+    "skl2onnx._parse": "sklearn_parsers_map",
+}
 
 _replaced: dict[type, type] = {}  # theirs, by ours
 
@@ -133,6 +139,9 @@ def _exchange(classes: dict[type, type]) -> None:
         for name, value in list(space.items()):
             if id(value) in by_id:
                 space[name] = by_id[id(value)]
+    for name, table in TABLES.items():
+        known = getattr(sys.modules.get(name), table, {})
+        known.update({after: known[before] for before, after in classes.items() if before in known})
 
 
 def _modules() -> Iterator[ModuleType]:

@@ -1,7 +1,7 @@
 """Support vector machines under scikit-learn's names.
 
-LIBLINEAR's ways to a minimum (``dual``, ``random_state``) do not change where it is; LIBSVM's ``tol`` is ours.
-A fit that ours does not finish is left to scikit-learn.
+LIBLINEAR's ways to a minimum (``dual``, ``random_state``) do not change where it is; LIBSVM's ``tol`` is
+ours. A fit that ours does not finish is left to scikit-learn.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import sklearn.svm as sk
 from sklearn import get_config
 
 from sixfold.errors import StoppedEarly, silenced
+from sixfold.patch import liblinear, libsvm
 from sixfold.patch.drop_in import DropIn, require
-from sixfold.patch.liblinear import LinearSVC as PenalisedIntercept
-from sixfold.patch.libsvm import SVC as LikeLibSVM
 from sixfold.patch.linear import LinearDropIn, gap_of
 
 WAYS = {  # to minimise: whether LIBLINEAR goes by the dual problem
@@ -47,12 +46,13 @@ class LinearSVC(LinearDropIn, sk.LinearSVC):
         require(self.multi_class == "ovr", f"multi_class={self.multi_class!r}")
         ways = WAYS.get((self.penalty, self.loss), ())
         require(
-            self.dual in ways, f"penalty={self.penalty!r}, loss={self.loss!r} and dual={self.dual!r} together"
+            self.dual in ways and (self.dual == "auto" or isinstance(self.dual, bool | np.bool_)),
+            f"penalty={self.penalty!r}, loss={self.loss!r} and dual={self.dual!r} together",
         )
         require(math.isfinite(self.C), "C is not finite")
         require(self.tol > 0, "tol is not positive")
         require(0 < self.intercept_scaling < math.inf, "intercept_scaling is not positive")
-        return PenalisedIntercept(
+        return liblinear.LinearSVC(
             penalty=self.penalty,
             loss=self.loss,
             tol=gap_of(self.tol),
@@ -88,7 +88,7 @@ class SVC(DropIn, sk.SVC):
         require(self.tol > 0, "tol is not positive")
         require(math.isfinite(self.C), "C is not finite")
         require(get_config().get("sparse_interface", "spmatrix") == "spmatrix", "sparse arrays")
-        return LikeLibSVM(
+        return libsvm.SVC(
             C=self.C,
             kernel=self.kernel,
             degree=self.degree,
@@ -116,7 +116,8 @@ class SVC(DropIn, sk.SVC):
         for name in SHARED:
             setattr(self, name, getattr(model, name))
         self._n_support, self._num_iter, self.fit_status_ = model.n_support_, model.n_iter_, 0
-        self._gamma = np.float64(model.gamma_) if isinstance(self.gamma, str) else model.gamma_
+        made = isinstance(self.gamma, str) and self.gamma == "scale" and self.kernel != "precomputed"
+        self._gamma = np.float64(model.gamma_) if made else model.gamma_
         self._probA, self._probB, self._effective_probability = np.empty(0), np.empty(0), False
         self._sparse = not isinstance(model.dual_coef_, np.ndarray)
 
