@@ -27,6 +27,10 @@ from sixfold.verify.linear.claim import LinearClaim
 class LinearSVC(sixfold.LinearSVC):
     """Ours, in float64 and with a penalty on the intercept."""
 
+    coef_: Any
+    n_iter_: Any
+    feature_means_: Any
+
     def _check(
         self,
         X: Any,

@@ -44,6 +44,8 @@ class SVC(sixfold.SVC):
     """
 
     gamma_: float
+    support_vectors_: Any
+    dual_coef_: Any
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> LabelledData:
         data = super()._check(X, y, sample_weight, reset)

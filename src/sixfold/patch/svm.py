@@ -64,7 +64,7 @@ class LinearSVC(LinearDropIn, sk.LinearSVC):
             max_iter=self.max_iter,
         )
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         with silenced(StoppedEarly):
             model = super()._learn(X, y, sample_weight)
         require(model._certificate.converged, "the limit of iterations was met")
@@ -103,7 +103,7 @@ class SVC(DropIn, sk.SVC):
             break_ties=self.break_ties,
         )
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         require(sample_weight is None or np.ndim(sample_weight) == 1, "weights are not one a row")
         with silenced(StoppedEarly):
             model = super()._learn(X, y, sample_weight)
