@@ -1,12 +1,16 @@
 """Folds on threads, who gets which parameter, and taking over a model."""
 
+from types import SimpleNamespace
+
 import pytest
 import sklearn
+from sklearn.datasets import load_iris
 from sklearn.model_selection import GroupKFold
 
 from sixfold.learners.linear.linear_regression import LinearRegression
-from sixfold.selection.built_in_cv import adopt, on_threads, route
-from sixfold.selection.lasso_cv import LassoCV
+from sixfold.selection.built_in_cv import adopt, on_threads, route, with_progress
+from sixfold.selection.lasso_cv import ElasticNetCV, LassoCV
+from sixfold.selection.logistic_cv import LogisticRegressionCV
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, -1])
@@ -40,3 +44,33 @@ def test_what_a_fit_has_left_is_taken_over_and_parameters_are_not():
     assert model.tol == 0.5
     assert not hasattr(model, "l1_ratio")
     assert not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize("learner", [LassoCV, ElasticNetCV, LogisticRegressionCV])
+def test_verbose_prints_the_first_and_the_last_fold(learner, capsys):
+    X, y = load_iris(return_X_y=True)
+    learner(cv=4).fit(X, y)
+    assert capsys.readouterr().out == ""
+    learner(cv=4, verbose=1).fit(X, y)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith(f"{learner.__name__}: fold 1 of 4, ")
+    assert printed[-1].startswith(f"{learner.__name__}: fold 4 of 4, ")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0.5, [1, 2, 3, 4, 5, 6]), (0.2, [1, 4, 6]), (0.0, [1, 6])]
+)
+def test_folds_are_printed_every_half_second(seconds, expected, capsys, monkeypatch):
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(
+        "sixfold.selection.built_in_cv.time", SimpleNamespace(perf_counter=lambda: clock.now * seconds)
+    )
+
+    def work(fold):
+        clock.now = fold
+        return fold
+
+    assert on_threads(with_progress(LassoCV(verbose=1), work, 6), range(1, 7), 1) == [1, 2, 3, 4, 5, 6]
+    assert capsys.readouterr().out.splitlines() == [
+        f"LassoCV: fold {fold} of 6, {fold * seconds:.2f} s" for fold in expected
+    ]

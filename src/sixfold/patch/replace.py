@@ -19,6 +19,7 @@ from sixfold.errors import check_option
 DROP_INS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sklearn.linear_model": ("sixfold.patch.linear", ("LinearRegression", "LogisticRegression")),
     "sklearn.tree": ("sixfold.patch.trees", ("DecisionTreeClassifier",)),
+    "sklearn.svm": ("sixfold.patch.svm", ("LinearSVC", "SVC")),
 }
 # Modules of scikit-learn that hold one of these classes, and take it when they are imported.
 HOLDERS = (
@@ -31,6 +32,12 @@ HOLDERS = (
     "multiclass",
     "semi_supervised",
 )
+# Tables of other packages with a class as key: those look a model up by its exact type. (Where the package is
+# imported later, the classes that it puts there are ours already.)
+TABLES = {
+    "skl2onnx._supported_operators": "sklearn_operator_name_map",
+    "skl2onnx._parse": "sklearn_parsers_map",
+}
 
 _replaced: dict[type, type] = {}  # theirs, by ours
 _own: set[tuple[str, str]] = set()  # modules and names that held ours already, and keep it
@@ -132,6 +139,9 @@ def _exchange(classes: dict[type, type]) -> None:
     for place in _places(set(classes)) - _own:
         space = vars(sys.modules[place[0]])
         space[place[1]] = classes[space[place[1]]]
+    for name, table in TABLES.items():
+        known = getattr(sys.modules.get(name), table, {})
+        known.update({after: known[before] for before, after in classes.items() if before in known})
 
 
 def _places(classes: set[type]) -> set[tuple[str, str]]:

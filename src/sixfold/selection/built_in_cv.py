@@ -1,18 +1,23 @@
 """What estimators with built-in cross-validation share.
 
-Who gets which parameter of ``fit``, folds on threads, and taking over the model of all rows.
+Who gets which parameter of ``fit``, folds on threads, lines of progress, and taking over the model of all
+rows.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import Any, TypeVar
 
 import sklearn
 from sklearn.utils.metadata_routing import process_routing
 
 from sixfold.errors import InputError
+from sixfold.learners.base import PROGRESS_INTERVAL
 from sixfold.solvers.threads import divide_threads, thread_limit
 
 Result = TypeVar("Result")
@@ -49,6 +54,25 @@ def on_threads(work: Callable[[Any], Result], parts: Sequence[Any], n_jobs: int 
 
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(limited, parts))
+
+
+def with_progress(model: Any, work: Callable[[Any], Result], folds: int) -> Callable[[Any], Result]:
+    """Return the work on a fold; where ``verbose`` asks for it, it prints how many are done."""
+    if not model.verbose:
+        return work
+    begun, lock, done, printed = time.perf_counter(), Lock(), 0, -math.inf
+
+    def work_and_print(fold: Any) -> Result:
+        nonlocal done, printed
+        result = work(fold)
+        with lock:
+            done, now = done + 1, time.perf_counter()
+            if done == folds or now - printed >= PROGRESS_INTERVAL:
+                print(f"{type(model).__name__}: fold {done} of {folds}, {now - begun:.2f} s", flush=True)
+                printed = now
+        return result
+
+    return work_and_print
 
 
 def adopt(model: Any, fitted: Any) -> None:

@@ -24,7 +24,7 @@ from sixfold.data.checks import TrainingData, check_training
 from sixfold.errors import InputError, check_flag, check_number, check_option
 from sixfold.learners.linear.lasso import ElasticNet
 from sixfold.learners.linear.model import LinearRegressor
-from sixfold.selection.built_in_cv import adopt, on_threads, route
+from sixfold.selection.built_in_cv import adopt, on_threads, route, with_progress
 from sixfold.selection.folds import make_splits
 from sixfold.selection.plans.base import Answered, Fold, Table
 from sixfold.selection.plans.l1_path import LassoPlan
@@ -193,7 +193,8 @@ class _LassoPathCV(LinearRegressor):
                     found[k, one.setting] = np.average(off, weights=w_test)
             return found
 
-        return np.stack(on_threads(of_fold, range(len(splits)), self.n_jobs), axis=2)
+        work = with_progress(self, of_fold, len(splits))
+        return np.stack(on_threads(work, range(len(splits)), self.n_jobs), axis=2)
 
     def _model_of_all(self, X: Any, y: Any, sample_weight: Any, ratio: float, alphas: Array) -> Any:
         """Return the learner fitted to all rows with the last of the alphas, by way of some of the others."""
@@ -243,7 +244,7 @@ class LassoCV(_LassoPathCV):
     cv : int, splitter or iterable, default=None
         The folds; None for five.
     verbose : bool or int, default=False
-        Accepted for scikit-learn's sake.
+        Whether to print progress: the first and the last fold, and one in half a second between.
     n_jobs : int, default=None
         How many folds are worked on at the same time, on threads; None or -1 for as many as there are
         cores.
@@ -355,7 +356,7 @@ class ElasticNetCV(_LassoPathCV):
     copy_X : bool, default=True
         Accepted for scikit-learn's sake: X is never changed.
     verbose : bool or int, default=0
-        Accepted for scikit-learn's sake.
+        Whether to print progress: the first and the last fold, and one in half a second between.
     n_jobs : int, default=None
         How many folds are worked on at the same time, on threads; None or -1 for as many as there are
         cores.

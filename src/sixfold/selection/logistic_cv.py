@@ -25,7 +25,7 @@ from sixfold.data.checks import check_weight
 from sixfold.data.column_means import column_means
 from sixfold.errors import InputError, check_flag, check_number, check_option
 from sixfold.learners.linear.logistic_regression import LogisticRegression
-from sixfold.selection.built_in_cv import adopt, on_threads, route
+from sixfold.selection.built_in_cv import adopt, on_threads, route, with_progress
 from sixfold.selection.folds import make_splits
 from sixfold.selection.plans.base import Fold, Table
 from sixfold.selection.plans.linear import PathPlan
@@ -73,7 +73,7 @@ class LogisticRegressionCV(LogisticRegression):
         How many folds are worked on at the same time, on threads; None or -1 for as many as there are
         cores, but None for one where ``scoring`` is a function.
     verbose : int, default=0
-        Accepted for scikit-learn's sake.
+        Whether to print progress: the first and the last fold, and one in half a second between.
     refit : bool, default=True
         Whether to fit all rows with the best penalty; else the coefficients of the best C of each fold are
         averaged, and there is no certificate.
@@ -204,7 +204,8 @@ class LogisticRegressionCV(LogisticRegression):
                 scoring = {**scoring, "sample_weight": weight}
             alone = self.n_jobs is None and callable(self.scoring)  # which several threads must not call
             jobs = 1 if alone else self.n_jobs
-            found = on_threads(lambda k: work.of_fold(k, weight, scoring), range(len(splits)), jobs)
+            of_fold = with_progress(self, lambda k: work.of_fold(k, weight, scoring), len(splits))
+            found = on_threads(of_fold, range(len(splits)), jobs)
             scores, paths, n_iter = (np.stack(part) for part in zip(*found, strict=True))
             self._choose(model, X, y, sample_weight, (Cs, ratios), scores, paths)
             self._set_paths(Cs, ratios, scores, paths, n_iter)
