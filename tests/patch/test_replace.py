@@ -21,7 +21,7 @@ X = RNG.normal(size=(60, 3))
 Y = X[:, 0] + 0.5 * RNG.normal(size=60) > 0
 THEIRS = {
     name: getattr(__import__(home, fromlist=["x"]), name)
-    for home, (_, names) in replace.DROP_INS.items()
+    for home, _, names in replace.DROP_INS
     for name in names
 }
 
@@ -29,14 +29,14 @@ THEIRS = {
 @pytest.mark.parametrize("name", THEIRS)
 def test_a_drop_in_is_scikit_learns_class_with_its_signature(name):
     with sixfold.patch_sklearn():
-        ours = getattr(sys.modules[replace._home(name)], name)
+        ours = getattr(sys.modules[replace._homes(name)[0]], name)
     theirs = THEIRS[name]
     assert issubclass(ours, theirs)
     assert ours is not theirs
     assert issubclass(ours, DropIn) or ours.__module__ == "sixfold.patch.selection"
     assert ours.__name__ == theirs.__name__
     assert ours._get_param_names() == theirs._get_param_names()
-    assert getattr(sys.modules[replace._home(name)], name) is theirs
+    assert getattr(sys.modules[replace._homes(name)[0]], name) is theirs
 
 
 def test_modules_that_imported_before_and_after_have_ours_and_get_theirs_back():

@@ -6,3 +6,7 @@
 
 scikit-learn's defaults, semantics, attributes and errors hold; what we do not offer is left to it.
 """
+
+from sixfold.patch.replace import drop_in_names, patch_sklearn, unpatch_sklearn
+
+__all__ = ["drop_in_names", "patch_sklearn", "unpatch_sklearn"]

@@ -75,6 +75,16 @@ class DropIn(ABC):
         model = self._learner()
         return model.fit(X, y) if sample_weight is None else model.fit(X, y, sample_weight=sample_weight)
 
+    def _shared_learner(self) -> Any:
+        """Return our learner where it tells all of a fit, so that a search may share work between several.
+
+        Raises
+        ------
+        HandedBack
+            Unless a class says otherwise: its candidates are fitted one by one.
+        """
+        raise HandedBack(f"{type(self).__name__} is fitted one by one")
+
     @abstractmethod
     def _set_fitted(self, model: Any) -> None:
         """Set scikit-learn's attributes from our fitted learner."""
@@ -113,9 +123,7 @@ class DropIn(ABC):
     def __getattr__(self, name: str) -> Any:
         if name in type(self)._extras and self._ours is not None:
             return getattr(self._ours, name)
-        return object.__getattribute__(
-            self, name
-        )  # raises again what a property has raised, or that there is none
+        return super().__getattribute__(name)  # raises what was raised before, in the same words
 
 
 def _fitting(theirs: Callable[..., Any]) -> Callable[..., Any]:

@@ -73,6 +73,9 @@ class LinearRegression(LinearDropIn, sk.LinearRegression):
             fit_intercept=self.fit_intercept, positive=self.positive, n_jobs=self.n_jobs
         )
 
+    def _shared_learner(self) -> Any:
+        return self._learner()
+
 
 class LogisticRegression(LinearDropIn, sk.LogisticRegression):
     """scikit-learn's LogisticRegression, fitted by ours.
@@ -104,6 +107,10 @@ class LogisticRegression(LinearDropIn, sk.LogisticRegression):
         if self.warm_start and hasattr(self, "coef_"):
             model.coef_, model.intercept_, model.classes_ = self.coef_, self.intercept_, self.classes_
         return model
+
+    def _shared_learner(self) -> Any:
+        require(self.solver != "liblinear", "liblinear takes two classes")
+        return self._learner()
 
     def _stated_penalty(self) -> str | None:
         """Return the penalty, which its own parameter named until scikit-learn 1.8."""

@@ -15,12 +15,18 @@ from typing import Self
 
 from sixfold.errors import check_option
 
-# By scikit-learn's public module: the module of ours, and the names.
-DROP_INS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "sklearn.linear_model": ("sixfold.patch.linear", ("LinearRegression", "LogisticRegression")),
-    "sklearn.tree": ("sixfold.patch.trees", ("DecisionTreeClassifier",)),
-    "sklearn.svm": ("sixfold.patch.svm", ("LinearSVC", "SVC")),
-}
+# scikit-learn's public module, ours, and the names.
+DROP_INS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("sklearn.linear_model", "sixfold.patch.linear", ("LinearRegression", "LogisticRegression")),
+    (
+        "sklearn.linear_model",
+        "sixfold.patch.selection",
+        ("ElasticNetCV", "LassoCV", "LogisticRegressionCV", "RidgeCV"),
+    ),
+    ("sklearn.svm", "sixfold.patch.svm", ("LinearSVC", "SVC")),
+    ("sklearn.tree", "sixfold.patch.trees", ("DecisionTreeClassifier",)),
+    ("sklearn.model_selection", "sixfold.patch.selection", ("GridSearchCV", "RandomizedSearchCV")),
+)
 # Modules of scikit-learn that hold one of these classes, and take it when they are imported.
 HOLDERS = (
     "calibration",
@@ -28,6 +34,7 @@ HOLDERS = (
     "ensemble",
     "feature_selection",
     "inspection",
+    "linear_model",
     "manifold",
     "multiclass",
     "semi_supervised",
@@ -45,7 +52,7 @@ _own: set[tuple[str, str]] = set()  # modules and names that held ours already, 
 
 def drop_in_names() -> list[str]:
     """Return the names that can be replaced."""
-    return [name for _, names in DROP_INS.values() for name in names]
+    return [name for _, _, names in DROP_INS for name in names]
 
 
 def patch_sklearn(names: str | Iterable[str] | None = None) -> Patch:
@@ -115,17 +122,18 @@ class Patch:
 
 
 def _theirs(name: str) -> type:
-    found: type = getattr(importlib.import_module(_home(name)), name)
+    found: type = getattr(importlib.import_module(_homes(name)[0]), name)
     return _replaced.get(found, found)
 
 
 def _ours(name: str) -> type:
-    found: type = getattr(importlib.import_module(DROP_INS[_home(name)][0]), name)
+    found: type = getattr(importlib.import_module(_homes(name)[1]), name)
     return found
 
 
-def _home(name: str) -> str:
-    return next(home for home, (_, names) in DROP_INS.items() if name in names)
+def _homes(name: str) -> tuple[str, str]:
+    """Return the modules of theirs and ours."""
+    return next((theirs, ours) for theirs, ours, names in DROP_INS if name in names)
 
 
 def _restore(classes: list[type]) -> None:
@@ -157,8 +165,9 @@ def _places(classes: set[type]) -> set[tuple[str, str]]:
 
 def _modules() -> Iterator[tuple[str, ModuleType]]:
     """Go through scikit-learn's public modules, and through all that are not its own or ours."""
+    public = {theirs for theirs, _, _ in DROP_INS}
     for name, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType):
             continue
-        if name in DROP_INS or name.partition(".")[0] not in ("sklearn", "sixfold"):
+        if name in public or name.partition(".")[0] not in ("sklearn", "sixfold"):
             yield name, module

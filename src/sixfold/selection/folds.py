@@ -25,7 +25,7 @@ def make_splits(cv: Any, X: Any, y: Any, parameters: Mapping[str, Any]) -> list[
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # said better
         count = _num_samples(X)
         splits = [
-            (_row_numbers(train, count), _row_numbers(test, count))
+            (row_numbers(train, count), row_numbers(test, count))
             for train, test in cv.split(X, y, **parameters)
         ]
     stated = cv.get_n_splits(X, y, **parameters)
@@ -42,7 +42,7 @@ def make_splits(cv: Any, X: Any, y: Any, parameters: Mapping[str, Any]) -> list[
     return splits
 
 
-def _row_numbers(rows: Any, count: int) -> Array:
+def row_numbers(rows: Any, count: int) -> Array:
     """Return rows as numbers from 0: masks, and numbers counted from the end, are allowed too."""
     rows = np.asarray(rows)
     if rows.dtype == bool:

@@ -130,6 +130,7 @@ class RidgeCV(ExplainedScores, MultiOutputMixin, RegressorMixin, BaseEstimator):
     gcv_values_: Array
     cv_results_: Array
     _model: Ridge  # of all rows
+    _scores: Array  # of the penalties
 
     def __init__(
         self,
@@ -289,7 +290,7 @@ class RidgeCV(ExplainedScores, MultiOutputMixin, RegressorMixin, BaseEstimator):
             scores = self._scored(rows, alphas / total, data, of_scorer, weight, keep)
         if not self.alpha_per_target:
             scores = scores.mean(axis=0, keepdims=True) if self.scoring is None else scores[:1]
-        scores = np.where(np.isnan(scores), -np.inf, scores)
+        scores = self._scores = np.where(np.isnan(scores), -np.inf, scores)
         best = scores.argmax(axis=1)
         if self.alpha_per_target and n_targets > 1:
             self.alpha_, self.best_score_ = alphas[best], scores[np.arange(n_targets), best]
@@ -355,7 +356,8 @@ class RidgeCV(ExplainedScores, MultiOutputMixin, RegressorMixin, BaseEstimator):
             for place, model in self._models(shared, number, train, test, alphas, X_test):
                 scores[number, place] = score(model)
         mean = scores.mean(axis=0)
-        best = int(np.argmax(np.where(np.isnan(mean), -np.inf, mean)))
+        self._scores = np.where(np.isnan(mean), -np.inf, mean)
+        best = int(np.argmax(self._scores))
         self.alpha_, self.best_score_ = float(alphas[best]), float(mean[best])
 
     def _models(
