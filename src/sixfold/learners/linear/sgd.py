@@ -200,9 +200,7 @@ class SGDBase(LinearModel):
         w, b = np.hstack([each[0] for each in models]), np.concatenate([each[1] for each in models])
         w, b = data.blocks().rounded(w), data.blocks().rounded(b)
         with np.errstate(all="ignore"):
-            certificate, _ = problem.certify_with_dual(
-                "duality gap", w, b, data.blocks(), budget.tol, closer=False
-            )
+            certificate = problem.certify("duality gap", w, b, data.blocks(), budget.tol)
         self._require_finite(certificate.objective)
         return Solution(w, b, certificate, "sgd", len(budget.history))
 
