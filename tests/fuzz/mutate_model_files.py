@@ -49,6 +49,7 @@ FILES = (
     "encoder, neighbours",
     "random",
     "erm in batches",
+    "radius, columns of labels",
 )
 
 
