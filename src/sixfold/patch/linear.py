@@ -12,7 +12,9 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn.linear_model as sk
+from sklearn.preprocessing import LabelBinarizer
 
 import sixfold
 from sixfold.errors import StoppedEarly, silenced
@@ -27,6 +29,8 @@ SOLVERS = {  # by the penalty they take
     "l1": ("liblinear", "saga"),
     "elasticnet": ("saga",),
 }
+RIDGE_SOLVERS = ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga")
+SPARSE_RIDGE_SOLVERS = ("auto", "sparse_cg", "sag", "lbfgs")  # where there is an intercept
 SMALLEST_GAP = 1e-12  # beyond, rounding decides
 NEAR_GAP = 1e-9
 ENOUGH_ITERATIONS = 100  # scikit-learn's default: who asks for as many wants the optimum
@@ -136,3 +140,113 @@ class LogisticRegression(LinearDropIn, sk.LogisticRegression):
     def _set_fitted(self, model: Any) -> None:
         super()._set_fitted(model)
         self.classes_, self.n_iter_ = model.classes_, model.n_iter_
+
+
+class RidgeDropIn(LinearDropIn):
+    """Ridge regression, of numbers or of labels: scikit-learn's solvers are ways to the same optimum."""
+
+    alpha: Any
+    fit_intercept: bool
+    max_iter: int | None
+    tol: float
+    solver: str
+    positive: bool
+
+    def _ridge(self, make: Any, **others: Any) -> Any:
+        """Return our learner; solvers that scikit-learn refuses here are left to it."""
+        require(self.max_iter is None, "max_iter counts the steps of scikit-learn's solvers")
+        solvers = ("auto", "lbfgs") if self.positive else RIDGE_SOLVERS
+        require(self.solver in solvers, f"solver={self.solver!r} with positive={self.positive!r}")
+        return make(
+            alpha=self.alpha,
+            fit_intercept=self.fit_intercept,
+            tol=min(self.tol, 1e-4),
+            positive=self.positive,
+            **others,
+        )
+
+    def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        sparse = sp.issparse(X) and self.fit_intercept
+        require(
+            not sparse or self.solver in SPARSE_RIDGE_SOLVERS, f"solver={self.solver!r} of a sparse table"
+        )
+        model = super()._learn(X, y, sample_weight)
+        usual = "lbfgs" if self.positive else "sparse_cg" if sparse else "cholesky"
+        self.solver_ = usual if self.solver == "auto" else self.solver
+        return model
+
+    def _set_fitted(self, model: Any) -> None:
+        super()._set_fitted(model)
+        steps = np.full(np.atleast_1d(model.intercept_).shape, np.max(model.n_iter_), dtype=np.int32)
+        self.n_iter_ = None if self.solver_ in ("cholesky", "svd") else steps
+
+
+class Ridge(RidgeDropIn, sk.Ridge):
+    """scikit-learn's Ridge, fitted by ours."""
+
+    def _learner(self) -> Any:
+        return self._ridge(sixfold.Ridge)
+
+
+class RidgeClassifier(RidgeDropIn, sk.RidgeClassifier):
+    """scikit-learn's RidgeClassifier, fitted by ours."""
+
+    _answers = ("predict", "decision_function")
+
+    def _learner(self) -> Any:
+        return self._ridge(sixfold.RidgeClassifier, class_weight=self.class_weight)
+
+    def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        require(np.ndim(y) == 1, "several labels a row")
+        return super()._learn(X, y, sample_weight)
+
+    def _set_fitted(self, model: Any) -> None:
+        super()._set_fitted(model)
+        self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(model.classes_)
+        if not hasattr(type(self), "classes_"):  # in some versions it is a property, of the line above
+            self.classes_ = model.classes_
+
+
+class LassoDropIn(LinearDropIn):
+    """Absolute values in the penalty; ``tol`` is a gap there too, of which ours is asked for the square."""
+
+    def _lasso(self, make: Any, **others: Any) -> Any:
+        require(isinstance(self.precompute, bool), "precompute is a table")
+        require(self.alpha != 0, "alpha=0, of which scikit-learn warns")
+        model = make(
+            alpha=self.alpha,
+            fit_intercept=self.fit_intercept,
+            max_iter=iterations(self.max_iter),
+            tol=gap_of(self.tol),
+            warm_start=self.warm_start,
+            positive=self.positive,
+            **others,
+        )
+        if self.warm_start and hasattr(self, "coef_"):
+            model.coef_, model.intercept_ = self.coef_, self.intercept_
+        return model
+
+    def _learn(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Any:
+        require(check_input, "check_input=False is for scikit-learn's own use")
+        with silenced(StoppedEarly):
+            model = super()._learn(X, y, sample_weight)
+        require_converged(model)
+        return model
+
+    def _set_fitted(self, model: Any) -> None:
+        super()._set_fitted(model)
+        self.n_iter_, self.dual_gap_ = model.n_iter_, model.dual_gap_
+
+
+class Lasso(LassoDropIn, sk.Lasso):
+    """scikit-learn's Lasso, fitted by ours."""
+
+    def _learner(self) -> Any:
+        return self._lasso(sixfold.Lasso)
+
+
+class ElasticNet(LassoDropIn, sk.ElasticNet):
+    """scikit-learn's ElasticNet, fitted by ours."""
+
+    def _learner(self) -> Any:
+        return self._lasso(sixfold.ElasticNet, l1_ratio=self.l1_ratio)

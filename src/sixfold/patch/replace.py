@@ -17,7 +17,11 @@ from sixfold.errors import check_option
 
 # scikit-learn's public module, ours, and the names.
 DROP_INS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("sklearn.linear_model", "sixfold.patch.linear", ("LinearRegression", "LogisticRegression")),
+    (
+        "sklearn.linear_model",
+        "sixfold.patch.linear",
+        ("ElasticNet", "Lasso", "LinearRegression", "LogisticRegression", "Ridge", "RidgeClassifier"),
+    ),
     (
         "sklearn.linear_model",
         "sixfold.patch.selection",

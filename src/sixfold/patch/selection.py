@@ -32,7 +32,7 @@ from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from sixfold.patch.drop_in import DropIn, HandedBack, require
-from sixfold.patch.linear import MOST_ITERATIONS, NAMES_DEPRECATED, SOLVERS, LinearDropIn, gap_of
+from sixfold.patch.linear import NAMES_DEPRECATED, SOLVERS, LinearDropIn, gap_of, iterations
 from sixfold.selection.folds import row_numbers
 from sixfold.selection.lasso_cv import ALPHAS
 from sixfold.selection.lasso_cv import ElasticNetCV as OurElasticNetCV
@@ -203,7 +203,7 @@ class LogisticRegressionCV(PathDropIn, sk.LogisticRegressionCV):
             penalty=penalty if ratios is None else "auto",
             scoring=self._left_out("scoring", None),
             tol=gap_of(self.tol),
-            max_iter=MOST_ITERATIONS if self.max_iter == 100 else self.max_iter,
+            max_iter=iterations(self.max_iter),
             class_weight=self.class_weight,
             n_jobs=effective_n_jobs(self.n_jobs),
             refit=self.refit,
