@@ -134,7 +134,6 @@ TREE_DIFFERENCES = {
         "test_build_pruned_tree_py",
         "test_build_pruned_tree_infinite_loop",
         "test_huge_allocations",
-        "test_explicit_sparse_zeros",
     ),
 }
 
