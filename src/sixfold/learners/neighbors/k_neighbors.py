@@ -109,6 +109,9 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
     """
 
     _labels: LabelColumns
+    # How votes are decided and shared; the drop-in for scikit-learn's class has its rule for ties here.
+    _winners = staticmethod(winners)
+    _shares = staticmethod(vote_shares)
 
     def __init__(
         self,
@@ -205,7 +208,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
         -------
         ndarray of shape (n_queries,) or (n_queries, n_outputs)
         """
-        chosen = self._map_votes(X, winners)
+        chosen = self._map_votes(X, self._winners)
         answers = [classes[index] for classes, index in zip(self._labels.classes, chosen, strict=True)]
         return answers[0] if self._labels.single else np.column_stack(answers)
 
@@ -224,7 +227,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
         -------
         ndarray of shape (n_queries, n_classes), or a list of them for several columns of labels
         """
-        shares = self._map_votes(X, vote_shares)
+        shares = self._map_votes(X, self._shares)
         return shares[0] if self._labels.single else shares
 
     def local_coefficients(self, X: Any) -> Any:
