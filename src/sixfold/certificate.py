@@ -204,7 +204,7 @@ class Certificate:
         """Return this certificate attached to the fitted model it speaks of."""
         return dataclasses.replace(self, model=model)
 
-    def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Recompute objective and bound from the data and the model's public attributes.
 
         The recomputation is plain float64 NumPy and shares no code with the solver.

@@ -27,6 +27,11 @@ def fit(learner, parameters, data):
         return learner.make(**parameters).fit(X, y, **dict(zip(["sample_weight"], weight, strict=False)))
 
 
+def answers(model, X):
+    """Return what a model says about rows: its predictions, or the neighbours that a search finds."""
+    return model.predict(X) if hasattr(model, "predict") else model.kneighbors(X, return_distance=False)
+
+
 def learnt(model, X):
     """Return what two fits are compared by: a linear model itself, of others what they say about X."""
     if hasattr(model, "coef_"):
@@ -37,7 +42,7 @@ def learnt(model, X):
         dual = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
         return [dual, model.intercept_, model.decision_function(X)]
     shares = [model.predict_proba(X)] if is_classifier(model) else []
-    return [*model.kneighbors(X), model.predict(X), *shares]
+    return [*model.kneighbors(X), answers(model, X), *shares]
 
 
 def tamper(model, data):

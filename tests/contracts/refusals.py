@@ -15,6 +15,9 @@ LABELS = np.where(Y - np.median(Y) > 0, "tall", "short")
 NAMES = ["age", "height", "weight"]
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+every_predictor = pytest.mark.parametrize(
+    "learner", [one for one in LEARNERS if one.task != "search"], ids=lambda learner: learner.name
+)
 every_learner_of_known_numbers = pytest.mark.parametrize(
     "learner", [one for one in LEARNERS if one.hypothesis != "tree"], ids=lambda learner: learner.name
 )

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.exceptions import DataConversionWarning
 
+from contracts.certified import answers
 from contracts.refusals import (
     LABELS,
     NAMES,
@@ -18,6 +19,7 @@ from contracts.refusals import (
     every_learner,
     every_learner_of_known_numbers,
     every_linear_regressor,
+    every_predictor,
     every_regressor,
     refuses,
     target,
@@ -84,7 +86,6 @@ TABLES = (pandas, polars, lazy, arrow)
         (None, 10, "X is None, of type NoneType. Pass a table: rows of numbers."),
         ({"a": [1.0]}, 10, "X is {'a': [1.0]}, of type dict. Pass a table: rows of numbers."),
         (X + 1j, 10, "Complex data not supported: X holds complex numbers. Pass real ones."),
-        (X, 5, "X has 10 rows, y has 5. Pass one target a row."),
     ],
 )
 def test_what_is_no_table_is_refused(learner, table, rows, sentence):
@@ -92,7 +93,13 @@ def test_what_is_no_table_is_refused(learner, table, rows, sentence):
         learner.make().fit(table, target(learner)[:rows])
 
 
-@every_learner
+@every_predictor
+def test_another_number_of_targets_is_refused(learner):
+    with refuses("X has 10 rows, y has 5. Pass one target a row."):
+        learner.make().fit(X, target(learner)[:5])
+
+
+@every_predictor
 def test_nothing_to_learn_is_refused(learner):
     with refuses("requires y to be passed, but the target y is None. Pass the values to learn."):
         learner.make().fit(X, None)
@@ -193,7 +200,7 @@ def test_a_value_of_y_that_is_not_finite_is_named(learner):
 def test_rows_to_predict_for_are_looked_at_too(learner):
     model = learner.make().fit(pandas(X), target(learner))
     with refuses("Input X contains NaN: in row 2 of column 'weight' (number 2), counted from 0."):
-        model.predict(pandas(changed(X, (2, 2), np.nan)))
+        answers(model, pandas(changed(X, (2, 2), np.nan)))
 
 
 def text_table():
@@ -269,7 +276,7 @@ def test_another_number_of_columns_is_refused(learner):
     with refuses(
         f"X has 2 features, but {name} is expecting 3 features as input. Pass the columns of the fit"
     ):
-        model.predict(X[:, :2])
+        answers(model, X[:, :2])
     with refuses("X has 2 features"):
         model.certificate_.verify(X[:, :2], target(learner))
 
@@ -292,7 +299,7 @@ def test_other_names_are_refused(learner, kind):
             kind, lambda t: pl.from_pandas(t).lazy()
         )(table)
         with refuses(sentence) as caught:
-            model.predict(other)
+            answers(model, other)
         assert str(caught.value).endswith("Pass the columns of the fit, in that order.")
 
 
@@ -304,7 +311,7 @@ def test_two_columns_of_one_name_are_refused():
 # -- weights ---------------------------------------------------------------------------------------------
 
 
-@every_learner
+@every_predictor
 @pytest.mark.parametrize(
     ("weight", "sentence"),
     [

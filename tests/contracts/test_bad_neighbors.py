@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from contracts.certified import answers
 from sixfold import KNeighborsRegressor
 from sixfold.errors import InputError
 from sixfold.geometry.distances import DISTANCES
@@ -20,6 +21,13 @@ every_neighbour_learner = pytest.mark.parametrize(
 )
 
 
+every_neighbour_predictor = pytest.mark.parametrize(
+    "learner",
+    [one for one in LEARNERS if one.hypothesis == "neighbours" and one.task != "search"],
+    ids=lambda learner: learner.name,
+)
+
+
 def refuses(sentence):
     """Expect this sentence, wherever it begins."""
     return pytest.raises(InputError, match=re.escape(sentence))
@@ -30,7 +38,11 @@ def far_from_row_two(value):
     return lambda q, x: value if x[0] == X[2, 0] else 1.0
 
 
-@every_neighbour_learner
+@pytest.mark.parametrize(
+    "learner",
+    [one for one in LEARNERS if one.name.startswith("KNeighbors")],
+    ids=lambda learner: learner.name,
+)
 @pytest.mark.parametrize("weight", [None, np.r_[np.zeros(4), np.ones(6)]], ids=["all count", "six count"])
 def test_more_neighbours_than_rows_that_count_are_refused(learner, weight):
     rows = 10 if weight is None else 6
@@ -53,22 +65,23 @@ def test_no_neighbours_are_refused(learner):
 def test_what_is_no_distance_is_refused_with_the_pair(learner, value):
     model = learner.make(metric=far_from_row_two(value)).fit(X, Y)
     with refuses(f"returned {value!r} for the query [0.1257"):
-        model.predict(X)
+        answers(model, X)
 
 
-@every_neighbour_learner
+@every_neighbour_predictor
 @pytest.mark.parametrize(
     ("weights", "sentence"),
     [
-        (lambda d: d[:, :2], "weights returned an array of shape (10, 2) for distances of shape (10, 5)."),
+        (lambda d: d[:, :2], "weights returned an array of shape (10, 2) for distances of shape (10, "),
         (lambda d: np.where(d == d[7, 1], -1.0, 1.0), "weights returned -1.0 for the distance"),
         (lambda d: np.where(d == d[7, 1], np.nan, 1.0), "of query 7, counted from 0. Weights are finite"),
-        (lambda d: (d < d[7, :1]).astype(float), "weights returned 0 for every neighbour of query"),
+        (lambda d: (d < d[7].min()).astype(float), "weights returned 0 for every neighbour of query"),
     ],
     ids=["shape", "negative", "nan", "all zero"],
 )
 def test_weights_that_cannot_be_counted_with_are_refused(learner, weights, sentence):
-    model = learner.make(weights=weights).fit(X, Y)
+    everyone = {"radius": 100.0} if learner.name.startswith("Radius") else {}
+    model = learner.make(weights=weights, **everyone).fit(X, Y)
     with refuses(sentence):
         model.predict(X + 0.1)
 
@@ -90,7 +103,7 @@ def test_a_column_of_text_is_named_with_the_distance_that_takes_it(learner):
     with refuses("column 'town' (number 1, counted from 0) holds 'Bonn' in row 0.") as caught:
         learner.make().fit(table, Y)
     assert str(caught.value).endswith("metric='gower' takes columns of numbers and of categories.")
-    assert learner.make(metric="gower").fit(table, Y).predict(table).shape == (10,)
+    assert learner.make(metric="gower").fit(table, Y).kneighbors(table)[1].shape == (10, 5)
 
 
 @pytest.mark.parametrize("metric", [name for name, (kind, _) in DISTANCES.items() if not kind.takes_sparse])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
+from contracts.certified import answers
 from contracts.refusals import (
     X,
     Y,
@@ -53,6 +54,8 @@ OUT_OF_RANGE = [
     ({"penalty": "elasticnet", "l1_ratio": "a"}, "l1_ratio='a' is outside 0 to 1."),
     ({"n_neighbors": 0}, "n_neighbors=0 is out of range: a whole number that is at least 1 is needed."),
     ({"n_neighbors": 2.5}, "n_neighbors=2.5 is of type float: a whole number that is at least 1 is needed."),
+    ({"radius": -1}, "radius=-1 is out of range: a number that is at least 0 is needed."),
+    ({"radius": "far"}, "radius='far' is of type str: a number that is at least 0 is needed."),
     ({"leaf_size": 0}, "leaf_size=0 is out of range: a whole number that is at least 1 is needed."),
     ({"weights": "distnce"}, "weights='distnce' is not an option; did you mean 'distance'? The options are"),
     ({"algorithm": "kdtree"}, "algorithm='kdtree' is not an option; did you mean 'kd_tree'? The options"),
@@ -158,7 +161,7 @@ def test_coefficients_that_must_be_positive_are_named():
 def test_a_learner_that_is_not_fitted_says_so(learner):
     model = learner.make()
     with refuses(f"This {learner.name} instance is not fitted yet.", NotFittedError):
-        model.predict(X)
+        answers(model, X)
     with refuses(f"{learner.name} has no certificate_ before it is fitted.", AttributeError):
         model.certificate_  # noqa: B018
 

@@ -19,6 +19,7 @@ from sixfold.risk.problem import Problem
 from sixfold.solvers.base import missing_methods
 from sixfold.solvers.registry import all_solvers
 
+ESTIMATOR_TYPES = {"regression": "regressor", "classification": "classifier", "search": None}
 DEMONSTRATIONS = [(learner, shown) for learner in LEARNERS for shown in learner.demonstrations]
 
 
@@ -40,9 +41,7 @@ def test_the_public_estimators_are_those_of_the_registry():
 def test_a_learner_is_at_home_where_the_registry_says_and_knows_its_task(learner):
     model = learner.make()
     assert type(model).__module__ == learner.module
-    assert model.__sklearn_tags__().estimator_type == {"regression": "regressor"}.get(
-        learner.task, "classifier"
-    )
+    assert model.__sklearn_tags__().estimator_type == ESTIMATOR_TYPES[learner.task]
     assert learner.demonstrations
 
 
@@ -87,6 +86,10 @@ def test_a_demonstration_learns_something_and_proves_it(learner, shown):
     X, X_test, y, y_test = train_test_split(example.X, example.y, random_state=0)
     model = learner.make(**shown.parameters).fit(X, y)
     assert model.certificate_.converged
+    if learner.task == "search":
+        nearest = model.kneighbors(X_test, 1, return_distance=False)[:, 0]
+        assert (y[nearest] == y_test).mean() > 0.9
+        return
     assert model.score(X_test, y_test) > 0.2  # R-squared of the mean is 0
     assert example.task == learner.task
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from contracts.certified import fits, learnt
+from contracts.certified import answers, fits, learnt
 from sixfold.errors import StoppedEarly
 from sixfold.learners.registry import LEARNERS
 from sixfold.solvers.registry import all_solvers
@@ -25,6 +25,7 @@ WHOLE = RNG.integers(0, 2, size=(40, 4))
 LABELS = (Y + X[:, 0] > 0).astype(float)
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+PREDICTORS = [learner for learner in LEARNERS if learner.task != "search"]
 
 
 def target(learner):
@@ -115,7 +116,7 @@ def test_every_kind_of_table_gives_the_fit_of_the_plain_array(learner, kind):
     model = learner.make().fit(make(X), target(learner))
     for here, there in zip(learnt(model, make(X)), learnt(plain, X), strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(model.predict(make(X)), plain.predict(X), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(answers(model, make(X)), answers(plain, X), rtol=1e-7, atol=1e-9)
     assert learnt(model, make(X))[0].dtype == np.float64
     model.certificate_.verify(make(X), target(learner))
     if name in FRAMES:
@@ -141,7 +142,7 @@ def test_whole_numbers_and_booleans_become_float64(learner, dtype, kind):
     assert learnt(model, table)[0].dtype == np.float64
 
 
-@every_learner
+@pytest.mark.parametrize("learner", PREDICTORS, ids=lambda learner: learner.name)
 @pytest.mark.parametrize(
     "make",
     [
@@ -167,7 +168,7 @@ def test_every_kind_of_target_and_weight_gives_the_same_fit(learner, make):
 
 def settings():
     """Go through the solvers, each with every learner that has a loss and a penalty for it."""
-    for learner in LEARNERS:
+    for learner in PREDICTORS:
         losses = {"regression": ("squared", "absolute"), "classification": ("squared", "hinge", "softmax")}
         names = losses[learner.task] if "loss" in learner.make().get_params() else (None,)
         if not {"alpha", "solver"} <= learner.make().get_params().keys():
@@ -217,7 +218,7 @@ def contents(table):
     ("learner", "parameters"),
     [
         pytest.param(learner, parameters, id=f"{learner.name}-{parameters}")
-        for learner in LEARNERS
+        for learner in PREDICTORS
         for parameters in ({}, {"penalty": "l2"}, {"fit_intercept": False}, {"metric": "cosine"})
         if parameters.keys() <= learner.make().get_params().keys()
     ],

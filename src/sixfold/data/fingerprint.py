@@ -40,7 +40,7 @@ def fingerprint(X: Any, y: Any, sample_weight: Any = None) -> str | None:
     True
     """
     try:
-        rows = _row_sums(X, 0) + _row_sums(y, Y_COLUMN)
+        rows = _row_sums(X, 0) + (0 if y is None else _row_sums(y, Y_COLUMN))
         rows += (
             UNIT_WEIGHT if sample_weight is None else _row_sums(np.atleast_1d(sample_weight), WEIGHT_COLUMN)
         )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Task = Literal["regression", "classification"]
+Task = Literal["regression", "classification", "search"]  # a search has nothing to predict
 Hypothesis = Literal["linear", "kernel", "neighbours", "tree"]
 
 
@@ -120,6 +120,34 @@ LEARNERS: tuple[RegisteredLearner, ...] = (
         "sixfold.learners.neighbors.k_neighbors",
         "regression",
         (Demonstration("standardised", "diabetes", {"n_neighbors": 8, "metric": "seuclidean"}),),
+        "neighbours",
+    ),
+    RegisteredLearner(
+        "RadiusNeighborsClassifier",
+        "sixfold.learners.neighbors.radius_neighbors",
+        "classification",
+        (
+            Demonstration("radius 1", "iris"),
+            Demonstration(
+                "radius in standard deviations",
+                "breast cancer",
+                {"radius": 4.0, "metric": "seuclidean", "outlier_label": "most_frequent"},
+            ),
+        ),
+        "neighbours",
+    ),
+    RegisteredLearner(
+        "RadiusNeighborsRegressor",
+        "sixfold.learners.neighbors.radius_neighbors",
+        "regression",
+        (Demonstration("standardised", "diabetes", {"radius": 3.5, "metric": "seuclidean"}),),
+        "neighbours",
+    ),
+    RegisteredLearner(
+        "NearestNeighbors",
+        "sixfold.learners.neighbors.nearest_neighbors",
+        "search",
+        (Demonstration("5 neighbours", "iris"),),
         "neighbours",
     ),
     RegisteredLearner(

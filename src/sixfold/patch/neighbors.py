@@ -2,9 +2,10 @@
 
 Ours finds the neighbours; scikit-learn's rules make an answer of them:
 
-    kneighbors     exact, whatever ``algorithm`` says, and equal distances by row number
+    neighbours     exact, whatever ``algorithm`` says, and equal distances by row number
     class          most votes, ties to the first class; the shares of the votes as they are
-    number, graph  by scikit-learn's own methods, which ask ``kneighbors``
+    number, graph  by scikit-learn's own methods, which ask for the neighbours (but for the numbers of a
+                   radius, which it averages query by query)
 
 Left to scikit-learn are distances that we do not have, weights by a function (which sees all distances at
 once there), sparse graphs of distances (which are read, not searched), trees in place of rows, and p < 1.
@@ -22,11 +23,13 @@ from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE, BallTree, KDT
 from sklearn.neighbors._base import NeighborsBase
 
 import sixfold
+from sixfold.errors import SixfoldWarning, silenced
 from sixfold.patch.drop_in import DropIn, require
 from sixfold.solvers.neighbors.votes import first_winners, plain_shares
 
 TREES = {"kd_tree": KDTree, "ball_tree": BallTree}
 PLAIN_NAMES = {1: "manhattan", 2: "euclidean", np.inf: "chebyshev"}  # of minkowski, by its exponent
+ARGUMENTS = {"radius_neighbors": ("X", "radius", "return_distance", "sort_results")}  # in their order
 NEEDED = {"seuclidean": {"V"}, "mahalanobis": {"V", "VI"}}  # of which scikit-learn needs one
 
 
@@ -43,7 +46,7 @@ class NeighborsDropIn(DropIn):
 
     _answers = ("kneighbors",)
     _extras = (*DropIn._extras, "algorithm_", "loo_predict", "transfer")
-    _query_parameters: tuple[str, ...] = ("n_neighbors", "n_jobs")
+    _query_parameters: tuple[str, ...]
 
     def _shared_parameters(self) -> dict[str, Any]:
         names = ("algorithm", "leaf_size", "p", "metric", "metric_params", *self._query_parameters)
@@ -116,22 +119,32 @@ class NeighborsDropIn(DropIn):
                 setattr(self._ours, name, getattr(self, name))
 
     def _answer(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        X = args[0] if args else kwargs.get("X")
-        if sp.issparse(X):
+        given = dict(zip(ARGUMENTS.get(name, ("X",)), args, strict=False)) | kwargs
+        if sp.issparse(given.get("X")):
             require(self._fit_method == "brute", f"{self._fit_method} takes no sparse rows")
             require(self.metric != "precomputed", "a sparse graph of distances is read, not searched")
+        if given.get("sort_results"):
+            require(given.get("return_distance", True), "what is sorted by distance has distances")
+        if name in ("predict", "predict_proba"):
+            require(not callable(self.weights), "weights by a function see all distances at once")
+            require(self._asks_ours(), "the search is the user's own")
         self._tell_parameters()
         return super()._answer(name, *args, **kwargs)
 
+    def _asks_ours(self) -> bool:
+        """Return whether the search is as here, and no method of a user's subclass."""
+        own = next(one for one in type(self).__mro__ if one.__module__ == __name__)
+        return all(getattr(type(self), name) is getattr(own, name) for name in own._answers)  # type: ignore[attr-defined]
 
-class KNeighborsClassifier(NeighborsDropIn, sk.KNeighborsClassifier):
-    """scikit-learn's KNeighborsClassifier, whose neighbours ours finds."""
 
-    _answers = ("kneighbors", "predict", "predict_proba")
-    _query_parameters = (*NeighborsDropIn._query_parameters, "weights")
+class NeighborsClassifier(NeighborsDropIn):
+    """A drop-in whose neighbours vote."""
 
-    def _learner(self) -> Any:
-        model = sixfold.KNeighborsClassifier(**self._shared_parameters())
+    classes_: Any
+    outputs_2d_: bool
+
+    def _settled(self, model: Any) -> Any:
+        """Return our classifier with scikit-learn's rule for ties."""
         model._winners, model._shares = first_winners, plain_shares
         return model
 
@@ -140,21 +153,114 @@ class KNeighborsClassifier(NeighborsDropIn, sk.KNeighborsClassifier):
         self.classes_, self.outputs_2d_ = model.classes_, model.outputs_2d_
         self._y = model._labels.index if self.outputs_2d_ else model._labels.index[:, 0]
 
-    def _answer(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        if name != "kneighbors":
-            require(not callable(self.weights), "weights by a function see all distances at once")
-            require(type(self).kneighbors is KNeighborsClassifier.kneighbors, "kneighbors is the user's own")
-        return super()._answer(name, *args, **kwargs)
 
+class NeighborsRegressor(NeighborsDropIn):
+    """A drop-in whose neighbours' targets are averaged."""
 
-class KNeighborsRegressor(NeighborsDropIn, sk.KNeighborsRegressor):
-    """scikit-learn's KNeighborsRegressor, whose neighbours ours finds."""
-
-    def _learner(self) -> Any:
-        return sixfold.KNeighborsRegressor(weights=self.weights, **self._shared_parameters())
-
-    def _learn(self, X: Any, y: Any = None) -> Any:  # type: ignore[override]
+    def _learn(self, X: Any, y: Any = None) -> Any:
         model, targets = super()._learn(X, y), np.asarray(y)
         require(targets.dtype.kind in "biuf", f"targets are of type {targets.dtype}")
         self._y = targets
         return model
+
+
+class KNeighborsClassifier(NeighborsClassifier, sk.KNeighborsClassifier):
+    """scikit-learn's KNeighborsClassifier, whose neighbours ours finds."""
+
+    _answers = ("kneighbors", "predict", "predict_proba")
+    _query_parameters = ("n_neighbors", "weights", "n_jobs")
+
+    def _learner(self) -> Any:
+        return self._settled(sixfold.KNeighborsClassifier(**self._shared_parameters()))
+
+
+class KNeighborsRegressor(NeighborsRegressor, sk.KNeighborsRegressor):
+    """scikit-learn's KNeighborsRegressor, whose neighbours ours finds; its own method averages them."""
+
+    _query_parameters = ("n_neighbors", "weights", "n_jobs")
+
+    def _learner(self) -> Any:
+        return sixfold.KNeighborsRegressor(**self._shared_parameters())
+
+
+class RadiusNeighborsClassifier(NeighborsClassifier, sk.RadiusNeighborsClassifier):
+    """scikit-learn's RadiusNeighborsClassifier, whose neighbours ours finds.
+
+    Queries of which one has no neighbours are left to scikit-learn's own methods.
+    """
+
+    _answers = ("radius_neighbors", "predict", "predict_proba")
+    _query_parameters = ("radius", "weights", "n_jobs")
+
+    def _learner(self) -> Any:
+        parameters = self._shared_parameters()
+        return self._settled(
+            sixfold.RadiusNeighborsClassifier(outlier_label=self.outlier_label, **parameters)
+        )
+
+    def _learn(self, X: Any, y: Any = None) -> Any:
+        model = super()._learn(X, y)
+        classes = model.classes_ if model.outputs_2d_ else [model.classes_]
+        for some, label in zip(classes, model.outlier_label_ or (), strict=False):
+            require(np.append(some, label).dtype == some.dtype, "the outlier label is of another type")
+        return model
+
+    def _set_fitted(self, model: Any) -> None:
+        super()._set_fitted(model)
+        self.outlier_label_, model.outlier_label_ = model.outlier_label_, None
+
+
+class RadiusNeighborsRegressor(NeighborsRegressor, sk.RadiusNeighborsRegressor):
+    """scikit-learn's RadiusNeighborsRegressor, whose neighbours ours finds.
+
+    Queries of which one has no neighbours are left to scikit-learn's own methods.
+    """
+
+    _answers = ("radius_neighbors", "predict")
+    _query_parameters = ("radius", "weights", "n_jobs")
+
+    def _learner(self) -> Any:
+        return sixfold.RadiusNeighborsRegressor(**self._shared_parameters())
+
+    def _answer(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        if name != "predict":
+            return super()._answer(name, *args, **kwargs)
+        require(self._y.dtype.kind != "f" or self._y.dtype == np.float64, "targets are averaged in their type")
+        with silenced(SixfoldWarning):
+            found = super()._answer(name, *args, **kwargs)
+        require(not np.isnan(found).any(), "a row has no neighbours")
+        return found
+
+
+class NearestNeighbors(NeighborsDropIn, sk.NearestNeighbors):
+    """scikit-learn's NearestNeighbors, which ours finds."""
+
+    _answers = ("kneighbors", "radius_neighbors")
+    _query_parameters = ("n_neighbors", "radius", "n_jobs")
+
+    def _learner(self) -> Any:
+        return sixfold.NearestNeighbors(**self._shared_parameters())
+
+
+class NeighborsTransformer(NeighborsDropIn):
+    """A drop-in that makes a graph of the neighbours, by scikit-learn's own method."""
+
+    def _learner(self) -> Any:
+        return sixfold.NearestNeighbors(**self._shared_parameters())
+
+    def _set_fitted(self, model: Any) -> None:
+        super()._set_fitted(model)
+        self._n_features_out = self.n_samples_fit_
+
+
+class KNeighborsTransformer(NeighborsTransformer, sk.KNeighborsTransformer):
+    """scikit-learn's KNeighborsTransformer, whose neighbours ours finds."""
+
+    _query_parameters = ("n_neighbors", "n_jobs")
+
+
+class RadiusNeighborsTransformer(NeighborsTransformer, sk.RadiusNeighborsTransformer):
+    """scikit-learn's RadiusNeighborsTransformer, whose neighbours ours finds."""
+
+    _answers = ("radius_neighbors",)
+    _query_parameters = ("radius", "n_jobs")

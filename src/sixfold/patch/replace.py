@@ -18,7 +18,18 @@ from sixfold.errors import check_option
 # By scikit-learn's public module: the module of ours, and the names.
 DROP_INS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sklearn.linear_model": ("sixfold.patch.linear", ("LinearRegression", "LogisticRegression")),
-    "sklearn.neighbors": ("sixfold.patch.neighbors", ("KNeighborsClassifier", "KNeighborsRegressor")),
+    "sklearn.neighbors": (
+        "sixfold.patch.neighbors",
+        (
+            "KNeighborsClassifier",
+            "KNeighborsRegressor",
+            "KNeighborsTransformer",
+            "NearestNeighbors",
+            "RadiusNeighborsClassifier",
+            "RadiusNeighborsRegressor",
+            "RadiusNeighborsTransformer",
+        ),
+    ),
 }
 # Modules of scikit-learn that hold one of these classes, and take it when they are imported.
 HOLDERS = (

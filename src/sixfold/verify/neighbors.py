@@ -2,6 +2,7 @@
 
     |d - d(x, x_r)| <= rounding              for each row r that the model reports at distance d from row x
     (d(x, x_r), r) < (d(x, x_s), s)          for each such r and every row s that it does not report
+    d <= radius < d(x, x_s)                  where a radius is asked for, which is inclusive
 
 Rows of weight 0 and the row itself are left out. A sum is rounded once, as distances are defined, so that
 equal ones are equal here as well and go by row number. The last bits of powers and cosines are not defined.
@@ -9,7 +10,7 @@ equal ones are equal here as well and go by row number. The last bits of powers 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,15 +36,17 @@ def recompute(
     stored: Any,
     weights: tuple[Array | None, Array | None],
     k: int,
-    nearest: Callable[[Array, int], tuple[Array, Array]],
+    ask: Callable[[Array, int], Iterable[tuple[Array, Array]]],
     metric: Any,
     parameters: Mapping[str, Any],
+    radius: float = np.inf,
 ) -> Recomputed:
     """Return how much farther the search finds neighbours than computing every distance does, on average.
 
     ``stored`` are the rows that the model keeps; ``weights`` those that are given and those that it keeps;
-    ``nearest(probes, k)`` returns what the model answers, distances and numbers of the k rows nearest to the
-    rows with these numbers. A :class:`CertificateError` names the first mistake.
+    ``ask(probes, k)`` gives what the model answers for each of the rows with these numbers: distances and
+    numbers of the k nearest, or of all within the radius where there is one, the nearest first. A
+    :class:`CertificateError` names the first mistake.
     """
     _require_same_rows(X, stored)
     numbers, kept = (np.flatnonzero(np.ones(X.shape[0]) if w is None else w) for w in weights)
@@ -52,19 +55,25 @@ def recompute(
     columns = 1 if metric == "precomputed" else X.shape[1]
     most = np.clip(PROBED_NUMBERS / (X.shape[0] * columns), 1, min(MOST_PROBES, numbers.size))
     probes = numbers[np.linspace(0, numbers.size - 1, int(most)).astype(np.int64)]
-    k, sums = min(k, numbers.size - 1), np.zeros(2)
-    answers = zip(probes, *nearest(probes, k), _distances(stored, probes, metric, parameters), strict=True)
-    for probe, far, rows, distances in answers:
+    k, sums, total = min(k, numbers.size - 1), np.zeros(2), 0
+    answers = zip(probes, ask(probes, k), _distances(stored, probes, metric, parameters), strict=True)
+    for probe, (far, rows), distances in answers:
         others = numbers[numbers != probe]
         defined = metric != "cosine" and parameters.get("p", 2) in (1, 2, np.inf)
-        mistake = _mistake(far, rows, distances, others, metric == "cosine", defined)
-        if mistake or rows.size != k:
-            wrong = mistake or f"only {rows.size} were found"
-            raise CertificateError(f"Of the {k} neighbours of row {probe}, {wrong}. {REASONS}")
-        least = np.sort(distances[others])[:k]
+        wrong = _mistake(far, rows, distances, others, metric == "cosine", defined)
+        if radius < np.inf:
+            off = 0.0 if defined else _rounding(distances, metric == "cosine")
+            wrong = wrong or _radius_mistake(far, rows, distances + off, others, radius)
+        elif rows.size != k:
+            wrong = wrong or f"only {rows.size} were found"
+        if wrong:
+            which = f"the {k} neighbours" if radius == np.inf else f"the neighbours within {radius:g}"
+            raise CertificateError(f"Of {which} of row {probe}, {wrong}. {REASONS}")
+        least = np.sort(distances[others])[: rows.size]
         known = np.isfinite(least)  # rows may have nothing that can be compared
         sums += np.abs(far[known] - least[known]).sum(), least[known].sum()
-    excess, scale = (sums / max(probes.size * k, 1)).tolist()
+        total += rows.size
+    excess, scale = (sums / max(total, 1)).tolist()
     found = Certificate("exact search", excess, 0.0, scale, 0.0)
     unit = COSINE_ROUNDING * (metric == "cosine")
     return Recomputed(found, ROUNDING * scale + unit * (scale**0.5 + unit), 0.0, (found.kind,))
@@ -88,9 +97,7 @@ def _mistake(far: Array, rows: Array, distances: Array, others: Array, cosine: b
     """Return what is wrong with the rows that were found at these distances; nothing where all is right."""
     if not np.isin(rows, others).all() or np.unique(rows).size < rows.size:
         return f"{rows.tolist()}, not all are different rows that count"
-    true, known = distances[rows], np.where(np.isfinite(distances), distances, 0.0)
-    unit = COSINE_ROUNDING * cosine
-    allowed = ROUNDING * known + unit * np.sqrt(known) + unit**2
+    true, allowed = distances[rows], _rounding(distances, cosine)
     wrong = ~((far <= true + allowed[rows]) & (far >= true - allowed[rows]))
     if wrong.any():
         return f"row {rows[wrong][0]} is not at distance {far[wrong][0]!r}, but at {true[wrong][0]!r}"
@@ -103,6 +110,21 @@ def _mistake(far: Array, rows: Array, distances: Array, others: Array, cosine: b
         if tied or distances[first] + allowed[first] < far[-1]:
             return f"row {first} is missing, which comes before row {last}"
     return ""
+
+
+def _radius_mistake(far: Array, rows: Array, distances: Array, others: Array, radius: float) -> str:
+    """Return what is wrong with rows that are said to be all those within the radius."""
+    if (far > radius).any():
+        return f"row {rows[far > radius][0]} is farther"
+    left = np.setdiff1d(others, rows)
+    missing = left[distances[left] <= radius]
+    return f"row {missing[0]} is missing, at distance {distances[missing[0]]!r}" if missing.size else ""
+
+
+def _rounding(distances: Array, cosine: bool) -> Array:
+    """Return by how much distances may be off."""
+    known, unit = np.where(np.isfinite(distances), distances, 0.0), COSINE_ROUNDING * cosine
+    return ROUNDING * known + unit * np.sqrt(known) + unit**2
 
 
 def _distances(X: Any, probes: Array, metric: Any, parameters: Mapping[str, Any]) -> Iterator[Array]:

@@ -19,40 +19,24 @@ is a linear one (:meth:`KNeighborsClassifier.local_coefficients`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sixfold.data.checks import (
-    check_target,
-    column_names,
-    require_finite,
-)
-from sixfold.data.labels import LabelColumns, check_label_columns, class_weighted
-from sixfold.data.one_row import one_row
-from sixfold.errors import CertificateError, InputError
-from sixfold.explain.neighbors import NeighborsExplanation, explain_average, explain_vote
+from sixfold.errors import InputError
 from sixfold.geometry.distances import Cosine, distance_kind
-from sixfold.learners.neighbors.model import (
-    CHUNK_QUERIES,
-    CHUNK_VOTES,
-    OTHER_TARGETS,
-    CheckedRows,
-    NeighborsModel,
-)
+from sixfold.learners.neighbors.model import CHUNK_QUERIES
+from sixfold.learners.neighbors.predictors import NeighborsClassifier, NeighborsRegressor
 from sixfold.solvers.neighbors.search import Neighbors
-from sixfold.solvers.neighbors.votes import averages, count_votes, vote_shares, winners
+from sixfold.solvers.neighbors.votes import Decision
 
 Array = NDArray[Any]
 
 
-class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
+class KNeighborsClassifier(NeighborsClassifier):
     """Give each row the label that most of its nearest training rows have.
 
     Same parameters as scikit-learn's class. The search is exact whatever the algorithm, equal distances are
@@ -108,11 +92,6 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
     (array([[0.4, 0.6, 1.6]]), array([[0, 1, 2]]))
     """
 
-    _labels: LabelColumns
-    # How votes are decided and shared; the drop-in for scikit-learn's class has its rule for ties here.
-    _winners = staticmethod(winners)
-    _shares = staticmethod(vote_shares)
-
     def __init__(
         self,
         n_neighbors: int = 5,
@@ -128,8 +107,6 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
         time_limit: float | None = None,
     ) -> None:
         super().__init__(
-            n_neighbors,
-            weights=weights,
             algorithm=algorithm,
             leaf_size=leaf_size,
             p=p,
@@ -138,62 +115,17 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
             n_jobs=n_jobs,
             time_limit=time_limit,
         )
+        self.n_neighbors = n_neighbors
+        self.weights = weights
         self.class_weight = class_weight
 
-    def partial_fit(  # type: ignore[override]  # classes are where scikit-learn has them
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> Self:
-        """Keep more rows, also of new classes; the search is made anew when it is next asked.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-            As in :meth:`fit`.
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-            As in :meth:`fit`.
-        classes : array of shape (n_classes,), default=None
-            Classes that may have no rows yet; those of y need not be among them.
-        sample_weight : array of shape (n_samples,), default=None
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        KNeighborsClassifier
-            The model itself.
-        """
-
-        def check(X: Any, y: Any, sample_weight: Any, reset: bool = True) -> CheckedRows:
-            data = self._check(X, y, sample_weight, reset)
-            return data if classes is None else replace(data, targets=data.targets.with_classes(classes))
-
-        return self._add(X, y, sample_weight, check)
-
-    def _check_targets(self, y: Any, rows: Any, reset: bool) -> LabelColumns:
-        labels = check_label_columns(self, y, rows)
-        return labels if reset else self._labels.joined(labels)
-
-    def _weighted(self, targets: LabelColumns, weight: Array | None) -> Array | None:
-        return class_weighted(self.class_weight, targets, weight)
-
-    def _set_targets(self, targets: LabelColumns) -> None:
-        self._labels = targets
-        self.classes_ = targets.classes[0] if targets.single else targets.classes
-        self.outputs_2d_ = not targets.single
-
-    def _map_votes(self, X: Any, decide: Callable[[Array, Array, Array], Array]) -> list[Array]:
+    def _map_votes(self, X: Any, decide: Decision) -> list[Array]:
         """Return, for each column of labels, what ``decide`` makes of votes, labels and distances."""
 
         def vote(chunk: slice, found: Neighbors) -> list[Array]:
-            weights = self._weights_of(found, chunk.start)
-            answers = []
-            for classes, index in zip(self._labels.classes, self._labels.index.T, strict=True):
-                labels = index[found.rows]
-                answers.append(decide(count_votes(labels, weights, len(classes)), labels, found.distances))
-            return answers
+            return self._votes(found, range(chunk.start, chunk.stop), decide)
 
-        queries = self._check_queries(X)
-        most = min(CHUNK_QUERIES, CHUNK_VOTES // max(map(len, self._labels.classes)))
-        parts = self._map_chunks(queries, vote, most)
+        parts = self._map_chunks(self._check_queries(X), vote, min(CHUNK_QUERIES, self._most_queries))
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     def predict(self, X: Any) -> Array:
@@ -259,34 +191,8 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
         chosen = sp.csr_array((positive.ravel(), rows.ravel(), ends), (rows.shape[0], self.n_samples_fit_))
         return chosen @ self._store.ready().distance.embed(self._store.rows)[:, :-2]
 
-    def explain(self, x: Any) -> NeighborsExplanation:
-        """Return why one row gets its label: its neighbours, their votes, and what would change it.
 
-        Parameters
-        ----------
-        x : array of shape (n_features,), or a table with one row
-
-        Returns
-        -------
-        NeighborsExplanation
-        """
-        check_is_fitted(self)
-        if not self._labels.single:
-            raise InputError("explain speaks of one column of labels: fit on one.")
-        k = int(self.n_neighbors)
-        row = one_row(x, column_names(self, self.n_features_in_))
-        queries = self._check_queries(row, max(min(3 * k, self._store.usable), k))
-        [found] = self._map_chunks(queries, lambda chunk, found: found)
-        labels = self._labels.index[:, 0][found.rows[0]]
-        return explain_vote(found, labels, self._weights_of, self._labels.classes[0], k, self._row_index)
-
-    def _require_same_targets(self, y: Any) -> None:
-        given = check_label_columns(self, y, self._store.rows, self._labels.classes)
-        if not np.array_equal(given.index, self._labels.index):
-            raise CertificateError(OTHER_TARGETS)
-
-
-class KNeighborsRegressor(RegressorMixin, NeighborsModel):
+class KNeighborsRegressor(NeighborsRegressor):
     """Give each row the average of the targets of its nearest training rows.
 
     Same parameters as scikit-learn's class. The search is exact whatever the algorithm, and equal distances
@@ -334,22 +240,30 @@ class KNeighborsRegressor(RegressorMixin, NeighborsModel):
     array([0.5, 5.5])
     """
 
-    _targets: Array
-    _single: bool
-
-    def _check_targets(self, y: Any, rows: Any, reset: bool) -> tuple[Array, bool]:
-        targets, single = check_target(y, rows, np.float64)
-        require_finite(targets, "y")
-        if reset:
-            return targets, single
-        if targets.shape[1] != self._targets.shape[1]:
-            raise InputError(
-                f"y has {targets.shape[1]} columns, but the rows before had {self._targets.shape[1]}."
-            )
-        return np.concatenate([self._targets, targets]), self._single
-
-    def _set_targets(self, targets: tuple[Array, bool]) -> None:
-        self._targets, self._single = targets
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float = 2,
+        metric: Any = "minkowski",
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        super().__init__(
+            algorithm=algorithm,
+            leaf_size=leaf_size,
+            p=p,
+            metric=metric,
+            metric_params=metric_params,
+            n_jobs=n_jobs,
+            time_limit=time_limit,
+        )
+        self.n_neighbors = n_neighbors
+        self.weights = weights
 
     def predict(self, X: Any) -> Array:
         """Return the average target of the neighbours of each row.
@@ -365,32 +279,8 @@ class KNeighborsRegressor(RegressorMixin, NeighborsModel):
         """
 
         def average(chunk: slice, found: Neighbors) -> Array:
-            return averages(self._targets[found.rows], self._weights_of(found, chunk.start))
+            return self._averages(found, range(chunk.start, chunk.stop))
 
         queries = self._check_queries(X)
         result = np.concatenate(self._map_chunks(queries, average, CHUNK_QUERIES // self._targets.shape[1]))
         return result[:, 0] if self._single else result
-
-    def explain(self, x: Any) -> NeighborsExplanation:
-        """Return why one row gets its number: its neighbours, and how much each of them matters.
-
-        Parameters
-        ----------
-        x : array of shape (n_features,), or a table with one row
-
-        Returns
-        -------
-        NeighborsExplanation
-        """
-        check_is_fitted(self)
-        if not self._single:
-            raise InputError("explain speaks of one target: fit on one column.")
-        row = one_row(x, column_names(self, self.n_features_in_))
-        [found] = self._map_chunks(self._check_queries(row), lambda chunk, found: found)
-        targets = self._targets[found.rows[0], 0]
-        return explain_average(found, targets, self._weights_of(found)[0], self._row_index)
-
-    def _require_same_targets(self, y: Any) -> None:
-        targets, _ = check_target(y, self._store.rows, np.float64)
-        if not np.array_equal(targets, self._targets):
-            raise CertificateError(OTHER_TARGETS)

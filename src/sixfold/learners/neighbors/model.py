@@ -8,7 +8,7 @@ Queries that are None ask for the training rows themselves, none of which is its
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,8 +23,6 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.checks import (
     check_weight,
-    require_order,
-    require_y,
     row_index,
 )
 from sixfold.data.mixed_table import ColumnKinds
@@ -33,8 +31,7 @@ from sixfold.geometry.distances import Precomputed, distance_kind
 from sixfold.learners.base import Learner, describe
 from sixfold.learners.neighbors.stored_rows import Queries, StoredRows, check_neighbor_rows
 from sixfold.solvers.neighbors.choose import ALGORITHMS
-from sixfold.solvers.neighbors.search import Neighbors
-from sixfold.solvers.neighbors.votes import neighbor_weights
+from sixfold.solvers.neighbors.search import Neighbors, RadiusNeighbors
 from sixfold.solvers.threads import thread_limit
 from sixfold.verify.neighbors import recompute
 from sixfold.verify.recomputed import Recomputed
@@ -43,9 +40,6 @@ Array = NDArray[Any]
 Answer = TypeVar("Answer")
 
 CHUNK_QUERIES = 8192  # at a time: votes and copies of them stay small, whatever their number
-RADIUS_CHUNK_QUERIES = 1024
-CHUNK_VOTES = 1 << 22  # how many sums of votes are held at a time
-OTHER_TARGETS = "The targets are not those of the fit."
 
 
 @dataclass(frozen=True)
@@ -61,17 +55,19 @@ class CheckedRows:
 
 
 class NeighborsModel(Learner):
-    """A learner that answers from the nearest training rows."""
+    """Rows that are kept, and what can be asked of the search for the nearest of them."""
 
     _store: StoredRows
     _given_weight: Array | None
     _row_index: Array | None
 
+    # How many neighbours, and how near, where it is no parameter and none are asked for.
+    n_neighbors: int = 5
+    radius: float = 1.0
+
     def __init__(
         self,
-        n_neighbors: int = 5,
         *,
-        weights: Any = "uniform",
         algorithm: str = "auto",
         leaf_size: int = 30,
         p: float = 2,
@@ -80,8 +76,6 @@ class NeighborsModel(Learner):
         n_jobs: int | None = None,
         time_limit: float | None = None,
     ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
         self.algorithm = algorithm
         self.leaf_size = leaf_size
         self.p = p
@@ -91,44 +85,6 @@ class NeighborsModel(Learner):
         self.time_limit = time_limit
 
     # -- fit --------------------------------------------------------------------------------------------
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Keep the rows and make the search ready.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-            The columns to compare; for metric="precomputed" the distances of all rows from each other.
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-            The labels or numbers to predict.
-        sample_weight : array of shape (n_samples,), default=None
-            How much each row counts as a neighbour; rows of weight 0 are no neighbours.
-
-        Returns
-        -------
-        NeighborsModel
-            The model itself.
-        """
-        return self._run_fit(X, y, sample_weight)
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Keep more rows, also of new classes; the search is made anew when it is next asked.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-            As in :meth:`fit`.
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-            As in :meth:`fit`.
-        sample_weight : array of shape (n_samples,), default=None
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        NeighborsModel
-            The model itself.
-        """
-        return self._add(X, y, sample_weight, self._check)
 
     def _add(self, X: Any, y: Any, sample_weight: Any, check: Callable[..., CheckedRows]) -> Self:
         if distance_kind(self.metric) is Precomputed:
@@ -149,11 +105,10 @@ class NeighborsModel(Learner):
 
     def _check_parameters(self) -> None:
         check_number("n_neighbors", self.n_neighbors, at_least=1, whole=True)
+        check_number("radius", self.radius, at_least=0)
         check_number("leaf_size", self.leaf_size, at_least=1, whole=True)
         check_number("time_limit", self.time_limit, above=0, optional=True)
         check_option("algorithm", self.algorithm, ALGORITHMS)
-        if not callable(self.weights):
-            check_option("weights", self.weights, ("uniform", "distance", None))
         if self.metric_params is not None and not isinstance(self.metric_params, dict):
             raise InputError(f"metric_params={self.metric_params!r} is no dictionary of parameters.")
 
@@ -165,8 +120,6 @@ class NeighborsModel(Learner):
         return self.metric, given
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> CheckedRows:
-        require_y(self, y)
-        require_order(self, X, y)
         metric, known = (self.metric, None) if reset else (self._store.metric, self._store.kinds)
         rows, kinds = check_neighbor_rows(self, X, metric, reset, known, adding=not reset)
         targets = self._check_targets(y, rows, reset)
@@ -178,9 +131,8 @@ class NeighborsModel(Learner):
             index = _joined(self._row_index, index, numbers[:before], numbers[before:])
         return CheckedRows(rows, kinds, targets, weight, self._weighted(targets, weight), index)
 
-    @abstractmethod
     def _check_targets(self, y: Any, rows: Any, reset: bool) -> Any:
-        """Return the targets of all rows: of those that are there unless ``reset``, and of these."""
+        """Return the targets of all rows, of those that are there unless ``reset`` and of these; or none."""
 
     def _weighted(self, targets: Any, weight: Array | None) -> Array | None:
         """Return how much each row counts."""
@@ -215,9 +167,8 @@ class NeighborsModel(Learner):
         self._given_weight, self._row_index = data.given_weight, data.index
         self._set_targets(data.targets)
 
-    @abstractmethod
     def _set_targets(self, targets: Any) -> None:
-        """Set what is learnt from the targets."""
+        """Set what is learnt from the targets, where there are some."""
 
     @property
     def algorithm_(self) -> str:
@@ -241,19 +192,29 @@ class NeighborsModel(Learner):
         rows = store.like_stored(store.check_queries(self, X).rows)
         given = check_weight(sample_weight, rows.shape[0])
 
-        def nearest(probes: Array, k: int) -> tuple[Array, Array]:
+        def ask(probes: Array, k: int) -> Iterator[tuple[Array, Array]]:
             with self._query_budget() as budget:
-                found = store.nearest(Queries(store.rows[probes], k, probes), slice(None), budget)
-            return found.distances, found.rows
+                return self._answers_to_check(store, Queries(store.rows[probes], k, probes), budget)
 
-        weights, k = (given, store.weight), int(self.n_neighbors)
-        found = recompute(rows, store.rows, weights, k, nearest, store.metric, store.distance_parameters)
+        weights, (k, radius) = (given, store.weight), self._claims()
+        parameters = store.distance_parameters
+        found = recompute(rows, store.rows, weights, k, ask, store.metric, parameters, radius)
         self._require_same_targets(y)
         return found
 
-    @abstractmethod
+    def _claims(self) -> tuple[int, float]:
+        """Return how many neighbours are found, and how far they are at most."""
+        return int(self.n_neighbors), np.inf
+
+    def _answers_to_check(
+        self, store: StoredRows, queries: Queries, budget: Budget
+    ) -> Iterator[tuple[Array, Array]]:
+        """Give distances and numbers of the neighbours of each query, the nearest first."""
+        found = store.nearest(queries, slice(None), budget)
+        return zip(found.distances, found.rows, strict=True)
+
     def _require_same_targets(self, y: Any) -> None:
-        """Raise a CertificateError unless these are the targets that the model has kept."""
+        """Raise a CertificateError unless these are the targets that the model has kept, if it has."""
 
     # -- queries -------------------------------------------------------------------------------------------
 
@@ -276,26 +237,6 @@ class NeighborsModel(Learner):
         """Return what ``answer`` makes of the neighbours of each chunk of at most so many queries."""
         with self._query_budget() as budget:
             return self._store.map_chunks(queries, answer, most, budget)
-
-    def _weights_of(self, found: Neighbors, start: int = 0) -> Array:
-        """Return how much each neighbour counts; ``start`` is the number of the first query."""
-        weight = self._store.weight
-        return neighbor_weights(
-            self.weights, found.distances, None if weight is None else weight[found.rows], start
-        )
-
-    @abstractmethod
-    def predict(self, X: Any) -> Array:
-        """Return what the neighbours of each row say together; None for the training rows."""
-
-    def loo_predict(self) -> Array:
-        """Return what is predicted for each training row from the others: leave-one-out for one query.
-
-        Returns
-        -------
-        ndarray of shape (n_samples_fit_,) or (n_samples_fit_, n_outputs)
-        """
-        return self.predict(None)
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """Return the nearest training rows of each row, the nearest first.
@@ -353,7 +294,7 @@ class NeighborsModel(Learner):
     def radius_neighbors(
         self,
         X: Any = None,
-        radius: float = 1.0,
+        radius: float | None = None,
         return_distance: bool = True,
         sort_results: bool = False,
     ) -> Any:
@@ -363,12 +304,12 @@ class NeighborsModel(Learner):
         ----------
         X : array, table or sparse matrix of shape (n_queries, n_features), default=None
             As in :meth:`kneighbors`.
-        radius : float, default=1.0
-            Rows at exactly this distance count.
+        radius : float, default=None
+            Rows at exactly this distance count; None for the model's own, 1 where it has none.
         return_distance : bool, default=True
             Whether to return distances too.
         sort_results : bool, default=False
-            Whether the nearest come first; by row number otherwise.
+            Whether the nearest come first, equal distances by row number; all by row number otherwise.
 
         Returns
         -------
@@ -376,25 +317,42 @@ class NeighborsModel(Learner):
             Only with ``return_distance``.
         rows : ndarray of shape (n_queries,) of arrays
         """
-        check_is_fitted(self)
-        check_number("radius", radius, at_least=0)
-        queries = self._store.check_queries(self, X)
+        queries, radius = self._check_radius_queries(X, radius)
         count = queries.rows.shape[0]
         distances, rows = np.empty(count, dtype=object), np.empty(count, dtype=object)
-        with self._query_budget() as budget:
-            for chunk in self._store.chunks(queries, RADIUS_CHUNK_QUERIES):
-                found = self._store.within(queries, chunk, float(radius), budget)
-                for i, number in enumerate(range(chunk.start, chunk.stop)):
-                    piece = slice(found.ends[i], found.ends[i + 1])
-                    d, r = found.distances[piece], found.rows[piece]
-                    if X is None:
-                        d, r = d[r != number], r[r != number]
-                    order = np.argsort(d, kind="stable") if sort_results else slice(None)
-                    distances[number], rows[number] = d[order], r[order]
+
+        def keep(chunk: slice, found: RadiusNeighbors) -> None:
+            found = found.sorted() if sort_results else found
+            for i, number in enumerate(range(chunk.start, chunk.stop)):
+                piece = slice(found.ends[i], found.ends[i + 1])
+                distances[number], rows[number] = found.distances[piece], found.rows[piece]
+
+        self._map_chunks_within(queries, radius, keep)
         return (distances, rows) if return_distance else rows
 
+    def _check_radius_queries(self, X: Any, radius: float | None = None) -> tuple[Queries, float]:
+        check_is_fitted(self)
+        radius = self.radius if radius is None else radius
+        check_number("radius", radius, at_least=0)
+        return self._store.check_queries(self, X), float(radius)
+
+    def _map_chunks_within(
+        self,
+        queries: Queries,
+        radius: float,
+        answer: Callable[[slice, RadiusNeighbors], Answer],
+        most: int = CHUNK_QUERIES,
+    ) -> list[Answer]:
+        """Return what ``answer`` makes of the rows within the radius of each chunk of the queries."""
+        with self._query_budget() as budget:
+            return self._store.map_chunks_within(queries, radius, answer, most, budget)
+
     def radius_neighbors_graph(
-        self, X: Any = None, radius: float = 1.0, mode: str = "connectivity", sort_results: bool = False
+        self,
+        X: Any = None,
+        radius: float | None = None,
+        mode: str = "connectivity",
+        sort_results: bool = False,
     ) -> Any:
         """Return a sparse matrix that joins each row with the training rows within a radius.
 
@@ -402,8 +360,8 @@ class NeighborsModel(Learner):
         ----------
         X : array, table or sparse matrix of shape (n_queries, n_features), default=None
             As in :meth:`kneighbors`.
-        radius : float, default=1.0
-            Rows at exactly this distance count.
+        radius : float, default=None
+            As in :meth:`radius_neighbors`.
         mode : {"connectivity", "distance"}, default="connectivity"
             Whether entries are 1 or distances.
         sort_results : bool, default=False
@@ -450,8 +408,24 @@ class NeighborsModel(Learner):
         tags.input_tags.allow_nan = kind.takes_missing
         tags.input_tags.pairwise = kind is Precomputed
         tags.input_tags.positive_only = kind is Precomputed
-        tags.target_tags.multi_output = True
         return tags
+
+
+class RadiusModel(NeighborsModel):
+    """A model whose neighbours are the rows within its radius: what its certificate speaks of."""
+
+    def _claims(self) -> tuple[int, float]:
+        return self._store.usable, min(float(self.radius), sys.float_info.max)
+
+    def _answers_to_check(
+        self, store: StoredRows, queries: Queries, budget: Budget
+    ) -> Iterator[tuple[Array, Array]]:
+        found = store.within(queries, slice(None), float(self.radius), budget).sorted()
+        parts = (np.split(part, found.ends[1:-1]) for part in (found.distances, found.rows))
+        return zip(*parts, strict=True)
+
+    def _relative_to(self) -> str:
+        return "the average distance of the rows within the radius"
 
 
 def _effective_metric(metric: Any, parameters: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

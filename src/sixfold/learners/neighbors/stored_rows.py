@@ -45,6 +45,7 @@ Array = NDArray[Any]
 Answer = TypeVar("Answer")
 
 CHUNK_BYTES = 1 << 26  # of queries that are answered at a time
+CHUNK_PAIRS, CHUNK_GROWTH = 1 << 23, 4  # of queries and rows within a radius; from one chunk to the next
 CHUNK_NEIGHBORS = 1 << 20  # that are held at a time, each with its distance, weight and target
 TAKING_MISSING = [name for name, (kind, _) in DISTANCES.items() if kind.takes_missing]
 SUMS_OF_SQUARES = (SquaredEuclidean, StandardisedEuclidean, Mahalanobis)  # which may overflow
@@ -280,11 +281,14 @@ class StoredRows:
 
     def chunks(self, queries: Queries, most: int) -> Iterator[slice]:
         """Go through the queries, at most so many at a time."""
+        count, size = queries.rows.shape[0], self._chunk_size(queries, most)
+        for start in range(0, count, size):
+            yield slice(start, min(start + size, count))
+
+    def _chunk_size(self, queries: Queries, most: int) -> int:
         rows = queries.rows
         row_bytes = 1024 if sp.issparse(rows) else max(rows.shape[1] * 8, 1)
-        size = max(min(most, CHUNK_BYTES // row_bytes, CHUNK_NEIGHBORS // max(queries.k, 1)), 1)
-        for start in range(0, rows.shape[0], size):
-            yield slice(start, min(start + size, rows.shape[0]))
+        return max(min(most, CHUNK_BYTES // row_bytes, CHUNK_NEIGHBORS // max(queries.k, 1)), 1)
 
     def map_chunks(
         self, queries: Queries, answer: Callable[[slice, Neighbors], Answer], most: int, budget: Budget
@@ -305,11 +309,36 @@ class StoredRows:
         found = replace(found, rows=self._numbered(found.rows, rows.shape[0], found.computed))
         return found if queries.numbers is None else without_self(found, queries.numbers[chunk])
 
+    def map_chunks_within(
+        self,
+        queries: Queries,
+        radius: float,
+        answer: Callable[[slice, RadiusNeighbors], Answer],
+        most: int,
+        budget: Budget,
+    ) -> list[Answer]:
+        """Return what ``answer`` makes of the rows within the radius of each chunk of the queries.
+
+        All rows may be within it, so the first chunks are small, and the next as large as what they find lets
+        them.
+        """
+        answers, start, count = [], 0, queries.rows.shape[0]
+        most = self._chunk_size(queries, most)
+        size = max(min(most, CHUNK_PAIRS // self.count), 1)
+        while start < count:
+            chunk = slice(start, min(start + size, count))
+            found = self.within(queries, chunk, radius, budget)
+            answers.append(answer(chunk, found))
+            fitting = CHUNK_PAIRS * size // max(found.rows.size, 1)
+            start, size = chunk.stop, max(min(most, CHUNK_GROWTH * size, fitting), 1)
+        return answers
+
     def within(self, queries: Queries, chunk: slice, radius: float, budget: Budget) -> RadiusNeighbors:
         """Return the rows within the radius of a chunk of the queries, and count what was computed."""
         rows = queries.rows[chunk]
         found = self.ready(budget).within(self._for_search(rows), radius, budget)
-        return replace(found, rows=self._numbered(found.rows, rows.shape[0], found.computed))
+        found = replace(found, rows=self._numbered(found.rows, rows.shape[0], found.computed))
+        return found if queries.numbers is None else found.without(queries.numbers[chunk])
 
     def _for_search(self, queries: Any) -> Any:
         """Return queries as the search reads them: sparse as the rows are, distances of rows that count."""

@@ -20,6 +20,8 @@ _HOME = {
     "LinearSVC": "linear.PathPlan",
     "LogisticRegression": "linear.PathPlan",
     "Perceptron": SEPARATE,
+    "RadiusNeighborsClassifier": SEPARATE,
+    "RadiusNeighborsRegressor": SEPARATE,
     "SVC": "kernel.KernelPlan",
 }
 

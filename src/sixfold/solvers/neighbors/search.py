@@ -60,6 +60,31 @@ class RadiusNeighbors:
     rows: Array
     computed: int
 
+    def without(self, numbers: Array) -> RadiusNeighbors:
+        """Return what is left without the row of each query that has its number."""
+        other = self.rows != np.repeat(numbers, np.diff(self.ends))
+        ends = np.concatenate([[0], np.cumsum(other)])[self.ends]
+        return RadiusNeighbors(ends, self.distances[other], self.rows[other], self.computed)
+
+    def sorted(self) -> RadiusNeighbors:
+        """Return the rows of each query by (distance, row number)."""
+        query = np.repeat(np.arange(self.ends.size - 1), np.diff(self.ends))
+        order = np.lexsort((self.rows, self.distances, query))
+        return replace(self, distances=self.distances[order], rows=self.rows[order])
+
+    def by_count(self) -> Iterator[tuple[Array, Neighbors]]:
+        """Give the places of queries that have equally many rows, and these rows, in the order they are in.
+
+        >>> near = RadiusNeighbors(np.array([0, 1, 3, 4]), np.arange(4.0), np.arange(4), 4)
+        >>> [(some.tolist(), found.rows.tolist()) for some, found in near.by_count()]
+        [([0, 2], [[0], [3]]), ([1], [[1, 2]])]
+        """
+        counts = np.diff(self.ends)
+        order = np.argsort(counts, kind="stable")
+        for some in np.split(order, np.flatnonzero(np.diff(counts[order])) + 1) if order.size else ():
+            places = self.ends[some, None] + np.arange(counts[some[0]])
+            yield some, Neighbors(self.distances[places], self.rows[places], 0)
+
 
 class Search(Protocol):
     """Training rows, made ready for one way to find the nearest of them by a measure.

@@ -12,6 +12,7 @@ smaller total distance, then to the first class; under scikit-learn's name at on
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,20 @@ from numpy.typing import NDArray
 from sixfold.errors import InputError
 
 Array = NDArray[Any]
+Decision = Callable[[Array, Array, Array], Array]  # of votes, labels and distances
 
 LARGEST_INVERSE = 1e300  # beyond, a sum of some would be infinite
 
 
-def neighbor_weights(weights: Any, distances: Array, sample_weight: Array | None, start: int = 0) -> Array:
+def neighbor_weights(
+    weights: Any, distances: Array, sample_weight: Array | None, numbers: Sequence[int] | Array | None = None
+) -> Array:
     """Return how much each neighbour of each query counts.
 
-    ``sample_weight`` holds that of each neighbour; ``start`` is the number of the first query, for errors.
+    ``sample_weight`` holds that of each neighbour; ``numbers`` are those of the queries, for errors.
     """
     if callable(weights):
-        result = _checked(weights(distances), distances, start)
+        result = _checked(weights(distances), distances, numbers)
     elif weights == "distance":
         result = _inverse(distances)
     else:
@@ -52,9 +56,10 @@ def _inverse(distances: Array) -> Array:
     return result
 
 
-def _checked(given: Any, distances: Array, start: int) -> Array:
+def _checked(given: Any, distances: Array, numbers: Sequence[int] | Array | None) -> Array:
     """Return what the user's function gave as weights, if it can be used."""
     result = np.array(given, dtype=np.float64)
+    numbers = range(distances.shape[0]) if numbers is None else numbers
     if result.shape != distances.shape:
         raise InputError(
             f"weights returned an array of shape {result.shape} for distances of shape {distances.shape}. "
@@ -65,12 +70,12 @@ def _checked(given: Any, distances: Array, start: int) -> Array:
         query, place = np.argwhere(bad)[0].tolist()
         raise InputError(
             f"weights returned {result[query, place]} for the distance {distances[query, place]:g} of query "
-            f"{start + query}, counted from 0. Weights are finite numbers that are 0 or more."
+            f"{numbers[query]}, counted from 0. Weights are finite numbers that are 0 or more."
         )
     none = np.flatnonzero(~(result > 0).any(axis=1))
     if none.size:
         raise InputError(
-            f"weights returned 0 for every neighbour of query {start + int(none[0])}, counted from 0, so "
+            f"weights returned 0 for every neighbour of query {numbers[none[0]]}, counted from 0, so "
             "nothing can be said about it. Return a positive weight for at least the nearest."
         )
     return result
