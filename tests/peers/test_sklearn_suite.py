@@ -71,6 +71,36 @@ REGRESSOR_DIFFERENCES = NEIGHBOURS_DIFFERENCES | {
 }
 
 
+RADIUS_DIFFERENCES = {
+    "the search is exact for 0 < p < 1 too, so there is nothing to warn about": (
+        "test_neighbors_minkowski_semimetric_algo_warn",
+        "test_neighbors_minkowski_semimetric_algo_error",
+    ),
+    "kneighbors is there as well, of 5 neighbours where it is not told, which these 4 rows do not have": (
+        "test_nan_euclidean_support",
+    ),
+}
+RADIUS_CLASSIFIER_DIFFERENCES = RADIUS_DIFFERENCES | {
+    "a label of another type is an InputError, which is no TypeError; predict is silent about shares": (
+        "test_radius_neighbors_classifier_outlier_labeling",
+    ),
+    "weights that are infinite are refused": ("test_radius_neighbors_classifier_zero_distance",),
+}
+SEARCH_DIFFERENCES = {
+    "rows are learnt from, not the trees and models of scikit-learn": ("test_unsupervised_inputs",),
+    "a row needs no distance from itself": ("test_precomputed_sparse_invalid",),
+    "rows are sorted also where their distances are not returned": ("test_radius_neighbors_sort_results",),
+    "the sentence about the mode is another": ("test_nearest_neighbors_validate_params",),
+    "every distance is answered whatever the algorithm": ("test_neighbors_metrics",),
+    "equal distances are ordered by row number, also of copies of a row": (
+        "test_k_and_radius_neighbors_duplicates",
+    ),
+    "a radius is one number": ("test_radius_neighbors_parallel_array_radius",),
+    "functions of two rows are given dense ones": ("test_sparse_metric_callable",),
+    "it asks for what is private there": ("test_auto_algorithm",),
+}
+
+
 TREE_DIFFERENCES = {
     "rows have one label": (
         "test_multioutput",
@@ -231,6 +261,51 @@ SUITES = {
         mixins=("sklearn.neighbors._base.KNeighborsMixin",),
         differences=listed("test_neighbors.py", REGRESSOR_DIFFERENCES),
     ),
+    "RadiusNeighborsClassifier": Suite(
+        ours="sixfold.RadiusNeighborsClassifier",
+        theirs="sklearn.neighbors.RadiusNeighborsClassifier",
+        modules=("neighbors/tests/test_neighbors.py", "neighbors/tests/test_neighbors_pipeline.py"),
+        fewest=90,
+        mixins=("sklearn.neighbors._base.RadiusNeighborsMixin",),
+        differences=listed("test_neighbors.py", RADIUS_CLASSIFIER_DIFFERENCES),
+    ),
+    "RadiusNeighborsRegressor": Suite(
+        ours="sixfold.RadiusNeighborsRegressor",
+        theirs="sklearn.neighbors.RadiusNeighborsRegressor",
+        modules=("neighbors/tests/test_neighbors.py", "neighbors/tests/test_neighbors_pipeline.py"),
+        fewest=45,
+        mixins=("sklearn.neighbors._base.RadiusNeighborsMixin",),
+        differences=listed("test_neighbors.py", RADIUS_DIFFERENCES),
+    ),
+    "NearestNeighbors": Suite(
+        ours="sixfold.NearestNeighbors",
+        theirs="sklearn.neighbors.NearestNeighbors",
+        modules=(
+            "neighbors/tests/test_neighbors.py",
+            "neighbors/tests/test_neighbors_pipeline.py",
+            "neighbors/tests/test_graph.py",
+            "cluster/tests/test_dbscan.py",
+        ),
+        fewest=90,
+        mixins=("sklearn.neighbors._base.KNeighborsMixin", "sklearn.neighbors._base.RadiusNeighborsMixin"),
+        differences=listed("test_neighbors.py", SEARCH_DIFFERENCES),
+    ),
+    "KNeighborsTransformer": Suite(
+        ours="sixfold.KNeighborsTransformer",
+        theirs="sklearn.neighbors.KNeighborsTransformer",
+        modules=(
+            "neighbors/tests/test_graph.py",
+            "neighbors/tests/test_neighbors_pipeline.py",
+            "manifold/tests/test_isomap.py",
+        ),
+        fewest=8,
+    ),
+    "RadiusNeighborsTransformer": Suite(
+        ours="sixfold.RadiusNeighborsTransformer",
+        theirs="sklearn.neighbors.RadiusNeighborsTransformer",
+        modules=("neighbors/tests/test_graph.py", "neighbors/tests/test_neighbors_pipeline.py"),
+        fewest=3,
+    ),
     "DecisionTreeClassifier": Suite(
         ours="sixfold.DecisionTreeClassifier",
         theirs="sklearn.tree.DecisionTreeClassifier",
@@ -244,7 +319,8 @@ SUITES = {
 
 def test_every_learner_that_scikit_learn_has_too_is_run_through_its_tests():
     theirs = {name for name, _ in all_estimators()}
-    assert SUITES.keys() == {learner.name for learner in LEARNERS} & theirs
+    ours = {learner.name for learner in LEARNERS} | {"KNeighborsTransformer", "RadiusNeighborsTransformer"}
+    assert SUITES.keys() == ours & theirs
 
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=SUITES)

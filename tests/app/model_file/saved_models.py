@@ -38,12 +38,17 @@ from sixfold import (
     GridSearchCV,
     KNeighborsClassifier,
     KNeighborsRegressor,
+    KNeighborsTransformer,
     LassoCV,
     LinearRegression,
     LinearSVC,
     LogisticRegression,
     LogisticRegressionCV,
+    NearestNeighbors,
     Perceptron,
+    RadiusNeighborsClassifier,
+    RadiusNeighborsRegressor,
+    RadiusNeighborsTransformer,
     RandomizedSearchCV,
     RidgeCV,
     TableEncoder,
@@ -231,6 +236,16 @@ def neighbors() -> dict[str, Callable[[], Any]]:
         "neighbours, canberra": lambda: fitted(KNeighborsClassifier(metric="canberra"), X, three),
         "neighbours, columns of labels": lambda: fitted(KNeighborsClassifier(), X, labels),
         "neighbours in batches": lambda: in_batches(KNeighborsClassifier(class_weight="balanced"), X, three),
+        "radius, weights": lambda: fitted(
+            RadiusNeighborsClassifier(1.5, outlier_label="far"), X, three, weight
+        ),
+        "radius, columns of labels": lambda: fitted(
+            RadiusNeighborsClassifier(2.0, outlier_label="most_frequent", weights="distance"), X, labels
+        ),
+        "radius, averages": lambda: fitted(RadiusNeighborsRegressor(1.5), X, y),
+        "nearest": lambda: fitted(NearestNeighbors(n_neighbors=3), X, None),
+        "nearest, graph": lambda: fitted(KNeighborsTransformer(mode="connectivity"), X, None),
+        "nearest, graph within a radius": lambda: fitted(RadiusNeighborsTransformer(radius=1.5), X, None),
         "averages": lambda: fitted(KNeighborsRegressor(), X, y),
         "averages, several": lambda: fitted(KNeighborsRegressor(weights="distance"), X, several_targets()),
     }

@@ -63,12 +63,23 @@ CLASSES: dict[str, Loadable] = {
     "KNeighborsRegressor": Loadable(
         "sixfold.learners.neighbors.k_neighbors", learners.check_neighbors_regressor
     ),
+    "KNeighborsTransformer": Loadable("sixfold.learners.neighbors.transformers", learners.check_neighbors),
     "LassoCV": Loadable("sixfold.selection.lasso_cv", learners.check_lasso_cv),
     "LinearRegression": Loadable("sixfold.learners.linear.linear_regression", learners.check_regressor),
     "LinearSVC": Loadable("sixfold.learners.svm.linear_svc", learners.check_linear_svc),
     "LogisticRegression": Loadable("sixfold.learners.linear.logistic_regression", learners.check_logistic),
     "LogisticRegressionCV": Loadable("sixfold.selection.logistic_cv", learners.check_logistic_cv),
+    "NearestNeighbors": Loadable("sixfold.learners.neighbors.nearest_neighbors", learners.check_neighbors),
     "Perceptron": Loadable("sixfold.learners.linear.perceptron", learners.check_perceptron),
+    "RadiusNeighborsClassifier": Loadable(
+        "sixfold.learners.neighbors.radius_neighbors", learners.check_radius_classifier
+    ),
+    "RadiusNeighborsRegressor": Loadable(
+        "sixfold.learners.neighbors.radius_neighbors", learners.check_neighbors_regressor
+    ),
+    "RadiusNeighborsTransformer": Loadable(
+        "sixfold.learners.neighbors.transformers", learners.check_neighbors
+    ),
     "RandomizedSearchCV": Loadable(
         "sixfold.selection.grid_search", searches.check_search, searches.keep_search
     ),

@@ -299,6 +299,20 @@ def check_neighbors_classifier(a: Attributes, model: Any) -> None:
     )
 
 
+def check_radius_classifier(a: Attributes, model: Any) -> None:
+    """Check the labels of the rows, and of those that have no neighbours."""
+    from sixfold.learners.neighbors.radius_neighbors import require_alike
+
+    check_neighbors_classifier(a, model)
+    outliers, classes = a.take("outlier_label_", list, nullable=True), a.values["_labels"].classes
+    if outliers is not None:
+        a.require(len(outliers) == len(classes), "outlier_label_", "are not one for each column of labels")
+        for label, known in zip(outliers, classes, strict=True):
+            plain = isinstance(label, str | int | float | np.generic)
+            a.require(plain, "outlier_label_", "are no labels")
+            require_alike(label, known)
+
+
 def check_neighbors_regressor(a: Attributes, model: Any) -> None:
     """Check the targets of the rows."""
     targets = a.array("_targets", "f", (check_neighbors(a, model), None))

@@ -118,6 +118,10 @@ def _fitting_kind(model: Any, X: Any, y: Any) -> str:
 
     classifier, last = is_classifier(model), last_step(model)
     rows = X is not None and y is not None
+    if not hasattr(last, "predict"):
+        raise InputError(
+            f"{type(last).__name__} predicts nothing, so there is no figure of it. Draw a model that does."
+        )
     if hasattr(last, "tree_"):
         return "tree"
     if classifier and rows and getattr(model, "n_features_in_", 0) == 2:

@@ -12,7 +12,48 @@ from sixfold.certificate import Certificate
 from sixfold.learners.neighbors.model import NeighborsModel
 
 
-class NearestNeighbors(NeighborsModel):
+class NeighborsSearch(NeighborsModel):
+    """Rows that are kept without targets."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep the rows and make the search ready.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            The columns to compare; for metric="precomputed" the distances of all rows from each other.
+        y : object, default=None
+            Ignored; here so that pipelines can pass it.
+
+        Returns
+        -------
+        NeighborsSearch
+            The model itself.
+        """
+        return self._run_fit(X, None)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Keep more rows; the search is made anew when it is next asked.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            As in :meth:`fit`.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        NeighborsSearch
+            The model itself.
+        """
+        return self._add(X, None, None, self._check)
+
+    def _verify(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        return super()._verify(claimed, X, None, None)
+
+
+class NearestNeighbors(NeighborsSearch):
     """Find the training rows that are nearest to each row, or within a radius.
 
     Same parameters as scikit-learn's class. The search is exact whatever the algorithm, equal distances are
@@ -86,40 +127,3 @@ class NearestNeighbors(NeighborsModel):
         )
         self.n_neighbors = n_neighbors
         self.radius = radius
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the rows and make the search ready.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-            The columns to compare; for metric="precomputed" the distances of all rows from each other.
-        y : object, default=None
-            Ignored; here so that pipelines can pass it.
-
-        Returns
-        -------
-        NearestNeighbors
-            The model itself.
-        """
-        return self._run_fit(X, None)
-
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Keep more rows; the search is made anew when it is next asked.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n_samples, n_features)
-            As in :meth:`fit`.
-        y : object, default=None
-            Ignored.
-
-        Returns
-        -------
-        NearestNeighbors
-            The model itself.
-        """
-        return self._add(X, None, None, self._check)
-
-    def _verify(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Certificate:
-        return super()._verify(claimed, X, None, None)

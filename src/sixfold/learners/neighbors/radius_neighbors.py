@@ -158,11 +158,7 @@ class RadiusNeighborsClassifier(RadiusPredictor, NeighborsClassifier):
             return None
         columns = list(zip(targets.classes, targets.index.T, strict=True))
         if isinstance(given, str) and given == "most_frequent":
-            counts = [np.bincount(index, self._given_weight, len(classes)) for classes, index in columns]
-            return [
-                classes[count.argmax()].item() if classes.dtype != object else classes[count.argmax()]
-                for (classes, _), count in zip(columns, counts, strict=True)
-            ]
+            return [classes[np.bincount(index, self._given_weight).argmax()] for classes, index in columns]
         several = isinstance(given, list | tuple | np.ndarray) and np.ndim(given) == 1
         labels = list(given) if several else [given] * len(columns)
         if len(labels) != len(columns):
@@ -171,7 +167,7 @@ class RadiusNeighborsClassifier(RadiusPredictor, NeighborsClassifier):
                 f"{len(columns)} columns of labels. Pass one label for each, or one for all."
             )
         for (classes, _), label in zip(columns, labels, strict=True):
-            _require_alike(label, classes)
+            require_alike(label, classes)
         return labels
 
     def _map_votes(
@@ -263,7 +259,7 @@ def _with_label(classes: Array, label: Any) -> Array:
     return np.append(classes, np.array([label], dtype=kind))
 
 
-def _require_alike(label: Any, classes: Array) -> None:
+def require_alike(label: Any, classes: Array) -> None:
     """Raise an :class:`InputError` unless the label is one, and of the type of the classes."""
     if np.ndim(label) > 0:
         raise InputError(
@@ -379,8 +375,8 @@ class RadiusNeighborsRegressor(RadiusPredictor, NeighborsRegressor):
         if alone:
             rows = f"{alone[:NAMED_ROWS]}{' and others' * (len(alone) > NAMED_ROWS)}"
             warn(
-                "One or more samples have no neighbors within specified radius; predicting NaN: rows "
-                f"{rows}, counted from 0, for radius={self.radius:g}.",
+                "One or more samples have no neighbors within specified radius; predicting NaN. Rows "
+                f"{rows}, counted from 0, are farther than radius={self.radius:g} from every training row.",
                 SixfoldWarning,
             )
         return result[:, 0] if self._single else result

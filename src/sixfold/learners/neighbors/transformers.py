@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from sixfold.errors import check_option
 from sixfold.learners.neighbors.model import RadiusModel
-from sixfold.learners.neighbors.nearest_neighbors import NearestNeighbors
+from sixfold.learners.neighbors.nearest_neighbors import NeighborsSearch
 
 MODES = ("distance", "connectivity")
 
 
-class NeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NearestNeighbors):
+class NeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeighborsSearch):
     """What both transformers share: entries that are distances or 1, and a column for each training row."""
 
     mode: str
@@ -112,7 +112,6 @@ class KNeighborsTransformer(NeighborsTransformer):
         time_limit: float | None = None,
     ) -> None:
         super().__init__(
-            n_neighbors=n_neighbors,
             algorithm=algorithm,
             leaf_size=leaf_size,
             metric=metric,
@@ -122,6 +121,7 @@ class KNeighborsTransformer(NeighborsTransformer):
             time_limit=time_limit,
         )
         self.mode = mode
+        self.n_neighbors = n_neighbors
 
     def transform(self, X: Any) -> Any:
         """Return the matrix of the nearest training rows of each row.
@@ -200,7 +200,6 @@ class RadiusNeighborsTransformer(RadiusModel, NeighborsTransformer):
         time_limit: float | None = None,
     ) -> None:
         super().__init__(
-            radius=radius,
             algorithm=algorithm,
             leaf_size=leaf_size,
             metric=metric,
@@ -210,6 +209,7 @@ class RadiusNeighborsTransformer(RadiusModel, NeighborsTransformer):
             time_limit=time_limit,
         )
         self.mode = mode
+        self.radius = radius
 
     def transform(self, X: Any) -> Any:
         """Return the matrix of the training rows within the radius of each row, the nearest first.
