@@ -44,7 +44,7 @@ class NeighborsDropIn(DropIn):
         Those that ours has too, and that may be set after the fit.
     """
 
-    _answers = ("kneighbors",)
+    _answers: tuple[str, ...] = ("kneighbors",)
     _extras = (*DropIn._extras, "algorithm_", "loo_predict", "transfer")
     _query_parameters: tuple[str, ...]
 
@@ -54,6 +54,7 @@ class NeighborsDropIn(DropIn):
 
     def _learn(self, X: Any, y: Any = None) -> Any:  # type: ignore[override]  # rows have no weights there
         require(not isinstance(X, KDTree | BallTree | NeighborsBase), "X is a search that is ready")
+        require(not _is_text(X), "rows are text")
         require("p" not in (self.metric_params or {}), "p is among the parameters of the metric")
         self._check_algorithm_metric()
         model = self._learner().fit(X, y)
@@ -70,21 +71,25 @@ class NeighborsDropIn(DropIn):
         if sp.issparse(model._store.rows):
             require(metric != "precomputed", "a sparse graph of distances is read, not searched")
             require(self.algorithm in ("auto", "brute"), f"{self.algorithm} takes no sparse rows")
-            require(metric in VALID_METRICS_SPARSE["brute"], f"{metric} takes no sparse rows")
+            plain, _ = self._plainest_metric()
+            require(plain in VALID_METRICS_SPARSE["brute"], f"{plain} takes no sparse rows")
         if self.algorithm == "kd_tree":
             require(given.get("w") is None, "kd_tree has no weights of columns")
 
     def _set_fitted(self, model: Any) -> None:
         self._fit_X, self.n_samples_fit_ = model._store.rows, model.n_samples_fit_
-        metric, parameters = self.metric, dict(self.metric_params or {})
-        if metric == "minkowski":
-            weight = parameters.pop("w", None)
-            if weight is None and self.p in PLAIN_NAMES:
-                metric = PLAIN_NAMES[self.p]
-            else:
-                parameters |= {"p": self.p, "w": weight}
-        self.effective_metric_, self.effective_metric_params_ = metric, parameters
+        self.effective_metric_, self.effective_metric_params_ = self._plainest_metric()
         self._fit_method = self._their_search()
+
+    def _plainest_metric(self) -> tuple[Any, dict[str, Any]]:
+        """Return the metric by the name that scikit-learn gives it, and its parameters."""
+        metric, parameters = self.metric, dict(self.metric_params or {})
+        if metric != "minkowski":
+            return metric, parameters
+        weight = parameters.pop("w", None)
+        if weight is None and self.p in PLAIN_NAMES:
+            return PLAIN_NAMES[self.p], parameters
+        return metric, parameters | {"p": self.p, "w": weight}
 
     def _their_search(self) -> str:
         """Return which search scikit-learn would have made."""
@@ -120,6 +125,7 @@ class NeighborsDropIn(DropIn):
 
     def _answer(self, name: str, *args: Any, **kwargs: Any) -> Any:
         given = dict(zip(ARGUMENTS.get(name, ("X",)), args, strict=False)) | kwargs
+        require(not _is_text(given.get("X")), "rows are text")
         if sp.issparse(given.get("X")):
             require(self._fit_method == "brute", f"{self._fit_method} takes no sparse rows")
             require(self.metric != "precomputed", "a sparse graph of distances is read, not searched")
@@ -129,12 +135,21 @@ class NeighborsDropIn(DropIn):
             require(not callable(self.weights), "weights by a function see all distances at once")
             require(self._asks_ours(), "the search is the user's own")
         self._tell_parameters()
-        return super()._answer(name, *args, **kwargs)
+        found = super()._answer(name, *args, **kwargs)
+        if self.metric == "nan_euclidean" and name == "kneighbors" and isinstance(found, tuple):
+            require(np.isfinite(found[0]).all(), "rows that share no column have the distance NaN")
+        return found
 
     def _asks_ours(self) -> bool:
         """Return whether the search is as here, and no method of a user's subclass."""
         own = next(one for one in type(self).__mro__ if one.__module__ == __name__)
         return all(getattr(type(self), name) is getattr(own, name) for name in own._answers)  # type: ignore[attr-defined]
+
+
+def _is_text(X: Any) -> bool:
+    """Return whether rows are text, in which scikit-learn reads no numbers."""
+    rows = np.asarray(X) if isinstance(X, list | tuple) else X
+    return getattr(getattr(rows, "dtype", None), "kind", "") in ("U", "S")
 
 
 class NeighborsClassifier(NeighborsDropIn):
@@ -157,7 +172,7 @@ class NeighborsClassifier(NeighborsDropIn):
 class NeighborsRegressor(NeighborsDropIn):
     """A drop-in whose neighbours' targets are averaged."""
 
-    def _learn(self, X: Any, y: Any = None) -> Any:
+    def _learn(self, X: Any, y: Any = None) -> Any:  # type: ignore[override]
         model, targets = super()._learn(X, y), np.asarray(y)
         require(targets.dtype.kind in "biuf", f"targets are of type {targets.dtype}")
         self._y = targets
@@ -198,7 +213,7 @@ class RadiusNeighborsClassifier(NeighborsClassifier, sk.RadiusNeighborsClassifie
             sixfold.RadiusNeighborsClassifier(outlier_label=self.outlier_label, **parameters)
         )
 
-    def _learn(self, X: Any, y: Any = None) -> Any:
+    def _learn(self, X: Any, y: Any = None) -> Any:  # type: ignore[override]
         model = super()._learn(X, y)
         classes = model.classes_ if model.outputs_2d_ else [model.classes_]
         for some, label in zip(classes, model.outlier_label_ or (), strict=False):
@@ -225,7 +240,9 @@ class RadiusNeighborsRegressor(NeighborsRegressor, sk.RadiusNeighborsRegressor):
     def _answer(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if name != "predict":
             return super()._answer(name, *args, **kwargs)
-        require(self._y.dtype.kind != "f" or self._y.dtype == np.float64, "targets are averaged in their type")
+        require(
+            self._y.dtype.kind != "f" or self._y.dtype == np.float64, "targets are averaged in their type"
+        )
         with silenced(SixfoldWarning):
             found = super()._answer(name, *args, **kwargs)
         require(not np.isnan(found).any(), "a row has no neighbours")
