@@ -15,7 +15,7 @@ from sixfold.errors import InputError
 from sixfold.explain.axes import axes_or_new, named_rows, tick_names
 from sixfold.explain.palette import class_colours, matplotlib_fill
 from sixfold.solvers.neighbors.search import Neighbors
-from sixfold.solvers.neighbors.votes import count_votes, winners
+from sixfold.solvers.neighbors.votes import Decision, count_votes
 
 Array = NDArray[Any]
 
@@ -139,16 +139,18 @@ def explain_vote(
     classes: Array,
     k: int,
     index: Array | None,
+    decide: Decision,
 ) -> NeighborsExplanation:
     """Return why the first k neighbours of one query vote as they do; the others say what more would.
 
     ``weigh`` is asked for the weights of each number of neighbours, since they may depend on all of them;
-    ``index`` is what the training rows are called, None for their numbers.
+    ``index`` is what the training rows are called, None for their numbers; ``decide`` returns the winner of
+    votes, labels and distances.
     """
     names, distances = classes.tolist(), found.distances[0]
     weights = weigh(_nearest(found, k))[0]
-    shares, winner = _vote(labels[:k], weights, distances[:k], len(names))
-    winners_at = _winners(found, labels, weigh, len(names), k)
+    shares, winner = _vote(labels[:k], weights, distances[:k], len(names), decide)
+    winners_at = _winners(found, labels, weigh, len(names), k, decide)
     others = [label for label in range(len(names)) if label != winner and shares[label] > 0]
     second = max(others, key=lambda label: (shares[label], -label), default=None)
     changes = [m for m, other in winners_at.items() if other != winner]
@@ -172,7 +174,12 @@ def _nearest(found: Neighbors, k: int) -> Neighbors:
 
 
 def _winners(
-    found: Neighbors, labels: Array, weigh: Callable[[Neighbors], Array], classes: int, k: int
+    found: Neighbors,
+    labels: Array,
+    weigh: Callable[[Neighbors], Array],
+    classes: int,
+    k: int,
+    decide: Decision,
 ) -> dict[int, int]:
     """Return the winner of each number of neighbours that can vote, unless it is far from k."""
     result = {}
@@ -180,14 +187,16 @@ def _winners(
         # A user's function may have no weights for so few neighbours.
         with suppress(InputError):
             weights = weigh(_nearest(found, m))[0]
-            result[m] = _vote(labels[:m], weights, found.distances[0, :m], classes)[1]
+            result[m] = _vote(labels[:m], weights, found.distances[0, :m], classes, decide)[1]
     return result
 
 
-def _vote(labels: Array, weights: Array, distances: Array, classes: int) -> tuple[Array, int]:
+def _vote(
+    labels: Array, weights: Array, distances: Array, classes: int, decide: Decision
+) -> tuple[Array, int]:
     """Return the share of the votes of each class, and the winner."""
     votes = count_votes(labels[None], weights[None], classes)
-    return votes[0] / votes.sum(), int(winners(votes, labels[None], distances[None])[0])
+    return votes[0] / votes.sum(), int(decide(votes, labels[None], distances[None])[0])
 
 
 def explain_average(

@@ -93,6 +93,10 @@ class DropIn(ABC):
         """Return whether our learner may answer: it has learnt, and nobody has changed the model since."""
         return self._ours is not None
 
+    def _answer(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Return the answer of our learner's method of this name."""
+        return getattr(self._ours, name)(*args, **kwargs)
+
     # -- who does it ---------------------------------------------------------------------------------------
 
     def _fit_by(self, theirs: Callable[..., Any], X: Any, *args: Any, **kwargs: Any) -> Any:
@@ -139,7 +143,7 @@ def _answering(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
     def answer(self: DropIn, *args: Any, **kwargs: Any) -> Any:
         if self._is_ours():
             try:
-                found = getattr(self._ours, name)(*args, **kwargs)
+                found = self._answer(name, *args, **kwargs)
             except Exception as error:
                 _say(self, name, f"scikit-learn: {_reason(error)}")
             else:

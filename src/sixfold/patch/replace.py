@@ -29,6 +29,19 @@ DROP_INS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
     ("sklearn.svm", "sixfold.patch.svm", ("LinearSVC", "SVC")),
     ("sklearn.tree", "sixfold.patch.trees", ("DecisionTreeClassifier",)),
+    (
+        "sklearn.neighbors",
+        "sixfold.patch.neighbors",
+        (
+            "KNeighborsClassifier",
+            "KNeighborsRegressor",
+            "KNeighborsTransformer",
+            "NearestNeighbors",
+            "RadiusNeighborsClassifier",
+            "RadiusNeighborsRegressor",
+            "RadiusNeighborsTransformer",
+        ),
+    ),
     ("sklearn.model_selection", "sixfold.patch.selection", ("GridSearchCV", "RandomizedSearchCV")),
 )
 # Modules of scikit-learn that hold one of these classes, and take it when they are imported.

@@ -29,9 +29,9 @@ from sklearn.utils.validation import check_is_fitted
 from sixfold.errors import InputError
 from sixfold.geometry.distances import Cosine, distance_kind
 from sixfold.learners.neighbors.model import CHUNK_QUERIES
-from sixfold.learners.neighbors.predictors import Decision, NeighborsClassifier, NeighborsRegressor
+from sixfold.learners.neighbors.predictors import NeighborsClassifier, NeighborsRegressor
 from sixfold.solvers.neighbors.search import Neighbors
-from sixfold.solvers.neighbors.votes import vote_shares, winners
+from sixfold.solvers.neighbors.votes import Decision
 
 Array = NDArray[Any]
 
@@ -140,7 +140,7 @@ class KNeighborsClassifier(NeighborsClassifier):
         -------
         ndarray of shape (n_queries,) or (n_queries, n_outputs)
         """
-        chosen = self._map_votes(X, winners)
+        chosen = self._map_votes(X, self._winners)
         answers = [classes[index] for classes, index in zip(self._labels.classes, chosen, strict=True)]
         return answers[0] if self._labels.single else np.column_stack(answers)
 
@@ -159,7 +159,7 @@ class KNeighborsClassifier(NeighborsClassifier):
         -------
         ndarray of shape (n_queries, n_classes), or a list of them for several columns of labels
         """
-        shares = self._map_votes(X, vote_shares)
+        shares = self._map_votes(X, self._shares)
         return shares[0] if self._labels.single else shares
 
     def local_coefficients(self, X: Any) -> Any:

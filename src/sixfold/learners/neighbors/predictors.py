@@ -9,7 +9,7 @@ why one row gets its answer.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -25,11 +25,17 @@ from sixfold.errors import CertificateError, InputError, check_option
 from sixfold.explain.neighbors import NeighborsExplanation, explain_average, explain_vote
 from sixfold.learners.neighbors.model import CheckedRows, NeighborsModel
 from sixfold.solvers.neighbors.search import Neighbors
-from sixfold.solvers.neighbors.votes import averages, count_votes, neighbor_weights
+from sixfold.solvers.neighbors.votes import (
+    Decision,
+    averages,
+    count_votes,
+    neighbor_weights,
+    vote_shares,
+    winners,
+)
 
 Array = NDArray[Any]
 Numbers = Sequence[int] | Array | None
-Decision = Callable[[Array, Array, Array], Array]
 
 CHUNK_VOTES = 1 << 22  # how many sums of votes are held at a time
 OTHER_TARGETS = "The targets are not those of the fit."
@@ -126,6 +132,9 @@ class NeighborsClassifier(ClassifierMixin, NeighborsPredictor):
 
     class_weight: Any
     _labels: LabelColumns
+    # How votes are decided and shared: the drop-ins for scikit-learn's classes have its rule for ties here.
+    _winners: Decision = staticmethod(winners)
+    _shares: Decision = staticmethod(vote_shares)
 
     def partial_fit(  # type: ignore[override]  # classes are where scikit-learn has them
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -199,7 +208,8 @@ class NeighborsClassifier(ClassifierMixin, NeighborsPredictor):
         k = self._count_neighbors(row)
         found = self._neighbors_of(row, max(min(3 * k, self._store.usable), k))
         labels = self._labels.index[:, 0][found.rows[0]]
-        return explain_vote(found, labels, self._weights_of, self._labels.classes[0], k, self._row_index)
+        classes = self._labels.classes[0]
+        return explain_vote(found, labels, self._weights_of, classes, k, self._row_index, self._winners)
 
     def _require_same_targets(self, y: Any) -> None:
         given = check_label_columns(self, y, self._store.rows, self._labels.classes)

@@ -20,14 +20,13 @@ from sixfold.data.labels import LabelColumns
 from sixfold.errors import InputError, SixfoldWarning, warn
 from sixfold.learners.neighbors.model import CHUNK_QUERIES, RadiusModel
 from sixfold.learners.neighbors.predictors import (
-    Decision,
     NeighborsClassifier,
     NeighborsPredictor,
     NeighborsRegressor,
 )
 from sixfold.learners.neighbors.stored_rows import Queries
 from sixfold.solvers.neighbors.search import Neighbors, RadiusNeighbors
-from sixfold.solvers.neighbors.votes import vote_shares, winners
+from sixfold.solvers.neighbors.votes import Decision
 
 Array = NDArray[Any]
 
@@ -212,7 +211,7 @@ class RadiusNeighborsClassifier(RadiusPredictor, NeighborsClassifier):
         ndarray of shape (n_queries,) or (n_queries, n_outputs)
         """
         check_is_fitted(self)
-        chosen, alone = self._map_votes(X, winners, [()] * len(self._labels.classes))
+        chosen, alone = self._map_votes(X, self._winners, [()] * len(self._labels.classes))
         answers = []
         for column, (classes, index) in enumerate(zip(self._labels.classes, chosen, strict=True)):
             labels, places = classes, index.astype(np.intp)
@@ -240,7 +239,7 @@ class RadiusNeighborsClassifier(RadiusPredictor, NeighborsClassifier):
         """
         check_is_fitted(self)
         classes = self._labels.classes
-        shares, alone = self._map_votes(X, vote_shares, [(len(one),) for one in classes])
+        shares, alone = self._map_votes(X, self._shares, [(len(one),) for one in classes])
         if alone.any():
             for one, share, label in zip(classes, shares, self.outlier_label_ or (), strict=True):
                 place = np.flatnonzero(one == label)

@@ -7,12 +7,12 @@
     number                     sum_i weight_i y_i / sum_i weight_i
 
 With "distance", rows at distance 0 are the only ones that count. A tied vote goes to the class with the
-smaller total distance, then to the first class.
+smaller total distance, then to the first class; under scikit-learn's name at once to the first class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sixfold.errors import InputError
 
 Array = NDArray[Any]
+Decision = Callable[[Array, Array, Array], Array]  # of votes, labels and distances
 
 LARGEST_INVERSE = 1e300  # beyond, a sum of some would be infinite
 
@@ -160,11 +161,26 @@ class RunningVotes:
 
 def vote_shares(votes: Array, labels: Array, distances: Array) -> Array:
     """Return the share of the votes of each class, the winner's larger than any other by a unit at least."""
-    shares = votes / votes.sum(axis=1, keepdims=True)
+    shares = plain_shares(votes, labels, distances)
     best = winners(votes, labels, distances)
     for query in np.flatnonzero(shares.argmax(axis=1) != best):
         shares[query, best[query]] = np.nextafter(shares[query].max(), 2.0)
     return shares
+
+
+def first_winners(votes: Array, labels: Array, distances: Array) -> NDArray[np.intp]:
+    """Return the class with most votes; a tie goes to the first class, wherever the neighbours are.
+
+    >>> labels = np.array([[1, 0, 1, 0]])
+    >>> first_winners(count_votes(labels, np.ones((1, 4)), 2), labels, np.array([[1.0, 2.0, 3.0, 5.0]]))
+    array([0])
+    """
+    return votes.argmax(axis=1)
+
+
+def plain_shares(votes: Array, labels: Array, distances: Array) -> Array:
+    """Return the share of the votes of each class."""
+    return votes / votes.sum(axis=1, keepdims=True)
 
 
 def averages(targets: Array, weights: Array) -> Array:
