@@ -322,28 +322,27 @@ def test_routed_metadata_is_left_to_scikit_learn(model):
     np.testing.assert_allclose(routed.predict(X), direct.predict(X), rtol=1e-2)
 
 
+def check_outcomes(model):
+    """Return how each of scikit-learn's checks ends."""
+    found = {}
+    for estimator, check in estimator_checks_generator(model):
+        what = getattr(check, "func", check).__name__
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                check(estimator)
+                found[what] = "passed"
+            except Exception as error:
+                found[what] = type(error).__name__
+    return found
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_scikit_learns_checks_end_as_they_do_for_its_class(name):
-    # Its default folds are too many for the tables of the checks.
-    own = {"cv": 3} if name != "RidgeCV" else {}
     asked = STATED | {"Cs": 2} if name == "LogisticRegressionCV" else {"alphas": [0.1, 1.0]}
-    model = type(MODELS[name])(**asked, **own)
-    theirs = getattr(sk, name)(**asked, **own)
-
-    def outcomes(one):
-        found = {}
-        for estimator, check in estimator_checks_generator(one):
-            what = getattr(check, "func", check).__name__
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                try:
-                    check(estimator)
-                    found[what] = "passed"
-                except Exception as error:
-                    found[what] = type(error).__name__
-        return found
-
-    assert outcomes(model) == outcomes(theirs)
+    if name != "RidgeCV":
+        asked["cv"] = 3  # five are too many for the tables of the checks
+    assert check_outcomes(type(MODELS[name])(**asked)) == check_outcomes(getattr(sk, name)(**asked))
 
 
 # -- searches ----------------------------------------------------------------------------------------------
@@ -498,6 +497,14 @@ def test_fits_that_fail_are_told_in_scikit_learns_words():
         patched.GridSearchCV(linear.LogisticRegression(), {"penalties": [1]}).fit(X, y)
     with pytest.raises(AttributeError, match="This 'GridSearchCV' has no attribute 'transform'"):
         _ = search.transform
+
+
+def test_scikit_learns_checks_of_a_search_end_as_they_do_for_its_class():
+    grid = {"fit_intercept": [True, False]}
+    search = patched.GridSearchCV(linear.LinearRegression(), grid, cv=3)
+    assert check_outcomes(search) == check_outcomes(
+        model_selection.GridSearchCV(sk.LinearRegression(), grid, cv=3)
+    )
 
 
 def test_a_search_is_cloned_pickled_and_grouped():
