@@ -69,14 +69,16 @@ class PathDropIn(LinearDropIn):
     cv: Any
 
     def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        self._validate_params()  # type: ignore[attr-defined]
         routed = get_config()["enable_metadata_routing"]
         require(sample_weight is None or not routed, "metadata is routed")
         require(not getattr(self, "verbose", False), "verbose prints what scikit-learn's solvers do")
         model = self._learner()
-        if model.cv is not None or not isinstance(self, sk.RidgeCV):
-            model.set_params(cv=make_splits(checked_cv(self, self.cv, y), X, y))
+        model.cv = self._folds(X, y)
         return model.fit(X, y, sample_weight=sample_weight)
+
+    def _folds(self, X: Any, y: Any) -> list[tuple[Array, Array]] | None:
+        """Return the rows of every fold."""
+        return make_splits(checked_cv(self, self.cv, y), X, y)
 
 
 def checked_cv(model: Any, cv: Any, y: Any) -> Any:
@@ -106,7 +108,6 @@ class RidgeCV(PathDropIn, sk.RidgeCV):
             alphas=self.alphas,
             fit_intercept=self.fit_intercept,
             scoring=self.scoring,
-            cv=self.cv,
             gcv_mode=self.gcv_mode,
             store_cv_results=bool(self.store_cv_results),
             alpha_per_target=self.alpha_per_target,
@@ -120,6 +121,9 @@ class RidgeCV(PathDropIn, sk.RidgeCV):
         near = scores[:, 1:] >= scores[:, -1:] - CLEAR * np.abs(scores[:, -1:])
         require(near.sum() <= len(scores), "two penalties are the best but for rounding")
         return model
+
+    def _folds(self, X: Any, y: Any) -> list[tuple[Array, Array]] | None:
+        return None if self.cv is None else super()._folds(X, y)  # None leaves out one row after the other
 
     def _set_fitted(self, model: Any) -> None:
         super()._set_fitted(model)
@@ -143,7 +147,7 @@ class L1PathDropIn(PathDropIn):
         alphas, n_alphas = self.alphas, getattr(self, "n_alphas", "deprecated")  # until scikit-learn 1.9
         if N_ALPHAS_DEPRECATED:
             require(alphas is not None and n_alphas == "deprecated", "alphas says how many there are")
-        names = ("eps", "fit_intercept", "positive", "max_iter", "selection", "cv")
+        names = ("eps", "fit_intercept", "positive", "max_iter", "selection")
         return {name: getattr(self, name) for name in names} | {
             "alphas": ALPHAS if isinstance(alphas, str) else alphas,  # "warn" is the default of 1.7
             "n_alphas": None if n_alphas == "deprecated" else n_alphas,
@@ -152,6 +156,7 @@ class L1PathDropIn(PathDropIn):
         }
 
     def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        self._validate_params()  # of which ours takes some for scikit-learn's sake only
         require(np.ndim(y) == 1, "y is no list of numbers")
         return super()._learn(X, y, sample_weight)
 
@@ -199,7 +204,6 @@ class LogisticRegressionCV(PathDropIn, sk.LogisticRegressionCV):
             Cs=self.Cs,
             l1_ratios=ratios,
             fit_intercept=self.fit_intercept,
-            cv=self.cv,
             penalty=penalty if ratios is None else "auto",
             scoring=self._left_out("scoring", None),
             tol=gap_of(self.tol),
@@ -227,6 +231,7 @@ class LogisticRegressionCV(PathDropIn, sk.LogisticRegressionCV):
         return "l2" if every <= {None, 0} else "l1" if every == {1} else "elasticnet"
 
     def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        self._validate_params()
         if getattr(X, "dtype", None) == np.float32:
             X = X.astype(np.float64)  # as scikit-learn does
         model = super()._learn(X, y, sample_weight)
@@ -279,7 +284,7 @@ class SearchDropIn(DropIn):
     def _set_fitted(self, model: Found) -> None:
         vars(self).update(model.attributes)
 
-    def _learn(self, X: Any, y: Any = None, **params: Any) -> Found:
+    def _learn(self, X: Any, y: Any = None, **params: Any) -> Found:  # type: ignore[override]
         self._validate_params()
         require(y is not None, "there is no y")
         require(not self.verbose, "verbose prints each fit")
@@ -341,7 +346,7 @@ class RandomizedSearchCV(SearchDropIn, model_selection.RandomizedSearchCV):
     def _candidates(self) -> list[dict[str, Any]]:
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=self.random_state))
 
-    def _learn(self, X: Any, y: Any = None, **params: Any) -> Found:
+    def _learn(self, X: Any, y: Any = None, **params: Any) -> Found:  # type: ignore[override]
         numbers = check_random_state(self.random_state)
         before = numbers.get_state()
         try:
