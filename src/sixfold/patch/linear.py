@@ -187,6 +187,10 @@ class Ridge(RidgeDropIn, sk.Ridge):
     def _learner(self) -> Any:
         return self._ridge(sixfold.Ridge)
 
+    def _shared_learner(self) -> Any:
+        require(self.solver == "auto", f"solver={self.solver!r} may refuse the table")
+        return self._learner()
+
 
 class RidgeClassifier(RidgeDropIn, sk.RidgeClassifier):
     """scikit-learn's RidgeClassifier, fitted by ours."""
@@ -225,6 +229,9 @@ class LassoDropIn(LinearDropIn):
         if self.warm_start and hasattr(self, "coef_"):
             model.coef_, model.intercept_ = self.coef_, self.intercept_
         return model
+
+    def _shared_learner(self) -> Any:
+        return self._learner()
 
     def _learn(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Any:
         require(check_input, "check_input=False is for scikit-learn's own use")

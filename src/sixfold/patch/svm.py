@@ -7,7 +7,6 @@ ours. A fit that ours does not finish is left to scikit-learn.
 from __future__ import annotations
 
 import math
-import warnings
 from inspect import signature
 from typing import Any
 
@@ -27,10 +26,6 @@ WAYS = {  # to minimise: whether LIBLINEAR goes by the dual problem
 }
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 PROBABILITY = signature(sk.SVC).parameters["probability"].default  # "deprecated" from scikit-learn 1.9 on
-NO_PROBABILITY = (
-    "The `probability` parameter was deprecated in 1.9 and will be removed in version 1.11. "
-    "Use `CalibratedClassifierCV(SVC(), ensemble=False)` instead of `SVC(probability=True)`"
-)
 
 # What scikit-learn's own methods answer from; who sets it anew has them answer.
 READ = ("support_", "support_vectors_", "_dual_coef_", "_intercept_")
@@ -83,7 +78,7 @@ class SVC(DropIn, sk.SVC):
 
     def _learner(self) -> Any:
         require(isinstance(self.kernel, str) and self.kernel in KERNELS, "the kernel is a function")
-        require(self.probability is False or self.probability == PROBABILITY, "probability=True")
+        require(self.probability == PROBABILITY, "probability is given")
         require(self.max_iter == -1, "max_iter counts LIBSVM's steps")
         require(self.tol > 0, "tol is not positive")
         require(math.isfinite(self.C), "C is not finite")
@@ -108,8 +103,6 @@ class SVC(DropIn, sk.SVC):
         with silenced(StoppedEarly):
             model = super()._learn(X, y, sample_weight)
         require(model._certificate.converged, "ours got no further")
-        if self.probability != PROBABILITY:
-            warnings.warn(NO_PROBABILITY, FutureWarning, stacklevel=4)
         return model
 
     def _set_fitted(self, model: Any) -> None:
