@@ -32,7 +32,6 @@ MODULES = (
     "linear_model/tests/test_coordinate_descent.py",
     "linear_model/tests/test_sparse_coordinate_descent.py",
     "linear_model/tests/test_sgd.py",
-    "linear_model/tests/test_perceptron.py",
     "svm/tests/test_svm.py",
     "svm/tests/test_sparse.py",
     "tree/tests/test_tree.py",

@@ -101,16 +101,18 @@ class DropIn(ABC):
 
     def _fit_by(self, theirs: Callable[..., Any], X: Any, *args: Any, **kwargs: Any) -> Any:
         """Fit by ours, or else by theirs."""
+        model, why = None, ""
         try:
             require(not get_config()["array_api_dispatch"], "arrays are dispatched to their own libraries")
             require(not hasattr(self, "_skl_callbacks"), "callbacks are told of scikit-learn's iterations")
             with silenced(RankWarning):  # of which scikit-learn does not warn
                 model = self._learn(X, *args, **kwargs)
         except Exception as error:
-            self._forget()
-            _say(self, theirs.__name__, f"scikit-learn: {_reason(error)}")
-            return theirs(self, X, *args, **kwargs)
+            why = _reason(error)
         self._forget()
+        if model is None:  # outside of the handler, so that its errors do not speak of ours
+            _say(self, theirs.__name__, f"scikit-learn: {why}")
+            return theirs(self, X, *args, **kwargs)
         self._set_fitted(model)
         self._ours = model
         for name in ("n_features_in_", "feature_names_in_"):

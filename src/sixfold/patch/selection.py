@@ -54,11 +54,12 @@ CLEAR = 1e-10  # of a score: nearer ones may be in another order where they are 
 # exact fits in scikit-learn, 38 in ours with its tol, 40 with a tenth of it.
 SHARPER = 0.1
 STILL_TO_STATE = {
-    "l1_ratios": "l1_ratios was left out: scikit-learn 1.10 will take (0.0,), which is the penalty of today. State it.",
-    "scoring": "scoring was left out: scikit-learn 1.11 will choose by 'neg_log_loss', today it is the accuracy. "
-    "State the one that you mean.",
-    "use_legacy_attributes": "use_legacy_attributes was left out: from scikit-learn 1.10 on fitted attributes have "
-    "a simpler form. State True for that of today, or False for the new one.",
+    "l1_ratios": "l1_ratios was left out: scikit-learn 1.10 will take (0.0,), which is the penalty of today. "
+    "State it.",
+    "scoring": "scoring was left out: scikit-learn 1.11 will choose by 'neg_log_loss', today it is the "
+    "accuracy. State the one that you mean.",
+    "use_legacy_attributes": "use_legacy_attributes was left out: from scikit-learn 1.10 on fitted attributes "
+    "have a simpler form. State True for that of today, or False for the new one.",
 }
 
 
