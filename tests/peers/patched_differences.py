@@ -72,7 +72,7 @@ DIFFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "test_neighbors.py": {
-        "equal distances go by row number; of more copies than neighbours scikit-learn leaves out the first": (
+        "equal distances go by row number; of too many copies scikit-learn leaves out the first": (
             "test_k_and_radius_neighbors_duplicates",
         ),
     },

@@ -58,8 +58,8 @@ STILL_TO_STATE = {
     "State it.",
     "scoring": "scoring was left out: scikit-learn 1.11 will choose by 'neg_log_loss', today it is the "
     "accuracy. State the one that you mean.",
-    "use_legacy_attributes": "use_legacy_attributes was left out: from scikit-learn 1.10 on fitted attributes "
-    "have a simpler form. State True for that of today, or False for the new one.",
+    "use_legacy_attributes": "use_legacy_attributes was left out: from scikit-learn 1.10 on fitted "
+    "attributes have a simpler form. State True for that of today, or False for the new one.",
 }
 
 
