@@ -29,6 +29,19 @@ STATED = {"l1_ratios": (0,), "scoring": "neg_log_loss", "use_legacy_attributes":
 EXACT = {"tol": 1e-8, "max_iter": 10_000}
 
 
+@pytest.fixture(autouse=True)
+def every_path_is_ours(monkeypatch):
+    monkeypatch.setattr(patched, "MOST_ROWS_A_COLUMN", np.inf)
+
+
+def test_paths_of_tall_tables_are_left_to_scikit_learn(monkeypatch):
+    monkeypatch.undo()
+    X = np.random.default_rng(0).normal(size=(30, 40))
+    y = X[:, 0] - X[:, 1]
+    assert patched.LassoCV(alphas=5).fit(X, y)._ours is not None
+    assert patched.ElasticNetCV(alphas=5).fit(X[:, :20], y)._ours is None
+
+
 def diabetes(kind):
     X, y = load_diabetes(return_X_y=True)
     if kind == "sparse":
