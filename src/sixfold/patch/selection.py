@@ -53,7 +53,7 @@ CLEAR = 1e-10  # of a score: nearer ones may be in another order where they are 
 # With scikit-learn's tol two neighbours on a path may change places: of 40 random tables 37 have the alpha of
 # exact fits in scikit-learn, 38 in ours with its tol, 40 with a tenth of it.
 SHARPER = 0.1
-# Rows for each column up to which the paths of lasso and elastic net are ours. Of taller tables scikit-learn's,
+# Rows for each column up to which paths of lasso and elastic net are ours. Of taller tables scikit-learn's,
 # over the products of columns, is faster: 442 x 10 by 2.2, 2,000 x 1,000 by 1.7; of 500 x 5,000 ours, by 2.4.
 MOST_ROWS_A_COLUMN = 1.0
 STILL_TO_STATE = {
