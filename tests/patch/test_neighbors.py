@@ -20,7 +20,7 @@ import sixfold
 from sixfold.patch import neighbors as ours
 from sixfold.patch.replace import DROP_INS
 
-NAMES = DROP_INS["sklearn.neighbors"][1]
+NAMES = next(names for home, _, names in DROP_INS if home == "sklearn.neighbors")
 THEIRS = {name: getattr(sk, name) for name in NAMES}
 OURS = {name: getattr(ours, name) for name in NAMES}
 METHODS = (

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sklearn.ensemble
 import sklearn.linear_model
+import sklearn.model_selection
 from sklearn.base import clone
 
 import sixfold
@@ -139,3 +140,91 @@ def test_code_and_usage():
     assert done.stdout == "sixfold.patch.linear\n"
     assert run().returncode == 2
     assert run("--help").stdout.startswith("usage: python -m sixfold.patch")
+
+
+def test_models_that_scikit_learn_has_made_are_instances_of_the_name():
+    with sixfold.patch_sklearn():
+        from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, LogisticRegressionCV
+        from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+
+        forest = sklearn.ensemble.RandomForestClassifier(2).fit(X, Y)
+        assert isinstance(forest.estimators_[0], DecisionTreeClassifier)
+        assert isinstance(Lasso(), ElasticNet)
+        assert isinstance(LogisticRegressionCV(), LogisticRegression)
+        assert issubclass(ExtraTreeClassifier, DecisionTreeClassifier)
+        assert not isinstance(LogisticRegression(), Lasso)
+
+        class Own(LogisticRegression):
+            pass
+
+        assert isinstance(Own(), LogisticRegression)
+        assert not isinstance(LogisticRegression(), Own)
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC", "RidgeClassifier"])
+def test_what_a_users_subclass_overrides_is_used(name):
+    with sixfold.patch_sklearn():
+        kind = getattr(sys.modules[replace._homes(name)[0]], name)
+
+        class Turned(kind):
+            def decision_function(self, X):
+                return -super().decision_function(X)
+
+        assert np.all(Turned().fit(X, Y).predict(X) != kind().fit(X, Y).predict(X))
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "SVC", "DecisionTreeClassifier", "RidgeClassifier"])
+def test_classes_that_are_set_anew_are_predicted(name):
+    with sixfold.patch_sklearn():
+        model = getattr(sys.modules[replace._homes(name)[0]], name)().fit(X, Y)
+        model.classes_ = np.array(["no", "yes"])
+        assert set(model.predict(X)) == {"no", "yes"}
+
+
+@pytest.mark.parametrize("name", ["KNeighborsClassifier", "LogisticRegression", "SVC"])
+def test_a_refit_that_fails_leaves_the_model(name):
+    with sixfold.patch_sklearn():
+        model = getattr(sys.modules[replace._homes(name)[0]], name)().fit(X, Y)
+        before = model.predict(X)
+        with pytest.raises(ValueError, match="NaN"):
+            model.fit(np.where(X > 1, np.nan, X), Y)
+        np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"n_jobs": "bogus"}, {"tol": -1.0}, {"random_state": "bogus"}], ids=str
+)
+def test_wrong_parameters_are_refused_as_there(parameters):
+    with sixfold.patch_sklearn():
+        model = sklearn.linear_model.LogisticRegression(**parameters)
+        for _ in range(2):
+            with pytest.raises(ValueError, match=f"'{next(iter(parameters))}' parameter"):
+                model.fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["SVC", "LinearSVC", "Lasso", "ElasticNet", "LogisticRegression"])
+def test_what_a_script_draws_next_is_the_same(name):
+    drawn = []
+    for kind in (THEIRS[name], replace._ours(name)):
+        np.random.seed(0)  # noqa: NPY002 - as scripts do
+        kind().fit(X, Y)
+        drawn.append(np.random.randint(10**6))  # noqa: NPY002
+    assert drawn[0] == drawn[1]
+
+
+def test_folds_are_drawn_again_where_a_search_is_handed_back():
+    grid = {"C": [0.1, 1.0], "solver": ["lbfgs", "liblinear"]}
+    scores, drawn = [], []
+    for home in (THEIRS, {name: replace._ours(name) for name in ("GridSearchCV", "LogisticRegression")}):
+        state = np.random.RandomState(0)
+        folds = sklearn.model_selection.KFold(3, shuffle=True, random_state=state)
+        search = home["GridSearchCV"](home["LogisticRegression"](), grid, cv=folds).fit(X, Y)
+        scores.append(search.cv_results_["mean_test_score"])
+        drawn.append(state.randint(1000))
+    np.testing.assert_array_equal(*scores)
+    assert drawn[0] == drawn[1]
+
+
+def test_code_runs_where_pickle_finds_it():
+    done = run("-c", "import pickle\ndef f(): return 1\nprint(pickle.loads(pickle.dumps(f))())")
+    assert done.stdout == "1\n"

@@ -29,7 +29,8 @@ def main(arguments: Sequence[str]) -> None:
         runpy.run_module(others[0], run_name="__main__", alter_sys=True)
     elif first == "-c":
         sys.argv = ["-c", *others[1:]]
-        exec(compile(others[0], "<string>", "exec"), {"__name__": "__main__"})
+        space = vars(sys.modules["__main__"])  # where pickle looks for what is defined
+        exec(compile(others[0], "<string>", "exec"), space)
     else:
         sys.argv = list(arguments)
         sys.path[0] = str(Path(first).resolve().parent)

@@ -17,14 +17,14 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from sklearn import get_config
 
-from sixfold.errors import RankWarning, silenced
+from sixfold.errors import RankWarning, StoppedEarly, silenced
 
 VERBOSE = "SIXFOLD_VERBOSE"
 
@@ -33,7 +33,22 @@ class HandedBack(Exception):  # noqa: N818 - no error: scikit-learn goes on
     """What scikit-learn's own method has to do, and why."""
 
 
-class DropIn(ABC):
+class DropInType(ABCMeta):
+    """The type of drop-ins: a model of scikit-learn's class is one of ours to ``isinstance``.
+
+    scikit-learn's own modules make theirs (the trees of a forest, say), and users compare those with the name
+    that they have imported.
+    """
+
+    def __instancecheck__(cls, model: Any) -> bool:
+        return issubclass(type(model), cls)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        # Of a drop-in itself: what users derive from it is their own.
+        return (cls.__dict__.get("_theirs") or cls) in other.__mro__
+
+
+class DropIn(metaclass=DropInType):
     """The part of a drop-in that stands before scikit-learn's class.
 
     Subclasses that users write are left as they are.
@@ -51,17 +66,21 @@ class DropIn(ABC):
     _fits: tuple[str, ...] = ("fit",)
     _answers: tuple[str, ...] = ("predict",)
     _extras: tuple[str, ...] = ("certificate_", "explain", "history_", "plot", "solver_", "summary")
+    _overridden: bool = False
     _ours: Any = None  # our fitted learner; None where scikit-learn has learnt
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         theirs = cls.__bases__[-1]
         if cls.__module__.startswith(__package__) and not issubclass(theirs, DropIn):
+            cls._theirs = theirs
             for name in cls._fits:
                 if name not in vars(cls):
                     setattr(cls, name, _fitting(getattr(theirs, name)))
             for name in cls._answers:
                 if name not in vars(cls):
                     setattr(cls, name, _answering(name, getattr(theirs, name)))
+        else:  # scikit-learn's methods call each other, and so find what a user's subclass has in their place
+            cls._overridden = any(name in vars(cls) for name in cls._answers) or cls._overridden
         super().__init_subclass__(**kwargs)  # where scikit-learn reads the signatures of fit and predict
 
     # -- what a class says ---------------------------------------------------------------------------------
@@ -101,25 +120,40 @@ class DropIn(ABC):
 
     def _fit_by(self, theirs: Callable[..., Any], X: Any, *args: Any, **kwargs: Any) -> Any:
         """Fit by ours, or else by theirs."""
-        model, why = None, ""
+        before, why = self.__dict__.copy(), ""
         try:
             require(not get_config()["array_api_dispatch"], "arrays are dispatched to their own libraries")
             require(not hasattr(self, "_skl_callbacks"), "callbacks are told of scikit-learn's iterations")
-            with silenced(RankWarning):  # of which scikit-learn does not warn
+            _check_parameters(self)
+            with silenced(RankWarning, StoppedEarly):  # of which scikit-learn does not warn, or in its words
                 model = self._learn(X, *args, **kwargs)
+            self._forget()
+            self._set_fitted(model)
         except Exception as error:
             why = _reason(error)
-        self._forget()
-        if model is None:  # outside of the handler, so that its errors do not speak of ours
+        if why:  # outside of the handler, so that scikit-learn's errors do not speak of ours
             _say(self, theirs.__name__, f"scikit-learn: {why}")
-            return theirs(self, X, *args, **kwargs)
-        self._set_fitted(model)
+            return self._fit_theirs(before, theirs, X, *args, **kwargs)
         self._ours = model
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
         _say(self, theirs.__name__, "sixfold")
         return self
+
+    def _fit_theirs(
+        self, before: dict[str, Any], theirs: Callable[..., Any], X: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Fit by theirs; a fit that fails leaves the model that was there."""
+        self.__dict__.clear()
+        self.__dict__.update(before)
+        self._forget()
+        try:
+            return theirs(self, X, *args, **kwargs)
+        except BaseException:
+            for name, value in before.items():
+                self.__dict__.setdefault(name, value)
+            raise
 
     def _forget(self) -> None:
         """Forget the last fit, but for what a warm start reads."""
@@ -143,7 +177,7 @@ def _fitting(theirs: Callable[..., Any]) -> Callable[..., Any]:
 def _answering(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(theirs)
     def answer(self: DropIn, *args: Any, **kwargs: Any) -> Any:
-        if self._is_ours():
+        if not self._overridden and self._is_ours():
             try:
                 found = self._answer(name, *args, **kwargs)
             except Exception as error:
@@ -154,6 +188,29 @@ def _answering(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
         return theirs(self, *args, **kwargs)
 
     return answer
+
+
+@cache
+def _parameter_names(kind: type) -> tuple[str, ...]:
+    return tuple(kind._get_param_names())  # type: ignore[attr-defined]
+
+
+PLAIN = (str, int, float, bool, type(None))
+_valid: set[Any] = set()  # plain parameters that scikit-learn has found to be right
+
+
+def _check_parameters(model: Any) -> None:
+    """Raise what scikit-learn does for wrong parameters; its check takes as long as some predictions."""
+    if get_config()["skip_parameter_validation"]:
+        return
+    values = [getattr(model, name) for name in _parameter_names(type(model))]
+    key = (
+        (type(model), *map(type, values), *values) if all(isinstance(one, PLAIN) for one in values) else None
+    )
+    if key is None or key not in _valid:
+        model._validate_params()
+        if key is not None:
+            _valid.add(key)
 
 
 def _reason(error: Exception) -> str:
@@ -170,14 +227,3 @@ def require(offered: bool, reason: str) -> None:
     """Hand back to scikit-learn, for this reason, what is not offered."""
     if not offered:
         raise HandedBack(reason)
-
-
-@contextmanager
-def as_theirs(model: DropIn) -> Iterator[None]:
-    """Have scikit-learn's own methods answer inside."""
-    kept = model.__dict__.pop("_ours", None)
-    try:
-        yield
-    finally:
-        if kept is not None:
-            model._ours = kept

@@ -8,6 +8,7 @@ left to scikit-learn, as the point that its solver has reached by then is what w
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -15,9 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 import sklearn.linear_model as sk
 from sklearn.preprocessing import LabelBinarizer
+from sklearn.utils import check_random_state
 
 import sixfold
-from sixfold.errors import StoppedEarly, silenced
 from sixfold.patch.drop_in import DropIn, require
 
 # From scikit-learn 1.8 on l1_ratio and C say what the penalty is.
@@ -53,6 +54,11 @@ def require_converged(model: Any) -> None:
     require(found.converged or found.relative_gap < NEAR_GAP, "the limit of iterations was met")
 
 
+def draw_seed(random_state: Any) -> None:
+    """Draw the one number that a fit of scikit-learn draws, so that what a script draws next is the same."""
+    check_random_state(random_state).randint(np.iinfo(np.int32).max)
+
+
 class LinearDropIn(DropIn):
     """A drop-in with ``coef_`` and ``intercept_``; who sets them anew has scikit-learn's methods answer."""
 
@@ -61,7 +67,11 @@ class LinearDropIn(DropIn):
 
     def _is_ours(self) -> bool:
         ours = self._ours
-        return ours is not None and self.coef_ is ours.coef_ and self.intercept_ is ours.intercept_
+        if ours is None or self.intercept_ is not ours.intercept_:
+            return False
+        classes = getattr(ours, "classes_", None)
+        kept = self.coef_ is ours.coef_ or getattr(self.coef_, "base", None) is ours.coef_  # flat, perhaps
+        return kept and self.__dict__.get("classes_", classes) is classes
 
     def _set_fitted(self, model: Any) -> None:
         self.coef_, self.intercept_ = model.coef_, model.intercept_
@@ -127,8 +137,7 @@ class LogisticRegression(LinearDropIn, sk.LogisticRegression):
         return {0: "l2", 1: "l1"}.get(self.l1_ratio, "elasticnet")
 
     def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        with silenced(StoppedEarly):
-            model = super()._learn(X, y, sample_weight)
+        model = super()._learn(X, y, sample_weight)
         require_converged(model)
         if self.solver == "liblinear":
             require(model.classes_.size == 2, "liblinear takes two classes")
@@ -206,9 +215,18 @@ class RidgeClassifier(RidgeDropIn, sk.RidgeClassifier):
 
     def _set_fitted(self, model: Any) -> None:
         super()._set_fitted(model)
+        if model.classes_.size == 2:
+            self.coef_ = model.coef_.reshape(two_class_shape(model.coef_.shape[1]))
         self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(model.classes_)
         if not hasattr(type(self), "classes_"):  # in some versions it is a property, of the line above
             self.classes_ = model.classes_
+
+
+@cache
+def two_class_shape(columns: int) -> tuple[int, ...]:
+    """Return the shape of scikit-learn's coefficients for two classes, which some versions have flat."""
+    model = sk.RidgeClassifier().fit([[0.0], [1.0]], [0, 1])
+    return (*model.coef_.shape[:-1], columns)
 
 
 class LassoDropIn(LinearDropIn):
@@ -235,9 +253,9 @@ class LassoDropIn(LinearDropIn):
 
     def _learn(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Any:
         require(check_input, "check_input=False is for scikit-learn's own use")
-        with silenced(StoppedEarly):
-            model = super()._learn(X, y, sample_weight)
+        model = super()._learn(X, y, sample_weight)
         require_converged(model)
+        draw_seed(self.random_state)
         return model
 
     def _set_fitted(self, model: Any) -> None:

@@ -163,7 +163,7 @@ def _exchange(classes: dict[type, type]) -> None:
     """Put other classes in the place of these, in every module that users import from or have written."""
     for place in _places(set(classes)) - _own:
         space = vars(sys.modules[place[0]])
-        space[place[1]] = classes[space[place[1]]]
+        space[place[1]] = classes.get(space[place[1]], space[place[1]])  # a module may have two names
     for name, table in TABLES.items():
         known = getattr(sys.modules.get(name), table, {})
         known.update({after: known[before] for before, after in classes.items() if before in known})

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from inspect import signature
@@ -76,8 +77,9 @@ class PathDropIn(LinearDropIn):
         require(sample_weight is None or not routed, "metadata is routed")
         require(not getattr(self, "verbose", False), "verbose prints what scikit-learn's solvers do")
         model = self._learner()
-        model.cv = self._folds(X, y)
-        return model.fit(X, y, sample_weight=sample_weight)
+        with drawn_again_on_failure(getattr(self.cv, "random_state", None)):
+            model.cv = self._folds(X, y)
+            return model.fit(X, y, sample_weight=sample_weight)
 
     def _folds(self, X: Any, y: Any) -> list[tuple[Array, Array]] | None:
         """Return the rows of every fold."""
@@ -88,6 +90,20 @@ def checked_cv(model: Any, cv: Any, y: Any) -> Any:
     """Return the splitter that scikit-learn makes for a model."""
     require(not isinstance(cv, Iterator), "whoever goes through cv takes it away from scikit-learn")
     return check_cv(cv, y, classifier=is_classifier(model))
+
+
+@contextmanager
+def drawn_again_on_failure(*sources: Any) -> Iterator[None]:
+    """Set generators, NumPy's own among them, back where ours fails: scikit-learn then draws the same."""
+    generators = [check_random_state(None)]
+    generators += [one for one in sources if isinstance(one, np.random.RandomState)]
+    before = [one.get_state() for one in generators]
+    try:
+        yield
+    except Exception:
+        for one, state in zip(generators, before, strict=True):
+            one.set_state(state)
+        raise
 
 
 def make_splits(cv: Any, X: Any, y: Any, **parameters: Any) -> list[tuple[Array, Array]]:
@@ -290,10 +306,12 @@ class SearchDropIn(DropIn):
         vars(self).update(model.attributes)
 
     def _learn(self, X: Any, y: Any = None, **params: Any) -> Found:  # type: ignore[override]
-        self._validate_params()
+        with drawn_again_on_failure(getattr(self.cv, "random_state", None)):
+            return self._search(X, y, **params)
+
+    def _search(self, X: Any, y: Any = None, **params: Any) -> Found:
         require(y is not None, "there is no y")
         require(not self.verbose, "verbose prints each fit")
-        require(not hasattr(self, "_skl_callbacks"), "callbacks hear of each fit")
         require(params.keys() <= {"groups", weight_parameter(self.estimator)}, "fit has other parameters")
         learner_of(self.estimator)
         scorers, metric = self._get_scorers()
@@ -352,13 +370,8 @@ class RandomizedSearchCV(SearchDropIn, model_selection.RandomizedSearchCV):
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=self.random_state))
 
     def _learn(self, X: Any, y: Any = None, **params: Any) -> Found:  # type: ignore[override]
-        numbers = check_random_state(self.random_state)
-        before = numbers.get_state()
-        try:
+        with drawn_again_on_failure(self.random_state):
             return super()._learn(X, y, **params)
-        except Exception:
-            numbers.set_state(before)  # so that scikit-learn draws the same
-            raise
 
 
 def learner_of(model: Any) -> Any:

@@ -14,10 +14,9 @@ import numpy as np
 import sklearn.svm as sk
 from sklearn import get_config
 
-from sixfold.errors import StoppedEarly, silenced
 from sixfold.patch import liblinear, libsvm
 from sixfold.patch.drop_in import DropIn, require
-from sixfold.patch.linear import LinearDropIn, gap_of
+from sixfold.patch.linear import LinearDropIn, draw_seed, gap_of
 
 WAYS = {  # to minimise: whether LIBLINEAR goes by the dual problem
     ("l2", "squared_hinge"): (True, False, "auto"),
@@ -28,8 +27,8 @@ KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 PROBABILITY = signature(sk.SVC).parameters["probability"].default  # "deprecated" from scikit-learn 1.9 on
 
 # What scikit-learn's own methods answer from; who sets it anew has them answer.
-READ = ("support_", "support_vectors_", "_dual_coef_", "_intercept_")
-SHARED = (*READ, "classes_", "class_weight_", "shape_fit_", "dual_coef_", "intercept_", "n_iter_")
+READ = ("classes_", "support_", "support_vectors_", "_dual_coef_", "_intercept_")
+SHARED = (*READ, "class_weight_", "shape_fit_", "dual_coef_", "intercept_", "n_iter_")
 
 
 class LinearSVC(LinearDropIn, sk.LinearSVC):
@@ -60,9 +59,9 @@ class LinearSVC(LinearDropIn, sk.LinearSVC):
         )
 
     def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        with silenced(StoppedEarly):
-            model = super()._learn(X, y, sample_weight)
+        model = super()._learn(X, y, sample_weight)
         require(model._certificate.converged, "the limit of iterations was met")
+        draw_seed(self.random_state)
         return model
 
     def _set_fitted(self, model: Any) -> None:
@@ -100,9 +99,9 @@ class SVC(DropIn, sk.SVC):
 
     def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         require(sample_weight is None or np.ndim(sample_weight) == 1, "weights are not one a row")
-        with silenced(StoppedEarly):
-            model = super()._learn(X, y, sample_weight)
+        model = super()._learn(X, y, sample_weight)
         require(model._certificate.converged, "ours got no further")
+        draw_seed(self.random_state)
         return model
 
     def _set_fitted(self, model: Any) -> None:

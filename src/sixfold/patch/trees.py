@@ -101,7 +101,8 @@ class DecisionTreeClassifier(DropIn, sk.DecisionTreeClassifier):
         self.__dict__.pop("tree_", None)
 
     def _is_ours(self) -> bool:
-        return self._ours is not None and "tree_" not in self.__dict__
+        ours = self._ours
+        return ours is not None and "tree_" not in self.__dict__ and self.classes_ is ours.classes_
 
     def __getattr__(self, name: str) -> Any:
         if name == "tree_" and self._ours is not None:

@@ -7,7 +7,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 iris = load_iris(as_frame=True)
-X, y = iris.data[["sepal length (cm)", "sepal width (cm)"]], iris.target
+X, y = iris.data, iris.target
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 for weights in ("uniform", "distance"):
     for k in (1, 4, 11):

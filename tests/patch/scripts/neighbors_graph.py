@@ -13,7 +13,7 @@ X, y = load_iris(return_X_y=True)
 near = NearestNeighbors(n_neighbors=4).fit(X)
 distances, rows = near.kneighbors(X[:50:10] + 0.013)
 print(distances.round(4), rows)
-print(near.kneighbors_graph(X).sum(), near.radius_neighbors_graph(X, 0.5).nnz)
+print(near.kneighbors_graph(X).sum(), near.radius_neighbors_graph(X, 0.52).nnz)
 chain = make_pipeline(
     KNeighborsTransformer(n_neighbors=10, mode="distance"), KNeighborsClassifier(7, metric="precomputed")
 )

@@ -241,7 +241,7 @@ def check_ridge_cv(a: Attributes, model: Any) -> None:
             a.array(name, "f", (targets,), finite=False)
         else:
             a.number(name, finite=False)
-    for name in ("gcv_values_", "cv_results_"):
+    for name in ("gcv_values_", "cv_results_", "_scores"):
         a.array(name, "f", finite=False, optional=True)
     ridge = a.take("_model", Ridge)
     a.require(ridge.__dict__.get("n_features_in_") == d, "_model", "is no fit of these columns")
