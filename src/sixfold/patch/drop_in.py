@@ -66,6 +66,7 @@ class DropIn(metaclass=DropInType):
     _fits: tuple[str, ...] = ("fit",)
     _answers: tuple[str, ...] = ("predict",)
     _extras: tuple[str, ...] = ("certificate_", "explain", "history_", "plot", "solver_", "summary")
+    _theirs: type  # scikit-learn's class, of a drop-in itself
     _overridden: bool = False
     _ours: Any = None  # our fitted learner; None where scikit-learn has learnt
 
@@ -191,8 +192,8 @@ def _answering(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @cache
-def _parameter_names(kind: type) -> tuple[str, ...]:
-    return tuple(kind._get_param_names())  # type: ignore[attr-defined]
+def _parameter_names(kind: Any) -> tuple[str, ...]:
+    return tuple(kind._get_param_names())
 
 
 PLAIN = (str, int, float, bool, type(None))
@@ -203,7 +204,7 @@ def _check_parameters(model: Any) -> None:
     """Raise what scikit-learn does for wrong parameters; its check takes as long as some predictions."""
     if get_config()["skip_parameter_validation"]:
         return
-    values = [getattr(model, name) for name in _parameter_names(type(model))]
+    values = [getattr(model, name) for name in _parameter_names(model.__class__)]
     key = (
         (type(model), *map(type, values), *values) if all(isinstance(one, PLAIN) for one in values) else None
     )
