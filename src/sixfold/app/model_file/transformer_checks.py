@@ -81,7 +81,8 @@ def _require_columns(a: Attributes, columns: Any, count: int, name: str) -> None
         return
     a.require(type(columns) in (list, tuple, np.ndarray), name, "are no columns")
     known = a.values.get("feature_names_in_", np.empty(0)).tolist()
-    for one in np.asarray(columns, dtype=object).ravel().tolist():
+    # A list as it is: NumPy would make one large array of lists in it that refer to each other.
+    for one in columns.ravel().tolist() if type(columns) is np.ndarray else columns:
         there = one in known if type(one) is str else type(one) is int and -count <= one < count
         a.require(there or type(one) is bool, name, "has a column that there is not")
 
