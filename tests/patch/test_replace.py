@@ -7,6 +7,7 @@ import types
 
 import numpy as np
 import pytest
+import sklearn.base
 import sklearn.ensemble
 import sklearn.linear_model
 import sklearn.model_selection
@@ -228,3 +229,18 @@ def test_folds_are_drawn_again_where_a_search_is_handed_back():
 def test_code_runs_where_pickle_finds_it():
     done = run("-c", "import pickle\ndef f(): return 1\nprint(pickle.loads(pickle.dumps(f))())")
     assert done.stdout == "1\n"
+
+
+LEARNERS = [name for name in THEIRS if not name.endswith("SearchCV")]
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of defaults that scikit-learn will change
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_plain_fit_is_ours_while_the_patch_is_on(name, capsys, monkeypatch):
+    monkeypatch.setenv("SIXFOLD_VERBOSE", "1")
+    wide = np.random.default_rng(0).normal(size=(30, 40))
+    with sixfold.patch_sklearn():
+        model = getattr(sys.modules[replace._homes(name)[0]], name)()
+        labels = wide[:, 0] > 0 if sklearn.base.is_classifier(model) else wide[:, 0]
+        model.fit(wide, labels)
+    assert capsys.readouterr().err.splitlines() == [f"sixfold.patch: {name}.fit: sixfold"]
