@@ -87,7 +87,7 @@ def table(outcomes: dict[str, Outcome]) -> str:
     total: Counter[str] = Counter()
     for module, one in outcomes.items():
         of, (ours, theirs) = len(one.passed) + len(one.failed), one.fits.values()
-        lines.append(f"| {module} | {len(one.passed)} | {of} | {ours:,} | {theirs:,} |")
+        lines.append(f"| {module.removesuffix('.py')} | {len(one.passed)} | {of} | {ours:,} | {theirs:,} |")
         total.update(one.fits | {"passed": len(one.passed), "of": of})
     share = f"{total['passed']:,} ({100 * total['passed'] / max(total['of'], 1):.1f}%)"
     lines.append(f"| all | {share} | {total['of']:,} | {total['sixfold']:,} | {total['scikit-learn']:,} |")
