@@ -1,8 +1,7 @@
 """scikit-learn's estimators with our fits inside: what all of them share.
 
 A drop-in is a subclass of scikit-learn's class, whose constructor, parameters, tags and private methods it
-keeps, so that ``isinstance`` holds and tools find what they look for. Of its methods some are told in another
-way:
+keeps, so that ``isinstance`` holds and tools find what they look for. These methods are replaced:
 
     fit       state scikit-learn's parameters in ours -> fit our learner -> set scikit-learn's attributes
     predict   ask our learner
@@ -56,7 +55,7 @@ class DropIn(metaclass=DropInType):
     Attributes
     ----------
     _fits : tuple of str
-        Methods that learn; each is told by ``_learn``.
+        Methods that learn, by ``_learn``.
     _answers : tuple of str
         Methods that our fitted learner has too, with the same meaning.
     _extras : tuple of str

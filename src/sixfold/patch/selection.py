@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -50,14 +51,14 @@ Array = NDArray[Any]
 
 # From scikit-learn 1.7 on alphas says it.
 N_ALPHAS_DEPRECATED = signature(sk.LassoCV).parameters["alphas"].default is not None
-CLEAR = 1e-10  # of a score: nearer ones may be in another order where they are summed in another one
+TIE_TOLERANCE = 1e-10  # of a score: nearer ones may be in another order where they are summed in another one
 # With scikit-learn's tol two neighbours on a path may change places: of 40 random tables 37 have the alpha of
 # exact fits in scikit-learn, 38 in ours with its tol, 40 with a tenth of it.
-SHARPER = 0.1
+TOL_FACTOR = 0.1
 # Rows for each column up to which paths of lasso and elastic net are ours. Of taller tables scikit-learn's,
 # over the products of columns, is faster: 442 x 10 by 2.2, 2,000 x 1,000 by 1.7; of 500 x 5,000 ours, by 2.4.
 MOST_ROWS_A_COLUMN = 1.0
-STILL_TO_STATE = {
+CHANGING_DEFAULTS = {
     "l1_ratios": "l1_ratios was left out: scikit-learn 1.10 will take (0.0,), which is the penalty of today. "
     "State it.",
     "scoring": "scoring was left out: scikit-learn 1.11 will choose by 'neg_log_loss', today it is the "
@@ -137,7 +138,7 @@ class RidgeCV(PathDropIn, sk.RidgeCV):
         model = super()._learn(X, y, sample_weight)
         scores = np.sort(np.atleast_2d(model._scores), axis=1)
         require(bool(np.isfinite(scores).all()), "some scores are not finite")
-        near = scores[:, 1:] >= scores[:, -1:] - CLEAR * np.abs(scores[:, -1:])
+        near = scores[:, 1:] >= scores[:, -1:] - TIE_TOLERANCE * np.abs(scores[:, -1:])
         require(near.sum() <= len(scores), "two penalties are the best but for rounding")
         return model
 
@@ -171,7 +172,7 @@ class L1PathDropIn(PathDropIn):
             "alphas": ALPHAS if isinstance(alphas, str) else alphas,  # "warn" is the default of 1.7
             "n_alphas": None if n_alphas == "deprecated" else n_alphas,
             "n_jobs": effective_n_jobs(self.n_jobs),
-            "tol": SHARPER * self.tol,
+            "tol": TOL_FACTOR * self.tol,
         }
 
     def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -258,7 +259,7 @@ class LogisticRegressionCV(PathDropIn, sk.LogisticRegressionCV):
         model = super()._learn(X, y, sample_weight)
         require(model.coef_.dtype == np.float64, "the columns are not of float64")
         require(self.solver != "liblinear" or model.classes_.size == 2, "liblinear takes two classes")
-        for name, text in STILL_TO_STATE.items():
+        for name, text in CHANGING_DEFAULTS.items():
             if getattr(self, name, None) is not None and self._left_out(name, None) is None:
                 warnings.warn(text, FutureWarning, stacklevel=4)
         return model
@@ -282,7 +283,7 @@ class LogisticRegressionCV(PathDropIn, sk.LogisticRegressionCV):
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search has found: the fitted attributes of scikit-learn's class, and the certificate."""
 
     attributes: dict[str, Any]
@@ -298,18 +299,18 @@ class SearchDropIn(DropIn):
     def _learner(self) -> Any:
         raise HandedBack("a search is no learner")
 
+    @abstractmethod
     def _candidates(self) -> list[dict[str, Any]]:
         """Return the settings to try."""
-        raise NotImplementedError
 
-    def _set_fitted(self, model: Found) -> None:
+    def _set_fitted(self, model: SearchResult) -> None:
         vars(self).update(model.attributes)
 
-    def _learn(self, X: Any, y: Any = None, **params: Any) -> Found:  # type: ignore[override]
+    def _learn(self, X: Any, y: Any = None, **params: Any) -> SearchResult:  # type: ignore[override]
         with drawn_again_on_failure(getattr(self.cv, "random_state", None)):
             return self._search(X, y, **params)
 
-    def _search(self, X: Any, y: Any = None, **params: Any) -> Found:
+    def _search(self, X: Any, y: Any = None, **params: Any) -> SearchResult:
         require(y is not None, "there is no y")
         require(not self.verbose, "verbose prints each fit")
         require(params.keys() <= {"groups", weight_parameter(self.estimator)}, "fit has other parameters")
@@ -353,7 +354,7 @@ class SearchDropIn(DropIn):
             if hasattr(chosen, "feature_names_in_"):
                 found["feature_names_in_"] = chosen.feature_names_in_
         found |= {"scorer_": scorers._scorers if several else scorers, "cv_results_": results}
-        return Found(found, search.certificate())
+        return SearchResult(found, search.certificate())
 
 
 class GridSearchCV(SearchDropIn, model_selection.GridSearchCV):
@@ -369,7 +370,7 @@ class RandomizedSearchCV(SearchDropIn, model_selection.RandomizedSearchCV):
     def _candidates(self) -> list[dict[str, Any]]:
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=self.random_state))
 
-    def _learn(self, X: Any, y: Any = None, **params: Any) -> Found:  # type: ignore[override]
+    def _learn(self, X: Any, y: Any = None, **params: Any) -> SearchResult:  # type: ignore[override]
         with drawn_again_on_failure(self.random_state):
             return super()._learn(X, y, **params)
 
