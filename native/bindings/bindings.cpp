@@ -34,4 +34,5 @@ NB_MODULE(core, m) {
   bind_sparse_tree(m);
   bind_gram_moves(m);
   bind_tree(m);
+  bind_optimal_tree(m);
 }

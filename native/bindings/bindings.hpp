@@ -75,5 +75,6 @@ void bind_sparse_search(nb::module_& m);
 void bind_sparse_tree(nb::module_& m);
 void bind_gram_moves(nb::module_& m);
 void bind_tree(nb::module_& m);
+void bind_optimal_tree(nb::module_& m);
 
 }  // namespace sixfold

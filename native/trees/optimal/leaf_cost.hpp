@@ -1,0 +1,287 @@
+// What a leaf costs, in whole numbers: W - max_c w_c, or W ln W - sum_c w_c ln w_c in units of 2^-s.
+//
+// Rows that count 1 have int32 counts, others doubles that are whole numbers, so that all sums are exact and no
+// order of adding matters. With F(x) = round(x ln x 2^s) an entropy is F(W) - sum_c F(w_c). The second differences
+// of F are at least 2^s / n, far more than rounding takes, so F is convex and a cost never falls where a row is
+// added, exactly as without rounding: bounds by fewer rows need no allowance.
+//
+// A strip has the class counts low[c][f] of the rows before each edge f of the bins of a column; its last entry is
+// the total. Between the edges f and f + 1 (inside bin f) no threshold costs less than what is certain of both
+// sides there:
+//   errors, two classes   min(l1[f] + r0[f + 1], l0[f] + r1[f + 1]), l and r the counts left and right of an edge
+//   errors                n - max over classes a != b of (l_a[f + 1] + r_b[f]); a = b is the leaf
+//   entropy               leaf(left of f) + leaf(right of f + 1)
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "core/table.hpp"
+
+namespace sixfold::optimal {
+
+inline constexpr Index kMostEdges = 64;  // of a strip
+
+template <class Value>
+inline constexpr Value kNever = std::is_integral_v<Value> ? static_cast<Value>(1 << 29) : static_cast<Value>(1e18);
+
+template <class Value>
+struct StripLeast {
+  Value edge, inner;  // the least cost at an edge, and the least bound inside a bin that is open
+};
+
+// The least numbers of errors. Count is int32 or double.
+template <class CountType>
+class ErrorCost {
+ public:
+  using Count = CountType;
+  using Value = CountType;
+
+  explicit ErrorCost(Index classes) : classes_(classes) {}
+
+  Value leaf(const Count* counts) const {
+    Count sum = 0, most = 0;
+    for (Index c = 0; c < classes_; ++c) sum += counts[c], most = std::max(most, counts[c]);
+    return sum - most;
+  }
+
+  // `low` has class c at c * stride; `shut` is 0 for bins that have thresholds inside, else kNever.
+  template <int S>
+  StripLeast<Value> strip(const Count* low, Index stride, const Value* shut) const {
+    if (classes_ == 2) return two_classes<S>(low, low + stride, shut);
+    Value edge[S], inner[S];
+    costs<S>(low, stride, shut, edge, inner);
+    Value least_edge = edge[0], least_inner = inner[0];
+    for (int f = 1; f < S; ++f) {
+      least_edge = std::min(least_edge, edge[f]);
+      least_inner = std::min(least_inner, inner[f]);
+    }
+    return {least_edge, least_inner};
+  }
+
+  // The cost at every edge, and the bound inside every bin.
+  template <int S>
+  void costs(const Count* low, Index stride, const Value* shut, Value* edge, Value* inner) const {
+    Count left[S + 1], right[S + 1], second[S + 1];
+    std::int32_t which[S + 1];
+    Count sum = 0;
+    for (int f = 0; f < S; ++f) left[f] = 0, right[f] = 0, second[f] = 0, which[f] = -1;
+    for (Index c = 0; c < classes_; ++c) {
+      const Count* counts = low + c * stride;
+      const Count total = counts[S - 1];
+      sum += total;
+      for (int f = 0; f < S; ++f) {
+        left[f] = std::max(left[f], counts[f]);
+        const Count here = total - counts[f];
+        const bool most = here > right[f];
+        second[f] = most ? right[f] : std::max(second[f], here);
+        which[f] = most ? static_cast<std::int32_t>(c) : which[f];
+        right[f] = most ? here : right[f];
+      }
+    }
+    Count both[S];
+    for (int f = 0; f < S; ++f) {
+      edge[f] = sum - left[f] - right[f];
+      both[f] = 0;
+    }
+    for (Index c = 0; c < classes_; ++c) {
+      const Count* counts = low + c * stride;
+      for (int f = 0; f < S - 1; ++f)
+        both[f] = std::max(both[f], counts[f + 1] + (which[f] == static_cast<std::int32_t>(c) ? second[f] : right[f]));
+    }
+    for (int f = 0; f < S - 1; ++f) inner[f] = sum - both[f] + shut[f];
+    inner[S - 1] = kNever<Value>;
+  }
+
+  // Rows that go from right to left one by one; `memory` is for two counts a class.
+  class Walk {
+   public:
+    Walk(const ErrorCost& cost, const Count* left, const Count* total, Count* memory)
+        : classes_(cost.classes_), left_(memory), right_(memory + classes_) {
+      for (Index c = 0; c < classes_; ++c) {
+        left_[c] = left[c];
+        right_[c] = total[c] - left[c];
+        sum_ += total[c];
+        most_left_ = std::max(most_left_, left_[c]);
+      }
+    }
+    void move(Index c, Count w) {
+      left_[c] += w;
+      right_[c] -= w;
+      most_left_ = std::max(most_left_, left_[c]);
+    }
+    Value cost() const {
+      Count most_right = 0;
+      for (Index c = 0; c < classes_; ++c) most_right = std::max(most_right, right_[c]);
+      return sum_ - most_left_ - most_right;
+    }
+
+   private:
+    Index classes_;
+    Count *left_, *right_;
+    Count sum_ = 0, most_left_ = 0;
+  };
+
+ private:
+  template <int S>
+  StripLeast<Value> two_classes(const Count* a0, const Count* a1, const Value* shut) const {
+    Value up = kNever<Value>, down = kNever<Value>, inner_up = kNever<Value>, inner_down = kNever<Value>;
+    for (int f = 0; f < S - 1; ++f) {
+      up = std::min(up, static_cast<Value>(a1[f] - a0[f]));
+      down = std::min(down, static_cast<Value>(a0[f] - a1[f]));
+      inner_up = std::min(inner_up, static_cast<Value>(a1[f] - a0[f + 1] + shut[f]));
+      inner_down = std::min(inner_down, static_cast<Value>(a0[f] - a1[f + 1] + shut[f]));
+    }
+    const Value l0 = a0[S - 1], l1 = a1[S - 1];
+    return {std::min(l0 + up, l1 + down), std::min(l0 + inner_up, l1 + inner_down)};
+  }
+
+  Index classes_;
+};
+
+// x ln x in whole numbers, from a table of all counts or by the logarithm.
+template <class Count>
+class Entropies;
+
+template <>
+class Entropies<std::int32_t> {
+ public:
+  Entropies(double total, double scale) : table_(static_cast<std::size_t>(total) + 1, 0.0) {
+    for (std::size_t n = 1; n < table_.size(); ++n)
+      table_[n] = std::rint(static_cast<double>(n) * std::log(static_cast<double>(n)) * scale);
+  }
+  double operator()(std::int32_t count) const { return table_[static_cast<std::size_t>(count)]; }
+
+ private:
+  std::vector<double> table_;
+};
+
+template <>
+class Entropies<double> {
+ public:
+  Entropies(double, double scale) : scale_(scale) {}
+  double operator()(double weight) const {
+    return weight > 0.0 ? std::rint(weight * std::log(weight) * scale_) : 0.0;
+  }
+
+ private:
+  double scale_;
+};
+
+// The least entropies.
+template <class CountType>
+class EntropyCost {
+ public:
+  using Count = CountType;
+  using Value = double;
+
+  EntropyCost(Index classes, double total, double scale) : classes_(classes), f_(total, scale) {}
+
+  Value leaf(const Count* counts) const {
+    Count sum = 0;
+    Value parts = 0;
+    for (Index c = 0; c < classes_; ++c) sum += counts[c], parts += f_(counts[c]);
+    return f_(sum) - parts;
+  }
+
+  template <int S>
+  StripLeast<Value> strip(const Count* low, Index stride, const Value* shut) const {
+    Value left[S + 1], right[S + 1];
+    sides<S>(low, stride, left, right);
+    Value edge = kNever<Value>, inner = kNever<Value>;
+    for (int f = 0; f < S - 1; ++f) {
+      edge = std::min(edge, left[f] + right[f]);
+      inner = std::min(inner, left[f] + right[f + 1] + shut[f]);
+    }
+    return {std::min(edge, left[S - 1]), inner};
+  }
+
+  template <int S>
+  void costs(const Count* low, Index stride, const Value* shut, Value* edge, Value* inner) const {
+    Value left[S + 1], right[S + 1];
+    sides<S>(low, stride, left, right);
+    for (int f = 0; f < S - 1; ++f) {
+      edge[f] = left[f] + right[f];
+      inner[f] = left[f] + right[f + 1] + shut[f];
+    }
+    edge[S - 1] = left[S - 1];
+    inner[S - 1] = kNever<Value>;
+    if (classes_ == 2) corners<S>(low, low + stride, inner);
+  }
+
+  class Walk {
+   public:
+    Walk(const EntropyCost& cost, const Count* left, const Count* total, Count* memory)
+        : cost_(cost), left_(memory), right_(memory + cost.classes_) {
+      for (Index c = 0; c < cost.classes_; ++c) {
+        left_[c] = left[c];
+        right_[c] = total[c] - left[c];
+        n_left_ += left_[c];
+        n_right_ += right_[c];
+        parts_ += cost.f_(left_[c]) + cost.f_(right_[c]);
+      }
+    }
+    void move(Index c, Count w) {
+      parts_ -= cost_.f_(left_[c]) + cost_.f_(right_[c]);
+      left_[c] += w;
+      right_[c] -= w;
+      n_left_ += w;
+      n_right_ -= w;
+      parts_ += cost_.f_(left_[c]) + cost_.f_(right_[c]);
+    }
+    Value cost() const { return cost_.f_(n_left_) + cost_.f_(n_right_) - parts_; }
+
+   private:
+    const EntropyCost& cost_;
+    Count *left_, *right_;
+    Count n_left_ = 0, n_right_ = 0;
+    Value parts_ = 0;
+  };
+
+ private:
+  template <int S>
+  void sides(const Count* low, Index stride, Value* left, Value* right) const {
+    Count sum[S];
+    Count total = 0;
+    for (int f = 0; f < S; ++f) sum[f] = 0, left[f] = 0, right[f] = 0;
+    for (Index c = 0; c < classes_; ++c) {
+      const Count* counts = low + c * stride;
+      const Count all = counts[S - 1];
+      total += all;
+      for (int f = 0; f < S; ++f) {
+        sum[f] += counts[f];
+        left[f] -= f_(counts[f]);
+        right[f] -= f_(all - counts[f]);
+      }
+    }
+    for (int f = 0; f < S; ++f) {
+      left[f] += f_(sum[f]);
+      right[f] += f_(total - sum[f]);
+    }
+  }
+
+  // Inside a bin the counts lie in a box, and a cost is concave in them: of two classes it is least at one of
+  // the four corners, of which two are edges. Rounding may take a few units.
+  template <int S>
+  void corners(const Count* a0, const Count* a1, Value* inner) const {
+    constexpr Value kRounding = 8;
+    const Count l0 = a0[S - 1], l1 = a1[S - 1];
+    const auto at = [&](Count x0, Count x1) {
+      return f_(x0 + x1) + f_(l0 + l1 - x0 - x1) - f_(x0) - f_(x1) - f_(l0 - x0) - f_(l1 - x1);
+    };
+    for (int f = 0; f < S - 1; ++f) {
+      if (inner[f] >= kNever<Value>) continue;
+      const Value corner = std::min(std::min(at(a0[f], a1[f + 1]), at(a0[f + 1], a1[f])),
+                                    std::min(at(a0[f], a1[f]), at(a0[f + 1], a1[f + 1])));
+      inner[f] = std::max(inner[f], corner - kRounding);
+    }
+  }
+
+  Index classes_;
+  Entropies<Count> f_;
+};
+
+}  // namespace sixfold::optimal

@@ -1,0 +1,104 @@
+// The rows and questions of a search for the best tree, and the rows of one node.
+//
+// Rows are numbered by class: those of class c are class_start[c] to class_start[c + 1] - 1. Every column has
+// the rank of each row, and a node has its rows in the order of each column: parting a node keeps all orders.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/table.hpp"
+
+namespace sixfold::optimal {
+
+using Row = std::int32_t;
+using Rank = std::int32_t;
+
+enum class Kind : std::uint8_t {
+  ordered,   // rank <= t, or not
+  unknown,   // the same, where rank 0 means unknown and has a branch of its own
+  branches,  // a branch for each rank
+};
+
+struct SearchTable {
+  Index rows = 0, columns = 0, classes = 0;
+  std::vector<Rank> ranks;            // column by column
+  std::vector<Kind> kinds;            // of columns
+  std::vector<std::int32_t> classOf;  // of rows
+  std::vector<Row> class_start;
+  std::vector<double> weight;  // of rows, whole numbers; empty where each row counts 1
+
+  const Rank* rank(Index column) const { return ranks.data() + column * rows; }
+};
+
+// Views of the rows of a node, one list a column in its order, and one in the order of their numbers.
+struct NodeRows {
+  const Row* lists = nullptr;
+  Index stride = 0;
+  Row count = 0;
+
+  const Row* by(Index column) const { return lists + column * stride; }
+};
+
+// Memory for the lists of the parts of a node.
+class PartLists {
+ public:
+  Row* room(Index rows) {
+    if (static_cast<Index>(rows_.size()) < rows) rows_.resize(static_cast<std::size_t>(rows));
+    return rows_.data();
+  }
+
+ private:
+  std::vector<Row> rows_;
+};
+
+struct TwoParts {
+  NodeRows left, right;
+};
+
+// Parts a node by rank <= t in a column; the lists of both parts lie in `memory`.
+inline TwoParts part_in_two(const SearchTable& table, const NodeRows& node, Index column, Rank t,
+                            PartLists& memory) {
+  const Index lists = table.columns + 1, stride = node.count + 1;
+  const Rank* rank = table.rank(column);
+  Row* left = memory.room(2 * lists * stride);
+  Row* right = left + lists * stride;
+  TwoParts parts{{left, stride, 0}, {right, stride, 0}};
+  for (Index j = 0; j < lists; ++j, left += stride, right += stride) {
+    const Row* rows = node.by(j);
+    Row goes_left = 0, goes_right = 0;
+    for (Row k = 0; k < node.count; ++k) {  // written to both sides, for good to one: no branch to guess
+      const Row row = rows[k];
+      const bool is_left = rank[row] <= t;
+      left[goes_left] = row;
+      right[goes_right] = row;
+      goes_left += is_left;
+      goes_right += !is_left;
+    }
+    parts.left.count = goes_left;
+    parts.right.count = goes_right;
+  }
+  return parts;
+}
+
+// The rows whose rank in a column lies between two, both included.
+inline NodeRows part_between(const SearchTable& table, const NodeRows& node, Index column, Rank low, Rank high,
+                             PartLists& memory) {
+  const Index lists = table.columns + 1, stride = node.count + 1;
+  const Rank* rank = table.rank(column);
+  Row* const first = memory.room(lists * stride);
+  Row count = 0;
+  for (Index j = 0; j < lists; ++j) {
+    Row* out = first + j * stride;
+    const Row* rows = node.by(j);
+    count = 0;
+    for (Row k = 0; k < node.count; ++k) {
+      const Row row = rows[k];
+      out[count] = row;
+      count += rank[row] >= low && rank[row] <= high;
+    }
+  }
+  return {first, stride, count};
+}
+
+}  // namespace sixfold::optimal
