@@ -52,15 +52,14 @@ class DepthTwo {
   // `leaf` is the cost of the node unsplit, its penalty included.
   Found<Value> best(const NodeRows& node, Value leaf, Value cap, Watch& watch) {
     const Index pairs = table_.columns * (table_.columns + 1) / 2 * classes_;
-    if (node.count <= kFewRows || pairs * 32 * 32 > kMostPairCounts) return best_in<16>(node, leaf, cap, watch);
-    if (node.count <= kManyRows || classes_ > 2 || pairs * 64 * 64 > kMostPairCounts)
-      return best_in<32>(node, leaf, cap, watch);
+    const Index each = node.count / classes_;  // counting cells that rows are too few to fill does not pay
+    if (each <= (classes_ == 2 ? 150 : 400) || pairs * 32 * 32 > kMostPairCounts)
+      return best_in<16>(node, leaf, cap, watch);
+    if (each <= 1500 || classes_ > 2 || pairs * 64 * 64 > kMostPairCounts) return best_in<32>(node, leaf, cap, watch);
     return best_in<64>(node, leaf, cap, watch);
   }
 
  private:
-  static constexpr Row kFewRows = 300, kManyRows = 3000;
-
   // Bins of a column that is not constant; edge e lies before bin e.
   struct Column {
     Index number;
@@ -464,7 +463,9 @@ class DepthTwo {
     std::sort(open_.begin(), open_.end());
     for (const OpenBin& open : open_) {
       if (open.bound >= best) break;
-      best = std::min(best, inside(open, side, column.rank, t) + 2 * penalty_);
+      const Value least = classes_ == 2 ? inside<typename Cost::TwoWalk>(open, side, column.rank, t)
+                                        : inside<typename Cost::Walk>(open, side, column.rank, t);
+      best = std::min(best, least + 2 * penalty_);
     }
     return best;
   }
@@ -502,20 +503,28 @@ class DepthTwo {
     for (Index k = 0; k < classes_ * S; ++k) side_[k] = all[k] - side_[k];
   }
 
+  template <class Walk>
+  static constexpr bool kTwo = std::is_same_v<Walk, typename Cost::TwoWalk> &&
+                               !std::is_same_v<typename Cost::TwoWalk, typename Cost::Walk>;
+
   // The least cost of a second threshold inside a bin.
+  template <class Walk>
   Value inside(const OpenBin& open, int side, const Rank* first_rank, Rank t) {
     const Column& column = columns_[open.column];
     const Count* counts = kept_.data() + open.counts;
-    typename Cost::Walk walk(cost_, counts, counts + classes_, walked_.data());
+    Walk walk(cost_, counts, counts + classes_, walked_.data());
     const Row end = open.bin + 1 < column.bins ? column.start[open.bin + 1] : count_;
+    const Row second_class = table_.class_start[1];
     Value least = kNever<Value>;
-    Rank before = -1;
+    Rank before = column.rank[column.order[column.start[open.bin]]];
     for (Row k = column.start[open.bin]; k < end; ++k) {
       const Row row = column.order[k];
       if ((first_rank[row] <= t) == (side == 1)) continue;
-      if (column.rank[row] != before && before >= 0) least = std::min(least, walk.cost());
-      before = column.rank[row];
-      walk.move(table_.classOf[row], weight_.empty() ? Count{1} : weight_[place_[row]]);
+      const Rank here = column.rank[row];
+      if (here != before) least = std::min(least, walk.cost());
+      before = here;
+      const Index c = kTwo<Walk> ? row >= second_class : table_.classOf[row];
+      walk.move(c, weight_.empty() ? Count{1} : weight_[place_[row]]);
     }
     return least;
   }

@@ -16,12 +16,36 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
+#include "core/float_lanes.hpp"
+#include "core/simd.hpp"
 #include "core/table.hpp"
 
 namespace sixfold::optimal {
+
+// The vectors of counts and costs.
+template <class T>
+struct LanesOf;
+
+template <>
+struct LanesOf<std::int32_t> {
+  using Type = IntLanes;
+  static constexpr int kCount = static_cast<int>(kFloatLanes);
+  static Type load(const std::int32_t* from) { return load_ints(from); }
+  static void store(std::int32_t* to, Type value) { store_ints(to, value); }
+};
+
+template <>
+struct LanesOf<double> {
+  using Type = Lanes;
+  static constexpr int kCount = static_cast<int>(kLanes);
+  static Type load(const double* from) { return sixfold::load(from); }
+  static void store(double* to, Type value) { sixfold::store(to, value); }
+};
 
 inline constexpr Index kMostEdges = 64;  // of a strip
 
@@ -48,6 +72,15 @@ class ErrorCost {
     return sum - most;
   }
 
+  // No tree of so many leaves costs less: a leaf has one class right.
+  Value floor(const Count* counts, Index leaves) const {
+    if (leaves >= classes_) return 0;
+    if (leaves == 1) return leaf(counts);
+    std::vector<Count> sorted(counts, counts + classes_);
+    std::nth_element(sorted.begin(), sorted.begin() + leaves, sorted.end(), std::greater<>());
+    return std::accumulate(sorted.begin() + leaves, sorted.end(), Value{0});
+  }
+
   // `low` has class c at c * stride; `shut` is 0 for bins that have thresholds inside, else kNever.
   template <int S>
   StripLeast<Value> strip(const Count* low, Index stride, const Value* shut) const {
@@ -62,38 +95,39 @@ class ErrorCost {
     return {least_edge, least_inner};
   }
 
-  // The cost at every edge, and the bound inside every bin.
+  // The cost at every edge, and the bound inside every bin. One past the end of `low` is read.
   template <int S>
   void costs(const Count* low, Index stride, const Value* shut, Value* edge, Value* inner) const {
-    Count left[S + 1], right[S + 1], second[S + 1];
-    std::int32_t which[S + 1];
+    if (classes_ == 2) return two_costs<S>(low, low + stride, shut, edge, inner);
+    using V = LanesOf<Count>;
+    using Vector = typename V::Type;
     Count sum = 0;
-    for (int f = 0; f < S; ++f) left[f] = 0, right[f] = 0, second[f] = 0, which[f] = -1;
-    for (Index c = 0; c < classes_; ++c) {
-      const Count* counts = low + c * stride;
-      const Count total = counts[S - 1];
-      sum += total;
-      for (int f = 0; f < S; ++f) {
-        left[f] = std::max(left[f], counts[f]);
-        const Count here = total - counts[f];
-        const bool most = here > right[f];
-        second[f] = most ? right[f] : std::max(second[f], here);
-        which[f] = most ? static_cast<std::int32_t>(c) : which[f];
-        right[f] = most ? here : right[f];
+    for (Index c = 0; c < classes_; ++c) sum += low[c * stride + S - 1];
+    for (int f = 0; f < S; f += V::kCount) {
+      Vector left{}, right{}, second{};
+      auto which = left == right;  // all bits set: no class
+      auto number = left != left;  // of the class
+      for (Index c = 0; c < classes_; ++c) {
+        const Count* counts = low + c * stride;
+        const Vector here = V::load(counts + f), behind = counts[S - 1] - here;
+        left = here > left ? here : left;
+        const auto most = behind > right;
+        const Vector other = behind > second ? behind : second;
+        second = most ? right : other;
+        which = most ? number : which;
+        right = most ? behind : right;
+        number += 1;
       }
+      V::store(edge + f, sum - left - right);
+      Vector both{};
+      number = left != left;
+      for (Index c = 0; c < classes_; ++c) {
+        const Vector sides = V::load(low + c * stride + f + 1) + (which == number ? second : right);
+        both = sides > both ? sides : both;
+        number += 1;
+      }
+      V::store(inner + f, sum - both + V::load(shut + f));
     }
-    Count both[S];
-    for (int f = 0; f < S; ++f) {
-      edge[f] = sum - left[f] - right[f];
-      both[f] = 0;
-    }
-    for (Index c = 0; c < classes_; ++c) {
-      const Count* counts = low + c * stride;
-      for (int f = 0; f < S - 1; ++f)
-        both[f] = std::max(both[f], counts[f + 1] + (which[f] == static_cast<std::int32_t>(c) ? second[f] : right[f]));
-    }
-    for (int f = 0; f < S - 1; ++f) inner[f] = sum - both[f] + shut[f];
-    inner[S - 1] = kNever<Value>;
   }
 
   // Rows that go from right to left one by one; `memory` is for two counts a class.
@@ -125,6 +159,18 @@ class ErrorCost {
     Count sum_ = 0, most_left_ = 0;
   };
 
+  // The same of two classes: with d = left1 - left0 the errors are total0 + d, or total1 - d, or those of a leaf.
+  class TwoWalk {
+   public:
+    TwoWalk(const ErrorCost&, const Count* left, const Count* total, Count*)
+        : difference_(left[1] - left[0]), zero_(total[0]), one_(total[1]) {}
+    void move(Index c, Count w) { difference_ += c == 0 ? -w : w; }
+    Value cost() const { return std::min(zero_ + difference_, one_ - difference_); }
+
+   private:
+    Count difference_, zero_, one_;
+  };
+
  private:
   template <int S>
   StripLeast<Value> two_classes(const Count* a0, const Count* a1, const Value* shut) const {
@@ -137,6 +183,17 @@ class ErrorCost {
     }
     const Value l0 = a0[S - 1], l1 = a1[S - 1];
     return {std::min(l0 + up, l1 + down), std::min(l0 + inner_up, l1 + inner_down)};
+  }
+
+  template <int S>
+  void two_costs(const Count* a0, const Count* a1, const Value* shut, Value* edge, Value* inner) const {
+    const Value l0 = a0[S - 1], l1 = a1[S - 1];
+    for (int f = 0; f < S - 1; ++f) {
+      edge[f] = std::min(l0 + a1[f] - a0[f], l1 + a0[f] - a1[f]);
+      inner[f] = std::min(l0 + a1[f] - a0[f + 1], l1 + a0[f] - a1[f + 1]) + shut[f];
+    }
+    edge[S - 1] = std::min(l0, l1);
+    inner[S - 1] = kNever<Value>;
   }
 
   Index classes_;
@@ -186,6 +243,8 @@ class EntropyCost {
     for (Index c = 0; c < classes_; ++c) sum += counts[c], parts += f_(counts[c]);
     return f_(sum) - parts;
   }
+
+  Value floor(const Count*, Index) const { return 0; }
 
   template <int S>
   StripLeast<Value> strip(const Count* low, Index stride, const Value* shut) const {
@@ -240,6 +299,8 @@ class EntropyCost {
     Count n_left_ = 0, n_right_ = 0;
     Value parts_ = 0;
   };
+
+  using TwoWalk = Walk;
 
  private:
   template <int S>

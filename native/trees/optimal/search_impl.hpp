@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <numeric>
 
@@ -50,7 +51,9 @@ class RootSearch {
   }
 
  private:
-  static constexpr int kRound = 8;  // intervals parted side by side
+  static constexpr int kRound = 16;      // sides that are solved side by side
+  static constexpr int kLastPart = 8;    // a gap of this part of the best cost is closed at once
+  static constexpr Row kWhole = -1;      // the position of a question with a branch each
 
   Value limit() const { return std::min(best_, cutoff_); }
 
@@ -143,137 +146,195 @@ class RootSearch {
 
   // -- the queue -----------------------------------------------------------------------------------------------
 
+  // A threshold with what is known of its two sides.
+  struct Edge {
+    std::int32_t column;
+    Row position;
+    Value side[2];     // least costs, or bounds of them
+    bool exact[2];     // whether they are the costs, or need not be known better
+    Value unknown;     // the cost of the unknown part
+    std::int32_t left_leaves, unknown_leaves;
+    bool busy[2] = {false, false};
+  };
+
+  // The questions between two edges, or the one at an edge.
+  struct Open {
+    Value key;
+    Index low, high;
+    bool operator<(const Open& other) const {  // for a heap with the least key on top, then the oldest
+      if (key != other.key) return key > other.key;
+      return low != other.low ? low > other.low : high > other.high;
+    }
+  };
+
+  struct Task {
+    Index edge;
+    int side;
+    Value cap, cost;
+  };
+
   void search() {
     if (leaves_ == kAnyLeaves) sketch();
-    if (rules_.depth > 3) coarse_search();
     begin();
     while (limit() > bound_ && !stopped_) {
-      const Value target = next_target();
-      work_below(target);
-      raise_bound();
+      target_ = next_target();
+      work();
     }
     complete_ = bound_ >= limit();
   }
 
   void begin() {
-    open_.clear();
-    closed_.clear();
+    std::vector<Interval> all;
     stopped_ |= !alone([&](Watch& watch) {
-      solvers_[0]->all_questions(root_, rules_.depth, leaves_, limit(), open_, watch);
+      solvers_[0]->all_questions(root_, rules_.depth, leaves_, limit(), all, watch);
     });
-    std::make_heap(open_.begin(), open_.end());
+    for (const Interval& one : all) {
+      const auto add = [&](Row position, Value left, Value right) {
+        edges_.push_back({one.column, position, {left, right}, {true, true}, one.unknown, one.left_leaves,
+                          one.unknown_leaves});
+        return static_cast<Index>(edges_.size()) - 1;
+      };
+      if (one.whole || one.low == one.high) {
+        const Index edge = add(one.low, one.left, one.right);
+        edges_[edge].exact[0] = edges_[edge].exact[1] = false;
+        if (one.whole) edges_[edge].position = kWhole, edges_[edge].exact[1] = true;
+        put(edge, edge);
+      } else {
+        const Index low = add(one.low, one.left, kNever<Value>), high = add(one.high, kNever<Value>, one.right);
+        put(low, high);
+      }
+    }
   }
 
   // Depth three is solved at once; deeper, half of what is between bound and best tree, then the rest.
   Value next_target() const {
     if (rules_.depth == 3) return limit();
     const Value gap = limit() - bound_;
-    const Value half = bound_ + (gap + 1) / 2;
-    return gap <= limit() / 32 ? limit() : half;
+    return gap <= limit() / kLastPart ? limit() : bound_ + (gap + 1) / 2;
+  }
+
+  Value key_of(Index low, Index high) const {
+    return edges_[low].side[0] + edges_[high].side[1] + edges_[low].unknown;
+  }
+
+  // An interval with questions that may be better than the best tree is open, others are done with.
+  void put(Index low, Index high) {
+    const Value key = key_of(low, high);
+    if (low != high && between(low, high) < 0) return;
+    if (key < limit()) {
+      open_.push_back({key, low, high});
+      std::push_heap(open_.begin(), open_.end());
+    } else {
+      closed_.push_back({key, low, high});
+    }
+  }
+
+  Row between(Index low, Index high) const {
+    const Edge &one = edges_[low], &other = edges_[high];
+    return solvers_[0]->middle(root_, one.column, one.position, other.position);
+  }
+
+  void work() {
+    while (!open_.empty() && open_.front().key < std::min(target_, limit()) && !stopped_) {
+      const Value below = std::min(target_, limit());
+      round_.clear();
+      waiting_.clear();
+      parted_.clear();
+      while (!open_.empty() && open_.front().key < below && static_cast<int>(round_.size()) < kRound) {
+        std::pop_heap(open_.begin(), open_.end());
+        waiting_.push_back(open_.back());
+        open_.pop_back();
+        ask(waiting_.back(), below);
+      }
+      const bool done = run_tasks(static_cast<Index>(round_.size()), team_, &stop_,
+                                  [&](Index k, Watch& watch) { solve_task(round_[k], watch); });
+      for (const Task& task : round_) {
+        Edge& edge = edges_[task.edge];
+        edge.busy[task.side] = false;
+        if (!done) continue;
+        edge.exact[task.side] = task.cost < task.cap;
+        edge.side[task.side] = std::max(edge.side[task.side], std::min(task.cost, task.cap));
+      }
+      stopped_ |= !done;
+      for (const Open& one : waiting_) settle(one);
+      raise_bound();
+    }
+    raise_bound();
+  }
+
+  // Notes what has to be solved for an interval: its bounds first, then a question in its middle.
+  void ask(Open& one, Value below) {
+    if (one.low == one.high) {
+      request(one.low, 0, below - edges_[one.low].unknown - edges_[one.low].side[1]);
+      request(one.low, 1, below - edges_[one.low].unknown - edges_[one.low].side[0]);
+      return;
+    }
+    const Edge low = edges_[one.low], high = edges_[one.high];
+    const Value spare = below - low.unknown;
+    if (!low.exact[0] || !high.exact[1]) {
+      request(one.low, 0, spare - high.side[1]);
+      request(one.high, 1, spare - low.side[0]);
+      return;
+    }
+    const Row position = between(one.low, one.high);
+    edges_.push_back({low.column, position, {low.side[0], high.side[1]}, {false, false}, low.unknown, low.left_leaves,
+                      low.unknown_leaves});
+    const Index middle = static_cast<Index>(edges_.size()) - 1;
+    request(middle, 0, spare - high.side[1]);
+    request(middle, 1, spare - low.side[0]);
+    parted_.push_back({one.low, middle, one.high});
+    one.low = one.high = middle;
+  }
+
+  void request(Index number, int side, Value cap) {
+    Edge& edge = edges_[number];
+    if (edge.exact[side] || edge.busy[side] || edge.side[side] >= cap) return;
+    edge.busy[side] = true;
+    round_.push_back({number, side, cap, 0});
+  }
+
+  void solve_task(Task& task, Watch& watch) {
+    Solver<Cost>& solver = *solvers_[omp_get_thread_num()];
+    const Edge& edge = edges_[task.edge];
+    if (edge.position == kWhole) {
+      task.cost = solver.solve_branches(root_, edge.column, rules_.depth, leaves_, task.cap, watch);
+      return;
+    }
+    Index leaves = leaves_;
+    if (leaves_ != kAnyLeaves) leaves = task.side == 0 ? edge.left_leaves : leaves_ - edge.left_leaves - edge.unknown_leaves;
+    task.cost = solver.solve_side(root_, edge.column, edge.position, task.side, rules_.depth, leaves, task.cap, watch);
+  }
+
+  void settle(const Open& one) {
+    if (one.low != one.high) return put(one.low, one.high);
+    const Edge& edge = edges_[one.low];
+    const Value sum = key_of(one.low, one.low);
+    if (edge.exact[0] && edge.exact[1]) {
+      if (sum < limit()) improve(edge, sum);
+      closed_.push_back({sum, one.low, one.low});
+    } else {
+      put(one.low, one.low);
+    }
+    for (const auto& [low, middle, high] : parted_) {
+      if (middle != one.low) continue;
+      put(low, middle);
+      put(middle, high);
+    }
   }
 
   void raise_bound() {
     const Value least = open_.empty() ? limit() : std::min(limit(), open_.front().key);
-    if (least > bound_) {
-      bound_ = least;
-      note();
-    }
+    if (least <= bound_) return;
+    bound_ = least;
+    note();
   }
 
-  struct Task {
-    Interval taken;
-    Row position;
-    Value left, right;
-  };
-
-  void work_below(Value target) {
-    while (!open_.empty() && open_.front().key < std::min(target, limit()) && !stopped_) {
-      const Value below = std::min(target, limit());
-      round_.clear();
-      while (!open_.empty() && open_.front().key < below && static_cast<int>(round_.size()) < kRound) {
-        std::pop_heap(open_.begin(), open_.end());
-        const Interval taken = open_.back();
-        open_.pop_back();
-        const Row position = taken.whole ? 0 : solvers_[0]->middle(root_, taken);
-        if (position >= 0) round_.push_back({taken, position, 0, 0});
-      }
-      const bool done = run_tasks(2 * static_cast<Index>(round_.size()), team_, &stop_, [&](Index k, Watch& watch) {
-        solve_task(round_[k / 2], static_cast<int>(k % 2), below, watch);
-      });
-      if (!done) {
-        stopped_ = true;
-        for (const Task& task : round_) put_back(task.taken);
-        return;
-      }
-      for (const Task& task : round_) merge(task, below);
-      raise_bound();
-    }
-  }
-
-  void solve_task(Task& task, int side, Value below, Watch& watch) {
-    Solver<Cost>& solver = *solvers_[omp_get_thread_num()];
-    const Interval& taken = task.taken;
-    if (taken.whole) {
-      if (side == 0) task.left = solver.solve_branches(root_, taken.column, rules_.depth, leaves_, below, watch);
-      return;
-    }
-    const Value spare = below - taken.unknown;
-    Value& cost = side == 0 ? task.left : task.right;
-    cost = solver.solve_side(root_, taken, task.position, side, rules_.depth, leaves_,
-                             spare - (side == 0 ? taken.right : taken.left), watch);
-  }
-
-  void put_back(const Interval& one) {
-    open_.push_back(one);
-    std::push_heap(open_.begin(), open_.end());
-  }
-
-  // An interval with questions that may be better than the best tree is open, others are done with.
-  void keep(Interval one) {
-    one.key = one.left + one.right + one.unknown;
-    if (!one.whole && one.low != one.high && solvers_[0]->middle(root_, one) < 0) return;
-    if (one.key < limit())
-      put_back(one);
-    else
-      closed_.push_back(one);
-  }
-
-  void merge(const Task& task, Value below) {
-    const Interval& taken = task.taken;
-    const Value spare = below - taken.unknown;
-    Interval here = taken;
-    bool exact;
-    if (taken.whole) {
-      here.left = std::max(taken.left, task.left);
-      exact = task.left < below;
-    } else {
-      here.low = here.high = task.position;
-      here.left = std::max(taken.left, task.left);
-      here.right = std::max(taken.right, task.right);
-      exact = task.left < spare - taken.right && task.right < spare - taken.left;
-    }
-    const Value sum = here.left + here.right + here.unknown;
-    if (exact && sum < limit()) improve(here, sum);
-    here.key = sum;
-    if (exact)
-      closed_.push_back(here);
-    else
-      keep(here);
-    if (taken.whole || taken.low == taken.high) return;
-    Interval before = taken, after = taken;
-    before.high = after.low = task.position;
-    before.right = here.right;
-    after.left = here.left;
-    keep(before);
-    keep(after);
-  }
-
-  void improve(const Interval& here, Value cost) {
+  void improve(const Edge& edge, Value cost) {
     std::vector<TreeNode> nodes;
-    const Row* order = root_.by(here.column);
-    const Rank t = here.whole ? -1 : table_.rank(here.column)[order[here.low - 1]];
+    const bool whole = edge.position == kWhole;
+    const Rank t = whole ? -1 : table_.rank(edge.column)[root_.by(edge.column)[edge.position - 1]];
     const bool done = alone([&](Watch& watch) {
-      solvers_[0]->write_below(root_, rules_.depth, leaves_, {cost, here.column, t}, nodes, watch);
+      solvers_[0]->write_below(root_, rules_.depth, leaves_, {cost, edge.column, t}, nodes, watch);
     });
     if (!done) {
       stopped_ = true;
@@ -283,8 +344,6 @@ class RootSearch {
     nodes_ = nodes;
     note();
   }
-
-  void coarse_search() {}
 
   // -- what comes out --------------------------------------------------------------------------------------
 
@@ -310,32 +369,31 @@ class RootSearch {
     made.bound = static_cast<double>(std::min(bound_, best_));
     made.complete = complete_;
     made.history = history_;
-    for (const std::vector<Interval>* part : {&open_, &closed_})
-      for (const Interval& one : *part) add(made.frontier, one);
+    for (const std::vector<Open>* part : {&open_, &closed_})
+      for (const Open& one : *part) add(made.frontier, one);
     return made;
   }
 
-  void add(Frontier& to, const Interval& one) const {
+  void add(Frontier& to, const Open& one) const {
+    const Edge &from = edges_[one.low], &until = edges_[one.high];
     Rank low = 0, high = 0;
-    if (!one.whole) {
-      const Row* order = root_.by(one.column);
-      const Rank* rank = table_.rank(one.column);
-      low = high = rank[order[one.low == one.high ? one.low - 1 : one.low]];
+    if (from.position != kWhole) {
+      const Row* order = root_.by(from.column);
+      const Rank* rank = table_.rank(from.column);
+      low = high = rank[order[one.low == one.high ? from.position - 1 : from.position]];
       if (one.low != one.high) {
-        Row last = one.high - 1;  // the first of its value, before which the last threshold lies
-        while (last > one.low && rank[order[last]] == rank[order[last - 1]]) --last;
-        if (one.high < root_.count && rank[order[one.high]] == rank[order[one.high - 1]]) last = one.high;
-        if (last <= one.low) return;
+        Row last = until.position - 1;  // the first of its value, before which the last threshold lies
+        while (last > from.position && rank[order[last]] == rank[order[last - 1]]) --last;
         high = rank[order[last - 1]];
       }
     }
-    to.column.push_back(one.column);
+    to.column.push_back(from.column);
     to.low.push_back(low);
     to.high.push_back(high);
-    to.left_leaves.push_back(leaves_ == kAnyLeaves ? 0 : one.left_leaves);
-    to.left.push_back(static_cast<double>(one.left));
-    to.right.push_back(static_cast<double>(one.right));
-    to.unknown.push_back(static_cast<double>(one.unknown));
+    to.left_leaves.push_back(leaves_ == kAnyLeaves ? 0 : from.left_leaves);
+    to.left.push_back(static_cast<double>(from.side[0]));
+    to.right.push_back(static_cast<double>(until.side[1]));
+    to.unknown.push_back(static_cast<double>(from.unknown));
   }
 
   const SearchTable& table_;
@@ -349,8 +407,11 @@ class RootSearch {
   NodeRows root_;
   Value best_{}, bound_{}, cutoff_{};
   std::vector<TreeNode> nodes_;
-  std::vector<Interval> open_, closed_;
+  std::vector<Edge> edges_;
+  std::vector<Open> open_, closed_, waiting_;
+  std::vector<std::array<Index, 3>> parted_;  // the intervals parted in this round: low, middle, high
   std::vector<Task> round_;
+  Value target_{};
   bool complete_ = false, stopped_ = false;
   SearchHistory history_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -79,6 +79,10 @@ class Solver {
     if (as_leaf < found.cost) found = {as_leaf};
     // Another leaf costs a penalty at least, and nothing is below none.
     if (depth == 0 || leaves < 2 || found.cost <= 2 * penalty_) return found;
+    if (plain_ && depth < 30) {
+      const Index most = std::min(leaves, Index{1} << depth);
+      if (cost_.floor(totals_.data(), most) + 2 * penalty_ >= found.cost) return found;
+    }
     if (depth == 1) {
       stump(node, leaves, found);
     } else if (depth == 2 && plain_ && leaves >= 4) {
@@ -110,38 +114,29 @@ class Solver {
     }
   }
 
-  // Solves both sides of a question in the middle of an interval (or of the one it is), or all branches.
-  struct Outcome {
-    Row position = 0;     // of the question
-    Value left, right;    // least costs, or at least what the cap leaves to them
-    bool none = false;    // the interval holds no question
-  };
-
-  Row middle(const NodeRows& node, const Interval& questions) const {
-    if (questions.low == questions.high) return questions.low;
-    const Row* order = node.by(questions.column);
-    const Rank* rank = table_.rank(questions.column);
+  // A position strictly between two of a column's order at which the value changes, near their middle; -1 for none.
+  Row middle(const NodeRows& node, Index column, Row low, Row high) const {
+    const Row* order = node.by(column);
+    const Rank* rank = table_.rank(column);
     const auto changes = [&](Row k) { return rank[order[k]] != rank[order[k - 1]]; };
-    const Row halfway = questions.low + (questions.high - questions.low) / 2;
-    for (Row k = halfway; k < questions.high; ++k)
-      if (k > questions.low && changes(k)) return k;
-    for (Row k = halfway - 1; k > questions.low; --k)
+    const Row halfway = low + (high - low) / 2;
+    for (Row k = halfway; k < high; ++k)
+      if (k > low && changes(k)) return k;
+    for (Row k = halfway - 1; k > low; --k)
       if (changes(k)) return k;
     return -1;
   }
 
   // One side of the question at a position: 0 for left, 1 for right.
-  Value solve_side(const NodeRows& node, const Interval& questions, Row position, int side, int depth, Index leaves,
-                   Value cap, Watch& watch) {
-    if (side == 0 ? questions.left >= cap : questions.right >= cap) return cap;
-    const Index j = questions.column;
-    const Rank t = table_.rank(j)[node.by(j)[position - 1]];
+  Value solve_side(const NodeRows& node, Index column, Row position, int side, int depth, Index leaves, Value cap,
+                   Watch& watch) {
+    const Rank t = table_.rank(column)[node.by(column)[position - 1]];
     const Level level(*this);
-    const bool shared = table_.kinds[j] == Kind::unknown;
-    const Rank low = side == 0 ? (shared ? 1 : 0) : t + 1;
-    const NodeRows part = part_between(table_, node, j, low, side == 0 ? t : kLastRank, level.memory());
+    const Rank first = table_.kinds[column] == Kind::unknown ? 1 : 0;
+    const NodeRows part = part_between(table_, node, column, side == 0 ? first : t + 1, side == 0 ? t : kLastRank,
+                                       level.memory());
     if (part.count == 0) return Value{0};  // "is it known?" has nothing on the right
-    return solve(part, depth - 1, side_leaves(questions, leaves, side), cap, watch).cost;
+    return solve(part, depth - 1, leaves, cap, watch).cost;
   }
 
   // The sum of the branches of a column, or at least the cap.
@@ -378,7 +373,7 @@ class Solver {
         if (sum < found.cost && !watch.ended()) found = {sum, taken.column, -1};
         continue;
       }
-      const Row position = middle(node, taken);
+      const Row position = taken.low == taken.high ? taken.low : middle(node, taken.column, taken.low, taken.high);
       if (position < 0) continue;
       part(node, taken, position, depth, leaves, found, heap, level.memory(), watch);
     }
@@ -396,8 +391,8 @@ class Solver {
       left = solve(parts.left, depth - 1, side_leaves(taken, leaves, 0), spare - taken.right, watch).cost;
       right = solve(parts.right, depth - 1, side_leaves(taken, leaves, 1), spare - taken.left, watch).cost;
     } else {
-      left = solve_side(node, taken, position, 0, depth, leaves, spare - taken.right, watch);
-      right = solve_side(node, taken, position, 1, depth, leaves, spare - taken.left, watch);
+      left = solve_side(node, j, position, 0, depth, side_leaves(taken, leaves, 0), spare - taken.right, watch);
+      right = solve_side(node, j, position, 1, depth, side_leaves(taken, leaves, 1), spare - taken.left, watch);
     }
     if (watch.ended()) return;
     left = std::max(left, taken.left);
