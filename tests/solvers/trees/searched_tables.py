@@ -6,7 +6,13 @@ from hypothesis import strategies as st
 
 from oracles import optimal_trees
 from sixfold.solvers.trees.growth import TrainingRows
-from sixfold.solvers.trees.search_columns import fitted_tree, search_columns
+from sixfold.solvers.trees.search_columns import (
+    BRANCH_EACH,
+    ORDERED,
+    WITH_UNKNOWN,
+    fitted_tree,
+    search_columns,
+)
 
 number = st.one_of(
     st.integers(-2, 2).map(float),
@@ -87,3 +93,11 @@ def leaf_totals(tree, rows):
     totals = np.zeros((tree.node_count, rows.classes))
     np.add.at(totals, (end, labels), weight)
     return totals[np.unique(end)]
+
+
+def questions_of(ranks, kinds):
+    """Yield the number of the search column and t of every question."""
+    for k, (r, kind) in enumerate(zip(ranks, kinds, strict=True)):
+        first = 1 if kind == WITH_UNKNOWN else 0
+        end = {ORDERED: r.max(), WITH_UNKNOWN: r.max() + 1, BRANCH_EACH: 1}[int(kind)]
+        yield from ((k, t) for t in range(first, end))

@@ -1,5 +1,8 @@
 """Searches for the best tree: what is asked of the native loop, and what becomes of its answer."""
 
+import math
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +14,8 @@ from sixfold.solvers.trees import growth, optimal
 from sixfold.solvers.trees.fitted_tree import Reason
 from sixfold.solvers.trees.growth import GrowthRules, TrainingRows
 from sixfold.solvers.trees.optimal import SearchRules
-from solvers.trees.searched_tables import best_tree, cost_of, leaf_totals, training_rows
+from sixfold.solvers.trees.search_columns import BRANCH_EACH, ORDERED, WITH_UNKNOWN
+from solvers.trees.searched_tables import best_tree, cost_of, leaf_totals, questions_of, training_rows
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -45,7 +49,48 @@ search_rules = st.builds(
 )
 
 
-# -- the best tree ---------------------------------------------------------------------------------------
+# -- the oracle itself ---------------------------------------------------------------------------------
+
+
+def every_cost(ranks, kinds, labels, depth):
+    """Return the errors and leaves of every tree, one by one and nothing kept."""
+    costs = [(len(labels) - np.bincount(labels).max(), 1)]
+    for r, kind in zip(ranks, kinds, strict=True) if depth > 0 else []:
+        for t in range(r.max() + 1):
+            side = {ORDERED: r > t, WITH_UNKNOWN: np.where(r > 0, r > t, 2), BRANCH_EACH: r}[int(kind)]
+            parts = [side == one for one in np.unique(side)]
+            if len(parts) < 2:
+                continue
+            below = [every_cost(ranks[:, part], kinds, labels[part], depth - 1) for part in parts]
+            costs += [tuple(map(sum, zip(*some, strict=True))) for some in product(*below)]
+    return list(set(costs))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_brute_force_is_the_least_of_all_trees(seed):
+    rng = np.random.default_rng(seed)
+    n, kinds = 7, rng.integers(0, 3, 3)
+    ranks = np.array(
+        [np.unique(rng.integers(0, 4, n), return_inverse=True)[1] for _ in kinds], dtype=np.int32
+    )
+    labels = rng.integers(0, 3, n)
+    every = every_cost(ranks, kinds, labels, 2)
+    for leaves, penalty in ((0, 0.0), (0, 0.4), (2, 0.0), (3, 0.0), (3, 0.4)):
+        found = optimal_trees.search_tree(ranks, kinds, labels, None, 3, "error", 2, leaves, penalty)
+        cost, count = min((cost + penalty * n, n) for cost, n in every if not leaves or n <= leaves)
+        assert found[2] == pytest.approx(cost)
+        assert (found[0] < 0).sum() == count
+
+
+def test_brute_force_takes_the_first_of_equal_trees():
+    same = np.array([[0, 1, 2, 3], [0, 1, 2, 3]])
+    column, rank, *_ = optimal_trees.search_tree(same, [0, 0], [0, 1, 0, 1], None, 2, "error", 1, 0, 0.0)
+    assert (column.tolist(), rank.tolist()) == ([0, -1, -1], [0, -1, -1])
+    column, *_ = optimal_trees.search_tree(same, [0, 0], [0, 0, 0, 1], None, 2, "error", 3, 0, 0.0)
+    assert column.tolist() == [0, -1, -1]  # no more leaves than it takes
+
+
+# -- the best tree -------------------------------------------------------------------------------------
 
 
 @settings(max_examples=200)
@@ -70,8 +115,9 @@ def test_the_frontier_covers_every_question(rows, rules):
         for k, low, high in zip(one.column, one.low, one.high, strict=True)
         for t in range(low, high + 1)
     }
-    some_leaves = rules.max_depth > 0 and rules.max_leaf_nodes != 1
-    assert {k for k, _ in asked} == (set(range(len(result.columns.kinds))) if some_leaves else set())
+    assert asked == (
+        set(questions_of(result.columns.ranks, result.columns.kinds)) if rules.max_depth > 0 else set()
+    )
     totals = np.bincount(rows.labels, rows.weight, rows.classes)[None]
     leaf = cost_of(totals, rules.objective) / rows.weight_sum + rules.leaf_penalty
     sums = one.left + one.right + one.unknown
@@ -202,44 +248,22 @@ def test_a_look_ahead_of_the_whole_depth_is_a_search(rows, rules):
 def test_every_question_is_the_first_of_the_best_tree_of_its_node(rows, rules, max_depth):
     tree = optimal.lookahead(rows, rules, max_depth, Budget())
     through = tree.decision_path(rows.X).toarray().T == 1
+    penalty = rules.leaf_penalty * rows.weight_sum
+
+    def least(node, depth):
+        here = rows.without(~through[node])
+        given = rules.binary, rules.unknown_best, rules.objective, depth
+        return best_tree(here, *given, penalty=penalty)[2]
+
     for node in range(tree.node_count):
-        here = TrainingRows(
-            rows.X,
-            rows.kinds,
-            rows.labels,
-            rows.classes,
-            rows.weight,
-            np.flatnonzero(through[node] & rows.counting),
-        )
-        levels = (
-            optimal.LOOKAHEAD if max_depth is None else min(max_depth - tree.depth[node], optimal.LOOKAHEAD)
-        )
-        penalty = rules.leaf_penalty * rows.weight_sum
-        given = here, rules.binary, rules.unknown_best, rules.objective
-        _, _, cost = best_tree(*given, levels, penalty=penalty)
+        levels = min(math.inf if max_depth is None else max_depth - tree.depth[node], optimal.LOOKAHEAD)
         leaf = cost_of(tree.totals[[node]], rules.objective, penalty)
         if tree.is_leaf[node]:
-            assert leaf == pytest.approx(cost, abs=1e-9)
+            assert least(node, levels) == pytest.approx(leaf, abs=1e-9)
         else:
-            assert cost < leaf
-            # What is best below the children, with one question less, is the best of the node.
-            below = [
-                best_tree(
-                    TrainingRows(
-                        rows.X,
-                        rows.kinds,
-                        rows.labels,
-                        rows.classes,
-                        rows.weight,
-                        np.flatnonzero(through[child] & rows.counting),
-                    ),
-                    *given[1:],
-                    levels - 1,
-                    penalty=penalty,
-                )[2]
-                for child in tree.children(node)
-            ]
-            assert sum(below) == pytest.approx(cost, abs=1e-9)
+            assert least(node, levels) < leaf
+            below = sum(least(child, levels - 1) for child in tree.children(node))
+            assert below == pytest.approx(least(node, levels), abs=1e-9)
 
 
 def test_a_look_ahead_sees_what_greedy_growth_does_not():
@@ -253,7 +277,7 @@ def test_a_look_ahead_sees_what_greedy_growth_does_not():
 
 
 def test_a_look_ahead_goes_on_below():
-    # Four pairs of neighbours of equal class, in turn: three thresholds, and a half at every level.
+    # Six pairs of neighbours of the same class, in turn.
     rows = rows_of(np.arange(12), np.arange(12) // 2 % 2)
     tree = optimal.lookahead(rows, SearchRules("entropy"), None, Budget())
     assert (tree.reason[tree.is_leaf] == Reason.PURE).all()
@@ -271,7 +295,6 @@ def test_a_look_ahead_without_time():
 
 
 def test_a_look_ahead_that_is_stopped_keeps_what_it_found(monkeypatch):
-    answer(monkeypatch, complete=False)
     budget = Budget()
 
     def interrupt(*given):

@@ -25,6 +25,7 @@ from solvers.trees.searched_tables import (
     cost_of,
     counting,
     leaf_totals,
+    questions_of,
     training_rows,
     written_out,
 )
@@ -111,7 +112,7 @@ def test_a_grown_tree_is_the_same_out_of_its_questions(rows, binary, unknown_bes
     rules = GrowthRules(criterion, binary and not sp.issparse(rows.X), unknown_best)
     grown = growth.grow(rows, rules, Budget())
     columns = search_columns(rows, rules.binary, unknown_best)
-    column, rank = questions_of(grown, rows, columns)
+    column, rank = asked_by(grown, rows, columns)
     tree = fitted_tree(columns, column, rank, rows, criterion)
     assert tree.criterion == grown.criterion
     for name in (
@@ -131,7 +132,7 @@ def test_a_grown_tree_is_the_same_out_of_its_questions(rows, binary, unknown_bes
         assert ours.dtype == theirs.dtype, name
 
 
-def questions_of(tree, rows, columns):
+def asked_by(tree, rows, columns):
     """Return the search column and t of each node of a tree, in the order of the search."""
     through = tree.decision_path(rows.X).toarray()[counting(rows)[0]]
     column, rank, waiting = [], [], [0]
@@ -413,13 +414,11 @@ def test_a_node_asks_the_same(rows, binary, unknown_best, data):
     assert set(node.column) == {
         k for k, ranks in enumerate(columns.ranks) if (ranks[chosen] != ranks[chosen[0]]).any()
     }
-    for k, (ranks, kind) in enumerate(zip(node.ranks, node.kinds, strict=True)):
-        least = 1 if kind == WITH_UNKNOWN else 0
-        most = {ORDERED: ranks.max(), WITH_UNKNOWN: ranks.max() + 1, BRANCH_EACH: 1}[int(kind)]
-        for t in range(least, most):
-            [(column, old)] = node.questions([k], [t])
-            side = {ORDERED: ranks > t, WITH_UNKNOWN: np.where(ranks > 0, ranks > t, 2), BRANCH_EACH: ranks}
-            side = np.asarray(side[int(kind)])
-            parts = [chosen[side == one].tolist() for one in np.unique(side)]
-            assert len(parts) > 1
-            assert [part.tolist() for part in columns.parts(column, old, chosen)] == parts
+    for k, t in questions_of(node.ranks, node.kinds):
+        ranks = node.ranks[k]
+        sides = {ORDERED: ranks > t, WITH_UNKNOWN: np.where(ranks > 0, ranks > t, 2), BRANCH_EACH: ranks}
+        side = sides[int(node.kinds[k])]
+        parts = [chosen[side == one].tolist() for one in np.unique(side)]
+        assert len(parts) > 1
+        [question] = node.questions([k], [t])
+        assert [part.tolist() for part in columns.parts(*question, chosen)] == parts

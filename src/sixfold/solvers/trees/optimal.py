@@ -113,7 +113,7 @@ class SearchResult:
     objective : float
         What it costs, penalties included.
     lower_bound : float
-        No tree of this depth and number of leaves costs less, or none that costs less than the cutoff.
+        No tree of this depth and number of leaves costs less.
     complete : bool
         Whether the search came to its end: the tree is the best there is.
     frontier : Frontier
