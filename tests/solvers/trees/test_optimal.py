@@ -212,6 +212,7 @@ def test_a_search_that_was_stopped(monkeypatch):
     answer(monkeypatch, complete=False, bound=0.5, cost=1.0, history=history)
     budget = Budget()
     budget.flag[0] = 1
+    budget._start -= 100.0
     result = optimal.search(xor(2), SearchRules("error", 2), budget)
     assert not result.complete
     assert budget.stopped_by == "Ctrl-C"
@@ -221,6 +222,7 @@ def test_a_search_that_was_stopped(monkeypatch):
         (2, 0.25, 0.125),
     ]
     assert result.history[0].seconds == pytest.approx(result.history[1].seconds - 0.25)
+    assert result.history[0].seconds > 0.25 + 100.0  # since the budget began, not the search
 
 
 def test_nothing_below_the_cutoff():

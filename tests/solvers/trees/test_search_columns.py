@@ -262,6 +262,12 @@ def test_columns_that_ask_nothing_new_are_left_out():
     ]
 
 
+def test_unknown_has_its_place_when_columns_are_compared():
+    x = np.array([[NAN, 1, 2, 1], [2, 1, NAN, 1], [NAN, 2, 1, 2]]).T
+    columns = search_columns(rows_of(x, [0, 1, 0, 1]), False, False)
+    assert [one.source for one in columns.meaning] == [0, 1]
+
+
 @pytest.mark.parametrize("values", range(2, 9))
 def test_all_groupings_of_few_values(values):
     columns = search_columns(rows_of(np.arange(values), np.zeros(values), [1], classes=2), True, False)

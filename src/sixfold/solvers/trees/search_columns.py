@@ -217,7 +217,7 @@ def _of_categories(column: _SourceColumn, unknown_best: bool) -> Iterator[_Ranke
 
 
 def _of_groups(column: _SourceColumn, rows: TrainingRows, unknown_best: bool) -> Iterator[_Ranked]:
-    """Yield a column for each grouping; the lowest value is in the first group, and unknown after all."""
+    """Yield a column for each grouping; unknown is one value more where it joins."""
     count = column.values.size
     if column.all_known:
         for second in _groupings(column, rows, count):
@@ -241,15 +241,9 @@ def _groupings(column: _SourceColumn, rows: TrainingRows, count: int) -> Iterato
     for wanted in range(1, 2) if rows.classes == 2 else range(rows.classes):
         order = np.argsort(_shares(column, rows, count, wanted), kind="stable")
         for size in range(1, count):
-            yield _with_first_in_first(order[:size], count)
+            yield np.isin(np.arange(count), order[size:]).astype(np.int32)
     for value in range(count):
-        yield _with_first_in_first(np.array([value]), count)
-
-
-def _with_first_in_first(group: Array, count: int) -> NDArray[np.int32]:
-    second = np.zeros(count, dtype=np.int32)
-    second[group] = 1
-    return 1 - second if second[0] else second
+        yield (np.arange(count) == value).astype(np.int32)
 
 
 def _shares(column: _SourceColumn, rows: TrainingRows, count: int, wanted: int) -> NDArray[np.float64]:
