@@ -393,10 +393,22 @@ def test_leaves_that_the_budget_left_unsplit():
     assert tree.reason.tolist() == reasons
 
 
-def test_questions_without_all_nodes_are_refused():
+def test_questions_without_a_node_for_each_child_are_refused():
     rows = rows_of([0, 1, 2], [0, 1, 0])
-    with pytest.raises(ValueError, match="end before all children"):
-        fitted_tree(search_columns(rows, False, False), [0, -1], [0, -1], rows)
+    columns = search_columns(rows, False, False)
+    with pytest.raises(ValueError, match="2 nodes were given, but 1 children have none"):
+        fitted_tree(columns, [0, -1], [0, -1], rows)
+    with pytest.raises(ValueError, match="4 nodes were given, but all children have one after 3"):
+        fitted_tree(columns, [0, -1, -1, -1], [0, -1, -1, -1], rows)
+
+
+def test_many_categories():
+    count = 5000
+    rows = rows_of(np.arange(count)[::-1], np.arange(count) % 2, [1])
+    columns = search_columns(rows, False, False)
+    tree = fitted_tree(columns, [0] + [-1] * count, [0] + [-1] * count, rows)
+    assert tree.apply(rows.X).tolist() == list(range(count, 0, -1))
+    assert (tree.reason[1:] == Reason.PURE).all()
 
 
 @given(*[st.floats(allow_nan=False, allow_infinity=False)] * 2)

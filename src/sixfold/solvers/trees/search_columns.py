@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,12 +114,18 @@ class SearchColumns:
 
     def parts(self, column: int, t: int, rows: Array) -> list[Array]:
         """Return the rows of each child of a question, those with rows only."""
-        side = self.side(column, t, rows)
-        return [rows[side == one] for one in np.unique(side)]
+        return _by_side(rows, self.side(column, t, rows))[1]
 
     def are_equal(self, rows: Array) -> bool:
         """Return whether no question tells these rows apart."""
         return all((ranks[rows] == ranks[rows[0]]).all() for ranks in self.ranks)
+
+
+def _by_side(rows: Array, side: Array) -> tuple[list[int], list[Array]]:
+    """Return the sides that have rows, in order, and the rows of each."""
+    order = np.argsort(side, kind="stable")
+    sides, first = np.unique(side[order], return_index=True)
+    return sides.tolist(), np.split(rows[order], first[1:])
 
 
 def search_columns(rows: TrainingRows, binary: bool, unknown_best: bool) -> SearchColumns:
@@ -336,14 +342,14 @@ def fitted_tree(
     builder = _TreeBuilder(columns, rows)
     waiting: list[tuple[int, int, Array]] = [(NO_NODE, 0, np.arange(rows.count))]
     for number in range(len(column)):
+        if not waiting:
+            raise ValueError(f"{len(column)} nodes were given, but all children have one after {number}.")
         parent, slot, here = waiting.pop()
         cut_short = stopped is not None and bool(stopped[number])
         children = builder.add(parent, slot, here, int(column[number]), int(rank[number]), cut_short)
         waiting += [(number, slot, part) for slot, part in reversed(children)]
     if waiting:
-        raise ValueError(
-            "A node for every child is needed, but the questions end before all children have one."
-        )
+        raise ValueError(f"{len(column)} nodes were given, but {len(waiting)} children have none.")
     return builder.finish(criterion)
 
 
@@ -351,15 +357,15 @@ def fitted_tree(
 class _Split:
     """A question about a column of the table.
 
-    Branches, by code, and unknown have the slot of a child, as in ``native/trees/nodes.hpp``; ``sides`` has
-    the side of the question that each slot is.
+    Branches, by code, and unknown have the slot of a child, as in ``native/trees/nodes.hpp``; ``slots`` has
+    the slot of each side of the question.
     """
 
     source: int
     threshold: float
     branches: dict[int, int]
     unknown: int
-    sides: Sequence[int]
+    slots: dict[int, int]
 
 
 class _TreeBuilder:
@@ -393,9 +399,9 @@ class _TreeBuilder:
         side = self._columns.side(column, t, rows)
         split = self._split(column, side, rows)
         self._splits.append(split)
-        self._children.append([NO_NODE] * len(split.sides))
+        self._children.append([NO_NODE] * len(split.slots))
         self._reason.append(Reason.SPLIT)
-        return [(split.sides.index(one), rows[side == one]) for one in sorted(split.sides)]
+        return [(split.slots[one], part) for one, part in zip(*_by_side(rows, side), strict=True)]
 
     def _why_leaf(self, rows: Array, cut_short: bool) -> Reason:
         if (self._labels[rows] == self._labels[rows[0]]).all():
@@ -414,19 +420,19 @@ class _TreeBuilder:
         side_of_value = side[known][first].tolist()
         side_of_unknown = side[~known][:1].tolist()
         # By the lowest value, and a side of unknown values alone comes last.
-        sides = list(dict.fromkeys(side_of_value + side_of_unknown))
-        unknown = sides.index(side_of_unknown[0]) if side_of_unknown else NO_NODE
-        slots = [sides.index(one) for one in side_of_value]
+        sides = dict.fromkeys(side_of_value + side_of_unknown)
+        slots = {one: slot for slot, one in enumerate(sides)}
+        unknown = slots[side_of_unknown[0]] if side_of_unknown else NO_NODE
         if self._kinds[source] != 0:
-            branches = {int(code): slot for code, slot in zip(values, slots, strict=True)}
-            return _Split(source, math.nan, branches, unknown, sides)
-        left = slots.count(0)
-        if left < len(slots):
+            codes = zip(values.astype(np.int64).tolist(), side_of_value, strict=True)
+            return _Split(source, math.nan, {code: slots[one] for code, one in codes}, unknown, slots)
+        left = side_of_value.count(side_of_value[0])
+        if left < values.size:
             threshold = threshold_between(values[left - 1], values[left])
-            return _Split(source, threshold, {0: 0, 1: 1}, unknown, sides)
+            return _Split(source, threshold, {0: 0, 1: 1}, unknown, slots)
         # Known or unknown: there is a branch for x > threshold where unknown has none of its own.
         has_right = self._columns.kinds[column] == ORDERED
-        return _Split(source, math.inf, {0: 0, 1: 1} if has_right else {0: 0}, unknown, sides)
+        return _Split(source, math.inf, {0: 0, 1: 1} if has_right else {0: 0}, unknown, slots)
 
     def finish(self, criterion: str) -> FittedTree:
         """Return the tree, numbered depth first by slots."""
