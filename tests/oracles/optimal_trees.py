@@ -13,7 +13,7 @@ W = sum_c w_c,
 
 and each the penalty. Of trees that cost the same one with the fewest leaves is taken, of those the one that
 asks the first column, then the lowest t. Costs are floats; or, with ``scale`` s, whole numbers of 2^-s:
-weights, x ln x and the penalty are rounded, each once.
+the weight of a row, x ln x of a sum of weights and the penalty are rounded, each once.
 
 ``search_tree`` is called as ``core.search_tree`` is, and answers likewise. For tables of up to 14 rows.
 """
@@ -29,9 +29,10 @@ class Search:
     """The least costs of sets of rows; a set is a whole number with a bit for each of its rows."""
 
     def __init__(self, ranks, kinds, labels, weight, classes, objective, penalty, scale):
-        self.weight = [1.0] * len(labels) if weight is None else np.asarray(weight, dtype=float).tolist()
         self.of_class = [as_set(np.asarray(labels) == wanted) for wanted in range(classes)]
         self.kinds, self.objective, self.scale = np.asarray(kinds), objective, scale
+        weight = [1.0] * len(labels) if weight is None else np.asarray(weight, dtype=float).tolist()
+        self.weight = [self.in_units(self.rounded(w)) for w in weight]
         self.penalty = self.rounded(penalty)
         self.questions = list(all_questions(np.asarray(ranks), self.kinds))
         self.met = {}
