@@ -1,0 +1,250 @@
+"""Search for the best tree: the one that costs least among all trees of a depth, and a number of leaves.
+
+The cost of a tree is a sum over its leaves, w_c the class totals of a leaf, W_leaf their sum, W that of all
+rows:
+
+    "error"     1/W sum_leaves (W_leaf - max_c w_c)         + penalty * leaves     the share that is wrong
+    "entropy"   1/W sum_leaves sum_c w_c ln(W_leaf / w_c)   + penalty * leaves     the average, in nats
+
+The search (``native/trees/optimal/``) is dynamic programming with branch and bound. It keeps the best tree
+so far, a bound that no tree goes below, and a frontier: sets of questions at the root that together are all
+of them, each with bounds of the rows that are on the left, or on the right, of every question in the set.
+The least cost of a tree never rises when rows are taken away, so these bounds hold for the whole set.
+
+``lookahead`` is for trees too deep for that: at every node the best tree of depth two is found, its first
+question is asked, and its children are searched likewise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold._native import core
+from sixfold.budget import Budget, Record
+from sixfold.solvers.trees.fitted_tree import NO_NODE, FittedTree
+from sixfold.solvers.trees.growth import TrainingRows
+from sixfold.solvers.trees.search_columns import (
+    NO_RANK,
+    NodeColumns,
+    SearchColumns,
+    fitted_tree,
+    labels_and_weight,
+    search_columns,
+)
+
+Array = NDArray[Any]
+
+OBJECTIVES = ("error", "entropy")
+LOOKAHEAD = 2  # questions below a node that are searched for its own
+MEMORY = 1 << 30  # bytes
+
+
+@dataclass(frozen=True)
+class SearchRules:
+    """Which tree is the best, and among which.
+
+    Attributes
+    ----------
+    objective : {"error", "entropy"}
+        The share of the weight that is not of the class its leaf answers, or the average entropy of the
+        leaves in nats.
+    max_depth : int
+        Most questions above a leaf.
+    max_leaf_nodes : int or None
+    leaf_penalty : float
+        What a leaf costs, in the unit of the objective.
+    binary : bool
+        Whether categories are put into two groups instead of a branch each.
+    unknown_best : bool
+        Whether unknown values join another branch instead of having their own.
+    memory : int
+        Most bytes for the costs of parts of rows that are kept.
+    """
+
+    objective: str = "error"
+    max_depth: int = 3
+    max_leaf_nodes: int | None = None
+    leaf_penalty: float = 0.0
+    binary: bool = False
+    unknown_best: bool = False
+    memory: int = MEMORY
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """Sets of questions at the root that together are all of them, with bounds; one entry each.
+
+    Every tree whose root asks ``column`` at t, low <= t <= high, costs at least left + right + unknown.
+
+    Attributes
+    ----------
+    column, low, high : ndarray of int32
+        The search column, and the lowest and highest t.
+    left_leaves : ndarray of int32
+        Most leaves on the left of these trees; 0 for any number.
+    left, right, unknown : ndarray of float64
+        Bounds of the rows with rank <= low, of those with rank > high, and of those that are unknown: no tree
+        with one question less above its leaves costs less, penalties included. For a branch each ``left`` is
+        the bound of all branches together.
+    """
+
+    column: NDArray[np.int32]
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+    left_leaves: NDArray[np.int32]
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    unknown: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """What a search has found; all costs are averages: divided by the total weight of the rows.
+
+    Attributes
+    ----------
+    tree : FittedTree
+        The best tree found.
+    objective : float
+        What it costs, penalties included.
+    lower_bound : float
+        No tree of this depth and number of leaves costs less.
+    complete : bool
+        Whether the search came to its end: the tree is the best there is.
+    frontier : Frontier
+    history : list of Record
+        One whenever the best tree or the bound improved; seconds are those of the budget.
+    columns : SearchColumns
+        What the frontier is about.
+    """
+
+    tree: FittedTree
+    objective: float
+    lower_bound: float
+    complete: bool
+    frontier: Frontier
+    history: list[Record]
+    columns: SearchColumns
+
+
+def search(rows: TrainingRows, rules: SearchRules, budget: Budget, cutoff: float = math.inf) -> SearchResult:
+    """Return the best tree, or the best one found when the budget ran out.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        At least one of them counts.
+    rules : SearchRules
+    budget : Budget
+    cutoff : float
+        Only trees that cost less, as an average, are looked for.
+    """
+    columns = search_columns(rows, rules.binary, rules.unknown_best)
+    begun = budget.seconds
+    problem = _Problem(rows, rules)
+    depth = min(rules.max_depth, rows.count)  # no tree of these rows is deeper
+    found = problem.solve(columns.ranks, columns.kinds, slice(None), depth, budget, cutoff)
+    column, rank, cost, bound, complete, frontier, history = found
+    if not complete:
+        budget.exhausted()  # notes why
+    asked, low, high, left_leaves, *bounds = frontier
+    total = problem.total
+    return SearchResult(
+        tree=fitted_tree(columns, column, rank, rows),
+        objective=cost / total,
+        lower_bound=bound / total,
+        complete=bool(complete),
+        frontier=Frontier(asked, low, high, left_leaves, *(part / total for part in bounds)),
+        history=[
+            Record(number, begun + float(seconds), float(cost) / total, float(cost - bound) / total)
+            for number, (seconds, cost, bound) in enumerate(zip(*history, strict=True), start=1)
+        ],
+        columns=columns,
+    )
+
+
+class _Problem:
+    """The rows and rules of all searches of one fit, as the native loop takes them."""
+
+    def __init__(self, rows: TrainingRows, rules: SearchRules) -> None:
+        self._rules, self._classes = rules, rows.classes
+        self.labels, self._weight = labels_and_weight(rows)
+        self.total = rows.weight_sum
+
+    def solve(
+        self, ranks: Array, kinds: Array, chosen: Any, depth: int, budget: Budget, cutoff: float = math.inf
+    ) -> tuple[Any, ...]:
+        """Return what the native search finds for the chosen rows; the cutoff is an average."""
+        return core.search_tree(
+            ranks,
+            kinds,
+            self.labels[chosen],
+            None if self._weight is None else self._weight[chosen],
+            self._classes,
+            self._rules.objective,
+            depth,
+            self._rules.max_leaf_nodes or 0,
+            self._rules.leaf_penalty * self.total,
+            budget.seconds_left,
+            budget.flag,
+            0,  # all threads
+            cutoff * self.total,
+            self._rules.memory,
+        )
+
+
+def lookahead(rows: TrainingRows, rules: SearchRules, max_depth: int | None, budget: Budget) -> FittedTree:
+    """Return the tree each of whose questions is the first of the best tree of depth two at its node.
+
+    A node is a leaf where no tree of depth two costs less than a leaf does. What the budget does not allow
+    for is left unsplit.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        At least one of them counts.
+    rules : SearchRules
+        But for its depth and number of leaves.
+    max_depth : int or None
+        Most questions above a leaf.
+    budget : Budget
+    """
+    columns = search_columns(rows, rules.binary, rules.unknown_best)
+    problem = _Problem(rows, replace(rules, max_leaf_nodes=None))
+    column, rank, stopped = list[int](), list[int](), list[bool]()
+    waiting = [(np.arange(rows.count), math.inf if max_depth is None else max_depth)]
+    while waiting:
+        here, levels = waiting.pop()
+        questions, complete = [(NO_NODE, NO_RANK)], True
+        if levels > 0 and (problem.labels[here] != problem.labels[here[0]]).any():
+            questions, complete = _best_of_node(columns, here, min(levels, LOOKAHEAD), problem, budget)
+        # At the last levels, or where time is up, the tree that was found stays as it is.
+        if complete and levels > LOOKAHEAD and questions[0][0] != NO_NODE:
+            parts = columns.parts(*questions[0], here)
+            waiting += [(part, levels - 1) for part in reversed(parts)]
+            questions = questions[:1]
+        for asked, t in questions:
+            column.append(asked)
+            rank.append(t)
+            stopped.append(not complete)
+    return fitted_tree(columns, np.array(column), np.array(rank), rows, stopped=np.array(stopped))
+
+
+def _best_of_node(
+    columns: SearchColumns, rows: Array, depth: float, problem: _Problem, budget: Budget
+) -> tuple[list[tuple[int, int]], bool]:
+    """Return the questions of the best tree of these rows, and whether it is the best for certain."""
+    if budget.exhausted():
+        return [(NO_NODE, NO_RANK)], False
+    here = NodeColumns.of(columns, rows)
+    if not here.kinds.size:  # all rows are equal
+        return [(NO_NODE, NO_RANK)], True
+    column, rank, _, _, complete, *_ = problem.solve(here.ranks, here.kinds, rows, int(depth), budget)
+    if not complete:
+        budget.exhausted()  # notes why
+    return here.questions(column, rank), bool(complete)
