@@ -137,7 +137,7 @@ def remarks(row: Row) -> str:
 def _bar(row: Row, first: bool) -> str:
     if row.bar is None:
         return ""
-    return f"memory < {row.bar:.0%}" if first else f">= {row.bar:g}x"
+    return f"memory < {row.bar:.0%}" if first else f">= {row.bar:.3g}x"
 
 
 def verdict(rows: Sequence[Row]) -> list[str]:

@@ -52,7 +52,7 @@ GREEDY, LOOKAHEAD, ERRORS, ENTROPY = "greedy", "lookahead", "optimal, errors", "
 TREES: dict[str, dict[str, Any]] = {
     ERRORS: {"search": "optimal", "objective": "error"},
     ENTROPY: {"search": "optimal", "objective": "entropy"},
-    GREEDY: {"search": "greedy"},
+    GREEDY: {},
     LOOKAHEAD: {"search": "lookahead"},
 }
 SHOWN = (GREEDY, LOOKAHEAD, ERRORS, ENTROPY)
@@ -144,28 +144,28 @@ def table(depth: int, found: dict[str, dict[str, Array]]) -> str:
         *(f"accuracy: {name}" for name in SHOWN),
         *(f"log-loss: {name}" for name in SHOWN),
     ]
-    lines = [[*head, "proven"]]
+    lines = [[*head, "proven: errors, entropy"]]
     for title, of in found.items():
-        accuracy = [of[name][0] for name in SHOWN]
-        loss = [of[name][1] for name in SHOWN]
-        proven = "{:.0%}, {:.0%}".format(*(of[name][3] for name in LIMITED))
+        accuracy, loss, leaves, proven = np.array([of[name] for name in SHOWN]).T
+        sizes = sorted({f"{size:.1f}" for size in leaves}, key=float)
         lines.append(
             [
                 title,
-                f"{of[ERRORS][2]:.1f}",
-                *_emphasised(accuracy, max(accuracy), "{:.1%}"),
-                *_emphasised(loss, min(loss), "{:.3f}"),
-                proven,
+                " to ".join(dict.fromkeys([sizes[0], sizes[-1]])),
+                *_emphasised(accuracy, accuracy.max(), "{:.1%}"),
+                *_emphasised(loss, loss.min(), "{:.3f}"),
+                ", ".join(f"{proven[SHOWN.index(name)]:.0%}" for name in LIMITED),
             ]
         )
     if len(found) > 1:
         every = np.array([[of[name] for name in SHOWN] for of in found.values()])
-        mean = every.mean(axis=0)
-        shown = [f"{value:.1%}" for value in mean[:, 0]] + [f"{value:.3f}" for value in mean[:, 1]]
-        lines.append(["mean", f"{mean[SHOWN.index(ERRORS), 2]:.1f}", *shown, ""])
-        lines.append(
-            ["better - worse than greedy", "", *_compared(every[:, :, 0]), *_compared(-every[:, :, 1]), ""]
-        )
+        accuracy, loss = every[:, :, 0], every[:, :, 1]
+        means = [f"{value:.1%}" for value in accuracy.mean(axis=0)]
+        means += [f"{value:.3f}" for value in loss.mean(axis=0)]
+        more = [*_more(accuracy, "{:+.1%} ± {:.1%}"), *_more(loss, "{:+.3f} ± {:.3f}")]
+        lines.append(["mean", "", *means, ""])
+        lines.append(["more than greedy ± standard error", "", *more, ""])
+        lines.append(["sets better, worse than greedy", "", *_compared(accuracy), *_compared(-loss), ""])
     return "\n".join([f"Depth {depth}:", "", *lines_of(lines), ""])
 
 
@@ -175,12 +175,22 @@ def _emphasised(values: Sequence[float], best: float, form: str) -> list[str]:
     return [f"**{one}**" if one == form.format(best) else one for one in said]
 
 
+def _more(values: Array, form: str) -> list[str]:
+    """Return the mean difference to the greedy tree, and its standard error over the sets."""
+    excess = values - values[:, [SHOWN.index(GREEDY)]]
+    error = excess.std(axis=0, ddof=1) / np.sqrt(len(excess))
+    return [
+        "" if name == GREEDY else form.format(mean, spread)
+        for name, mean, spread in zip(SHOWN, excess.mean(axis=0), error, strict=True)
+    ]
+
+
 def _compared(values: Array) -> list[str]:
     """Return on how many sets each kind is better and worse than the greedy tree."""
     greedy = values[:, [SHOWN.index(GREEDY)]]
     better, worse = (values > greedy).sum(axis=0), (values < greedy).sum(axis=0)
     return [
-        "" if name == GREEDY else f"{more} - {less}"
+        "" if name == GREEDY else f"{more}, {less}"
         for name, more, less in zip(SHOWN, better, worse, strict=True)
     ]
 
