@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     # Only now: the libraries behind these imports read the number of threads when they are loaded.
     from benchmarks import page, report
-    from benchmarks.families import chosen_cases
+    from benchmarks.families import chosen_cases, measured_means
     from benchmarks.runner import run_case
 
     try:
@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for case in cases:
         print(f"measuring {case.name} ...", file=sys.stderr, flush=True)
         rows += run_case(case, options.quick)
+    rows += measured_means(rows)
     report.write(rows, facts, ROOT / "benchmarks" / "results", options.quick)
     if not options.quick:
         page.update(ROOT / "docs" / "benchmarks.md", ROOT / "README.md", rows, facts)

@@ -5,11 +5,12 @@ They are loaded on demand: the libraries behind them read the number of threads 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from benchmarks.runner import Case
+from benchmarks.means import Mean, geometric_mean
+from benchmarks.runner import Case, Row
 
 
 class Family(NamedTuple):
@@ -28,6 +29,18 @@ class Family(NamedTuple):
         """What is measured."""
         return import_module(f"benchmarks.{self.file}").CASES
 
+    @property
+    def means(self) -> tuple[Mean, ...]:
+        """Which of them are summed up by a mean."""
+        return getattr(import_module(f"benchmarks.{self.file}"), "MEANS", ())
+
+    @property
+    def works(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The titles of all that the page shows, each with its peers; sixfold where it is alone."""
+        cases = [(case.title, case.contenders[1:] or case.contenders) for case in self.cases]
+        works = [(title, tuple(one.name for one in shown)) for title, shown in cases]
+        return works + [(mean.title, (mean.peer,)) for mean in self.means]
+
     def names(self, case: Case) -> tuple[str, str, str]:
         """Return what asks for a case: the room, the file, the case itself."""
         return self.file.partition(".")[0], self.file, case.name
@@ -38,6 +51,7 @@ FAMILIES = (
     Family("linear.classifiers", "Linear classifiers"),
     Family("linear.wide", "Wide tables"),
     Family("trees.cases", "Decision trees"),
+    Family("trees.optimal", "Trees that are proven to be the best"),
     Family("kernel.cases", "Support vector machines with kernels"),
     Family("neighbors.cases", "Nearest neighbours"),
     Family("selection.cases", "Choosing hyperparameters"),
@@ -55,3 +69,9 @@ def chosen_cases(wanted: Iterable[str]) -> list[Case]:
         said = ", ".join(sorted(unknown))
         raise ValueError(f"no family, file or case is called {said}; there are {', '.join(known)}")
     return [case for names, case in named if not wanted or wanted.intersection(names)]
+
+
+def measured_means(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of the means over cases that were all measured."""
+    means = [mean for family in FAMILIES for mean in family.means]
+    return [row for mean in means for row in geometric_mean(mean, rows)]

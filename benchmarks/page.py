@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks.families import FAMILIES, Family
-from benchmarks.report import LOAD, MARK, remarks, table, write_whole
+from benchmarks.report import LOAD, MARK, at_least, remarks, table, write_whole
 from benchmarks.runner import Row
 
 HEAD = (
@@ -34,7 +34,8 @@ benchmarks trees` renews one family, `python -m benchmarks lasso svm_iris` two c
 did not measure are carried over from earlier runs; their setup says what of those was not kept.
 
 * The ratio is the median over the rounds of (the peer's time / sixfold's time in the same round), with its
-  quartiles in parentheses; below 1 the peer is faster.
+  quartiles in parentheses; below 1 the peer is faster. ">=" says that the peer was stopped before it had
+  finished.
 * Accuracy is 0 for the exact answer; each family says what it is. † marks a ratio of unequal work: one of the
   two answers is less accurate than the case demands.
 * Extra memory is the peak beyond the data, in shares of X.
@@ -81,7 +82,7 @@ def _compared(ours: Row, peer: Row) -> tuple[str, ...]:
     """Return the peer's name, the ratio, both accuracies and both memories; sixfold alone has no ratio."""
     both = [ours] if peer is ours else [ours, peer]
     said = remarks(peer)
-    ratio = "" if peer is ours or peer.ratio is None else f"{_short(peer.ratio)}x"
+    ratio = "" if peer is ours or peer.ratio is None else f"{at_least(peer)}{_short(peer.ratio)}x"
     if ratio and not all(row.accurate for row in both):
         ratio += MARK
     if ratio and peer.quartiles:
@@ -89,7 +90,7 @@ def _compared(ours: Row, peer: Row) -> tuple[str, ...]:
     return (
         peer.contender + f" ({said})" * bool(said),
         ratio,
-        " / ".join(_error(row.error) for row in both),
+        " / ".join(_error(row.error) for row in both if row.error is not None),
         " / ".join(f"{row.memory:.0%}" for row in both if row.memory is not None),
     )
 
@@ -113,9 +114,9 @@ def render(lines: Lines) -> str:
 def _section(family: Family, lines: Lines, numbers: dict[str, str]) -> str:
     """Return the section of a family; ``numbers`` of setups that are new are added."""
     shown = [HEAD]
-    for case in family.cases:
-        for peer in case.contenders[1:] or case.contenders:
-            if line := lines.get((case.title, peer.name)):
+    for title, peers in family.works:
+        for peer in peers:
+            if line := lines.get((title, peer)):
                 shown.append((*line[:-1], numbers.setdefault(line[-1], str(len(numbers) + 1))))
     return "\n".join([f"## {family.title}", "", family.text, "", *table(shown), ""])
 

@@ -27,6 +27,8 @@ PACKAGES = (
     "numba",
     "faiss-cpu",
     "lightgbm",
+    "pycontree",
+    "pystreed",
 )
 HEAD = (
     "case",
@@ -112,7 +114,7 @@ def _cells(row: Row, first: bool) -> tuple[str, ...]:
     return (
         row.case,
         row.contender,
-        "" if first or row.ratio is None else f"{row.ratio:.3g}x{mark}",
+        "" if first or row.ratio is None else f"{at_least(row)}{row.ratio:.3g}x{mark}",
         "" if first or row.quartiles is None else "{:.3g} - {:.3g}".format(*row.quartiles),
         "" if row.error is None else f"{row.error:.0e}{mark}",
         "" if row.memory is None else f"{row.memory:.1%} of X",
@@ -120,6 +122,11 @@ def _cells(row: Row, first: bool) -> tuple[str, ...]:
         {True: "yes", False: "**no**", None: ""}[row.met],
         remarks(row),
     )
+
+
+def at_least(row: Row) -> str:
+    """Return what stands before a ratio that would be larger, had the contender been left to finish."""
+    return ">= " if row.at_least else ""
 
 
 def remarks(row: Row) -> str:
@@ -130,7 +137,7 @@ def remarks(row: Row) -> str:
 def _bar(row: Row, first: bool) -> str:
     if row.bar is None:
         return ""
-    return f"memory < {row.bar:.0%}" if first else f">= {row.bar:g}x"
+    return f"memory < {row.bar:.0%}" if first else f">= {row.bar:.3g}x"
 
 
 def verdict(rows: Sequence[Row]) -> list[str]:

@@ -6,10 +6,11 @@ The method, for each case:
     the accuracy demanded) and runs twice: compilers and caches are warm.
 2.  Rounds A B C A B C ...: a change in the machine's speed meets all contenders alike. A contender
     takes part in as many rounds as fit into ``SECONDS``, from ``FEWEST`` to ``ROUNDS``; a run
-    shorter than ``SHORTEST`` is repeated within its turn. One that takes ``SLOW`` seconds runs once
-    in all.
+    shorter than ``SHORTEST`` is repeated within its turn. One that takes ``SLOW`` seconds (or what the
+    case calls slow) runs once in all.
 3.  The ratio of a peer is the median over its rounds of (its time / sixfold's time in the same
     round), the spread is given by the quartiles.
+    Where a contender gave up at a limit of time, the ratio is "at least".
 4.  The answers of the last timed runs are judged on the data. One whose error is above what the
     case demands is marked: its ratio compares unequal work. Where the exact answer is not known,
     errors count from the best answer of the run, and sixfold's has to be as good as each peer's.
@@ -49,6 +50,11 @@ def nothing(result: Any) -> str:
     return ""
 
 
+def finished(result: Any) -> bool:
+    """Say of any result that it was not cut short."""
+    return False
+
+
 @dataclass(frozen=True)
 class Contender:
     """One way to do a task.
@@ -66,6 +72,8 @@ class Contender:
         Maps the result to what the case judges.
     remark : callable
         Maps the result to what the table should say about it: the options chosen, a fallback.
+    stopped : callable
+        Maps the result to whether a limit of time ended the work: it would have taken longer.
     """
 
     name: str
@@ -73,6 +81,7 @@ class Contender:
     run: Callable[[Any, Any], Any]
     answer: Callable[[Any], Any]
     remark: Callable[[Any], str] = nothing
+    stopped: Callable[[Any], bool] = finished
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,10 @@ class Case:
         Given where the exact answer is not known: ``error`` is then a number that is smaller for a
         better answer, counted from the smallest of the run, and a bar is met only if sixfold's is
         above the peer's by no more than this.
+    clock : callable
+        The seconds that count: those that pass, or ``time.process_time`` for those of the processor.
+    slow : float
+        Seconds from which on one run of a contender is enough.
     """
 
     name: str
@@ -115,6 +128,8 @@ class Case:
     memory_bar: float | None = None
     with_memory: bool = True
     slack: float | None = None
+    clock: Clock = time.perf_counter
+    slow: float = SLOW
 
     def __post_init__(self) -> None:
         unknown = set(self.bars) - {peer.name for peer in self.contenders[1:]}
@@ -128,14 +143,16 @@ class Row:
 
     ``ratio`` is how many times faster sixfold is; ``memory`` a fraction of X; ``bar`` what is
     required of the ratio (of the memory in sixfold's own row), ``met`` whether it was reached,
-    None where there is no bar or it could not be measured. ``installed`` is false where the
-    contender, or the data of the case, are not on this machine; ``remark`` then says which.
+    None where there is no bar or it could not be measured. ``at_least`` is true where the contender
+    was stopped before it had finished. ``installed`` is false where the contender, or the data of the
+    case, are not on this machine; ``remark`` then says which.
     """
 
     case: str
     contender: str
     installed: bool = True
     ratio: float | None = None
+    at_least: bool = False
     quartiles: tuple[float, float] | None = None
     rounds: int = 0
     error: float | None = None
@@ -158,8 +175,9 @@ class _Entry:
     result: Any = None
 
 
-def run_case(case: Case, quick: bool = False, clock: Clock = time.perf_counter) -> list[Row]:
-    """Measure a case; return a row for every contender, in their order."""
+def run_case(case: Case, quick: bool = False, clock: Clock | None = None) -> list[Row]:
+    """Measure a case, by its own clock unless one is given; return a row for every contender."""
+    clock = clock or case.clock
     try:
         data = case.data(quick)
     except MissingDataError as reason:
@@ -169,7 +187,7 @@ def run_case(case: Case, quick: bool = False, clock: Clock = time.perf_counter) 
     entries = [ours, *(_prepare(peer, data) for peer in peers)]
     present = [entry for entry in entries if isinstance(entry, _Entry)]
     for entry in present:
-        _warm_up(entry, data, clock, FEWEST if quick else ROUNDS)
+        _warm_up(entry, data, clock, FEWEST if quick else ROUNDS, case.slow)
     ours.rounds = max(entry.rounds for entry in present)
     for turn in range(ours.rounds):
         for entry in present:
@@ -193,10 +211,10 @@ def _prepare(peer: Contender, data: Any) -> _Entry | ImportError:
         return error
 
 
-def _warm_up(entry: _Entry, data: Any, clock: Clock, most: int) -> None:
+def _warm_up(entry: _Entry, data: Any, clock: Clock, most: int, slow: float) -> None:
     """Run until caches are warm, and plan rounds and loops from the last time."""
     seconds = _seconds(entry, data, clock)
-    if seconds >= SLOW:
+    if seconds >= slow:
         entry.times.append(seconds)  # long enough to be its one round: what was cold does not matter
         return
     seconds = _seconds(entry, data, clock)
@@ -239,6 +257,7 @@ def _row(case: Case, entry: _Entry, ours: _Entry, error: float, data: Any, quick
         case.title,
         name,
         ratio=statistics.median(ratios),
+        at_least=entry.contender.stopped(entry.result),
         quartiles=_quartiles(ratios),
         rounds=len(ratios),
         error=error,
@@ -262,7 +281,7 @@ def _quartiles(values: list[float]) -> tuple[float, float] | None:
 
 
 def _judge_bars(rows: list[Row], slack: float | None) -> list[Row]:
-    """Fill in ``met``. Nothing is met by an answer of ours that is less accurate than demanded."""
+    """Fill in ``met``. Nothing is met by an answer of ours that is too inaccurate or was cut short."""
     ours = rows[0]
 
     def met(row: Row) -> bool | None:
@@ -270,6 +289,6 @@ def _judge_bars(rows: list[Row], slack: float | None) -> list[Row]:
             return None
         reached = row.memory < row.bar if row is ours else row.ratio >= row.bar
         as_good = slack is None or ours.error <= row.error + slack
-        return ours.accurate and as_good and reached
+        return ours.accurate and not ours.at_least and as_good and reached
 
     return [replace(row, met=met(row)) for row in rows]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import page
-from benchmarks.families import FAMILIES, chosen_cases
+from benchmarks.families import FAMILIES, chosen_cases, measured_means
 from benchmarks.runner import Row
 
 SETUP = {"processor": "one", "load before the run": "0.7"}
@@ -109,6 +109,22 @@ def test_sixfold_alone_has_no_ratio(files):
     assert line(files[0], title) == [title, "sixfold", "", "0", "40%", "1"]
 
 
+def test_a_peer_that_was_stopped_is_at_least_as_slow(files):
+    page.update(*files, measured(OLS, "scikit-learn", 57.2, quartiles=None, at_least=True), SETUP)
+    assert line(files[0], OLS)[2] == ">= 57x"
+
+
+def test_a_mean_has_its_line_and_keeps_it(files):
+    mean = next(mean for family in FAMILIES for mean in family.means)
+    rows = [
+        Row(title, name, ratio=2.0, accurate=True) for title in mean.cases for name in ("sixfold", mean.peer)
+    ]
+    page.update(*files, measured_means(rows), SETUP)
+    assert line(files[0], mean.title) == [mean.title, mean.peer, "2x", "", "", "1"]
+    page.update(*files, measured(OLS, "scikit-learn", 2.0) + measured_means(rows[2:]), SETUP)
+    assert line(files[0], mean.title)[2] == "2x"
+
+
 def test_the_short_table_of_the_readme_is_renewed_too(files):
     page.update(*files, measured(OLS, "scikit-learn", 2.0) + measured(LASSO, "skglm", 3.0), SETUP)
     assert files[1].read_text() == README.replace("| 1x | 0 / 0 |", "| 2x | 2e-31 / 2e-8 |")
@@ -132,7 +148,8 @@ def test_a_room_a_file_and_a_case_can_be_asked_for():
     everything = [case for family in FAMILIES for case in family.cases]
     assert chosen_cases([]) == everything
     assert chosen_cases(["linear"]) == [*FAMILIES[0].cases, *FAMILIES[1].cases, *FAMILIES[2].cases]
-    assert chosen_cases(["trees"]) == chosen_cases(["trees.cases"]) == list(FAMILIES[3].cases)
+    assert chosen_cases(["trees"]) == [*FAMILIES[3].cases, *FAMILIES[4].cases]
+    assert chosen_cases(["trees.cases"]) == list(FAMILIES[3].cases)
     assert [case.name for case in chosen_cases(["lasso", "svm_iris"])] == ["lasso", "svm_iris"]
     with pytest.raises(ValueError, match=r"case is called tree; there are linear, linear\.regression, ols"):
         chosen_cases(["tree", "lasso"])
@@ -141,6 +158,10 @@ def test_a_room_a_file_and_a_case_can_be_asked_for():
 def test_names_and_titles_of_cases_are_unique():
     cases = chosen_cases([])
     assert len({case.name for case in cases}) == len({case.title for case in cases}) == len(cases)
+    means = [mean for family in FAMILIES for mean in family.means]
+    titles = {case.title: {peer.name for peer in case.contenders[1:]} for case in cases}
+    assert not titles.keys() & {mean.title for mean in means}
+    assert all(mean.peer in titles[title] for mean in means for title in mean.cases)
     assert all(case.contenders[0].name == "sixfold" for case in cases)
 
 

@@ -98,6 +98,28 @@ def test_a_slow_contender_runs_once(clock):
     assert "| one round |" in report.markdown(rows, {})
 
 
+def test_what_a_case_calls_slow_runs_once(clock):
+    case = toy_case(clock.toy("a", 1.0), clock.toy("slow", 12.0), slow=10.0)
+    assert [row.rounds for row in run_case(case, clock=clock)] == [12, 1]
+
+
+def test_a_case_brings_its_own_clock(clock):
+    assert run_case(toy_case(clock.toy("a", 1.0), clock.toy("b", 3.0), clock=clock))[1].ratio == 3.0
+
+
+def test_the_ratio_of_a_contender_that_was_stopped_is_at_least_that(clock):
+    toys = [clock.toy("sixfold", 1.0), clock.toy("stopped", 40.0, stopped=lambda result: True)]
+    rows = run_case(toy_case(*toys, bars={"stopped": 20.0}), clock=clock)
+    assert [row.at_least for row in rows] == [False, True]
+    assert rows[1].met
+    assert "| >= 40x " in report.markdown(rows, {})
+
+
+def test_no_bar_is_met_where_ours_was_stopped(clock):
+    toys = [clock.toy("sixfold", 1.0, stopped=lambda result: True), clock.toy("b", 9.0)]
+    assert run_case(toy_case(*toys, bars={"b": 2.0}), clock=clock)[1].met is False
+
+
 def test_a_less_accurate_peer_is_marked_in_the_table(clock):
     rows = run_case(
         toy_case(
