@@ -151,7 +151,8 @@ def search_tree(
     column, rank = np.array(tree, dtype=np.int32).T
     history = tuple(np.array([value]) for value in (0.0, search.in_units(cost), bound))
     found = frontier(search, everything, depth, leaves)
-    return column.copy(), rank.copy(), search.in_units(cost), bound, True, found, history
+    unit = 1.0 if scale is None else math.ldexp(1.0, -scale)
+    return column.copy(), rank.copy(), search.in_units(cost), bound, True, found, history, unit
 
 
 def frontier(search, everything, depth, leaves):

@@ -121,6 +121,8 @@ class SearchResult:
         One whenever the best tree or the bound improved; seconds are those of the budget.
     columns : SearchColumns
         What the frontier is about.
+    unit : float
+        Costs are whole numbers of this inside the search.
     """
 
     tree: FittedTree
@@ -130,6 +132,7 @@ class SearchResult:
     frontier: Frontier
     history: list[Record]
     columns: SearchColumns
+    unit: float
 
 
 def search(rows: TrainingRows, rules: SearchRules, budget: Budget, cutoff: float = math.inf) -> SearchResult:
@@ -149,7 +152,7 @@ def search(rows: TrainingRows, rules: SearchRules, budget: Budget, cutoff: float
     problem = _Problem(rows, rules)
     depth = min(rules.max_depth, rows.count)  # no tree of these rows is deeper
     found = problem.solve(columns.ranks, columns.kinds, slice(None), depth, budget, cutoff)
-    column, rank, cost, bound, complete, frontier, history = found
+    column, rank, cost, bound, complete, frontier, history, unit = found
     if not complete:
         budget.exhausted()  # notes why
     asked, low, high, left_leaves, *bounds = frontier
@@ -165,6 +168,7 @@ def search(rows: TrainingRows, rules: SearchRules, budget: Budget, cutoff: float
             for number, (seconds, cost, bound) in enumerate(zip(*history, strict=True), start=1)
         ],
         columns=columns,
+        unit=unit / total,
     )
 
 
