@@ -1,8 +1,8 @@
 """The arrays of a tree are one, and the rows are where it says.
 
-The nodes are numbered depth first: ``column`` (-1 in a leaf), ``threshold``, the branches ``first``, ``code``,
-``child``, where unknown values go (``unknown``), and what each node has met: ``rows`` and the weight of each
-class, ``totals``.
+The nodes are numbered depth first: ``column`` (-1 in a leaf), ``threshold``, the branches ``first``,
+``code``, ``child``, where unknown values go (``unknown``), and what each node has met: ``rows`` and the
+weight of each class, ``totals``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,291 @@
+"""What an optimal tree certifies is confirmed by a second search, and every false figure is found out.
+
+The trees and frontiers of these tests come from the plainest search there is: all trees are tried.
+"""
+
+import dataclasses
+import functools
+import math
+from itertools import combinations
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sixfold.certificate import Certificate
+from sixfold.errors import CertificateError
+from sixfold.verify import optimal_trees
+from sixfold.verify.optimal_trees import Frontier, OptimalTreeClaim, recompute
+from sixfold.verify.tree_search import APART, EACH, ORDERED, TreeSearch, groupings, ranked_columns
+
+# -- all trees of a table ------------------------------------------------------------------------------------
+
+
+def search_columns(X, kinds, binary, unknown_best):
+    """Return kind and meaning of the columns of ranks that the rules allow."""
+    for source, is_category in enumerate(kinds):
+        x = X[:, source]
+        values, lost = np.unique(x[~np.isnan(x)]), bool(np.isnan(x).any())
+        order, count = np.arange(values.size), values.size
+        if not count:
+            continue
+        if not is_category and not lost:
+            found = [(ORDERED, order, -1)]
+        elif not is_category:
+            found = [(ORDERED, order + 1, 0), (ORDERED, order, count)]
+            found = found if unknown_best else [(APART, order + 1, 0)]
+        elif not binary:
+            found = [(EACH, order, count if lost else -1)]
+            if lost and unknown_best:
+                found = [(EACH, order, k) for k in range(count)] + [(ORDERED, 0 * order, 1)]
+        else:
+            joined = count + (lost and unknown_best)
+            groups = [
+                np.isin(np.arange(joined), some).astype(int)
+                for size in range(1, joined)
+                for some in combinations(range(1, joined), size)
+            ]
+            if lost and unknown_best:
+                found = [(ORDERED, group[:-1], group[-1]) for group in groups]
+            elif lost:
+                found = [(APART, group + 1, 0) for group in groups] or [(APART, order + 1, 0)]
+            else:
+                found = [(ORDERED, group, -1) for group in groups]
+        for kind, rank, unknown in found:
+            yield kind, SimpleNamespace(source=source, values=values, rank=rank, unknown=unknown)
+
+
+class AllTrees:
+    """The best trees of parts of a table, found by trying all."""
+
+    def __init__(self, X, kinds, labels, weight, objective, penalty, binary, unknown_best):
+        self.X, self.kinds, self.labels, self.weight = X, kinds, labels, weight
+        self.objective, self.penalty = objective, penalty
+        self.classes = int(labels.max()) + 1
+        self.columns, met = [], set()
+        for kind, meaning in search_columns(X, kinds, binary, unknown_best):
+            x = X[:, meaning.source]
+            rank = dict(zip(meaning.values.tolist(), np.asarray(meaning.rank).tolist(), strict=True))
+            ranks = np.array([meaning.unknown if np.isnan(one) else rank[one] for one in x])
+            if ranks.min() < ranks.max() and (kind, *ranks) not in met:
+                met.add((kind, *ranks))
+                self.columns.append((kind, ranks, meaning))
+        self.best = functools.cache(self._best)
+
+    def leaf(self, rows):
+        totals = np.bincount(self.labels[list(rows)], self.weight[list(rows)], self.classes)
+        if self.objective == "error":
+            return float(totals.sum() - totals.max())
+        return sum(float(w * math.log(totals.sum() / w)) for w in totals if w > 0)
+
+    def parts(self, rows, number, t):
+        kind, ranks, _ = self.columns[number]
+        if kind == EACH:
+            side = {row: ranks[row] for row in rows}
+        else:
+            side = {row: 2 if kind == APART and ranks[row] == 0 else ranks[row] > t for row in rows}
+        return [
+            tuple(row for row in rows if side[row] == one) for one in sorted(set(map(int, side.values())))
+        ]
+
+    def questions(self, number):
+        kind, ranks, _ = self.columns[number]
+        return range(1) if kind == EACH else range(int(kind == APART), int(ranks.max()) + (kind == APART))
+
+    def _best(self, rows, depth, leaves):
+        """Return the least cost and the tree: None or (search column, t, subtrees)."""
+        if not rows:
+            return 0.0, None
+        found = self.leaf(rows) + self.penalty, None
+        for number in range(len(self.columns)) if depth and leaves > 1 else ():
+            for t in self.questions(number):
+                parts = self.parts(rows, number, t)
+                if 2 <= len(parts) <= leaves:
+                    cost, trees = self.shared(parts, depth - 1, leaves)
+                    if cost < found[0] - 1e-12:
+                        found = cost, (number, t, trees)
+        return found
+
+    def shared(self, parts, depth, leaves):
+        if len(parts) == 1:
+            cost, tree = self.best(parts[0], depth, leaves)
+            return cost, [tree]
+        found = math.inf, []
+        for some in [leaves] if math.isinf(leaves) else range(1, leaves - len(parts) + 2):
+            cost, tree = self.best(parts[0], depth, some)
+            rest, others = self.shared(parts[1:], depth, leaves if math.isinf(leaves) else leaves - some)
+            if cost + rest < found[0]:
+                found = cost + rest, [tree, *others]
+        return found
+
+    def arrays(self, tree):
+        """Return a tree as the arrays of a fitted one."""
+        flat = SimpleNamespace(
+            kinds=self.kinds, column=[], threshold=[], first=[0], unknown=[], rows=[], totals=[]
+        )
+        branches = {}
+
+        def add(rows, tree):
+            node = len(flat.column)
+            flat.rows.append(len(rows))
+            flat.totals.append(np.bincount(self.labels[list(rows)], self.weight[list(rows)], self.classes))
+            flat.column.append(-1 if tree is None else self.columns[tree[0]][2].source)
+            flat.threshold.append(-2.0)
+            flat.unknown.append(-1)
+            branches[node] = {}
+            if tree is None:
+                return node
+            x, is_category = self.X[:, flat.column[node]], self.kinds[flat.column[node]]
+            pairs = list(zip(self.parts(rows, *tree[:2]), tree[2], strict=True))
+            pairs.sort(key=lambda pair: np.nanmin([*x[list(pair[0])], np.inf]))  # by the lowest value
+            known = [[x[row] for row in part if not np.isnan(x[row])] for part, _ in pairs]
+            sides = [values for values in known if values]
+            if not is_category:
+                flat.threshold[node] = max(sides[0]) if len(sides) > 1 else np.inf
+            for part, below in pairs:
+                child = add(part, below)
+                for row in part:
+                    if np.isnan(x[row]):
+                        flat.unknown[node] = child
+                    else:
+                        code = x[row] if is_category else x[row] > flat.threshold[node]
+                        branches[node][int(code)] = child
+            return node
+
+        add(tuple(range(len(self.labels))), tree)
+        pairs = [sorted(branches[node].items()) for node in range(len(flat.column))]
+        flat.first = np.cumsum([0, *map(len, pairs)])
+        joined = np.array([pair for some in pairs for pair in some], dtype=np.int32).reshape(-1, 2)
+        flat.code, flat.child = joined[:, 0], joined[:, 1]
+        for name in ("column", "threshold", "unknown", "rows", "totals"):
+            setattr(flat, name, np.array(getattr(flat, name)))
+        return flat
+
+    def frontier(self, random, depth, leaves):
+        """Return items that cover everything: the questions of a column, or some of them in a row."""
+        items = []
+        rows = range(len(self.labels))
+        limits = [0] if math.isinf(leaves) else range(1, leaves)
+        for number, (kind, ranks, _) in enumerate(self.columns):
+            if kind == EACH:
+                parts = self.parts(tuple(rows), number, 0)
+                cost = self.shared(parts, depth - 1, leaves)[0] if len(parts) <= leaves else 0.0
+                items.append((number, 0, 0, 0, cost, 0.0, 0.0))
+                continue
+            asked = list(self.questions(number))
+            for limit in limits:
+                ends = sorted({*random.choice(asked, random.integers(1, 4)).tolist(), asked[-1]})
+                for low, high in zip([asked[0], *(end + 1 for end in ends)], ends, strict=False):
+                    wide = low == asked[0] and random.random() < 0.5
+                    low = low - 1 if wide else low  # no rows are sure to be on the left
+                    left = tuple(row for row in rows if (kind == APART) <= ranks[row] <= low)
+                    right = tuple(row for row in rows if ranks[row] > high)
+                    unknown = tuple(row for row in rows if kind == APART and ranks[row] == 0)
+                    rest = leaves - limit if limit else leaves
+                    items.append(
+                        (
+                            number, low, high, limit,
+                            self.best(left, depth - 1, limit or leaves)[0] if left else self.penalty,
+                            self.best(right, depth - 1, rest - bool(limit and unknown))[0],
+                            self.best(unknown, depth - 1, rest - bool(limit and right))[0],
+                        )
+                    )  # fmt: skip
+        kinds = np.array([kind for kind, _, _ in self.columns])
+        arrays = [np.array(one) for one in zip(*items, strict=True)] if items else [np.zeros(0, int)] * 7
+        return Frontier(tuple(meaning for _, _, meaning in self.columns), kinds, *arrays)
+
+
+def make_claim(random, X, kinds, labels, weight, objective, depth, leaves, penalty, binary, unknown_best):
+    """Return a claim that is true, and its certificate."""
+    whole = float(weight.sum())
+    trees = AllTrees(X, kinds, labels, weight, objective, penalty * whole, binary, unknown_best)
+    rows, limit = tuple(range(len(labels))), leaves or math.inf
+    cost, tree = trees.best(rows, depth, limit)
+    frontier = (
+        trees.frontier(random, depth, limit) if depth and limit > 1 else Frontier((), *[np.zeros(0, int)] * 8)
+    )
+    sums = frontier.left + frontier.right + frontier.unknown
+    bound = min([cost, trees.leaf(rows) + trees.penalty, *sums.tolist()])
+    claim = OptimalTreeClaim(
+        trees.arrays(tree),
+        X,
+        kinds,
+        labels,
+        weight,
+        objective,
+        depth,
+        leaves,
+        penalty,
+        binary,
+        unknown_best,
+        frontier,
+    )
+    scale = trees.leaf(rows) / whole + penalty
+    return claim, Certificate("optimal tree", cost / whole, (cost - bound) / whole, scale, 0.0)
+
+
+def confirm(claim, certificate):
+    return recompute(claim, certificate).compare(certificate)
+
+
+def random_claim(
+    seed, objective="error", depth=2, leaves=None, penalty=0.0, binary=False, unknown_best=False, rows=9
+):
+    random = np.random.default_rng(seed)
+    count = int(random.integers(2, rows + 1))
+    kinds = random.permutation([0, 1, 0])[: random.integers(1, 4)].astype(np.uint8)
+    X = random.integers(0, 4, (count, kinds.size)).astype(float)
+    X[random.random(X.shape) < random.choice([0.0, 0.2])] = np.nan
+    labels = random.integers(0, random.integers(2, 4), count)
+    weight = random.choice([0.5, 1.0, 2.25, 0.1], count) if random.random() < 0.5 else np.ones(count)
+    return make_claim(
+        random, X, kinds, labels, weight, objective, depth, leaves, penalty, binary, unknown_best
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    objective=st.sampled_from(["error", "entropy"]),
+    depth=st.integers(0, 3),
+    leaves=st.sampled_from([None, None, 1, 2, 3, 4, 5]),
+    penalty=st.sampled_from([0.0, 0.01, 0.2]),
+    binary=st.booleans(),
+    unknown_best=st.booleans(),
+)
+def test_every_true_claim_is_confirmed(seed, objective, depth, leaves, penalty, binary, unknown_best):
+    claim, certificate = random_claim(seed, objective, depth, leaves, penalty, binary, unknown_best)
+    found = confirm(claim, certificate)
+    assert found.objective == pytest.approx(certificate.objective, abs=1e-12)
+    assert found.gap <= certificate.gap + 1e-11
+    *_, note = found.notes
+    done, of, total, *_ = note.split()
+    assert (done, of) == (total, "of")
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    objective=st.sampled_from(["error", "entropy"]),
+    depth=st.integers(0, 3),
+    leaves=st.sampled_from([math.inf, 2, 3, 4, 5, 6]),
+    penalty=st.sampled_from([0.0, 0.3]),
+    binary=st.booleans(),
+    unknown_best=st.booleans(),
+    cap=st.sampled_from([math.inf, 0.9, 1.0, 1.1]),
+)
+def test_the_search_finds_what_trying_all_trees_finds(
+    seed, objective, depth, leaves, penalty, binary, unknown_best, cap
+):
+    claim, _ = random_claim(seed, depth=0)
+    given = claim.X, claim.kinds, claim.labels, claim.weight
+    trees = AllTrees(*given, objective, penalty, binary, unknown_best)
+    search = TreeSearch(
+        ranked_columns(*given, binary, unknown_best), *given[2:], trees.classes, objective, penalty
+    )
+    best = trees.best(tuple(range(len(claim.labels))), depth, leaves)[0]
+    found = search.least(search.everything, depth, leaves, cap * best if best else cap)
+    assert found == pytest.approx(min(cap, 1.0) * best, abs=1e-9)
