@@ -40,7 +40,8 @@ Array = NDArray[Any]
 ORDERED, APART, EACH = range(3)
 ALL_GROUPINGS = 8  # so many categories are put into two groups in every way
 TIE = 1e-12  # shares this close are equal
-BLOCK = 2**18  # numbers that are worked on at once
+BLOCK = 2**15  # numbers that are worked on at once
+CALL = 3000  # visits of a row take as long as a call does whatever the rows
 
 
 # -- the questions -------------------------------------------------------------------------------------------
@@ -281,13 +282,17 @@ class TreeSearch:
             order, apart = part.order[columns], self._apart[columns]
             self._visit(order.size * len(self._mass))
             ranks = np.take_along_axis(self._ranks[columns], order, axis=1)
-            column, cut = np.nonzero(ranks[:, 1:] != ranks[:, :-1])
-            sums = self._mass[:, order].cumsum(axis=2)
+            changes = np.zeros(order.shape, dtype=bool)
+            np.not_equal(ranks[:, 1:], ranks[:, :-1], out=changes[:, :-1])
+            cut = np.flatnonzero(changes)
+            column = np.repeat(np.arange(len(order)), changes.sum(axis=1))
+            sums = np.cumsum(self._mass.take(order, axis=1), axis=2)
             lost = (ranks == 0).sum(axis=1) * apart  # rows that are unknown
             unknown = np.where(lost > 0, sums[:, np.arange(len(order)), lost - 1], 0.0)
-            left = np.maximum(sums[:, column, cut] - unknown[:, column], 0.0)
-            right = np.maximum(part.totals[:, None] - sums[:, column, cut], 0.0)
-            children = 1 + (lost > 0)[column] + (cut >= lost[column])
+            up_to = sums.reshape(len(sums), -1).take(cut, axis=1)
+            left = np.maximum(up_to - unknown.take(column, axis=1), 0.0) if lost.any() else up_to
+            right = np.maximum(part.totals[:, None] - up_to, 0.0)
+            children = 1 + (lost > 0)[column] + (cut - column * size >= lost[column])
             cost = self.leaf(left) + self.leaf(right) + self.leaf(unknown)[column] + self.penalty * children
             least = min(least, float(cost[children <= leaves].min(initial=math.inf)))
         return least
@@ -335,7 +340,7 @@ class TreeSearch:
                     )
 
     def _visit(self, rows: float) -> None:
-        self.visits += rows
+        self.visits += rows + CALL
         if self.visits > self.limit:
             raise WorkLimitError
 
