@@ -178,9 +178,8 @@ class AllTrees:
             asked = list(self.questions(number))
             for limit in limits:
                 ends = sorted({*random.choice(asked, random.integers(1, 4)).tolist(), asked[-1]})
-                for low, high in zip([asked[0], *(end + 1 for end in ends)], ends, strict=False):
-                    wide = low == asked[0] and random.random() < 0.5
-                    low = low - 1 if wide else low  # no rows are sure to be on the left
+                start = asked[0] - (random.random() < 0.5)  # before the first question there are no rows
+                for low, high in zip([start, *(end + 1 for end in ends)], ends, strict=False):
                     left = tuple(row for row in rows if (kind == APART) <= ranks[row] <= low)
                     right = tuple(row for row in rows if ranks[row] > high)
                     unknown = tuple(row for row in rows if kind == APART and ranks[row] == 0)
@@ -289,3 +288,230 @@ def test_the_search_finds_what_trying_all_trees_finds(
     best = trees.best(tuple(range(len(claim.labels))), depth, leaves)[0]
     found = search.least(search.everything, depth, leaves, cap * best if best else cap)
     assert found == pytest.approx(min(cap, 1.0) * best, abs=1e-9)
+
+
+# -- what is false is found out ------------------------------------------------------------------------------
+
+
+def noisy(objective="error", depth=2, leaves=None, penalty=0.01, rows=30):
+    """Return a claim of numbers and noise, whose bound is above 0."""
+    random = np.random.default_rng(5)
+    X, labels = random.normal(size=(rows, 2)).round(2), random.integers(0, 2, rows)
+    given = np.zeros(2, np.uint8), labels, np.ones(rows), objective, depth, leaves, penalty, False, False
+    return make_claim(random, X, *given)
+
+
+def changed(claim, **arrays):
+    """Return the claim with other arrays of the frontier."""
+    return dataclasses.replace(claim, frontier=dataclasses.replace(claim.frontier, **arrays))
+
+
+def changed_tree(claim, **arrays):
+    return dataclasses.replace(claim, tree=SimpleNamespace(**vars(claim.tree) | arrays))
+
+
+def kept(frontier, items):
+    """Return the arrays of some items."""
+    names = ("column", "low", "high", "left_leaves", "left", "right", "unknown")
+    return {name: getattr(frontier, name)[items] for name in names}
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    objective=st.sampled_from(["error", "entropy"]),
+    depth=st.integers(1, 3),
+    leaves=st.sampled_from([None, 3, 4]),
+    penalty=st.sampled_from([0.0, 0.2]),
+    binary=st.booleans(),
+    unknown_best=st.booleans(),
+    part=st.sampled_from(["left", "right", "unknown"]),
+    which=st.integers(0, 10**6),
+)
+def test_one_bound_that_is_too_large_is_found(
+    seed, objective, depth, leaves, penalty, binary, unknown_best, part, which
+):
+    claim, certificate = random_claim(seed, objective, depth, leaves, penalty, binary, unknown_best)
+    frontier = claim.frontier
+    if not frontier.column.size:
+        return
+    item = which % frontier.column.size
+    if leaves and frontier.kinds[frontier.column[item]] == EACH:  # too few leaves cost anything
+        return
+    raised = np.array(getattr(frontier, part), dtype=float)
+    raised[item] += 1e-6
+    with pytest.raises(CertificateError, match=f"Item .* part '({part}|all)'|Item {item} "):
+        confirm(changed(claim, **{part: raised}), certificate)
+
+
+@pytest.mark.parametrize("objective", ["error", "entropy"])
+@pytest.mark.parametrize("leaves", [None, 3])
+def test_a_raised_bound_is_found(objective, leaves):
+    claim, certificate = noisy(objective, leaves=leaves)
+    confirm(claim, certificate)
+    assert certificate.gap > 0.0
+    with pytest.raises(CertificateError, match=r"no tree costs less than .* of item \d+ it is only known"):
+        confirm(claim, dataclasses.replace(certificate, gap=certificate.gap - 1e-9))
+
+
+@pytest.mark.parametrize("leaves", [None, 3])
+def test_every_missing_item_is_found(leaves):
+    claim, certificate = noisy(leaves=leaves)
+    for item in range(claim.frontier.column.size):
+        others = np.arange(claim.frontier.column.size) != item
+        with pytest.raises(CertificateError, match=r"of \d+ questions about column \d are in no item"):
+            confirm(changed(claim, **kept(claim.frontier, others)), certificate)
+
+
+def test_a_narrower_item_leaves_a_question_out():
+    claim, certificate = noisy()
+    for item in np.flatnonzero(claim.frontier.low < claim.frontier.high).tolist():
+        high = claim.frontier.high.copy()
+        high[item] -= 1
+        with pytest.raises(CertificateError, match=r"1 of .* in no item"):
+            confirm(changed(claim, high=high), certificate)
+
+
+def test_columns_that_the_search_did_not_have_are_missed():
+    claim, certificate = noisy()
+    items = claim.frontier.column == 0
+    less = dataclasses.replace(
+        claim.frontier,
+        columns=claim.frontier.columns[:1],
+        kinds=claim.frontier.kinds[:1],
+        **kept(claim.frontier, items),
+    )
+    with pytest.raises(CertificateError, match="questions about column 1 are in no item"):
+        confirm(dataclasses.replace(claim, frontier=less), certificate)
+
+
+def test_a_column_equal_to_an_earlier_one_need_not_be_there():
+    claim, certificate = noisy()
+    twice = dataclasses.replace(
+        claim,
+        X=np.column_stack([claim.X, -2.0 * claim.X[:, 0]]),  # asks the same, the other way round
+        kinds=np.zeros(3, np.uint8),
+        tree=SimpleNamespace(**vars(claim.tree) | {"kinds": np.zeros(3, np.uint8)}),
+    )
+    confirm(twice, certificate)
+
+
+def test_a_changed_objective_is_found():
+    claim, certificate = noisy()
+    for change in (1e-9, -1e-9):
+        with pytest.raises(CertificateError, match="says the objective is"):
+            confirm(claim, dataclasses.replace(certificate, objective=certificate.objective + change))
+
+
+def test_changed_leaves_and_thresholds_are_found():
+    claim, certificate = noisy()
+    leaf = int(np.flatnonzero(claim.tree.column < 0)[0])
+    totals = claim.tree.totals.copy()
+    totals[leaf, 0] += 1
+    with pytest.raises(CertificateError, match=f"Node {leaf} says that it has"):
+        confirm(changed_tree(claim, totals=totals), certificate)
+    threshold = claim.tree.threshold.copy()
+    threshold[0] += 0.5
+    with pytest.raises(CertificateError, match="Node 1 says that it has"):
+        confirm(changed_tree(claim, threshold=threshold), certificate)
+
+
+def test_trees_that_are_too_large_are_found():
+    claim, certificate = noisy()
+    with pytest.raises(CertificateError, match=r"has 2 questions above a leaf, but .* at most 1"):
+        confirm(dataclasses.replace(claim, max_depth=1), certificate)
+    with pytest.raises(CertificateError, match=r"has \d leaves, but .* at most 2"):
+        confirm(dataclasses.replace(claim, max_leaf_nodes=2), certificate)
+
+
+def test_questions_that_the_rules_do_not_allow_are_found():
+    random = np.random.default_rng(0)
+    X, labels = np.array([[0.0], [1.0], [2.0], [np.nan]] * 3), np.array([0, 1, 2, 3] * 3)
+    rules = np.ones(1, np.uint8), labels, np.ones(12), "error", 1, None, 0.0
+    claim, certificate = make_claim(random, X, *rules, False, False)
+    confirm(claim, certificate)
+    with pytest.raises(CertificateError, match="Node 0 parts its 12 rows by column 0 into children of"):
+        confirm(dataclasses.replace(claim, binary=True), certificate)
+    joined, certificate = make_claim(random, X, *rules, True, True)
+    confirm(joined, certificate)
+    with pytest.raises(CertificateError, match="that the rules of this tree do not allow"):
+        confirm(dataclasses.replace(joined, binary=False, unknown_best=False), certificate)
+
+
+def test_frontiers_that_are_none_are_found():
+    claim, certificate = noisy()
+    left = claim.frontier.left.copy()
+    left[0] = np.nan
+    with pytest.raises(CertificateError, match="about no question that there is"):
+        confirm(changed(claim, left=left), certificate)
+    with pytest.raises(CertificateError, match="about no question that there is"):
+        confirm(changed(claim, column=claim.frontier.column + 1), certificate)
+    with pytest.raises(CertificateError, match="do not fit together"):
+        confirm(changed(claim, right=left[1:]), certificate)
+    short = SimpleNamespace(**vars(claim.frontier.columns[0]) | {"source": 1})
+    with pytest.raises(CertificateError, match="does not give every row a rank by the values of column 1"):
+        confirm(changed(claim, columns=(short, *claim.frontier.columns[1:])), certificate)
+
+
+def test_other_kinds_and_words_are_found():
+    claim, certificate = noisy()
+    with pytest.raises(CertificateError, match="of kind 'greedy tree'"):
+        confirm(claim, dataclasses.replace(certificate, kind="greedy tree"))
+    with pytest.raises(CertificateError, match=r"its figures say 'within .*% of the best tree of depth 2'"):
+        confirm(claim, dataclasses.replace(certificate, claim="no tree of depth 2 is better"))
+    most = math.ceil(1e3 * certificate.gap / certificate.lower_bound) / 10
+    words = f"within {most:g}% of the best tree of depth 2"
+    assert confirm(claim, dataclasses.replace(certificate, claim=words)).claim == words
+
+
+# -- what else it says ---------------------------------------------------------------------------------------
+
+
+def test_it_says_how_many_bounds_were_recomputed(monkeypatch):
+    claim, certificate = noisy(depth=3, rows=20)
+    found = str(confirm(claim, certificate))
+    *_, done, _, total, _, _, _, _, _, _ = found.split()
+    assert done == total
+    monkeypatch.setattr(optimal_trees, "WORK", 3e5)
+    *_, some, _, total, _, _, _, _, _, _ = str(confirm(claim, certificate)).split()
+    assert 0 < int(some) < int(total)
+
+
+def test_sparse_tables_are_the_same():
+    random = np.random.default_rng(3)
+    X = random.integers(0, 3, (12, 3)).astype(float)
+    X[0, 0] = np.nan
+    given = (
+        np.zeros(3, np.uint8),
+        random.integers(0, 2, 12),
+        np.ones(12),
+        "entropy",
+        2,
+        None,
+        0.01,
+        False,
+        False,
+    )
+    claim, certificate = make_claim(random, X, *given)
+    found = confirm(dataclasses.replace(claim, X=sp.csr_array(X)), certificate)
+    assert found == confirm(claim, certificate)
+
+
+def test_costs_in_whole_units_are_allowed_for():
+    claim, certificate = noisy("entropy")
+    unit = 2.0**-10
+    frontier = claim.frontier
+    rounded = {name: np.ceil(getattr(frontier, name) / unit) * unit for name in ("left", "right")}
+    with pytest.raises(CertificateError, match=r"its part .* costs"):
+        confirm(changed(claim, **rounded), certificate)
+    confirm(dataclasses.replace(changed(claim, **rounded), unit=unit), certificate)
+
+
+def test_many_categories_are_grouped_by_their_shares():
+    random = np.random.default_rng(2)
+    totals = random.integers(1, 20, (9, 3)).astype(float)
+    ranks = list(groupings(totals))
+    assert len(ranks) == 9 + 3
+    for group, share in zip(ranks[9:], (totals / totals.sum(axis=1, keepdims=True)).T, strict=True):
+        assert (np.sign(group[:, None] - group) == np.sign(share[:, None] - share)).all()
+    assert len(list(groupings(totals[:8]))) == 2**7 - 1
