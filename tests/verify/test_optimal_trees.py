@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from sixfold.certificate import Certificate
 from sixfold.errors import CertificateError
-from sixfold.verify import optimal_trees
-from sixfold.verify.optimal_trees import Frontier, OptimalTreeClaim, recompute
+from sixfold.verify import tree_frontier
+from sixfold.verify.optimal_trees import OptimalTreeClaim, recompute
+from sixfold.verify.tree_frontier import Frontier
 from sixfold.verify.tree_search import APART, EACH, ORDERED, TreeSearch, groupings, ranked_columns
 
 # -- all trees of a table ------------------------------------------------------------------------------------
@@ -472,7 +473,7 @@ def test_it_says_how_many_bounds_were_recomputed(monkeypatch):
     found = str(confirm(claim, certificate))
     *_, done, _, total, _, _, _, _, _, _ = found.split()
     assert done == total
-    monkeypatch.setattr(optimal_trees, "WORK", 3e5)
+    monkeypatch.setattr(tree_frontier, "WORK", 3e5)
     *_, some, _, total, _, _, _, _, _, _ = str(confirm(claim, certificate)).split()
     assert 0 < int(some) < int(total)
 

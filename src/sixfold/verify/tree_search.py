@@ -88,7 +88,8 @@ def ranked_columns(
             totals = np.zeros((value.size, int(labels.max()) + 1))
             np.add.at(totals, (rank, labels), weight)
             ranked = _of_groups(rank, known, totals[: count + is_best], is_best)
-        for kind, ranks in ranked:
+        for kind, rank_of_row in ranked:
+            ranks = rank_of_row.astype(np.int32)
             if ranks.min() != ranks.max():
                 found.setdefault((kind, ranks.tobytes()), RankedColumn(source, kind, ranks))
     return list(found.values())
