@@ -291,6 +291,12 @@ def test_the_search_finds_what_trying_all_trees_finds(
     assert found == pytest.approx(min(cap, 1.0) * best, abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_sums_that_are_rounded_contradict_no_bound(seed):
+    claim, certificate = random_claim(seed, "entropy", 2, None, 0.01, False, bool(seed % 2), rows=40)
+    confirm(claim, certificate)
+
+
 # -- what is false is found out ------------------------------------------------------------------------------
 
 

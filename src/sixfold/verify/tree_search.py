@@ -125,10 +125,11 @@ def _of_groups(rank: Array, known: Array, totals: Array, is_best: bool) -> Itera
 
 
 def groupings(totals: Array) -> Iterator[Array]:
-    """Give ranks of categories, each rank a group: all pairs of groups of a few.
+    """Give ranks of categories, whose questions put them into two groups.
 
-    Of many, each against the others, and the order of the share of each class, where equal shares are one
-    rank. The rows of ``totals`` are the weights of the classes in each category.
+    A few are grouped in every way. Of many, each is put against the others, and for each class they are
+    ranked by its share; equal shares have one rank. The rows of ``totals`` are the weights of the classes in
+    each category.
     """
     count = len(totals)
     if count <= ALL_GROUPINGS:
