@@ -165,36 +165,45 @@ class AllTrees:
             setattr(flat, name, np.array(getattr(flat, name)))
         return flat
 
+    def shares(self, kind, leaves):
+        """Return how many leaves the left part has, and that of unknown values."""
+        if math.isinf(leaves):
+            return [(0, 0)]
+        if kind == ORDERED:
+            return [(left, 0) for left in range(1, leaves)]
+        return [(left, own) for own in range(1, leaves) for left in range(1, leaves - own + 1)]
+
     def frontier(self, random, depth, leaves):
         """Return items that cover everything: the questions of a column, or some of them in a row."""
         items = []
         rows = range(len(self.labels))
-        limits = [0] if math.isinf(leaves) else range(1, leaves)
         for number, (kind, ranks, _) in enumerate(self.columns):
             if kind == EACH:
                 parts = self.parts(tuple(rows), number, 0)
                 cost = self.shared(parts, depth - 1, leaves)[0] if len(parts) <= leaves else 0.0
-                items.append((number, 0, 0, 0, cost, 0.0, 0.0))
+                items.append((number, 0, 0, 0, 0, cost, 0.0, 0.0))
                 continue
             asked = list(self.questions(number))
-            for limit in limits:
-                ends = sorted({*random.choice(asked, random.integers(1, 4)).tolist(), asked[-1]})
+            for of_left, of_unknown in self.shares(kind, leaves):
+                ends = sorted({*random.choice(asked, random.integers(1, 4)).tolist(), *asked[-2:]})
                 start = asked[0] - (random.random() < 0.5)  # before the first question there are no rows
                 for low, high in zip([start, *(end + 1 for end in ends)], ends, strict=False):
                     left = tuple(row for row in rows if (kind == APART) <= ranks[row] <= low)
                     right = tuple(row for row in rows if ranks[row] > high)
                     unknown = tuple(row for row in rows if kind == APART and ranks[row] == 0)
-                    rest = leaves - limit if limit else leaves
+                    of_right = leaves - of_left - of_unknown if of_left else leaves
+                    if right and of_right < 1:
+                        continue  # all leaves are those of the other two
                     items.append(
                         (
-                            number, low, high, limit,
-                            self.best(left, depth - 1, limit or leaves)[0] if left else self.penalty,
-                            self.best(right, depth - 1, rest - bool(limit and unknown))[0],
-                            self.best(unknown, depth - 1, rest - bool(limit and right))[0],
+                            number, low, high, of_left, of_unknown,
+                            self.best(left, depth - 1, of_left or leaves)[0] if left else self.penalty,
+                            self.best(right, depth - 1, of_right)[0],
+                            self.best(unknown, depth - 1, of_unknown or leaves)[0],
                         )
                     )  # fmt: skip
         kinds = np.array([kind for kind, _, _ in self.columns])
-        arrays = [np.array(one) for one in zip(*items, strict=True)] if items else [np.zeros(0, int)] * 7
+        arrays = [np.array(one) for one in zip(*items, strict=True)] if items else [np.zeros(0, int)] * 8
         return Frontier(tuple(meaning for _, _, meaning in self.columns), kinds, *arrays)
 
 
@@ -205,7 +214,7 @@ def make_claim(random, X, kinds, labels, weight, objective, depth, leaves, penal
     rows, limit = tuple(range(len(labels))), leaves or math.inf
     cost, tree = trees.best(rows, depth, limit)
     frontier = (
-        trees.frontier(random, depth, limit) if depth and limit > 1 else Frontier((), *[np.zeros(0, int)] * 8)
+        trees.frontier(random, depth, limit) if depth and limit > 1 else Frontier((), *[np.zeros(0, int)] * 9)
     )
     sums = frontier.left + frontier.right + frontier.unknown
     bound = min([cost, trees.leaf(rows) + trees.penalty, *sums.tolist()])
@@ -319,7 +328,7 @@ def changed_tree(claim, **arrays):
 
 def kept(frontier, items):
     """Return the arrays of some items."""
-    names = ("column", "low", "high", "left_leaves", "left", "right", "unknown")
+    names = ("column", "low", "high", "left_leaves", "unknown_leaves", "left", "right", "unknown")
     return {name: getattr(frontier, name)[items] for name in names}
 
 
@@ -368,6 +377,38 @@ def test_every_missing_item_is_found(leaves):
         others = np.arange(claim.frontier.column.size) != item
         with pytest.raises(CertificateError, match=r"of \d+ questions about column \d are in no item"):
             confirm(changed(claim, **kept(claim.frontier, others)), certificate)
+
+
+@pytest.mark.parametrize("own", [1, 2])
+def test_every_way_to_share_the_leaves_is_needed(own):
+    random = np.random.default_rng(5)
+    X, labels = random.normal(size=(20, 2)).round(1), random.integers(0, 2, 20)
+    X[:4, 0] = np.nan
+    given = np.zeros(2, np.uint8), labels, np.ones(20), "error", 2, 4, 0.01, False, False
+    claim, certificate = make_claim(random, X, *given)
+    confirm(claim, certificate)
+    others = claim.frontier.unknown_leaves != own
+    with pytest.raises(CertificateError, match="questions about column 0 are in no item"):
+        confirm(changed(claim, **kept(claim.frontier, others)), certificate)
+
+
+def test_a_question_with_more_children_than_leaves_needs_no_item():
+    random = np.random.default_rng(1)
+    X = np.column_stack([random.integers(0, 3, 20), random.integers(0, 4, 20)]).astype(float)
+    given = (
+        np.array([1, 0], np.uint8),
+        random.integers(0, 2, 20),
+        np.ones(20),
+        "error",
+        2,
+        2,
+        0.01,
+        False,
+        False,
+    )
+    claim, certificate = make_claim(random, X, *given)
+    others = claim.frontier.kinds[claim.frontier.column] != EACH
+    confirm(changed(claim, **kept(claim.frontier, others)), certificate)
 
 
 def test_a_narrower_item_leaves_a_question_out():

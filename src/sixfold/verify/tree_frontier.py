@@ -36,6 +36,7 @@ from sixfold.verify.tree_search import (
     TreeSearch,
     WorkLimitError,
     ranked_columns,
+    share_leaves,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class Frontier:
     ``columns`` say what ranks are: each has ``source``, a column of the table, ``values``, those that are
     known, in order, ``rank``, of each of them, and ``unknown``, the rank of the others, -1 where there are
     none. ``kinds`` are ORDERED, APART or EACH. An item of kind EACH has the bound of the whole sum in
-    ``left``. Where leaves are limited, the left part has ``left_leaves`` of them; 0 for any number.
+    ``left``. Where leaves are limited, the left part has ``left_leaves`` of them at most, that of unknown
+    values ``unknown_leaves``, and the right one the others; 0 for any number.
     """
 
     columns: tuple[Any, ...]
@@ -64,6 +66,7 @@ class Frontier:
     low: Array
     high: Array
     left_leaves: Array
+    unknown_leaves: Array
     left: Array
     right: Array
     unknown: Array
@@ -102,12 +105,13 @@ class FrontierCheck:
 
     def _require_shapes(self) -> None:
         f = self.frontier
-        arrays = (f.column, f.low, f.high, f.left_leaves, f.left, f.right, f.unknown)
+        arrays = (f.column, f.low, f.high, f.left_leaves, f.unknown_leaves, f.left, f.right, f.unknown)
         if {np.shape(one) for one in arrays} != {(len(f.column),)} or len(f.kinds) != len(f.columns):
             raise CertificateError(f"The arrays of the frontier do not fit together. {REASONS}")
         is_column = (f.column >= 0) & (f.column < len(f.columns))
         is_number = np.isfinite(f.left) & np.isfinite(f.right) & np.isfinite(f.unknown)
-        if not (is_column & is_number & (f.low <= f.high) & (f.low >= -1) & (f.left_leaves >= 0)).all():
+        is_size = (f.left_leaves >= 0) & (f.unknown_leaves >= 0)
+        if not (is_column & is_number & is_size & (f.low <= f.high) & (f.low >= -1)).all():
             raise CertificateError(f"Items of the frontier are about no question that there is. {REASONS}")
 
     def _ranked(self, number: int) -> RankedColumn:
@@ -162,6 +166,8 @@ class FrontierCheck:
             )
         covered = np.concatenate([np.empty(0, np.uint64), *map(self._covered, range(len(self.columns)))])
         for column in self.allowed:
+            if column.kind == EACH and column.ranks.max() >= self.leaves:  # more children than leaves
+                continue
             asked = self._questions(column, self._marks_up_to(column.ranks))
             missing = np.flatnonzero(~np.isin(asked, covered))
             if missing.size:
@@ -179,19 +185,29 @@ class FrontierCheck:
         about = f.column == number
         if column.kind == EACH:
             return asked[: int(about.any())]
-        first = int(column.kind == APART)  # rank 0 is no side of a question
-        is_covered = np.ones(asked.size, dtype=bool)
-        most, others = self.search.most_leaves(self.claim.max_depth - 1), 1 + first
-        for leaves in range(1, 2 if math.isinf(self.leaves) else int(min(most, self.leaves - 1)) + 1):
-            # Items of trees whose left part may have so many leaves, and the others what can be left.
-            rest = min(self.leaves - leaves, others * most)
-            enough = (f.left_leaves >= leaves) & (self.leaves - f.left_leaves >= rest)
-            items = about & ((f.left_leaves == 0) | enough)
-            depth = np.zeros(asked.size + 1, dtype=np.int64)  # how many items speak of t
-            np.add.at(depth, np.clip(f.low[items], first, asked.size), 1)
-            np.add.at(depth, np.clip(f.high[items] + 1, first, asked.size), -1)
-            is_covered &= np.cumsum(depth)[:-1] > 0
-        return asked[is_covered]
+        if column.kind == ORDERED:
+            return asked[self._is_shared(about, asked.size, ("left", "right"))]
+        # Rank 0 is no left side, and the last question is whether a value is known.
+        inner = self._is_shared(about, asked.size, ("left", "right", "unknown"))
+        inner[[0, -1]] = False
+        inner[-1] = self._is_shared(about, asked.size, ("left", "unknown"))[-1]
+        return asked[inner]
+
+    def _is_shared(self, about: Array, questions: int, sides: tuple[str, ...]) -> Array:
+        """Return for every t whether items speak of it, whichever way the leaves are shared by the sides."""
+        f, most = self.frontier, self.search.most_leaves(self.claim.max_depth - 1)
+        rest = np.where(f.left_leaves == 0, self.leaves, self.leaves - f.left_leaves - f.unknown_leaves)
+        found = np.ones(questions, dtype=bool)
+        for shared in share_leaves(self.leaves, len(sides), most):
+            needed = dict(zip(sides, np.minimum(shared, most), strict=True))
+            items = about & ((f.left_leaves == 0) | (f.left_leaves >= needed["left"]))
+            items &= (f.unknown_leaves == 0) | (f.unknown_leaves >= needed.get("unknown", 0))
+            items &= rest >= needed.get("right", 0)
+            count = np.zeros(questions + 1, dtype=np.int64)  # of the items that speak of t
+            np.add.at(count, np.clip(f.low[items], 0, questions), 1)
+            np.add.at(count, np.clip(f.high[items] + 1, 0, questions), -1)
+            found &= np.cumsum(count)[:-1] > 0
+        return found
 
     def require_items(self) -> str:
         """Say how many bounds were recomputed; raise if one of them is none."""
@@ -225,13 +241,18 @@ class FrontierCheck:
             unknown = int(up_to[0]) if kind == APART else 0
             below = (int(up_to[low]) - unknown) % 2**64 if low >= 0 else 0
             above = (int(up_to[-1]) - (int(up_to[high]) if high >= 0 else 0)) % 2**64
-            given = int(f.left_leaves[item]) or self.leaves - 1
-            rest = self.leaves - max(int(f.left_leaves[item]), 1)
+            left_leaves, own_leaves = int(f.left_leaves[item]), int(f.unknown_leaves[item])
+            rest = self.leaves - max(left_leaves, 1)
             # Both sides have rows at every t, but the right one of kind APART at the last.
             sides = [
-                ("left", below, given, penalty),
-                ("right", above, rest - (unknown != 0), penalty if above or kind == ORDERED else 0.0),
-                ("unknown", unknown, rest - (above != 0), penalty if unknown else 0.0),
+                ("left", below, left_leaves or self.leaves - 1, penalty),
+                (
+                    "right",
+                    above,
+                    rest - (own_leaves or unknown != 0),
+                    penalty * (above != 0 or kind == ORDERED),
+                ),
+                ("unknown", unknown, own_leaves or rest - (above != 0), penalty * (unknown != 0)),
             ]
         costs = float(f.left[item]), float(f.right[item]), float(f.unknown[item])
         return [_Bound(cost, item, *side) for cost, side in zip(costs, sides, strict=True)]

@@ -332,7 +332,7 @@ class TreeSearch:
             unknown = self.part(part, order[:lost]) if lost else None
             # Known or unknown is one question; the others have rows on the left as well.
             for some, sides in ((cuts[cuts <= lost], 1), (cuts[cuts > lost], 2)):
-                for shared in _shares(leaves, sides + (lost > 0), most) if some.size else ():
+                for shared in share_leaves(leaves, sides + (lost > 0), most) if some.size else ():
                     cost = self.least(unknown, depth - 1, shared[-1], cap) if unknown else 0.0
                     number, first = number + 1, (sides - 1) * self.penalty
                     bound, last = first + self.penalty + cost, some.size - 1
@@ -347,7 +347,7 @@ class TreeSearch:
             raise WorkLimitError
 
 
-def _shares(leaves: float, children: int, most: int) -> Iterator[tuple[float, ...]]:
+def share_leaves(leaves: float, children: int, most: int) -> Iterator[tuple[float, ...]]:
     """Give every way to share all leaves among children that can use ``most`` at most."""
     if leaves >= children * most:
         yield (math.inf,) * children
@@ -356,7 +356,7 @@ def _shares(leaves: float, children: int, most: int) -> Iterator[tuple[float, ..
     else:
         first = range(max(1, int(leaves) - (children - 1) * most), min(most, int(leaves) - children + 1) + 1)
         for one in first:
-            for others in _shares(leaves - one, children - 1, most):
+            for others in share_leaves(leaves - one, children - 1, most):
                 yield (one, *others)
 
 
