@@ -85,8 +85,8 @@ class Frontier:
     ----------
     column, low, high : ndarray of int32
         The search column, and the lowest and highest t.
-    left_leaves : ndarray of int32
-        Most leaves on the left of these trees; 0 for any number.
+    left_leaves, unknown_leaves : ndarray of int32
+        Most leaves on the left of these trees, and of unknown values; 0 for any number.
     left, right, unknown : ndarray of float64
         Bounds of the rows with rank <= low, of those with rank > high, and of those that are unknown: no tree
         with one question less above its leaves costs less, penalties included. For a branch each ``left`` is
@@ -97,6 +97,7 @@ class Frontier:
     low: NDArray[np.int32]
     high: NDArray[np.int32]
     left_leaves: NDArray[np.int32]
+    unknown_leaves: NDArray[np.int32]
     left: NDArray[np.float64]
     right: NDArray[np.float64]
     unknown: NDArray[np.float64]
@@ -155,14 +156,14 @@ def search(rows: TrainingRows, rules: SearchRules, budget: Budget, cutoff: float
     column, rank, cost, bound, complete, frontier, history, unit = found
     if not complete:
         budget.exhausted()  # notes why
-    asked, low, high, left_leaves, *bounds = frontier
+    *questions, left, right, unknown = frontier
     total = problem.total
     return SearchResult(
         tree=fitted_tree(columns, column, rank, rows),
         objective=cost / total,
         lower_bound=bound / total,
         complete=bool(complete),
-        frontier=Frontier(asked, low, high, left_leaves, *(part / total for part in bounds)),
+        frontier=Frontier(*questions, *(part / total for part in (left, right, unknown))),
         history=[
             Record(number, begun + float(seconds), float(cost) / total, float(cost - bound) / total)
             for number, (seconds, cost, bound) in enumerate(zip(*history, strict=True), start=1)
