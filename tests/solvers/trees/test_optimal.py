@@ -174,7 +174,7 @@ def test_weights_count_in_any_unit():
 def answer(monkeypatch, **changes):
     """Let the native loop give another answer; return what it was asked for."""
     asked = []
-    names = "column", "rank", "cost", "bound", "complete", "frontier", "history"
+    names = "column", "rank", "cost", "bound", "complete", "frontier", "history", "unit"
 
     def search_tree(*given):
         asked.append(given)
