@@ -82,6 +82,7 @@ class BinaryColumns {
     std::vector<Word> words;
     std::vector<Index> start;  // of the words of each class
     std::vector<Count> total;  // rows of each class
+    Index rows(Index c) const { return static_cast<Index>(total[c]); }
     Index stride = 0;
     const Word* column(Index j) const { return words.data() + j * stride; }
   };
@@ -97,7 +98,7 @@ class BinaryColumns {
       const Rank* rank = table_.rank(j);
       Row k = 0;
       for (Index c = 0; c < classes_; ++c)
-        for (Index i = 0; i < bits.total[c]; ++i, ++k)
+        for (Index i = 0; i < bits.rows(c); ++i, ++k)
           to[bits.start[c] + i / 64] |= static_cast<Word>(rank[rows[k]]) << (i % 64);
     }
     fill_last(bits);
@@ -106,7 +107,7 @@ class BinaryColumns {
 
   void lay_out(Bits& bits) const {
     bits.start.assign(static_cast<std::size_t>(classes_) + 1, 0);
-    for (Index c = 0; c < classes_; ++c) bits.start[c + 1] = bits.start[c] + (bits.total[c] + 63) / 64;
+    for (Index c = 0; c < classes_; ++c) bits.start[c + 1] = bits.start[c] + (bits.rows(c) + 63) / 64;
     bits.stride = bits.start[classes_];
     bits.words.assign(static_cast<std::size_t>(bits.stride * (table_.columns + 1)), 0);
   }
@@ -114,8 +115,8 @@ class BinaryColumns {
   void fill_last(Bits& bits) const {
     Word* to = bits.words.data() + table_.columns * bits.stride;
     for (Index c = 0; c < classes_; ++c)
-      for (Index i = 0; i < bits.total[c]; i += 64)
-        to[bits.start[c] + i / 64] = bits.total[c] - i >= 64 ? ~Word{0} : (Word{1} << (bits.total[c] - i)) - 1;
+      for (Index i = 0; i < bits.rows(c); i += 64)
+        to[bits.start[c] + i / 64] = bits.rows(c) - i >= 64 ? ~Word{0} : (Word{1} << (bits.rows(c) - i)) - 1;
   }
 
   // The rows that answer a column so, packed.
