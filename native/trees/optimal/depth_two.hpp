@@ -445,17 +445,17 @@ class DepthTwo {
       if (is_known && bound_[side][place + static_cast<std::size_t>(b) * S + bounded] >= best) continue;
       side_counts<S>(side, a, e, position, b);
       Value edge[S], inner[S];
-      cost_.template costs<S>(side_.data(), S, columns_[b].shut, edge, inner);
       if (penalty_ != 0 && !leaf_counted) {
         best = std::min(best, leaf_of(side_.data() + S - 1, S) + penalty_);
         leaf_counted = true;
       }
-      Value least = edge[0];
-      for (int f = 1; f < S; ++f) least = std::min(least, edge[f]);
-      best = std::min(best, least + 2 * penalty_);
+      const Value spare = best - 2 * penalty_;
+      best = cost_.template bounds<S>(side_.data(), S, columns_[b].shut, spare, edge, inner) + 2 * penalty_;
       for (int f = 0; f < columns_[b].bins; ++f) {
         if (inner[f] + 2 * penalty_ >= best) continue;
-        open_.push_back({inner[f] + 2 * penalty_, b, f, static_cast<Index>(kept_.size())});
+        const Value bound = cost_.template inner_bound<S>(side_.data(), S, f, edge, inner[f]) + 2 * penalty_;
+        if (bound >= best) continue;
+        open_.push_back({bound, b, f, static_cast<Index>(kept_.size())});
         for (Index c = 0; c < classes_; ++c) kept_.push_back(side_[c * S + f]);
         for (Index c = 0; c < classes_; ++c) kept_.push_back(side_[c * S + S - 1]);
       }
@@ -511,20 +511,32 @@ class DepthTwo {
   template <class Walk>
   Value inside(const OpenBin& open, int side, const Rank* first_rank, Rank t) {
     const Column& column = columns_[open.column];
-    const Count* counts = kept_.data() + open.counts;
-    Walk walk(cost_, counts, counts + classes_, walked_.data());
+    const Row start = column.start[open.bin];
     const Row end = open.bin + 1 < column.bins ? column.start[open.bin + 1] : count_;
+    const Count* low = kept_.data() + open.counts;
+    Walk walk(cost_, low, low + classes_, walked_.data());
     const Row second_class = table_.class_start[1];
+    const auto class_of = [&](Row row) -> Index { return kTwo<Walk> ? row >= second_class : table_.classOf[row]; };
     Value least = kNever<Value>;
-    Rank before = column.rank[column.order[column.start[open.bin]]];
-    for (Row k = column.start[open.bin]; k < end; ++k) {
+    Rank before = column.rank[column.order[start]];
+    if (weight_.empty()) {
+      // Rows of the other side take part without moving: whether a row is of this side cannot be guessed, and a
+      // threshold between two of the others is that of the rows around them.
+      for (Row k = start; k < end; ++k) {
+        const Row row = column.order[k];
+        const Rank here = column.rank[row];
+        if (here != before) least = std::min(least, walk.cost());
+        before = here;
+        walk.move_if((first_rank[row] <= t) == (side == 0), class_of(row));
+      }
+      return least;
+    }
+    for (Row k = start; k < end; ++k) {
       const Row row = column.order[k];
       if ((first_rank[row] <= t) == (side == 1)) continue;
-      const Rank here = column.rank[row];
-      if (here != before) least = std::min(least, walk.cost());
-      before = here;
-      const Index c = kTwo<Walk> ? row >= second_class : table_.classOf[row];
-      walk.move(c, weight_.empty() ? Count{1} : weight_[place_[row]]);
+      if (column.rank[row] != before) least = std::min(least, walk.cost());
+      before = column.rank[row];
+      walk.move(class_of(row), weight_[place_[row]]);
     }
     return least;
   }
