@@ -1,15 +1,15 @@
 // What a leaf costs, in whole numbers: W - max_c w_c, or W ln W - sum_c w_c ln w_c in units of 2^-s.
 //
-// Rows that count 1 have int32 counts, others doubles that are whole numbers, so that all sums are exact and no
-// order of adding matters. With F(x) = round(x ln x 2^s) an entropy is F(W) - sum_c F(w_c). The second differences
-// of F are at least 2^s / n, far more than rounding takes, so F is convex and a cost never falls where a row is
-// added, exactly as without rounding: bounds by fewer rows need no allowance.
+// Rows that count 1 have int32 counts, others doubles that are whole numbers, so that all sums are exact and
+// no order of adding matters. With F(x) = round(x ln x 2^s) an entropy is F(W) - sum_c F(w_c). The second
+// differences of F are at least 2^s / n, far more than rounding takes, so F is convex and a cost never falls
+// where a row is added, exactly as without rounding: bounds by fewer rows need no allowance.
 //
-// A strip has the class counts low[c][f] of the rows before each edge f of the bins of a column; its last entry is
-// the total. Between the edges f and f + 1 (inside bin f) no threshold costs less than what is certain of both
-// sides there:
-//   errors, two classes   min(l1[f] + r0[f + 1], l0[f] + r1[f + 1]), l and r the counts left and right of an edge
-//   errors                n - max over classes a != b of (l_a[f + 1] + r_b[f]); a = b is the leaf
+// A strip has the class counts low[c][f] of the rows before each edge f of the bins of a column; its last
+// entry is the total. Between the edges f and f + 1 (inside bin f) no threshold costs less than what is
+// certain of both sides there:
+//   errors, two classes   min(l1[f] + r0[f + 1], l0[f] + r1[f + 1]), l and r the counts left and right of an
+//   edge errors                n - max over classes a != b of (l_a[f + 1] + r_b[f]); a = b is the leaf
 //   entropy               leaf(left of f) + leaf(right of f + 1)
 #pragma once
 
@@ -52,7 +52,8 @@ struct LanesOf<double> {
 inline constexpr Index kMostEdges = 64;  // of a strip
 
 template <class Value>
-inline constexpr Value kNever = std::is_integral_v<Value> ? static_cast<Value>(1 << 29) : static_cast<Value>(1e18);
+inline constexpr Value kNever =
+    std::is_integral_v<Value> ? static_cast<Value>(1 << 29) : static_cast<Value>(1e18);
 
 template <class Value>
 struct StripLeast {
@@ -134,7 +135,8 @@ class ErrorCost {
 
   // Bounds as `costs` gives them; returns the least cost at an edge, or `best`.
   template <int S>
-  Value bounds(const Count* low, Index stride, const Value* shut, Value best, Value* edge, Value* inner) const {
+  Value bounds(const Count* low, Index stride, const Value* shut, Value best, Value* edge,
+               Value* inner) const {
     costs<S>(low, stride, shut, edge, inner);
     for (int f = 0; f < S; ++f) best = std::min(best, edge[f]);
     return best;
@@ -175,13 +177,16 @@ class ErrorCost {
     Count sum_ = 0, most_left_ = 0;
   };
 
-  // The same of two classes: with d = left1 - left0 the errors are total0 + d, or total1 - d, or those of a leaf.
+  // The same of two classes: with d = left1 - left0 the errors are total0 + d, or total1 - d, or those of a
+  // leaf.
   class TwoWalk {
    public:
     TwoWalk(const ErrorCost&, const Count* left, const Count* total, Count*)
         : difference_(left[1] - left[0]), zero_(total[0]), one_(total[1]) {}
     void move(Index c, Count w) { difference_ += c == 0 ? -w : w; }
-    void move_if(bool moves, Index c) { difference_ += static_cast<Count>(moves) * static_cast<Count>(2 * c - 1); }
+    void move_if(bool moves, Index c) {
+      difference_ += static_cast<Count>(moves) * static_cast<Count>(2 * c - 1);
+    }
     Value cost() const { return std::min(zero_ + difference_, one_ - difference_); }
 
    private:
@@ -285,7 +290,8 @@ class EntropyCost {
 
   // Bounds at every edge and inside every bin; returns the least cost at an edge, exactly, or `best`.
   template <int S>
-  Value bounds(const Count* low, Index stride, const Value* shut, Value best, Value* edge, Value* inner) const {
+  Value bounds(const Count* low, Index stride, const Value* shut, Value best, Value* edge,
+               Value* inner) const {
     float left[S], right[S];
     const Value margin = rough<S>(low, stride, left, right);
     for (int f = 0; f < S - 1; ++f) {
@@ -344,8 +350,9 @@ class EntropyCost {
 
   using TwoWalk = Walk;
 
-  // A better bound inside a bin, where there is one: the counts lie in a box there, and a cost is concave in them,
-  // so of two classes it is least at one of the four corners, of which two are edges. Rounding may take a few units.
+  // A better bound inside a bin, where there is one: the counts lie in a box there, and a cost is concave in
+  // them, so of two classes it is least at one of the four corners, of which two are edges. Rounding may take
+  // a few units.
   template <int S>
   Value inner_bound(const Count* low, Index stride, int f, const Value* edge, Value inner) const {
     if (classes_ != 2) return std::max(inner, separate_bound<S>(low, stride, f));
@@ -360,13 +367,14 @@ class EntropyCost {
   }
 
  private:
-  // Many classes have too many corners. With m rows of the bin on the left, n_l and n_r rows on the sides of it and
-  // d_c rows of class c in it,
+  // Many classes have too many corners. With m rows of the bin on the left, n_l and n_r rows on the sides of
+  // it and d_c rows of class c in it,
   //
-  //   cost = V(m) - sum_c (F(l_c + x_c) + F(r_c + d_c - x_c)),   V(m) = F(n_l + m) + F(n_r + M - m),   m = sum_c x_c.
+  //   cost = V(m) - sum_c (F(l_c + x_c) + F(r_c + d_c - x_c)),   V(m) = F(n_l + m) + F(n_r + M - m),   m =
+  //   sum_c x_c.
   //
-  // V is convex: at least its tangent V(m0) + g (m - m0). The terms are concave, and with g x_c added least at an end,
-  // x_c = 0 or d_c: so each class is on its own. All of it holds for F in whole numbers as well.
+  // V is convex: at least its tangent V(m0) + g (m - m0). The terms are concave, and with g x_c added least
+  // at an end, x_c = 0 or d_c: so each class is on its own. All of it holds for F in whole numbers as well.
   template <int S>
   Value separate_bound(const Count* low, Index stride, int f) const {
     if constexpr (!std::is_same_v<Count, std::int32_t>) {
@@ -414,9 +422,9 @@ class EntropyCost {
     return f_(left) + f_(total - left) - parts;
   }
 
-  // What the rows before and behind each edge cost, in bits; returns by how much both together can be wrong, in units.
-  // An x log2 x, with u = 2^-24, is wrong by u x (5 + 2 log2 x) (fast_entropy.hpp), and there are four sums of them;
-  // adding the classes up adds u n log2 n at most for each.
+  // What the rows before and behind each edge cost, in bits; returns by how much both together can be wrong,
+  // in units. An x log2 x, with u = 2^-24, is wrong by u x (5 + 2 log2 x) (fast_entropy.hpp), and there are
+  // four sums of them; adding the classes up adds u n log2 n at most for each.
   template <int S>
   Value rough(const Count* low, Index stride, float* left, float* right) const {
     float sum[S];
@@ -437,7 +445,8 @@ class EntropyCost {
       left[f] += fast_x_log2_x(sum[f]);
       right[f] += fast_x_log2_x(total - sum[f]);
     }
-    const double n = static_cast<double>(total), log = std::bit_width(static_cast<std::uint64_t>(n));  // rounded up
+    const double n = static_cast<double>(total),
+                 log = std::bit_width(static_cast<std::uint64_t>(n));  // rounded up
     return (0x1p-24 * n * (24.0 + (10.0 + 4.0 * static_cast<double>(classes_)) * log)) * bit_ + 1.0;
   }
 
