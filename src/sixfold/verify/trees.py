@@ -33,27 +33,27 @@ from numpy.typing import NDArray
 from sixfold.certificate import Certificate
 from sixfold.errors import CertificateError
 from sixfold.verify.recomputed import Recomputed
+from sixfold.verify.tree_arrays import (
+    REASONS,
+    ROUNDING,
+    GivenTree,
+    cells,
+    children_of,
+    require_sound,
+    require_totals,
+    route,
+)
 
 Array = NDArray[Any]
 
 TIE = 1e-12  # average impurities this close are equal
-ROUNDING = 1e-12  # of the objective, in nats
 ALL_GROUPINGS = 8  # so many categories are grouped in every way where there are more than two classes
-REASONS = (
-    "Either the data are not those of the fit, or the tree was changed. If there were weights, "
-    "pass the sample_weight of the fit."
-)
 
 
 @dataclass(frozen=True)
-class TreeClaim:
+class TreeClaim(GivenTree):
     """A tree, the rows it has grown from, and the rules of its splits."""
 
-    tree: Any  # flat arrays: column, threshold, first, code, child, unknown, rows, totals
-    X: Any  # the rows that count, numbers and codes of categories, NaN for what is unknown
-    kinds: Array  # of columns: 0 for numbers, 1 for categories
-    labels: Array
-    weight: Array
     criterion: str
     binary: bool  # categories in two groups
     unknown_best: bool  # unknown values join a child
@@ -70,9 +70,9 @@ def recompute(claim: TreeClaim, claimed: Certificate, hint: str = "") -> Recompu
     Raises a :class:`CertificateError` where the arrays are no tree, or where a node could be split better.
     """
     tree, labels, weight = claim.tree, claim.labels, claim.weight
-    _require_sound(claim)
+    require_sound(claim)
     whole = float(weight.sum())
-    reached = list(_route(claim))
+    reached = list(route(claim))
     ends = np.zeros(labels.size, dtype=np.int64)
     for node, rows in enumerate(reached):
         ends[rows] = node
@@ -83,7 +83,7 @@ def recompute(claim: TreeClaim, claimed: Certificate, hint: str = "") -> Recompu
     if abs(objective - claimed.objective) <= 2 * ROUNDING:
         gap = 0.0
         for node, rows in enumerate(reached):
-            totals = _require_totals(claim, node, rows)
+            totals = require_totals(claim, node, rows)
             if tree.column[node] < 0 and (totals > 0).sum() > 1 and not _all_equal(claim.X[rows]):
                 gap += _lost(totals) / whole
         for node in np.flatnonzero(tree.column >= 0).tolist():
@@ -106,7 +106,7 @@ def _require_words(claim: TreeClaim, claimed: Certificate, found: Certificate) -
     """
     grouped = np.flatnonzero(claim.kinds) if claim.binary else np.empty(0, dtype=np.int64)
     every = np.arange(claim.labels.size)
-    values = [np.unique(_cells(claim.X, every, column)) for column in grouped.tolist()]
+    values = [np.unique(cells(claim.X, every, column)) for column in grouped.tolist()]
     most = max((np.count_nonzero(~np.isnan(value)) for value in values), default=0)
     small = claim.min_samples_leaf > 1 or claim.min_leaf_weight > 0
     overlooked = most > (ALL_GROUPINGS if claim.tree.totals.shape[1] > 2 else 2 if small else np.inf)
@@ -148,74 +148,6 @@ def _all_equal(X: Any) -> bool:
     return bool(((values == values[:1]) | (np.isnan(values) & np.isnan(values[:1]))).all())
 
 
-# -- the arrays are a tree, and the rows are where it says ---------------------------------------------------
-
-
-def _require_sound(claim: TreeClaim) -> None:
-    """Raise unless the arrays are a tree whose nodes are numbered depth first, of columns that there are."""
-    tree, columns = claim.tree, claim.X.shape[1]
-    count, leaf = tree.column.size, tree.column < 0
-    if (
-        {len(one) for one in (tree.threshold, tree.unknown, tree.rows, tree.totals)} != {count}
-        or claim.labels.max(initial=0) >= tree.totals.shape[1]
-        or tree.first.shape != (count + 1,)
-        or tree.first[0] != 0
-        or not tree.first[-1] == tree.child.size == tree.code.size
-        or not np.array_equal(np.diff(tree.first) > 0, ~leaf)
-    ):
-        raise CertificateError(f"The arrays of the tree do not fit together. {REASONS}")
-    if ((tree.column < -1) | (tree.column >= columns)).any() or not np.array_equal(tree.kinds, claim.kinds):
-        raise CertificateError(f"The tree asks for columns that the {columns} of the data are not. {REASONS}")
-    ways = np.concatenate([tree.child, tree.unknown[tree.unknown != -1]])
-    visited: list[int] = []
-    stack = [0]
-    if not (leaf & (tree.unknown != -1)).any() and ((ways > 0) & (ways < count)).all():
-        while stack and len(visited) < count:
-            visited.append(stack.pop())
-            stack += reversed(_children(tree, visited[-1]))
-    if stack or visited != list(range(count)):
-        raise CertificateError(f"Not every node of the tree is reached once, depth first. {REASONS}")
-
-
-def _children(tree: Any, node: int) -> list[int]:
-    branches = tree.child[tree.first[node] : tree.first[node + 1]]
-    return sorted({*branches.tolist(), *([int(tree.unknown[node])] if tree.unknown[node] != -1 else [])})
-
-
-def _route(claim: TreeClaim) -> Iterator[Array]:
-    """Give the rows that reach each node."""
-    tree = claim.tree
-    waiting = {0: np.arange(claim.labels.size)}
-    for node in range(tree.column.size):
-        rows = waiting.pop(node)
-        yield rows
-        if tree.column[node] < 0:
-            continue
-        x = _cells(claim.X, rows, int(tree.column[node]))
-        code = np.where(np.isnan(x), -1.0, x if claim.kinds[tree.column[node]] else x > tree.threshold[node])
-        for child in _children(tree, node):
-            part = slice(tree.first[node], tree.first[node + 1])
-            goes = np.isin(code, tree.code[part][tree.child[part] == child])
-            waiting[child] = rows[goes | (np.isnan(x) & (tree.unknown[node] == child))]
-
-
-def _cells(X: Any, rows: Array, column: int) -> Array:
-    cells = X[rows, [column]]
-    return np.asarray(cells.toarray() if sp.issparse(cells) else cells, dtype=np.float64).ravel()
-
-
-def _require_totals(claim: TreeClaim, node: int, rows: Array) -> Array:
-    """Return the class totals of a node; raise unless they are those that it says it has."""
-    said, count = claim.tree.totals[node], int(claim.tree.rows[node])
-    totals: Array = np.bincount(claim.labels[rows], claim.weight[rows], minlength=said.size)
-    if rows.size != count or np.abs(totals - said).max() > ROUNDING * said.sum():
-        raise CertificateError(
-            f"Node {node} says that it has {count} rows and the class totals {said.tolist()}, but "
-            f"{rows.size} rows reach it, with {totals.tolist()}. {REASONS}"
-        )
-    return totals
-
-
 # -- every split that a node could have ----------------------------------------------------------------------
 
 
@@ -229,7 +161,7 @@ class ColumnBest(NamedTuple):
 
 def _require_best(claim: TreeClaim, node: int, reached: list[Array]) -> None:
     tree, rows = claim.tree, reached[node]
-    sides = [reached[child] for child in _children(tree, node)]
+    sides = [reached[child] for child in children_of(tree, node)]
     totals, counts = (
         np.array([np.bincount(claim.labels[r], held[r], tree.totals.shape[1]) for r in sides])[None]
         for held in (claim.weight, np.ones_like(claim.weight))
@@ -272,7 +204,7 @@ def _best_of_columns(claim: TreeClaim, rows: Array, path: int) -> dict[int, Colu
 
 def _best_of_column(claim: TreeClaim, rows: Array, column: int) -> ColumnBest | None:
     weight = claim.weight[rows]
-    x, total = _cells(claim.X, rows, column), float(weight.sum())
+    x, total = cells(claim.X, rows, column), float(weight.sum())
     ranks, scores = [np.empty(0)], [np.empty(0)]
     for totals, counts, may_be_small in _candidates(claim, x, column, claim.labels[rows], weight):
         large = counts.sum(axis=2) >= claim.min_samples_leaf
@@ -385,7 +317,7 @@ def _path(tree: Any, node: int, seed: int) -> int:
     """Return the number that the seed and the way from the root to a node decide."""
     path, at = _mix(seed), 0
     while at != node:
-        children = _children(tree, at)
+        children = children_of(tree, at)
         slot = max(k for k, child in enumerate(children) if child <= node)  # nodes below follow depth first
         path, at = _mix((path + slot + 1) & ((1 << 64) - 1)), children[slot]
     return path
