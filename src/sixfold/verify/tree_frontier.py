@@ -12,6 +12,8 @@ of the item cost at least the sum. What is checked:
     every bound    of an item, by another search (:mod:`sixfold.verify.tree_search`), in an order drawn by lot
                    until ``WORK`` is done; the certificate says how many these are
 
+Of shallow trees a search keeps no items: then the lower bound itself is recomputed, for all rows.
+
 The columns of ranks are not trusted: all questions are derived from the table, and those of the items are
 compared with them by the parts into which they divide its rows. A set of rows is known by the sum of 64-bit
 random numbers, one a row.
@@ -99,6 +101,7 @@ class FrontierCheck:
         self.leaves: float = claim.max_leaf_nodes or math.inf
         random = np.random.default_rng(SEED)
         self.marks = random.integers(0, 2**64, claim.labels.size, dtype=np.uint64)
+        self._whole: float | None = None  # the lower bound, where there are no items
         self._require_shapes()
         self.columns = [self._ranked(column) for column in range(len(self.frontier.columns))]
         self.sums = [self._marks_up_to(column.ranks) for column in self.columns]
@@ -158,6 +161,9 @@ class FrontierCheck:
         if bound <= 2 * self.search.penalty + self.allowance:  # two leaves are there in any case
             return max(bound, 2 * self.penalty)
         sums = np.asarray(f.left + f.right + f.unknown, dtype=np.float64)
+        if not sums.size:
+            self._whole = bound
+            return bound
         if not (sums >= bound - self.allowance).all():
             item = int(np.argmin(sums))
             raise CertificateError(
@@ -211,6 +217,8 @@ class FrontierCheck:
 
     def require_items(self) -> str:
         """Say how many bounds were recomputed; raise if one of them is none."""
+        if self._whole is not None:
+            return self._require_whole(self._whole)
         said: dict[tuple[int, float], _Bound] = {}  # the largest bound of each set of rows
         for item in range(len(self.frontier.column) if self.claim.max_depth else 0):
             for bound in self._bounds(item):
@@ -227,6 +235,21 @@ class FrontierCheck:
         for share in (FIRST_SHARE, 1.0):
             left = [bound for bound in left if not self._is_recomputed(bound, share)]
         return f"{len(said) - len(left)} of {len(said)} bounds of the search were recomputed"
+
+    def _require_whole(self, bound: float) -> str:
+        """Say whether the lower bound was recomputed; raise if a tree costs less."""
+        self.search.limit = self.search.visits + WORK
+        cap = bound - self.allowance / 2
+        try:
+            cost = self.search.least(self.search.everything, self.claim.max_depth, self.leaves, cap)
+        except WorkLimitError:
+            return "the lower bound was not recomputed, which would take long"
+        if cost < bound - self.allowance:
+            raise CertificateError(
+                f"The certificate claims that no tree costs less than {bound!r}, but one costs {cost!r} at "
+                f"most. {REASONS}"
+            )
+        return "the lower bound was recomputed"
 
     def _bounds(self, item: int) -> list[_Bound]:
         """Return what an item says of its left part, its right part, and that of unknown values."""
