@@ -121,7 +121,7 @@ void bind_optimal_tree(nb::module_& m) {
         optimal::Frontier& open = found.frontier;
         nb::tuple frontier = nb::make_tuple(
             array_of(std::move(open.column)), array_of(std::move(open.low)), array_of(std::move(open.high)),
-            array_of(std::move(open.left_leaves)), scaled(open.left), scaled(open.right), scaled(open.unknown));
+            array_of(std::move(open.left_leaves)), array_of(std::move(open.unknown_leaves)), scaled(open.left), scaled(open.right), scaled(open.unknown));
         nb::tuple history = nb::make_tuple(array_of(std::move(found.history.seconds)),
                                            scaled(found.history.cost), scaled(found.history.bound));
         return nb::make_tuple(array_of(std::move(found.column)), array_of(std::move(found.rank)),

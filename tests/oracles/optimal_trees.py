@@ -19,6 +19,7 @@ the weight of a row, x ln x of a sum of weights and the penalty are rounded, eac
 """
 
 import math
+from itertools import product
 
 import numpy as np
 
@@ -158,7 +159,7 @@ def search_tree(
 def frontier(search, everything, depth, leaves):
     """Return every question of the root as an item of its own, with the least costs of its sides.
 
-    Where leaves are limited there is an item for every number of leaves on the left.
+    Where leaves are limited there is an item for every number of leaves on the left and of unknown values.
     """
     items = []
     for column, t, sides in search.questions if depth > 0 else []:
@@ -167,13 +168,17 @@ def frontier(search, everything, depth, leaves):
             for rows in sides:
                 whole = joined(whole, search.best(rows, depth - 1)) if rows else whole
             few = [cost for count, (cost, _) in whole.items() if not leaves or count <= leaves]
-            items.append((column, 0, 0, 0, search.in_units(min(few, default=math.inf)), 0.0, 0.0))
+            items.append((column, 0, 0, 0, 0, search.in_units(min(few, default=math.inf)), 0.0, 0.0))
             continue
-        for on_left in range(1, leaves) if leaves else [0]:
-            most = [on_left] + [leaves - on_left if leaves else 0] * (len(sides) - 1)
-            costs = [search.least(rows, depth - 1, few) for rows, few in zip(sides, most, strict=True)]
-            left, right, unknown = [search.in_units(cost) for cost in (*costs, 0)[:3]]
-            items.append((column, t, t, on_left, left, right, unknown))
-    types = (np.int32,) * 4 + (np.float64,) * 3
+        unknown = bool(len(sides) > 2 and sides[2])
+        for on_left, apart in (
+            product(range(1, leaves), range(1, leaves) if unknown else [0]) if leaves else [(0, 0)]
+        ):
+            if leaves and on_left + apart + bool(sides[1]) > leaves:
+                continue
+            most = (on_left, leaves - on_left - apart if leaves else 0, apart)
+            costs = [search.least(rows, depth - 1, few) for rows, few in zip(sides, most, strict=False)]
+            items.append((column, t, t, on_left, apart, *(search.in_units(cost) for cost in (*costs, 0)[:3])))
+    types = (np.int32,) * 5 + (np.float64,) * 3
     arrays = zip(*items, strict=True) if items else [()] * len(types)
     return tuple(np.array(values, dtype=kind) for values, kind in zip(arrays, types, strict=True))

@@ -18,7 +18,7 @@ struct SearchRules {
 
 // Trees whose first question asks `column` at a rank from low to high cost at least left + right + unknown.
 struct Frontier {
-  std::vector<std::int32_t> column, low, high, left_leaves;
+  std::vector<std::int32_t> column, low, high, left_leaves, unknown_leaves;
   std::vector<double> left, right, unknown;
 };
 

@@ -391,6 +391,7 @@ class RootSearch {
     to.low.push_back(low);
     to.high.push_back(high);
     to.left_leaves.push_back(leaves_ == kAnyLeaves ? 0 : from.left_leaves);
+    to.unknown_leaves.push_back(leaves_ == kAnyLeaves ? 0 : from.unknown_leaves);
     to.left.push_back(static_cast<double>(from.side[0]));
     to.right.push_back(static_cast<double>(until.side[1]));
     to.unknown.push_back(static_cast<double>(from.unknown));

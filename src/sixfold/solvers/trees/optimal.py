@@ -249,6 +249,7 @@ def search(
     column, rank, cost, bound, complete, frontier, history, unit = found
     if not complete:
         budget.exhausted()  # notes why
+    *questions, left, right, unknown = frontier
     total = problem.total
     exact = rules.objective == "error" and rows.weight is None and rules.leaf_penalty == 0.0
     return SearchResult(
@@ -256,7 +257,7 @@ def search(
         objective=cost / total,
         lower_bound=bound / total,
         complete=bool(complete),
-        frontier=_frontier(frontier, total),
+        frontier=Frontier(*questions, *(part / total for part in (left, right, unknown))),
         history=[
             Record(number, begun + float(seconds), float(cost) / total, float(cost - bound) / total)
             for number, (seconds, cost, bound) in enumerate(zip(*history, strict=True), start=1)
@@ -264,14 +265,6 @@ def search(
         columns=columns,
         unit=0.0 if exact else unit / total,
     )
-
-
-def _frontier(parts: tuple[Array, ...], total: float) -> Frontier:
-    """Return the frontier with averages for bounds."""
-    column, low, high, left_leaves, *others, left, right, unknown = parts
-    unknown_leaves = others[0] if others else np.zeros_like(column)
-    leaves = left_leaves, unknown_leaves
-    return Frontier(column, low, high, *leaves, left / total, right / total, unknown / total)
 
 
 class _Problem:
