@@ -104,6 +104,20 @@ def _make_trace(values: dict[str, Any]) -> Any:
     return Trace(tuple(nodes), values["measure"])
 
 
+def _keep_search(search: Any) -> dict[str, Any]:
+    """Return what is kept of a search: of its history the objectives and gaps, but not when they were."""
+    return vars(search) | {"history": [(one.objective, one.gap) for one in search.history]}
+
+
+def _make_search(values: dict[str, Any]) -> Any:
+    from sixfold.budget import Record
+    from sixfold.solvers.trees.optimal import SearchRecord
+
+    steps = enumerate(values["history"], start=1)
+    history = tuple(Record(number, 0.0, *figures) for number, figures in steps)
+    return SearchRecord(**values | {"history": history})
+
+
 def _make_scorer(values: dict[str, Any]) -> Any:
     from sklearn.metrics import get_scorer
 
@@ -168,9 +182,23 @@ PARTS: dict[str, Part] = {
     ),
     "FitRecord": Part(
         "sixfold.solvers.trees.growth",
-        ("rules", "fraction", "left_out", "class_weight", "all_groupings", "rounded", "stopped"),
+        ("rules", "fraction", "left_out", "class_weight", "all_groupings", "rounded", "stopped", "method",
+         "search"),
         checks.check_fit_record,
         made=lambda values: _class("FitRecord")(seconds=0.0, **values),
+    ),
+    "SearchRecord": Part(
+        "sixfold.solvers.trees.optimal",
+        ("objective", "max_depth", "max_leaf_nodes", "leaf_penalty", "lower_bound", "unit", "weighted",
+         "all_groupings", "frontier", "history"),
+        checks.check_search_record,
+        _keep_search,
+        _make_search,
+    ),
+    "Frontier": Part(
+        "sixfold.solvers.trees.optimal",
+        ("column", "low", "high", "left_leaves", "unknown_leaves", "left", "right", "unknown"),
+        checks.check_frontier,
     ),
     "Trace": Part(
         "sixfold.explain.trees.trace", ("nodes", "measure"), checks.check_trace, _keep_trace, _make_trace
