@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -36,6 +36,8 @@ class Part:
         Returns what the fields are, where they are not attributes of that name.
     made : callable
         Makes the part of its fields, where that is not a call of the class.
+    later : dict
+        The last of its fields, where older files lack them, and what they are then.
     """
 
     home: str
@@ -43,6 +45,7 @@ class Part:
     check: checks.Check
     kept: Callable[[Any], dict[str, Any]] | None = None
     made: Callable[[dict[str, Any]], Any] | None = None
+    later: dict[str, Any] = field(default_factory=dict)
 
     def values(self, part: Any) -> list[Any]:
         """Return the fields of a part."""
@@ -186,6 +189,7 @@ PARTS: dict[str, Part] = {
          "search"),
         checks.check_fit_record,
         made=lambda values: _class("FitRecord")(seconds=0.0, **values),
+        later={"method": "greedy", "search": None},
     ),
     "SearchRecord": Part(
         "sixfold.solvers.trees.optimal",
@@ -329,10 +333,11 @@ def build_part(given: Any, where: str, decoder: Decoder) -> Any:
     if type(given) is not list or len(given) != 2 or type(given[0]) is not str or given[0] not in PARTS:
         refuse(where, "is no part of a model that this version knows")
     name, part = given[0], PARTS[given[0]]
-    if type(given[1]) is not list or len(given[1]) != len(part.fields):
+    numbers = (len(part.fields), len(part.fields) - len(part.later))
+    if type(given[1]) is not list or len(given[1]) not in numbers:
         refuse(where, f"has another number of fields than a {name}")
-    pairs = zip(part.fields, given[1], strict=True)
-    values = {field: decoder.value(one, f"{where}.{field}") for field, one in pairs}
+    pairs = zip(part.fields, given[1], strict=False)
+    values = part.later | {key: decoder.value(one, f"{where}.{key}") for key, one in pairs}
     attributes = Attributes(values, where)
     part.check(attributes)
     attributes.rest()
