@@ -243,7 +243,7 @@ def test_a_tree_that_was_cut_is_compared_with_what_was_searched_for():
 @pytest.mark.parametrize("prune", ["reduced_error", "cost_complexity"])
 @pytest.mark.parametrize("search", ["optimal", "lookahead"])
 def test_rows_may_be_held_out_for_pruning(search, prune):
-    X, y = noise(200)
+    X, y = noise(100)
     model = DecisionTreeClassifier(search=search, prune=prune, random_state=0).fit(X, y)
     assert model.get_n_leaves() <= 8 or search == "lookahead"
     model.certificate_.verify(X, y)
