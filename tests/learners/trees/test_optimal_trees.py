@@ -215,8 +215,8 @@ def test_what_is_claimed():
     )
     assert "of the weight)" in best(objective="error").fit(X, y, weight).certificate_.claim
     assert str(best(max_depth=2, max_leaf_nodes=4).fit(X, y).certificate_) == (
-        "optimal tree: the best tree of depth 2 with at most 4 leaves: no other takes more of the uncertainty "
-        "about the class (100.0%)"
+        "optimal tree: the best tree of depth 2 with at most 4 leaves: no other takes more of the "
+        "uncertainty about the class (100.0%)"
     )
     many = pd.DataFrame({"c": list("abcdefghijkl") * 2})
     model = best(categories="binary").fit(many, [0, 1, 2] * 8)

@@ -110,7 +110,7 @@ class FittedTree:
     totals: NDArray[np.float64]
     criterion: str = "entropy"
     unit: float = 1.0
-    limits: dict[str, float] = field(default_factory=dict, repr=False)
+    limits: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: the arrays, not what was worked out from them."""

@@ -277,9 +277,8 @@ class TreeParameters:
 
     def _check_search(self) -> None:
         """Raise where a parameter makes no sense for this way of searching."""
-        usual = TreeParameters()
         if self.search == "greedy":
-            if self.objective != usual.objective:
+            if self.objective != "entropy":
                 raise InputError(
                     f"objective={self.objective!r} is what search='optimal' and search='lookahead' look for, "
                     "but search='greedy' takes the best split by criterion. Set search, or criterion."
@@ -290,6 +289,7 @@ class TreeParameters:
                     "the search is 'greedy'. Set ccp_alpha, by which a grown tree is cut, or search."
                 )
             return
+        usual = TreeParameters()
         for name in GREEDY_ONLY:
             if getattr(self, name) != getattr(usual, name):
                 raise InputError(

@@ -369,6 +369,8 @@ def warn_of_depth(rows: TrainingRows, rules: SearchRules, budget: Budget) -> Non
     if rules.max_depth <= DEEP or (rows.labels[rows.counting] == rows.labels[rows.counting][0]).all():
         return
     seconds = [_seconds(rows, replace(rules, max_depth=depth), budget) for depth in (2, 3)]
+    if budget.interrupted:
+        return
     times = max(seconds[1] / seconds[0], LEAST_TIMES)
     most = seconds[1] * times ** (rules.max_depth - 3)
     least = "more than " if seconds[1] >= PROBE else ""
