@@ -92,7 +92,7 @@ void bind_optimal_tree(nb::module_& m) {
         double scale = 1.0;
         {
           nb::gil_scoped_release release;
-          optimal::SearchRules rules{static_cast<int>(depth), leaves, penalty, cutoff, threads};
+          optimal::SearchRules rules{static_cast<int>(depth), leaves, penalty, cutoff, threads, memory};
           const auto in_units = [&](double unit) {
             scale = unit;
             rules.penalty = std::rint(penalty * scale);

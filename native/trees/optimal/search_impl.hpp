@@ -32,7 +32,7 @@ class RootSearch {
     if (rules.depth < 30 && leaves_ >= Index{1} << rules.depth && all_ordered()) leaves_ = kAnyLeaves;
     team_ = rules.threads > 0 ? rules.threads : threads();
     if (rules.depth < 3) team_ = 1;
-    for (int k = 0; k < team_; ++k) solvers_.push_back(std::make_unique<Solver<Cost>>(table, cost, penalty_));
+    for (int k = 0; k < team_; ++k) solvers_.push_back(std::make_unique<Solver<Cost>>(table, cost, penalty_, rules.memory / team_));
     order_rows();
   }
 
@@ -302,7 +302,8 @@ class RootSearch {
     }
     Index leaves = leaves_;
     if (leaves_ != kAnyLeaves) leaves = task.side == 0 ? edge.left_leaves : leaves_ - edge.left_leaves - edge.unknown_leaves;
-    task.cost = solver.solve_side(root_, edge.column, edge.position, task.side, rules_.depth, leaves, task.cap, watch);
+    task.cost = solver.solve_side(root_, edge.column, edge.position, task.side, rules_.depth, leaves, task.cap, watch,
+                                  AnswerSet{}.with(edge.column, task.side == 1));
   }
 
   void settle(const Open& one) {

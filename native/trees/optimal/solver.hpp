@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/tasks.hpp"
+#include "trees/optimal/binary_columns.hpp"
 #include "trees/optimal/depth_two.hpp"
 #include "trees/optimal/leaf_cost.hpp"
 #include "trees/optimal/search_table.hpp"
@@ -57,8 +58,10 @@ class Solver {
   using Value = typename Cost::Value;
   using Interval = Questions<Value>;
 
-  Solver(const SearchTable& table, const Cost& cost, Value penalty)
-      : table_(table), cost_(cost), penalty_(penalty), two_(table, cost, penalty) {
+  // `memory`: bytes that costs of parts may take.
+  Solver(const SearchTable& table, const Cost& cost, Value penalty, Index memory)
+      : table_(table), cost_(cost), penalty_(penalty), two_(table, cost, penalty), bits_(table, cost, penalty, memory) {
+    binary_ = BinaryColumns<Cost>::fits(table);
     plain_ = std::all_of(table.kinds.begin(), table.kinds.end(), [](Kind k) { return k == Kind::ordered; }) &&
              DepthTwo<Cost>::fits(table.columns, table.classes);
     counts_.resize(static_cast<std::size_t>(table.classes));
@@ -72,8 +75,11 @@ class Solver {
     return cost_.leaf(totals_.data()) + penalty_;
   }
 
-  // Once `watch` has ended, what is found is a tree, but it may not be the best.
-  Found<Value> solve(const NodeRows& node, int depth, Index leaves, Value cap, Watch& watch) {
+  // Once `watch` has ended, what is found is a tree, but it may not be the best. What is found of rows that the
+  // answers of `path` lead to, from the root, is kept.
+  Found<Value> solve(const NodeRows& node, int depth, Index leaves, Value cap, Watch& watch,
+                     const AnswerSet& path = kNotKept) {
+    if (binary_ && leaves == kAnyLeaves) return bits_.solve(node, depth, cap, path, watch);
     Found<Value> found{cap};
     const Value as_leaf = leaf(node);
     if (as_leaf < found.cost) found = {as_leaf};
@@ -129,14 +135,14 @@ class Solver {
 
   // One side of the question at a position: 0 for left, 1 for right.
   Value solve_side(const NodeRows& node, Index column, Row position, int side, int depth, Index leaves, Value cap,
-                   Watch& watch) {
+                   Watch& watch, const AnswerSet& path = kNotKept) {
     const Rank t = table_.rank(column)[node.by(column)[position - 1]];
     const Level level(*this);
     const Rank first = table_.kinds[column] == Kind::unknown ? 1 : 0;
     const NodeRows part = part_between(table_, node, column, side == 0 ? first : t + 1, side == 0 ? t : kLastRank,
                                        level.memory());
     if (part.count == 0) return Value{0};  // "is it known?" has nothing on the right
-    return solve(part, depth - 1, leaves, cap, watch).cost;
+    return solve(part, depth - 1, leaves, cap, watch, path).cost;
   }
 
   // The sum of the branches of a column, or at least the cap.
@@ -447,6 +453,8 @@ class Solver {
   const Cost& cost_;
   Value penalty_;
   DepthTwo<Cost> two_;
+  BinaryColumns<Cost> bits_;
+  bool binary_ = false;  // all columns have two values
   bool plain_ = true;  // all questions are thresholds, and pairs of columns have room
   std::vector<Count> counts_, totals_, walked_;
   std::vector<std::unique_ptr<PartLists>> levels_;
