@@ -75,13 +75,14 @@ def recompute(claim: OptimalTreeClaim, claimed: Certificate, hint: str = "") -> 
     gap, notes = claimed.gap, claimed.notes
     if abs(objective - claimed.objective) <= rounded:  # else comparing them tells
         _require_words(claim, claimed, objective - claim.leaf_penalty * len(leaves), scale)
-        # The bound of the search is that of its rounded costs.
+        # The bound of the search is that of its rounded costs, and of rounded weights.
         said = claimed.lower_bound * whole - len(leaves) * checker.rounded
         bound = min(checker.require_bound(said) / whole, scale, objective)
         gap = objective - bound
         notes = (*notes, checker.require_items())
     found = replace(claimed, objective=objective, gap=gap, scale=scale, details={}, notes=notes)
-    return Recomputed(found, rounded, claimed.gap + 2 * rounded, (KIND,), hint, scale + rounded)
+    most = claimed.gap + 2 * rounded + checker.weights_rounded / whole
+    return Recomputed(found, rounded, most, (KIND,), hint, scale + rounded)
 
 
 def _require_words(claim: OptimalTreeClaim, claimed: Certificate, fit: float, scale: float) -> None:

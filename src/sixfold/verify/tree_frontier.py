@@ -48,6 +48,7 @@ Array = NDArray[Any]
 
 WORK = 2.0e9  # visits of a row, for each column and class: some 25 seconds
 FIRST_SHARE = 1 / 32  # of the work that a bound may take before all others have had their turn
+COARSEST = 1e-11  # unit of costs, in parts of the weight of all rows
 SEED = 17  # of the order of the bounds and of the numbers by which sets of rows are told apart
 
 
@@ -93,8 +94,14 @@ class FrontierCheck:
         classes, whole = claim.tree.totals.shape[1], float(claim.weight.sum())
         rules = claim.kinds, claim.labels, claim.weight, claim.binary, claim.unknown_best
         self.allowed = ranked_columns(claim.X, *rules)
+        if not 0 <= claim.unit <= COARSEST * whole * (1 + claim.leaf_penalty):
+            raise CertificateError(
+                f"Costs are said to be whole numbers of {claim.unit!r}, too much of the total weight of "
+                f"{whole!r} for bounds to say anything. {REASONS}"
+            )
         self.rounded = (classes + 1) * claim.unit  # what rounding has done to the cost of a leaf
-        self.allowance = ROUNDING * whole * (1 + claim.leaf_penalty)
+        self.weights_rounded = _changed_by_weights(claim, classes)
+        self.allowance = ROUNDING * whole * (1 + claim.leaf_penalty) + self.weights_rounded
         self.penalty = claim.leaf_penalty * whole
         objective = claim.labels, claim.weight, classes, claim.objective, self.penalty + self.rounded
         self.search = TreeSearch(self.allowed, *objective)
@@ -307,6 +314,22 @@ class FrontierCheck:
                 f"than {bound.cost!r}, but one costs {cost!r} at most. {REASONS}"
             )
         return True
+
+
+def _changed_by_weights(claim: OptimalTreeClaim, classes: int) -> float:
+    """Return how much the cost of a tree changes at most when weights become whole numbers of the unit.
+
+    Errors change by no more than the weights do. Of entropies W ln W - sum_c w_c ln w_c the derivative by the
+    weight of a row is ln(W / w_c), which is ln(classes) + ln(largest / smallest weight) on average at most.
+    """
+    if claim.unit == 0:
+        return 0.0
+    unit = math.ldexp(1.0, round(math.log2(claim.unit)))
+    moves = np.abs(claim.weight - unit * np.rint(claim.weight / unit))
+    if claim.objective == "error":
+        return float(moves.sum())
+    spread = math.log(classes) + math.log(float(claim.weight.max()) / float(claim.weight.min()))
+    return float(moves.max()) * moves.size * spread
 
 
 def _mix(x: Array) -> Array:

@@ -184,6 +184,21 @@ def test_a_large_penalty_leaves_the_constant_model():
         model.certificate_.verify(X, y)
 
 
+@pytest.mark.parametrize("objective", ["error", "entropy"])
+def test_weights_that_the_search_has_to_round(objective):
+    X, y = make_classification(
+        6000, 4, n_classes=3, n_informative=4, n_redundant=0, flip_y=0.1, random_state=0
+    )
+    weight = np.random.default_rng(0).random(y.size) ** 9 + 1e-9
+    model = best(objective=objective, max_depth=2)
+    for options, weights in (({"class_weight": "balanced"}, None), ({"class_weight": None}, weight)):
+        model.set_params(**options).fit(X, y, weights)
+        assert model.certificate_.claim.startswith("the best tree of depth 2: no other")
+        assert model.certificate_.gap == 0
+        assert 0 < model.certificate_.rounding < 1e-8
+        model.certificate_.verify(X, y, weights)
+
+
 def test_the_criterion_is_what_impurities_are_of():
     X, y = noise()
     trees = {name: best(criterion=name).fit(X, y) for name in ("entropy", "gini", "homogeneous")}
@@ -507,6 +522,15 @@ def test_verify_catches_a_bound_that_is_none(fitted):
     assert smaller.certificate_.gap == 0
     with pytest.raises(CertificateError):
         smaller.certificate_.verify(X, y)
+
+
+def test_verify_catches_a_unit_that_would_allow_for_anything(fitted):
+    model, X, y = fitted
+    other = model.pruned(max_depth=1)
+    search = replace(model._grown.search, lower_bound=other.certificate_.objective, unit=0.01)
+    other._grown = replace(model._grown, search=search)
+    with pytest.raises(CertificateError, match="whole numbers of"):
+        other.certificate_.verify(X, y)
 
 
 def test_verify_catches_a_question_that_is_in_no_item(fitted):

@@ -101,7 +101,7 @@ def check_search_record(a: Attributes) -> None:
     a.text("objective", ("error", "entropy"))
     a.whole("max_depth")
     a.whole("max_leaf_nodes", optional=True)
-    for name in ("leaf_penalty", "lower_bound", "unit"):
+    for name in ("leaf_penalty", "lower_bound", "unit", "weight_rounding"):
         a.number(name)
     for name in ("weighted", "all_groupings"):
         a.flag(name)

@@ -193,8 +193,8 @@ PARTS: dict[str, Part] = {
     ),
     "SearchRecord": Part(
         "sixfold.solvers.trees.optimal",
-        ("objective", "max_depth", "max_leaf_nodes", "leaf_penalty", "lower_bound", "unit", "weighted",
-         "all_groupings", "frontier", "history"),
+        ("objective", "max_depth", "max_leaf_nodes", "leaf_penalty", "lower_bound", "unit",
+         "weight_rounding", "weighted", "all_groupings", "frontier", "history"),
         checks.check_search_record,
         _keep_search,
         _make_search,

@@ -48,7 +48,8 @@ def certify_optimal(
     leaves = tree.leaf_count
     fit, penalty = float(costs[tree.is_leaf].sum()), search.leaf_penalty
     objective, scale = fit + penalty * leaves, float(costs[0]) + penalty
-    rounding = 0.0 if search.unit == 0.0 else leaves * (classes + 1) * search.unit + ROUNDING * (1 + scale)
+    rounding = leaves * (classes + 1) * search.unit + search.weight_rounding
+    rounding += ROUNDING * (1 + scale) * (search.unit > 0.0)
     gap = objective - search.lower_bound
     gap = 0.0 if gap <= max(rounding, 1e-15) else gap
     notes = cut_notes(tree, left_out) + ["the search was stopped"] * stopped
