@@ -545,14 +545,18 @@ def test_sparse_tables_are_the_same():
     assert found == confirm(claim, certificate)
 
 
-def test_costs_in_whole_units_are_allowed_for():
+def test_costs_in_whole_units_are_allowed_for(monkeypatch):
     claim, certificate = noisy("entropy")
     unit = 2.0**-10
     frontier = claim.frontier
     rounded = {name: np.ceil(getattr(frontier, name) / unit) * unit for name in ("left", "right")}
     with pytest.raises(CertificateError, match=r"its part .* costs"):
         confirm(changed(claim, **rounded), certificate)
-    confirm(dataclasses.replace(changed(claim, **rounded), unit=unit), certificate)
+    coarse = dataclasses.replace(changed(claim, **rounded), unit=unit)
+    with pytest.raises(CertificateError, match="whole numbers of"):
+        confirm(coarse, certificate)
+    monkeypatch.setattr(tree_frontier, "COARSEST", 1.0)
+    confirm(coarse, certificate)
 
 
 def test_many_categories_are_grouped_by_their_shares():

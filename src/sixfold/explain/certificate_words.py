@@ -16,6 +16,8 @@ OTHER_CLAIMS = {
     "kkt": "Not proven optimal: no bound on how much better another model could be is known.",
 }
 PERFECT_TREE = "Proven optimal: no tree fits the training rows better."
+LOOKAHEAD_TREE = "Every split begins the best two levels of its node; a better tree is not ruled out."
+BEST_TREE = "Proven optimal: no other tree of this size fits the training rows better."
 
 
 def in_plain_words(certificate: Certificate | None) -> str:
@@ -28,7 +30,7 @@ def in_plain_words(certificate: Certificate | None) -> str:
         return "Nothing is claimed: this model is not the solution of a problem."
     for word, said in OTHER_CLAIMS.items():
         if word in certificate.kind:
-            return PERFECT_TREE if word == "tree" and certificate.gap == 0 else said
+            return _of_tree(certificate) if word == "tree" else said
     if not math.isfinite(certificate.gap):
         return "Not proven optimal: no bound on how much better another model could be is known."
     if not certificate.converged:
@@ -40,6 +42,19 @@ def in_plain_words(certificate: Certificate | None) -> str:
         return "Proven optimal: no other model of this kind fits the training rows better."
     most = _share(certificate)
     return f"Proven: no other model of this kind fits the training rows better by more than {most}."
+
+
+def _of_tree(certificate: Certificate) -> str:
+    """Say what is known of a tree that was grown split by split, or searched for as a whole."""
+    searched = certificate.kind == "optimal tree"
+    if certificate.gap == 0:
+        return BEST_TREE if searched else PERFECT_TREE
+    if not searched:
+        return LOOKAHEAD_TREE if certificate.kind == "lookahead tree" else OTHER_CLAIMS["tree"]
+    if certificate.lower_bound <= 0:
+        return "Not proven optimal: no bound on how much better another tree could be is known."
+    most = math.ceil(1e3 * certificate.gap / certificate.lower_bound - 1e-6) / 10
+    return f"Proven: within {most:g}% of the best tree of the size that was searched for."
 
 
 def _share(certificate: Certificate) -> str:

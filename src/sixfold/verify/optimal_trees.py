@@ -53,6 +53,7 @@ class OptimalTreeClaim(GivenTree):
     unknown_best: bool  # unknown values join a child
     frontier: Any  # see tree_frontier.Frontier
     unit: float = 0.0  # costs of leaves were rounded to whole numbers of it, for each class and their sum
+    rounded: bool = False  # different whole numbers of a column are one as float64
 
 
 def recompute(claim: OptimalTreeClaim, claimed: Certificate, hint: str = "") -> Recomputed:
@@ -73,15 +74,18 @@ def recompute(claim: OptimalTreeClaim, claimed: Certificate, hint: str = "") -> 
     rounded = (len(leaves) * checker.rounded + ROUNDING * whole * (1 + scale)) / whole
     gap, notes = claimed.gap, claimed.notes
     if abs(objective - claimed.objective) <= rounded:  # else comparing them tells
-        _require_words(claim, claimed)
-        bound = min(checker.require_bound(claimed.lower_bound * whole) / whole, scale, objective)
+        _require_words(claim, claimed, objective - claim.leaf_penalty * len(leaves), scale)
+        # The bound of the search is that of its rounded costs, and of rounded weights.
+        said = claimed.lower_bound * whole - len(leaves) * checker.rounded
+        bound = min(checker.require_bound(said) / whole, scale, objective)
         gap = objective - bound
         notes = (*notes, checker.require_items())
     found = replace(claimed, objective=objective, gap=gap, scale=scale, details={}, notes=notes)
-    return Recomputed(found, rounded, claimed.gap + 2 * rounded, (KIND,), hint, scale + rounded)
+    most = claimed.gap + 2 * rounded + checker.weights_rounded / whole
+    return Recomputed(found, rounded, most, (KIND,), hint, scale + rounded)
 
 
-def _require_words(claim: OptimalTreeClaim, claimed: Certificate) -> None:
+def _require_words(claim: OptimalTreeClaim, claimed: Certificate, fit: float, scale: float) -> None:
     """Raise if it is said in other words than these what is claimed."""
     size, end = f"depth {claim.max_depth}", ""
     if claim.max_leaf_nodes is not None:
@@ -90,17 +94,29 @@ def _require_words(claim: OptimalTreeClaim, claimed: Certificate) -> None:
         value = np.unique(cells(claim.X, np.arange(claim.labels.size), column))
         if value.size - (np.isnan(value[-1]) and not claim.unknown_best) > ALL_GROUPINGS:
             end = " among the groupings tried"
-    if claimed.optimal_to_rounding:
-        words = f"no tree of {size} is better{end}"
+    if claimed.gap == 0:
+        words = f"the best tree of {size}{end}: no other {_fit_words(claim, fit, scale)}"
     elif claimed.lower_bound > 0:
         most = math.ceil(1e3 * claimed.gap / claimed.lower_bound - 1e-6) / 10
         words = f"within {most:g}% of the best tree of {size}{end}"
     else:
         words = f"no bound is known of the trees of {size}{end}"
+    words += ", as float64 holds the numbers" * claim.rounded
     if claimed.claim not in ("", words):
         raise CertificateError(
             f"The certificate claims {claimed.claim!r}, but its figures say {words!r}. {REASONS}"
         )
+
+
+def _fit_words(claim: OptimalTreeClaim, fit: float, scale: float) -> str:
+    """Say what no other tree has: fewer errors, or less entropy in parts of that of a single leaf."""
+    counted = ", leaves counted" * (claim.leaf_penalty > 0)
+    if claim.objective == "error":
+        of = "weight" if np.ptp(claim.weight) > 0 else "rows"
+        return f"has fewer errors ({100 * fit:.1f}% of the {of}){counted}"
+    constant = scale - claim.leaf_penalty
+    gone = 1.0 - fit / constant if constant > 0 else 1.0
+    return f"takes more of the uncertainty about the class ({100 * gone:.1f}%){counted}"
 
 
 # -- the tree ------------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ of the item cost at least the sum. What is checked:
     every bound    of an item, by another search (:mod:`sixfold.verify.tree_search`), in an order drawn by lot
                    until ``WORK`` is done; the certificate says how many these are
 
+Of shallow trees a search keeps no items: then the lower bound itself is recomputed, for all rows.
+
 The columns of ranks are not trusted: all questions are derived from the table, and those of the items are
 compared with them by the parts into which they divide its rows. A set of rows is known by the sum of 64-bit
 random numbers, one a row.
@@ -46,6 +48,7 @@ Array = NDArray[Any]
 
 WORK = 2.0e9  # visits of a row, for each column and class: some 25 seconds
 FIRST_SHARE = 1 / 32  # of the work that a bound may take before all others have had their turn
+COARSEST = 1e-11  # unit of costs, in parts of the weight of all rows
 SEED = 17  # of the order of the bounds and of the numbers by which sets of rows are told apart
 
 
@@ -91,14 +94,21 @@ class FrontierCheck:
         classes, whole = claim.tree.totals.shape[1], float(claim.weight.sum())
         rules = claim.kinds, claim.labels, claim.weight, claim.binary, claim.unknown_best
         self.allowed = ranked_columns(claim.X, *rules)
+        if not 0 <= claim.unit <= COARSEST * whole * (1 + claim.leaf_penalty):
+            raise CertificateError(
+                f"Costs are said to be whole numbers of {claim.unit!r}, too much of the total weight of "
+                f"{whole!r} for bounds to say anything. {REASONS}"
+            )
         self.rounded = (classes + 1) * claim.unit  # what rounding has done to the cost of a leaf
-        self.allowance = ROUNDING * whole * (1 + claim.leaf_penalty)
+        self.weights_rounded = _changed_by_weights(claim, classes)
+        self.allowance = ROUNDING * whole * (1 + claim.leaf_penalty) + self.weights_rounded
         self.penalty = claim.leaf_penalty * whole
         objective = claim.labels, claim.weight, classes, claim.objective, self.penalty + self.rounded
         self.search = TreeSearch(self.allowed, *objective)
         self.leaves: float = claim.max_leaf_nodes or math.inf
         random = np.random.default_rng(SEED)
         self.marks = random.integers(0, 2**64, claim.labels.size, dtype=np.uint64)
+        self._whole: float | None = None  # the lower bound, where there are no items
         self._require_shapes()
         self.columns = [self._ranked(column) for column in range(len(self.frontier.columns))]
         self.sums = [self._marks_up_to(column.ranks) for column in self.columns]
@@ -158,6 +168,9 @@ class FrontierCheck:
         if bound <= 2 * self.search.penalty + self.allowance:  # two leaves are there in any case
             return max(bound, 2 * self.penalty)
         sums = np.asarray(f.left + f.right + f.unknown, dtype=np.float64)
+        if not sums.size:
+            self._whole = bound
+            return bound
         if not (sums >= bound - self.allowance).all():
             item = int(np.argmin(sums))
             raise CertificateError(
@@ -211,6 +224,10 @@ class FrontierCheck:
 
     def require_items(self) -> str:
         """Say how many bounds were recomputed; raise if one of them is none."""
+        if self._whole is not None:
+            return self._require_whole(self._whole)
+        if not len(self.frontier.column):
+            return "the lower bound holds for every tree"
         said: dict[tuple[int, float], _Bound] = {}  # the largest bound of each set of rows
         for item in range(len(self.frontier.column) if self.claim.max_depth else 0):
             for bound in self._bounds(item):
@@ -227,6 +244,21 @@ class FrontierCheck:
         for share in (FIRST_SHARE, 1.0):
             left = [bound for bound in left if not self._is_recomputed(bound, share)]
         return f"{len(said) - len(left)} of {len(said)} bounds of the search were recomputed"
+
+    def _require_whole(self, bound: float) -> str:
+        """Say whether the lower bound was recomputed; raise if a tree costs less."""
+        self.search.limit = self.search.visits + WORK
+        cap = bound - self.allowance / 2
+        try:
+            cost = self.search.least(self.search.everything, self.claim.max_depth, self.leaves, cap)
+        except WorkLimitError:
+            return "the lower bound was not recomputed, which would take long"
+        if cost < bound - self.allowance:
+            raise CertificateError(
+                f"The certificate claims that no tree costs less than {bound!r}, but one costs {cost!r} at "
+                f"most. {REASONS}"
+            )
+        return "the lower bound was recomputed"
 
     def _bounds(self, item: int) -> list[_Bound]:
         """Return what an item says of its left part, its right part, and that of unknown values."""
@@ -284,6 +316,22 @@ class FrontierCheck:
                 f"than {bound.cost!r}, but one costs {cost!r} at most. {REASONS}"
             )
         return True
+
+
+def _changed_by_weights(claim: OptimalTreeClaim, classes: int) -> float:
+    """Return how much the cost of a tree changes at most when weights become whole numbers of the unit.
+
+    Errors change by no more than the weights do. Of entropies W ln W - sum_c w_c ln w_c the derivative by the
+    weight of a row is ln(W / w_c), which is ln(classes) + ln(largest / smallest weight) on average at most.
+    """
+    if claim.unit == 0:
+        return 0.0
+    unit = math.ldexp(1.0, round(math.log2(claim.unit)))
+    moves = np.abs(claim.weight - unit * np.rint(claim.weight / unit))
+    if claim.objective == "error":
+        return float(moves.sum())
+    spread = math.log(classes) + math.log(float(claim.weight.max()) / float(claim.weight.min()))
+    return float(moves.max()) * moves.size * spread
 
 
 def _mix(x: Array) -> Array:

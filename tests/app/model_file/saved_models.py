@@ -222,6 +222,15 @@ def trees() -> dict[str, Callable[[], Any]]:
             DecisionTreeClassifier(max_features=2, random_state=1), X, three
         ),
         "tree, bytes": lambda: fitted(DecisionTreeClassifier(), (X * 20 + 99).astype(np.uint8), three),
+        "tree, best": lambda: fitted(DecisionTreeClassifier(search="optimal"), X, three),
+        "tree, best of table": lambda: fitted(
+            DecisionTreeClassifier(
+                search="optimal", objective="error", leaf_penalty=0.01, max_depth=2, max_leaf_nodes=3
+            ),
+            table(),
+            three,
+        ),
+        "tree, looking ahead": lambda: fitted(DecisionTreeClassifier(search="lookahead"), X, three),
         "tree, one node": lambda: fitted(DecisionTreeClassifier(), X, np.zeros(ROWS, dtype=int)),
     }
 

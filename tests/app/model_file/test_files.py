@@ -34,6 +34,7 @@ from tests.app.model_file.saved_models import case, classes, numbers, words
 from tests.fuzz.model_file_mutations import closed, opened
 
 OLD = Path(__file__).parent / "format_1.sixfold"
+OLD_TREE = Path(__file__).parent / "tree_before_searches.sixfold"
 
 
 @pytest.fixture
@@ -340,6 +341,14 @@ def test_a_loaded_file_of_version_1_is_saved_in_the_newest(tmp_path: Path) -> No
     assert read_header(path).header["format"] == FORMAT
     assert re.search(rb'\\"text\\":\[', OLD.read_bytes())
     assert not re.search(rb'\\"text\\":\[', path.read_bytes())
+
+
+def test_a_tree_that_was_saved_before_trees_were_searched_for_is_a_greedy_one() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    model = load(OLD_TREE)
+    assert (model.search, model.solver_) == ("greedy", "ID3")
+    assert str(model.certificate_).startswith("greedy tree: every split is the best of its node")
+    assert model.certificate_.verify(X, (X[:, 0] > 0).astype(int)).gap == 0
 
 
 def test_the_public_classes_can_all_be_saved() -> None:

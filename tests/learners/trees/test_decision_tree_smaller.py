@@ -117,7 +117,6 @@ def test_sizes_that_make_no_sense_are_refused_at_once(parameters, given, sentenc
 
 def test_one_growth_is_enough(monkeypatch):
     model = DecisionTreeClassifier().fit(X, Y)
-    monkeypatch.setattr(decision_tree, "grow", None)
     monkeypatch.setattr(decision_tree, "grow_and_prune", None)
     assert len(list(model.staged_predict(OTHERS, by="ccp_alpha"))) == model.ccp_path_.leaves.size
 

@@ -12,7 +12,7 @@ from oracles import optimal_trees
 from sixfold.budget import Budget
 from sixfold.solvers.trees import growth, optimal
 from sixfold.solvers.trees.fitted_tree import Reason
-from sixfold.solvers.trees.growth import GrowthRules, TrainingRows
+from sixfold.solvers.trees.growth import OBJECTIVES, GrowthRules, TrainingRows
 from sixfold.solvers.trees.optimal import SearchRules
 from sixfold.solvers.trees.search_columns import BRANCH_EACH, ORDERED, WITH_UNKNOWN
 from solvers.trees.searched_tables import best_tree, cost_of, leaf_totals, questions_of, training_rows
@@ -40,7 +40,7 @@ def xor(levels, times=1):
 
 search_rules = st.builds(
     SearchRules,
-    objective=st.sampled_from(optimal.OBJECTIVES),
+    objective=st.sampled_from(OBJECTIVES),
     max_depth=st.integers(0, 3),
     max_leaf_nodes=st.sampled_from([None, None, 2, 3]),
     leaf_penalty=st.sampled_from([0.0, 0.05]),
@@ -131,7 +131,7 @@ def test_the_frontier_covers_every_question(rows, rules):
 def test_two_questions_where_one_gains_nothing():
     rows = xor(2, times=3)
     assert optimal.search(rows, SearchRules("error", 1), Budget()).objective == 0.5
-    for objective in optimal.OBJECTIVES:
+    for objective in OBJECTIVES:
         result = optimal.search(rows, SearchRules(objective, 2), Budget())
         assert result.objective == 0.0
         assert result.tree.column.tolist() == [0, 1, -1, -1, 1, -1, -1]
@@ -152,7 +152,7 @@ def test_depth_nought_is_a_leaf():
     assert result.frontier.column.size == 0
 
 
-@pytest.mark.parametrize("objective", optimal.OBJECTIVES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_one_row(objective):
     result = optimal.search(rows_of([1], [0]), SearchRules(objective, 3, leaf_penalty=0.25), Budget())
     assert result.tree.reason.tolist() == [Reason.PURE]

@@ -91,6 +91,35 @@ def check_fit_record(a: Attributes) -> None:
     a.take("class_weight", dict, str, optional=True)
     for name in ("all_groupings", "rounded", "stopped"):
         a.flag(name)
+    method = a.text("method", ("greedy", "lookahead", "optimal"))
+    search = part_of(a, "search", "SearchRecord", optional=True)
+    a.require((search is None) == (method != "optimal"), "search", "does not fit how the tree was made")
+
+
+def check_search_record(a: Attributes) -> None:
+    """Check what is kept of a search for the best tree."""
+    a.text("objective", ("error", "entropy"))
+    a.whole("max_depth")
+    a.whole("max_leaf_nodes", optional=True)
+    for name in ("leaf_penalty", "lower_bound", "unit", "weight_rounding"):
+        a.number(name)
+    for name in ("weighted", "all_groupings"):
+        a.flag(name)
+    part_of(a, "frontier", "Frontier")
+    good = all(
+        type(one) is tuple and len(one) == 2 and all(type(figure) is float for figure in one)
+        for one in a.take("history", list)
+    )
+    a.require(good, "history", "is no list of objectives and gaps")
+
+
+def check_frontier(a: Attributes) -> None:
+    """Check the questions of a frontier and their bounds: one entry each."""
+    count = a.array("column", "i").size
+    for name in ("column", "low", "high", "left_leaves", "unknown_leaves"):
+        a.array(name, "i", (count,))
+    for name in ("left", "right", "unknown"):
+        a.array(name, "f", (count,))
 
 
 def check_trace(a: Attributes) -> None:

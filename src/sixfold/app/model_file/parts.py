@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -36,6 +36,8 @@ class Part:
         Returns what the fields are, where they are not attributes of that name.
     made : callable
         Makes the part of its fields, where that is not a call of the class.
+    later : dict
+        The last of its fields, where older files lack them, and what they are then.
     """
 
     home: str
@@ -43,6 +45,7 @@ class Part:
     check: checks.Check
     kept: Callable[[Any], dict[str, Any]] | None = None
     made: Callable[[dict[str, Any]], Any] | None = None
+    later: dict[str, Any] = field(default_factory=dict)
 
     def values(self, part: Any) -> list[Any]:
         """Return the fields of a part."""
@@ -102,6 +105,20 @@ def _make_trace(values: dict[str, Any]) -> Any:
         for node, where, count, impurity, end, tried, classes in rows("node", *checks.TRACED["node"])
     ]
     return Trace(tuple(nodes), values["measure"])
+
+
+def _keep_search(search: Any) -> dict[str, Any]:
+    """Return what is kept of a search: of its history the objectives and gaps, but not when they were."""
+    return vars(search) | {"history": [(one.objective, one.gap) for one in search.history]}
+
+
+def _make_search(values: dict[str, Any]) -> Any:
+    from sixfold.budget import Record
+    from sixfold.solvers.trees.optimal import SearchRecord
+
+    steps = enumerate(values["history"], start=1)
+    history = tuple(Record(number, 0.0, *figures) for number, figures in steps)
+    return SearchRecord(**values | {"history": history})
 
 
 def _make_scorer(values: dict[str, Any]) -> Any:
@@ -168,9 +185,24 @@ PARTS: dict[str, Part] = {
     ),
     "FitRecord": Part(
         "sixfold.solvers.trees.growth",
-        ("rules", "fraction", "left_out", "class_weight", "all_groupings", "rounded", "stopped"),
+        ("rules", "fraction", "left_out", "class_weight", "all_groupings", "rounded", "stopped", "method",
+         "search"),
         checks.check_fit_record,
         made=lambda values: _class("FitRecord")(seconds=0.0, **values),
+        later={"method": "greedy", "search": None},
+    ),
+    "SearchRecord": Part(
+        "sixfold.solvers.trees.optimal",
+        ("objective", "max_depth", "max_leaf_nodes", "leaf_penalty", "lower_bound", "unit",
+         "weight_rounding", "weighted", "all_groupings", "frontier", "history"),
+        checks.check_search_record,
+        _keep_search,
+        _make_search,
+    ),
+    "Frontier": Part(
+        "sixfold.solvers.trees.optimal",
+        ("column", "low", "high", "left_leaves", "unknown_leaves", "left", "right", "unknown"),
+        checks.check_frontier,
     ),
     "Trace": Part(
         "sixfold.explain.trees.trace", ("nodes", "measure"), checks.check_trace, _keep_trace, _make_trace
@@ -301,10 +333,11 @@ def build_part(given: Any, where: str, decoder: Decoder) -> Any:
     if type(given) is not list or len(given) != 2 or type(given[0]) is not str or given[0] not in PARTS:
         refuse(where, "is no part of a model that this version knows")
     name, part = given[0], PARTS[given[0]]
-    if type(given[1]) is not list or len(given[1]) != len(part.fields):
+    numbers = (len(part.fields), len(part.fields) - len(part.later))
+    if type(given[1]) is not list or len(given[1]) not in numbers:
         refuse(where, f"has another number of fields than a {name}")
-    pairs = zip(part.fields, given[1], strict=True)
-    values = {field: decoder.value(one, f"{where}.{field}") for field, one in pairs}
+    pairs = zip(part.fields, given[1], strict=False)
+    values = part.later | {key: decoder.value(one, f"{where}.{key}") for key, one in pairs}
     attributes = Attributes(values, where)
     part.check(attributes)
     attributes.rest()

@@ -44,7 +44,13 @@ def end_words(tree: FittedTree, node: int) -> str:
     least = least if least >= 2 else least * tree.rows[0]  # it may be a share of the rows
     if tree.rows[node] < least:
         return f"fewer rows than min_samples_split={limits['min_samples_split']} asks for"
-    others = [name for name in limits if name not in ("max_depth", "min_samples_split", "ccp_alpha")]
+    apart = ("max_depth", "min_samples_split", "ccp_alpha", "objective", "leaf_penalty")
+    others = [name for name in limits if name not in apart]
+    if "objective" in limits and not others:  # of a search
+        better = "makes fewer errors" if limits["objective"] == "error" else "makes it purer"
+        return f"no split {better}" + f" by leaf_penalty={limits['leaf_penalty']}" * bool(
+            limits["leaf_penalty"]
+        )
     if others == ["max_leaf_nodes"]:
         return f"max_leaf_nodes={limits['max_leaf_nodes']} was reached"
     named = " or ".join(f"{name}={limits[name]!r}" for name in others)

@@ -15,6 +15,11 @@ A split does not depend on what is split elsewhere. So the tree of a smaller ``m
 each smaller one, at the node above it where that one ends. One growth and one way through the tree for each
 row give the answers of all of them, the same as those of separate fits. All that can be worked out from the
 tree alone is worked out when it is asked for.
+
+That is ``search="greedy"``. With ``search="optimal"`` all splits are chosen together: of all trees of a depth
+the one with the fewest errors, or the least average entropy, is found by branch and bound
+(:mod:`sixfold.solvers.trees.optimal`). A split then depends on all others, so that a smaller tree inside this
+one is cut from it, and need not be the best of its size.
 """
 
 from __future__ import annotations
@@ -48,9 +53,17 @@ from sixfold.explain.trees.names import TreeNames
 from sixfold.learners.base import IterativeLearner
 from sixfold.solvers.threads import thread_limit
 from sixfold.solvers.trees.exhaustive_splits import ALL_GROUPINGS
-from sixfold.solvers.trees.fitted_tree import FittedTree, Reason, certify
-from sixfold.solvers.trees.growth import FitRecord, GrowthRules, TrainingRows, TreeParameters, grow
-from sixfold.solvers.trees.pruned_growth import Growth, grow_and_prune
+from sixfold.solvers.trees.fitted_tree import (
+    KIND,
+    LOOKAHEAD_KIND,
+    FittedTree,
+    Reason,
+    average_entropy,
+    certify,
+)
+from sixfold.solvers.trees.growth import FitRecord, GrowthRules, TrainingRows, TreeParameters
+from sixfold.solvers.trees.optimal_certificate import certify_optimal
+from sixfold.solvers.trees.pruned_growth import grow_and_prune
 from sixfold.solvers.trees.pruning import (
     by_alpha,
     by_depth,
@@ -62,12 +75,16 @@ from sixfold.solvers.trees.pruning import (
     most_rewarding,
     prune_ccp,
 )
+from sixfold.solvers.trees.search_columns import search_columns
+from sixfold.verify.optimal_trees import OptimalTreeClaim
+from sixfold.verify.optimal_trees import recompute as recompute_optimal
 from sixfold.verify.recomputed import Recomputed
 from sixfold.verify.trees import TreeClaim, recompute
 
 Array = NDArray[Any]
 
 _PARAMETERS = tuple(one.name for one in fields(TreeParameters))
+SOLVERS = {"greedy": "ID3", "lookahead": "lookahead", "optimal": "branch and bound"}
 _BY_POSITION = "Rows that were held out are found by their positions: pass all rows in the order of the fit."
 
 
@@ -86,18 +103,22 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
     The parameters are those of scikit-learn's class, without ``monotonic_cst``; ``splitter`` is "best" alone,
     and entropy is the default. Columns of text and categories are taken as they are, and so are unknown
     values. Every split is the best of its node; equal ones go to the lowest column, then to the lowest
-    threshold, and ``random_state`` does not decide between them.
+    threshold, and ``random_state`` does not decide between them. With ``search="optimal"`` the whole tree is
+    the best of its depth, which is proven.
 
     Parameters
     ----------
     criterion : {"entropy", "log_loss", "gini", "gain_ratio", "homogeneous"}, default="entropy"
         What the best split has least of: entropy ("log_loss" is the same), Gini index, entropy relative to
         how finely it divides ("gain_ratio", as in C4.5: of the columns with at least the average gain, each
-        by its split with the most), or rows in parts that are not of one class.
+        by its split with the most), or rows in parts that are not of one class. With another ``search`` than
+        "greedy" it chooses no split: ``objective`` does. It is then what is shown as impurity, and what
+        ``ccp_alpha`` and importances are counted in.
     splitter : {"best"}, default="best"
         Every split is the best of its node.
     max_depth : int, default=None
-        Most splits above a leaf; 0 for the constant model, None for no limit.
+        Most splits above a leaf; 0 for the constant model, None for no limit, or for 3 with
+        ``search="optimal"``, where each level takes some 10 to 200 times longer than the one before.
     min_samples_split : int or float, default=2
         Fewest rows of a node that is split, or their share of all rows.
     min_samples_leaf : int or float, default=1
@@ -111,7 +132,8 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
     random_state : int, RandomState or None, default=None
         Draws these columns, and the rows that are held out.
     max_leaf_nodes : int, default=None
-        Most leaves; the most rewarding splits are kept. A split that gives each category a branch is left out
+        Most leaves; the most rewarding splits are kept, or with ``search="optimal"`` the best tree of so many
+        is found. A split that gives each category a branch is left out
         where its branches would be too many, so fewer leaves may result, even the constant model, of which a
         warning tells; with ``categories="binary"`` each split adds one or, for unknown values, two.
     min_impurity_decrease : float, default=0.0
@@ -136,15 +158,28 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         The share of the rows of every class that pruning holds out; ``random_state`` draws them.
     trace : bool, default=False
         Whether to keep what every node could have been split by, in ``trace_``.
+    search : {"greedy", "lookahead", "optimal"}, default="greedy"
+        How the splits are chosen: each by itself, the best of its node; each as the first of the best tree of
+        two levels at its node ("lookahead", for deep trees and large tables); or all together, so that no
+        tree of this depth is better ("optimal"). The last two know no ``max_features``, no
+        ``min_impurity_decrease`` and no least size of nodes.
+    objective : {"entropy", "error"}, default="entropy"
+        What the best tree has least of, where it is searched for: average entropy of the leaves, which is
+        what a greedy tree makes small as well, or errors on the training rows.
+    leaf_penalty : float, default=0.0
+        What each leaf adds to the objective of a search: a share of the rows that are errors, or entropy in
+        the unit of ``base``.
     time_limit : float, default=None
-        Most seconds of growth; beyond, nodes are left as they are.
+        Most seconds of growth; beyond, nodes are left as they are. A search for the best tree then keeps the
+        best that it has found, and the certificate says how far from the best it is at most.
     callbacks : sequence of callables, default=None
         Each is called with the record of every level, as in ``history_``, once the tree is grown; one that
-        returns True cuts it there. While it grows none is called: ``time_limit`` and Ctrl-C end that.
+        returns True cuts it there. While it grows none is called: ``time_limit`` and Ctrl-C end that. With
+        ``search="optimal"`` the records are those of the search, and none of them cuts the tree.
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.
     verbose : int, default=0
-        Whether to print a line for each level, when the tree is grown.
+        Whether to print a line for each level, or step of the search, when the tree is there.
 
     Attributes
     ----------
@@ -163,11 +198,14 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         (:meth:`cost_complexity_pruning_path` repeats them). To choose among them, fit once and compare what
         :meth:`staged_predict` yields for other rows.
     depth_path_ : Bunch
-        Those by depth: ``max_depths``, ``objectives`` (average entropy in nats), ``leaves``.
+        Those by depth: ``max_depths``, ``objectives`` (average entropy in nats), ``leaves``. They are cut
+        from this tree; only where each split is chosen by itself are they those of fits with less depth.
     log_likelihood_ : float
         The average log-likelihood of the training rows, in nats.
     history_ : list of Record
         One a level: the average entropy in nats, were the tree cut there; the seconds are those of it all.
+        With ``search="optimal"`` one for each better tree or bound that was found: when, the objective of the
+        best tree so far, and its distance from the bound.
     solver_ : str
         What grew the tree.
     trace_ : Trace
@@ -175,7 +213,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
     certificate_ : Certificate
         That every split is the best of its node, among the columns drawn with ``max_features`` and, where
         ``categories="binary"`` does not try all, the groupings tried; and how much better any tree could fit
-        at most.
+        at most. With ``search="optimal"`` that no tree of this depth is better, or by how much one could be.
 
     Examples
     --------
@@ -187,9 +225,13 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
     array(['yes', 'yes'], dtype='<U3')
     >>> print(model.certificate_)
     greedy tree: every split is the best of its node; no tree fits these rows better
+    >>> X, y = [[0, 0, 1], [0, 1, 0], [1, 0, 0], [1, 1, 1], [0, 0, 0], [1, 1, 0]], [0, 1, 1, 0, 0, 0]
+    >>> best = DecisionTreeClassifier(search="optimal", objective="error", max_depth=2).fit(X, y)
+    >>> print(best.certificate_)
+    optimal tree: the best tree of depth 2: no other has fewer errors (0.0% of the rows)
     """
 
-    _step, _progress_interval = "level", 0.0  # records come all at once
+    _progress_interval = 0.0  # records come all at once
 
     classes_: Array
     n_features_in_: int
@@ -220,6 +262,9 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         prune: str = "none",
         validation_fraction: float = 0.25,
         trace: bool = False,
+        search: str = "greedy",
+        objective: str = "entropy",
+        leaf_penalty: float = 0.0,
         time_limit: float | None = None,
         callbacks: Sequence[Callable[[Record], Any]] | None = None,
         n_jobs: int | None = None,
@@ -244,6 +289,9 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         self.prune = prune
         self.validation_fraction = validation_fraction
         self.trace = trace
+        self.search = search
+        self.objective = objective
+        self.leaf_penalty = leaf_penalty
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.n_jobs = n_jobs
@@ -303,28 +351,27 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         return parameters
 
     def _solve(self, problem: TreeParameters, data: TrainingRows, budget: Budget) -> TreeSolution:
-        seed, rows = problem.draw_seed(self.n_features_in_), data
+        seed = problem.draw_seed(self.n_features_in_)
+        growth = grow_and_prune(data, problem, seed, budget)
+        rows = data if growth.left_out is None else data.without(growth.left_out)
         rules = problem.rules(rows, seed)
-        if problem.prunes:
-            growth = grow_and_prune(data, problem, seed, budget)
-        else:
-            growth = Growth(grow(data, rules, budget))
-        if growth.left_out is not None:
-            rows = data.without(growth.left_out)
-            rules = problem.rules(rows, seed)
         tree, seconds = growth.tree.in_units(data.weight_exponent, problem.unit), budget.seconds
         tree = replace(tree, limits=problem.limits)
-        if budget.callbacks:
+        if budget.callbacks and growth.search is not None:
+            self._notify_steps(growth.search.history, budget)
+        elif budget.callbacks:
             tree = self._notify_levels(tree, seconds, budget)
         record = FitRecord(
             rules=rules,
             fraction=float(problem.validation_fraction),
             left_out=data.count - rows.count,
             class_weight=copy.copy(self.class_weight),
-            all_groupings=self._tried_all_groupings(rules),
+            all_groupings=self._tried_all_groupings(rules, problem.search),
             rounded=self._rounded,
             stopped=budget.stopped_by is not None,
             seconds=seconds,
+            method=problem.search,
+            search=growth.search,
         )
         trace = None
         if self.trace:
@@ -333,7 +380,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
             trace = trace_of(tree, rows, rules, self._names(), budget)
         return TreeSolution(tree, growth.alpha * problem.unit, record, trace)
 
-    def _tried_all_groupings(self, rules: GrowthRules) -> bool:
+    def _tried_all_groupings(self, rules: GrowthRules, search: str) -> bool:
         """Return whether no grouping of the categories of a column is better than all that were tried.
 
         In the order of their shares of one of two classes the best groups are neighbours (Breiman et al.
@@ -342,6 +389,8 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         if self._kinds is None or not rules.binary:
             return True
         most = max((len(some) for some in self._kinds.categories if some is not None), default=0)
+        if search != "greedy":  # a split need not be the best of its node
+            return most + rules.unknown_best <= ALL_GROUPINGS
         if self.classes_.size > 2:
             return most <= ALL_GROUPINGS
         return most <= 2 or (rules.min_samples_leaf == 1 and rules.min_leaf_weight == 0.0)
@@ -356,9 +405,21 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
                 return tree.cut(tree.depth < record.iteration, Reason.STOPPED)
         return tree
 
+    def _notify_steps(self, history: Sequence[Record], budget: Budget) -> None:
+        """Call the callbacks for every step of a search, which has ended."""
+        for record in history:
+            for callback in budget.callbacks:
+                callback(record)
+
+    @property
+    def _step(self) -> str:  # type: ignore[override]
+        """What a record is of."""
+        return "step" if self.search == "optimal" else "level"
+
     def _set_fitted(self, solution: TreeSolution, data: TrainingRows, budget: Budget) -> None:
         self.tree_, self.ccp_alpha_, self._grown, self._trace = solution
-        self.n_classes_, self.n_outputs_, self.solver_ = self.classes_.size, 1, "ID3"
+        self.n_classes_, self.n_outputs_ = self.classes_.size, 1
+        self.solver_ = SOLVERS[self._grown.method]
         self._size = {
             "max_depth": self._grown.rules.max_depth,
             "max_leaf_nodes": self.max_leaf_nodes,
@@ -369,37 +430,67 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         if solution.record.stopped or budget.interrupted:
             nodes = solution.tree.node_count
             reached = f"{nodes} node{'s' * (nodes != 1)}"
-            budget.conclude(self.certificate_, reached, "Let it grow on if that is not good enough.")
+            advice = "Let it grow on if that is not good enough."
+            if self._grown.search is not None:
+                advice = "Allow more time if that is not good enough."
+            budget.conclude(self.certificate_, reached, advice)
 
     def _certify(self) -> Certificate:
         grown = self._grown
-        return certify(self.tree_, grown.left_out, grown.tried, grown.rounded, grown.stopped)
+        if grown.search is not None:
+            return certify_optimal(self.tree_, grown.search, grown.left_out, grown.rounded, grown.stopped)
+        kind = LOOKAHEAD_KIND if grown.method == "lookahead" else KIND
+        return certify(self.tree_, grown.left_out, grown.tried, grown.rounded, grown.stopped, kind)
 
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
-        grown, tree = self._grown, self._fitted_tree()
-        rows, rules = grown.grown_from(self._check(X, y, sample_weight, reset=False)), grown.rules
+        grown = self._grown
+        rows = grown.grown_from(self._check(X, y, sample_weight, reset=False))
+        claim, check = self._claim(rows)
+        if not grown.left_out:
+            return check(claim, claimed)
+        try:
+            return check(claim, claimed, _BY_POSITION)
+        except CertificateError as error:
+            raise CertificateError(f"{error} {_BY_POSITION}") from None
+
+    def _claim(self, rows: TrainingRows) -> tuple[Any, Callable[..., Recomputed]]:
+        """Return what the certificate claims, as its checker takes it, and that checker."""
+        grown, rules, search, tree = self._grown, self._grown.rules, self._grown.search, self._fitted_tree()
         counts = np.flatnonzero(rows.counting)
-        claim = TreeClaim(
+        given = (
             tree.in_units(-rows.weight_exponent, tree.unit),
             rows.X[counts],
             rows.kinds,
             rows.labels[counts],
             np.ones(counts.size) if rows.weight is None else rows.weight[counts],
-            rules.criterion,
+        )
+        if search is None:
+            claim = TreeClaim(
+                *given,
+                rules.criterion,
+                rules.binary,
+                rules.unknown_best,
+                rules.min_samples_leaf,
+                rules.min_leaf_weight,
+                rules.max_columns,
+                rules.seed,
+                self._rounded,
+                LOOKAHEAD_KIND if grown.method == "lookahead" else KIND,
+            )
+            return claim, recompute
+        optimal = OptimalTreeClaim(
+            *given,
+            search.objective,
+            search.max_depth,
+            search.max_leaf_nodes,
+            search.leaf_penalty,
             rules.binary,
             rules.unknown_best,
-            rules.min_samples_leaf,
-            rules.min_leaf_weight,
-            rules.max_columns,
-            rules.seed,
+            search.frontier.about(search_columns(rows, rules.binary, rules.unknown_best), rows.weight_sum),
+            search.unit * rows.weight_sum,
             self._rounded,
         )
-        if not grown.left_out:
-            return recompute(claim, claimed)
-        try:
-            return recompute(claim, claimed, _BY_POSITION)
-        except CertificateError as error:
-            raise CertificateError(f"{error} {_BY_POSITION}") from None
+        return optimal, recompute_optimal
 
     def __sklearn_is_fitted__(self) -> bool:
         return "tree_" in self.__dict__
@@ -458,7 +549,8 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         """Yield the predictions of all smaller trees inside this one, without growing any of them.
 
         They are those of separate fits with each value, unless ``max_leaf_nodes``, ``prune`` or the other of
-        the two limits has cut this tree.
+        the two limits has cut this tree, or another ``search`` than "greedy" has found it: then they are cut
+        from it, and a fit of that size may find a better one.
 
         Parameters
         ----------
@@ -554,12 +646,13 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
     def log_likelihood_(self) -> float:
         """The average log-likelihood, in nats, of the rows the tree has grown from."""
         check_is_fitted(self)
-        return 0.0 - self.certificate_.objective  # never -0
+        return 0.0 - average_entropy(self._fitted_tree())  # never -0
 
     @property
     def history_(self) -> list[Record]:
-        """One record a level: the average entropy in nats, were the tree cut there."""
-        return levels(self._fitted_tree(), self._grown.seconds)
+        """One record a level: the average entropy in nats, were the tree cut there; or one a search step."""
+        tree, search = self._fitted_tree(), self._grown.search
+        return levels(tree, self._grown.seconds) if search is None else list(search.history)
 
     @property
     def feature_importances_(self) -> Array:
@@ -598,8 +691,9 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
     @property
     def depth_path_(self) -> Bunch:
         """Every depth, with the average entropy in nats and the leaves of the tree cut there."""
-        objectives = np.array([record.objective for record in self.history_])
-        leaves = leaves_by_depth(self.tree_)
+        tree = self._fitted_tree()
+        objectives = np.array([record.objective for record in levels(tree, self._grown.seconds)])
+        leaves = leaves_by_depth(tree)
         return Bunch(max_depths=np.arange(leaves.size), objectives=objectives, leaves=leaves)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
@@ -622,8 +716,10 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
         Bunch
             ``ccp_alphas`` and ``impurities``, the impurity of the leaves of each tree.
         """
-        whole = {"ccp_alpha": 0.0, "prune": "none", "trace": False}
-        model = clone(self).set_params(**whole, callbacks=None, time_limit=None, verbose=0)
+        whole: dict[str, Any] = {"ccp_alpha": 0.0, "prune": "none", "trace": False}
+        if self.search == "greedy":  # any other may never end
+            whole["time_limit"] = None
+        model = clone(self).set_params(**whole, callbacks=None, verbose=0)
         tree = model.fit(X, y, sample_weight).tree_
         path = ccp_path(tree).in_unit(tree.unit)
         return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities)
@@ -637,7 +733,9 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
     ) -> Self:
         """Return the model with a smaller tree, cut from this one without growing anything anew.
 
-        It is the tree of a new fit with this limit, unless both another limit and this one cut it.
+        It is the tree of a new fit with this limit, unless both another limit and this one cut it, or another
+        ``search`` than "greedy" has found it: the best tree of a smaller size need not be inside this one,
+        and the certificate goes on comparing with trees of the size that was searched for.
 
         Parameters
         ----------

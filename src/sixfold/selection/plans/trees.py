@@ -95,6 +95,10 @@ class TreePlan(Plan):
     @classmethod
     def objection(cls, model: Any) -> str | None:
         """Return why trees have to be grown one by one: rows held out, chance, or what each one tells."""
+        if model.search != "greedy":
+            return (
+                f"search={model.search!r} looks for each tree as a whole, and a smaller one is not inside it"
+            )
         if model.prune != "none":
             return f"prune={model.prune!r} holds rows out, and a setting decides which tree they judge"
         if model.max_features is not None and model.random_state is None:

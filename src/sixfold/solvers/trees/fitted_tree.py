@@ -45,6 +45,11 @@ Array = NDArray[Any]
 NO_NODE = -1
 NO_COLUMN, LEAF_THRESHOLD = -2, -2.0  # what scikit-learn has in a leaf
 KIND = "greedy tree"
+LOOKAHEAD_KIND = "lookahead tree"
+SPLITS = {  # what is claimed of them
+    KIND: "every split is the best of its node",
+    LOOKAHEAD_KIND: "every split begins the best tree of two levels at its node",
+}
 ENTROPY_ROUNDING = 1e-12  # of an average entropy
 
 
@@ -105,7 +110,7 @@ class FittedTree:
     totals: NDArray[np.float64]
     criterion: str = "entropy"
     unit: float = 1.0
-    limits: dict[str, float] = field(default_factory=dict, repr=False)
+    limits: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: the arrays, not what was worked out from them."""
@@ -414,7 +419,9 @@ def _is_final(tree: FittedTree) -> NDArray[np.bool_]:
     return (tree.reason == Reason.PURE) | (tree.reason == Reason.EXHAUSTED)
 
 
-def certify(tree: FittedTree, left_out: int, tried: list[str], rounded: bool, stopped: bool) -> Certificate:
+def certify(
+    tree: FittedTree, left_out: int, tried: list[str], rounded: bool, stopped: bool, kind: str = KIND
+) -> Certificate:
     """Return what a grown tree proves about its own fit.
 
     Parameters
@@ -428,41 +435,55 @@ def certify(tree: FittedTree, left_out: int, tried: list[str], rounded: bool, st
         Whether different whole numbers of a column are one as float64.
     stopped : bool
         Whether growth was cut short.
+    kind : {"greedy tree", "lookahead tree"}
     """
     leaf, final = tree.is_leaf, _is_final(tree)
     lost = lost_nats(tree.totals / tree.totals[0].sum())
     objective, gap = float(lost[leaf].sum()), float(lost[leaf & ~final].sum())
-    notes = []
-    if left_out:
-        notes.append(f"{_counted(left_out, 'row')} held out")
-    if pruned := int((tree.reason[leaf] == Reason.PRUNED).sum()):
-        notes.append(f"{_counted(pruned, 'node')} pruned to {'a leaf' if pruned == 1 else 'leaves'}")
+    notes = cut_notes(tree, left_out)
     if stopped:
         unsplit = int((tree.reason == Reason.STOPPED).sum())
         notes.append(f"growth was stopped with {unsplit} node{'s' * (unsplit != 1)} left to split")
     return Certificate(
-        KIND,
+        kind,
         objective,
         gap,
         float(lost[0]),
         0.0 if stopped else np.inf,
         {"nodes": tree.node_count, "leaves": tree.leaf_count},
-        claim_of(objective, gap, float(lost[0]), tried, rounded),
+        claim_of(objective, gap, float(lost[0]), tried, rounded, kind),
         tuple(notes),
         ENTROPY_ROUNDING,
     )
+
+
+def cut_notes(tree: FittedTree, left_out: int) -> list[str]:
+    """Say how many rows were held out, and how many nodes were pruned."""
+    notes = []
+    if left_out:
+        notes.append(f"{_counted(left_out, 'row')} held out")
+    if pruned := int((tree.reason[tree.is_leaf] == Reason.PRUNED).sum()):
+        notes.append(f"{_counted(pruned, 'node')} pruned to {'a leaf' if pruned == 1 else 'leaves'}")
+    return notes
+
+
+def average_entropy(tree: FittedTree) -> float:
+    """Return the average entropy of the leaves in nats, which is minus the average log-likelihood."""
+    return float(lost_nats(tree.totals / tree.totals[0].sum())[tree.is_leaf].sum())
 
 
 def _counted(count: int, noun: str) -> str:
     return f"1 {noun} was" if count == 1 else f"{count} {noun}s were"
 
 
-def claim_of(objective: float, gap: float, scale: float, tried: list[str], rounded: bool) -> str:
+def claim_of(
+    objective: float, gap: float, scale: float, tried: list[str], rounded: bool, kind: str = KIND
+) -> str:
     """Say in words what is claimed: how much of the uncertainty about the class is gone, and could be.
 
     The uncertainty is the entropy, in parts of that of the classes before any question is asked.
     """
-    best = "every split is the best of its node" + (f" among {' and '.join(tried)}" if tried else "")
+    best = SPLITS[kind] + (f" among {' and '.join(tried)}" if tried else "")
     if gap == 0:
         fit = "no tree fits these rows better"
     else:

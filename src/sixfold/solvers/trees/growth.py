@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,6 +38,9 @@ from sixfold.data.stratified_split import held_out
 from sixfold.errors import InputError, check_number, check_option, check_seed
 from sixfold.solvers.trees.fitted_tree import LEAF_THRESHOLD, FittedTree, sparse_parts
 
+if TYPE_CHECKING:
+    from sixfold.solvers.trees.optimal import SearchRecord
+
 Array = NDArray[Any]
 
 CRITERIA = ("entropy", "gini", "gain_ratio", "homogeneous")
@@ -46,6 +49,15 @@ LIMITS = (
     "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf", "max_features",
     "max_leaf_nodes", "min_impurity_decrease",
 )  # fmt: skip
+SEARCHES = ("greedy", "lookahead", "optimal")
+OBJECTIVES = ("error", "entropy")
+# What makes sense only where each split is chosen by itself.
+GREEDY_ONLY = (
+    "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf", "max_features",
+    "min_impurity_decrease",
+)  # fmt: skip
+OPTIMAL_DEPTH = 3  # of a search for the best tree where none is given
+DEEPEST_SEARCH = 100
 TIE = 1e-12  # averages this close are equal
 
 
@@ -218,6 +230,9 @@ class TreeParameters:
     unknown: str = "branch"
     prune: str = "none"
     validation_fraction: float = 0.25
+    search: str = "greedy"
+    objective: str = "entropy"
+    leaf_penalty: float = 0.0
 
     def check(self) -> None:
         """Raise an :class:`InputError` about the first parameter that makes no sense."""
@@ -255,6 +270,51 @@ class TreeParameters:
                 "to be left. Use a share below 1."
             )
         check_seed(self.random_state)
+        check_option("search", self.search, SEARCHES)
+        check_option("objective", self.objective, OBJECTIVES)
+        check_number("leaf_penalty", self.leaf_penalty, at_least=0)
+        self._check_search()
+
+    def _check_search(self) -> None:
+        """Raise where a parameter makes no sense for this way of searching."""
+        if self.search == "greedy":
+            if self.objective != "entropy":
+                raise InputError(
+                    f"objective={self.objective!r} is what search='optimal' and search='lookahead' look for, "
+                    "but search='greedy' takes the best split by criterion. Set search, or criterion."
+                )
+            if self.leaf_penalty:
+                raise InputError(
+                    f"leaf_penalty={self.leaf_penalty!r} is for search='optimal' and search='lookahead', but "
+                    "the search is 'greedy'. Set ccp_alpha, by which a grown tree is cut, or search."
+                )
+            return
+        usual = TreeParameters()
+        for name in GREEDY_ONLY:
+            if getattr(self, name) != getattr(usual, name):
+                raise InputError(
+                    f"{name}={getattr(self, name)!r} limits how single splits are chosen, but "
+                    f"search={self.search!r} looks for whole trees. Leave it at {getattr(usual, name)!r}, "
+                    "and set max_depth, max_leaf_nodes or leaf_penalty for a smaller tree."
+                )
+        if self.search == "optimal" and (self.max_depth or 0) > DEEPEST_SEARCH:
+            raise InputError(
+                f"max_depth={self.max_depth!r} is out of range: search='optimal' is for at most "
+                f"{DEEPEST_SEARCH}, and already takes very long for 6. Set search='lookahead' for deep trees."
+            )
+
+    @property
+    def depth(self) -> int | None:
+        """Return the most splits above a leaf; a search for the best tree has a limit in any case."""
+        if self.search == "optimal" and self.max_depth is None:
+            return OPTIMAL_DEPTH
+        return self.max_depth
+
+    @property
+    def penalty(self) -> float:
+        """Return what a leaf costs a search: a share of errors, or nats."""
+        in_bits = self.objective == "entropy" and self.base == 2
+        return float(self.leaf_penalty) * (math.log(2.0) if in_bits else 1.0)
 
     @property
     def unit(self) -> float:
@@ -267,20 +327,18 @@ class TreeParameters:
         return float(self.ccp_alpha) / self.unit
 
     @property
-    def limits(self) -> dict[str, float]:
+    def limits(self) -> dict[str, Any]:
         """Return the parameters that may leave a node unsplit, as they were given."""
         usual = TreeParameters()
-        return {name: getattr(self, name) for name in LIMITS if getattr(self, name) != getattr(usual, name)}
+        given = {name: getattr(self, name) for name in LIMITS if getattr(self, name) != getattr(usual, name)}
+        if self.search != "greedy":
+            given |= {"objective": self.objective, "leaf_penalty": self.leaf_penalty}
+        return given if self.depth is None else given | {"max_depth": self.depth}
 
     @property
     def holds_out(self) -> bool:
         """Return whether pruning needs rows that the tree is not grown from."""
         return self.prune == "reduced_error" or (self.prune == "cost_complexity" and self.alpha == 0.0)
-
-    @property
-    def prunes(self) -> bool:
-        """Return whether a tree is cut once it is grown."""
-        return self.max_leaf_nodes is not None or self.prune != "none" or self.alpha > 0.0
 
     def columns_looked_at(self, columns: int) -> int:
         """Return how many columns are looked at in a node, as scikit-learn counts them."""
@@ -312,7 +370,7 @@ class TreeParameters:
             binary=self.categories == "binary",
             unknown_best=self.unknown == "best",
             # What no tree of these rows can reach is the same, however far it lies beyond.
-            max_depth=None if self.max_depth is None else min(int(self.max_depth), count),
+            max_depth=None if self.depth is None else min(int(self.depth), count),
             min_samples_split=min(max(2, _count(self.min_samples_split, count)), count + 1),
             min_samples_leaf=min(max(1, _count(self.min_samples_leaf, count)), count),
             min_leaf_weight=float(self.min_weight_fraction_leaf) * rows.weight_sum,
@@ -359,6 +417,10 @@ class FitRecord:
         Whether growth was cut short.
     seconds : float
         What growing took.
+    method : {"greedy", "lookahead", "optimal"}
+        How the tree was looked for.
+    search : SearchRecord or None
+        What a search for the best tree has found out; None where there was none.
     """
 
     rules: GrowthRules
@@ -369,6 +431,8 @@ class FitRecord:
     rounded: bool
     stopped: bool
     seconds: float
+    method: str = "greedy"
+    search: SearchRecord | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: not what growing took, so that the same fit twice is the same."""

@@ -1,6 +1,8 @@
 """From checked rows to a tree: grown, and cut as the parameters ask.
 
-max_leaf_nodes            the most rewarding splits first, until there are so many leaves
+search                    each split by itself, by looking ahead, or all of them together
+max_leaf_nodes            the most rewarding splits first, until there are so many leaves; a search for the
+                          best tree looks among those that have no more
 ccp_alpha                 the smallest tree with the least impurity + alpha * leaves
 prune="reduced_error"     grown without the held-out rows; a node is a leaf where they are no worse off
 prune="cost_complexity"   without an alpha: that of the tree with the fewest errors on the held-out rows,
@@ -24,6 +26,7 @@ from sixfold.data.stratified_split import held_out
 from sixfold.errors import InputError
 from sixfold.solvers.trees.fitted_tree import FittedTree, Reason
 from sixfold.solvers.trees.growth import GrowthRules, TrainingRows, TreeParameters, grow
+from sixfold.solvers.trees.optimal import SearchRecord, SearchRules, lookahead, search, warn_of_depth
 from sixfold.solvers.trees.pruning import (
     SAME_ERRORS,
     by_alpha,
@@ -41,17 +44,23 @@ SAME_GAINS = 1e-11  # gains that are equal differ by less
 
 @dataclass(frozen=True)
 class Growth:
-    """A tree, the alpha it was cut by, and the rows it was not grown from, if there are any."""
+    """A tree, what is known of the search for it, the alpha it was cut by, and the rows that were held out.
+
+    There is a record of a search for the best tree alone, and there need be no rows that were held out.
+    """
 
     tree: FittedTree
+    search: SearchRecord | None = None
     alpha: float = 0.0
     left_out: NDArray[np.bool_] | None = None
 
 
 def grow_and_prune(rows: TrainingRows, parameters: TreeParameters, seed: int, budget: Budget) -> Growth:
     """Return the tree that the parameters describe; one that was stopped is cut as far as it got."""
+    if parameters.search == "optimal" and budget.time_limit is None:
+        warn_of_depth(rows, SearchRules.of(parameters, rows), budget)
     if not parameters.holds_out:
-        return Growth(_grown(rows, parameters, seed, parameters.alpha, budget), parameters.alpha)
+        return Growth(*_grown(rows, parameters, seed, parameters.alpha, budget), parameters.alpha)
     prune, fraction = parameters.prune, float(parameters.validation_fraction)
     apart = held_out(rows.labels, rows.counting, fraction, seed)
     if not apart.any() and np.ptp(rows.labels[rows.counting]) > 0:  # one class is a leaf in any case
@@ -60,25 +69,35 @@ def grow_and_prune(rows: TrainingRows, parameters: TreeParameters, seed: int, bu
             "of each class is none. Give more rows or a larger validation_fraction, or leave prune at 'none' "
             "and limit the tree by max_depth or ccp_alpha."
         )
-    tree = _grown(rows.without(apart), parameters, seed, parameters.alpha, budget)
+    tree, search = _grown(rows.without(apart), parameters, seed, parameters.alpha, budget)
     X, labels = rows.X[apart], rows.labels[apart]
     weight = None if rows.weight is None else rows.weight[apart]
     if prune == "reduced_error":
-        return Growth(prune_reduced_error(tree, X, labels, weight), parameters.alpha, apart)
+        return Growth(prune_reduced_error(tree, X, labels, weight), search, parameters.alpha, apart)
     alpha = best_alpha(tree, X, labels, weight)
     if budget.exhausted():  # there is no time for another growth
-        return Growth(prune_ccp(tree, alpha), alpha, apart)
-    return Growth(_grown(rows, parameters, seed, alpha, budget), alpha)
+        return Growth(prune_ccp(tree, alpha), search, alpha, apart)
+    return Growth(*_grown(rows, parameters, seed, alpha, budget), alpha)
 
 
 def _grown(
     rows: TrainingRows, parameters: TreeParameters, seed: int, alpha: float, budget: Budget
-) -> FittedTree:
+) -> tuple[FittedTree, SearchRecord | None]:
     """Return the tree of these rows, of which limits are shares, with so many leaves, cut by alpha."""
     rules, leaves = parameters.rules(rows, seed), parameters.max_leaf_nodes
-    if leaves is None:
-        return prune_ccp(grow(rows, rules, budget), alpha)
-    return prune_ccp(_grown_to_leaves(rows, rules, min(leaves, rows.count), budget), alpha)
+    record = None
+    if parameters.search == "optimal":
+        wanted = SearchRules.of(parameters, rows)
+        found = search(rows, wanted, budget, criterion=rules.criterion)
+        tree, record = found.tree, found.record(rows, wanted)
+    elif parameters.search == "lookahead":
+        tree = lookahead(rows, SearchRules.of(parameters, rows), rules.max_depth, budget, rules.criterion)
+        tree = tree if leaves is None else most_rewarding(tree, leaves)
+    elif leaves is None:
+        tree = grow(rows, rules, budget)
+    else:
+        tree = _grown_to_leaves(rows, rules, min(leaves, rows.count), budget)
+    return prune_ccp(tree, alpha), record
 
 
 # -- a tree of few leaves ------------------------------------------------------------------------------------
