@@ -115,7 +115,6 @@ class DepthTwo {
     right_.resize(static_cast<std::size_t>(classes_) * S + S);
     side_.resize(static_cast<std::size_t>(classes_) * S + S);
     for (int a = 0; a < columns; ++a) {
-      if (watch.over()) return found;
       count_alone<S>(a);
       for (int b = a; b < columns; ++b) {
         Count* counts = pair<S>(a, b);
@@ -124,6 +123,7 @@ class DepthTwo {
           evaluate<S>(a, a, counts);
           continue;
         }
+        if (watch.over()) return found;
         count_pair<S>(a, b, counts);
         evaluate<S>(a, b, counts);
         turn<S>(columns_[a].bins, columns_[b].bins, counts);
@@ -362,7 +362,7 @@ class DepthTwo {
       }
     }
     std::make_heap(heap_.begin(), heap_.end());
-    while (!heap_.empty() && heap_.front().key < found.cost && !watch.ended()) {
+    while (!heap_.empty() && heap_.front().key < found.cost && !watch.over()) {
       std::pop_heap(heap_.begin(), heap_.end());
       const Interval taken = heap_.back();
       heap_.pop_back();
