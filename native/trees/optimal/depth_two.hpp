@@ -90,8 +90,7 @@ class DepthTwo {
     bool operator<(const OpenBin& other) const { return bound < other.bound; }
   };
 
-  // -- counts
-  // ------------------------------------------------------------------------------------------------
+  // -- counts -----------------------------------------------------------------------------------------------
 
   template <int S>
   Found<Value> best_in(const NodeRows& node, Value leaf, Value cap, Watch& watch) {
@@ -289,8 +288,7 @@ class DepthTwo {
     }
   }
 
-  // -- bounds
-  // ------------------------------------------------------------------------------------------------
+  // -- bounds -----------------------------------------------------------------------------------------------
 
   Value of_stump(Value leaf, Value split) const {
     return penalty_ == 0 ? split : std::min(leaf + penalty_, split + 2 * penalty_);
@@ -337,8 +335,7 @@ class DepthTwo {
     return {value, column.number, column.rank[column.order[position - 1]]};
   }
 
-  // -- what could still be better
-  // ----------------------------------------------------------------------------
+  // -- what could still be better ---------------------------------------------------------------------------
 
   template <int S>
   void refine(Found<Value>& found, Watch& watch) {

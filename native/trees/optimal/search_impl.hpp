@@ -86,13 +86,14 @@ class RootSearch {
     return run_tasks(1, 1, &stop_, [&](Index, Watch& watch) { work(watch); });
   }
 
-  // Keeps a tree whose cost and first question are known, where there is time to write it down.
-  void take(const Found<Value>& found) {
+  // Keeps a tree whose cost and first question are known; false where there was no time to write it down.
+  bool take(const Found<Value>& found) {
     std::vector<TreeNode> nodes;
     const bool done = alone(
         [&](Watch& watch) { solvers_[0]->write_tree(root_, rules_.depth, leaves_, found, nodes, watch); });
     stopped_ |= !done;
     if (done) take(found.cost, nodes);
+    return done;
   }
 
   void take(Value cost, const std::vector<TreeNode>& nodes) {
@@ -113,8 +114,7 @@ class RootSearch {
     if (complete_) bound_ = limit();
   }
 
-  // -- first trees
-  // -------------------------------------------------------------------------------------------
+  // -- first trees ------------------------------------------------------------------------------------------
 
   // At each node the best tree of so many levels, of which the first question is kept.
   void sketch(int levels) {
@@ -148,8 +148,7 @@ class RootSearch {
     return sum;
   }
 
-  // -- the queue
-  // -----------------------------------------------------------------------------------------------
+  // -- the queue --------------------------------------------------------------------------------------------
 
   // A threshold with what is known of its two sides.
   struct Edge {
@@ -193,6 +192,7 @@ class RootSearch {
     std::vector<Interval> all;
     stopped_ |= !alone(
         [&](Watch& watch) { solvers_[0]->all_questions(root_, rules_.depth, leaves_, limit(), all, watch); });
+    if (stopped_) return;  // the costs of unknown parts are not known
     for (const Interval& one : all) {
       const auto add = [&](Row position, Value left, Value right) {
         edges_.push_back({one.column,
@@ -329,16 +329,11 @@ class RootSearch {
     if (one.low != one.high) return put(one.low, one.high);
     const Edge& edge = edges_[one.low];
     const Value sum = key_of(one.low, one.low);
-    if (edge.exact[0] && edge.exact[1]) {
-      if (sum < limit()) {
-        const bool whole = edge.position == kWhole;
-        const Row* order = root_.by(edge.column);
-        take({sum, edge.column, whole ? -1 : table_.rank(edge.column)[order[edge.position - 1]]});
-      }
+    // A better tree that there was no time to write down stays open: no other is proven to be the best.
+    if (edge.exact[0] && edge.exact[1] && (sum >= limit() || take(edge, sum)))
       closed_.push_back({sum, one.low, one.low});
-    } else {
+    else
       put(one.low, one.low);
-    }
     for (const auto& [low, middle, high] : parted_) {
       if (middle != one.low) continue;
       put(low, middle);
@@ -353,7 +348,13 @@ class RootSearch {
     note();
   }
 
-  // -- what comes out --------------------------------------------------------------------------------------
+  bool take(const Edge& edge, Value cost) {
+    const bool whole = edge.position == kWhole;
+    return take(Found<Value>{
+        cost, edge.column, whole ? -1 : table_.rank(edge.column)[root_.by(edge.column)[edge.position - 1]]});
+  }
+
+  // -- what comes out ---------------------------------------------------------------------------------------
 
   void note(bool last = false) {
     SearchHistory& history = history_;

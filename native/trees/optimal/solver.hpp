@@ -285,8 +285,7 @@ class Solver {
     return side == 0 ? questions.left_leaves : leaves - questions.left_leaves - questions.unknown_leaves;
   }
 
-  // -- one question
-  // ------------------------------------------------------------------------------------------
+  // -- one question -----------------------------------------------------------------------------------------
 
   void stump(const NodeRows& node, Index leaves, Found<Value>& found) {  // totals_ are those of the node
     for (Index j = 0; j < table_.columns; ++j) {
@@ -335,8 +334,7 @@ class Solver {
     if (branches <= leaves && sum < found.cost) found = {sum, column, -1};
   }
 
-  // -- deeper
-  // ------------------------------------------------------------------------------------------------
+  // -- deeper -----------------------------------------------------------------------------------------------
 
   // The questions of a column with unknown values: whether it is known, and the thresholds.
   void unknown_questions(const NodeRows& node, int depth, Index leaves, Value cap, std::int32_t column,
