@@ -104,13 +104,15 @@ void bind_optimal_tree(nb::module_& m) {
             found = search_errors(table_of(ranks, kinds, labels, weight, classes, 0.0), rules, stop);
           } else if (!entropy) {
             in_units(scale_for(16.0 * most));
-            found = search_weighted_errors(table_of(ranks, kinds, labels, weight, classes, scale), rules, stop);
+            found =
+                search_weighted_errors(table_of(ranks, kinds, labels, weight, classes, scale), rules, stop);
           } else if (weight == nullptr) {
             in_units(scale_for(std::max(total * std::log(total + 1.0), 16.0 * penalty)));
             found = search_entropy(table_of(ranks, kinds, labels, weight, classes, 0.0), rules, scale, stop);
           } else {
             in_units(scale_for(64.0 * most));
-            found = search_weighted_entropy(table_of(ranks, kinds, labels, weight, classes, scale), rules, stop);
+            found =
+                search_weighted_entropy(table_of(ranks, kinds, labels, weight, classes, scale), rules, stop);
           }
         }
         const double unit = 1.0 / scale;
@@ -121,7 +123,8 @@ void bind_optimal_tree(nb::module_& m) {
         optimal::Frontier& open = found.frontier;
         nb::tuple frontier = nb::make_tuple(
             array_of(std::move(open.column)), array_of(std::move(open.low)), array_of(std::move(open.high)),
-            array_of(std::move(open.left_leaves)), array_of(std::move(open.unknown_leaves)), scaled(open.left), scaled(open.right), scaled(open.unknown));
+            array_of(std::move(open.left_leaves)), array_of(std::move(open.unknown_leaves)),
+            scaled(open.left), scaled(open.right), scaled(open.unknown));
         nb::tuple history = nb::make_tuple(array_of(std::move(found.history.seconds)),
                                            scaled(found.history.cost), scaled(found.history.bound));
         return nb::make_tuple(array_of(std::move(found.column)), array_of(std::move(found.rank)),

@@ -1,9 +1,10 @@
 // The best tree where every column has two values: rows are bits, and counts are those of bits.
 //
-// At depth two the rows that have both of two columns, class by class, tell with the counts of each column alone
-// those of all four parts, so that one pass over the pairs gives the best question on either side of every first
-// one. Above, every column is tried in turn, its rows packed anew so that loops shrink with them. What is known of a
-// part of the rows is kept under the set of answers that leads to it, whatever the order of the questions.
+// At depth two the rows that have both of two columns, class by class, tell with the counts of each column
+// alone those of all four parts, so that one pass over the pairs gives the best question on either side of
+// every first one. Above, every column is tried in turn, its rows packed anew so that loops shrink with them.
+// What is known of a part of the rows is kept under the set of answers that leads to it, whatever the order
+// of the questions.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +33,8 @@ struct AnswerSet {
     AnswerSet more = *this;
     const auto answer = static_cast<std::uint16_t>(column * 2 + right + 1);
     int place = more.count++;
-    for (; place > 0 && more.answers[place - 1] > answer; --place) more.answers[place] = more.answers[place - 1];
+    for (; place > 0 && more.answers[place - 1] > answer; --place)
+      more.answers[place] = more.answers[place - 1];
     more.answers[place] = answer;
     return more;
   }
@@ -43,7 +45,8 @@ inline const AnswerSet kNotKept{.count = kMostAnswers};
 struct AnswerHash {
   std::size_t operator()(const AnswerSet& set) const {
     std::uint64_t hash = 0x9E3779B97F4A7C15;
-    for (const std::uint16_t answer : set.answers) hash = (hash ^ answer) * 0xBF58476D1CE4E5B9, hash ^= hash >> 29;
+    for (const std::uint16_t answer : set.answers)
+      hash = (hash ^ answer) * 0xBF58476D1CE4E5B9, hash ^= hash >> 29;
     return hash;
   }
 };
@@ -57,7 +60,8 @@ class BinaryColumns {
   // Whether a table can be searched so: two values a column, and rows that count 1.
   static bool fits(const SearchTable& table) {
     return std::is_same_v<Count, std::int32_t> && table.weight.empty() && table.columns < 30000 &&
-           std::all_of(table.kinds.begin(), table.kinds.end(), [](Kind k) { return k == Kind::ordered; }) &&
+           std::all_of(
+               table.kinds.begin(), table.kinds.end(), [](Kind k) { return k == Kind::ordered; }) &&
            std::all_of(table.ranks.begin(), table.ranks.end(), [](Rank r) { return r <= 1; });
   }
 
@@ -226,7 +230,8 @@ class BinaryColumns {
 
   void pair(const Bits& bits, Index i, Index j) {
     const Word *one = bits.column(i), *other = bits.column(j);
-    Count *both = counts_.data(), *first = both + classes_, *second = first + classes_, *none = second + classes_;
+    Count *both = counts_.data(), *first = both + classes_, *second = first + classes_,
+          *none = second + classes_;
     for (Index c = 0; c < classes_; ++c) {
       Count sum = 0;
       for (Index w = bits.start[c]; w < bits.start[c + 1]; ++w) sum += std::popcount(one[w] & other[w]);
@@ -271,7 +276,8 @@ class BinaryColumns {
   }
 
   // The least cost of the rows that answer so, or the cap.
-  Value side(const Bits& bits, Index column, bool right, int depth, Value cap, const AnswerSet& path, Watch& watch) {
+  Value side(const Bits& bits, Index column, bool right, int depth, Value cap, const AnswerSet& path,
+             Watch& watch) {
     const AnswerSet more = path.full() ? path : path.with(column, right);
     const Known before = path.full() ? Known{penalty_, false} : known(depth, more);
     if (before.exact || before.cost >= cap) return std::min(before.cost, cap);

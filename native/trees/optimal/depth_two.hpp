@@ -3,11 +3,11 @@
 // Every column is cut into bins that respect ties. The class counts of each pair of columns by bin, made
 // cumulative, hold all four parts of every pair of edges: trees at edges, which are upper bounds, and, by the
 // counts on both sides of a bin, lower bounds for the thresholds inside it (leaf_cost.hpp). A first threshold
-// inside a bin has at least the rows left of it at its lower edge and right of it at its upper edge, so the bounds
-// of the two halves at these edges add up to one of the bin. What could still be better is looked at best first:
-// an interval (a, b) of first thresholds, whose cost is at least left(a) + right(b), is parted at its middle. One
-// side of one first threshold is exact from the cumulative counts, the rows of the bin that lie on its side, and
-// the rows inside those bins of the second column whose bound does not rule them out.
+// inside a bin has at least the rows left of it at its lower edge and right of it at its upper edge, so the
+// bounds of the two halves at these edges add up to one of the bin. What could still be better is looked at
+// best first: an interval (a, b) of first thresholds, whose cost is at least left(a) + right(b), is parted at
+// its middle. One side of one first threshold is exact from the cumulative counts, the rows of the bin that
+// lie on its side, and the rows inside those bins of the second column whose bound does not rule them out.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,8 @@ class DepthTwo {
     const Index each = node.count / classes_;  // counting cells that rows are too few to fill does not pay
     if (each <= (classes_ == 2 ? 150 : 400) || pairs * 32 * 32 > kMostPairCounts)
       return best_in<16>(node, leaf, cap, watch);
-    if (each <= 1500 || classes_ > 2 || pairs * 64 * 64 > kMostPairCounts) return best_in<32>(node, leaf, cap, watch);
+    if (each <= 1500 || classes_ > 2 || pairs * 64 * 64 > kMostPairCounts)
+      return best_in<32>(node, leaf, cap, watch);
     return best_in<64>(node, leaf, cap, watch);
   }
 
@@ -75,7 +76,7 @@ class DepthTwo {
     Value key;
     int column, bin;
     Row low, high;
-    Value left, right;  // bounds of the rows before low, and of those from high on
+    Value left, right;                             // bounds of the rows before low, and of those from high on
     bool operator<(const Interval& other) const {  // for a heap with the least key on top
       if (key != other.key) return key > other.key;
       return column != other.column ? column > other.column : low > other.low;
@@ -89,7 +90,8 @@ class DepthTwo {
     bool operator<(const OpenBin& other) const { return bound < other.bound; }
   };
 
-  // -- counts ------------------------------------------------------------------------------------------------
+  // -- counts
+  // ------------------------------------------------------------------------------------------------
 
   template <int S>
   Found<Value> best_in(const NodeRows& node, Value leaf, Value cap, Watch& watch) {
@@ -287,7 +289,8 @@ class DepthTwo {
     }
   }
 
-  // -- bounds ------------------------------------------------------------------------------------------------
+  // -- bounds
+  // ------------------------------------------------------------------------------------------------
 
   Value of_stump(Value leaf, Value split) const {
     return penalty_ == 0 ? split : std::min(leaf + penalty_, split + 2 * penalty_);
@@ -311,7 +314,8 @@ class DepthTwo {
   }
 
   template <int S>
-  void note(int side, int first, int e, std::size_t place, const Count* low, Index stride, const Value* shut) {
+  void note(int side, int first, int e, std::size_t place, const Count* low, Index stride,
+            const Value* shut) {
     const StripLeast<Value> least = cost_.template strip<S>(low, stride, shut);
     Value leaf = 0;
     if (penalty_ != 0) leaf = leaf_of(low + S - 1, stride);
@@ -333,7 +337,8 @@ class DepthTwo {
     return {value, column.number, column.rank[column.order[position - 1]]};
   }
 
-  // -- what could still be better ----------------------------------------------------------------------------
+  // -- what could still be better
+  // ----------------------------------------------------------------------------
 
   template <int S>
   void refine(Found<Value>& found, Watch& watch) {
@@ -398,7 +403,8 @@ class DepthTwo {
       if (taken.left + taken.right >= found.cost) return;
     }
     if (taken.high == last && taken.bin + 1 < column.bins) {
-      taken.right = std::max(taken.right, edge_side<S>(1, taken.column, taken.bin + 1, found.cost - taken.left));
+      taken.right =
+          std::max(taken.right, edge_side<S>(1, taken.column, taken.bin + 1, found.cost - taken.left));
       if (taken.left + taken.right >= found.cost) return;
     }
     const Row middle = between_values(column, taken.low, taken.high);
@@ -416,9 +422,12 @@ class DepthTwo {
     std::push_heap(heap_.begin(), heap_.end());
   }
 
-  // A position strictly between two where the value changes, near their middle; the lower one if there is none.
+  // A position strictly between two where the value changes, near their middle; the lower one if there is
+  // none.
   static Row between_values(const Column& column, Row low, Row high) {
-    const auto changes = [&](Row k) { return column.rank[column.order[k]] != column.rank[column.order[k - 1]]; };
+    const auto changes = [&](Row k) {
+      return column.rank[column.order[k]] != column.rank[column.order[k - 1]];
+    };
     const Row middle = low + (high - low) / 2;
     for (Row k = middle; k < high; ++k)
       if (k > low && changes(k)) return k;
@@ -427,8 +436,8 @@ class DepthTwo {
     return low;
   }
 
-  // The best stump of the rows before a position in bin e of column a, or of those from it on; at least the cap
-  // where no stump costs less.
+  // The best stump of the rows before a position in bin e of column a, or of those from it on; at least the
+  // cap where no stump costs less.
   template <int S>
   Value side_of(int side, int a, int e, Row position, Value cap) {
     const Column& column = columns_[a];
@@ -445,17 +454,17 @@ class DepthTwo {
       if (is_known && bound_[side][place + static_cast<std::size_t>(b) * S + bounded] >= best) continue;
       side_counts<S>(side, a, e, position, b);
       Value edge[S], inner[S];
-      cost_.template costs<S>(side_.data(), S, columns_[b].shut, edge, inner);
       if (penalty_ != 0 && !leaf_counted) {
         best = std::min(best, leaf_of(side_.data() + S - 1, S) + penalty_);
         leaf_counted = true;
       }
-      Value least = edge[0];
-      for (int f = 1; f < S; ++f) least = std::min(least, edge[f]);
-      best = std::min(best, least + 2 * penalty_);
+      const Value spare = best - 2 * penalty_;
+      best = cost_.template bounds<S>(side_.data(), S, columns_[b].shut, spare, edge, inner) + 2 * penalty_;
       for (int f = 0; f < columns_[b].bins; ++f) {
         if (inner[f] + 2 * penalty_ >= best) continue;
-        open_.push_back({inner[f] + 2 * penalty_, b, f, static_cast<Index>(kept_.size())});
+        const Value bound = cost_.template inner_bound<S>(side_.data(), S, f, edge, inner[f]) + 2 * penalty_;
+        if (bound >= best) continue;
+        open_.push_back({bound, b, f, static_cast<Index>(kept_.size())});
         for (Index c = 0; c < classes_; ++c) kept_.push_back(side_[c * S + f]);
         for (Index c = 0; c < classes_; ++c) kept_.push_back(side_[c * S + S - 1]);
       }
@@ -511,20 +520,34 @@ class DepthTwo {
   template <class Walk>
   Value inside(const OpenBin& open, int side, const Rank* first_rank, Rank t) {
     const Column& column = columns_[open.column];
-    const Count* counts = kept_.data() + open.counts;
-    Walk walk(cost_, counts, counts + classes_, walked_.data());
+    const Row start = column.start[open.bin];
     const Row end = open.bin + 1 < column.bins ? column.start[open.bin + 1] : count_;
+    const Count* low = kept_.data() + open.counts;
+    Walk walk(cost_, low, low + classes_, walked_.data());
     const Row second_class = table_.class_start[1];
+    const auto class_of = [&](Row row) -> Index {
+      return kTwo<Walk> ? row >= second_class : table_.classOf[row];
+    };
     Value least = kNever<Value>;
-    Rank before = column.rank[column.order[column.start[open.bin]]];
-    for (Row k = column.start[open.bin]; k < end; ++k) {
+    Rank before = column.rank[column.order[start]];
+    if (weight_.empty()) {
+      // Rows of the other side take part without moving: whether a row is of this side cannot be guessed, and
+      // a threshold between two of the others is that of the rows around them.
+      for (Row k = start; k < end; ++k) {
+        const Row row = column.order[k];
+        const Rank here = column.rank[row];
+        if (here != before) least = std::min(least, walk.cost());
+        before = here;
+        walk.move_if((first_rank[row] <= t) == (side == 0), class_of(row));
+      }
+      return least;
+    }
+    for (Row k = start; k < end; ++k) {
       const Row row = column.order[k];
       if ((first_rank[row] <= t) == (side == 1)) continue;
-      const Rank here = column.rank[row];
-      if (here != before) least = std::min(least, walk.cost());
-      before = here;
-      const Index c = kTwo<Walk> ? row >= second_class : table_.classOf[row];
-      walk.move(c, weight_.empty() ? Count{1} : weight_[place_[row]]);
+      if (column.rank[row] != before) least = std::min(least, walk.cost());
+      before = column.rank[row];
+      walk.move(class_of(row), weight_[place_[row]]);
     }
     return least;
   }
@@ -539,7 +562,7 @@ class DepthTwo {
   std::vector<Column> columns_;
   std::vector<std::uint8_t> bins_;  // of each column and row, counted from 1
   std::vector<Count> alone_, counts_, turned_, right_, side_, more_, kept_, walked_;
-  std::vector<Value> bound_[2];            // of each pair of columns and edge of the first: left, right
+  std::vector<Value> bound_[2];             // of each pair of columns and edge of the first: left, right
   std::vector<Value> upper_[2], lower_[2];  // of each column and edge
   std::vector<std::uint8_t> known_[2];      // whether lower_ is exact
   std::vector<Interval> heap_;

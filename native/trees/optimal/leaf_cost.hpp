@@ -1,19 +1,20 @@
 // What a leaf costs, in whole numbers: W - max_c w_c, or W ln W - sum_c w_c ln w_c in units of 2^-s.
 //
-// Rows that count 1 have int32 counts, others doubles that are whole numbers, so that all sums are exact and no
-// order of adding matters. With F(x) = round(x ln x 2^s) an entropy is F(W) - sum_c F(w_c). The second differences
-// of F are at least 2^s / n, far more than rounding takes, so F is convex and a cost never falls where a row is
-// added, exactly as without rounding: bounds by fewer rows need no allowance.
+// Rows that count 1 have int32 counts, others doubles that are whole numbers, so that all sums are exact and
+// no order of adding matters. With F(x) = round(x ln x 2^s) an entropy is F(W) - sum_c F(w_c). The second
+// differences of F are at least 2^s / n, far more than rounding takes, so F is convex and a cost never falls
+// where a row is added, exactly as without rounding: bounds by fewer rows need no allowance.
 //
-// A strip has the class counts low[c][f] of the rows before each edge f of the bins of a column; its last entry is
-// the total. Between the edges f and f + 1 (inside bin f) no threshold costs less than what is certain of both
-// sides there:
-//   errors, two classes   min(l1[f] + r0[f + 1], l0[f] + r1[f + 1]), l and r the counts left and right of an edge
-//   errors                n - max over classes a != b of (l_a[f + 1] + r_b[f]); a = b is the leaf
+// A strip has the class counts low[c][f] of the rows before each edge f of the bins of a column; its last
+// entry is the total. Between the edges f and f + 1 (inside bin f) no threshold costs less than what is
+// certain of both sides there:
+//   errors, two classes   min(l1[f] + r0[f + 1], l0[f] + r1[f + 1]), l and r the counts left and right of an
+//   edge errors                n - max over classes a != b of (l_a[f + 1] + r_b[f]); a = b is the leaf
 //   entropy               leaf(left of f) + leaf(right of f + 1)
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,7 @@
 #include "core/float_lanes.hpp"
 #include "core/simd.hpp"
 #include "core/table.hpp"
+#include "trees/fast_entropy.hpp"
 
 namespace sixfold::optimal {
 
@@ -50,7 +52,8 @@ struct LanesOf<double> {
 inline constexpr Index kMostEdges = 64;  // of a strip
 
 template <class Value>
-inline constexpr Value kNever = std::is_integral_v<Value> ? static_cast<Value>(1 << 29) : static_cast<Value>(1e18);
+inline constexpr Value kNever =
+    std::is_integral_v<Value> ? static_cast<Value>(1 << 29) : static_cast<Value>(1e18);
 
 template <class Value>
 struct StripLeast {
@@ -130,6 +133,20 @@ class ErrorCost {
     }
   }
 
+  // Bounds as `costs` gives them; returns the least cost at an edge, or `best`.
+  template <int S>
+  Value bounds(const Count* low, Index stride, const Value* shut, Value best, Value* edge,
+               Value* inner) const {
+    costs<S>(low, stride, shut, edge, inner);
+    for (int f = 0; f < S; ++f) best = std::min(best, edge[f]);
+    return best;
+  }
+
+  template <int S>
+  Value inner_bound(const Count*, Index, int, const Value*, Value inner) const {
+    return inner;
+  }
+
   // Rows that go from right to left one by one; `memory` is for two counts a class.
   class Walk {
    public:
@@ -147,6 +164,7 @@ class ErrorCost {
       right_[c] -= w;
       most_left_ = std::max(most_left_, left_[c]);
     }
+    void move_if(bool moves, Index c) { move(c, static_cast<Count>(moves)); }
     Value cost() const {
       Count most_right = 0;
       for (Index c = 0; c < classes_; ++c) most_right = std::max(most_right, right_[c]);
@@ -159,12 +177,16 @@ class ErrorCost {
     Count sum_ = 0, most_left_ = 0;
   };
 
-  // The same of two classes: with d = left1 - left0 the errors are total0 + d, or total1 - d, or those of a leaf.
+  // The same of two classes: with d = left1 - left0 the errors are total0 + d, or total1 - d, or those of a
+  // leaf.
   class TwoWalk {
    public:
     TwoWalk(const ErrorCost&, const Count* left, const Count* total, Count*)
         : difference_(left[1] - left[0]), zero_(total[0]), one_(total[1]) {}
     void move(Index c, Count w) { difference_ += c == 0 ? -w : w; }
+    void move_if(bool moves, Index c) {
+      difference_ += static_cast<Count>(moves) * static_cast<Count>(2 * c - 1);
+    }
     Value cost() const { return std::min(zero_ + difference_, one_ - difference_); }
 
    private:
@@ -209,11 +231,15 @@ class Entropies<std::int32_t> {
   Entropies(double total, double scale) : table_(static_cast<std::size_t>(total) + 1, 0.0) {
     for (std::size_t n = 1; n < table_.size(); ++n)
       table_[n] = std::rint(static_cast<double>(n) * std::log(static_cast<double>(n)) * scale);
+    step_.assign(table_.size() + 1, 0.0);
+    for (std::size_t n = 1; n < table_.size(); ++n) step_[n] = table_[n] - table_[n - 1];
   }
   double operator()(std::int32_t count) const { return table_[static_cast<std::size_t>(count)]; }
+  // How much more one more than `count` is; for `count` = -1 a number that means nothing.
+  double step(std::int32_t count) const { return step_[static_cast<std::size_t>(count + 1)]; }
 
  private:
-  std::vector<double> table_;
+  std::vector<double> table_, step_;
 };
 
 template <>
@@ -235,7 +261,8 @@ class EntropyCost {
   using Count = CountType;
   using Value = double;
 
-  EntropyCost(Index classes, double total, double scale) : classes_(classes), f_(total, scale) {}
+  EntropyCost(Index classes, double total, double scale)
+      : classes_(classes), bit_(std::log(2.0) * scale), f_(total, scale) {}
 
   Value leaf(const Count* counts) const {
     Count sum = 0;
@@ -246,29 +273,36 @@ class EntropyCost {
 
   Value floor(const Count*, Index) const { return 0; }
 
+  // In single precision: the edge is rounded up, the bound, of edges and bins, down.
   template <int S>
   StripLeast<Value> strip(const Count* low, Index stride, const Value* shut) const {
-    Value left[S + 1], right[S + 1];
-    sides<S>(low, stride, left, right);
-    Value edge = kNever<Value>, inner = kNever<Value>;
+    float left[S], right[S];
+    const Value margin = rough<S>(low, stride, left, right);
+    float edge = left[S - 1], inner = left[S - 1];
     for (int f = 0; f < S - 1; ++f) {
-      edge = std::min(edge, left[f] + right[f]);
-      inner = std::min(inner, left[f] + right[f + 1] + shut[f]);
+      const float here = left[f] + right[f], inside = left[f] + right[f + 1] + static_cast<float>(shut[f]);
+      edge = here < edge ? here : edge;
+      inner = inside < inner ? inside : inner;
     }
-    return {std::min(edge, left[S - 1]), inner};
+    const Value least = static_cast<Value>(edge) * bit_, least_inner = static_cast<Value>(inner) * bit_;
+    return {least + margin, std::max(Value{0}, std::min(least, least_inner) - margin)};
   }
 
+  // Bounds at every edge and inside every bin; returns the least cost at an edge, exactly, or `best`.
   template <int S>
-  void costs(const Count* low, Index stride, const Value* shut, Value* edge, Value* inner) const {
-    Value left[S + 1], right[S + 1];
-    sides<S>(low, stride, left, right);
+  Value bounds(const Count* low, Index stride, const Value* shut, Value best, Value* edge,
+               Value* inner) const {
+    float left[S], right[S];
+    const Value margin = rough<S>(low, stride, left, right);
     for (int f = 0; f < S - 1; ++f) {
-      edge[f] = left[f] + right[f];
-      inner[f] = left[f] + right[f + 1] + shut[f];
+      edge[f] = static_cast<Value>(left[f] + right[f]) * bit_ - margin;
+      inner[f] = static_cast<Value>(left[f] + right[f + 1]) * bit_ - margin + shut[f];
     }
-    edge[S - 1] = left[S - 1];
+    edge[S - 1] = static_cast<Value>(left[S - 1]) * bit_ - margin;
     inner[S - 1] = kNever<Value>;
-    if (classes_ == 2) corners<S>(low, low + stride, inner);
+    for (int f = 0; f < S; ++f)
+      if (edge[f] < best) best = std::min(best, at_edge<S>(low, stride, f));
+    return best;
   }
 
   class Walk {
@@ -291,6 +325,20 @@ class EntropyCost {
       n_right_ -= w;
       parts_ += cost_.f_(left_[c]) + cost_.f_(right_[c]);
     }
+    // The same of one row that counts 1, where it moves.
+    void move_if(bool moves, Index c) {
+      const Count w = moves;
+      if constexpr (std::is_same_v<Count, std::int32_t>) {
+        const Value change = cost_.f_.step(left_[c]) - cost_.f_.step(right_[c] - 1);
+        parts_ += moves ? change : 0.0;
+        left_[c] += w;
+        right_[c] -= w;
+        n_left_ += w;
+        n_right_ -= w;
+      } else {
+        move(c, w);
+      }
+    }
     Value cost() const { return cost_.f_(n_left_) + cost_.f_(n_right_) - parts_; }
 
    private:
@@ -302,46 +350,108 @@ class EntropyCost {
 
   using TwoWalk = Walk;
 
- private:
+  // A better bound inside a bin, where there is one: the counts lie in a box there, and a cost is concave in
+  // them, so of two classes it is least at one of the four corners, of which two are edges. Rounding may take
+  // a few units.
   template <int S>
-  void sides(const Count* low, Index stride, Value* left, Value* right) const {
-    Count sum[S];
-    Count total = 0;
-    for (int f = 0; f < S; ++f) sum[f] = 0, left[f] = 0, right[f] = 0;
-    for (Index c = 0; c < classes_; ++c) {
-      const Count* counts = low + c * stride;
-      const Count all = counts[S - 1];
-      total += all;
-      for (int f = 0; f < S; ++f) {
-        sum[f] += counts[f];
-        left[f] -= f_(counts[f]);
-        right[f] -= f_(all - counts[f]);
-      }
-    }
-    for (int f = 0; f < S; ++f) {
-      left[f] += f_(sum[f]);
-      right[f] += f_(total - sum[f]);
-    }
-  }
-
-  // Inside a bin the counts lie in a box, and a cost is concave in them: of two classes it is least at one of
-  // the four corners, of which two are edges. Rounding may take a few units.
-  template <int S>
-  void corners(const Count* a0, const Count* a1, Value* inner) const {
+  Value inner_bound(const Count* low, Index stride, int f, const Value* edge, Value inner) const {
+    if (classes_ != 2) return std::max(inner, separate_bound<S>(low, stride, f));
     constexpr Value kRounding = 8;
+    const Count *a0 = low, *a1 = low + stride;
     const Count l0 = a0[S - 1], l1 = a1[S - 1];
     const auto at = [&](Count x0, Count x1) {
       return f_(x0 + x1) + f_(l0 + l1 - x0 - x1) - f_(x0) - f_(x1) - f_(l0 - x0) - f_(l1 - x1);
     };
-    for (int f = 0; f < S - 1; ++f) {
-      if (inner[f] >= kNever<Value>) continue;
-      const Value corner = std::min(std::min(at(a0[f], a1[f + 1]), at(a0[f + 1], a1[f])),
-                                    std::min(at(a0[f], a1[f]), at(a0[f + 1], a1[f + 1])));
-      inner[f] = std::max(inner[f], corner - kRounding);
+    const Value corner = std::min(at(a0[f], a1[f + 1]), at(a0[f + 1], a1[f]));
+    return std::max(inner, std::min(std::min(edge[f], edge[f + 1]), corner - kRounding));
+  }
+
+ private:
+  // Many classes have too many corners. With m rows of the bin on the left, n_l and n_r rows on the sides of
+  // it and d_c rows of class c in it,
+  //
+  //   cost = V(m) - sum_c (F(l_c + x_c) + F(r_c + d_c - x_c)),   V(m) = F(n_l + m) + F(n_r + M - m),   m =
+  //   sum_c x_c.
+  //
+  // V is convex: at least its tangent V(m0) + g (m - m0). The terms are concave, and with g x_c added least
+  // at an end, x_c = 0 or d_c: so each class is on its own. All of it holds for F in whole numbers as well.
+  template <int S>
+  Value separate_bound(const Count* low, Index stride, int f) const {
+    if constexpr (!std::is_same_v<Count, std::int32_t>) {
+      return 0;
+    } else {
+      Count before = 0, rows = 0, total = 0;
+      for (Index c = 0; c < classes_; ++c) {
+        const Count* counts = low + c * stride;
+        before += counts[f];
+        rows += counts[f + 1] - counts[f];
+        total += counts[S - 1];
+      }
+      Value best = 0;
+      Count m0 = rows / 2;
+      for (int turn = 0; turn < 2; ++turn) {
+        const Count left = before + m0, right = total - left;
+        if (right < 1) return best;
+        const Value slope = f_.step(left) - f_.step(right - 1);
+        Value bound = f_(left) + f_(right) - slope * m0;
+        Count taken = 0;
+        for (Index c = 0; c < classes_; ++c) {
+          const Count *counts = low + c * stride, all = counts[S - 1], here = counts[f + 1] - counts[f];
+          const Value stay = f_(counts[f]) + f_(all - counts[f]);
+          const Value go = f_(counts[f + 1]) + f_(all - counts[f + 1]) - slope * here;
+          bound -= std::max(stay, go);
+          if (go > stay) taken += here;
+        }
+        best = std::max(best, bound);
+        m0 = taken;
+      }
+      return best;
     }
   }
 
+  template <int S>
+  Value at_edge(const Count* low, Index stride, int f) const {
+    Count left = 0, total = 0;
+    Value parts = 0;
+    for (Index c = 0; c < classes_; ++c) {
+      const Count here = low[c * stride + f], all = low[c * stride + S - 1];
+      left += here;
+      total += all;
+      parts += f_(here) + f_(all - here);
+    }
+    return f_(left) + f_(total - left) - parts;
+  }
+
+  // What the rows before and behind each edge cost, in bits; returns by how much both together can be wrong,
+  // in units. An x log2 x, with u = 2^-24, is wrong by u x (5 + 2 log2 x) (fast_entropy.hpp), and there are
+  // four sums of them; adding the classes up adds u n log2 n at most for each.
+  template <int S>
+  Value rough(const Count* low, Index stride, float* left, float* right) const {
+    float sum[S];
+    float total = 0;
+    for (int f = 0; f < S; ++f) sum[f] = 0, left[f] = 0, right[f] = 0;
+    for (Index c = 0; c < classes_; ++c) {
+      const Count* counts = low + c * stride;
+      const Count all = counts[S - 1];
+      total += static_cast<float>(all);
+      for (int f = 0; f < S; ++f) {
+        const float here = static_cast<float>(counts[f]), behind = static_cast<float>(all - counts[f]);
+        sum[f] += here;
+        left[f] -= fast_x_log2_x(here);
+        right[f] -= fast_x_log2_x(behind);
+      }
+    }
+    for (int f = 0; f < S; ++f) {
+      left[f] += fast_x_log2_x(sum[f]);
+      right[f] += fast_x_log2_x(total - sum[f]);
+    }
+    const double n = static_cast<double>(total),
+                 log = std::bit_width(static_cast<std::uint64_t>(n));  // rounded up
+    return (0x1p-24 * n * (24.0 + (10.0 + 4.0 * static_cast<double>(classes_)) * log)) * bit_ + 1.0;
+  }
+
   Index classes_;
+  double bit_;  // in units
   Entropies<Count> f_;
 };
 

@@ -14,7 +14,7 @@ struct SearchRules {
   double penalty;  // of a leaf
   double cutoff;   // only trees below it are looked for
   int threads;
-  Index memory;    // bytes for what is kept of parts
+  Index memory;  // bytes for what is kept of parts
 };
 
 // Trees whose first question asks `column` at a rank from low to high cost at least left + right + unknown.

@@ -1,11 +1,11 @@
 // The search from the root, in all threads (see solver.hpp for that below it).
 //
-// All intervals of questions at the root lie in one queue, the least bound first. A round takes the first few, which
-// are parted side by side, and then goes on with what came out, in the order in which they were taken: so trees and
-// bounds do not depend on the number of threads. Sides are solved below a target that rises to the cost of the best
-// tree: a low target is proven quickly, and with it that no tree costs less, while solving every side to its end
-// would leave the bound at nothing for long. Trees that are good early come from a search that leaves the middle of
-// short intervals out.
+// All intervals of questions at the root lie in one queue, the least bound first. A round takes the first
+// few, which are parted side by side, and then goes on with what came out, in the order in which they were
+// taken: so trees and bounds do not depend on the number of threads. Sides are solved below a target that
+// rises to the cost of the best tree: a low target is proven quickly, and with it that no tree costs less,
+// while solving every side to its end would leave the bound at nothing for long. Trees that are good early
+// come from a search that leaves the middle of short intervals out.
 #pragma once
 
 #include <algorithm>
@@ -32,14 +32,16 @@ class RootSearch {
     if (rules.depth < 30 && leaves_ >= Index{1} << rules.depth && all_ordered()) leaves_ = kAnyLeaves;
     team_ = rules.threads > 0 ? rules.threads : threads();
     if (rules.depth < 3) team_ = 1;
-    for (int k = 0; k < team_; ++k) solvers_.push_back(std::make_unique<Solver<Cost>>(table, cost, penalty_, rules.memory / team_));
+    for (int k = 0; k < team_; ++k)
+      solvers_.push_back(std::make_unique<Solver<Cost>>(table, cost, penalty_, rules.memory / team_));
     order_rows();
   }
 
   SearchedTree run() {
     best_ = solvers_[0]->leaf(root_);
     nodes_ = {{-1, -1}};
-    cutoff_ = rules_.cutoff >= static_cast<double>(kNever<Value>) ? kNever<Value> : static_cast<Value>(rules_.cutoff);
+    cutoff_ = rules_.cutoff >= static_cast<double>(kNever<Value>) ? kNever<Value>
+                                                                  : static_cast<Value>(rules_.cutoff);
     bound_ = std::min(penalty_, best_);
     note();
     if (rules_.depth <= 2)
@@ -51,9 +53,9 @@ class RootSearch {
   }
 
  private:
-  static constexpr int kRound = 16;      // sides that are solved side by side
-  static constexpr int kLastPart = 8;    // a gap of this part of the best cost is closed at once
-  static constexpr Row kWhole = -1;      // the position of a question with a branch each
+  static constexpr int kRound = 16;    // sides that are solved side by side
+  static constexpr int kLastPart = 8;  // a gap of this part of the best cost is closed at once
+  static constexpr Row kWhole = -1;    // the position of a question with a branch each
 
   Value limit() const { return std::min(best_, cutoff_); }
 
@@ -94,7 +96,8 @@ class RootSearch {
     if (complete_) bound_ = limit();
   }
 
-  // -- a first tree: of depth two below each node, of which the first question is kept -------------------------
+  // -- a first tree: of depth two below each node, of which the first question is kept
+  // -------------------------
 
   void sketch() {
     std::vector<TreeNode> nodes;
@@ -116,7 +119,8 @@ class RootSearch {
     }
     nodes.push_back({static_cast<std::int32_t>(found.column), found.rank});
     Value sum = 0;
-    for_parts(node, found.column, found.rank, [&](const NodeRows& part) { sum += sketch_below(part, depth - 1, nodes, watch); });
+    for_parts(node, found.column, found.rank,
+              [&](const NodeRows& part) { sum += sketch_below(part, depth - 1, nodes, watch); });
     return sum;
   }
 
@@ -144,15 +148,16 @@ class RootSearch {
     }
   }
 
-  // -- the queue -----------------------------------------------------------------------------------------------
+  // -- the queue
+  // -----------------------------------------------------------------------------------------------
 
   // A threshold with what is known of its two sides.
   struct Edge {
     std::int32_t column;
     Row position;
-    Value side[2];     // least costs, or bounds of them
-    bool exact[2];     // whether they are the costs, or need not be known better
-    Value unknown;     // the cost of the unknown part
+    Value side[2];  // least costs, or bounds of them
+    bool exact[2];  // whether they are the costs, or need not be known better
+    Value unknown;  // the cost of the unknown part
     std::int32_t left_leaves, unknown_leaves;
     bool busy[2] = {false, false};
   };
@@ -185,12 +190,16 @@ class RootSearch {
 
   void begin() {
     std::vector<Interval> all;
-    stopped_ |= !alone([&](Watch& watch) {
-      solvers_[0]->all_questions(root_, rules_.depth, leaves_, limit(), all, watch);
-    });
+    stopped_ |= !alone(
+        [&](Watch& watch) { solvers_[0]->all_questions(root_, rules_.depth, leaves_, limit(), all, watch); });
     for (const Interval& one : all) {
       const auto add = [&](Row position, Value left, Value right) {
-        edges_.push_back({one.column, position, {left, right}, {true, true}, one.unknown, one.left_leaves,
+        edges_.push_back({one.column,
+                          position,
+                          {left, right},
+                          {true, true},
+                          one.unknown,
+                          one.left_leaves,
                           one.unknown_leaves});
         return static_cast<Index>(edges_.size()) - 1;
       };
@@ -200,7 +209,8 @@ class RootSearch {
         if (one.whole) edges_[edge].position = kWhole, edges_[edge].exact[1] = true;
         put(edge, edge);
       } else {
-        const Index low = add(one.low, one.left, kNever<Value>), high = add(one.high, kNever<Value>, one.right);
+        const Index low = add(one.low, one.left, kNever<Value>),
+                    high = add(one.high, kNever<Value>, one.right);
         put(low, high);
       }
     }
@@ -277,7 +287,12 @@ class RootSearch {
       return;
     }
     const Row position = between(one.low, one.high);
-    edges_.push_back({low.column, position, {low.side[0], high.side[1]}, {false, false}, low.unknown, low.left_leaves,
+    edges_.push_back({low.column,
+                      position,
+                      {low.side[0], high.side[1]},
+                      {false, false},
+                      low.unknown,
+                      low.left_leaves,
                       low.unknown_leaves});
     const Index middle = static_cast<Index>(edges_.size()) - 1;
     request(middle, 0, spare - high.side[1]);
@@ -301,9 +316,10 @@ class RootSearch {
       return;
     }
     Index leaves = leaves_;
-    if (leaves_ != kAnyLeaves) leaves = task.side == 0 ? edge.left_leaves : leaves_ - edge.left_leaves - edge.unknown_leaves;
-    task.cost = solver.solve_side(root_, edge.column, edge.position, task.side, rules_.depth, leaves, task.cap, watch,
-                                  AnswerSet{}.with(edge.column, task.side == 1));
+    if (leaves_ != kAnyLeaves)
+      leaves = task.side == 0 ? edge.left_leaves : leaves_ - edge.left_leaves - edge.unknown_leaves;
+    task.cost = solver.solve_side(root_, edge.column, edge.position, task.side, rules_.depth, leaves,
+                                  task.cap, watch, AnswerSet{}.with(edge.column, task.side == 1));
   }
 
   void settle(const Open& one) {
@@ -355,7 +371,8 @@ class RootSearch {
       const bool small = bound - history.bound.back() < 1e-3 * cost && cost == history.cost.back();
       if (small) return;
     }
-    history.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
+    history.seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
     history.cost.push_back(cost);
     history.bound.push_back(bound);
   }

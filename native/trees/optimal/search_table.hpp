@@ -82,8 +82,8 @@ inline TwoParts part_in_two(const SearchTable& table, const NodeRows& node, Inde
 }
 
 // The rows whose rank in a column lies between two, both included.
-inline NodeRows part_between(const SearchTable& table, const NodeRows& node, Index column, Rank low, Rank high,
-                             PartLists& memory) {
+inline NodeRows part_between(const SearchTable& table, const NodeRows& node, Index column, Rank low,
+                             Rank high, PartLists& memory) {
   const Index lists = table.columns + 1, stride = node.count + 1;
   const Rank* rank = table.rank(column);
   Row* const first = memory.room(lists * stride);

@@ -2,16 +2,16 @@
 //
 //   solve(rows, d, cap) = min(least cost of a tree of depth d, cap)
 //
-// A leaf, the best single question, and depth two (depth_two.hpp) are searched directly. Above, the questions of a
-// column between two positions of its order form an interval whose trees cost at least
+// A leaf, the best single question, and depth two (depth_two.hpp) are searched directly. Above, the questions
+// of a column between two positions of its order form an interval whose trees cost at least
 //
 //   left(low) + right(high),   the least costs of depth d - 1 of the rows before and behind it,
 //
-// since a cost never rises where rows leave. The interval with the least bound is parted at a threshold near its
-// middle, both sides of which are solved below the cap that is left to them; what is not below the best tree is
-// dropped. Unknown values that have a branch of their own are a part more that all questions of a column share, and
-// a column with a branch for each rank is one question. Where leaves are limited, an interval has so many for each
-// of its parts.
+// since a cost never rises where rows leave. The interval with the least bound is parted at a threshold near
+// its middle, both sides of which are solved below the cap that is left to them; what is not below the best
+// tree is dropped. Unknown values that have a branch of their own are a part more that all questions of a
+// column share, and a column with a branch for each rank is one question. Where leaves are limited, an
+// interval has so many for each of its parts.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,9 @@ namespace sixfold::optimal {
 
 inline constexpr Index kAnyLeaves = Index{1} << 30;
 
-// Questions at a node about one column, from position `low` to `high` of its order, both excluded; where they are
-// equal, the question there. Only `whole` questions have more parts than left, right and unknown: a branch each.
+// Questions at a node about one column, from position `low` to `high` of its order, both excluded; where they
+// are equal, the question there. Only `whole` questions have more parts than left, right and unknown: a
+// branch each.
 template <class Value>
 struct Questions {
   Value key;
@@ -39,7 +40,8 @@ struct Questions {
   std::int32_t left_leaves, unknown_leaves;
   bool whole = false;
 
-  bool operator<(const Questions& other) const {  // for a heap with the least key on top, then by column and place
+  bool operator<(
+      const Questions& other) const {  // for a heap with the least key on top, then by column and place
     if (key != other.key) return key > other.key;
     if (column != other.column) return column > other.column;
     return low != other.low ? low > other.low : left_leaves > other.left_leaves;
@@ -60,7 +62,11 @@ class Solver {
 
   // `memory`: bytes that costs of parts may take.
   Solver(const SearchTable& table, const Cost& cost, Value penalty, Index memory)
-      : table_(table), cost_(cost), penalty_(penalty), two_(table, cost, penalty), bits_(table, cost, penalty, memory) {
+      : table_(table),
+        cost_(cost),
+        penalty_(penalty),
+        two_(table, cost, penalty),
+        bits_(table, cost, penalty, memory) {
     binary_ = BinaryColumns<Cost>::fits(table);
     plain_ = std::all_of(table.kinds.begin(), table.kinds.end(), [](Kind k) { return k == Kind::ordered; }) &&
              DepthTwo<Cost>::fits(table.columns, table.classes);
@@ -75,8 +81,8 @@ class Solver {
     return cost_.leaf(totals_.data()) + penalty_;
   }
 
-  // Once `watch` has ended, what is found is a tree, but it may not be the best. What is found of rows that the
-  // answers of `path` lead to, from the root, is kept.
+  // Once `watch` has ended, what is found is a tree, but it may not be the best. What is found of rows that
+  // the answers of `path` lead to, from the root, is kept.
   Found<Value> solve(const NodeRows& node, int depth, Index leaves, Value cap, Watch& watch,
                      const AnswerSet& path = kNotKept) {
     if (binary_ && leaves == kAnyLeaves) return bits_.solve(node, depth, cap, path, watch);
@@ -120,7 +126,8 @@ class Solver {
     }
   }
 
-  // A position strictly between two of a column's order at which the value changes, near their middle; -1 for none.
+  // A position strictly between two of a column's order at which the value changes, near their middle; -1 for
+  // none.
   Row middle(const NodeRows& node, Index column, Row low, Row high) const {
     const Row* order = node.by(column);
     const Rank* rank = table_.rank(column);
@@ -134,13 +141,13 @@ class Solver {
   }
 
   // One side of the question at a position: 0 for left, 1 for right.
-  Value solve_side(const NodeRows& node, Index column, Row position, int side, int depth, Index leaves, Value cap,
-                   Watch& watch, const AnswerSet& path = kNotKept) {
+  Value solve_side(const NodeRows& node, Index column, Row position, int side, int depth, Index leaves,
+                   Value cap, Watch& watch, const AnswerSet& path = kNotKept) {
     const Rank t = table_.rank(column)[node.by(column)[position - 1]];
     const Level level(*this);
     const Rank first = table_.kinds[column] == Kind::unknown ? 1 : 0;
-    const NodeRows part = part_between(table_, node, column, side == 0 ? first : t + 1, side == 0 ? t : kLastRank,
-                                       level.memory());
+    const NodeRows part = part_between(table_, node, column, side == 0 ? first : t + 1,
+                                       side == 0 ? t : kLastRank, level.memory());
     if (part.count == 0) return Value{0};  // "is it known?" has nothing on the right
     return solve(part, depth - 1, leaves, cap, watch, path).cost;
   }
@@ -180,15 +187,17 @@ class Solver {
     return std::min(cap, *std::min_element(least.begin(), least.end()));
   }
 
-  // The nodes of a best tree, depth first, whose cost is known: searched in the same way wherever it was found.
-  void write_tree(const NodeRows& node, int depth, Index leaves, Value cost, std::vector<TreeNode>& to, Watch& watch) {
+  // The nodes of a best tree, depth first, whose cost is known: searched in the same way wherever it was
+  // found.
+  void write_tree(const NodeRows& node, int depth, Index leaves, Value cost, std::vector<TreeNode>& to,
+                  Watch& watch) {
     const Found<Value> found = solve(node, depth, leaves, above(cost), watch);
     write_below(node, depth, leaves, found, to, watch);
   }
 
   // The same where the question at the root is known.
-  void write_below(const NodeRows& node, int depth, Index leaves, const Found<Value>& found, std::vector<TreeNode>& to,
-                   Watch& watch) {
+  void write_below(const NodeRows& node, int depth, Index leaves, const Found<Value>& found,
+                   std::vector<TreeNode>& to, Watch& watch) {
     to.push_back({static_cast<std::int32_t>(found.column), found.rank});
     if (found.column == kNoQuestion) return;
     const Rank* rank = table_.rank(found.column);
@@ -261,7 +270,9 @@ class Solver {
     }
   }
 
-  Count weight(Row row) const { return table_.weight.empty() ? Count{1} : static_cast<Count>(table_.weight[row]); }
+  Count weight(Row row) const {
+    return table_.weight.empty() ? Count{1} : static_cast<Count>(table_.weight[row]);
+  }
 
   Row count_unknown(const NodeRows& node, Index column) const {
     const Row* order = node.by(column);
@@ -278,9 +289,12 @@ class Solver {
     for (Index left = 1; left < leaves; ++left) {
       // More than a part of two branches a node can have are of no use to it.
       const Index most = plain_ && depth - 1 < 20 ? Index{1} << (depth - 1) : kAnyLeaves;
-      if (left <= most && leaves - left <= most) take(left);
-      else if (left <= most && leaves - left > most && left == most) take(left);
-      else if (leaves - left <= most && left > most && leaves - left == most) take(left);
+      if (left <= most && leaves - left <= most)
+        take(left);
+      else if (left <= most && leaves - left > most && left == most)
+        take(left);
+      else if (leaves - left <= most && left > most && leaves - left == most)
+        take(left);
     }
   }
 
@@ -289,7 +303,8 @@ class Solver {
     return side == 0 ? questions.left_leaves : leaves - questions.left_leaves - questions.unknown_leaves;
   }
 
-  // -- one question ------------------------------------------------------------------------------------------
+  // -- one question
+  // ------------------------------------------------------------------------------------------
 
   void stump(const NodeRows& node, Index leaves, Found<Value>& found) {  // totals_ are those of the node
     for (Index j = 0; j < table_.columns; ++j) {
@@ -338,11 +353,12 @@ class Solver {
     if (branches <= leaves && sum < found.cost) found = {sum, column, -1};
   }
 
-  // -- deeper ------------------------------------------------------------------------------------------------
+  // -- deeper
+  // ------------------------------------------------------------------------------------------------
 
   // The questions of a column with unknown values: whether it is known, and the thresholds.
-  void unknown_questions(const NodeRows& node, int depth, Index leaves, Value cap, std::int32_t column, Row unknown,
-                         std::vector<Interval>& to, Watch& watch) {
+  void unknown_questions(const NodeRows& node, int depth, Index leaves, Value cap, std::int32_t column,
+                         Row unknown, std::vector<Interval>& to, Watch& watch) {
     const Level level(*this);
     const NodeRows part = part_between(table_, node, column, 0, 0, level.memory());
     const Index most = leaves == kAnyLeaves ? 1 : leaves - 1;
@@ -350,15 +366,16 @@ class Solver {
       const Index held = leaves == kAnyLeaves ? kAnyLeaves : own;
       const Value apart = solve(part, depth - 1, held, cap, watch).cost;
       const Index left = leaves == kAnyLeaves ? kAnyLeaves : leaves - own;
-      to.push_back({apart + penalty_, column, node.count, node.count, penalty_, 0, apart, small(left), small(held), false});
+      to.push_back({apart + penalty_, column, node.count, node.count, penalty_, 0, apart, small(left),
+                    small(held), false});
       const bool thresholds = table_.rank(column)[node.by(column)[unknown]] !=
                               table_.rank(column)[node.by(column)[node.count - 1]];
       if (!thresholds) continue;
       const Index last = leaves == kAnyLeaves ? 1 : left - 1;
       for (Index one = 1; one <= last; ++one) {
         const Index of_left = leaves == kAnyLeaves ? kAnyLeaves : one;
-        to.push_back({apart + 2 * penalty_, column, unknown, node.count, penalty_, penalty_, apart, small(of_left),
-                      small(held), false});
+        to.push_back({apart + 2 * penalty_, column, unknown, node.count, penalty_, penalty_, apart,
+                      small(of_left), small(held), false});
       }
     }
   }
@@ -379,15 +396,16 @@ class Solver {
         if (sum < found.cost && !watch.ended()) found = {sum, taken.column, -1};
         continue;
       }
-      const Row position = taken.low == taken.high ? taken.low : middle(node, taken.column, taken.low, taken.high);
+      const Row position =
+          taken.low == taken.high ? taken.low : middle(node, taken.column, taken.low, taken.high);
       if (position < 0) continue;
       part(node, taken, position, depth, leaves, found, heap, level.memory(), watch);
     }
     --depth_;
   }
 
-  void part(const NodeRows& node, const Interval& taken, Row position, int depth, Index leaves, Found<Value>& found,
-            std::vector<Interval>& heap, PartLists& memory, Watch& watch) {
+  void part(const NodeRows& node, const Interval& taken, Row position, int depth, Index leaves,
+            Found<Value>& found, std::vector<Interval>& heap, PartLists& memory, Watch& watch) {
     const Value spare = found.cost - taken.unknown;
     const Index j = taken.column;
     const Rank t = table_.rank(j)[node.by(j)[position - 1]];
@@ -397,8 +415,10 @@ class Solver {
       left = solve(parts.left, depth - 1, side_leaves(taken, leaves, 0), spare - taken.right, watch).cost;
       right = solve(parts.right, depth - 1, side_leaves(taken, leaves, 1), spare - taken.left, watch).cost;
     } else {
-      left = solve_side(node, j, position, 0, depth, side_leaves(taken, leaves, 0), spare - taken.right, watch);
-      right = solve_side(node, j, position, 1, depth, side_leaves(taken, leaves, 1), spare - taken.left, watch);
+      left =
+          solve_side(node, j, position, 0, depth, side_leaves(taken, leaves, 0), spare - taken.right, watch);
+      right =
+          solve_side(node, j, position, 1, depth, side_leaves(taken, leaves, 1), spare - taken.left, watch);
     }
     if (watch.ended()) return;
     left = std::max(left, taken.left);
@@ -409,18 +429,18 @@ class Solver {
     push(heap, taken, position, taken.high, left, taken.right, found.cost);
   }
 
-  static void push(std::vector<Interval>& heap, const Interval& from, Row low, Row high, Value left, Value right,
-                   Value cap) {
+  static void push(std::vector<Interval>& heap, const Interval& from, Row low, Row high, Value left,
+                   Value right, Value cap) {
     const Value key = left + right + from.unknown;
     if (key >= cap || high - low < 2) return;
-    heap.push_back({key, from.column, low, high, left, right, from.unknown, from.left_leaves, from.unknown_leaves,
-                    false});
+    heap.push_back({key, from.column, low, high, left, right, from.unknown, from.left_leaves,
+                    from.unknown_leaves, false});
     std::push_heap(heap.begin(), heap.end());
   }
 
   // How limited leaves are shared by the parts of a question so that their costs are least.
-  std::vector<std::pair<NodeRows, Index>> share_leaves(const std::vector<NodeRows>& parts, int depth, Index leaves,
-                                                       Watch& watch) {
+  std::vector<std::pair<NodeRows, Index>> share_leaves(const std::vector<NodeRows>& parts, int depth,
+                                                       Index leaves, Watch& watch) {
     const std::size_t size = static_cast<std::size_t>(leaves) + 1;
     std::vector<std::vector<Index>> taken;
     std::vector<Value> least(size, kCap);
@@ -455,7 +475,7 @@ class Solver {
   DepthTwo<Cost> two_;
   BinaryColumns<Cost> bits_;
   bool binary_ = false;  // all columns have two values
-  bool plain_ = true;  // all questions are thresholds, and pairs of columns have room
+  bool plain_ = true;    // all questions are thresholds, and pairs of columns have room
   std::vector<Count> counts_, totals_, walked_;
   std::vector<std::unique_ptr<PartLists>> levels_;
   std::vector<std::unique_ptr<std::vector<Interval>>> heaps_;
