@@ -260,6 +260,8 @@ def test_many_settings_are_compared_in_portions(monkeypatch):
         ({"callbacks": [print]}, "callbacks"),
         ({"trace": True}, "trace"),
         ({"verbose": 1}, "verbose"),
+        ({"search": "optimal"}, "search='optimal'"),
+        ({"search": "lookahead"}, "search='lookahead'"),
     ],
 )
 def test_objections(parameters, word):
