@@ -192,6 +192,7 @@ class RootSearch {
     std::vector<Interval> all;
     stopped_ |= !alone(
         [&](Watch& watch) { solvers_[0]->all_questions(root_, rules_.depth, leaves_, limit(), all, watch); });
+    if (stopped_) return;  // the costs of unknown parts are not known
     for (const Interval& one : all) {
       const auto add = [&](Row position, Value left, Value right) {
         edges_.push_back({one.column,
@@ -326,12 +327,11 @@ class RootSearch {
     if (one.low != one.high) return put(one.low, one.high);
     const Edge& edge = edges_[one.low];
     const Value sum = key_of(one.low, one.low);
-    if (edge.exact[0] && edge.exact[1]) {
-      if (sum < limit()) improve(edge, sum);
+    // A better tree that there was no time to write down stays open: no other is proven to be the best.
+    if (edge.exact[0] && edge.exact[1] && (sum >= limit() || improve(edge, sum)))
       closed_.push_back({sum, one.low, one.low});
-    } else {
+    else
       put(one.low, one.low);
-    }
     for (const auto& [low, middle, high] : parted_) {
       if (middle != one.low) continue;
       put(low, middle);
@@ -346,7 +346,7 @@ class RootSearch {
     note();
   }
 
-  void improve(const Edge& edge, Value cost) {
+  bool improve(const Edge& edge, Value cost) {
     std::vector<TreeNode> nodes;
     const bool whole = edge.position == kWhole;
     const Rank t = whole ? -1 : table_.rank(edge.column)[root_.by(edge.column)[edge.position - 1]];
@@ -355,11 +355,12 @@ class RootSearch {
     });
     if (!done) {
       stopped_ = true;
-      return;
+      return false;
     }
     best_ = cost;
     nodes_ = nodes;
     note();
+    return true;
   }
 
   // -- what comes out --------------------------------------------------------------------------------------

@@ -226,6 +226,8 @@ class FrontierCheck:
         """Say how many bounds were recomputed; raise if one of them is none."""
         if self._whole is not None:
             return self._require_whole(self._whole)
+        if not len(self.frontier.column):
+            return "the lower bound holds for every tree"
         said: dict[tuple[int, float], _Bound] = {}  # the largest bound of each set of rows
         for item in range(len(self.frontier.column) if self.claim.max_depth else 0):
             for bound in self._bounds(item):

@@ -409,6 +409,20 @@ def test_a_stopped_search_is_checked():
     model.certificate_.verify(X, y)
 
 
+def test_a_search_that_was_stopped_early_keeps_no_bounds_that_are_none():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({name: rng.choice(["a", "b", "c", "d", "e", None], 300) for name in "pqrs"})
+    y = rng.integers(0, 3, 300)
+    for seconds in (1e-4, 1e-3, 3e-3, 1e-2):
+        model = best(max_depth=4, max_leaf_nodes=8, categories="binary", time_limit=seconds)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StoppedEarly)
+            model.fit(X, y)
+        if model.certificate_.lower_bound == 0:
+            assert model._grown.search.frontier.column.size == 0
+            assert model.certificate_.verify(X, y).notes[-1] == "the lower bound holds for every tree"
+
+
 def test_ctrl_c_leaves_it_fitted(hard):
     X, y = hard
     model = best(max_depth=6)

@@ -209,7 +209,14 @@ class SearchResult:
     unit: float
 
     def record(self, rows: TrainingRows, rules: SearchRules) -> SearchRecord:
-        """Return what a fit to these rows keeps."""
+        """Return what a fit to these rows keeps.
+
+        That a tree has a leaf needs no frontier. A search that was stopped before it knew more has begun
+        items whose bounds are none yet.
+        """
+        frontier = self.frontier
+        if self.lower_bound <= rules.leaf_penalty + self.unit:
+            frontier = Frontier(**{one.name: getattr(frontier, one.name)[:0] for one in fields(frontier)})
         return SearchRecord(
             objective=rules.objective,
             max_depth=rules.max_depth,
@@ -220,7 +227,7 @@ class SearchResult:
             weight_rounding=_weight_rounding(rows, rules.objective, self.unit),
             weighted=rows.weight is not None and bool(np.ptp(rows.weight[rows.counting]) > 0),
             all_groupings=self.columns.all_groupings,
-            frontier=self.frontier,
+            frontier=frontier,
             history=tuple(self.history),
         )
 
