@@ -46,10 +46,19 @@ from sixfold.data.labels import check_labels, with_class_weight
 from sixfold.data.mixed_table import ColumnKinds
 from sixfold.data.one_row import one_row
 from sixfold.data.tree_table import check_tree_table, merged_numbers
-from sixfold.errors import CertificateError, InputError, check_flag, check_number, check_option
+from sixfold.errors import (
+    CertificateError,
+    InputError,
+    StoppedEarly,
+    check_flag,
+    check_number,
+    check_option,
+    warn,
+)
 from sixfold.explain.trees import svg, text
 from sixfold.explain.trees.explanation import TreeExplanation, explain_row, given_values
 from sixfold.explain.trees.names import TreeNames
+from sixfold.explain.trees.rashomon import RashomonSet
 from sixfold.learners.base import IterativeLearner
 from sixfold.solvers.threads import thread_limit
 from sixfold.solvers.trees.exhaustive_splits import ALL_GROUPINGS
@@ -62,6 +71,7 @@ from sixfold.solvers.trees.fitted_tree import (
     certify,
 )
 from sixfold.solvers.trees.growth import FitRecord, GrowthRules, TrainingRows, TreeParameters
+from sixfold.solvers.trees.optimal import SearchRecord, SearchRules
 from sixfold.solvers.trees.optimal_certificate import certify_optimal
 from sixfold.solvers.trees.pruned_growth import grow_and_prune
 from sixfold.solvers.trees.pruning import (
@@ -75,6 +85,7 @@ from sixfold.solvers.trees.pruning import (
     most_rewarding,
     prune_ccp,
 )
+from sixfold.solvers.trees.rashomon import GoodTree, GoodTrees, good_trees
 from sixfold.solvers.trees.search_columns import search_columns
 from sixfold.verify.optimal_trees import OptimalTreeClaim
 from sixfold.verify.optimal_trees import recompute as recompute_optimal
@@ -791,6 +802,152 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
             raise InputError(
                 f"{name}={value!r} asks for a larger tree than this one, which was grown with "
                 f"{name}={had!r}. A larger tree needs a new fit."
+            )
+
+    # -- other good trees ------------------------------------------------------------------------------------
+
+    def rashomon(
+        self, X: Any, y: Any, *, epsilon: float = 0.01, limit: int = 100, sample_weight: Any = None
+    ) -> RashomonSet:
+        """Return the different good trees: those little worse than the best one that ask other columns.
+
+        For a model that was fitted with ``search="optimal"``. A tree of its depth and number of leaves is
+        good where its objective is at most the best one plus ``epsilon``. Two trees are different where they
+        ask different sets of columns. They are found by leaving columns out: the best tree without each of
+        the columns that a good tree asks, and so on, one search each. Whatever good tree there is, one of
+        those found then asks no other columns, and is as good.
+
+        ``time_limit`` is for all searches together; at its end and after Ctrl-C the set is what was found
+        until then, at least the tree of the fit. ``callbacks`` and ``verbose`` tell of each tree, the gap
+        being its distance from the best.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n_samples, n_features)
+            The rows of the fit, in the same order.
+        y : array of shape (n_samples,)
+            Their labels.
+        epsilon : float, default=0.01
+            How much worse than the best a good tree is at most, in the unit of ``certificate_.objective``:
+            the share of the rows that are errors, or nats. Penalties of leaves are included.
+        limit : int, default=100
+            Most trees; the best ones are kept.
+        sample_weight : array of shape (n_samples,), default=None
+            The weights of the fit.
+
+        Returns
+        -------
+        RashomonSet
+            ``models``, ``required`` (the columns that every good tree asks), ``columns`` (how many of the
+            trees ask each) and more; printed it is a table.
+
+        Examples
+        --------
+        >>> from sixfold import DecisionTreeClassifier
+        >>> X, y = [[0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 0]], [0, 0, 1, 1]
+        >>> model = DecisionTreeClassifier(search="optimal", objective="error", max_depth=1).fit(X, y)
+        >>> print(model.rashomon(X, y))
+        2 good trees, at most 0.01 worse than the best one
+        objective  leaves  columns asked
+        0               2  x0
+        0               2  x2
+        No column is asked by every good tree.
+        Every good tree asks all columns of one of these, and is no better than it.
+        """
+        check_is_fitted(self)
+        check_number("epsilon", epsilon, at_least=0)
+        check_number("limit", limit, at_least=1, whole=True)
+        search = self._whole_search()
+        rows = self._as_fitted()._check(X, y, sample_weight, reset=False)
+        self._require_same_rows(rows)
+        with self._budget(X, y) as budget, self._threads(rows):
+            found = self._good_trees(rows, search, float(epsilon), int(limit), budget)
+        stopped_by = None if found.complete else budget.stopped_by or f"limit={limit}"
+        result = self._rashomon_set(found, rows, float(epsilon), stopped_by)
+        if budget.stopped_by is not None and not budget.stopped_by_callback:
+            words = f"{len(result)} good tree{'s' * (len(result) != 1)}"
+            warn(
+                StoppedEarly(
+                    f"Stopped by {budget.stopped_by} after {words} that ask different columns; there may be "
+                    "more. Allow more time, or a smaller epsilon, if that is not enough.",
+                    self.certificate_,
+                )
+            )
+        return result
+
+    def _good_trees(
+        self, rows: TrainingRows, search: SearchRecord, epsilon: float, limit: int, budget: Budget
+    ) -> GoodTrees:
+        rules, certificate = self._grown.rules, self._certify()
+        wanted = SearchRules(
+            objective=search.objective,
+            max_depth=search.max_depth,
+            max_leaf_nodes=search.max_leaf_nodes,
+            leaf_penalty=search.leaf_penalty,
+            binary=rules.binary,
+            unknown_best=rules.unknown_best,
+        )
+        leaves = min(rows.count, search.max_leaf_nodes or rows.count)
+        rounding = leaves * (rows.classes + 1) * search.unit + search.weight_rounding
+        rounding += 1e-12 * (1 + certificate.scale)
+        own = self.tree_.in_units(-rows.weight_exponent, self.tree_.unit)
+        best = own if certificate.gap == 0 else None
+        found = good_trees(rows, wanted, epsilon, limit, budget, best, rounding, rules.criterion)
+        # Where the fit was stopped, and there was no time to find the best tree now, its own is all there is.
+        return found if found.trees else replace(found, trees=[GoodTree(own, certificate.objective)])
+
+    def _rashomon_set(
+        self, found: GoodTrees, rows: TrainingRows, epsilon: float, stopped_by: str | None
+    ) -> RashomonSet:
+        names = self._names().columns
+        models, unit, limits = [], self.tree_.unit, self.tree_.limits
+        for one in found.trees:
+            tree = replace(one.tree.in_units(rows.weight_exponent, unit), limits=limits)
+            model = copy.copy(self)
+            model.tree_, model._trace = tree, None  # a trace is of the tree of the fit
+            models.append(model)
+        asked = [tuple(names[j] for j in sorted(one.asked)) for one in found.trees]
+        return RashomonSet(
+            models=models,
+            objectives=[one.objective for one in found.trees],
+            asked=asked,
+            left_out=[tuple(names[j] for j in sorted(one.left_out)) for one in found.trees],
+            required=tuple(names[j] for j in found.required),
+            columns={name: sum(j in one.asked for one in found.trees) for j, name in enumerate(names)},
+            epsilon=epsilon,
+            complete=found.complete,
+            stopped_by=stopped_by,
+        )
+
+    def _whole_search(self) -> SearchRecord:
+        """Return what is known of the search; raise unless the tree is what it has found, as it was found."""
+        search = self._grown.search
+        if search is None:
+            raise InputError(
+                f"This tree was fitted with search={self._grown.method!r}, but good trees are told by the "
+                "best one. Fit with search='optimal'."
+            )
+        if self._grown.left_out or (self._certify().gap > 0 and not self._grown.stopped):
+            raise InputError(
+                "This is not the tree that the search has found: it was pruned, or is one of a RashomonSet. "
+                "Ask the model that was fitted, with prune='none' and ccp_alpha=0.0; leaf_penalty makes its "
+                "tree smaller."
+            )
+        return search
+
+    def _require_same_rows(self, rows: TrainingRows) -> None:
+        """Raise unless the tree has met rows of these classes and weights in every leaf."""
+        tree = self.tree_.in_units(-rows.weight_exponent, self.tree_.unit)
+        counts = rows.counting
+        weight = None if rows.weight is None else rows.weight[counts]
+        at = tree.apply(rows.X)[counts].astype(np.int64) * rows.classes + rows.labels[counts]
+        size = tree.node_count * rows.classes
+        totals = np.bincount(at, weight, size).reshape(tree.node_count, rows.classes)
+        expected = np.where(tree.is_leaf[:, None], tree.totals, 0.0)
+        if not np.allclose(totals, expected, rtol=1e-9, atol=1e-9 * float(tree.totals[0].sum())):
+            raise InputError(
+                "These are not the rows of the fit: other classes or weights end in the leaves of the tree. "
+                "Pass X, y and sample_weight as they were given to fit."
             )
 
     # -- what people read ------------------------------------------------------------------------------------

@@ -14,6 +14,10 @@ the node that is compared with a number of the setting, so that all settings of 
 row that ends at a node of the grown tree ends, in a smaller one, at the last node on its way that is there.
 Nodes are numbered depth first: of those that are there it is the last one that comes no later.
 
+Of trees that are searched for as a whole (``search="optimal"``) none is inside another. Those of all leaf
+penalties share searches (:mod:`sixfold.selection.plans.optimal_trees`), each depth and number of leaves on
+its own.
+
 Source of cost complexity: Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984.
 """
 
@@ -32,6 +36,7 @@ from numpy.typing import NDArray
 from sixfold.errors import InputError
 from sixfold.learners.trees.decision_tree import DecisionTreeClassifier
 from sixfold.selection.plans.base import Answered, Fitted, Fold, Plan, Setting, Table
+from sixfold.selection.plans.optimal_trees import PenaltyPlan
 from sixfold.solvers.trees.fitted_tree import FittedTree, Reason
 from sixfold.solvers.trees.growth import TIE, GrowthRules, TrainingRows, TreeParameters
 from sixfold.solvers.trees.pruning import (
@@ -74,10 +79,11 @@ class TreePlan(Plan):
 
     parameters: ClassVar = (
         "max_depth", "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha", "min_samples_split",
+        "leaf_penalty",
     )  # fmt: skip
     simpler: ClassVar = {
-        "max_leaf_nodes": -1, "max_depth": -1, "ccp_alpha": 1, "min_impurity_decrease": 1,
-        "min_samples_split": 1,
+        "max_leaf_nodes": -1, "max_depth": -1, "ccp_alpha": 1, "leaf_penalty": 1,
+        "min_impurity_decrease": 1, "min_samples_split": 1,
     }  # fmt: skip
 
     def __init__(self, model: Any, settings: Sequence[Setting], table: Table) -> None:
@@ -95,10 +101,8 @@ class TreePlan(Plan):
     @classmethod
     def objection(cls, model: Any) -> str | None:
         """Return why trees have to be grown one by one: rows held out, chance, or what each one tells."""
-        if model.search != "greedy":
-            return (
-                f"search={model.search!r} looks for each tree as a whole, and a smaller one is not inside it"
-            )
+        if model.search not in ("greedy", "optimal"):
+            return f"search={model.search!r} shares nothing between trees, and a smaller one is not inside"
         if model.prune != "none":
             return f"prune={model.prune!r} holds rows out, and a setting decides which tree they judge"
         if model.max_features is not None and model.random_state is None:
@@ -108,6 +112,22 @@ class TreePlan(Plan):
         if model.callbacks or model.verbose or model.trace or hasattr(model, "_skl_callbacks"):
             return "callbacks, verbose and trace tell of the growth of each tree"
         return None
+
+    def parts(self) -> list[tuple[list[int], Plan]]:
+        """Return this plan; for trees that are searched for a plan for each depth and number of leaves."""
+        if self.model.search != "optimal":
+            return super().parts()
+        sizes: dict[str, list[int]] = {}
+        for number, setting in enumerate(self.settings):
+            size = repr(sorted((name, value) for name, value in setting.items() if name != "leaf_penalty"))
+            sizes.setdefault(size, []).append(number)
+        penalty = {number: float(asked.leaf_penalty) for number, asked in self._asked}
+        plans: list[tuple[list[int], Plan]] = []
+        for numbers in sizes.values():
+            some = [self.settings[number] for number in numbers]
+            penalties = [penalty.get(number) for number in numbers]
+            plans.append((numbers, PenaltyPlan(self.model, some, self.table, penalties)))
+        return plans
 
     def fit(self, fold: Fold) -> Iterator[Fitted]:
         """Yield a model for every setting whose parameters make sense."""

@@ -18,6 +18,7 @@ question is asked, and its children are searched likewise.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -238,6 +239,7 @@ def search(
     budget: Budget,
     cutoff: float = math.inf,
     criterion: str = "entropy",
+    left_out: Collection[int] = (),
 ) -> SearchResult:
     """Return the best tree, or the best one found when the budget ran out.
 
@@ -251,8 +253,10 @@ def search(
         Only trees that cost less, as an average, are looked for.
     criterion : str
         What the impurities of the tree are.
+    left_out : collection of int
+        Columns of the table that the tree does not ask.
     """
-    columns = search_columns(rows, rules.binary, rules.unknown_best)
+    columns = search_columns(rows, rules.binary, rules.unknown_best, left_out)
     begun = budget.seconds
     problem = _Problem(rows, rules)
     depth = min(rules.max_depth, rows.count)  # no tree of these rows is deeper

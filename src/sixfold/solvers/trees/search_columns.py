@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,7 +128,9 @@ def _by_side(rows: Array, side: Array) -> tuple[list[int], list[Array]]:
     return sides.tolist(), np.split(rows[order], first[1:])
 
 
-def search_columns(rows: TrainingRows, binary: bool, unknown_best: bool) -> SearchColumns:
+def search_columns(
+    rows: TrainingRows, binary: bool, unknown_best: bool, left_out: Collection[int] = ()
+) -> SearchColumns:
     """Return the search columns of the rows that count.
 
     Parameters
@@ -138,10 +140,14 @@ def search_columns(rows: TrainingRows, binary: bool, unknown_best: bool) -> Sear
         Whether categories are put into two groups instead of a branch each.
     unknown_best : bool
         Whether unknown values join another branch instead of having their own.
+    left_out : collection of int
+        Columns of the table that no question is about.
     """
     kept, all_groupings = _DistinctColumns(rows.count), True
     column_of = column_reader(rows)
     for source, kind in enumerate(rows.kinds):
+        if source in left_out:
+            continue
         x = column_of(source)
         known = ~np.isnan(x)
         values, place = np.unique(x[known], return_inverse=True)
