@@ -49,16 +49,27 @@ def recorded(name: str, seconds: float) -> dict[str, Any]:
     }
 
 
+def written(threads: int, searches: list[dict[str, Any]]) -> str:
+    """Return what is kept, a step of a search a line.
+
+    >>> print(written(2, [{"set": "a", "history": [[0.1, 5, 0], [0.2, 4, 4]]}]), end="")
+    {"threads": 2, "searches": [{"set": "a", "history": [
+    [0.1, 5, 0],
+    [0.2, 4, 4]]}]}
+    """
+    text = json.dumps({"threads": threads, "searches": searches})
+    return text.replace("[[", "[\n[").replace("], [", "],\n[") + "\n"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.trees.gap_over_time")
     parser.add_argument("--seconds", type=float, default=60.0, help="most of one search (default: 60)")
     parser.add_argument("--threads", type=int, default=2, help="threads of a search (default: 2)")
     asked = parser.parse_args(arguments)
     threads = limit_threads(asked.threads)
-    kept = {"threads": threads, "searches": [recorded(name, asked.seconds) for name in SETS]}
-    lines = json.dumps(kept, indent=1)
-    KEPT.write_text(lines + "\n", encoding="utf-8")
-    for search in kept["searches"]:
+    searches = [recorded(name, asked.seconds) for name in SETS]
+    KEPT.write_text(written(threads, searches), encoding="utf-8")
+    for search in searches:
         print(f"{search['set']}: {search['history'][-1]}, {search['claim']}")
     return 0
 
