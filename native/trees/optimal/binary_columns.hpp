@@ -281,9 +281,11 @@ class BinaryColumns {
     const AnswerSet more = path.full() ? path : path.with(column, right);
     const Known before = path.full() ? Known{penalty_, false} : known(depth, more);
     if (before.exact || before.cost >= cap) return std::min(before.cost, cap);
-    const Value cost = solve(part(bits, column, right), depth, cap, more, watch).cost;
-    if (!watch.ended() && !path.full()) keep(depth, more, {cost, cost < cap});
-    return cost;
+    // A cap saves nothing at depth two: what is kept had better be exact.
+    const Value below = depth <= 2 ? kNever<Value> : cap;
+    const Value cost = solve(part(bits, column, right), depth, below, more, watch).cost;
+    if (!watch.ended() && !path.full()) keep(depth, more, {cost, cost < below});
+    return std::min(cost, cap);
   }
 
   void deeper(const Bits& bits, int depth, const AnswerSet& path, Found<Value>& found, Watch& watch) {

@@ -90,8 +90,7 @@ class DepthTwo {
     bool operator<(const OpenBin& other) const { return bound < other.bound; }
   };
 
-  // -- counts
-  // ------------------------------------------------------------------------------------------------
+  // -- counts -----------------------------------------------------------------------------------------------
 
   template <int S>
   Found<Value> best_in(const NodeRows& node, Value leaf, Value cap, Watch& watch) {
@@ -115,7 +114,6 @@ class DepthTwo {
     right_.resize(static_cast<std::size_t>(classes_) * S + S);
     side_.resize(static_cast<std::size_t>(classes_) * S + S);
     for (int a = 0; a < columns; ++a) {
-      if (watch.over()) return found;
       count_alone<S>(a);
       for (int b = a; b < columns; ++b) {
         Count* counts = pair<S>(a, b);
@@ -124,6 +122,7 @@ class DepthTwo {
           evaluate<S>(a, a, counts);
           continue;
         }
+        if (watch.over()) return found;
         count_pair<S>(a, b, counts);
         evaluate<S>(a, b, counts);
         turn<S>(columns_[a].bins, columns_[b].bins, counts);
@@ -289,8 +288,7 @@ class DepthTwo {
     }
   }
 
-  // -- bounds
-  // ------------------------------------------------------------------------------------------------
+  // -- bounds -----------------------------------------------------------------------------------------------
 
   Value of_stump(Value leaf, Value split) const {
     return penalty_ == 0 ? split : std::min(leaf + penalty_, split + 2 * penalty_);
@@ -337,8 +335,7 @@ class DepthTwo {
     return {value, column.number, column.rank[column.order[position - 1]]};
   }
 
-  // -- what could still be better
-  // ----------------------------------------------------------------------------
+  // -- what could still be better ---------------------------------------------------------------------------
 
   template <int S>
   void refine(Found<Value>& found, Watch& watch) {
@@ -362,7 +359,7 @@ class DepthTwo {
       }
     }
     std::make_heap(heap_.begin(), heap_.end());
-    while (!heap_.empty() && heap_.front().key < found.cost && !watch.ended()) {
+    while (!heap_.empty() && heap_.front().key < found.cost && !watch.over()) {
       std::pop_heap(heap_.begin(), heap_.end());
       const Interval taken = heap_.back();
       heap_.pop_back();

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <numeric>
 
@@ -53,9 +54,10 @@ class RootSearch {
   }
 
  private:
-  static constexpr int kRound = 16;    // sides that are solved side by side
-  static constexpr int kLastPart = 8;  // a gap of this part of the best cost is closed at once
-  static constexpr Row kWhole = -1;    // the position of a question with a branch each
+  static constexpr int kRound = 16;     // sides that are solved side by side
+  static constexpr int kFirstPart = 8;  // the first target is this part of the cost of the first tree
+  static constexpr int kLastPart = 8;   // a gap of this part of the best cost is closed at once
+  static constexpr Row kWhole = -1;     // the position of a question with a branch each
 
   Value limit() const { return std::min(best_, cutoff_); }
 
@@ -84,72 +86,69 @@ class RootSearch {
     return run_tasks(1, 1, &stop_, [&](Index, Watch& watch) { work(watch); });
   }
 
+  // Keeps a tree whose cost and first question are known; false where there was no time to write it down.
+  bool take(const Found<Value>& found) {
+    std::vector<TreeNode> nodes;
+    const bool done = alone(
+        [&](Watch& watch) { solvers_[0]->write_tree(root_, rules_.depth, leaves_, found, nodes, watch); });
+    stopped_ |= !done;
+    if (done) take(found.cost, nodes);
+    return done;
+  }
+
+  void take(Value cost, const std::vector<TreeNode>& nodes) {
+    if (cost >= limit()) return;
+    best_ = cost;
+    nodes_ = nodes;
+    note();
+  }
+
   void solve_directly() {
-    complete_ = alone([&](Watch& watch) {
-      const Found<Value> found = solvers_[0]->solve(root_, rules_.depth, leaves_, limit(), watch);
-      if (found.cost < limit()) {
-        best_ = found.cost;
-        nodes_.clear();
-        solvers_[0]->write_below(root_, rules_.depth, leaves_, found, nodes_, watch);
-      }
-    });
+    if (rules_.depth > 1) sketch(1);
+    Found<Value> found{kNever<Value>};
+    stopped_ |= !alone(
+        [&](Watch& watch) { found = solvers_[0]->solve(root_, rules_.depth, leaves_, limit(), watch); });
+    if (stopped_) return;
+    if (found.cost < limit()) take(found);
+    complete_ = !stopped_;
     if (complete_) bound_ = limit();
   }
 
-  // -- a first tree: of depth two below each node, of which the first question is kept
-  // -------------------------
+  // -- first trees ------------------------------------------------------------------------------------------
 
-  void sketch() {
+  // At each node the best tree of so many levels, of which the first question is kept.
+  void sketch(int levels) {
+    int depth = rules_.depth;
+    if (leaves_ != kAnyLeaves) {
+      if (!all_ordered()) return;
+      depth = std::min<int>(depth, std::bit_width(static_cast<std::uint64_t>(leaves_)) - 1);
+    }
     std::vector<TreeNode> nodes;
     Value cost = 0;
-    const bool done = alone([&](Watch& watch) { cost = sketch_below(root_, rules_.depth, nodes, watch); });
-    if (done && cost < limit()) {
-      best_ = cost;
-      nodes_ = nodes;
-      note();
-    }
+    const bool done = alone([&](Watch& watch) { cost = sketch_below(root_, depth, levels, nodes, watch); });
+    stopped_ |= !done;
+    if (done) take(cost, nodes);
   }
 
-  Value sketch_below(const NodeRows& node, int depth, std::vector<TreeNode>& nodes, Watch& watch) {
+  Value sketch_below(const NodeRows& node, int depth, int levels, std::vector<TreeNode>& nodes,
+                     Watch& watch) {
     Solver<Cost>& solver = *solvers_[0];
-    const Found<Value> found = solver.solve(node, std::min(depth, 2), kAnyLeaves, kNever<Value>, watch);
-    if (depth <= 2 || found.column == kNoQuestion) {
-      solver.write_below(node, std::min(depth, 2), kAnyLeaves, found, nodes, watch);
+    const Found<Value> found = solver.solve(node, std::min(depth, levels), kAnyLeaves, kNever<Value>, watch);
+    if (depth <= levels || found.column == kNoQuestion) {
+      solver.write_tree(node, std::min(depth, levels), kAnyLeaves, found, nodes, watch);
       return found.cost;
     }
     nodes.push_back({static_cast<std::int32_t>(found.column), found.rank});
     Value sum = 0;
-    for_parts(node, found.column, found.rank,
-              [&](const NodeRows& part) { sum += sketch_below(part, depth - 1, nodes, watch); });
+    PartLists memory;
+    for (const auto& [low, high] : parts_of(table_, node, found.column, found.rank)) {
+      const NodeRows part = part_between(table_, node, found.column, low, high, memory);
+      if (part.count > 0 && !watch.over()) sum += sketch_below(part, depth - 1, levels, nodes, watch);
+    }
     return sum;
   }
 
-  template <class Take>
-  void for_parts(const NodeRows& node, Index column, Rank t, const Take& take) {
-    PartLists memory;
-    const auto between = [&](Rank low, Rank high) {
-      const NodeRows part = part_between(table_, node, column, low, high, memory);
-      if (part.count > 0) take(part);
-    };
-    constexpr Rank kLast = std::numeric_limits<Rank>::max();
-    switch (table_.kinds[column]) {
-      case Kind::ordered:
-        between(0, t), between(t + 1, kLast);
-        break;
-      case Kind::unknown:
-        between(1, t), between(t + 1, kLast), between(0, 0);
-        break;
-      case Kind::branches: {
-        const Row* order = node.by(column);
-        const Rank* rank = table_.rank(column);
-        for (Row k = 0; k < node.count; ++k)
-          if (k == 0 || rank[order[k]] != rank[order[k - 1]]) between(rank[order[k]], rank[order[k]]);
-      }
-    }
-  }
-
-  // -- the queue
-  // -----------------------------------------------------------------------------------------------
+  // -- the queue --------------------------------------------------------------------------------------------
 
   // A threshold with what is known of its two sides.
   struct Edge {
@@ -179,8 +178,9 @@ class RootSearch {
   };
 
   void search() {
-    if (leaves_ == kAnyLeaves) sketch();
-    begin();
+    for (const int levels : {1, 2})
+      if (!stopped_) sketch(levels);
+    if (!stopped_) begin();
     while (limit() > bound_ && !stopped_) {
       target_ = next_target();
       work();
@@ -217,11 +217,13 @@ class RootSearch {
     }
   }
 
-  // Depth three is solved at once; deeper, half of what is between bound and best tree, then the rest.
+  // Depth three is solved at once. Deeper, a target is twice the bound before it, but at most half of what is
+  // then between bound and best tree; the last part is closed at once.
   Value next_target() const {
     if (rules_.depth == 3) return limit();
     const Value gap = limit() - bound_;
-    return gap <= limit() / kLastPart ? limit() : bound_ + (gap + 1) / 2;
+    if (gap <= limit() / kLastPart) return limit();
+    return std::min(bound_ + (gap + 1) / 2, std::max(2 * bound_, limit() / kFirstPart + 1));
   }
 
   Value key_of(Index low, Index high) const {
@@ -328,7 +330,7 @@ class RootSearch {
     const Edge& edge = edges_[one.low];
     const Value sum = key_of(one.low, one.low);
     // A better tree that there was no time to write down stays open: no other is proven to be the best.
-    if (edge.exact[0] && edge.exact[1] && (sum >= limit() || improve(edge, sum)))
+    if (edge.exact[0] && edge.exact[1] && (sum >= limit() || take(edge, sum)))
       closed_.push_back({sum, one.low, one.low});
     else
       put(one.low, one.low);
@@ -346,24 +348,13 @@ class RootSearch {
     note();
   }
 
-  bool improve(const Edge& edge, Value cost) {
-    std::vector<TreeNode> nodes;
+  bool take(const Edge& edge, Value cost) {
     const bool whole = edge.position == kWhole;
-    const Rank t = whole ? -1 : table_.rank(edge.column)[root_.by(edge.column)[edge.position - 1]];
-    const bool done = alone([&](Watch& watch) {
-      solvers_[0]->write_below(root_, rules_.depth, leaves_, {cost, edge.column, t}, nodes, watch);
-    });
-    if (!done) {
-      stopped_ = true;
-      return false;
-    }
-    best_ = cost;
-    nodes_ = nodes;
-    note();
-    return true;
+    return take(Found<Value>{
+        cost, edge.column, whole ? -1 : table_.rank(edge.column)[root_.by(edge.column)[edge.position - 1]]});
   }
 
-  // -- what comes out --------------------------------------------------------------------------------------
+  // -- what comes out ---------------------------------------------------------------------------------------
 
   void note(bool last = false) {
     SearchHistory& history = history_;

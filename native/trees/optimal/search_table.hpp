@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "core/table.hpp"
@@ -99,6 +101,20 @@ inline NodeRows part_between(const SearchTable& table, const NodeRows& node, Ind
     }
   }
   return {first, stride, count};
+}
+
+// The ranks, from one to another, that each part of a question has; parts may be empty.
+inline std::vector<std::pair<Rank, Rank>> parts_of(const SearchTable& table, const NodeRows& node,
+                                                   Index column, Rank t) {
+  constexpr Rank kLast = std::numeric_limits<Rank>::max();
+  if (table.kinds[column] == Kind::ordered) return {{0, t}, {t + 1, kLast}};
+  if (table.kinds[column] == Kind::unknown) return {{1, t}, {t + 1, kLast}, {0, 0}};
+  std::vector<std::pair<Rank, Rank>> parts;
+  const Row* order = node.by(column);
+  const Rank* rank = table.rank(column);
+  for (Row k = 0; k < node.count; ++k)
+    if (k == 0 || rank[order[k]] != rank[order[k - 1]]) parts.emplace_back(rank[order[k]], rank[order[k]]);
+  return parts;
 }
 
 }  // namespace sixfold::optimal

@@ -89,6 +89,7 @@ class Solver {
     Found<Value> found{cap};
     const Value as_leaf = leaf(node);
     if (as_leaf < found.cost) found = {as_leaf};
+    if (watch.over()) return found;
     // Another leaf costs a penalty at least, and nothing is below none.
     if (depth == 0 || leaves < 2 || found.cost <= 2 * penalty_) return found;
     if (plain_ && depth < 30) {
@@ -187,46 +188,28 @@ class Solver {
     return std::min(cap, *std::min_element(least.begin(), least.end()));
   }
 
-  // The nodes of a best tree, depth first, whose cost is known: searched in the same way wherever it was
-  // found.
-  void write_tree(const NodeRows& node, int depth, Index leaves, Value cost, std::vector<TreeNode>& to,
-                  Watch& watch) {
-    const Found<Value> found = solve(node, depth, leaves, above(cost), watch);
-    write_below(node, depth, leaves, found, to, watch);
-  }
-
-  // The same where the question at the root is known.
-  void write_below(const NodeRows& node, int depth, Index leaves, const Found<Value>& found,
-                   std::vector<TreeNode>& to, Watch& watch) {
+  // Writes the nodes of the best tree whose cost and first question are known, depth first. It is searched
+  // for in the same way wherever it was found, so that it is the same for any number of threads.
+  void write_tree(const NodeRows& node, int depth, Index leaves, const Found<Value>& found,
+                  std::vector<TreeNode>& to, Watch& watch) {
     to.push_back({static_cast<std::int32_t>(found.column), found.rank});
-    if (found.column == kNoQuestion) return;
-    const Rank* rank = table_.rank(found.column);
+    if (found.column == kNoQuestion || watch.over()) return;
     std::vector<NodeRows> parts;
     std::vector<std::unique_ptr<PartLists>> memory;
-    const auto add = [&](Rank low, Rank high) {
+    for (const auto& [low, high] : parts_of(table_, node, found.column, found.rank)) {
       memory.push_back(std::make_unique<PartLists>());
       const NodeRows part = part_between(table_, node, found.column, low, high, *memory.back());
       if (part.count > 0) parts.push_back(part);
-    };
-    switch (table_.kinds[found.column]) {
-      case Kind::ordered:
-        add(0, found.rank), add(found.rank + 1, kLastRank);
-        break;
-      case Kind::unknown:
-        add(1, found.rank), add(found.rank + 1, kLastRank), add(0, 0);
-        break;
-      case Kind::branches: {
-        const Row* order = node.by(found.column);
-        for (Row k = 0; k < node.count; ++k)
-          if (k == 0 || rank[order[k]] != rank[order[k - 1]]) add(rank[order[k]], rank[order[k]]);
-      }
     }
-    if (leaves == kAnyLeaves) {
-      for (const NodeRows& part : parts) write_tree(part, depth - 1, leaves, kCap, to, watch);
-      return;
+    std::vector<Index> own(parts.size(), kAnyLeaves);
+    if (leaves != kAnyLeaves) own = share_leaves(parts, depth - 1, leaves, watch);
+    Value left = found.cost;  // for the parts that are still to be written
+    for (std::size_t g = 0; g < parts.size(); ++g) {
+      const Value others = static_cast<Value>(parts.size() - g - 1) * penalty_;
+      const Found<Value> part = solve(parts[g], depth - 1, own[g], left - others + 1, watch);
+      write_tree(parts[g], depth - 1, own[g], part, to, watch);
+      left -= part.cost;
     }
-    for (const auto& [part, own] : share_leaves(parts, depth - 1, leaves, watch))
-      write_tree(part, depth - 1, own, kCap, to, watch);
   }
 
   static constexpr Value kCap = kNever<Value>;
@@ -234,7 +217,6 @@ class Solver {
  private:
   static constexpr Rank kLastRank = std::numeric_limits<Rank>::max();
 
-  static Value above(Value cost) { return cost >= kCap ? kCap : cost + 1; }
   static std::int32_t small(Index leaves) { return static_cast<std::int32_t>(leaves); }
 
   // Lists for the parts of a node, kept for the next one of the same depth.
@@ -303,8 +285,7 @@ class Solver {
     return side == 0 ? questions.left_leaves : leaves - questions.left_leaves - questions.unknown_leaves;
   }
 
-  // -- one question
-  // ------------------------------------------------------------------------------------------
+  // -- one question -----------------------------------------------------------------------------------------
 
   void stump(const NodeRows& node, Index leaves, Found<Value>& found) {  // totals_ are those of the node
     for (Index j = 0; j < table_.columns; ++j) {
@@ -353,8 +334,7 @@ class Solver {
     if (branches <= leaves && sum < found.cost) found = {sum, column, -1};
   }
 
-  // -- deeper
-  // ------------------------------------------------------------------------------------------------
+  // -- deeper -----------------------------------------------------------------------------------------------
 
   // The questions of a column with unknown values: whether it is known, and the thresholds.
   void unknown_questions(const NodeRows& node, int depth, Index leaves, Value cap, std::int32_t column,
@@ -439,8 +419,7 @@ class Solver {
   }
 
   // How limited leaves are shared by the parts of a question so that their costs are least.
-  std::vector<std::pair<NodeRows, Index>> share_leaves(const std::vector<NodeRows>& parts, int depth,
-                                                       Index leaves, Watch& watch) {
+  std::vector<Index> share_leaves(const std::vector<NodeRows>& parts, int depth, Index leaves, Watch& watch) {
     const std::size_t size = static_cast<std::size_t>(leaves) + 1;
     std::vector<std::vector<Index>> taken;
     std::vector<Value> least(size, kCap);
@@ -461,9 +440,9 @@ class Solver {
       least = next;
     }
     Index k = std::min_element(least.begin(), least.end()) - least.begin();
-    std::vector<std::pair<NodeRows, Index>> shared(parts.size());
+    std::vector<Index> shared(parts.size());
     for (std::size_t g = parts.size(); g-- > 0;) {
-      shared[g] = {parts[g], taken[g][k]};
+      shared[g] = taken[g][k];
       k -= taken[g][k];
     }
     return shared;
