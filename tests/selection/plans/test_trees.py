@@ -260,7 +260,6 @@ def test_many_settings_are_compared_in_portions(monkeypatch):
         ({"callbacks": [print]}, "callbacks"),
         ({"trace": True}, "trace"),
         ({"verbose": 1}, "verbose"),
-        ({"search": "optimal"}, "search='optimal'"),
         ({"search": "lookahead"}, "search='lookahead'"),
     ],
 )
