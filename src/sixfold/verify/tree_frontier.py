@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-WORK = 2.0e9  # visits of a row, for each column and class: some 25 seconds
+WORK = 8.0e8  # visits of a row, for each column and class: some 10 seconds
 FIRST_SHARE = 1 / 32  # of the work that a bound may take before all others have had their turn
 COARSEST = 1e-11  # unit of costs, in parts of the weight of all rows
 SEED = 17  # of the order of the bounds and of the numbers by which sets of rows are told apart
