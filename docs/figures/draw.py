@@ -1,12 +1,14 @@
 """Draws the figures of the documentation: ``python docs/figures/draw.py`` (needs matplotlib).
 
 Those of the chapters are functions below. Those of docs/figures.md are drawn by the code of that page:
-a picture shows the figure of ``ax`` as the block above it leaves it.
+a picture shows the figure of ``ax`` as the block above it leaves it. How long a search takes is no two times
+the same, so the gap over time is drawn from figures that ``python -m benchmarks.trees.gap_over_time`` keeps.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import re
 import sys
 import textwrap
@@ -31,6 +33,7 @@ from sixfold import (
     LogisticRegression,
     Perceptron,
     kernels,
+    plot,
 )
 from sixfold.data.examples import load_example
 from sixfold.errors import StoppedEarly
@@ -305,6 +308,48 @@ def pruning(ax: Any) -> None:
     ax.legend(frameon=False, loc="lower right")
 
 
+def chequered(rows: int = 200, seed: int = 0) -> tuple[Any, Any]:
+    """Return points whose class is told by two signs together and by neither alone, 5% of them wrong."""
+    random = np.random.default_rng(seed)
+    X = random.uniform(-1.0, 1.0, size=(rows, 2)).round(2)
+    return X, ((X[:, 0] * X[:, 1] > 0) ^ (random.random(rows) < 0.05)).astype(int)
+
+
+def optimal_trees() -> None:
+    """Draw the greedy and the best tree of depth two where no single question helps."""
+    X, y = chequered()
+    figure, axes = plt.subplots(2, 2, figsize=(9.0, 6.6), height_ratios=(5, 4))
+    for (above, below), search in zip(axes.T, ("greedy", "optimal"), strict=True):
+        model = DecisionTreeClassifier(search=search, max_depth=2).fit(X, y)
+        sides(above, model, X, y)
+        wrong = int((model.predict(X) != y).sum())
+        what = "Greedy tree of depth 2" if search == "greedy" else "Best tree of depth 2"
+        above.set(xlabel="x0", ylabel="x1", title=f"{what}: {wrong} of {y.size} rows wrong")
+        plot.tree(model, below)
+    save(figure, "optimal-trees")
+
+
+def gap_over_time() -> None:
+    """Draw the errors of the best tree so far, and those that are proven to be needed, over the seconds."""
+    recorded = json.loads((HERE / "gap-over-time.json").read_text(encoding="utf-8"))
+    figure, axes = plt.subplots(1, len(recorded["searches"]))
+    for ax, search in zip(axes, recorded["searches"], strict=True):
+        seconds, errors, bound = np.array(search["history"]).T
+        end = max(seconds[-1], search["seconds"])
+        seconds = np.append(seconds, end)
+        errors, bound = np.append(errors, errors[-1]), np.append(bound, bound[-1])
+        ax.fill_between(seconds, bound, errors, step="post", color=GREY, alpha=0.15, linewidth=0)
+        ax.step(seconds, errors, where="post", color=ORANGE, label="errors of the best tree so far")
+        ax.step(seconds, bound, where="post", color=BLUE, label="no tree has fewer")
+        ax.axhline(search["greedy"], color=GREY, linewidth=0.9, linestyle=":", label="greedy tree")
+        ax.set(xscale="log", xlim=(1e-2, 1.05 * end), ylim=(0, 1.1 * search["greedy"]), xlabel="seconds")
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.set_title(f"{search['set']}: {search['claim']}")
+    axes[0].set_ylabel("training errors, trees of depth 4")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    save(figure, "gap-over-time")
+
+
 def losses() -> None:
     """Draw the losses of the margin, and what they make of one outlier."""
     figure, (left, right) = plt.subplots(1, 2)
@@ -367,6 +412,8 @@ if __name__ == "__main__":
             kernel_width,
             nearest_neighbours,
             decision_trees,
+            optimal_trees,
+            gap_over_time,
             losses,
         ):
             draw()
