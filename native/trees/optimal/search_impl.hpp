@@ -56,7 +56,7 @@ class RootSearch {
  private:
   static constexpr int kRound = 16;     // sides that are solved side by side
   static constexpr int kFirstPart = 8;  // the first target is this part of the cost of the first tree
-  static constexpr int kLastPart = 32;   // a gap of this part of the best cost is closed at once
+  static constexpr int kLastPart = 32;  // a gap of this part of the best cost is closed at once
   static constexpr Row kWhole = -1;     // the position of a question with a branch each
 
   Value limit() const { return std::min(best_, cutoff_); }
