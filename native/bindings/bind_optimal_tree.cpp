@@ -83,6 +83,7 @@ void bind_optimal_tree(nb::module_& m) {
         expect(depth >= 0 && depth <= 1000 && leaves >= 0 && threads >= 0, "limits may not be negative");
         expect(penalty >= 0.0 && std::isfinite(penalty), "a penalty is a finite number from 0 on");
         expect(memory >= 0, "memory may not be negative");
+        expect(cutoff >= 0.0, "a cutoff may not be negative");
         double total = static_cast<double>(rows);
         if (weight != nullptr) total = std::accumulate(weight, weight + rows, 0.0);
         const bool entropy = objective == "entropy";
@@ -95,7 +96,7 @@ void bind_optimal_tree(nb::module_& m) {
           optimal::SearchRules rules{static_cast<int>(depth), leaves, penalty, cutoff, threads, memory};
           const auto in_units = [&](double unit) {
             scale = unit;
-            rules.penalty = std::rint(penalty * scale);
+            rules.penalty = penalty > 0.0 ? std::max(1.0, std::rint(penalty * scale)) : 0.0;
             rules.cutoff = std::isfinite(cutoff) ? std::ceil(cutoff * scale) : 1e18;
           };
           if (!entropy && weight == nullptr && penalty == 0.0) {

@@ -180,7 +180,7 @@ class BinaryColumns {
       return found;
     }
     if (depth == 2) {
-      of_pairs(bits, found);
+      of_pairs(bits, found, watch);
       return found;
     }
     deeper(bits, depth, path, found, watch);
@@ -214,7 +214,7 @@ class BinaryColumns {
   }
 
   // best_[side][i]: the least cost of the rows on a side of column i, with at most one question more.
-  void of_pairs(const Bits& bits, Found<Value>& found) {
+  void of_pairs(const Bits& bits, Found<Value>& found, Watch& watch) {
     const Index columns = table_.columns;
     for (Index i = 0; i < columns; ++i) {
       Count* left = counts_.data();
@@ -222,8 +222,10 @@ class BinaryColumns {
       best_[0][i] = cost_.leaf(left) + penalty_;
       best_[1][i] = cost_.leaf(alone_.data() + i * classes_) + penalty_;
     }
-    for (Index i = 0; i < columns; ++i)
+    for (Index i = 0; i < columns; ++i) {
+      if (watch.over()) return;
       for (Index j = 0; j < i; ++j) pair(bits, i, j);
+    }
     for (Index i = 0; i < columns; ++i)
       if (!constant(bits, i)) take(best_[0][i] + best_[1][i], i, found);
   }

@@ -406,11 +406,14 @@ class DepthTwo {
     }
     const Row middle = between_values(column, taken.low, taken.high);
     if (middle == taken.low) return;
-    const Value left = side_of<S>(0, taken.column, taken.bin, middle, found.cost - taken.right);
-    const Value right = side_of<S>(1, taken.column, taken.bin, middle, found.cost - taken.left);
+    // Rounded weights may make a part cost a unit less than its bound, which must not pass for a better tree.
+    const Value left =
+        std::max(taken.left, side_of<S>(0, taken.column, taken.bin, middle, found.cost - taken.right));
+    const Value right =
+        std::max(taken.right, side_of<S>(1, taken.column, taken.bin, middle, found.cost - taken.left));
     if (left + right < found.cost) found = at<S>(taken.column, middle, left + right);
-    push(taken, taken.low, middle, taken.left, std::max(right, taken.right), found.cost);
-    push(taken, middle, taken.high, std::max(left, taken.left), taken.right, found.cost);
+    push(taken, taken.low, middle, taken.left, right, found.cost);
+    push(taken, middle, taken.high, left, taken.right, found.cost);
   }
 
   void push(const Interval& from, Row low, Row high, Value left, Value right, Value cap) {

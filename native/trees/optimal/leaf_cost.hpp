@@ -447,7 +447,8 @@ class EntropyCost {
     }
     const double n = static_cast<double>(total),
                  log = std::bit_width(static_cast<std::uint64_t>(n));  // rounded up
-    return (0x1p-24 * n * (24.0 + (10.0 + 4.0 * static_cast<double>(classes_)) * log)) * bit_ + 1.0;
+    return (0x1p-24 * n * (24.0 + (10.0 + 4.0 * static_cast<double>(classes_)) * log)) * bit_ +
+           static_cast<double>(classes_ + 2);
   }
 
   Index classes_;

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <chrono>
 #include <numeric>
 
@@ -29,8 +28,7 @@ class RootSearch {
 
   RootSearch(const SearchTable& table, const Cost& cost, const SearchRules& rules, Stop& stop)
       : table_(table), rules_(rules), stop_(stop), penalty_(static_cast<Value>(rules.penalty)) {
-    leaves_ = rules.leaves == 0 ? kAnyLeaves : rules.leaves;
-    if (rules.depth < 30 && leaves_ >= Index{1} << rules.depth && all_ordered()) leaves_ = kAnyLeaves;
+    leaves_ = rules.leaves == 0 || rules.leaves >= most_leaves() ? kAnyLeaves : rules.leaves;
     team_ = rules.threads > 0 ? rules.threads : threads();
     if (rules.depth < 3) team_ = 1;
     for (int k = 0; k < team_; ++k)
@@ -59,11 +57,26 @@ class RootSearch {
   static constexpr int kLastPart = 32;  // a gap of this part of the best cost is closed at once
   static constexpr Row kWhole = -1;     // the position of a question with a branch each
 
-  Value limit() const { return std::min(best_, cutoff_); }
-
-  bool all_ordered() const {
-    return std::all_of(table_.kinds.begin(), table_.kinds.end(), [](Kind k) { return k == Kind::ordered; });
+  // The most children of a question.
+  Index branching() const {
+    Index most = 2;
+    for (Index j = 0; j < table_.columns; ++j) {
+      const Rank* rank = table_.rank(j);
+      if (table_.kinds[j] == Kind::unknown) most = std::max<Index>(most, 3);
+      if (table_.kinds[j] == Kind::branches)
+        most = std::max<Index>(most, Index{1} + *std::max_element(rank, rank + table_.rows));
+    }
+    return most;
   }
+
+  // No tree has more leaves.
+  Index most_leaves() const {
+    Index most = 1;
+    for (int level = 0; level < rules_.depth && most < table_.rows; ++level) most *= branching();
+    return std::min(most, table_.rows);
+  }
+
+  Value limit() const { return std::min(best_, cutoff_); }
 
   void order_rows() {
     const Index lists = table_.columns + 1;
@@ -119,9 +132,9 @@ class RootSearch {
   // At each node the best tree of so many levels, of which the first question is kept.
   void sketch(int levels) {
     int depth = rules_.depth;
-    if (leaves_ != kAnyLeaves) {
-      if (!all_ordered()) return;
-      depth = std::min<int>(depth, std::bit_width(static_cast<std::uint64_t>(leaves_)) - 1);
+    if (leaves_ != kAnyLeaves) {  // so deep that no tree has more leaves
+      Index most = branching();
+      for (depth = 0; depth < rules_.depth && most <= leaves_; ++depth) most *= branching();
     }
     std::vector<TreeNode> nodes;
     Value cost = 0;

@@ -86,6 +86,7 @@ class Solver {
   Found<Value> solve(const NodeRows& node, int depth, Index leaves, Value cap, Watch& watch,
                      const AnswerSet& path = kNotKept) {
     if (binary_ && leaves == kAnyLeaves) return bits_.solve(node, depth, cap, path, watch);
+    if (leaves >= node.count) leaves = kAnyLeaves;  // no tree has more leaves than rows
     Found<Value> found{cap};
     const Value as_leaf = leaf(node);
     if (as_leaf < found.cost) found = {as_leaf};
@@ -179,7 +180,7 @@ class Solver {
     for (Index g = 0; g < branches; ++g) {
       const NodeRows part = part_between(table_, node, column, present[g], present[g], level.memory());
       next.assign(least.size(), cap);
-      for (Index own = 1; own <= leaves - (branches - 1); ++own) {
+      for (Index own = 1; own <= leaves - (branches - 1) && !watch.over(); ++own) {
         const Value cost = solve(part, depth - 1, own, cap, watch).cost;
         for (Index k = 0; k + own <= leaves; ++k) next[k + own] = std::min(next[k + own], least[k] + cost);
       }
@@ -206,7 +207,9 @@ class Solver {
     Value left = found.cost;  // for the parts that are still to be written
     for (std::size_t g = 0; g < parts.size(); ++g) {
       const Value others = static_cast<Value>(parts.size() - g - 1) * penalty_;
-      const Found<Value> part = solve(parts[g], depth - 1, own[g], left - others + 1, watch);
+      const Value cap = left - others + 1;
+      Found<Value> part = solve(parts[g], depth - 1, own[g], cap, watch);
+      if (part.cost >= cap) part = solve(parts[g], depth - 1, own[g], kCap, watch);  // off by a rounded unit
       write_tree(parts[g], depth - 1, own[g], part, to, watch);
       left -= part.cost;
     }
@@ -342,7 +345,7 @@ class Solver {
     const Level level(*this);
     const NodeRows part = part_between(table_, node, column, 0, 0, level.memory());
     const Index most = leaves == kAnyLeaves ? 1 : leaves - 1;
-    for (Index own = 1; own <= most; ++own) {
+    for (Index own = 1; own <= most && !watch.over(); ++own) {
       const Index held = leaves == kAnyLeaves ? kAnyLeaves : own;
       const Value apart = solve(part, depth - 1, held, cap, watch).cost;
       const Index left = leaves == kAnyLeaves ? kAnyLeaves : leaves - own;
@@ -427,7 +430,7 @@ class Solver {
     for (const NodeRows& part : parts) {
       std::vector<Value> next(size, kCap);
       std::vector<Index> own_of(size, 0);
-      for (Index own = 1; own < static_cast<Index>(size); ++own) {
+      for (Index own = 1; own < static_cast<Index>(size) && !watch.over(); ++own) {
         const Value cost = solve(part, depth, own, kCap, watch).cost;
         for (Index k = 0; k + own < static_cast<Index>(size); ++k) {
           if (least[k] < kCap && least[k] + cost < next[k + own]) {

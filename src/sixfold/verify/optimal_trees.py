@@ -36,6 +36,7 @@ from sixfold.verify.tree_search import ALL_GROUPINGS
 Array = NDArray[Any]
 
 KIND = "optimal tree"
+WORDS_ROUNDING = 1e-9  # of a share that is shown, in parts of that of a single leaf
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,12 @@ def recompute(claim: OptimalTreeClaim, claimed: Certificate, hint: str = "") -> 
         _require_allowed(claim, node, reached)
     checker = FrontierCheck(claim)
     leaves, whole = totals[claim.tree.column < 0], float(claim.weight.sum())
-    objective = float(checker.search.leaf(leaves.T).sum()) / whole + claim.leaf_penalty * len(leaves)
-    scale = float(checker.search.leaf(totals[0])) / whole + claim.leaf_penalty
+    fit, constant = (float(np.sum(checker.search.leaf(one))) / whole for one in (leaves.T, totals[0]))
+    objective, scale = fit + claim.leaf_penalty * len(leaves), constant + claim.leaf_penalty
     rounded = (len(leaves) * checker.rounded + ROUNDING * whole * (1 + scale)) / whole
     gap, notes = claimed.gap, claimed.notes
     if abs(objective - claimed.objective) <= rounded:  # else comparing them tells
-        _require_words(claim, claimed, objective - claim.leaf_penalty * len(leaves), scale)
+        _require_words(claim, claimed, fit, constant)
         # The bound of the search is that of its rounded costs, and of rounded weights.
         said = claimed.lower_bound * whole - len(leaves) * checker.rounded
         bound = min(checker.require_bound(said) / whole, scale, objective)
@@ -85,8 +86,11 @@ def recompute(claim: OptimalTreeClaim, claimed: Certificate, hint: str = "") -> 
     return Recomputed(found, rounded, most, (KIND,), hint, scale + rounded)
 
 
-def _require_words(claim: OptimalTreeClaim, claimed: Certificate, fit: float, scale: float) -> None:
-    """Raise if it is said in other words than these what is claimed."""
+def _require_words(claim: OptimalTreeClaim, claimed: Certificate, fit: float, constant: float) -> None:
+    """Raise if it is said in other words than these what is claimed.
+
+    Where a share lies between two that are shown, rounding decides, and both are right.
+    """
     size, end = f"depth {claim.max_depth}", ""
     if claim.max_leaf_nodes is not None:
         size += f" with at most {claim.max_leaf_nodes} leaves"
@@ -95,26 +99,28 @@ def _require_words(claim: OptimalTreeClaim, claimed: Certificate, fit: float, sc
         if value.size - (np.isnan(value[-1]) and not claim.unknown_best) > ALL_GROUPINGS:
             end = " among the groupings tried"
     if claimed.gap == 0:
-        words = f"the best tree of {size}{end}: no other {_fit_words(claim, fit, scale)}"
+        shares = (fit, fit - WORDS_ROUNDING * constant, fit + WORDS_ROUNDING * constant)
+        known = [
+            f"the best tree of {size}{end}: no other {_fit_words(claim, one, constant)}" for one in shares
+        ]
     elif claimed.lower_bound > 0:
         most = math.ceil(1e3 * claimed.gap / claimed.lower_bound - 1e-6) / 10
-        words = f"within {most:g}% of the best tree of {size}{end}"
+        known = [f"within {most:g}% of the best tree of {size}{end}"]
     else:
-        words = f"no bound is known of the trees of {size}{end}"
-    words += ", as float64 holds the numbers" * claim.rounded
-    if claimed.claim not in ("", words):
+        known = [f"no bound is known of the trees of {size}{end}"]
+    known = [words + ", as float64 holds the numbers" * claim.rounded for words in known]
+    if claimed.claim not in ("", *known):
         raise CertificateError(
-            f"The certificate claims {claimed.claim!r}, but its figures say {words!r}. {REASONS}"
+            f"The certificate claims {claimed.claim!r}, but its figures say {known[0]!r}. {REASONS}"
         )
 
 
-def _fit_words(claim: OptimalTreeClaim, fit: float, scale: float) -> str:
+def _fit_words(claim: OptimalTreeClaim, fit: float, constant: float) -> str:
     """Say what no other tree has: fewer errors, or less entropy in parts of that of a single leaf."""
     counted = ", leaves counted" * (claim.leaf_penalty > 0)
     if claim.objective == "error":
         of = "weight" if np.ptp(claim.weight) > 0 else "rows"
         return f"has fewer errors ({100 * fit:.1f}% of the {of}){counted}"
-    constant = scale - claim.leaf_penalty
     gone = 1.0 - fit / constant if constant > 0 else 1.0
     return f"takes more of the uncertainty about the class ({100 * gone:.1f}%){counted}"
 

@@ -575,3 +575,13 @@ def test_a_grid_fits_each_tree_by_itself():
         whole.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"][chosen]
     )
     assert whole.certificate_.done == 9
+
+
+@pytest.mark.parametrize("penalty", [0.003, 1e15])
+@pytest.mark.parametrize("objective", ["error", "entropy"])
+def test_a_share_between_two_that_are_shown_is_confirmed(objective, penalty):
+    x = np.arange(80)[:, None] % 2
+    y = x.ravel().copy()
+    y[0] = 1 - y[0]  # 1.25% are errors
+    model = DecisionTreeClassifier(search="optimal", objective=objective, max_depth=1, leaf_penalty=penalty)
+    assert model.fit(x, y).certificate_.verify(x, y).converged

@@ -235,6 +235,31 @@ def test_only_trees_below_the_cutoff_are_looked_for():
     assert none[BOUND] == least
 
 
+@pytest.mark.parametrize("seed", [27, *range(11)])
+def test_weights_of_many_decades(seed):
+    """Their sums are rounded: a part may cost a unit less than its bound, and a tree is what it costs."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(100, 2))
+    labels = (X[:, 0] + X[:, 1] * random.normal() + random.normal(size=100) > 0).astype(int)
+    weight = 10.0 ** random.uniform(-6, 6, 100)
+    found = search(ranks_of(X), labels, 2, "entropy", weight=weight)
+    counts = np.eye(2)[labels] * weight[:, None]
+    cost, *_ = cost_of(found, ranks_of(X), np.zeros(2, int), counts, "entropy", 0.0)
+    assert cost == pytest.approx(found[COST], abs=50 * found[UNIT] + 1e-9 * found[COST])
+
+
+@pytest.mark.parametrize("kind", [1, 2])
+def test_more_leaves_than_a_tree_can_have_are_no_limit(kind):
+    random = np.random.default_rng(kind)
+    ranks = random.integers(0, 4, (3, 60))
+    labels = random.integers(0, 2, 60)
+    free = search(ranks, labels, 2, kinds=[kind] * 3)
+    for leaves in (16, 10**5):
+        found = search(ranks, labels, 2, kinds=[kind] * 3, leaves=leaves)
+        for place in (COLUMN, RANK, COST, BOUND):
+            np.testing.assert_array_equal(found[place], free[place])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -245,6 +270,7 @@ def test_only_trees_below_the_cutoff_are_looked_for():
         ({"objective": "gini"}, "error or entropy"),
         ({"depth": -1}, "may not be negative"),
         ({"ranks": [[0, 1, -1]]}, "ranks must be"),
+        ({"cutoff": -1.0}, "a cutoff may not be negative"),
     ],
 )
 def test_what_cannot_be_searched(change, message):
