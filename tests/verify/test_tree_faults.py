@@ -7,8 +7,7 @@ import pytest
 
 from sixfold import DecisionTreeClassifier
 from sixfold.errors import CertificateError
-from sixfold.learners.trees import decision_tree
-from sixfold.solvers.trees import fitted_tree
+from sixfold.solvers.trees import fitted_tree, pruned_growth
 from sixfold.solvers.trees.fitted_tree import Reason
 
 RNG = np.random.default_rng(0)
@@ -16,7 +15,7 @@ X = RNG.integers(0, 6, size=(200, 4)).astype(float)
 X[RNG.random(X.shape) < 0.1] = np.nan
 y = ((np.nan_to_num(X[:, 0]) > 2) ^ (np.nan_to_num(X[:, 1]) > 3)).astype(int) + (RNG.random(200) < 0.2)
 WEIGHT = RNG.choice([0.5, 1.0, 2.0], 200)
-grow = decision_tree.grow
+grow = pruned_growth.grow
 
 
 def engine(change_rows=lambda rows: rows, change_rules=lambda rules: rules, change_tree=lambda tree: tree):
@@ -25,7 +24,7 @@ def engine(change_rows=lambda rows: rows, change_rules=lambda rules: rules, chan
     def faulty(rows, rules, budget):
         return change_tree(grow(change_rows(rows), change_rules(rules), budget))
 
-    return lambda monkeypatch: monkeypatch.setattr(decision_tree, "grow", faulty)
+    return lambda monkeypatch: monkeypatch.setattr(pruned_growth, "grow", faulty)
 
 
 def array(name, change):
