@@ -404,8 +404,8 @@ class DepthTwo {
           std::max(taken.right, edge_side<S>(1, taken.column, taken.bin + 1, found.cost - taken.left));
       if (taken.left + taken.right >= found.cost) return;
     }
-    const Row middle = between_values(column, taken.low, taken.high);
-    if (middle == taken.low) return;
+    const Row middle = between_values(column.order, column.rank, taken.low, taken.high);
+    if (middle < 0) return;
     // Rounded weights may make a part cost a unit less than its bound, which must not pass for a better tree.
     const Value left =
         std::max(taken.left, side_of<S>(0, taken.column, taken.bin, middle, found.cost - taken.right));
@@ -420,20 +420,6 @@ class DepthTwo {
     if (left + right >= cap || high - low < 2) return;
     heap_.push_back({left + right, from.column, from.bin, low, high, left, right});
     std::push_heap(heap_.begin(), heap_.end());
-  }
-
-  // A position strictly between two where the value changes, near their middle; the lower one if there is
-  // none.
-  static Row between_values(const Column& column, Row low, Row high) {
-    const auto changes = [&](Row k) {
-      return column.rank[column.order[k]] != column.rank[column.order[k - 1]];
-    };
-    const Row middle = low + (high - low) / 2;
-    for (Row k = middle; k < high; ++k)
-      if (k > low && changes(k)) return k;
-    for (Row k = middle - 1; k > low; --k)
-      if (changes(k)) return k;
-    return low;
   }
 
   // The best stump of the rows before a position in bin e of column a, or of those from it on; at least the

@@ -257,7 +257,7 @@ class RootSearch {
 
   Row between(Index low, Index high) const {
     const Edge &one = edges_[low], &other = edges_[high];
-    return solvers_[0]->middle(root_, one.column, one.position, other.position);
+    return between_values(root_.by(one.column), table_.rank(one.column), one.position, other.position);
   }
 
   void work() {

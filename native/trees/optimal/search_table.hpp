@@ -103,6 +103,18 @@ inline NodeRows part_between(const SearchTable& table, const NodeRows& node, Ind
   return {first, stride, count};
 }
 
+// A position strictly between two of a column's order at which the value changes, near their middle; -1 for
+// none.
+inline Row between_values(const Row* order, const Rank* rank, Row low, Row high) {
+  const auto changes = [&](Row k) { return rank[order[k]] != rank[order[k - 1]]; };
+  const Row middle = low + (high - low) / 2;
+  for (Row k = middle; k < high; ++k)
+    if (k > low && changes(k)) return k;
+  for (Row k = middle - 1; k > low; --k)
+    if (changes(k)) return k;
+  return -1;
+}
+
 // The ranks, from one to another, that each part of a question has; parts may be empty.
 inline std::vector<std::pair<Rank, Rank>> parts_of(const SearchTable& table, const NodeRows& node,
                                                    Index column, Rank t) {

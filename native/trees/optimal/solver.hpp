@@ -128,20 +128,6 @@ class Solver {
     }
   }
 
-  // A position strictly between two of a column's order at which the value changes, near their middle; -1 for
-  // none.
-  Row middle(const NodeRows& node, Index column, Row low, Row high) const {
-    const Row* order = node.by(column);
-    const Rank* rank = table_.rank(column);
-    const auto changes = [&](Row k) { return rank[order[k]] != rank[order[k - 1]]; };
-    const Row halfway = low + (high - low) / 2;
-    for (Row k = halfway; k < high; ++k)
-      if (k > low && changes(k)) return k;
-    for (Row k = halfway - 1; k > low; --k)
-      if (changes(k)) return k;
-    return -1;
-  }
-
   // One side of the question at a position: 0 for left, 1 for right.
   Value solve_side(const NodeRows& node, Index column, Row position, int side, int depth, Index leaves,
                    Value cap, Watch& watch, const AnswerSet& path = kNotKept) {
@@ -380,7 +366,9 @@ class Solver {
         continue;
       }
       const Row position =
-          taken.low == taken.high ? taken.low : middle(node, taken.column, taken.low, taken.high);
+          taken.low == taken.high
+              ? taken.low
+              : between_values(node.by(taken.column), table_.rank(taken.column), taken.low, taken.high);
       if (position < 0) continue;
       part(node, taken, position, depth, leaves, found, heap, level.memory(), watch);
     }
