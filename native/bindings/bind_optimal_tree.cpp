@@ -29,8 +29,8 @@ SearchTable table_of(const Ranks& ranks, const List<std::uint8_t>& kinds, const 
   std::vector<std::int32_t> next(made.class_start.begin(), made.class_start.end() - 1);
   std::vector<std::int32_t> place(static_cast<std::size_t>(made.rows));
   for (Index i = 0; i < made.rows; ++i) place[i] = next[labels.data()[i]]++;
-  made.classOf.resize(place.size());
-  for (Index i = 0; i < made.rows; ++i) made.classOf[place[i]] = labels.data()[i];
+  made.label.resize(place.size());
+  for (Index i = 0; i < made.rows; ++i) made.label[place[i]] = labels.data()[i];
   made.ranks.resize(place.size() * static_cast<std::size_t>(made.columns));
   for (Index j = 0; j < made.columns; ++j) {
     const std::int32_t* from = ranks.data() + j * made.rows;

@@ -95,7 +95,7 @@ class BinaryColumns {
     Bits bits;
     const Row* rows = node.by(table_.columns);
     bits.total.assign(static_cast<std::size_t>(classes_), 0);
-    for (Row k = 0; k < node.count; ++k) ++bits.total[table_.classOf[rows[k]]];
+    for (Row k = 0; k < node.count; ++k) ++bits.total[table_.label[rows[k]]];
     lay_out(bits);
     for (Index j = 0; j < table_.columns; ++j) {
       Word* to = bits.words.data() + j * bits.stride;

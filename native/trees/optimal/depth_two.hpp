@@ -486,7 +486,7 @@ class DepthTwo {
       more_.assign(static_cast<std::size_t>(classes_) * S, Count{0});
       for (Row k = from; k < position; ++k) {
         const Row row = column.order[k], place = place_[row];
-        more_[table_.classOf[row] * S + bin[place]] += weight_.empty() ? Count{1} : weight_[place];
+        more_[table_.label[row] * S + bin[place]] += weight_.empty() ? Count{1} : weight_[place];
       }
       for (Index c = 0; c < classes_; ++c) {
         Count sum = 0;
@@ -512,7 +512,7 @@ class DepthTwo {
     Walk walk(cost_, low, low + classes_, walked_.data());
     const Row second_class = table_.class_start[1];
     const auto class_of = [&](Row row) -> Index {
-      return kTwo<Walk> ? row >= second_class : table_.classOf[row];
+      return kTwo<Walk> ? row >= second_class : table_.label[row];
     };
     Value least = kNever<Value>;
     Rank before = column.rank[column.order[start]];

@@ -24,9 +24,9 @@ enum class Kind : std::uint8_t {
 
 struct SearchTable {
   Index rows = 0, columns = 0, classes = 0;
-  std::vector<Rank> ranks;            // column by column
-  std::vector<Kind> kinds;            // of columns
-  std::vector<std::int32_t> classOf;  // of rows
+  std::vector<Rank> ranks;          // column by column
+  std::vector<Kind> kinds;          // of columns
+  std::vector<std::int32_t> label;  // of rows
   std::vector<Row> class_start;
   std::vector<double> weight;  // of rows, whole numbers; empty where each row counts 1
 

@@ -237,7 +237,7 @@ class Solver {
         before = end;
       }
     } else {
-      for (Row k = 0; k < node.count; ++k) totals_[table_.classOf[rows[k]]] += weight(rows[k]);
+      for (Row k = 0; k < node.count; ++k) totals_[table_.label[rows[k]]] += weight(rows[k]);
     }
   }
 
@@ -287,7 +287,7 @@ class Solver {
       }
       const Row unknown = table_.kinds[j] == Kind::unknown ? count_unknown(node, j) : 0;
       std::fill(counts_.begin(), counts_.end(), Count{0});
-      for (Row k = 0; k < unknown; ++k) counts_[table_.classOf[order[k]]] += weight(order[k]);
+      for (Row k = 0; k < unknown; ++k) counts_[table_.label[order[k]]] += weight(order[k]);
       const Value apart = unknown > 0 ? cost_.leaf(counts_.data()) + penalty_ : Value{0};
       std::vector<Count> known(totals_);
       for (Index c = 0; c < table_.classes; ++c) known[c] -= counts_[c];
@@ -299,7 +299,7 @@ class Solver {
       std::fill(counts_.begin(), counts_.end(), Count{0});
       typename Cost::Walk walk(cost_, counts_.data(), known.data(), walked_.data());
       for (Row k = unknown; k + 1 < node.count; ++k) {
-        walk.move(table_.classOf[order[k]], weight(order[k]));
+        walk.move(table_.label[order[k]], weight(order[k]));
         if (rank[order[k]] == rank[order[k + 1]]) continue;
         const Value sum = walk.cost() + 2 * penalty_ + apart;
         if (sum < found.cost) found = {sum, j, rank[order[k]]};
@@ -314,7 +314,7 @@ class Solver {
     Index branches = 0;
     std::fill(counts_.begin(), counts_.end(), Count{0});
     for (Row k = 0; k < node.count; ++k) {
-      counts_[table_.classOf[order[k]]] += weight(order[k]);
+      counts_[table_.label[order[k]]] += weight(order[k]);
       if (k + 1 < node.count && rank[order[k]] == rank[order[k + 1]]) continue;
       sum += cost_.leaf(counts_.data()) + penalty_;
       ++branches;
