@@ -1,7 +1,6 @@
 """Optimal trees: the judge counts errors, peers that are stopped say so, the tables add up."""
 
 import math
-from inspect import signature
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from benchmarks.trees import generalisation, optimal, time_limit
 from benchmarks.trees.generalisation import ENTROPY, ERRORS, GREEDY, LOOKAHEAD, Score
 from benchmarks.trees.optimal_tasks import Found, bits, contree_set, mixture, relative_gap, wrong_rows
 from benchmarks.trees.time_limit import Line, Outcome
-from sixfold import DecisionTreeClassifier as OurTree
 from tests import contree
 
 
@@ -75,7 +73,6 @@ def test_streed_proves_its_tree():
     assert wrong_rows(task, found) < 100
 
 
-@pytest.mark.skipif("search" not in signature(OurTree).parameters, reason="there is no search yet")
 @pytest.mark.parametrize("objective", ["error", "entropy"])
 def test_our_tree_is_proven_and_has_as_few_errors_as_contrees(small, objective):
     pytest.importorskip("pycontree")
