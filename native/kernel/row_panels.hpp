@@ -37,11 +37,12 @@ struct ChosenRows {
   Index count, columns;
   const Index* index;    // or null
   const double* centre;  // or null
+  Index stride;          // from a row to the next
 
-  const S* row(Index i) const { return data + (index != nullptr ? index[i] : i) * columns; }
+  const S* row(Index i) const { return data + (index != nullptr ? index[i] : i) * stride; }
   ChosenRows part(Index first, Index size) const {
-    if (index != nullptr) return {data, size, columns, index + first, centre};
-    return {row(first), size, columns, nullptr, centre};
+    if (index != nullptr) return {data, size, columns, index + first, centre, stride};
+    return {row(first), size, columns, nullptr, centre, stride};
   }
 };
 

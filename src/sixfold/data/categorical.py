@@ -60,6 +60,16 @@ def is_declared(column: Any) -> bool:
     return bool(column.dtype in (nw.Categorical, nw.Enum))
 
 
+def declared_values(column: Any) -> list[Any]:
+    """Return the values that the ordered categorical type of narwhals' series names, in its order."""
+    native, library = column.to_native(), column.implementation
+    if library.is_pandas():
+        return list(native.cat.categories.tolist())
+    if library.is_polars():
+        return list(native.dtype.categories.to_list())
+    return [value for chunk in native.chunks for value in chunk.dictionary.to_pylist()]
+
+
 def distinct_values(column: Any) -> DistinctValues:
     """Return the values of an array, or of narwhals' series; TypeError where one cannot be compared."""
     if isinstance(column, np.ndarray):

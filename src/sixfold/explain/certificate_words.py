@@ -13,6 +13,7 @@ OTHER_CLAIMS = {
     "tree": "Every split is the best one of its node, which is checked; a better tree is not ruled out.",
     "not separable": "Proven: no plane separates the classes, so mistakes on the training rows cannot end.",
     "separating plane": "Proven: the plane it found separates the classes of all training rows.",
+    "stationary": "Not proven optimal: the objective may have better maxima, and no bound on them is known.",
     "kkt": "Not proven optimal: no bound on how much better another model could be is known.",
 }
 PERFECT_TREE = "Proven optimal: no tree fits the training rows better."

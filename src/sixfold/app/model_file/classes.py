@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from sixfold.app.model_file import landmark_checks as landmarks
 from sixfold.app.model_file import learner_checks as learners
 from sixfold.app.model_file import search_checks as searches
 from sixfold.app.model_file import transformer_checks as transformers
@@ -26,7 +27,7 @@ from sixfold.app.model_file.parts import build_part, describe_part, without_date
 from sixfold.app.model_file.values import refuse
 from sixfold.errors import ModelFileError
 
-FORGOTTEN = {"callbacks"}  # parameters that speak of the fit alone
+FORGOTTEN = {"callback", "callbacks"}  # parameters that speak of the fit alone
 DROPPED = {"_skl_callbacks"}
 MOST_JOBS = 1024
 OUTPUTS = ("default", "pandas", "polars", "pyarrow")
@@ -57,12 +58,16 @@ CLASSES: dict[str, Loadable] = {
     "ERMRegressor": Loadable("sixfold.learners.linear.erm", learners.check_regressor),
     "ElasticNet": Loadable("sixfold.learners.linear.lasso", learners.check_lasso),
     "ElasticNetCV": Loadable("sixfold.selection.lasso_cv", learners.check_lasso_cv),
+    "ExemplarSVC": Loadable("sixfold.learners.svm.exemplar_svc", learners.check_exemplar_svc),
     "GridSearchCV": Loadable("sixfold.selection.grid_search", searches.check_search, searches.keep_search),
     "KNeighborsClassifier": Loadable(
         "sixfold.learners.neighbors.k_neighbors", learners.check_neighbors_classifier
     ),
     "KNeighborsRegressor": Loadable(
         "sixfold.learners.neighbors.k_neighbors", learners.check_neighbors_regressor
+    ),
+    "LargeMarginNearestNeighbor": Loadable(
+        "sixfold.learners.metric_learning.lmnn", learners.check_large_margin
     ),
     "Lasso": Loadable("sixfold.learners.linear.lasso", learners.check_lasso),
     "KNeighborsTransformer": Loadable("sixfold.learners.neighbors.transformers", learners.check_neighbors),
@@ -72,6 +77,10 @@ CLASSES: dict[str, Loadable] = {
     "LogisticRegression": Loadable("sixfold.learners.linear.logistic_regression", learners.check_logistic),
     "LogisticRegressionCV": Loadable("sixfold.selection.logistic_cv", learners.check_logistic_cv),
     "NearestNeighbors": Loadable("sixfold.learners.neighbors.nearest_neighbors", learners.check_neighbors),
+    "NeighborhoodComponentsAnalysis": Loadable(
+        "sixfold.learners.metric_learning.nca", learners.check_learned_map
+    ),
+    "Nystroem": Loadable("sixfold.learners.svm.nystroem", landmarks.check_nystroem),
     "Perceptron": Loadable("sixfold.learners.linear.perceptron", learners.check_perceptron),
     "RadiusNeighborsClassifier": Loadable(
         "sixfold.learners.neighbors.radius_neighbors", learners.check_radius_classifier
@@ -90,7 +99,7 @@ CLASSES: dict[str, Loadable] = {
     "RidgeClassifier": Loadable("sixfold.learners.linear.ridge", learners.check_classifier),
     "SGDClassifier": Loadable("sixfold.learners.linear.sgd", learners.check_sgd_classifier),
     "SGDRegressor": Loadable("sixfold.learners.linear.sgd", learners.check_sgd_regressor),
-    "SVC": Loadable("sixfold.learners.svm.svc", learners.check_svc),
+    "SVC": Loadable("sixfold.learners.svm.svc", landmarks.check_svc_with_rank),
     "ColumnTransformer": Loadable("sklearn.compose", transformers.check_column_transformer),
     "DummyClassifier": Loadable("sklearn.dummy", transformers.check_dummy_classifier),
     "DummyRegressor": Loadable("sklearn.dummy", transformers.check_dummy_regressor),

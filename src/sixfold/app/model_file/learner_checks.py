@@ -15,7 +15,7 @@ from sixfold.app.model_file.attributes import Attributes
 ITERATIONS = (int, np.int32, np.int64, np.ndarray)
 
 
-def _learner(a: Attributes, model: Any, fitted_by: Any = None) -> None:
+def require_learner(a: Attributes, model: Any, fitted_by: Any = None) -> None:
     """Check what every learner has: the parameters of its fit, and what was fitted to what.
 
     ``fitted_by`` is the class that has made the fit, where it is another.
@@ -46,9 +46,10 @@ def _iterations(a: Attributes) -> None:
 
 
 def _linear(a: Attributes, model: Any, fitted_by: Any = None) -> None:
-    _learner(a, model, fitted_by)
+    require_learner(a, model, fitted_by)
     _iterations(a)
     a.array("dual_", "f", finite=False, optional=True)
+    _kinks(a)
     _means(a)
 
 
@@ -57,6 +58,17 @@ def _means(a: Attributes) -> None:
     a.array("feature_means_", "f", (a.columns(),), optional=True)
     a.whole("mean_rows_", optional=True)
     a.number("_mean_weight", optional=True)
+
+
+def _kinks(a: Attributes) -> None:
+    """Check the rows at a kink of the loss and their slopes, one pair a score, of a fit on a cluster."""
+    for pair in a.take("_kinks", tuple, optional=True) or ():
+        good = type(pair) is tuple and len(pair) == 2 and all(type(part) is np.ndarray for part in pair)
+        a.require(good, "_kinks", "are no rows with slopes")
+        rows, slopes = pair
+        good = rows.ndim == 1 and rows.shape == slopes.shape and rows.dtype.kind == "i"
+        good = good and slopes.dtype.kind == "f" and bool(np.isfinite(slopes).all())
+        a.require(good and (not rows.size or rows.min() >= 0), "_kinks", "are no rows with slopes")
 
 
 def check_regressor(a: Attributes, model: Any, fitted_by: Any = None) -> None:
@@ -187,8 +199,8 @@ def check_linear_svc(a: Attributes, model: Any) -> None:
         a.array("margin_", "f", (a.values["coef_"].shape[0],), finite=False)
     else:
         a.number("margin_", finite=False)
-    rows = a.take("support_", list, np.ndarray)
-    for some in rows if isinstance(rows, list) else [rows]:
+    rows = a.take("support_", list, np.ndarray, optional=True)  # none of a fit on a cluster
+    for some in [] if rows is None else rows if isinstance(rows, list) else [rows]:
         good = isinstance(some, np.ndarray) and some.ndim == 1 and some.dtype.kind == "i"
         a.require(good and (not some.size or some.min() >= 0), "support_", "are no row numbers")
 
@@ -254,7 +266,7 @@ def check_decision_tree(a: Attributes, model: Any) -> None:
     from sixfold.solvers.trees.fitted_tree import FittedTree
     from sixfold.solvers.trees.growth import FitRecord
 
-    _learner(a, model)
+    require_learner(a, model)
     d, k, tree = a.columns(), a.classes().size, a.take("tree_", FittedTree)
     a.require(tree.kinds.size == d, "tree_", f"has {tree.kinds.size} columns, not {d}")
     a.require(tree.totals.shape[1] == k, "tree_", f"has {tree.totals.shape[1]} classes, not {k}")
@@ -282,11 +294,31 @@ def check_decision_tree(a: Attributes, model: Any) -> None:
     a.whole("n_outputs_", 1, 1)
 
 
+def check_learned_map(a: Attributes, model: Any) -> None:
+    """Check a linear map of rows that was learnt from their labels."""
+    require_learner(a, model)
+    _iterations(a)
+    d = a.columns(least=1)
+    components = a.array("components_", "f", (None, d))
+    a.require(1 <= components.shape[0] <= d, "components_", f"are {components.shape[0]} of {d} columns")
+    a.classes()
+
+
+def check_large_margin(a: Attributes, model: Any) -> None:
+    """Check a map with its targets, and the multipliers of its triplets."""
+    check_learned_map(a, model)
+    targets = a.array("targets_", "i", (None, None))
+    a.require_indices(targets, targets.shape[0], "targets_", -1)
+    dual = a.array("dual_", "f", (None,))
+    a.indices("triplets_", targets.shape[0], (dual.size, 3))
+
+
 def check_neighbors(a: Attributes, model: Any) -> int:
     """Check the rows that a model of neighbours has kept; return how many they are."""
+    from sixfold.geometry.distances import Learned
     from sixfold.learners.neighbors.stored_rows import StoredRows
 
-    _learner(a, model)
+    require_learner(a, model)
     d, store = a.columns(), a.take("_store", StoredRows)
     a.require(store.rows.shape[1] == d, "_store", f"has {store.rows.shape[1]} columns, not {d}")
     square = not store.precomputed or store.rows.shape[0] == d
@@ -296,7 +328,11 @@ def check_neighbors(a: Attributes, model: Any) -> int:
     weight = a.array("_given_weight", "f", (count,), nullable=True)
     a.require(weight is None or (weight >= 0).all(), "_given_weight", "has numbers below 0")
     a.array("_row_index", "O", (count,), nullable=True)
-    a.text("effective_metric_")
+    if isinstance(store.metric, Learned):
+        a.require(a.take("effective_metric_", Learned).fitted, "effective_metric_", "is not learnt yet")
+        a.require(store.metric.components.shape[1] == d, "_store", "has a distance of other columns")
+    else:
+        a.text("effective_metric_")
     a.take("effective_metric_params_", dict)
     return int(count)
 
@@ -345,7 +381,7 @@ def check_svc(a: Attributes, model: Any) -> None:
     from sixfold.geometry.kernels import Kernel, Precomputed
     from sixfold.learners.svm.calibration import Calibration
 
-    _learner(a, model)
+    require_learner(a, model)
     _iterations(a)
     d, k = a.columns(least=1), a.classes(least=2).size
     kernel = a.take("kernel_")
@@ -361,7 +397,8 @@ def check_svc(a: Attributes, model: Any) -> None:
     a.require(good and shape[1] == (shape[0] if given else d) == d, "shape_fit_", "is no shape of the table")
     support = a.indices("support_", shape[0], (count,))
     a.require(np.unique(support).size == count, "support_", "has a row twice")
-    coefficients = a.matrix("dual_coef_", (k - 1 if pairwise else svms, count))
+    pairs = pairwise and not a.has("multipliers_")  # landmarks have a coefficient in every SVM
+    coefficients = a.matrix("dual_coef_", (k - 1 if pairs else svms, count))
     a.array("intercept_", "f", (svms,))
     vectors = a.matrix("support_vectors_", (0, 0) if given else (count, d))
     a.require(not sp.issparse(coefficients) or coefficients.format == "csr", "dual_coef_", "is not CSR")
@@ -382,3 +419,34 @@ def check_svc(a: Attributes, model: Any) -> None:
     for name in ("_violation", "_score_rounding"):
         a.number(name, finite=False)
     a.whole("fit_status_", 0, 1)
+
+
+def check_exemplar_svc(a: Attributes, model: Any) -> None:
+    """Check the machines of all exemplars."""
+    from sixfold.geometry.kernels import Kernel, Linear
+
+    require_learner(a, model)
+    d, k = a.columns(least=1), a.classes(least=2).size
+    kernel = a.take("kernel_")
+    a.require(isinstance(kernel, Kernel), "kernel_", "is no kernel")
+    rows = a.whole("_n_rows", 1)
+    exemplars = a.indices("exemplars_", rows)
+    count = exemplars.size
+    a.require(count and (np.diff(exemplars) > 0).all(), "exemplars_", "are no rows in their order")
+    a.indices("_exemplar_index", k, (count,))
+    a.array("intercept_", "f", (count,))
+    calibration = a.array("calibration_", "f", (count, 2), nullable=True)
+    a.require((calibration is None) == (model.calibration is None), "calibration_", "is not as asked for")
+    if isinstance(kernel, Linear):
+        a.array("coef_", "f", (count, d))
+    else:
+        support = a.indices("support_", rows)
+        a.array("dual_coef_", "f", (count, support.size))
+        vectors = a.matrix("support_vectors_", (support.size, d))
+        a.require(not sp.issparse(vectors) or vectors.format == "csr", "support_vectors_", "is not CSR")
+    a.array("_class_sigmoids", "f", (k, 2))
+    rest = a.array("_rest", "f", (k,))
+    a.require((rest >= 0).all(), "_rest", "has shares below 0")
+    a.array("gaps_", "f", (count,), finite=False)
+    a.array("n_iter_", "i", (count,))
+    a.array("_row_index", "O", (rows,), nullable=True)

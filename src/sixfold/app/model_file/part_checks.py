@@ -270,10 +270,13 @@ def check_proof(a: Attributes) -> None:
 
 def check_stored_rows(a: Attributes) -> None:
     """Check the rows that neighbours are looked for in, all that native loops read of them."""
-    from sixfold.geometry.distances import DISTANCES, OTHERS, distance_kind
+    from sixfold.geometry.distances import DISTANCES, OTHERS, Learned, distance_kind
     from sixfold.solvers.neighbors.choose import ALGORITHMS
 
-    metric, parameters = a.text("metric", {*DISTANCES, *OTHERS}), a.take("parameters", dict)
+    learnt = isinstance(a.values.get("metric"), Learned)
+    metric = a.take("metric", Learned) if learnt else a.text("metric", {*DISTANCES, *OTHERS})
+    a.require(not learnt or metric.fitted, "metric", "is not learnt yet")
+    parameters = a.take("parameters", dict)
     a.require(all(type(name) is str for name in parameters), "parameters", "have names that are no text")
     a.text("algorithm", ALGORITHMS)
     a.whole("leaf_size", 1, 1 << 30)
@@ -304,6 +307,14 @@ def check_stored_rows(a: Attributes) -> None:
     stats = a.take("stats", tuple)
     good = len(stats) == 3 and all(type(one) is int and one >= 0 for one in stats)
     a.require(good, "stats", "are no three counts")
+
+
+def check_learned(a: Attributes) -> None:
+    """Check what a distance was, or is to be, learnt by: a matrix, or a model that files can hold."""
+    if isinstance(a.values.get("transformer"), np.ndarray):
+        a.array("transformer", "f", (None, None))
+    else:
+        a.require(hasattr(a.take("transformer"), "transform"), "transformer", "transforms nothing")
 
 
 def _floats(a: Attributes) -> bool:
@@ -338,6 +349,17 @@ def check_scaled(a: Attributes) -> None:
     """Check a multiple of a kernel."""
     a.number("factor")
     _kernel(a, "kernel")
+
+
+def check_pairwise_kernel(a: Attributes) -> None:
+    """Check a kernel of scikit-learn's by its name; a function cannot be in a file."""
+    from sixfold.geometry.kernels.pairwise import PAIRWISE
+
+    a.text("function", (*PAIRWISE, "poly", "polynomial", "rbf", "linear", "sigmoid"))
+    for pair in a.take("arguments", tuple):
+        good = type(pair) is tuple and len(pair) == 2 and pair[0] in ("gamma", "coef0", "degree")
+        good = good and type(pair[1]) in (int, float, np.float64, np.int64)
+        a.require(good, "arguments", "are no numbers by name")
 
 
 def _kernel(a: Attributes, name: str) -> None:

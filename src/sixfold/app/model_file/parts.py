@@ -251,6 +251,11 @@ PARTS: dict[str, Part] = {
         _keep_rows,
         _make_rows,
     ),
+    "Learned": Part(
+        "sixfold.geometry.distances.learned",
+        ("transformer",),
+        checks.check_learned,
+    ),
     "Linear": Part(_KERNELS, (), checks.check_numbers()),
     "Quadratic": Part(_KERNELS, (), checks.check_numbers()),
     "Polynomial": Part(_KERNELS, ("degree", "gamma", "coef0"), checks.check_polynomial_kernel),
@@ -262,6 +267,9 @@ PARTS: dict[str, Part] = {
         lambda kernel: {"gamma": None if kernel.sigma is not None else kernel.gamma, "sigma": kernel.sigma},
     ),
     "Sigmoid": Part(_KERNELS, ("gamma", "coef0"), checks.check_numbers("gamma", "coef0")),
+    "Pairwise": Part(
+        "sixfold.geometry.kernels.pairwise", ("function", "arguments"), checks.check_pairwise_kernel
+    ),
     "Precomputed": Part("sixfold.geometry.kernels.custom", (), checks.check_numbers()),
     "Sum": Part("sixfold.geometry.kernels.base", ("first", "second"), checks.check_two_kernels),
     "Product": Part("sixfold.geometry.kernels.base", ("first", "second"), checks.check_two_kernels),

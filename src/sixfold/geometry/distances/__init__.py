@@ -1,6 +1,7 @@
 """Distances between rows: the table of them, and ``between(queries, rows, metric)``."""
 
 from sixfold.geometry.distances.base import EUCLIDEAN, Distance, Measure
+from sixfold.geometry.distances.learned import Learned
 from sixfold.geometry.distances.pairwise import Called, Gower, Named, NanEuclidean, Paired, Precomputed
 from sixfold.geometry.distances.standard import (
     DISTANCES,
@@ -25,6 +26,7 @@ __all__ = [
     "Distance",
     "Gower",
     "Hamming",
+    "Learned",
     "Mahalanobis",
     "Measure",
     "Minkowski",

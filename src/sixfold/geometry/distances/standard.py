@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from sixfold.errors import InputError, check_number, check_option
 from sixfold.geometry.distances.base import EUCLIDEAN, Distance, Measure
+from sixfold.geometry.distances.learned import Learned
 from sixfold.geometry.distances.pairwise import Called, Gower, Named, NanEuclidean, Paired, Precomputed
 from sixfold.geometry.distances.transforms import (
     check_covariance,
@@ -34,6 +35,7 @@ from sixfold.geometry.distances.transforms import (
     root_of_precision,
     scaled,
     to_unit_length,
+    variances_of,
 )
 
 Array = NDArray[Any]
@@ -122,8 +124,7 @@ class StandardisedEuclidean(Distance):
     def of(cls, X: Any, V: Any = None) -> Self:
         """Learn the variances; columns that do not vary count as they are."""
         if V is None:
-            # Row by row, whatever the layout: sums must not depend on it.
-            V = np.ascontiguousarray(X, dtype=np.float64).var(axis=0, ddof=1 if X.shape[0] > 1 else 0)
+            V = variances_of(X)
             V = np.where(V > 0, V, 1.0)
         variances = check_variances("V", V, X.shape[1])
         return cls(offsets(X), 1.0 / np.sqrt(variances))
@@ -152,12 +153,11 @@ class Mahalanobis(Distance):
     @classmethod
     def of(cls, X: Any, V: Any = None, VI: Any = None) -> Self:
         """Learn the covariance, or check the one given."""
-        rows = np.asarray(X, dtype=np.float64)
         if VI is not None:
             root = root_of_precision(check_covariance("VI", VI, X.shape[1]))
         else:
-            root = root_of_covariance(rows, None if V is None else check_covariance("V", V, X.shape[1]))
-        return cls(offsets(rows), root)
+            root = root_of_covariance(X, None if V is None else check_covariance("V", V, X.shape[1]))
+        return cls(offsets(X), root)
 
     @property
     def measure(self) -> Measure:
@@ -228,12 +228,23 @@ OTHERS = (
 
 
 def distance_kind(metric: Any) -> type[Distance]:
-    """Return the class of the distance of that name, or that calls the function."""
+    """Return the class of the distance of that name, that is learnt, or that calls the function."""
+    if isinstance(metric, Learned):
+        return Learned
+    if metric is Learned:
+        raise InputError(
+            "metric=Learned is the class. Say what learns the distance, for instance "
+            "metric=distances.Learned(NeighborhoodComponentsAnalysis())."
+        )
+    if hasattr(metric, "fit") and hasattr(metric, "transform"):
+        raise InputError(f"metric={metric!r:.80} is a transformer: pass metric=distances.Learned(...) of it.")
     if callable(metric):
         return Called
     if hasattr(metric, "pairwise"):
         return Paired
-    check_option("metric", metric, [*DISTANCES, *OTHERS])
+    check_option(
+        "metric", metric, [*DISTANCES, *OTHERS], also="distances.Learned(...), a function of two rows"
+    )
     return DISTANCES[metric][0] if metric in DISTANCES else Named
 
 
@@ -244,9 +255,11 @@ def make_distance(metric: Any, X: Any, **parameters: Any) -> Distance:
         return Called(metric, parameters)
     if kind is Named:
         return Named(metric, parameters)
+    if kind is Learned and not parameters:
+        return metric.of_rows(X)
     if kind is Paired and not parameters:
         return Paired(metric)
-    if kind is Paired:
+    if kind in (Paired, Learned):
         raise InputError(f"metric={metric!r} has its parameters already. Leave out metric_params.")
     fixed = DISTANCES[metric][1]
     known = [name for name in PARAMETERS[kind] if name != "X" and name not in fixed]
@@ -265,8 +278,8 @@ def between(queries: Any, rows: Any, metric: Any = "euclidean", **parameters: An
     Parameters
     ----------
     queries, rows : array of shape (n, columns)
-    metric : str or callable, default="euclidean"
-        A name in :data:`DISTANCES` or :data:`OTHERS`, or a function of two rows.
+    metric : str, Learned or callable, default="euclidean"
+        A name in :data:`DISTANCES` or :data:`OTHERS`, a learnt distance, or a function of two rows.
     **parameters
         Those of the distance: p and w of "minkowski", V or VI of "mahalanobis", ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sixfold.errors import InputError
 Array = NDArray[Any]
 
 BLOCK_ENTRIES = 1 << 16  # of rows that are worked on at a time: half a megabyte
+PASS_ENTRIES = 1 << 22  # of rows that statistics are summed up of at a time: 32 MB, however many there are
 
 
 class RoundedOnce:
@@ -55,6 +56,26 @@ def offsets(rows: Array) -> Array:
     span = high - low
     grid = 2.0 ** np.ceil(np.log2(np.where(span > 0, span, 1.0)))
     return np.where(span > 0, np.round(low / grid) * grid, low)
+
+
+def _passed(rows: Array) -> Iterator[Array]:
+    """Give all rows in float64, row by row, some at a time: sums must not depend on how they are kept."""
+    step = max(PASS_ENTRIES // max(rows.shape[1], 1), 1)
+    for start in range(0, rows.shape[0], step):
+        yield np.ascontiguousarray(rows[start : start + step], dtype=np.float64)
+
+
+def means_of(rows: Array) -> Array:
+    """Return the mean of each column."""
+    sums: Array = sum((some.sum(axis=0) for some in _passed(rows)), np.zeros(rows.shape[1]))
+    return sums / rows.shape[0]
+
+
+def variances_of(rows: Array) -> Array:
+    """Return the variance of each column, n - 1 in the denominator."""
+    mean = means_of(rows)
+    sums: Array = sum((np.square(some - mean).sum(axis=0) for some in _passed(rows)), np.zeros(rows.shape[1]))
+    return sums / max(rows.shape[0] - 1, 1)
 
 
 def scaled(rows: Any, factor: Array, centre: Array | None = None) -> Any:
@@ -170,16 +191,20 @@ def root_of_covariance(rows: Array, covariance: Array | None) -> Array:
 
 def _learnt_root(rows: Array) -> Array:
     """Return that of the covariance of the rows, shrunk where it is singular (Ledoit and Wolf 2004)."""
-    centred = rows - rows.mean(axis=0)
-    largest = np.abs(centred).max(initial=0.0)
+    mean = means_of(rows)
+    largest = max(float(np.abs(some - mean).max(initial=0.0)) for some in _passed(rows))
     if not largest > 1e-300:  # no column varies to speak of: nothing to learn
         return np.eye(rows.shape[1])
     unit = 2.0 ** np.floor(np.log2(largest))  # in which squares of squares neither overflow nor vanish
-    centred /= unit
-    values, vectors = np.linalg.eigh(centred.T @ centred / max(rows.shape[0] - 1, 1))
+    scatter = np.zeros((rows.shape[1], rows.shape[1]))
+    for some in _passed(rows):
+        centred = (some - mean) / unit
+        scatter += centred.T @ centred
+    values, vectors = np.linalg.eigh(scatter / max(rows.shape[0] - 1, 1))
     if _singular(values):
         from sklearn.covariance import ledoit_wolf_shrinkage
 
+        centred = (np.asarray(rows, dtype=np.float64) - mean) / unit
         amount = max(float(ledoit_wolf_shrinkage(centred)), 1e-6)  # enough for an inverse with digits
         values = (1.0 - amount) * np.maximum(values, 0.0) + amount * values.mean()
     return vectors / np.sqrt(values) / unit

@@ -33,7 +33,7 @@ from sklearn.utils import check_random_state
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.labels import LabelledData
 from sixfold.solvers.kernel.kernel_rows import KernelRows
-from sixfold.solvers.kernel.one_vs_one import BinarySVM, SupportLayout, arrange, class_sides
+from sixfold.solvers.kernel.one_vs_one import SupportLayout, class_sides
 
 Array = NDArray[Any]
 
@@ -83,8 +83,7 @@ class Calibration:
 
 
 def calibrate(
-    fit: Callable[[Array], list[BinarySVM]],
-    rows: KernelRows,
+    decide: Callable[[Array, Array], Array],
     data: LabelledData,
     upper: Array,
     pairwise: bool,
@@ -98,9 +97,9 @@ def calibrate(
 
     Parameters
     ----------
-    fit : callable
-        Fits all SVMs for given bounds of the dual variables; 0 leaves a row out.
-    rows : KernelRows
+    decide : callable
+        Fits all SVMs for given bounds of the dual variables (0 leaves a row out), and returns their decisions
+        for some rows, of shape (rows, SVMs).
     data : LabelledData
         The weight is that of rows alone: classes weigh what they weigh among new rows.
     upper : ndarray of shape (rows,)
@@ -118,10 +117,10 @@ def calibrate(
     try:
         for fold in range(0 if budget.stopped_by_callback else int(folds.max()) + 1):
             held = there[folds == fold]
-            layout = arrange(fit(_without(upper, held)), data.index, data.classes.size, pairwise)
+            found = decide(_without(upper, held), held)
             if budget.interrupted or budget.seconds_left <= 0:
                 break  # SVMs that were stopped are not those of the fit
-            decisions[held] = _decisions(layout, rows, held, budget)
+            decisions[held] = found
             known[held] = True
     except BudgetExhausted:
         pass
@@ -149,7 +148,8 @@ def _members(index: Array, positive: int, negative: int | None) -> Array:
     return there
 
 
-def _decisions(layout: SupportLayout, rows: KernelRows, held: Array, budget: Budget) -> Array:
+def decisions_of(layout: SupportLayout, rows: KernelRows, held: Array, budget: Budget) -> Array:
+    """Return the decisions of SVMs for some of the training rows."""
     return layout.decisions(
         held.size,
         lambda some, factors: rows.scores(held, layout.support[some], factors, np.float64, budget),

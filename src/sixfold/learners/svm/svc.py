@@ -15,7 +15,7 @@ Source: Cortes and Vapnik (1995), Support-vector networks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -30,9 +30,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.certificate import Certificate
+from sixfold.data.blocks import mapping_of
 from sixfold.data.checks import check_rows, column_names, require_computable, require_finite, row_index
 from sixfold.data.labels import LabelledData, check_labelled, class_factors, require_weight
 from sixfold.data.one_row import one_row
+from sixfold.data.scan.table import ScanRows
 from sixfold.errors import (
     CertificateError,
     InputError,
@@ -47,7 +49,12 @@ from sixfold.explain.diagnosis import describe_overlap
 from sixfold.explain.kernel import SupportExplanation, explain_decision
 from sixfold.geometry.kernels import Called, Linear, Precomputed, make_kernel, require_gram
 from sixfold.learners.base import IterativeLearner
-from sixfold.learners.svm.calibration import Calibration, calibrate
+from sixfold.learners.svm.calibration import Calibration, calibrate, decisions_of
+from sixfold.learners.svm.landmark_svc import (
+    LandmarkSolution,
+    recompute_in_landmarks,
+    solve_in_landmarks,
+)
 from sixfold.learners.svm.object_input import are_objects, as_objects, kernel_values, one_object
 from sixfold.learners.svm.support_vectors import SupportVectors, class_scores, count_pair_votes
 from sixfold.solvers.kernel.kernel_rows import KernelRows, densify_if_small
@@ -56,6 +63,7 @@ from sixfold.solvers.kernel.one_vs_one import (
     SupportLayout,
     arrange,
     certify_all,
+    figures_of,
     fit_binary_svms,
 )
 from sixfold.solvers.threads import thread_limit
@@ -88,7 +96,7 @@ class KernelProblem(NamedTuple):
 class KernelSolution(NamedTuple):
     """The binary SVMs that were found, their calibration, and whether there was time for all of it."""
 
-    svms: list[BinarySVM]
+    svms: Sequence[BinarySVM]
     rows: KernelRows
     calibration: Calibration | None
     calibrated: bool
@@ -114,6 +122,10 @@ class SVC(ClassifierMixin, IterativeLearner):
     semi-definite, by construction or, as a factorisation showed, on these rows (up to 1,500). Otherwise (a
     sigmoid, a matrix, a function) the fit is a stationary point, and the certificate is of kind "kkt": its
     gap is 0 where all conditions of optimality hold, and bounds nothing.
+
+    With ``rank`` the SVMs live in the space of so many landmark rows, and time and memory grow with the rows
+    and not with their square. The certificate then says that they are optimal in that space, and how much of
+    the kernel it holds.
 
     Parameters
     ----------
@@ -155,6 +167,9 @@ class SVC(ClassifierMixin, IterativeLearner):
         The width of "rbf" in place of gamma = 1 / (2 sigma^2).
     multi_class : {"ovo", "ovr"}, default="ovo"
         A binary SVM for each pair of classes, or for each class against the rest.
+    rank : int, default=None
+        How many landmark rows span the space of the SVMs (:class:`~sixfold.Nystroem` chooses them); None for
+        the whole space of the kernel. Of C=inf there is none.
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.
     time_limit : float, default=None
@@ -168,18 +183,24 @@ class SVC(ClassifierMixin, IterativeLearner):
     classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
     support_ : ndarray of shape (n_SV,)
-        The rows that are support vectors, by class, then by row.
+        The rows that are support vectors, by class, then by row; with ``rank`` the landmarks.
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
         They themselves; empty for kernel="precomputed".
     n_support_ : ndarray of shape (n_classes,)
         How many each class has.
     dual_coef_ : ndarray or CSR matrix of shape (n_classes - 1, n_SV)
-        a_i y_i of each support vector in its SVMs; (n_classes, n_SV) one against the rest.
+        a_i y_i of each support vector in its SVMs; (n_classes, n_SV) one against the rest. With ``rank`` the
+        coefficient of each landmark in every SVM, of shape (n_svms, n_SV).
     intercept_ : ndarray of shape (n_svms,)
     coef_ : ndarray or CSR matrix of shape (n_svms, n_features)
         w, for the linear kernel only.
     margin_ : float or ndarray of shape (n_svms,)
         1 / |w|.
+    multipliers_ : CSR matrix of shape (n_svms, n_samples)
+        With ``rank`` only: a_i y_i of the training rows, by which the certificate is checked.
+    trace_held_ : float
+        With ``rank`` only: the share of the kernel's trace that the space of the landmarks holds on these
+        rows.
     kernel_ : Kernel
         The kernel with the gamma that was used; ``Precomputed()`` for rows that only a function can compare.
     certificate_ : Certificate
@@ -204,6 +225,8 @@ class SVC(ClassifierMixin, IterativeLearner):
     """
 
     dual_coef_: Any
+    multipliers_: Any
+    trace_held_: float
     _calibration: Calibration | None
     _row_index: Array | None  # what the training rows are called
     _objects: Array | None  # the training rows, where only a function can compare them
@@ -228,6 +251,7 @@ class SVC(ClassifierMixin, IterativeLearner):
         random_state: Any = None,
         sigma: float | None = None,
         multi_class: str = "ovo",
+        rank: int | None = None,
         n_jobs: int | None = None,
         time_limit: float | None = None,
         callbacks: Any = None,
@@ -249,11 +273,12 @@ class SVC(ClassifierMixin, IterativeLearner):
         self.random_state = random_state
         self.sigma = sigma
         self.multi_class = multi_class
+        self.rank = rank
         self.n_jobs = n_jobs
         self.time_limit = time_limit
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -280,6 +305,12 @@ class SVC(ClassifierMixin, IterativeLearner):
             check_number("max_iter", self.max_iter, at_least=1, whole=True, optional=True)
         check_option("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         check_option("multi_class", self.multi_class, ("ovo", "ovr"))
+        check_number("rank", self.rank, at_least=1, whole=True, optional=True)
+        if self.rank is not None and math.isinf(self.C):
+            raise InputError(
+                f"rank={self.rank} and C=inf: whether landmarks leave a surface that separates the classes "
+                "is not decided. Use a finite C, or rank=None."
+            )
         for name in ("shrinking", "break_ties"):
             check_flag(name, getattr(self, name))
         # What scikit-learn 1.9 has for "not given"; later it will have no probabilities.
@@ -293,6 +324,13 @@ class SVC(ClassifierMixin, IterativeLearner):
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> LabelledData:
         given = X
+        beyond = isinstance(X, ScanRows) and mapping_of(X) is not None
+        if reset and self.rank is None and beyond:
+            raise InputError(
+                f"SVC compares each row with many others, again and again, and these {len(X):,} do not fit "
+                "into the memory limit of the scan. Use SVC(rank=1000), which goes over them a few times, "
+                "LinearSVC, or a larger memory_limit."
+            )
         objects = as_objects(X) if callable(self.kernel) and are_objects(self.kernel, X) else None
         X = X if objects is None else kernel_values(self.kernel, objects, objects)
         data = check_labelled(
@@ -323,7 +361,8 @@ class SVC(ClassifierMixin, IterativeLearner):
         if kernel.form is None:
             return KernelRows(X, kernel)
         kernel.diagonal(read)  # refuses values beyond float64, which native loops would go on with
-        return KernelRows(read, kernel, centred=True)
+        # Only coefficients that add up to 0 leave out where the origin is.
+        return KernelRows(read, kernel, centred=self.rank is None)
 
     def _class_factors(self, data: LabelledData) -> Array:
         """Return how much the rows of each class count."""
@@ -360,8 +399,16 @@ class SVC(ClassifierMixin, IterativeLearner):
         """
         return thread_limit(self.n_jobs, alone=work < LITTLE_WORK)
 
-    def _solve(self, problem: KernelProblem, data: LabelledData, budget: Budget) -> KernelSolution:
-        def fit(upper: Array, within: Budget) -> list[BinarySVM]:
+    def _solve(
+        self, problem: KernelProblem, data: LabelledData, budget: Budget
+    ) -> KernelSolution | LandmarkSolution:
+        if self.rank is not None:
+            self._step = "round"
+            return solve_in_landmarks(
+                self, problem.rows, problem.upper, data, budget, wants_probabilities(self)
+            )
+
+        def fit(upper: Array, within: Budget) -> Sequence[BinarySVM]:
             return fit_binary_svms(
                 problem.rows,
                 data.index,
@@ -375,26 +422,25 @@ class SVC(ClassifierMixin, IterativeLearner):
             )
 
         svms = fit(problem.upper, budget)
-        self._require_separable(svms, data)
+        if math.isinf(self.C):
+            self._require_separable(svms, data)
         if not wants_probabilities(self):
             return KernelSolution(svms, problem.rows, None, True)
-        calibration, complete = calibrate(
-            lambda upper: fit(upper, _quiet(budget)),
-            problem.rows,
-            data,
-            problem.upper,
-            self._is_pairwise(data.classes.size),
-            self.random_state,
-            budget,
-        )
+        pairwise = self._is_pairwise(data.classes.size)
+
+        def decide(upper: Array, held: Array) -> Array:
+            layout = arrange(fit(upper, _quiet(budget)), data.index, data.classes.size, pairwise)
+            return decisions_of(layout, problem.rows, held, budget)
+
+        calibration, complete = calibrate(decide, data, problem.upper, pairwise, self.random_state, budget)
         return KernelSolution(svms, problem.rows, calibration, complete)
 
     def _is_pairwise(self, n_classes: int) -> bool:
         """Return whether there is a binary SVM for each pair of three classes or more."""
         return n_classes > 2 and self.multi_class == "ovo"
 
-    def _require_separable(self, svms: list[BinarySVM], data: LabelledData) -> None:
-        """Raise a :class:`NotSeparable` with the proof, if a hard margin was asked for and there is none."""
+    def _require_separable(self, svms: Sequence[BinarySVM], data: LabelledData) -> None:
+        """Raise a :class:`NotSeparable` with the proof, if there is no hard margin."""
         for svm in svms:
             proof = svm.solution.overlap
             if proof is None:
@@ -411,31 +457,43 @@ class SVC(ClassifierMixin, IterativeLearner):
                 )
             raise NotSeparable(text, proof.rows, proof.weights)
 
-    def _set_fitted(self, solution: KernelSolution, data: LabelledData, budget: Budget) -> None:
-        svms, kernel = solution.svms, solution.rows.kernel
+    def _set_fitted(
+        self, solution: KernelSolution | LandmarkSolution, data: LabelledData, budget: Budget
+    ) -> None:
+        kernel = solution.rows.kernel
         self._pairwise = self._is_pairwise(data.classes.size)
-        layout = self._lay_out(svms, data)
+        if isinstance(solution, LandmarkSolution):
+            layout = solution.layout
+        else:
+            layout = self._lay_out(solution.svms, data)
         self.classes_, self.class_weight_ = data.classes, self._class_factors(data)
         self.support_, self.n_support_, self.intercept_ = layout.support, layout.n_support, layout.intercept
         sparse, given = sp.issparse(data.X), isinstance(kernel, Precomputed)
         self.dual_coef_ = sp.csr_matrix(layout.dual_coef) if sparse else layout.dual_coef
         self.support_vectors_ = np.empty((0, 0)) if given else data.X[layout.support]
         self.kernel_, self.shape_fit_ = kernel, data.X.shape
-        self.n_iter_ = np.array([svm.solution.iterations for svm in svms], dtype=np.int32)
-        squares = [svm.solution.state.square for svm in svms]
+        self._calibration, self.history_ = solution.calibration, budget.history
+        for name in ("multipliers_", "trace_held_"):
+            self.__dict__.pop(name, None)
+        if isinstance(solution, LandmarkSolution):
+            squares = [float(svm.normal @ svm.normal) for svm in solution.svms]
+            iterations = [svm.passes for svm in solution.svms]
+            self.multipliers_, self._certificate = solution.multipliers, solution.certificate
+            self.trace_held_, self.solver_ = float(self._certificate.details["trace_held"]), "landmarks"
+            self._violation, self._score_rounding = 0.0, 0.0
+        else:
+            squares, iterations, self._violation, self._score_rounding = figures_of(solution.svms)
+            self._certificate, self.solver_ = certify_all(solution.svms, float(self.tol)), "smo"
+        self.n_iter_ = np.array(iterations, dtype=np.int32)
         margins = [math.inf if square <= 0.0 else 1.0 / math.sqrt(square) for square in squares]
         self.margin_ = margins[0] if len(margins) == 1 else np.array(margins)
-        self.solver_, self.history_ = "smo", budget.history
-        self._calibration = solution.calibration
-        self._certificate = certify_all(svms, float(self.tol))
-        self._violation = max(svm.solution.violation for svm in svms)
-        self._score_rounding = max(svm.solution.rounding for svm in svms)
         if kernel.form is not None and not sparse:
             remark = describe_spreads(data.X, lambda: column_names(self, data.X.shape[1]))
-            self._certificate = replace(self._certificate, notes=(remark,)) if remark else self._certificate
+            notes = (*self._certificate.notes, remark) if remark else self._certificate.notes
+            self._certificate = replace(self._certificate, notes=notes)
         self.fit_status_ = int(not self._certificate.converged)
 
-    def _lay_out(self, svms: list[BinarySVM], data: LabelledData) -> SupportLayout:
+    def _lay_out(self, svms: Sequence[BinarySVM], data: LabelledData) -> SupportLayout:
         """Return support vectors and coefficients as the public attributes have them."""
         rows = svms[0].problem.rows
         layout = arrange(svms, data.index, data.classes.size, self._is_pairwise(data.classes.size))
@@ -445,7 +503,7 @@ class SVC(ClassifierMixin, IterativeLearner):
         normals = SupportVectors(layout, rows.kernel, data.X[layout.support]).normals()
         return replace(layout, intercept=layout.intercept - normals @ rows.origin)
 
-    def _warn(self, solution: KernelSolution, data: LabelledData, budget: Budget) -> None:
+    def _warn(self, solution: KernelSolution | LandmarkSolution, data: LabelledData, budget: Budget) -> None:
         if not (solution.calibrated or budget.interrupted):
             warn(StoppedEarly(SHORT_CALIBRATION, self.certificate_))
         if not self._certificate.converged and budget.stopped_by is None:
@@ -620,6 +678,7 @@ class SVC(ClassifierMixin, IterativeLearner):
             answer=labels[answer],
             runner_up=labels[second],
             votes=dict(zip(labels, votes, strict=True)) if votes else {},
+            of="landmarks" if hasattr(self, "multipliers_") else "support vectors",
         )
 
     @property
@@ -679,6 +738,8 @@ class SVC(ClassifierMixin, IterativeLearner):
                 f"The model was fitted on {self.shape_fit_[0]} rows, not on {data.X.shape[0]}: the data are "
                 "not those of the fit."
             )
+        if hasattr(self, "multipliers_"):
+            return recompute_in_landmarks(self, claimed, data, self._upper(data))
         layout = self._support().layout
         claims = Claims(
             layout.support,

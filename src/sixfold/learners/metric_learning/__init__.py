@@ -1,0 +1,1 @@
+"""Distances that are learnt from labelled rows, as transformers."""

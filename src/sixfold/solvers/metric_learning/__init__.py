@@ -1,0 +1,1 @@
+"""What learns a distance from labelled rows."""
