@@ -13,7 +13,7 @@ constexpr Index kMostCodes = Index{1} << 24;  // every thread keeps a list of th
 
 // More than the greatest code of a category, all of them checked.
 template <class T>
-Index codes_of(const TrainingTable<T>& data, const std::vector<Row>& rows) {
+Index codes_of(const TrainingTable<T>& data, const RowNumbers& rows) {
   double most = -1.0;
   bool whole = true;
   for (Index j = 0; j < data.X.columns; ++j) {
@@ -58,7 +58,7 @@ void bind_growth(nb::module_& m) {
         std::pair<TreeArrays, bool> grown;
         {
           nb::gil_scoped_release release;
-          std::vector<Row> taken = rows_of(values.rows, data.labels, data.weight, classes, rows);
+          RowNumbers taken = rows_of(values.rows, data.labels, data.weight, classes, rows);
           const Index codes = codes_of(data, taken);
           grown = grow_tree(data, rules, std::move(taken), codes, stop);
         }

@@ -10,6 +10,7 @@
 
 #include "bindings/bindings.hpp"
 #include "trees/apply.hpp"
+#include "trees/columns/column_splits.hpp"
 #include "trees/nodes.hpp"
 #include "trees/split_score.hpp"
 
@@ -29,9 +30,9 @@ inline Criterion criterion_of(const std::string& name) {
 }
 
 // The rows a tree is grown from, checked.
-inline std::vector<std::int32_t> rows_of(Index count, const std::int32_t* labels, const double* weight,
-                                         Index classes, const std::optional<Indices>& given) {
-  std::vector<std::int32_t> rows(given ? given->shape(0) : static_cast<std::size_t>(count));
+inline RowNumbers rows_of(Index count, const std::int32_t* labels, const double* weight, Index classes,
+                          const std::optional<Indices>& given) {
+  RowNumbers rows(given ? given->shape(0) : static_cast<std::size_t>(count));
   if (!given) std::iota(rows.begin(), rows.end(), 0);
   bool sound = !rows.empty();
   for (std::size_t i = 0; given && i < rows.size(); ++i) {

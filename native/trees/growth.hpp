@@ -20,7 +20,7 @@ namespace sixfold {
 // The tree of these rows of the table (at least one); second: whether it was grown to its end.
 // `codes`: more than the greatest code in a column of categories.
 template <class T>
-std::pair<TreeArrays, bool> grow_tree(const TrainingTable<T>& data, const GrowthRules& rules,
-                                      std::vector<Row> rows, Index codes, Stop& stop);
+std::pair<TreeArrays, bool> grow_tree(const TrainingTable<T>& data, const GrowthRules& rules, RowNumbers rows,
+                                      Index codes, Stop& stop);
 
 }  // namespace sixfold

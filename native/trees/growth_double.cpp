@@ -3,7 +3,7 @@
 
 namespace sixfold {
 
-template std::pair<TreeArrays, bool> grow_tree(const TrainingTable<double>&, const GrowthRules&,
-                                               std::vector<Row>, Index, Stop&);
+template std::pair<TreeArrays, bool> grow_tree(const TrainingTable<double>&, const GrowthRules&, RowNumbers,
+                                               Index, Stop&);
 
 }  // namespace sixfold

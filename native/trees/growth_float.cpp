@@ -3,7 +3,7 @@
 
 namespace sixfold {
 
-template std::pair<TreeArrays, bool> grow_tree(const TrainingTable<float>&, const GrowthRules&,
-                                               std::vector<Row>, Index, Stop&);
+template std::pair<TreeArrays, bool> grow_tree(const TrainingTable<float>&, const GrowthRules&, RowNumbers,
+                                               Index, Stop&);
 
 }  // namespace sixfold

@@ -26,17 +26,16 @@ struct Workspace {
 
   ChoiceWorkspace<T> choice;
   ClassTotals totals;
-  std::vector<std::int32_t> slots;  // of rows
-  std::vector<Index> ends;          // of slots
-  std::vector<std::int32_t> moved;
+  RowNumbers slots;         // of rows
+  std::vector<Index> ends;  // of slots
+  RowNumbers moved;
   std::vector<PendingNode> children;
 };
 
 template <class T>
 class Growth {
  public:
-  Growth(const TrainingTable<T>& data, const GrowthRules& rules, std::vector<Row>&& rows, Index codes,
-         Stop& stop)
+  Growth(const TrainingTable<T>& data, const GrowthRules& rules, RowNumbers&& rows, Index codes, Stop& stop)
       : data_(data),
         rules_(rules),
         score_(rules.criterion, data.weight != nullptr, static_cast<Index>(rows.size())),
@@ -121,7 +120,7 @@ class Growth {
     std::vector<Index> to(static_cast<std::size_t>(data_.classes) + 1, 0);
     for (const Row row : context_.rows) ++to[data_.labels[row] + 1];
     std::partial_sum(to.begin(), to.end(), to.begin());
-    std::vector<Row> grouped(context_.rows.size());
+    RowNumbers grouped(context_.rows.size());
     for (const Row row : context_.rows) grouped[to[data_.labels[row]]++] = row;
     context_.rows = std::move(grouped);
   }
@@ -280,11 +279,11 @@ class Growth {
       const bool is_plain = code != middle && (code != kUnknownBin || !std::numeric_limits<T>::has_quiet_NaN);
       workspace.slots[i] = is_plain ? code > middle : slot(i);
     }
+    if (count >= kBins * kBins) spilled::look();  // some hundred values were read, all over a column
   }
 
-  static void move(std::vector<std::int32_t>& rows, const PendingNode& node,
-                   std::span<const std::int32_t> slots, std::vector<Index> ends,
-                   std::vector<std::int32_t>& room) {
+  static void move(RowNumbers& rows, const PendingNode& node, std::span<const std::int32_t> slots,
+                   std::vector<Index> ends, RowNumbers& room) {
     std::int32_t* first = rows.data() + node.begin;
     room.assign(first, first + node.size());
     for (Index i = 0; i < node.size(); ++i) first[ends[slots[i]]++] = room[i];
@@ -311,8 +310,8 @@ class Growth {
 }  // namespace
 
 template <class T>
-std::pair<TreeArrays, bool> grow_tree(const TrainingTable<T>& data, const GrowthRules& rules,
-                                      std::vector<Row> rows, Index codes, Stop& stop) {
+std::pair<TreeArrays, bool> grow_tree(const TrainingTable<T>& data, const GrowthRules& rules, RowNumbers rows,
+                                      Index codes, Stop& stop) {
   return Growth<T>(data, rules, std::move(rows), codes, stop).grow();
 }
 

@@ -4,6 +4,6 @@
 namespace sixfold {
 
 template std::pair<TreeArrays, bool> grow_tree(const TrainingTable<std::uint8_t>&, const GrowthRules&,
-                                               std::vector<Row>, Index, Stop&);
+                                               RowNumbers, Index, Stop&);
 
 }  // namespace sixfold

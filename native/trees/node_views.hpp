@@ -38,8 +38,8 @@ struct GrowthContext {
   const TrainingTable<T>& data;
   const GrowthRules& rules;
   const SplitScore& score;
-  std::vector<Row> rows;             // each node has a range of them
-  std::vector<std::int32_t> places;  // where the codes of these rows are
+  RowNumbers rows;                   // each node has a range of them
+  RowNumbers places;                 // where the codes of these rows are
   std::vector<Index> numbers;        // the columns in which not all thresholds have to be tried
   std::vector<std::int32_t> number;  // of a column among these, or -1
   std::optional<TreeBins<T>> bins;   // of these, where there are rows enough

@@ -149,3 +149,8 @@ def test_text_is_the_same_however_it_is_held():
 
 def test_a_missing_value_has_no_sign():
     assert fingerprint([[np.nan], [1.0]], [0, 1]) == fingerprint([[-np.nan], [1.0]], [0, 1])
+
+
+def test_weights_of_type_object_are_the_numbers_they_are():
+    X, y, weight = np.eye(3), np.arange(3), np.array([0.5, 1.0, 2.0])
+    assert fingerprint(X, y, weight.astype(object)) == fingerprint(X, y, weight)

@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, make_classification
 
 from sixfold import SVC
 from sixfold.errors import CertificateError
-from sixfold.solvers.kernel import decomposition, dual, kernel_rows
+from sixfold.solvers.kernel import decomposition, dual, kernel_rows, one_vs_one
 
 SOFT = {}
 HARD = {"C": np.inf, "gamma": 1.0}
@@ -130,8 +130,43 @@ FAULTS = {
 def test_a_fault_of_the_solver_is_told(name, parameters, classes, monkeypatch):
     X, y = table(classes)
     SVC(**parameters).fit(X, y).certificate_.verify(X, y)
+    monkeypatch.setattr(one_vs_one, "DOUBLE_ROWS", 0)  # one by one, as large ones
     FAULTS[name][0](monkeypatch)
     model = SVC(**parameters).fit(X, y)
+    monkeypatch.undo()
+    with pytest.raises(CertificateError):
+        model.certificate_.verify(X, y)
+
+
+def small_states(**factors):
+    """Return what multiplies figures of SVMs that were solved at once."""
+
+    def change(flat):
+        states = flat.states.copy()
+        for name, factor in factors.items():
+            states[dual.Optimality._fields.index(name)] *= factor
+        return dataclasses.replace(flat, states=states)
+
+    return change
+
+
+SMALL_FAULTS = {
+    "half the gap": small_states(gap=0.5),
+    "a smaller objective": small_states(primal=0.999),
+    "a larger objective": small_states(primal=1.001),
+    "a larger scale": small_states(scale=10.0),
+    "a smaller violation": small_states(highest=0.0, lowest=0.0),
+    "another intercept": small_states(intercept=1.01),
+    "multipliers that are off": lambda flat: dataclasses.replace(flat, alpha=0.99 * flat.alpha),
+    "rounding that takes the gap away": lambda flat: dataclasses.replace(flat, lost=flat.lost - 0.01),
+}
+
+
+@pytest.mark.parametrize("name", SMALL_FAULTS)
+def test_a_fault_of_svms_that_are_solved_at_once_is_told(name, monkeypatch):
+    X, y = table(3)
+    changed(one_vs_one, "solve_small_svms", SMALL_FAULTS[name])(monkeypatch)
+    model = SVC().fit(X, y)
     monkeypatch.undo()
     with pytest.raises(CertificateError):
         model.certificate_.verify(X, y)

@@ -216,7 +216,11 @@ SOFTMAX = {
 DIRECT = (lambda: LinearRegression(solver="direct"), numbers, OFF)
 REFINED = (lambda: LinearRegression(solver="direct"), nearly_dependent, OFF)
 WIDE = (lambda: LinearRegression(penalty="l2", alpha=0.1, solver="direct"), lambda: numbers(12, 30), OFF)
-LASSO = (short(LinearRegression, penalty="l1", alpha=0.01, solver="coordinate", max_iter=1), numbers, {})
+LASSO = (  # on more columns than rows: of fewer one iteration finds the minimum
+    short(LinearRegression, penalty="l1", alpha=0.001, solver="coordinate", max_iter=1),
+    lambda: numbers(40, 60),
+    {},
+)
 L1_LOGISTIC = (
     short(LogisticRegression, C=1.0, l1_ratio=1.0, solver="coordinate", max_iter=1),
     classes,

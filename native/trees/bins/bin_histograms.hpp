@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "core/spilled_memory.hpp"
 #include "trees/bins/bins.hpp"
 #include "trees/split_score.hpp"
 
@@ -43,7 +44,7 @@ struct BinnedNode {
   std::span<const std::int32_t> rows, places;
   const ClassTotals& totals;
   std::vector<Class> classes;
-  std::vector<double> weights;  // of the rows, in their order; empty where all are 1
+  spilled::SpilledVector<double> weights;  // of the rows, in their order; empty where all are 1
 };
 
 // Adds the rows of one class to counts of bins. Rows with the same code one after the other wait for each

@@ -8,6 +8,8 @@
 namespace sixfold {
 namespace {
 
+constexpr Index kManyReads = 512;  // of values that lie all over a column, and a page each if it is in a file
+
 template <class Mass>
 BinHistogram<Mass> histogram_of(const BinnedNode& node, const std::uint8_t* codes, BinWorkspace& workspace) {
   const BinHistogram<Mass> histogram = workspace.histogram<Mass>(node);
@@ -152,6 +154,7 @@ std::span<const BinWorkspace::Value> BinnedSearch<T>::sorted_inside(Index k, Ind
   const std::span<BinWorkspace::Value> rows(workspace.inside.data() + workspace.inside_ends[bin] - size,
                                             size);
   for (BinWorkspace::Value& item : rows) item.value = static_cast<double>(value(item.row, k));
+  if (static_cast<Index>(size) >= kManyReads) spilled::look();
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
   return rows;
 }
@@ -169,6 +172,7 @@ double BinnedSearch<T>::threshold_above(const BinnedNode& node, Index k, Index b
     if (code == bin) low = std::max(low, static_cast<double>(value(node.rows[i], k)));
     if (code == above) high = std::min(high, static_cast<double>(value(node.rows[i], k)));
   }
+  if (workspace.rows[bin] + workspace.rows[above] >= kManyReads) spilled::look();
   return threshold_between(low, high);
 }
 

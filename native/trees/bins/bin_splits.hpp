@@ -54,9 +54,9 @@ struct BinWorkspace {
   BinBounds<double> weight_bounds;
   std::vector<std::int32_t> counts;  // of classes and bins
   std::vector<double> weights;
-  std::int32_t rows[kBins];         // of bins
-  std::vector<std::int32_t> found;  // rows of bins that are searched, as numbers in the node
-  std::vector<Value> inside;        // the same bin by bin
+  std::int32_t rows[kBins];              // of bins
+  RowNumbers found;                      // rows of bins that are searched, as numbers in the node
+  spilled::SpilledVector<Value> inside;  // the same bin by bin
   Index inside_ends[kBins];
 };
 

@@ -78,7 +78,8 @@ TreeBins<T>::TreeBins(const Table<T>& X, std::vector<Index> columns, std::span<c
     used_.resize(columns_.size());
     choose_tops(sample_of, team, stop);
   }
-  codes_.reset(new std::uint8_t[columns_.size() * static_cast<std::size_t>(X.rows)]);
+  const std::size_t size = columns_.size() * static_cast<std::size_t>(X.rows);
+  codes_ = {spilled::Allocator<std::uint8_t>().allocate(size), FreeCodes{size}};
   encode(team, stop);
 }
 
@@ -94,11 +95,17 @@ void TreeBins<T>::choose_tops(std::span<const std::int32_t> sample_of, int team,
     const Index first = task * kTile, last = std::min(first + kTile, columns());
     std::vector<T> values(static_cast<std::size_t>((last - first) * size));
     std::vector<Index> known(static_cast<std::size_t>(last - first), 0);
-    for (const Index row : sample)
-      for (Index k = first; k < last; ++k) {
-        const T value = X_.row(row)[columns_[k] * X_.column_stride];
-        if (value == value) values[(k - first) * size + known[k - first]++] = value;
-      }
+    const auto read = [&](Index row, Index k) {
+      const T value = X_.row(row)[columns_[k] * X_.column_stride];
+      if (value == value) values[(k - first) * size + known[k - first]++] = value;
+    };
+    if (X_.column_stride < X_.row_stride) {
+      for (const Index row : sample)
+        for (Index k = first; k < last; ++k) read(row, k);
+    } else {
+      for (Index k = first; k < last; ++k, spilled::look())
+        for (const Index row : sample) read(row, k);
+    }
     for (Index k = first; k < last; ++k) {
       T* of_column = values.data() + (k - first) * size;
       std::sort(of_column, of_column + known[k - first]);

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "core/spilled_memory.hpp"
 #include "core/stop.hpp"
 #include "core/table.hpp"
 
@@ -42,6 +43,10 @@ class TreeBins {
   const std::uint8_t* mixed(Index k) const { return mixed_.data() + k * kBins; }
 
  private:
+  struct FreeCodes {
+    std::size_t size = 0;
+    void operator()(std::uint8_t* codes) const { spilled::Allocator<std::uint8_t>().deallocate(codes, size); }
+  };
   static constexpr Index kSample = 2048;
   static constexpr Index kRun = 256, kTile = 32, kTaskRows = 4096;
 
@@ -57,7 +62,7 @@ class TreeBins {
   std::vector<T> values_;    // kBins a column: the one value that a bin is expected to hold
   std::vector<Index> used_;  // bins of a column
   std::vector<std::uint8_t> mixed_;
-  std::unique_ptr<std::uint8_t[]> codes_;
+  std::unique_ptr<std::uint8_t[], FreeCodes> codes_;
 };
 
 }  // namespace sixfold

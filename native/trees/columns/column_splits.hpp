@@ -20,6 +20,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/spilled_memory.hpp"
 #include "core/table.hpp"
 #include "trees/nodes.hpp"
 #include "trees/split_score.hpp"
@@ -27,6 +28,7 @@
 namespace sixfold {
 
 using Row = std::int32_t;
+using RowNumbers = spilled::SpilledVector<Row>;  // of all rows, or of many
 
 struct GrowthRules {
   Criterion criterion;

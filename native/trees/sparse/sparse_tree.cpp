@@ -36,8 +36,7 @@ struct RowPartition {
 template <Criterion criterion>
 class SparseGrowth {
  public:
-  SparseGrowth(const SparseTraining& data, const GrowthRules& rules, std::vector<std::int32_t>&& rows,
-               Stop& stop)
+  SparseGrowth(const SparseTraining& data, const GrowthRules& rules, RowNumbers&& rows, Stop& stop)
       : data_(data),
         rules_(rules),
         stop_(stop),
@@ -342,8 +341,8 @@ class SparseGrowth {
   const SparseTraining& data_;
   const GrowthRules& rules_;
   Stop& stop_;
-  std::vector<std::int32_t> rows_;  // that are in open nodes
-  std::vector<RowState> states_;    // of all rows
+  RowNumbers rows_;               // that are in open nodes
+  std::vector<RowState> states_;  // of all rows
   SparseScore<criterion> score_;
   GrowingTree tree_;
   double root_weight_ = 0.0;
@@ -357,7 +356,7 @@ class SparseGrowth {
 }  // namespace
 
 std::pair<TreeArrays, bool> grow_sparse_tree(const SparseTraining& data, const GrowthRules& rules,
-                                             std::vector<std::int32_t> rows, Stop& stop) {
+                                             RowNumbers rows, Stop& stop) {
   switch (rules.criterion) {
     case Criterion::entropy:
       return SparseGrowth<Criterion::entropy>(data, rules, std::move(rows), stop).grow();

@@ -28,7 +28,7 @@ struct SparseTraining {
 
 // The tree of these rows (at least one, rising); second: whether it was grown to its end.
 std::pair<TreeArrays, bool> grow_sparse_tree(const SparseTraining& data, const GrowthRules& rules,
-                                             std::vector<std::int32_t> rows, Stop& stop);
+                                             RowNumbers rows, Stop& stop);
 
 // Rows as CSR has them: row i has the columns columns[starts[i]] ... columns[starts[i + 1] - 1], rising.
 template <class T>

@@ -46,7 +46,15 @@ ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A model file, N
 DataFile = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="CSV, TSV, Parquet, Arrow, JSON lines (or one of these .gz), or example:NAME."
+        metavar="DATA",
+        help="CSV, TSV, Parquet, Arrow, JSON lines (or one of these .gz), a folder or 'glob*' of these, or "
+        "example:NAME.",
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", help="Most memory to use, such as 2GB; for large files.", show_default=False
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -75,8 +83,8 @@ def fit(
         typer.Argument(
             metavar="[DATA]",
             show_default=False,
-            help="CSV, TSV, Parquet, Arrow, JSON lines (or one of these .gz), or example:NAME; without it "
-            "example:breast_cancer.",
+            help="CSV, TSV, Parquet, Arrow, JSON lines (or one of these .gz), a folder or 'glob*' of these, "
+            "or example:NAME; without it example:breast_cancer.",
         ),
     ] = "example:breast_cancer",
     target: Annotated[
@@ -124,6 +132,7 @@ def fit(
         list[str] | None,
         typer.Option("--id", metavar="COLUMN", help="A column to set aside; can be repeated."),
     ] = None,
+    memory_limit: MemoryLimit = None,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FOLDER", help="The folder for what is written.")
     ] = ".",
@@ -157,6 +166,7 @@ def fit(
         weights=weights,
         groups=groups,
         ids=tuple(ids or ()),
+        memory_limit=memory_limit,
         output=Path(output),
         name=name,
     )
@@ -226,11 +236,13 @@ def show(model: ModelFile, as_json: AsJson = False) -> int:
 
 
 @app.command()
-def verify(model: ModelFile, data: DataFile, as_json: AsJson = False) -> int:
+def verify(
+    model: ModelFile, data: DataFile, memory_limit: MemoryLimit = None, as_json: AsJson = False
+) -> int:
     """Recompute a model's certificate from the data it was fitted to."""
     from sixfold.app.commands import verify as command
 
-    return command.run(model, data, as_json=as_json)
+    return command.run(model, data, memory_limit=memory_limit, as_json=as_json)
 
 
 @app.command()

@@ -10,22 +10,31 @@ from __future__ import annotations
 
 import math
 import os
+import tempfile
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from sixfold.data.columns.schema import TableSchema, infer_schema, infer_task, known_values
-from sixfold.data.files.tables import Table, read_table
+from sixfold.app.many_files import bytes_of, data_files, is_several, plain_name
+from sixfold.app.stored_rows import KnownRows, known_rows, sampled_columns, stored_rows
+from sixfold.data.columns.schema import TableSchema, infer_schema, infer_task
+from sixfold.data.files.tables import Table, read_table, table_facts
 from sixfold.errors import InputError, UsageError, check_number, check_option, check_seed
+from sixfold.plain_words import counted
 from sixfold.selection.choice import choose
 from sixfold.selection.comparison import SAMPLE_ROWS, ComparisonRun
 from sixfold.selection.contenders import CLASSIFIERS, REGRESSORS
 from sixfold.selection.leaderboard import Comparison, Entry
+from sixfold.selection.memory import give_back_memory
 from sixfold.selection.rules import RULES
 from sixfold.selection.scoring import check_scoring, default_scoring, metric_in_words
+from sixfold.solvers.memory import bounded_memory
 
 Array = NDArray[Any]
 
@@ -40,7 +49,7 @@ class FitOptions:
     Attributes
     ----------
     data : str
-        A file, or ``example:NAME``.
+        A file, a folder, a glob, or ``example:NAME``.
     target : str or None
         None where the example knows its own.
     task, learners, folds, seed, rule
@@ -55,6 +64,8 @@ class FitOptions:
         Columns.
     ids : tuple of str
         Columns to be set aside.
+    memory_limit : str or None
+        Bytes that the process may hold, such as "2GB"; the table is then read in pieces.
     output : Path
         The folder for the files that are written.
     name : str or None
@@ -74,6 +85,7 @@ class FitOptions:
     weights: str | None = None
     groups: str | None = None
     ids: tuple[str, ...] = ()
+    memory_limit: str | None = None
     output: Path = Path()
     name: str | None = None
 
@@ -87,6 +99,7 @@ class FitOptions:
             check_number("--test-fraction", self.test_fraction, at_least=0, finite=True)
             check_seed(self.seed)
             check_scoring(self.metric, "--metric")
+            bytes_of(self.memory_limit)
         except InputError as error:
             raise UsageError(str(error)) from error
         if self.test_fraction >= 1:
@@ -120,6 +133,10 @@ class Prepared:
         Who takes part, or "all".
     begun : float
         The clock when work began.
+    mapped : ndarray or None
+        The bytes of the file that X is mapped from, where it is.
+    memory_limit : float or None
+        Bytes, if it was asked for.
     """
 
     options: FitOptions
@@ -135,6 +152,17 @@ class Prepared:
     metric: str
     learners: tuple[str, ...]
     begun: float
+    mapped: Array | None = None
+    memory_limit: float | None = None
+
+    @contextmanager
+    def within_memory(self) -> Iterator[None]:
+        """Keep to the limit of memory, as far as rows and what is computed from each of them go."""
+        if self.memory_limit is None:
+            yield
+            return
+        with bounded_memory(self.memory_limit, tempfile.gettempdir(), self.mapped):
+            yield
 
     @property
     def name(self) -> str:
@@ -159,11 +187,11 @@ class FitResult(Prepared):
         "" or what ended the work early: "Ctrl-C" or "the time limit".
     """
 
-    train: Array
-    test: Array
-    comparison: Comparison
-    chosen: Entry
-    reason: str
+    train: Array = field(kw_only=True)
+    test: Array = field(kw_only=True)
+    comparison: Comparison = field(kw_only=True)
+    chosen: Entry = field(kw_only=True)
+    reason: str = field(kw_only=True)
     stopped: str = ""
 
     @property
@@ -174,17 +202,23 @@ class FitResult(Prepared):
 
 def run_fit(options: FitOptions, watcher: Any = None) -> FitResult:
     """Return the tuned model and all there is to say about it."""
-    return tune(prepare(options), watcher)
+    given = prepare(options)
+    with given.within_memory():
+        return tune(given, watcher)
 
 
 def prepare(options: FitOptions) -> Prepared:
     """Read the table, infer what its columns are, and settle task and metric."""
     begun = time.perf_counter()
     options.check()
-    table = read_table(options.data)
-    schema = _schema(table, options)
+    limit = bytes_of(options.memory_limit)
+    if limit is None and not is_several(options.data):
+        table = read_table(options.data)
+        schema = _schema(table, options)
+        rows = known_rows(schema, table.frame)
+    else:
+        table, schema, rows = _in_pieces(options)
     task = infer_task(schema)
-    rows = known_rows(schema, table.frame)
     scoring = options.metric or default_scoring(rows.y, task)
     return Prepared(
         options,
@@ -196,7 +230,28 @@ def prepare(options: FitOptions) -> Prepared:
         metric=metric_in_words(scoring, task),
         learners=_learners(options.learners, task),
         begun=begun,
+        memory_limit=limit,
     )
+
+
+def _in_pieces(options: FitOptions) -> tuple[Table, TableSchema, KnownRows]:
+    """Return several files, or one that is large, as rows that are kept in a file."""
+    if options.data == "-":
+        raise UsageError("--memory-limit needs files, which are read twice: '-' can be read once.")
+    files = data_files(options.data)
+    table = table_facts(files[0])
+    sample = sampled_columns(options.data)
+    schema = _inferred(sample.schema, table, sample.columns, options)
+    del sample
+    give_back_memory()
+    rows = stored_rows(options.data, schema)
+    if is_several(options.data):
+        size = sum(os.path.getsize(file) for file in files)
+        said = f"{counted(len(files), 'file')}, from {files[0]} on"
+        table = replace(
+            table, name=plain_name(options.data), source=options.data, bytes=size, notes=(*table.notes, said)
+        )
+    return table, schema, rows
 
 
 def tune(given: Prepared, watcher: Any = None) -> FitResult:
@@ -216,6 +271,7 @@ def tune(given: Prepared, watcher: Any = None) -> FitResult:
         time_limit=_time_left(given),
         random_state=options.seed,
         max_rows=SAMPLE_ROWS,
+        memory_limit=given.memory_limit,
         watcher=watcher,
     )
     stopped = ""
@@ -261,47 +317,23 @@ def check_folder(folder: Path) -> None:
 
 
 def _schema(table: Table, options: FitOptions) -> TableSchema:
+    return _inferred(partial(infer_schema, table.frame), table, table.frame.columns, options)
+
+
+def _inferred(
+    infer: Callable[..., TableSchema], table: Table, names: Sequence[str], options: FitOptions
+) -> TableSchema:
     target = options.target or table.target
     if target is None:
-        columns = ", ".join(table.frame.columns[:10]) + ", ..." * (len(table.frame.columns) > 10)
+        columns = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
         raise UsageError(f"Which column is to be predicted? Say --target COLUMN, one of: {columns}.")
-    return infer_schema(
-        table.frame,
+    return infer(
         target,
         task=options.task,
         weights=options.weights,
         groups=options.groups,
         ids=options.ids,
     )
-
-
-@dataclass(frozen=True)
-class KnownRows:
-    """The rows of a table whose target is known."""
-
-    X: Any
-    y: Array
-    dropped: int
-    weight: Array | None
-    groups: Array | None
-
-
-def known_rows(schema: TableSchema, frame: Any) -> KnownRows:
-    """Return the rows of a raw frame whose target is known, typed."""
-    y = schema.target_values(frame)
-    known = known_values(y)
-    dropped = int(y.size - known.sum())
-    if dropped:
-        y, frame = y[known], frame.filter(known)
-    if not schema.features:
-        raise InputError(
-            "No column is left to predict from: "
-            + "; ".join(f"{one.name!r} was set aside ({one.reason})" for one in schema.set_aside[:5])
-            + "."
-        )
-    weight, groups = (schema.column_values(frame, role) for role in ("weight", "group"))
-    y = y if y.dtype.kind == "f" else y.astype(str)
-    return KnownRows(schema.typed(frame), y, dropped, weight, groups)
 
 
 def _learners(asked: tuple[str, ...], task: str) -> tuple[str, ...]:

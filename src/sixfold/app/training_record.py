@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold import __version__
-from sixfold.app.fitting import FitResult, KnownRows, known_rows
+from sixfold.app.fitting import FitResult
 from sixfold.app.saved_model.unseen_categories import categories_of
+from sixfold.app.stored_rows import KnownRows, known_rows
 from sixfold.certificate import plain_parameter
 from sixfold.data.columns.schema import TableSchema
 from sixfold.data.files.tables import Table
@@ -82,12 +83,11 @@ def certificate_facts(model: Any) -> dict[str, Any] | None:
     return {**facts, "text": str(certificate), "plain": in_plain_words(certificate)}
 
 
-def training_rows(facts: Mapping[str, Any], table: Table) -> tuple[Any, Array, Array | None]:
-    """Return the rows that a model was fitted to: features, target and weights, drawn as at the fit."""
-    rows, split = rows_of(facts, table), facts["split"]
+def training_rows(facts: Mapping[str, Any], rows: KnownRows) -> Array:
+    """Return the numbers of the rows that a model was fitted to, drawn as at the fit."""
+    split = facts["split"]
     train, _ = split_rows(facts, rows)
-    chosen = draw_sample(train, rows.y, rows.groups, split["fitted_rows"], facts["task"], split["seed"])
-    return rows.X[chosen], rows.y[chosen], None if rows.weight is None else rows.weight[chosen]
+    return draw_sample(train, rows.y, rows.groups, split["fitted_rows"], facts["task"], split["seed"])
 
 
 def split_rows(facts: Mapping[str, Any], rows: KnownRows) -> tuple[Array, Array]:

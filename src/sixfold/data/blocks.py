@@ -16,7 +16,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, TypeVar
+from importlib import import_module
+from mmap import PAGESIZE, mmap
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,6 +30,9 @@ Result = TypeVar("Result")
 # A pass over this much takes about 20 ms, so Ctrl-C and time limits are honoured promptly between
 # blocks.
 BLOCK_BYTES = 1 << 28
+FEW_ROWS = 64  # that are picked from a mapped table before their pages are let go of, or more
+FEW_BYTES = 1 << 26  # where the table has no more between them
+MADV_DONTNEED = getattr(import_module("mmap"), "MADV_DONTNEED", 4)  # not known to every system
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,11 @@ class Blocks(ABC):
         Whether ``Block.X`` is a CSR array.
     mean : ndarray of shape (columns,) or None
         The weighted mean of the columns, once a solver has found it from all rows.
+    streamed : bool
+        Whether the rows stay where they are: there is nothing but ``reduce`` and ``fold``, whose functions
+        have to be picklable.
+    watch : callable or None
+        Called now and then while a pass runs elsewhere; what it raises ends the pass.
     """
 
     n_rows: int
@@ -86,6 +96,8 @@ class Blocks(ABC):
     dtype: np.dtype[Any]
     sparse: bool
     mean: Array | None = None
+    streamed: ClassVar[bool] = False
+    watch: Callable[[], None] | None = None
 
     @abstractmethod
     def __iter__(self) -> Iterator[Block]:
@@ -98,6 +110,12 @@ class Blocks(ABC):
     def reduce(self, function: Callable[[Block], Result], join: Callable[[Result, Result], Result]) -> Result:
         """Return what the function makes of each block, joined in row order."""
         return reduce(join, self.map(function))
+
+    def fold(self, function: Callable[[Block, Result], Result], state: Result) -> Result:
+        """Return what the function makes of the state, block after block in row order."""
+        for block in self:
+            state = function(block, state)
+        return state
 
     def whole(self) -> Block:
         """Return all rows as one block, for solvers that need them again and again in any order."""
@@ -135,6 +153,7 @@ class MemoryBlocks(Blocks):
         held = X.data.nbytes + X.indices.nbytes if self.sparse else X.nbytes
         row_bytes = held / max(self.n_rows, 1)
         self.rows_per_block = rows_per_block or max(int(BLOCK_BYTES / max(row_bytes, 1)), 1)
+        self._mapping = None if self.sparse else mapping_of(X)
 
     def whole(self) -> Block:
         """Return all rows as one block."""
@@ -150,6 +169,44 @@ class MemoryBlocks(Blocks):
             weight = None if self.weight is None else self.weight[rows]
             X = _rows_of_csr(self.X, rows) if self.sparse else self.X[rows]
             yield Block(X, self.y[rows], weight, start)
+            if self._mapping is not None:
+                let_go(self._mapping, self.X, rows)
+
+
+def mapping_of(X: Array) -> mmap | None:
+    """Return the map of a file that all rows of an array lie in, as those of a scan do; None for others."""
+    base: Any = X
+    while isinstance(base, np.ndarray):
+        base = base.base
+    base = base.obj if isinstance(base, memoryview) else base  # as NumPy keeps what it was made from
+    return base if isinstance(base, mmap) and X.flags.c_contiguous else None
+
+
+def rows_of(X: Any, numbers: Array) -> Any:
+    """Return ``X[numbers]``, ascending numbers; rows that are mapped from a file are read a few at a time.
+
+    Where pages are large, each of some thousand rows would map two megabytes: all of the table at once.
+    """
+    mapping = None if sp.issparse(X) else mapping_of(X)
+    if mapping is None:
+        return X[numbers]
+    found = np.empty((numbers.size, X.shape[1]), dtype=X.dtype)
+    apart = X.strides[0] * (int(numbers[-1] - numbers[0]) // numbers.size + 1) if numbers.size else 1
+    step = max(FEW_ROWS, FEW_BYTES // apart)
+    for first in range(0, numbers.size, step):
+        some = numbers[first : first + step]
+        found[first : first + step] = X[some]
+        let_go(mapping, X, slice(int(some[0]), int(some[-1]) + 1))
+    return found
+
+
+def let_go(mapping: mmap, X: Array, rows: slice) -> None:
+    """Let go of the pages of some rows: the process need not hold them, and the file keeps them."""
+    first, row_bytes = X.ctypes.data - np.frombuffer(mapping, dtype=np.uint8).ctypes.data, X.strides[0]
+    begin = (first + rows.start * row_bytes) // PAGESIZE * PAGESIZE
+    end = first + min(rows.stop, X.shape[0]) * row_bytes
+    if hasattr(mapping, "madvise") and end > begin:
+        mapping.madvise(MADV_DONTNEED, begin, end - begin)
 
 
 class EveryNth(Blocks):

@@ -305,7 +305,7 @@ def check_table(estimator: Any, X: Any, reset: bool, also: tuple[Any, ...] = ())
     try:
         X = collected(X)
         # Looking for names takes as long as a small fit; arrays have none, and none were there before.
-        if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
+        if type(X) is not np.ndarray or hasattr(estimator, "feature_names_in_"):
             check_names(estimator, X, reset)
         array = X if _is_ready(X) else _checked(estimator, X, also)
         _check_n_features(estimator, array, reset=reset)
@@ -365,6 +365,7 @@ class _Names:
 
 def _with_names(X: Any) -> Any:
     """Return X, or its names where the installed scikit-learn does not see them (Polars, up to 1.8)."""
+    X = X.header() if hasattr(X, "header") else X  # rows of a scan
     names = getattr(X, "columns", None)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return X

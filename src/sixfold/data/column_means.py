@@ -18,6 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sixfold.data.blocks import rows_of
+
 Array = NDArray[Any]
 
 MOST_AVERAGED = 4096  # rows; reading them takes 0.4 ms of 100 columns
@@ -61,7 +63,7 @@ def column_means(X: Any, weight: Array | None = None) -> ColumnMeans:
         some = spread_rows(count, MOST_AVERAGED)
         rows = some if rows is None else rows[some]
     if rows is not None:
-        X, weight = X[rows], None if weight is None else weight[rows]
+        X, weight = rows_of(X, rows), None if weight is None else weight[rows]
     n = X.shape[0]
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     if sp.issparse(X):

@@ -126,7 +126,7 @@ def _fold(values: Array) -> Array:
 
 @lru_cache(8)
 def _multipliers(first: int, count: int) -> Array:
-    numbers = np.arange(first + 1, first + count + 1, dtype=np.uint64)
+    numbers = np.arange(1, count + 1, dtype=np.uint64) + np.uint64(first % 2**64)
     return _mix(numbers * GOLDEN) | np.uint64(1)
 
 

@@ -11,7 +11,9 @@ weight_c = (sum of all weights) / (number of classes * sum of the weights of cla
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from numbers import Number, Real
 from typing import Any, NoReturn
 
@@ -115,6 +117,21 @@ def check_labels(
     labels = _one_column(y, estimator)
     require_rows(labels, X)
     return _encode(labels) if classes is None else (classes, _index_of(labels, classes))
+
+
+def find_classes(y: Any) -> tuple[Array, NDArray[np.intp]]:
+    """Return the classes of a part of the rows, in order, and the class number of each of these rows."""
+    return _encode(_to_array(y).reshape(-1))
+
+
+def join_classes(parts: Sequence[Array]) -> Array:
+    """Return the classes of all parts, in order."""
+    return reduce(_union, parts)
+
+
+def positions(y: Any, classes: Array) -> NDArray[np.intp]:
+    """Return the number of each label of a part of the rows among all classes."""
+    return _index_of(_to_array(y).reshape(-1), classes)
 
 
 @dataclass(frozen=True)

@@ -149,11 +149,13 @@ def columns_of(X: Any) -> tuple[list[Any], list[str]]:
 class Column:
     """One column of a table, an array or narwhals' series, and what to call it.
 
-    Of a frame's columns one is in memory at a time.
+    Of a frame's columns one is in memory at a time. Where the rows are some of a longer table, messages count
+    them from ``first_row``.
     """
 
     given: Any
     called: str
+    first_row: int = 0
 
     @property
     def framed(self) -> bool:
@@ -326,7 +328,8 @@ def numbers_of(column: Column, reading: Reading) -> Array:
     if strange:
         row, value = distinct.first(strange)
         raise InputError(
-            f"{column.called} held numbers in the training table, but row {row} is {value!r:.50}. Pass a "
+            f"{column.called} held numbers in the training table, but row {column.first_row + row} is "
+            f"{value!r:.50}. Pass a "
             "number, or nothing where it is missing."
         )
     return numbers[distinct.codes]

@@ -293,23 +293,27 @@ def _require_definite(claims: Claims, there: Array) -> None:
 
 
 def _entry_rounding(claims: Claims) -> float:
-    """Return how far a kernel value may be off, relative to sqrt(K(x, x) K(z, z))."""
-    form = claims.kernel.form
-    if isinstance(claims.kernel, Precomputed):
+    return entry_rounding(claims.kernel, claims.X, claims.vectors)
+
+
+def entry_rounding(kernel: Kernel, X: Any, vectors: Any) -> float:
+    """Return how far a value between rows of X and vectors may be off, relative to sqrt(K(x, x) K(z, z))."""
+    form = kernel.form
+    if isinstance(kernel, Precomputed):
         return 16.0 * EPS
     # An error of the exponent is one of the value, relatively: gamma |x - z|^2 e^-(gamma |x - z|^2) < 1, but
     # |x - z|^2 comes from lengths.
-    stretch = 1.0 if form is None or form.kind != "rbf" else 1.0 + form.gamma * _largest_length(claims)
+    stretch = 1.0 if form is None or form.kind != "rbf" else 1.0 + form.gamma * _largest_length(X, vectors)
     degree = 1 if form is None else max(form.degree, 1)
-    return EPS * (claims.X.shape[1] + 16) * stretch * degree
+    return EPS * (X.shape[1] + 16) * stretch * degree
 
 
-def _largest_length(claims: Claims) -> float:
+def _largest_length(X: Any, vectors: Any) -> float:
     """Return the largest squared length of a row, as the kernel takes it: of dense rows, about a mean."""
-    X, centre, factor = claims.X, 0.0, 1.0
-    if not hasattr(X, "toarray") and len(claims.vectors):
+    centre, factor = 0.0, 1.0
+    if not hasattr(X, "toarray") and len(vectors):
         # About the mean of the vectors it is given; any two means of rows are within the diameter.
-        centre, factor = claims.vectors.mean(axis=0, dtype=np.float64), 4.0
+        centre, factor = vectors.mean(axis=0, dtype=np.float64), 4.0
     longest = 0.0
     for _, part in _row_blocks(X, X.shape[1]):
         about = (part.toarray() if hasattr(part, "toarray") else part) - centre

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold.certificate import Certificate
+from sixfold.data.blocks import let_go, mapping_of
 from sixfold.errors import CertificateError
 from sixfold.geometry.distances import make_distance
 from sixfold.verify.recomputed import REASONS, Recomputed
@@ -26,6 +27,7 @@ Array = NDArray[Any]
 
 PROBED_NUMBERS, MOST_PROBES = 2e8, 100  # differences that are computed, about a second, and rows they are of
 BLOCK_NUMBERS, ANSWER_NUMBERS = 1 << 15, 1 << 22  # of rows and of distances that are held at a time
+ROW_NUMBERS = 1 << 21  # of rows that are compared at a time
 ROW_ROUNDING = 1e-12  # by which rows that were made anew may differ, relative to their entries
 ROUNDING, COSINE_ROUNDING = 1e-11, 2e-15  # of a distance, relative to itself and to its root
 EXPONENTS = {"euclidean": 2, "l2": 2, "manhattan": 1, "cityblock": 1, "l1": 1, "minkowski": 2, "p": 2}
@@ -87,7 +89,11 @@ def _require_same_rows(X: Any, stored: Any) -> None:
         off = abs(stored - X) > ROW_ROUNDING * abs(stored).max()
         changed = np.unique(off.nonzero()[0])
     else:
-        changed = np.flatnonzero(~np.isclose(X, stored, ROW_ROUNDING, 0.0, equal_nan=True).all(axis=1))
+        parts = [
+            ~np.isclose(X[some], stored[some], ROW_ROUNDING, 0.0, equal_nan=True).all(axis=1)
+            for some in _blocks(stored)
+        ]
+        changed = np.flatnonzero(np.concatenate(parts))
     if changed.size:
         which = f"{changed.size} of {n} rows of X are not what the model keeps, the first of them row"
         raise CertificateError(f"{which} {changed[0]}, counted from 0.")
@@ -103,7 +109,7 @@ def _mistake(far: Array, rows: Array, distances: Array, others: Array, cosine: b
         return f"row {rows[wrong][0]} is not at distance {far[wrong][0]!r}, but at {true[wrong][0]!r}"
     if not np.array_equal(np.lexsort((rows, far)), np.arange(rows.size)):
         return f"{rows.tolist()}, not all are in the order of their distances and numbers"
-    left = np.setdiff1d(others, rows)
+    left = others[np.isin(others, rows, invert=True)]
     if left.size and rows.size:
         first, last = left[distances[left].argmin()], rows[-1]
         tied = defined and distances[first] == distances[last] and first < last
@@ -116,7 +122,7 @@ def _radius_mistake(far: Array, rows: Array, distances: Array, others: Array, ra
     """Return what is wrong with rows that are said to be all those within the radius."""
     if (far > radius).any():
         return f"row {rows[far > radius][0]} is farther"
-    left = np.setdiff1d(others, rows)
+    left = others[np.isin(others, rows, invert=True)]
     missing = left[distances[left] <= radius]
     return f"row {missing[0]} is missing, at distance {distances[missing[0]]!r}" if missing.size else ""
 
@@ -133,21 +139,39 @@ def _distances(X: Any, probes: Array, metric: Any, parameters: Mapping[str, Any]
     common = metric == "cosine" or (p in (1, 2) and parameters.get("w") is None)
     distance = None if common else make_distance(metric, X, **parameters)
     for some in np.array_split(probes, -(-probes.size * X.shape[0] // ANSWER_NUMBERS)):
-        yield from _by_formula(X, some, p) if distance is None else distance.between(X[some], X)
+        if distance is None:
+            yield from _by_formula(X, some, p)
+        elif metric == "precomputed" or sp.issparse(X):
+            yield from distance.between(X[some], X)
+        else:
+            queries = X[some]
+            yield from np.concatenate([distance.between(queries, X[one]) for one in _blocks(X)], axis=1)
+
+
+def _blocks(X: Any) -> Iterator[slice]:
+    """Go through the rows of a table, some at a time; pages of those that were read go back to their file."""
+    step, mapping = max(ROW_NUMBERS // max(X.shape[1], 1), 1), mapping_of(X)
+    for start in range(0, X.shape[0], step):
+        some = slice(start, min(start + step, X.shape[0]))
+        yield some
+        if mapping is not None:
+            let_go(mapping, X, some)
 
 
 def _by_formula(X: Any, probes: Array, p: float | None) -> Array:
     """Return the distances of probes from all rows: Manhattan, Euclidean, and where p is None cosine."""
     result, step = np.empty((probes.size, X.shape[0])), max(BLOCK_NUMBERS // X.shape[1], 1)
     queries = _columns(X[probes], p is None)
-    for start in range(0, X.shape[0], step):
-        rows = _columns(X[start : start + step], p is None)
-        for i, q in enumerate(queries.T):
-            difference = np.abs(rows - q[:, None])
-            d = _sum(difference if p == 1 else difference * difference)
-            if p is None:  # 1 - u.v = |u - v|^2 / 2 for rows of length 1; a row of zeros has similarity 0
-                d = np.where(rows.any(axis=0) & q.any(), d / 2.0, 1.0)
-            result[i, start : start + step] = np.sqrt(d) if p == 2 else d
+    for block in _blocks(X):
+        for start in range(block.start, block.stop, step):
+            some = slice(start, min(start + step, block.stop))
+            rows = _columns(X[some], p is None)
+            for i, q in enumerate(queries.T):
+                difference = np.abs(rows - q[:, None])
+                d = _sum(difference if p == 1 else difference * difference)
+                if p is None:  # 1 - u.v = |u - v|^2 / 2 for rows of length 1; of a row of zeros 1
+                    d = np.where(rows.any(axis=0) & q.any(), d / 2.0, 1.0)
+                result[i, some] = np.sqrt(d) if p == 2 else d
     return result
 
 

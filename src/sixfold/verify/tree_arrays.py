@@ -8,18 +8,20 @@ weight of each class, ``totals``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sixfold.data.blocks import let_go, mapping_of
 from sixfold.errors import CertificateError
 
 Array = NDArray[Any]
 
 ROUNDING = 1e-12  # of the objective, an average over the rows
+ROW_NUMBERS = 1 << 23  # of rows that are gone through at a time
 REASONS = (
     "Either the data are not those of the fit, or the tree was changed. If there were weights, "
     "pass the sample_weight of the fit."
@@ -86,8 +88,74 @@ def route(claim: GivenTree) -> Iterator[Array]:
             waiting[child] = rows[goes | (np.isnan(x) & (tree.unknown[node] == child))]
 
 
+class Reached:
+    """The rows that reach each node of a sound tree, found some rows of the table at a time.
+
+    They are kept in the order of the nodes where they end, in which those of any node are neighbours.
+
+    Attributes
+    ----------
+    ends : ndarray of int16 or int32, shape (rows,)
+        The node where each row ends.
+    """
+
+    def __init__(self, claim: GivenTree) -> None:
+        tree, count = claim.tree, claim.labels.size
+        nodes = tree.column.size
+        self.ends = np.empty(count, dtype=np.int16 if nodes < 1 << 15 else np.int32)
+        for some in row_blocks(claim.X):
+            part = replace(claim, X=claim.X[some], labels=claim.labels[some], weight=claim.weight[some])
+            ends = self.ends[some]
+            for node, rows in enumerate(route(part)):
+                ends[rows] = node
+        self._order = np.argsort(self.ends, kind="stable")
+        self._first = np.concatenate([[0], np.cumsum(np.bincount(self.ends, minlength=nodes))])
+        self._last = list(range(nodes))
+        for node in reversed(range(nodes)):
+            self._last[node] = max([node, *(self._last[child] for child in children_of(tree, node))])
+
+    def __len__(self) -> int:
+        """Return how many nodes there are."""
+        return len(self._last)
+
+    def __getitem__(self, node: int) -> Array:
+        """Return the rows that reach a node, in their order."""
+        if node >= len(self):
+            raise IndexError(node)
+        return np.sort(self._order[self._first[node] : self._first[self._last[node] + 1]])
+
+
+def row_blocks(X: Any) -> Iterator[slice]:
+    """Go through the rows of a table, some at a time; pages of those that were read go back to their file."""
+    step, mapping = max(ROW_NUMBERS // max(X.shape[1], 1), 1), mapping_of(X)
+    for start in range(0, X.shape[0], step):
+        some = slice(start, min(start + step, X.shape[0]))
+        yield some
+        if mapping is not None:
+            let_go(mapping, X, some)
+
+
+def _by_block(X: Array, rows: Array) -> Iterator[Array]:
+    """Give those of some rows, in order, that are in each block of a table in a file."""
+    for some in row_blocks(X):
+        first, last = np.searchsorted(rows, [some.start, some.stop])
+        if first < last:
+            yield rows[first:last]
+
+
+def gathered(X: Array, rows: Array) -> Array:
+    """Return these rows, in order; of a table in a file few pages are held at a time."""
+    if mapping_of(X) is None:
+        return X[rows]
+    parts = [X[some] for some in _by_block(X, rows)]
+    return np.concatenate(parts) if parts else X[:0]
+
+
 def cells(X: Any, rows: Array, column: int) -> Array:
     """Return what these rows have in a column."""
+    if not sp.issparse(X) and mapping_of(X) is not None:
+        parts = [X[some, column] for some in _by_block(X, rows)]
+        return np.concatenate([np.empty(0), *parts]).astype(np.float64, copy=False)
     found = X[rows, [column]]
     return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64).ravel()
 

@@ -39,11 +39,12 @@ from sixfold.verify.tree_arrays import (
     REASONS,
     ROUNDING,
     GivenTree,
+    Reached,
     cells,
     children_of,
+    gathered,
     require_sound,
     require_totals,
-    route,
 )
 
 Array = NDArray[Any]
@@ -53,6 +54,9 @@ SPLITS = {
     "lookahead tree": "every split begins the best tree of two levels at its node",
 }
 TIE = 1e-12  # average impurities this close are equal
+# Numbers of rows that are compared at a time; of a node, up to which its rows are copied; of all nodes whose
+# splits are tried again, about two minutes.
+COMPARED_NUMBERS, GATHERED_NUMBERS, CHECKED_NUMBERS = 1 << 16, 1 << 24, 1 << 29
 ALL_GROUPINGS = 8  # so many categories are grouped in every way where there are more than two classes
 
 
@@ -79,24 +83,22 @@ def recompute(claim: TreeClaim, claimed: Certificate, hint: str = "") -> Recompu
     tree, labels, weight = claim.tree, claim.labels, claim.weight
     require_sound(claim)
     whole = float(weight.sum())
-    reached = list(route(claim))
-    ends = np.zeros(labels.size, dtype=np.int64)
-    for node, rows in enumerate(reached):
-        ends[rows] = node
+    reached = Reached(claim)
     shares = tree.totals / tree.totals.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore"):
-        objective = 0.0 - float((weight * np.log(shares[ends, labels])).sum() / whole)  # never -0
-    gap = claimed.gap
+        objective = 0.0 - float((weight * np.log(shares[reached.ends, labels])).sum() / whole)  # never -0
+    gap, notes = claimed.gap, claimed.notes
     if abs(objective - claimed.objective) <= 2 * ROUNDING:
         gap = 0.0
-        for node, rows in enumerate(reached):
+        for node in range(len(reached)):
+            rows = reached[node]
             totals = require_totals(claim, node, rows)
-            if tree.column[node] < 0 and (totals > 0).sum() > 1 and not _all_equal(claim.X[rows]):
+            if tree.column[node] < 0 and (totals > 0).sum() > 1 and not _all_equal(claim.X, rows):
                 gap += _lost(totals) / whole
-        for node in np.flatnonzero(tree.column >= 0).tolist() if claim.kind == "greedy tree" else ():
-            _require_best(claim, node, reached)
+        if claim.kind == "greedy tree":
+            notes = (*notes, *_require_best_splits(claim, reached))
     scale = _lost(np.bincount(labels, weight, tree.totals.shape[1])) / whole
-    found = replace(claimed, objective=objective, gap=gap, scale=scale, details={})
+    found = replace(claimed, objective=objective, gap=gap, scale=scale, details={}, notes=notes)
     found = replace(
         found, claim=f"{_require_words(claim, claimed, found)}; {_distance(found, claim.rounded)}"
     )
@@ -153,9 +155,16 @@ def _lost(totals: Array) -> float:
     return float(held.sum() * np.log(held.sum()) - held @ np.log(held))
 
 
-def _all_equal(X: Any) -> bool:
-    values = X.toarray() if sp.issparse(X) else X
-    return bool(((values == values[:1]) | (np.isnan(values) & np.isnan(values[:1]))).all())
+def _all_equal(X: Any, rows: Array) -> bool:
+    """Return whether some rows are equal; where they are not, the first few will mostly say so."""
+    step = max(COMPARED_NUMBERS // max(X.shape[1], 1), 1)
+    first = X[rows[:1]].toarray() if sp.issparse(X) else X[rows[:1]]
+    for start in range(0, rows.size, step):
+        some = X[rows[start : start + step]]
+        values = some.toarray() if sp.issparse(X) else some
+        if not ((values == first) | (np.isnan(values) & np.isnan(first))).all():
+            return False
+    return True
 
 
 # -- every split that a node could have ----------------------------------------------------------------------
@@ -169,7 +178,23 @@ class ColumnBest(NamedTuple):
     most: float
 
 
-def _require_best(claim: TreeClaim, node: int, reached: list[Array]) -> None:
+def _require_best_splits(claim: TreeClaim, reached: Reached) -> list[str]:
+    """Raise unless every split is the best of its node; return what has to be said where these are too many.
+
+    Nodes with fewer rows come first, so that as many as possible are looked at.
+    """
+    split = np.flatnonzero(claim.tree.column >= 0)
+    split = split[np.argsort(claim.tree.rows[split], kind="stable")]
+    numbers = np.cumsum(claim.tree.rows[split]) * claim.X.shape[1]
+    checked = split[: max(int(np.searchsorted(numbers, CHECKED_NUMBERS, side="right")), 1)]
+    for node in np.sort(checked).tolist():
+        _require_best(claim, node, reached)
+    if checked.size == split.size:
+        return []
+    return [f"the splits of {checked.size} of {split.size} nodes were searched for again"]
+
+
+def _require_best(claim: TreeClaim, node: int, reached: Reached) -> None:
     tree, rows = claim.tree, reached[node]
     sides = [reached[child] for child in children_of(tree, node)]
     totals, counts = (
@@ -177,7 +202,12 @@ def _require_best(claim: TreeClaim, node: int, reached: list[Array]) -> None:
         for held in (claim.weight, np.ones_like(claim.weight))
     )
     made = float(_scores(totals, counts, claim.criterion)[1][0])
-    found = _best_of_columns(claim, rows, _path(tree, node, claim.seed))
+    if not sp.issparse(claim.X) and rows.size * claim.X.shape[1] <= GATHERED_NUMBERS:
+        # Read once, wherever in the table or its file they are.
+        here = replace(claim, X=gathered(claim.X, rows), labels=claim.labels[rows], weight=claim.weight[rows])
+        found = _best_of_columns(here, np.arange(rows.size), _path(tree, node, claim.seed))
+    else:
+        found = _best_of_columns(claim, rows, _path(tree, node, claim.seed))
     weight = float(claim.weight[rows].sum())
     # A gain is rounded by some 1e-16 log n, and gain_ratio divides it by as little as the lightest row.
     allowance = 2 * TIE * weight

@@ -48,7 +48,8 @@ def fit(frame, path, learner, target="churned", task="classification", seed=0, *
     categories = "keep" if isinstance(learner, DecisionTreeClassifier) else "one-hot"
     table = Table(frame, "churn", "churn.csv", "csv")
     rows = rows_of(facts, table)
-    X, y, _ = training_rows(facts, table)
+    chosen = training_rows(facts, rows)
+    X, y = rows.X[chosen], rows.y[chosen]
     model = Pipeline([("table", TableEncoder(categories=categories)), ("learner", learner)]).fit(X, y)
     facts["split"] |= {"train_rows": len(y), "test_rows": len(rows.y) - len(y), "folds": 5}
     facts["data"] = {

@@ -12,6 +12,7 @@ import pytest
 
 from sixfold import KNeighborsClassifier
 from sixfold.app.commands import predict
+from sixfold.app.many_files import Piece
 from sixfold.data.columns.schema import TableSchema
 from sixfold.errors import InputError, UsageError
 
@@ -179,10 +180,10 @@ def test_the_output_is_looked_at_before_the_model(folder):
 
 def test_ctrl_c_leaves_nothing_and_says_so(data, model, printed, monkeypatch):
     def stopped(*args):
-        yield data.head(100)
+        yield Piece(data.head(100), "churn.csv", 0, False)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(predict, "table_batches", stopped)
+    monkeypatch.setattr(predict, "pieces", stopped)
     before = set(os.listdir())
     assert predict.run("churn.sixfold", "churn.csv", "out.parquet") == 130
     assert set(os.listdir()) == before

@@ -36,10 +36,12 @@ from sixfold import (
     ElasticNetCV,
     ERMClassifier,
     ERMRegressor,
+    ExemplarSVC,
     GridSearchCV,
     KNeighborsClassifier,
     KNeighborsRegressor,
     KNeighborsTransformer,
+    LargeMarginNearestNeighbor,
     Lasso,
     LassoCV,
     LinearRegression,
@@ -47,6 +49,8 @@ from sixfold import (
     LogisticRegression,
     LogisticRegressionCV,
     NearestNeighbors,
+    NeighborhoodComponentsAnalysis,
+    Nystroem,
     Perceptron,
     RadiusNeighborsClassifier,
     RadiusNeighborsRegressor,
@@ -197,10 +201,21 @@ def svms() -> dict[str, Callable[[], Any]]:
         "svm, sigmoid": lambda: fitted(SVC(kernel="sigmoid", gamma=0.05), X, two),
         "svm, quadratic": lambda: fitted(SVC(kernel="quadratic"), X, two),
         "svm, sum and product": lambda: fitted(SVC(kernel=mixed), X, three),
+        "svm, landmarks": lambda: fitted(SVC(rank=20), X, three),
+        "svm, landmarks, sparse, float32": lambda: fitted(
+            SVC(rank=10, probability=True), as_csr(X).astype(np.float32), two
+        ),
+        "landmarks": lambda: fitted(Nystroem(n_components=7), X, three),
+        "landmarks, sparse": lambda: fitted(Nystroem("laplacian", n_components=7), as_csr(X), three),
+        "landmarks, precomputed": lambda: (Nystroem("precomputed", n_components=7).fit(gram), gram, three),
         "svm, precomputed": lambda: (SVC(kernel="precomputed").fit(gram, three), gram, three),
         "svm, against the rest": lambda: fitted(SVC(multi_class="ovr", sigma=1.5), X, three),
         "svm, pairs": lambda: fitted(SVC(decision_function_shape="ovo"), X.astype(np.float32), three),
         "svm, sparse": lambda: fitted(SVC(), as_csr(X), three),
+        "exemplars": lambda: fitted(ExemplarSVC(), X, three),
+        "exemplars, one class": lambda: fitted(ExemplarSVC(positive=1, calibration=None), X, two),
+        "exemplars, kernel": lambda: fitted(ExemplarSVC(kernel="rbf"), X, three),
+        "exemplars, sparse": lambda: fitted(ExemplarSVC(kernel="rbf"), as_csr(X), two),
         "svm, frame": lambda: fitted(SVC(), table()[["Größe", "weight"]].fillna(0.0), three),
     }
 
@@ -274,6 +289,14 @@ def neighbors() -> dict[str, Callable[[], Any]]:
         "nearest, graph": lambda: fitted(KNeighborsTransformer(mode="connectivity"), X, None),
         "nearest, graph within a radius": lambda: fitted(RadiusNeighborsTransformer(radius=1.5), X, None),
         "averages": lambda: fitted(KNeighborsRegressor(), X, y),
+        "components": lambda: fitted(NeighborhoodComponentsAnalysis(2), X, classes()),
+        "components, single precision": lambda: fitted(
+            NeighborhoodComponentsAnalysis(init=np.eye(COLUMNS)), numbers(np.float32), words()
+        ),
+        "large margin": lambda: fitted(LargeMarginNearestNeighbor(2), X, words()),
+        "large margin, low rank": lambda: fitted(
+            LargeMarginNearestNeighbor(2, n_components=2), numbers(np.float32), classes()
+        ),
         "averages, several": lambda: fitted(KNeighborsRegressor(weights="distance"), X, several_targets()),
     }
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from sixfold import __version__
 from sixfold.app.fitting import FitOptions, FitResult, Prepared, prepare, tune
+from sixfold.app.many_files import data_files
 from sixfold.app.model_file import save
 from sixfold.app.report import find_cautions, write_report
 from sixfold.app.terminal import LABEL, Terminal
@@ -31,14 +32,15 @@ def run(options: FitOptions, *, as_json: bool = False, quiet: bool = False) -> i
     share_memory_stores()
     given = prepare(options)
     show_prepared(terminal, given)
-    with terminal.watch() as watcher:
-        result = tune(given, watcher)
-    show_result(terminal, result)
-    cautions = find_cautions(result)
-    show_cautions(terminal, [one.sentence for one in cautions])
-    record = training_record(result, [one.sentence for one in cautions])
-    model = save(result.model, options.output / f"{result.name}.sixfold", facts=record)
-    page, facts = write_report(result, options.output, cautions)
+    with given.within_memory():
+        with terminal.watch() as watcher:
+            result = tune(given, watcher)
+        show_result(terminal, result)
+        cautions = find_cautions(result)
+        show_cautions(terminal, [one.sentence for one in cautions])
+        record = training_record(result, [one.sentence for one in cautions])
+        model = save(result.model, options.output / f"{result.name}.sixfold", facts=record)
+        page, facts = write_report(result, options.output, cautions)
     if as_json:
         print(facts.read_text(encoding="utf-8"))
     show_files(terminal, [model, page, facts], options, result.chosen.name != BASELINE)
@@ -155,7 +157,7 @@ def show_files(terminal: Terminal, written: list[Path], options: FitOptions, exp
     terminal.line()
     model, label = names[0], "Next"
     if explained:
-        terminal.command(label, ["sixfold", "explain", model, options.data, "--row", "1"])
+        terminal.command(label, ["sixfold", "explain", model, data_files(options.data)[0], "--row", "1"])
         label = ""
     terminal.command(label, ["sixfold", "predict", model, "NEW.csv", "-o", "predictions.csv"])
 

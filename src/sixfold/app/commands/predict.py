@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sixfold.app.many_files import data_files, pieces
 from sixfold.app.one_interrupt import one_interrupt
 from sixfold.app.plain_text import figure, listed, paragraph, print_json, say, visible
 from sixfold.app.saved_model.model import SavedModel, open_model
@@ -24,7 +25,6 @@ from sixfold.app.saved_model.rows_of_the_fit import RowsOfTheFit
 from sixfold.app.saved_model.running_score import RunningScore
 from sixfold.app.saved_model.unseen_categories import UnseenCategories
 from sixfold.app.table_output import Writer, output_format, stdout_writer, table_writer
-from sixfold.data.files.tables import table_batches
 from sixfold.errors import InputError, UsageError
 from sixfold.plain_words import counted
 from sixfold.selection.scoring import unsigned_metric
@@ -51,7 +51,7 @@ def run(
     Parameters
     ----------
     model, data : str
-        Files; ``data`` may be ``example:NAME``.
+        Files; ``data`` may be a folder, a glob, or ``example:NAME``.
     output : str or None
         Where to write, the format by its ending; None is stdout, as CSV (or JSON lines, ``as_json``).
     probabilities : bool
@@ -119,11 +119,12 @@ class Predictions:
 
     def write_to(self, writer: Writer) -> Iterator[int]:
         """Write all rows, and give their number from time to time."""
-        for number, raw in enumerate(table_batches(self.data, self.saved.schema, BATCH)):
+        for number, piece in enumerate(pieces(self.data, self.saved.schema, BATCH)):
             if number == 0:
-                self._begin(raw)
-            writer.write(self._answered(raw))
-            self.rows += raw.height
+                self._begin(piece.frame)
+            with piece.named():
+                writer.write(self._answered(piece.frame, piece.first_row))
+            self.rows += piece.frame.height
             yield self.rows
 
     def _begin(self, raw: Any) -> None:
@@ -142,12 +143,12 @@ class Predictions:
         if self.saved.target in raw.columns:
             self.score = RunningScore(self.saved)
 
-    def _answered(self, raw: Any) -> Any:
+    def _answered(self, raw: Any, first_row: int) -> Any:
         """Return the columns to write for some rows."""
         import polars as pl
 
         saved = self.saved
-        typed = saved.schema.typed(raw, self.rows)
+        typed = saved.schema.typed(raw, first_row)
         self.unseen.count(typed)
         score = self.score
         wanted = self.probabilities or (score is not None and score.needs_probabilities)
@@ -156,7 +157,7 @@ class Predictions:
         else:
             predicted, chances = np.empty(0), np.empty((0, len(saved.classes))) if wanted else None
         if score is not None and raw.height:
-            self._add_to(score, raw, typed, predicted, chances)
+            self._add_to(score, raw, first_row, typed, predicted, chances)
         kind = pl.Float64 if saved.task == "regression" else pl.String
         values = predicted.tolist() if kind == pl.Float64 else [str(one) for one in predicted.tolist()]
         answers = [pl.Series(self.names[0], values, kind)]
@@ -168,10 +169,16 @@ class Predictions:
         return pl.DataFrame([*raw.select(self.kept).iter_columns(), *answers])
 
     def _add_to(
-        self, score: RunningScore, raw: Any, typed: Any, predicted: Array, chances: Array | None
+        self,
+        score: RunningScore,
+        raw: Any,
+        first_row: int,
+        typed: Any,
+        predicted: Array,
+        chances: Array | None,
     ) -> None:
         try:
-            y = self.saved.schema.target_values(raw, self.rows)
+            y = self.saved.schema.target_values(raw, first_row)
             score.add(y, predicted, chances)
             self.of_the_fit.add(raw, typed, y)
         except InputError as error:  # predictions do not depend on the target
@@ -202,7 +209,7 @@ def _checked_output(output: str, model: str, data: str) -> Path:
     """Return where to write, if that is neither the model nor the data."""
     path = Path(output)
     output_format(path)
-    for other, what in ((model, "model"), (data, "data")):
+    for other, what in ((model, "model"), *((file, "data") for file in data_files(data))):
         if path.exists() and Path(other).exists() and path.samefile(other):
             raise UsageError(f"The output {output!r} is the file of the {what}. Give it another name.")
     return path

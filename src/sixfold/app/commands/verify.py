@@ -10,22 +10,33 @@ and shares no code with the solvers.
 from __future__ import annotations
 
 import math
+import tempfile
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sixfold.app.many_files import bytes_of, is_several, pieces
 from sixfold.app.plain_text import labelled, paragraph, print_json, visible
 from sixfold.app.saved_model.model import SavedModel, open_model
+from sixfold.app.stored_rows import KnownRows, stored_rows
 from sixfold.app.training_record import data_fingerprint, rows_of, training_rows
 from sixfold.certificate import Certificate
-from sixfold.data.files.tables import Table, read_table
-from sixfold.errors import CertificateError, InputError
+from sixfold.data.files.tables import read_table
+from sixfold.errors import CertificateError, InputError, UsageError
 from sixfold.explain.certificate_words import in_plain_words
 from sixfold.plain_words import counted
+from sixfold.solvers.memory import bounded_memory
+
+Array = NDArray[Any]
 
 REFUTED = 1  # the exit code
+PORTION = 50_000  # rows that are encoded at a time
 
 
-def run(model: str, data: str, *, as_json: bool = False) -> int:
+def run(model: str, data: str, *, memory_limit: str | None = None, as_json: bool = False) -> int:
     """Check the certificate in a model file, and return the exit code: 1 where it does not hold."""
     saved = open_model(model)
     claimed = getattr(saved.learner, "certificate_", None)
@@ -34,9 +45,11 @@ def run(model: str, data: str, *, as_json: bool = False) -> int:
             f"{saved.name} holds a {type(saved.learner).__name__}, which claims nothing to be checked."
         )
     saved.require_split()
-    table = read_table(data)
-    differences = _data_differences(saved, table)
-    found, said = _recomputed(saved, table, claimed)
+    limit = bytes_of(memory_limit)
+    rows, columns = _rows(saved, data, limit)
+    with nullcontext() if limit is None else bounded_memory(limit, tempfile.gettempdir(), rows.mapped):
+        differences = _data_differences(saved, rows, columns)
+        found, said = _recomputed(saved, rows, claimed)
     said = said or _file_differences(saved, claimed)
     if as_json:
         print_json(
@@ -56,12 +69,22 @@ def run(model: str, data: str, *, as_json: bool = False) -> int:
     return REFUTED if said else 0
 
 
-def _data_differences(saved: SavedModel, table: Table) -> list[str]:
+def _rows(saved: SavedModel, data: str, limit: float | None) -> tuple[KnownRows, int]:
+    """Return the rows of the data, and how many columns they have."""
+    if limit is None and not is_several(data):
+        table = read_table(data)
+        return rows_of(saved.facts, table), len(table.frame.columns)
+    if data == "-":
+        raise UsageError("--memory-limit needs files, which are read twice: '-' can be read once.")
+    columns = next(pieces(data, rows=1000)).frame.width
+    return stored_rows(data, saved.schema), columns
+
+
+def _data_differences(saved: SavedModel, rows: KnownRows, columns: int) -> list[str]:
     """Return in what the data differ from those of the fit, by number of rows and columns and fingerprint."""
-    rows = rows_of(saved.facts, table)
     facts = saved.facts.get("data") or {}
     found = []
-    for name, here in (("rows", len(rows.y)), ("columns", len(table.frame.columns))):
+    for name, here in (("rows", len(rows.y)), ("columns", columns)):
         told = facts.get(name)
         if isinstance(told, int) and told != here:
             found.append(f"{here:,} {name} where the fit had {told:,}")
@@ -72,15 +95,29 @@ def _data_differences(saved: SavedModel, table: Table) -> list[str]:
     return found
 
 
-def _recomputed(saved: SavedModel, table: Table, claimed: Certificate) -> tuple[Certificate | None, str]:
+def _recomputed(saved: SavedModel, rows: KnownRows, claimed: Certificate) -> tuple[Certificate | None, str]:
     """Return the certificate that the checker finds, and what contradicts the one that is claimed."""
-    X, y, weight = training_rows(saved.facts, table)
+    chosen = training_rows(saved.facts, rows)
+    y, weight = rows.y[chosen], None if rows.weight is None else rows.weight[chosen]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the fit, which was told of them
-            return claimed.bind(saved.learner).verify(saved.inputs(X), y, weight), ""
+            return claimed.bind(saved.learner).verify(_inputs(saved, rows.X, chosen), y, weight), ""
     except CertificateError as error:
         return None, str(error)
+
+
+def _inputs(saved: SavedModel, X: Any, rows: Array) -> Any:
+    """Return these rows as the learner sees them: numbers portion by portion, into one array."""
+    first = saved.inputs(X[rows[:PORTION]])
+    if rows.size <= PORTION:
+        return first
+    if not isinstance(first, np.ndarray):
+        return saved.inputs(X[rows])
+    inputs = np.empty((rows.size, first.shape[1]), dtype=first.dtype)
+    for start in range(0, rows.size, PORTION):
+        inputs[start : start + PORTION] = saved.inputs(X[rows[start : start + PORTION]])
+    return inputs
 
 
 def _file_differences(saved: SavedModel, claimed: Certificate) -> str:

@@ -104,14 +104,17 @@ class TableSchema:
         _check_names(raw, [self.target.name])
         return _as_array(self.target, raw, first_row)
 
-    def column_values(self, raw: Any, role: str, first_row: int = 0) -> Array | None:
-        """Return the weights as float64, or the groups as text; None where there is no such column."""
+    def column_values(self, raw: Any, role: str, first_row: int = 0, *, whole: bool = True) -> Array | None:
+        """Return the weights as float64, or the groups as text; None where there is no such column.
+
+        Weights must not all be 0 where these are all rows, ``whole``.
+        """
         for one in self.columns:
             if one.role == role:
                 _check_names(raw, [one.name])
                 values = _as_array(one, raw, first_row)
                 if role == "weight":
-                    _check_weights(one.name, values, first_row)
+                    _check_weights(one.name, values, first_row, whole)
                 if role == "group":
                     values[[value is None for value in values]] = NO_GROUP
                 return values
@@ -147,7 +150,7 @@ def _as_array(one: ColumnSchema, raw: Any, first_row: int) -> Array:
     return np.array(labels.cast(pl.String).to_list(), dtype=object)
 
 
-def _check_weights(name: str, values: Array, first_row: int) -> None:
+def _check_weights(name: str, values: Array, first_row: int, whole: bool = True) -> None:
     wrong = np.flatnonzero(~(values >= 0))
     if wrong.size:
         value = values[wrong[0]]
@@ -156,7 +159,7 @@ def _check_weights(name: str, values: Array, first_row: int) -> None:
             f"Column {name!r}, row {first_row + wrong[0] + 1:,}: the weight {given}. Weights are numbers "
             "from 0 on, one for each row."
         )
-    if values.size and not values.any():
+    if whole and values.size and not values.any():
         raise InputError(f"Column {name!r} has only weights of 0: at least one row must count.")
 
 

@@ -12,7 +12,8 @@ of the clocks there.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,8 @@ def _of_values(column: Column, duration: bool) -> Array:
         row, value = distinct.first(strange)
         held = "durations" if duration else "dates"
         raise InputError(
-            f"{column.called} held {held} in the training table, but row {row} is {value!r:.50}. Turn the "
-            f"column into {held} first, as it was there."
+            f"{column.called} held {held} in the training table, but row {column.first_row + row} is "
+            f"{value!r:.50}. Turn the column into {held} first, as it was there."
         )
     return found[distinct.codes]
 
@@ -122,15 +123,41 @@ PLAIN: dict[str, Callable[[Array], Array]] = {
 CYCLE = {"time of day": 1.0, "hour": 1.0, "weekday": 7.0, "day of year": 366.0, "month": 366.0}  # days
 
 
-def varying_parts(days: Array, cyclic: bool) -> tuple[str, ...]:
-    """Return the names of the parts that vary, of cycles that the days go through more than once.
+@dataclass(frozen=True)
+class Ranges:
+    """From where to where days and their parts go, by name; nothing of no days."""
 
-    In less than a year its days say what season it is: one more column for it would say nothing new.
-    """
+    ends: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def joined(self, other: Ranges) -> Ranges:
+        """Return the ranges of these and of other days."""
+        if not self.ends or not other.ends:
+            return self if self.ends else other
+        both = {name: (*one, *other.ends[name]) for name, one in self.ends.items()}
+        return Ranges({name: (min(ends), max(ends)) for name, ends in both.items()})
+
+    def varying(self) -> tuple[str, ...]:
+        """Return the names of the parts that vary, of cycles that the days go through more than once.
+
+        In less than a year its days say what season it is: one more column for it would say nothing new.
+        """
+        if not self.ends:
+            return ()
+        first, last = self.ends[""]
+        return tuple(
+            name
+            for name, (low, high) in self.ends.items()
+            if name and last - first > CYCLE[name] and low < high
+        )
+
+
+def ranges_of(days: Array, cyclic: bool) -> Ranges:
+    """Return the ranges of days, NaN where there is none, and of their cyclic or plain parts."""
     known = days[np.isfinite(days)]
-    span = np.ptp(known) if known.size else 0.0
-    parts = (CYCLIC if cyclic else PLAIN).items()
-    return tuple(name for name, part in parts if span > CYCLE[name] and np.ptp(part(known)) > 0)
+    if not known.size:
+        return Ranges()
+    values = {"": known} | {name: part(known) for name, part in (CYCLIC if cyclic else PLAIN).items()}
+    return Ranges({name: (float(one.min()), float(one.max())) for name, one in values.items()})
 
 
 def part_of(days: Array, name: str, cyclic: bool) -> tuple[Array, ...]:

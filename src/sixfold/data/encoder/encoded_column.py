@@ -13,22 +13,22 @@ other", "signup: days", "signup: weekday (sin)".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.encoder.date_parts import days_of, is_date, is_duration, part_of, varying_parts, zone_of
+from sixfold.data.categorical import DistinctValues
+from sixfold.data.encoder.date_parts import Ranges, days_of, is_date, is_duration, part_of
+from sixfold.data.encoder.spread import HUGE, UNIT, Spread
 from sixfold.data.mixed_table import BOOLEANS, DATES, GOWER, NUMBERS, Column, numbers_of
 from sixfold.errors import InputError
 
 Array = NDArray[Any]
 
 MISSING, OTHER, DAYS = " is missing", " is other", ": days"
-TOGETHER = 1 << 16  # numbers that are described in one go: calls would take longer than the work
-HUGE, TINY, UNIT = 1e150, 1e-150, 2.0**600  # squares of numbers beyond are infinite or 0
 
 
 @dataclass(frozen=True)
@@ -63,37 +63,29 @@ class EncodedColumn:
         return tuple(one[1:] for one in self.outputs if one.startswith("="))
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The median of a column of numbers, mean and deviation with it in all gaps, and if there were any."""
-
-    fill: float
-    center: float
-    scale: float
-    gaps: bool
-
-
 # -- kinds -------------------------------------------------------------------------------------------------
 
 
 def kind_of(column: Column) -> str:
     """Return what a column holds: by its type, or where that does not say, by its values."""
+    return kind_by_type(column) or kind_by_values(column)
+
+
+def kind_by_type(column: Column) -> str | None:
+    """Return what a column holds, None where its type does not say."""
     if column.framed:
         import narwhals.stable.v1 as nw
 
         dtype = column.given.dtype
         kinds = {nw.Boolean: "boolean", nw.Datetime: "date", nw.Date: "date", nw.Duration: "duration"}
         kinds |= dict.fromkeys((nw.String, nw.Categorical, nw.Enum), "category")
-        found = "number" if dtype.is_numeric() else next((kinds[one] for one in kinds if dtype == one), None)
-    else:
-        kinds_of_arrays = {"b": "boolean", "M": "date", "m": "duration", "U": "category", "S": "category"}
-        found = kinds_of_arrays.get(column.given.dtype.kind) or (
-            "number" if column.numbers is not None else None
-        )
-    return found or _kind_of_values(column)
+        return "number" if dtype.is_numeric() else next((kinds[one] for one in kinds if dtype == one), None)
+    kinds_of_arrays = {"b": "boolean", "M": "date", "m": "duration", "U": "category", "S": "category"}
+    return kinds_of_arrays.get(column.given.dtype.kind) or ("number" if column.numbers is not None else None)
 
 
-def _kind_of_values(column: Column) -> str:
+def kind_by_values(column: Column) -> str:
+    """Return what the values of a column are; without any, a number."""
     present = [value for value in column.distinct.values if not GOWER.is_missing(value)]
     for kind, of_kind in (
         ("boolean", lambda value: isinstance(value, BOOLEANS)),
@@ -121,44 +113,6 @@ def _is_period(value: Any) -> bool:
 # -- what is learnt ----------------------------------------------------------------------------------------
 
 
-def describe(columns: Iterable[Array]) -> Iterator[Spread]:
-    """Yield the spread of columns of numbers, NaN where one is missing; small ones are looked at together."""
-    waiting: list[Array] = []
-    for column in columns:
-        waiting.append(column)
-        if len(waiting) * column.size >= TOGETHER:
-            yield from _describe(np.array(waiting, dtype=np.float64))
-            waiting = []
-    if waiting:
-        yield from _describe(np.array(waiting, dtype=np.float64))
-
-
-def _describe(rows: Array) -> Iterator[Spread]:
-    """Yield the spread of the rows of an array, which is written over."""
-    gaps = np.isnan(rows)
-    low, high = np.fmin.reduce(rows, axis=1), np.fmax.reduce(rows, axis=1)
-    constant = ~(low < high)  # also where nothing is known
-    largest = np.fmax(-low, high)
-    unit = np.where(largest > HUGE, 1.0 / UNIT, np.where((largest < TINY) & (largest > 0), UNIT, 1.0))
-    if np.any(unit != 1.0):
-        rows *= unit[:, None]
-    fill = np.zeros(len(rows))
-    with_gaps = gaps.any(axis=1)
-    if not with_gaps.all():
-        fill[~with_gaps] = np.median(rows[~with_gaps] if with_gaps.any() else rows, axis=1)
-    for j in np.flatnonzero(with_gaps).tolist():
-        known = rows[j, ~gaps[j]]
-        fill[j] = np.median(known) if known.size else 0.0
-        rows[j, gaps[j]] = fill[j]
-    center = np.where(constant, fill, rows.mean(axis=1))
-    rows -= center[:, None]
-    scale = np.sqrt(np.einsum("ij,ij->i", rows, rows) / rows.shape[1])
-    scale[constant] = 0.0
-    for j in range(len(rows)):
-        median, mean, deviation = (float(one[j] / unit[j]) for one in (fill, center, scale))
-        yield Spread(median, mean, deviation, bool(gaps[j].any()))
-
-
 def encoded_number(name: Any, spread: Spread, scale: bool, indicator: bool) -> EncodedColumn:
     """Return how a column of numbers is written."""
     outputs = ("", MISSING) if indicator and spread.gaps else ("",)
@@ -166,25 +120,22 @@ def encoded_number(name: Any, spread: Spread, scale: bool, indicator: bool) -> E
     return EncodedColumn(name, "number", outputs, spread.fill, center, divisor)
 
 
-def encoded_boolean(name: Any, column: Column, indicator: bool) -> EncodedColumn:
+def encoded_boolean(name: Any, gaps: bool, indicator: bool) -> EncodedColumn:
     """Return how a column of yes and no is written."""
-    gaps = bool(np.isnan(read_numbers(column)).any())
     return EncodedColumn(name, "boolean", ("", MISSING) if gaps and indicator else ("",))
 
 
-def encoded_date(name: Any, column: Column, kind: str, scale: bool, indicator: bool) -> EncodedColumn:
-    """Return how a column of dates or durations is written."""
-    zone = zone_of(column)
-    days = days_of(column, kind == "duration", zone)
-    number = encoded_number(name, next(describe([days])), scale, indicator)
-    parts = varying_parts(days, cyclic=True) if kind == "date" else ()
-    cyclic = [f": {part} ({wave})" for part in parts for wave in ("sin", "cos")]
+def encoded_date(
+    name: Any, kind: str, spread: Spread, ranges: Ranges, zone: str, scale: bool, indicator: bool
+) -> EncodedColumn:
+    """Return how a column of dates or durations is written, by the spread and the ranges of its days."""
+    number = encoded_number(name, spread, scale, indicator)
+    cyclic = [f": {part} ({wave})" for part in ranges.varying() for wave in ("sin", "cos")]
     return replace(number, kind=kind, outputs=(DAYS, *cyclic, *number.outputs[1:]), zone=zone)
 
 
-def encoded_category(name: Any, column: Column, most: int, frequency: int) -> EncodedColumn:
-    """Return how a column of categories is written: those with a column of their own are sorted."""
-    distinct = column.distinct
+def counted_categories(distinct: DistinctValues) -> tuple[dict[str, int], int]:
+    """Return how many rows each category has, and in how many it is missing."""
     counts = np.bincount(distinct.codes.astype(np.intp) + 1, minlength=len(distinct.values) + 1)
     rows: dict[str, int] = {}
     missing = int(counts[0])
@@ -193,8 +144,27 @@ def encoded_category(name: Any, column: Column, most: int, frequency: int) -> En
             missing += count
         else:
             rows[text_of(value)] = rows.get(text_of(value), 0) + count
-    order = list(rows) if distinct.ordered else sorted(rows)
-    own = [one for one in order if rows[one] >= frequency]
+    return rows, missing
+
+
+def encoded_categories(
+    name: Any, rows: Mapping[str, int], missing: int, order: Iterable[str], most: int, frequency: int
+) -> EncodedColumn:
+    """Return how a column of categories is written.
+
+    Parameters
+    ----------
+    name : str or int
+    rows : mapping of str to int
+        How many each category has.
+    missing : int
+        How many have none.
+    order : iterable of str
+        That of the columns; categories without rows have no part in it.
+    most, frequency : int
+        The most columns, and the fewest rows for one.
+    """
+    own = [one for one in order if rows.get(one, 0) >= frequency]
     if len(own) + (len(own) < len(rows)) > most:
         frequent = sorted(own, key=lambda one: -rows[one])[: most - 1]  # of equally many the first
         own = [one for one in own if one in set(frequent)]
@@ -221,14 +191,25 @@ def text_of(value: Any) -> str:
 
 def read_numbers(column: Column) -> Array:
     """Return the numbers of a column, NaN where one is missing; text and infinity are refused."""
-    numbers = numbers_of(column, GOWER) if column.numbers is None else column.numbers
+    numbers = _as_numbers(column)
     if numbers.dtype.kind == "f" and np.isinf(numbers).any():
         row = int(np.argmax(np.isinf(numbers)))
         raise InputError(
-            f"{column.called} holds {numbers[row]} in row {row}: infinity or a value too large for "
-            f"{numbers.dtype}. Put NaN where a value is unknown, or drop such rows."
+            f"{column.called} holds {numbers[row]} in row {column.first_row + row}: infinity or a value too "
+            f"large for {numbers.dtype}. Put NaN where a value is unknown, or drop such rows."
         )
     return numbers
+
+
+def _as_numbers(column: Column) -> Array:
+    if column.numbers is not None:
+        return column.numbers
+    if column.framed:
+        import narwhals.stable.v1 as nw
+
+        if column.given.dtype == nw.Boolean:  # with gaps, where NumPy would get an object for each row
+            return np.asarray(column.given.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    return numbers_of(column, GOWER)
 
 
 def write(encoded: EncodedColumn, column: Column, out: Array) -> None:
@@ -240,7 +221,7 @@ def write(encoded: EncodedColumn, column: Column, out: Array) -> None:
         _write_gaps(encoded, values, out)
         out[:, 0] = np.where(np.isnan(values), 0.0, values)
     elif encoded.kind == "number":
-        _write_number(encoded, read_numbers(column).astype(np.float64), column, out)
+        _write_number(encoded, _as_numbers(column).astype(np.float64, copy=False), column, out)
     else:
         days = days_of(column, encoded.kind == "duration", encoded.zone)
         parts = [one[2 : -len(" (sin)")] for one in encoded.outputs if one.endswith(" (sin)")]
@@ -250,28 +231,34 @@ def write(encoded: EncodedColumn, column: Column, out: Array) -> None:
 
 
 def _write_number(encoded: EncodedColumn, values: Array, column: Column, out: Array) -> None:
-    """Write (x - center) / scale, and if x is missing; the values are written over."""
-    gaps = _write_gaps(encoded, values, out)
+    """Write (x - center) / scale, and if x is missing; numbers without gaps are gone through thrice."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(values.sum())
+    if finite:
+        if encoded.outputs[-1] == MISSING:
+            out[:, -1] = 0.0
+    elif encoded.kind == "number":
+        read_numbers(column)  # refuses infinity
+    gaps = None if finite else _write_gaps(encoded, values, out)
     if encoded.scale == 0.0:
         out[:, 0] = 0.0
         return
     if gaps is not None:
-        values[gaps] = encoded.fill
+        values = np.where(gaps, encoded.fill, values)
     unit = 1.0 / UNIT if max(abs(encoded.center), encoded.scale) > HUGE else 1.0
     try:
         with np.errstate(over="raise"):
             if unit != 1.0:
-                values *= unit
+                values = values * unit
             if encoded.center != 0.0:
-                values -= encoded.center * unit
-            if encoded.scale != 1.0:
-                values /= encoded.scale * unit
-            out[:, 0] = values
+                values = values - encoded.center * unit
+            np.divide(values, encoded.scale * unit, out=out[:, 0])
     except FloatingPointError as error:
         far = np.abs(read_numbers(column).astype(np.float64))
         raise InputError(
-            f"{column.called} holds a number in row {int(np.nanargmax(far))} that is too far from those of "
-            f"the training table to be computed with: {np.nanmax(far):g}. Correct it, or put NaN there."
+            f"{column.called} holds a number in row {column.first_row + int(np.nanargmax(far))} that is too "
+            f"far from those of the training table to be computed with: {np.nanmax(far):g}. Correct it, or "
+            "put NaN there."
         ) from error
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sixfold.data.checks import in_narwhals
-from sixfold.data.encoder.date_parts import days_of, part_of, varying_parts, zone_of
+from sixfold.data.encoder.date_parts import Ranges, days_of, part_of, ranges_of, zone_of
 from sixfold.data.encoder.encoded_column import DAYS, EncodedColumn, kind_of
 from sixfold.data.mixed_table import Column
 
@@ -27,8 +27,13 @@ def kept_column(name: Any, column: Column) -> EncodedColumn:
     if kind not in DATES:
         return EncodedColumn(name, kind, ("",))
     zone = zone_of(column)
-    parts = varying_parts(days_of(column, False, zone), cyclic=False) if kind == "date" else ()
-    return EncodedColumn(name, kind, (DAYS, *(f": {part}" for part in parts)), zone=zone)
+    ranges = ranges_of(days_of(column, False, zone), cyclic=False) if kind == "date" else Ranges()
+    return kept_date(name, kind, ranges, zone)
+
+
+def kept_date(name: Any, kind: str, ranges: Ranges, zone: str) -> EncodedColumn:
+    """Return how a column of dates or durations is kept."""
+    return EncodedColumn(name, kind, (DAYS, *(f": {part}" for part in ranges.varying())), zone=zone)
 
 
 def kept_table(

@@ -13,8 +13,10 @@ rows into one array.
 from __future__ import annotations
 
 import difflib
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import Any, Self
 
 import numpy as np
@@ -33,11 +35,13 @@ from sixfold.data.checks import (
     in_narwhals,
     require_finite,
 )
+from sixfold.data.encoder.batches import RunningTable, Ways, called, each_batch, require_dense
+from sixfold.data.encoder.date_parts import Ranges, days_of, ranges_of, zone_of
 from sixfold.data.encoder.encoded_column import (
     EncodedColumn,
-    describe,
+    counted_categories,
     encoded_boolean,
-    encoded_category,
+    encoded_categories,
     encoded_date,
     encoded_number,
     kind_of,
@@ -45,6 +49,8 @@ from sixfold.data.encoder.encoded_column import (
     write,
 )
 from sixfold.data.encoder.kept_table import kept_column, kept_table
+from sixfold.data.encoder.median import NumberStore
+from sixfold.data.encoder.spread import describe
 from sixfold.data.mixed_table import Column, columns_of, named_places
 from sixfold.errors import InputError, check_flag, check_number, check_option
 
@@ -142,17 +148,73 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X = _given(X)
         if sp.issparse(X):
             self._fit_sparse(X)
-        else:
-            columns = self._checked(X)
-            self.named_ = hasattr(X, "columns")
-            out = named_places(self.leave_out, list(columns), "leave_out")
-            used = {name: one for j, (name, one) in enumerate(columns.items()) if j not in out}
-            one_hot = self.categories == "one-hot"
-            learnt = self._learn(used) if one_hot else map(kept_column, used, used.values())
-            known = dict(zip(used, learnt, strict=True))
-            self.columns_ = tuple(known.get(name, EncodedColumn(name, "left out")) for name in columns)
-            numbers = [used[name] for name, one in known.items() if one.kind == "number"]
-            self.dtype_ = "float32" if _all_float32(numbers) else "float64"
+            return self._ready()
+        columns = self._checked(X)
+        out = named_places(self.leave_out, list(columns), "leave_out")
+        used = {name: one for j, (name, one) in enumerate(columns.items()) if j not in out}
+        one_hot = self.categories == "one-hot"
+        learnt = self._learn(used) if one_hot else map(kept_column, used, used.values())
+        known = dict(zip(used, learnt, strict=True))
+        self.columns_ = tuple(known.get(name, EncodedColumn(name, "left out")) for name in columns)
+        numbers = [used[name] for name, one in known.items() if one.kind == "number"]
+        self.dtype_ = "float32" if _all_float32(numbers) else "float64"
+        return self._ready()
+
+    def fit_batches(self, batches: Iterable[Any], *, folder: Any = None) -> Self:
+        """Learn the same of a table that comes in batches of rows, in one pass.
+
+        The encoder is that of :meth:`fit` on all rows, number by number. What a median takes is kept in a
+        temporary file, 8 bytes for each number, date and duration; of a column of categories every value is
+        kept in memory, once.
+
+        Parameters
+        ----------
+        batches : iterable of arrays or tables
+            With the same columns, those of tables in any order. Any of them may have no rows, and columns
+            that are all missing, whatever their type.
+        folder : str or path, default=None
+            Where the temporary file is; None takes the system's place for such.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from sixfold import TableEncoder
+        >>> table = pd.DataFrame({"age": [30, 41, None, 52], "city": ["Oslo", "Rome", "Rome", "Oslo"]})
+        >>> encoder = TableEncoder().fit_batches(table[row : row + 1] for row in range(4))
+        >>> encoder.columns_ == TableEncoder().fit(table).columns_
+        True
+        """
+        self._check_parameters()
+        ways = Ways(
+            self.categories == "keep",
+            self.scale,
+            self.missing_indicator,
+            self.max_categories,
+            self.min_frequency,
+        )
+        running: RunningTable | None = None
+        with closing(NumberStore(folder)) as store:
+            for batch in each_batch(batches):
+                X = _given(batch)
+                if running is None:
+                    columns, names = columns_of(X)
+                    if not columns:
+                        check_table(self, _shape_alone(X), reset=True)  # says what is wrong
+                    check_names(self, X, reset=True)
+                    self.n_features_in_, self.named_ = len(columns), hasattr(X, "columns")
+                    out = named_places(self.leave_out, names, "leave_out")
+                    running = RunningTable(names, self.named_, out, ways, store)
+                running.add(X)
+            if running is None or running.rows == 0:
+                raise InputError(
+                    "The batches have no rows: there is nothing to learn. Pass one with rows at least."
+                )
+            self.columns_ = running.columns()
+        self.dtype_ = "float32" if running.float32 else "float64"
+        return self._ready()
+
+    def _ready(self) -> Self:
+        """Finish a fit."""
         if not any(one.outputs for one in self.columns_):
             raise InputError(f"leave_out={self.leave_out!r:.100} leaves no column. Name fewer.")
         counts = [len(one.outputs) for one in self.columns_]
@@ -172,9 +234,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not columns or not len(columns[0]):
             check_table(self, _shape_alone(X), reset=True)  # says what is wrong
         check_names(self, X, reset=True)
-        self.n_features_in_ = len(columns)
+        self.n_features_in_, self.named_ = len(columns), hasattr(X, "columns")
         return {
-            name: Column(given, _called(name, j))
+            name: Column(given, called(name, j))
             for j, (name, given) in enumerate(zip(names, columns, strict=True))
         }
 
@@ -188,11 +250,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if kinds[name] == "number":
                 yield encoded_number(name, next(spreads), *options)
             elif kinds[name] == "boolean":
-                yield encoded_boolean(name, column, self.missing_indicator)
+                gaps = bool(np.isnan(read_numbers(column)).any())
+                yield encoded_boolean(name, gaps, self.missing_indicator)
             elif kinds[name] == "category":
-                yield encoded_category(name, column, self.max_categories, self.min_frequency)
+                rows, missing = counted_categories(column.distinct)
+                order = list(rows) if column.distinct.ordered else sorted(rows)
+                limits = (self.max_categories, self.min_frequency)
+                yield encoded_categories(name, rows, missing, order, *limits)
             else:
-                yield encoded_date(name, column, kinds[name], *options)
+                zone = zone_of(column)
+                days = days_of(column, kinds[name] == "duration", zone)
+                ranges = ranges_of(days, cyclic=True) if kinds[name] == "date" else Ranges()
+                yield encoded_date(name, kinds[name], next(describe([days])), ranges, zone, *options)
 
     def _fit_sparse(self, X: Any) -> None:
         X = check_table(self, X, reset=True)
@@ -232,12 +301,38 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 return self._scaled(X)
             X = X.toarray()
         columns = self._asked(X)
-        if self.categories == "one-hot":
-            return self._one_hot(columns)
-        return kept_table(X, self.columns_, columns, self._names())
+        if not _rows_of(columns):
+            raise InputError("X has 0 rows: there is nothing to transform. Pass at least one row.")
+        return self._written(X, columns, None)
 
-    def _asked(self, X: Any) -> list[Column | None]:
-        """Return the columns of a table in the order of the training table, None for one that is left out."""
+    def transform_batch(self, X: Any, *, first_row: int = 0, out: Array | None = None) -> Any:
+        """Return the numbers of some rows of a longer table, of which there may be none.
+
+        Parameters
+        ----------
+        X : array or table of shape (n_samples, n_features)
+        first_row : int, default=0
+            The number of its first row: messages count from there.
+        out : ndarray of shape (n_samples, n_features_out), default=None
+            Of floats, to be written to and returned.
+        """
+        check_is_fitted(self, "columns_")
+        X = _given(X)
+        require_dense(X)
+        columns = self._asked(X, first_row, none=True)
+        if out is not None:
+            shape = (_rows_of(columns), self.sources_.size)
+            if self.categories != "one-hot":
+                raise InputError("out is for numbers, but with categories='keep' a table is returned.")
+            if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype.kind != "f":
+                raise InputError(f"out is no array of floats of shape {shape}. Pass one, or None.")
+        return self._written(X, columns, out)
+
+    def _asked(self, X: Any, first_row: int = 0, none: bool = False) -> list[Column | None]:
+        """Return the columns of a table in the order of the training table, None for one that is left out.
+
+        With ``none`` it may have no rows.
+        """
         if self.named_ and hasattr(X, "columns"):
             there = {one.name: one for one in in_narwhals(X).iter_columns()}
             absent = [one.name for one in self.columns_ if one.outputs and one.name not in there]
@@ -247,35 +342,47 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             given = [there[one.name] if one.outputs else None for one in self.columns_]
         else:
             found, _ = columns_of(X)
-            if len(found) != self.n_features_in_ or not len(found[0]):
+            if len(found) != self.n_features_in_ or not (len(found[0]) or none):
                 check_table(self, _shape_alone(X), reset=False)  # says what is wrong
             check_names(self, X, reset=False)
             given = [
                 column if one.outputs else None for one, column in zip(self.columns_, found, strict=True)
             ]
-        if all(one is None or not len(one) for one in given):
-            raise InputError("X has 0 rows: there is nothing to transform. Pass at least one row.")
         return [
-            None if one is None else Column(one, _called(self.columns_[j].name, j))
+            None if one is None else Column(one, called(self.columns_[j].name, j), first_row)
             for j, one in enumerate(given)
         ]
 
-    def _one_hot(self, columns: list[Column | None]) -> Array:
-        """Return the numbers; of the columns' values a block of rows is read at a time."""
+    def _written(self, X: Any, columns: list[Column | None], out: Array | None) -> Any:
+        """Return what becomes of the columns of a table."""
+        if self.categories == "keep":
+            return kept_table(X, self.columns_, columns, self._names())
+        if out is not None and out.dtype == self.dtype_:
+            self._write_rows(columns, out)
+            return out
+        result = np.empty((_rows_of(columns), self.sources_.size), dtype=self.dtype_)
+        self._write_rows(columns, result)
+        if out is None:
+            return result
+        out[...] = result  # the same numbers, whatever holds them
+        return out
+
+    def _write_rows(self, columns: list[Column | None], out: Array) -> None:
+        """Write the numbers; of the columns' values a block of rows is read at a time."""
         used = [
-            (encoded, one) for encoded, one in zip(self.columns_, columns, strict=True) if one is not None
+            (encoded, one, _in_memory(one))
+            for encoded, one in zip(self.columns_, columns, strict=True)
+            if one is not None
         ]
-        count = len(used[0][1].given)
-        result = np.empty((count, self.sources_.size), dtype=self.dtype_)
-        rows = max(1024, BLOCK // result.shape[1])
-        for start in range(0, count, rows):
+        rows = max(1024, BLOCK // out.shape[1])
+        for start in range(0, len(out), rows):
             part, place = slice(start, start + rows), 0
-            for encoded, whole in used:
+            for encoded, whole, values in used:
                 width = len(encoded.outputs)
-                block = whole if count <= rows else Column(whole.given[part], whole.called)
-                _write(encoded, block, whole, result[part, place : place + width])
+                given = whole.given if len(out) <= rows else values[part]
+                block = Column(given, whole.called, whole.first_row + start)
+                write(encoded, block, out[part, place : place + width])
                 place += width
-        return result
 
     def _scaled(self, X: Any) -> Any:
         """Return a sparse matrix with its columns divided."""
@@ -336,6 +443,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names = [name if count[name] == 1 else quoted for name, quoted in zip(names, twice, strict=True)]
         return _numbered(names)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "sources_")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -350,22 +460,23 @@ def _given(X: Any) -> Any:
     """Return a table in memory; what is masked is missing."""
     if isinstance(X, np.ma.MaskedArray):
         return X.filled(None) if X.dtype == object else np.ma.filled(X.astype(np.float64), np.nan)
+    pa = sys.modules.get("pyarrow")
+    if pa is not None and isinstance(X, pa.RecordBatch):  # of which narwhals knows nothing
+        return pa.Table.from_batches([X])
     return collected(X)
 
 
-def _called(name: Any, number: int) -> str:
-    return f"Column {name!r} (number {number}, counted from 0)"
+def _rows_of(columns: list[Column | None]) -> int:
+    return next(len(one.given) for one in columns if one is not None)
 
 
-def _write(encoded: EncodedColumn, block: Column, whole: Column, out: Array) -> None:
-    """Write the numbers for some rows of a column; what is wrong is said of the whole, for its row number."""
-    try:
-        write(encoded, block, out)
-        return
-    except InputError:
-        if block is whole:
-            raise
-    write(encoded, whole, np.empty((len(whole.given), out.shape[1]), out.dtype))
+def _in_memory(column: Column) -> Any:
+    """Return a column as an array where it is one already, which is quicker to take rows from."""
+    if column.framed and column.given.dtype.is_float() and not column.given.null_count():
+        values = column.given.to_numpy()
+        if isinstance(values, np.ndarray) and not values.flags.owndata:
+            return values
+    return column.given
 
 
 def _shape_alone(X: Any) -> Any:

@@ -26,7 +26,7 @@ from sixfold.errors import MissingExtraError, UsageError
 if TYPE_CHECKING:
     from sixfold.data.columns.schema import TableSchema
 
-__all__ = ["EXAMPLE", "Table", "TableFileError", "read_table", "table_batches"]
+__all__ = ["EXAMPLE", "Table", "TableFileError", "read_table", "table_batches", "table_facts"]
 
 EXAMPLE = "example:"
 PACKED = (".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz")
@@ -231,6 +231,23 @@ def _kind(path: Path, shown: str, ending: str) -> str:
     if ending in JSON_ENDINGS or start.startswith((b'{"', b"{ ", b"{\n", b"{\r", b"[{", b"{}")):
         return "json lines"
     return "delimited"
+
+
+def table_facts(source: str | Path) -> Table:
+    """Return what is known of a file before its rows are read; the frame of its table is None.
+
+    >>> table_facts("example:iris").target
+    'species'
+    """
+    given = str(source)
+    if given.startswith(EXAMPLE):
+        return replace(_example_table(given), frame=None)
+    path, shown, ending = _local_file(given)
+    kind = _kind(path, shown, ending)
+    kind = (
+        ("tsv" if ending in (".tsv", ".tab") else "csv") if kind == "delimited" else kind.split(" stream")[0]
+    )
+    return Table(None, _plain_name(shown), given, kind, bytes=path.stat().st_size)
 
 
 def table_batches(

@@ -56,8 +56,9 @@ class KNeighborsClassifier(NeighborsClassifier):
         Rows in a leaf of a tree.
     p : float, default=2
         The exponent of metric="minkowski": 1 is Manhattan, 2 Euclidean.
-    metric : str or callable, default="minkowski"
-        A distance of :mod:`sixfold.geometry.distances`, "precomputed", or a function of two rows.
+    metric : str, Learned or callable, default="minkowski"
+        A distance of :mod:`sixfold.geometry.distances`, "precomputed", ``distances.Learned(transformer)``,
+        which is learnt from the labels, or a function of two rows.
         "nan_euclidean" and "gower" take missing values, "gower" takes columns of text as well.
     metric_params : dict, default=None
         What the distance needs: ``{"w": ...}``, ``{"VI": ...}``, ``{"categorical": [...]}``.
@@ -211,8 +212,9 @@ class KNeighborsRegressor(NeighborsRegressor):
         Rows in a leaf of a tree.
     p : float, default=2
         The exponent of metric="minkowski": 1 is Manhattan, 2 Euclidean.
-    metric : str or callable, default="minkowski"
-        A distance of :mod:`sixfold.geometry.distances`, "precomputed", or a function of two rows.
+    metric : str, Learned or callable, default="minkowski"
+        A distance of :mod:`sixfold.geometry.distances`, "precomputed", ``distances.Learned(transformer)``,
+        which is learnt from the labels, or a function of two rows.
         "nan_euclidean" and "gower" take missing values, "gower" takes columns of text as well.
     metric_params : dict, default=None
         What the distance needs: ``{"w": ...}``, ``{"VI": ...}``, ``{"categorical": [...]}``.

@@ -11,12 +11,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sixfold.budget import Budget
@@ -27,8 +29,9 @@ from sixfold.data.checks import (
 )
 from sixfold.data.mixed_table import ColumnKinds
 from sixfold.errors import InputError, TimeLimitReached, check_number, check_option
-from sixfold.geometry.distances import Precomputed, distance_kind
-from sixfold.learners.base import Learner, describe
+from sixfold.explain.last_step import last_step
+from sixfold.geometry.distances import Learned, Precomputed, distance_kind
+from sixfold.learners.base import Learner, Step, describe
 from sixfold.learners.neighbors.stored_rows import Queries, StoredRows, check_neighbor_rows
 from sixfold.solvers.neighbors.choose import ALGORITHMS
 from sixfold.solvers.neighbors.search import Neighbors, RadiusNeighbors
@@ -96,12 +99,18 @@ class NeighborsModel(Learner):
             return self._run_fit(X, y, sample_weight, check)
         with self._unchanged_on_failure():
             self._check_parameters()
+            self._store.require_here()
             data = check(X, y, sample_weight, reset=False)
             self._store = self._store.copy()  # a copy of the model keeps the rows it has
             self._store.add(data.rows, data.weight, data.kinds)
             self._set_training(data)
             self._subject = describe(self, X, y, sample_weight, self._subject)
         return self
+
+    def _fit_on_cluster(self, X: Any, y: Any, sample_weight: Any, solve: Step) -> Self:
+        from sixfold.learners.neighbors.on_cluster import fit_on_cluster
+
+        return fit_on_cluster(self, X, y, sample_weight)
 
     def _check_parameters(self) -> None:
         check_number("n_neighbors", self.n_neighbors, at_least=1, whole=True)
@@ -134,12 +143,31 @@ class NeighborsModel(Learner):
     def _check_targets(self, y: Any, rows: Any, reset: bool) -> Any:
         """Return the targets of all rows, of those that are there unless ``reset`` and of these; or none."""
 
+    def _require_classes_for(self, metric: Learned) -> None:
+        """Raise an :class:`InputError` where a distance is to be learnt from classes, and there are none."""
+        tags = None if metric.fitted else get_tags(last_step(metric.transformer))
+        wanted = tags is not None and tags.target_tags.required and tags.estimator_type != "regressor"
+        if wanted and not is_classifier(self):
+            raise InputError(
+                f"metric={metric!r} is learnt from classes, and {type(self).__name__} has none. Fit its "
+                "transformer to labels first, and pass Learned the fitted one."
+            )
+
+    def _labels_of(self, targets: Any) -> Array | None:
+        """Return the targets as they were given, for a distance that is learnt from them; None without."""
+        return None
+
     def _weighted(self, targets: Any, weight: Array | None) -> Array | None:
         """Return how much each row counts."""
         return weight
 
     def _state_problem(self, data: CheckedRows) -> StoredRows:
-        store = StoredRows(*self._metric(), self.algorithm, self.leaf_size)
+        metric, parameters = self._metric()
+        if isinstance(metric, Learned):
+            self._require_classes_for(metric)
+            labels = self._labels_of(data.targets)
+            metric = metric.learnt(data.rows, labels, data.given_weight, self.time_limit)
+        store = StoredRows(metric, parameters, self.algorithm, self.leaf_size)
         store.add(data.rows, data.weight, data.kinds)
         return store
 
@@ -155,7 +183,9 @@ class NeighborsModel(Learner):
 
     def _set_fitted(self, solution: StoredRows, data: CheckedRows, budget: Budget) -> None:
         self._store = solution
-        self.effective_metric_, self.effective_metric_params_ = _effective_metric(*self._metric())
+        learnt = isinstance(solution.metric, Learned)
+        metric = (solution.metric, solution.parameters) if learnt else self._metric()
+        self.effective_metric_, self.effective_metric_params_ = _effective_metric(*metric)
         self._set_training(data)
 
     def _warn(self, solution: StoredRows, data: CheckedRows, budget: Budget) -> None:
@@ -200,7 +230,7 @@ class NeighborsModel(Learner):
         parameters = store.distance_parameters
         found = recompute(rows, store.rows, weights, k, ask, store.metric, parameters, radius)
         self._require_same_targets(y)
-        return found
+        return replace(found, certificate=replace(found.certificate, claim=claimed.claim, notes=store.notes))
 
     def _claims(self) -> tuple[int, float]:
         """Return how many neighbours are found, and how far they are at most."""
@@ -444,8 +474,10 @@ def _joined(old: Array | None, new: Array | None, usual: Array, usual_new: Array
     return np.concatenate([usual if old is None else old, usual_new if new is None else new])
 
 
-def pick_payload(payload: Any, rows: NDArray[Any], count: int) -> Any:
+def pick_payload(payload: Any, rows: NDArray[Any], count: int, name: str = "payload") -> Any:
     """Return the payload of the rows (queries x neighbours): arrays and tables as such, others as lists.
+
+    ``name`` is what the parameter is called that has it.
 
     >>> pick_payload(["cat", "dog", "fish"], np.array([[2], [0]]), 3)
     ['fish', 'cat']
@@ -457,9 +489,9 @@ def pick_payload(payload: Any, rows: NDArray[Any], count: int) -> Any:
         length = len(payload)
     except TypeError as error:
         kind = type(payload).__name__
-        raise InputError(f"payload is of type {kind}. Pass a sequence, one entry a training row.") from error
+        raise InputError(f"{name} is of type {kind}. Pass a sequence, one entry a training row.") from error
     if length != count:
-        raise InputError(f"payload has {length} entries for {count} training rows. Pass one for each.")
+        raise InputError(f"{name} has {length} entries for {count} training rows. Pass one for each.")
     first = rows[:, 0] if rows.shape[1] == 1 else None
     if isinstance(payload, np.ndarray):
         return payload[rows if first is None else first]

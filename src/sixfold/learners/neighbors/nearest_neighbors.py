@@ -70,8 +70,9 @@ class NearestNeighbors(NeighborsSearch):
         makes neither trees nor projections.
     leaf_size : int, default=30
         Rows in a leaf of a tree.
-    metric : str or callable, default="minkowski"
-        A distance of :mod:`sixfold.geometry.distances`, "precomputed", or a function of two rows.
+    metric : str, Learned or callable, default="minkowski"
+        A distance of :mod:`sixfold.geometry.distances`, "precomputed", ``distances.Learned(transformer)``,
+        which is learnt from the labels, or a function of two rows.
         "nan_euclidean" and "gower" take missing values, "gower" takes columns of text as well.
     p : float, default=2
         The exponent of metric="minkowski": 1 is Manhattan, 2 Euclidean.

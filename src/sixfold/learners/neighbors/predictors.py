@@ -46,7 +46,7 @@ class NeighborsPredictor(NeighborsModel):
 
     weights: Any
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Keep the rows and make the search ready.
 
         Parameters
@@ -168,6 +168,10 @@ class NeighborsClassifier(ClassifierMixin, NeighborsPredictor):
         labels = check_label_columns(self, y, rows)
         return labels if reset else self._labels.joined(labels)
 
+    def _labels_of(self, targets: LabelColumns) -> Array:
+        columns = [classes[index] for classes, index in zip(targets.classes, targets.index.T, strict=True)]
+        return columns[0] if targets.single else np.column_stack(columns)
+
     def _weighted(self, targets: LabelColumns, weight: Array | None) -> Array | None:
         return class_weighted(self.class_weight, targets, weight)
 
@@ -233,6 +237,9 @@ class NeighborsRegressor(RegressorMixin, NeighborsPredictor):
                 f"y has {targets.shape[1]} columns, but the rows before had {self._targets.shape[1]}."
             )
         return np.concatenate([self._targets, targets]), self._single
+
+    def _labels_of(self, targets: tuple[Array, bool]) -> Array:
+        return targets[0][:, 0] if targets[1] else targets[0]
 
     def _set_targets(self, targets: tuple[Array, bool]) -> None:
         self._targets, self._single = targets

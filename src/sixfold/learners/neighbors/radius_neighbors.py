@@ -77,8 +77,9 @@ class RadiusNeighborsClassifier(RadiusPredictor, NeighborsClassifier):
         Rows in a leaf of a tree.
     p : float, default=2
         The exponent of metric="minkowski": 1 is Manhattan, 2 Euclidean.
-    metric : str or callable, default="minkowski"
-        A distance of :mod:`sixfold.geometry.distances`, "precomputed", or a function of two rows.
+    metric : str, Learned or callable, default="minkowski"
+        A distance of :mod:`sixfold.geometry.distances`, "precomputed", ``distances.Learned(transformer)``,
+        which is learnt from the labels, or a function of two rows.
         "nan_euclidean" and "gower" take missing values, "gower" takes columns of text as well.
     outlier_label : label, "most_frequent", a list of labels or None, default=None
         What rows without neighbours get: a label (for several columns one for all, or a list of one each),
@@ -295,8 +296,9 @@ class RadiusNeighborsRegressor(RadiusPredictor, NeighborsRegressor):
         Rows in a leaf of a tree.
     p : float, default=2
         The exponent of metric="minkowski": 1 is Manhattan, 2 Euclidean.
-    metric : str or callable, default="minkowski"
-        A distance of :mod:`sixfold.geometry.distances`, "precomputed", or a function of two rows.
+    metric : str, Learned or callable, default="minkowski"
+        A distance of :mod:`sixfold.geometry.distances`, "precomputed", ``distances.Learned(transformer)``,
+        which is learnt from the labels, or a function of two rows.
         "nan_euclidean" and "gower" take missing values, "gower" takes columns of text as well.
     metric_params : dict, default=None
         What the distance needs: ``{"w": ...}``, ``{"VI": ...}``, ``{"categorical": [...]}``.

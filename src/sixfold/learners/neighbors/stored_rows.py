@@ -27,9 +27,11 @@ from sixfold.data.checks import (
 )
 from sixfold.data.mixed_table import ColumnKinds, check_mixed
 from sixfold.errors import InputError
+from sixfold.explain.last_step import last_step
 from sixfold.geometry.distances import (
     DISTANCES,
     Distance,
+    Learned,
     Mahalanobis,
     Minkowski,
     Precomputed,
@@ -38,6 +40,7 @@ from sixfold.geometry.distances import (
     distance_kind,
     make_distance,
 )
+from sixfold.solvers.neighbors.blocked import BlockedSearch
 from sixfold.solvers.neighbors.choose import make_search
 from sixfold.solvers.neighbors.search import DistanceSearch, Neighbors, RadiusNeighbors
 
@@ -48,7 +51,7 @@ CHUNK_BYTES = 1 << 26  # of queries that are answered at a time
 CHUNK_PAIRS, CHUNK_GROWTH = 1 << 23, 4  # of queries and rows within a radius; from one chunk to the next
 CHUNK_NEIGHBORS = 1 << 20  # that are held at a time, each with its distance, weight and target
 TAKING_MISSING = [name for name, (kind, _) in DISTANCES.items() if kind.takes_missing]
-SUMS_OF_SQUARES = (SquaredEuclidean, StandardisedEuclidean, Mahalanobis)  # which may overflow
+SUMS_OF_SQUARES = (SquaredEuclidean, StandardisedEuclidean, Mahalanobis, Learned)  # which may overflow
 
 
 def check_neighbor_rows(
@@ -204,6 +207,9 @@ class StoredRows:
         self._parts.append(rows if sp.issparse(rows) else np.ascontiguousarray(rows))
         self.weight, self.kinds, self._search = weight, kinds, None
 
+    def require_here(self) -> None:
+        """Raise an :class:`InputError` where the rows are not in this process."""
+
     def like_stored(self, X: Any) -> Any:
         """Return rows sparse where the stored ones are, and dense where they are dense."""
         sparse = sp.issparse(self._parts[0])
@@ -257,9 +263,8 @@ class StoredRows:
         """Return the search, made ready where it was not yet."""
         if self._search is None:
             kept, distance = self._kept, make_distance(self.metric, self.rows, **self.distance_parameters)
-            rows = self.rows if kept is None else self.rows[kept]
             limits = Budget() if budget is None else budget
-            self._search = make_search(rows, distance, self.algorithm, self.leaf_size, limits)
+            self._search = make_search(self.rows, distance, self.algorithm, self.leaf_size, limits, kept)
         return self._search
 
     def check_queries(self, estimator: Any, X: Any, k: int = 0) -> Queries:
@@ -324,7 +329,7 @@ class StoredRows:
         """
         answers, start, count = [], 0, queries.rows.shape[0]
         most = self._chunk_size(queries, most)
-        size = max(min(most, CHUNK_PAIRS // self.count), 1)
+        size = max(min(most, CHUNK_PAIRS // max(self._most_within(queries, most, radius, budget), 1)), 1)
         while start < count:
             chunk = slice(start, min(start + size, count))
             found = self.within(queries, chunk, radius, budget)
@@ -332,6 +337,21 @@ class StoredRows:
             fitting = CHUNK_PAIRS * size // max(found.rows.size, 1)
             start, size = chunk.stop, max(min(most, CHUNK_GROWTH * size, fitting), 1)
         return answers
+
+    def _most_within(self, queries: Queries, most: int, radius: float, budget: Budget) -> int:
+        """Return about how many rows are within the radius of a query: all, as far as is known.
+
+        A table in a file is read once for each chunk of queries, and first chunks of few would cost most of
+        the time. So some of its rows are searched first.
+        """
+        loops = self.ready(budget).loops
+        if not isinstance(loops, BlockedSearch):
+            return self.count
+        sample, count = loops.sampled()
+        some = self._for_search(queries.rows[:most])
+        found = replace(self.ready(), loops=sample, rows=count).within(some, radius, budget)
+        # One more, which chance may have hidden; after the first chunk their number is known.
+        return int(min(found.rows.size / some.shape[0] + 1.0, count) * self.count / count)
 
     def within(self, queries: Queries, chunk: slice, radius: float, budget: Budget) -> RadiusNeighbors:
         """Return the rows within the radius of a chunk of the queries, and count what was computed."""
@@ -354,6 +374,15 @@ class StoredRows:
         kept = self._kept
         return rows if kept is None else kept[rows]
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is known of the distance, where that was learnt."""
+        if not isinstance(self.metric, Learned) or isinstance(self.metric.transformer, np.ndarray):
+            return ()
+        learnt = last_step(self.metric.transformer)
+        proof = f", {learnt.certificate_}" if hasattr(learnt, "certificate_") else ""
+        return (f"in a distance that was learnt ({type(learnt).__name__}{proof})",)
+
     def certificate(self) -> Certificate:
         """Return the certificate of an exact search: what it finds is 0 farther than the nearest rows."""
         stats, claim = self.stats, "as if every distance were computed"
@@ -364,7 +393,7 @@ class StoredRows:
             "distances_computed": stats.computed,
             "distances_ruled_out": max(stats.pairs - stats.computed, 0),
         }
-        return Certificate("exact search", 0.0, 0.0, 0.0, 0.0, details, claim, notes)
+        return Certificate("exact search", 0.0, 0.0, 0.0, 0.0, details, claim, (*notes, *self.notes))
 
 
 def without_self(found: Neighbors, numbers: Array) -> Neighbors:

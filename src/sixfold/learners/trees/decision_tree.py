@@ -59,7 +59,7 @@ from sixfold.explain.trees import svg, text
 from sixfold.explain.trees.explanation import TreeExplanation, explain_row, given_values
 from sixfold.explain.trees.names import TreeNames
 from sixfold.explain.trees.rashomon import RashomonSet
-from sixfold.learners.base import IterativeLearner
+from sixfold.learners.base import IterativeLearner, Step
 from sixfold.solvers.threads import thread_limit
 from sixfold.solvers.trees.exhaustive_splits import ALL_GROUPINGS
 from sixfold.solvers.trees.fitted_tree import (
@@ -310,7 +310,7 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
 
     # -- growing ---------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow the tree.
 
         Parameters
@@ -328,6 +328,11 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
             The fitted model itself.
         """
         return self._run_fit(X, y, sample_weight)
+
+    def _fit_on_cluster(self, X: Any, y: Any, sample_weight: Any, solve: Step) -> Self:
+        from sixfold.learners.trees.on_cluster import fit_on_cluster
+
+        return fit_on_cluster(self, X, y, sample_weight)
 
     def _check_parameters(self) -> None:
         self._parameters().check()
@@ -467,13 +472,14 @@ class DecisionTreeClassifier(ClassifierMixin, IterativeLearner):
     def _claim(self, rows: TrainingRows) -> tuple[Any, Callable[..., Recomputed]]:
         """Return what the certificate claims, as its checker takes it, and that checker."""
         grown, rules, search, tree = self._grown, self._grown.rules, self._grown.search, self._fitted_tree()
-        counts = np.flatnonzero(rows.counting)
+        # A table in a file is not copied where all of its rows count.
+        counts = slice(None) if rows.rows is None else rows.rows
         given = (
             tree.in_units(-rows.weight_exponent, tree.unit),
             rows.X[counts],
             rows.kinds,
             rows.labels[counts],
-            np.ones(counts.size) if rows.weight is None else rows.weight[counts],
+            np.ones(rows.count) if rows.weight is None else rows.weight[counts],
         )
         if search is None:
             claim = TreeClaim(

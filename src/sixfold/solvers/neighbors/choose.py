@@ -8,6 +8,7 @@ bytes, absolute differences     byte-wise sums, bounded by those of groups of co
 sparse rows                     inverted lists; written out and scanned where squares are not asked for
 other measures                  a scan of all rows
 distances that no loop knows    the distance computes itself
+tables in files                 one block of rows after the other, each in one of these ways
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.geometry.distances import Distance
+from sixfold.geometry.distances import Distance, Precomputed
 from sixfold.geometry.distances.base import Measure
+from sixfold.solvers.neighbors.blocked import BlockedSearch, is_streamed
 from sixfold.solvers.neighbors.kd_tree import KdTree
 from sixfold.solvers.neighbors.pairwise import PairwiseSearch
 from sixfold.solvers.neighbors.projected import ProductSearch, dense_search
@@ -37,7 +39,14 @@ SCANNED_NUMBERS = 1 << 15  # up to which a table is gone through as fast as any 
 FEW_COLUMNS, FEW_COLUMNS_TO_SCAN = 8, 12
 
 
-def make_search(X: Any, distance: Distance, algorithm: str, leaf_size: int, budget: Budget) -> DistanceSearch:
+def make_search(
+    X: Any,
+    distance: Distance,
+    algorithm: str,
+    leaf_size: int,
+    budget: Budget,
+    kept: NDArray[np.int64] | None = None,
+) -> DistanceSearch:
     """Return the rows made ready for the search that suits them.
 
     Parameters
@@ -50,9 +59,16 @@ def make_search(X: Any, distance: Distance, algorithm: str, leaf_size: int, budg
         nor projections.
     leaf_size : int
         Rows in a leaf of a tree.
+    kept : ndarray of int64, default=None
+        The rows that may be neighbours, in order; the search numbers these. None for all.
     """
-    rows = distance.embed(X)
-    return DistanceSearch(_loops(rows, distance, algorithm, leaf_size, budget), distance, X.shape[0])
+    count = X.shape[0] if kept is None else kept.size
+    if is_streamed(X) and not isinstance(distance, Precomputed):
+        measure = distance.measure
+        tree = measure is not None and _wants_tree(X, measure, "brute" if algorithm == "brute" else "auto")
+        return DistanceSearch(BlockedSearch(X, distance, kept, tree, leaf_size), distance, count)
+    rows = distance.embed(X if kept is None else X[kept])
+    return DistanceSearch(_loops(rows, distance, algorithm, leaf_size, budget), distance, count)
 
 
 def _loops(rows: Any, distance: Distance, algorithm: str, leaf_size: int, budget: Budget) -> Search:

@@ -47,12 +47,18 @@ def dense_search(X: Array, measure: Measure) -> ProjectedSearch | ProductSearch:
     measure : Measure
         Of the family "squares".
     """
+    projection = dense_projection(X, measure)
+    return ProductSearch(X, measure) if projection is None else ProjectedSearch(X, measure, projection)
+
+
+def dense_projection(X: Array, measure: Measure) -> Projection | None:
+    """Return what to project these rows on, or None where bounds from their products are the faster."""
     if X.shape[1] > 2 * COARSE_WIDTH and len(X) >= 4 * SAMPLE and _spread(X) < 2 * COARSE_WIDTH:
         # The nearest rows of a sample are farther than those of all rows: fewer are ruled out than will be.
         pilot = ProjectedSearch(np.ascontiguousarray(_sample(X, 4 * SAMPLE)), measure)
         if pilot.pays():
-            return ProjectedSearch(X, measure, pilot.projection)
-    return ProductSearch(X, measure)
+            return pilot.projection
+    return None
 
 
 class _Frame(NamedTuple):

@@ -71,7 +71,7 @@ def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed
     # The slopes of classes sum to 0, which leaves open whose is short of l1.
     tied = claim.l1 + claim.l2 > 0 and not (claim.loss == "softmax" and (claim.l1 > 0 or claim.positive))
     for doubled, exactly in ((True, False), (False, True), (True, True)):
-        if small and not found.decides(claimed) and (tied or not exactly):
+        if (small or not doubled) and not found.decides(claimed) and (tied or not exactly):
             other = Check(claim, q, doubled, exactly)
             # Far from the optimum it is a matter of chance which slopes are tied.
             enough = max(claimed.tolerance * found.scale, MUCH_CLOSER * found.total)

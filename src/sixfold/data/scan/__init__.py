@@ -1,0 +1,1 @@
+"""Tables in files that may be larger than memory."""
