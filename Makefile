@@ -14,7 +14,7 @@ PYTEST := -m pytest -q -n auto --dist worksteal
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DELETE_ON_ERROR:  # a stamp of what failed would be taken for done
-.PHONY: run test test-all test-levels test-oldest test-tools lint format bench gauntlet gallery wheel sanitize clean
+.PHONY: run test test-all test-levels test-oldest test-tools lint format bench bench-quick gauntlet gallery wheel sanitize clean
 
 # From a built-in table to a leaderboard, a model file and a report.
 run: $(STAMPS)/app
@@ -59,6 +59,11 @@ format: $(STAMPS)/lint
 bench: $(STAMPS)/bench
 	$(BIN)/python -m compileall -q src
 	env -u OPENBLAS_NUM_THREADS $(BIN)/python -m benchmarks
+
+# The last commit beside the working tree, in turns: what has become slower? For instance: make bench-quick BASE=HEAD~3.
+BASE ?= HEAD
+bench-quick: $(STAMPS)/build
+	env -u OPENBLAS_NUM_THREADS $(BIN)/python -m benchmarks.landscape.beside --base $(BASE)
 
 # Is every fit certified, confirmed and quick? For instance: make gauntlet ASKED="--quick --learners LinearSVC".
 gauntlet: $(STAMPS)/build

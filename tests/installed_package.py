@@ -24,16 +24,21 @@ def try_every_level():
 def try_every_learner():
     from sixfold import _native
     from sixfold.data.examples import load_example
-    from sixfold.learners.registry import LEARNERS
+    from sixfold.learners.registry import LEARNERS, TRANSFORMERS
 
-    for learner in LEARNERS:
+    asks = {
+        "search": lambda model, X: model.kneighbors()[1],
+        "transformation": lambda model, X: model.transform(X),
+    }
+    for learner in LEARNERS + TRANSFORMERS:
         for demonstration in learner.demonstrations:
             example = load_example(demonstration.example)
             model = learner.make(**demonstration.parameters).fit(example.X, example.y)
             model.certificate_.verify(example.X, example.y)
-            asked = model.predict(example.X) if hasattr(model, "predict") else model.kneighbors()[1]
+            asked = asks.get(learner.task, lambda model, X: model.predict(X))(model, example.X)
             assert asked.shape[0] == example.y.shape[0]
-    print(f"{_native.level}: {len(LEARNERS)} learners fit, predict and prove it ({_native.__file__})")
+    count = len(LEARNERS + TRANSFORMERS)
+    print(f"{_native.level}: {count} learners fit, answer and prove it ({_native.__file__})")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate, Subject, plain_parameter
 from sixfold.data.fingerprint import fingerprint
 from sixfold.errors import CertificateError
-from sixfold.learners.registry import LEARNERS
+from sixfold.learners.registry import LEARNERS, TRANSFORMERS
 from sixfold.verify.recomputed import Recomputed
 
 
@@ -254,9 +254,9 @@ def test_where_only_conditions_hold_no_bound_is_claimed():
     assert ">2.5<" in certificate()._repr_html_()
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+@pytest.mark.parametrize("learner", LEARNERS + TRANSFORMERS, ids=lambda learner: learner.name)
 def test_another_kind_of_certificate_is_refused(learner):
-    X, y, _ = table()
+    X, y, _ = table(110)
     y = y if learner.task == "regression" else (y > 0).astype(int)
     found = learner.make().fit(X, y).certificate_
     found.verify(X, y)
@@ -277,10 +277,10 @@ def test_least_squares_is_no_kind_of_other_losses():
 # -- subjects ----------------------------------------------------------------------------------------------
 
 
-def table():
+def table(rows=30):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 3))
-    return X, X @ [1.0, 2.0, 3.0] + rng.normal(size=30), rng.uniform(size=30)
+    X = rng.normal(size=(rows, 3))
+    return X, X @ [1.0, 2.0, 3.0] + rng.normal(size=rows), rng.uniform(size=rows)
 
 
 def test_a_fit_says_what_it_was():
@@ -395,9 +395,9 @@ def test_a_batch_whose_certificate_speaks_of_it_alone_is_its_subject():
     model.certificate_.verify(X[:10], y[:10] > 0)
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+@pytest.mark.parametrize("learner", LEARNERS + TRANSFORMERS, ids=lambda learner: learner.name)
 def test_every_learner_hands_its_certificate_on(learner):
-    X, y, _ = table()
+    X, y, _ = table(110)
     model = learner.make().fit(X, y if learner.task == "regression" else (y > 0).astype(int))
     certificate = model.certificate_
     read = Certificate.from_json(certificate.to_json())

@@ -1,8 +1,9 @@
 """Draws the figures of the documentation: ``python docs/figures/draw.py`` (needs matplotlib).
 
-Those of the chapters are functions below. Those of docs/figures.md are drawn by the code of that page:
-a picture shows the figure of ``ax`` as the block above it leaves it. How long a search takes is no two times
-the same, so the gap over time is drawn from figures that ``python -m benchmarks.trees.gap_over_time`` keeps.
+Those of the chapters are functions below, or in a file beside it. Those of docs/figures.md are drawn by the
+code of that page: a picture shows the figure of ``ax`` as the block above it leaves it. How long a search
+takes is no two times the same, so the gap over time is drawn from figures that
+``python -m benchmarks.trees.gap_over_time`` keeps.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import sys
 import textwrap
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,16 @@ from sixfold.risk.losses import LOSSES
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "figures.md"
+# Files beside this one whose functions return a figure each; images are Debian's dataset-fashion-mnist.
+CHAPTERS = (
+    ("learned_distances", "learned_distances"),
+    ("large_margin", "large_margin"),
+    ("landmarks", "landmarks"),
+    ("exemplars", "exemplars_retrieved"),
+    ("exemplars", "exemplars_calibrated"),
+    ("scale", "scale"),
+    ("landscape", "landscape"),
+)
 BLUE, ORANGE, GREEN, GREY = "#2f6db3", "#d9772b", "#3a8f5c", "#666666"
 STYLE = {
     "figure.figsize": (9.0, 3.6),
@@ -402,6 +414,7 @@ if __name__ == "__main__":
         with mpl.rc_context(STYLE):
             figures_of_the_page(sys.argv[1:])
         sys.exit()
+    sys.path[:0] = [str(HERE), str(HERE.parents[1])]
     with mpl.rc_context(STYLE):
         for draw in (
             six_learners,
@@ -417,4 +430,6 @@ if __name__ == "__main__":
             losses,
         ):
             draw()
+        for module, figure in CHAPTERS:
+            save(getattr(import_module(module), figure)(), figure.replace("_", "-"))
         figures_of_the_page([])

@@ -7,6 +7,8 @@ namespace sixfold {
 namespace {
 
 using Counts = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using EpochCounts = nb::ndarray<Index, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Orders = nb::ndarray<const Index, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 bool all_within(const Index* values, std::size_t count, Index end) {
   bool within = true;
@@ -44,17 +46,19 @@ DescentRule descent_rule(int loss, int schedule, double eta0, double rate, doubl
           average_from};
 }
 
-RowOrder row_order(const Indices& order, const InMatrix& y, const std::optional<Vector>& weight, Index rows,
-                   const DescentRule& rule, Index scores) {
+// Of so many row numbers in all, the visits of the first pass.
+RowOrder row_order(const Index* order, std::size_t numbers, std::size_t visits, const InMatrix& y,
+                   const std::optional<Vector>& weight, Index rows, const DescentRule& rule, Index scores) {
   expect_targets(y, rows, rule.loss, static_cast<std::size_t>(scores));
-  expect(all_within(order.data(), order.shape(0), rows), "order must hold row numbers");
-  return {order.data(), static_cast<Index>(order.shape(0)), y.data(), static_cast<Index>(y.shape(1)),
+  expect(all_within(order, numbers, rows), "order must hold row numbers");
+  return {order, static_cast<Index>(visits), y.data(), static_cast<Index>(y.shape(1)),
           each_row(weight, rows)};
 }
 
 // w, b and their averages (empty where nothing is averaged) for `columns` columns, whichever way w lies.
-Model model(OutMatrix& w, OutVector& b, OutMatrix& mean_w, OutVector& mean_b, Counts& mistakes, Index updates,
-            const DescentRule& rule, std::size_t columns, bool score_major) {
+Model model(OutMatrix& w, OutVector& b, OutMatrix& mean_w, OutVector& mean_b, Index* mistakes,
+            std::size_t counts, Index updates, const DescentRule& rule, std::size_t columns,
+            bool score_major) {
   const std::size_t scores = b.shape(0);
   expect(scores >= 1, "there must be a score");
   const auto fits = [&](const OutMatrix& m) {
@@ -62,26 +66,29 @@ Model model(OutMatrix& w, OutVector& b, OutMatrix& mean_w, OutVector& mean_b, Co
   };
   expect(fits(w), "w must have one entry a score and column");
   expect(rule.average_from < 0 || (fits(mean_w) && mean_b.shape(0) == scores), "averages must match w and b");
-  expect(mistakes.shape(0) == scores, "mistakes must have one entry a score");
-  return {w.data(), b.data(), mean_w.data(), mean_b.data(), mistakes.data(), static_cast<Index>(scores),
-          updates};
+  expect(counts == scores, "mistakes must have one entry a score");
+  return {w.data(), b.data(), mean_w.data(), mean_b.data(), mistakes, static_cast<Index>(scores), updates};
 }
 
 template <class T>
 void bind_descend_dense(nb::module_& m) {
   m.def(
       "descend_dense",
-      [](const Matrix<T>& X, const InMatrix& y, const std::optional<Vector>& weight, const Indices& order,
+      [](const Matrix<T>& X, const InMatrix& y, const std::optional<Vector>& weight, const Orders& orders,
          const std::optional<Vector>& center, const std::optional<Vector>& factor,
          const std::optional<InMatrix>& reference_w, const std::optional<Vector>& reference_b, OutMatrix w,
-         OutVector b, OutMatrix mean_w, OutVector mean_b, Counts mistakes, Index updates, int loss,
-         int schedule, double eta0, double rate, double l1, double l2, bool positive, bool fit_intercept,
-         Index batch_size, Index average_from, double seconds_left, const Flag& flag) {
+         OutVector b, OutMatrix mean_w, OutVector mean_b, EpochCounts mistakes, Index enough, Index updates,
+         int loss, int schedule, double eta0, double rate, double l1, double l2, bool positive,
+         bool fit_intercept, Index batch_size, Index average_from, double seconds_left, const Flag& flag) {
         const Table<T> x = table(X);
         const DescentRule rule = descent_rule(loss, schedule, eta0, rate, l1, l2, positive, fit_intercept,
                                               batch_size, average_from);
-        Model state = model(w, b, mean_w, mean_b, mistakes, updates, rule, X.shape(1), true);
-        const RowOrder rows = row_order(order, y, weight, x.rows, rule, state.scores);
+        expect(mistakes.shape(0) == orders.shape(0), "there must be an order and a count an epoch");
+        Model state =
+            model(w, b, mean_w, mean_b, mistakes.data(), mistakes.shape(1), updates, rule, X.shape(1), true);
+        const RowOrder rows =
+            row_order(orders.data(), orders.size(), orders.shape(1), y, weight, x.rows, rule, state.scores);
+        Epochs epochs{static_cast<Index>(orders.shape(0)), enough, 0};
         expect(center.has_value() == factor.has_value(), "center and factor go together");
         expect(!center || (center->shape(0) == X.shape(1) && factor->shape(0) == X.shape(1)),
                "center and factor must have one entry a column");
@@ -93,24 +100,25 @@ void bind_descend_dense(nb::module_& m) {
                "the reference model must have the shape of w and b");
         expect(!reference_w || x.column_stride == 1 || x.columns == 1,
                "with a reference model, the columns of X must be next to each other");
+        expect(!reference_w || epochs.count == 1, "a reference model is for one epoch");
         ReferenceModel reference{reference_w ? reference_w->data() : nullptr,
                                  reference_b ? reference_b->data() : nullptr, 0.0};
         Stop stop(seconds_left, flag.data());
         bool finished = false;
         {
           nb::gil_scoped_release release;
-          finished = descend_dense(x, rows, middle, step, rule, state, reference, stop);
+          finished = descend_dense(x, rows, middle, step, rule, state, epochs, reference, stop);
         }
-        return nb::make_tuple(finished, state.updates, reference.loss);
+        return nb::make_tuple(finished, epochs.made, state.updates, reference.loss);
       },
       nb::arg("X").noconvert(), nb::arg("y").noconvert(), nb::arg("weight").none(),
-      nb::arg("order").noconvert(), nb::arg("center").none(), nb::arg("factor").none(),
+      nb::arg("orders").noconvert(), nb::arg("center").none(), nb::arg("factor").none(),
       nb::arg("reference_w").none(), nb::arg("reference_b").none(), nb::arg("w").noconvert(),
       nb::arg("b").noconvert(), nb::arg("mean_w").noconvert(), nb::arg("mean_b").noconvert(),
-      nb::arg("mistakes").noconvert(), nb::arg("updates"), nb::arg("loss"), nb::arg("schedule"),
-      nb::arg("eta0"), nb::arg("rate"), nb::arg("l1"), nb::arg("l2"), nb::arg("positive"),
-      nb::arg("fit_intercept"), nb::arg("batch_size"), nb::arg("average_from"), nb::arg("seconds_left"),
-      nb::arg("flag").noconvert());
+      nb::arg("mistakes").noconvert(), nb::arg("enough"), nb::arg("updates"), nb::arg("loss"),
+      nb::arg("schedule"), nb::arg("eta0"), nb::arg("rate"), nb::arg("l1"), nb::arg("l2"),
+      nb::arg("positive"), nb::arg("fit_intercept"), nb::arg("batch_size"), nb::arg("average_from"),
+      nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
 
 template <class T, class I>
@@ -136,8 +144,10 @@ void bind_descend_sparse(nb::module_& m) {
         expect(inside, "columns must hold column numbers, starts must not fall");
         const DescentRule rule = descent_rule(loss, schedule, eta0, rate, l1, l2, positive, fit_intercept,
                                               batch_size, average_from);
-        Model state = model(w, b, mean_w, mean_b, mistakes, updates, rule, w.shape(0), false);
-        const RowOrder rows = row_order(order, y, weight, n, rule, state.scores);
+        Model state =
+            model(w, b, mean_w, mean_b, mistakes.data(), mistakes.shape(0), updates, rule, w.shape(0), false);
+        const RowOrder rows =
+            row_order(order.data(), order.shape(0), order.shape(0), y, weight, n, rule, state.scores);
         const SparseTable<T, I> x{values.data(), columns.data(), starts.data(), n, d};
         Stop stop(seconds_left, flag.data());
         bool finished = false;

@@ -1,6 +1,8 @@
 // Bindings of the sweeps behind the interior-point method, and of tables as rows.
 #include "bindings/bindings.hpp"
 #include "linear/margin/interior_point.hpp"
+#include "linear/margin/margin_pass.hpp"
+#include "linear/margin/small_path.hpp"
 
 namespace sixfold {
 namespace {
@@ -132,6 +134,67 @@ void bind_row_products(nb::module_& m) {
       nb::arg("flag").noconvert());
 }
 
+void bind_margin_pass(nb::module_& m) {
+  using Labels = nb::ndarray<const double, nb::ndim<1>, nb::device::cpu>;
+  using Counts = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  m.attr("DISTANCE_BINS") = kDistanceBins;
+  m.def(
+      "margin_pass",
+      [](const AnyRows& X, const Vector& v, const Labels& y, const std::optional<Vector>& weight,
+         double width, OutVector beyond, OutMatrix sums, Counts counts, double seconds_left,
+         const Flag& flag) {
+        const double* step = direction(v, X);
+        const Index n = rows_of(X);
+        expect(static_cast<Index>(y.shape(0)) == n && static_cast<Index>(beyond.shape(0)) == n,
+               "y and beyond must have one entry a row");
+        expect(sums.shape(0) == 2 && sums.shape(1) == v.shape(0) + 1, "sums must be 2 x (columns + 2)");
+        expect(static_cast<Index>(counts.shape(0)) == kDistanceBins, "counts must have an entry a bin");
+        const SignedRows rows{y.data(), y.stride(0), each_row(weight, n)};
+        MarginSums found{};
+        Stop stop(seconds_left, flag.data());
+        bool finished = false;
+        {
+          nb::gil_scoped_release release;
+          finished =
+              margin_pass(X, step, rows, width, beyond.data(), sums.data(), counts.data(), &found, stop);
+        }
+        return nb::make_tuple(finished, found.loss, found.wrong);
+      },
+      nb::arg("X"), nb::arg("v"), nb::arg("y"), nb::arg("weight").none(), nb::arg("width"),
+      nb::arg("beyond").noconvert(), nb::arg("sums").noconvert(), nb::arg("counts").noconvert(),
+      nb::arg("seconds_left"), nb::arg("flag").noconvert());
+}
+
+void bind_small_path(nb::module_& m) {
+  m.def(
+      "follow_small_path",
+      [](const InMatrix& Z, const Vector& t, double l2, OutMatrix vectors, double enough, OutMatrix records,
+         OutVector theta, OutVector slope, double unit, double ends, double length, double objective,
+         double gap, double products, double seconds_left, const Flag& flag) {
+        const Index rows = static_cast<Index>(Z.shape(0)), width = static_cast<Index>(Z.shape(1));
+        expect(rows >= 1 && width >= 1 && t.shape(0) == Z.shape(0) && vectors.shape(1) == Z.shape(0),
+               "t and vectors must have one entry a row");
+        expect(theta.shape(0) == Z.shape(1) && slope.shape(0) == Z.shape(1),
+               "theta and slope must have one entry a column");
+        expect(records.shape(1) == 2 && l2 > 0.0, "records must have two columns, l2 must be positive");
+        PathPoint point{theta.data(), slope.data(), unit, ends, length, objective, gap, products};
+        const InteriorRows terms = interior_rows(vectors, 0, rows);
+        const Index most = static_cast<Index>(records.shape(0));
+        Stop stop(seconds_left, flag.data());
+        Index made = 0;
+        {
+          nb::gil_scoped_release release;
+          made = follow_small_path({Z.data(), rows, width, width, 1}, t.data(), l2, terms, enough, most,
+                                   point, records.data(), stop);
+        }
+        return nb::make_tuple(made, point.length, point.objective, point.gap, point.products);
+      },
+      nb::arg("Z").noconvert(), nb::arg("t").noconvert(), nb::arg("l2"), nb::arg("vectors").noconvert(),
+      nb::arg("enough"), nb::arg("records").noconvert(), nb::arg("theta").noconvert(),
+      nb::arg("slope").noconvert(), nb::arg("unit"), nb::arg("ends"), nb::arg("length"), nb::arg("objective"),
+      nb::arg("gap"), nb::arg("products"), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+}
+
 }  // namespace
 
 void bind_interior_point(nb::module_& m) {
@@ -144,6 +207,8 @@ void bind_interior_point(nb::module_& m) {
   bind_sparse_rows<float, Index>(m);
   bind_steps(m);
   bind_row_products(m);
+  bind_margin_pass(m);
+  bind_small_path(m);
 }
 
 }  // namespace sixfold

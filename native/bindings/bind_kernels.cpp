@@ -36,11 +36,11 @@ ChosenRows<S> chosen(const Rows<S>& table, const std::optional<Indices>& index,
   expect(!centre || static_cast<Index>(centre->shape(0)) == columns,
          "the centre must have an entry a column");
   const double* middle = centre ? centre->data() : nullptr;
-  if (!index) return {table.data(), rows, columns, nullptr, middle};
+  if (!index) return {table.data(), rows, columns, nullptr, middle, columns};
   const Index count = static_cast<Index>(index->shape(0));
   for (Index i = 0; i < count; ++i)
     expect(0 <= index->data()[i] && index->data()[i] < rows, "the index must hold numbers of rows");
-  return {table.data(), count, columns, index->data(), middle};
+  return {table.data(), count, columns, index->data(), middle, columns};
 }
 
 // Checks the shape of a matrix that is written to.

@@ -1,6 +1,9 @@
 // Bindings of the passes behind Newton's method and its relatives.
+#include <chrono>
+
 #include "bindings/bindings.hpp"
 #include "linear/smooth/linear_sweeps.hpp"
+#include "linear/smooth/newton_fit.hpp"
 #include "linear/smooth/newton_sweep.hpp"
 #include "linear/smooth/softmax_sweep.hpp"
 
@@ -186,6 +189,73 @@ void bind_dense(nb::module_& m) {
       nb::arg("gram").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
 
+struct NewtonStep {
+  Index target;
+  double seconds, value, gap;
+};
+
+template <class T>
+void bind_newton_fit(nb::module_& m) {
+  m.def(
+      "newton_fit",
+      [](const Matrix<T>& X, const Matrix<T>& y, const std::optional<Vector>& weight, double weight_sum,
+         int loss, double l2, bool intercept, double enough, double scale, Index most_steps, OutMatrix w,
+         OutVector b, OutVector means, OutMatrix slope, OutVector lengths, OutMatrix sums, bool started,
+         const std::optional<nb::callable>& report, double seconds_left, const Flag& flag) {
+        const LossCode code = static_cast<LossCode>(loss);
+        const Table<T> x = table(X), targets = table(y);
+        const bool classes = code == LossCode::softmax;
+        const std::size_t d = X.shape(1), scores = b.shape(0);
+        expect(code == LossCode::logistic || code == LossCode::squared_hinge || classes,
+               "the loss must be logistic, squared hinge or softmax");
+        expect(x.rows >= 1 && scores >= 1 && l2 > 0.0, "rows, scores and a penalty are needed");
+        expect(targets.rows == x.rows && targets.columns == (classes ? 1 : static_cast<Index>(scores)),
+               "y must have one entry a row and target");
+        expect(w.shape(0) == d && w.shape(1) == scores && slope.shape(0) == d && slope.shape(1) == scores &&
+                   means.shape(0) == d && lengths.shape(0) == d,
+               "w, slope, means and lengths must fit the columns");
+        expect(sums.shape(0) == scores && sums.shape(1) == kSums, "sums must have 8 entries a score");
+        bool known = true;
+        for (Index i = 0; classes && i < x.rows; ++i) {
+          const T label = targets.row(i)[0];
+          known &= label >= T{0} && label < static_cast<T>(scores);
+        }
+        expect(known, "y must hold class indices");
+        const NewtonProblem<T> problem{x,          targets,    each_row(weight, x.rows),
+                                       weight_sum, code,       static_cast<Index>(scores),
+                                       l2,         intercept,  enough,
+                                       scale,      most_steps, started};
+        const NewtonModel model{w.data(), b.data(), means.data(), slope.data(), lengths.data(), sums.data()};
+        Stop stop(seconds_left, flag.data());
+        const auto start = std::chrono::steady_clock::now();
+        std::vector<NewtonStep> steps;
+        const NewtonReport keep = [&](Index target, double value, double gap) {
+          const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+          steps.push_back({target, passed.count(), value, gap});
+          return false;
+        };
+        const NewtonReport ask = [&](Index target, double value, double gap) {
+          nb::gil_scoped_acquire acquire;
+          return nb::cast<bool>((*report)(target, value, gap));
+        };
+        NewtonOutcome outcome;
+        {
+          nb::gil_scoped_release release;
+          outcome = newton_fit(problem, model, report ? ask : keep, stop);
+        }
+        nb::list heard;
+        for (const NewtonStep& step : steps)
+          heard.append(nb::make_tuple(step.target, step.seconds, step.value, step.gap));
+        return nb::make_tuple(static_cast<int>(outcome.end), heard, outcome.depth, outcome.wrong,
+                              outcome.log_chance);
+      },
+      nb::arg("X").noconvert(), nb::arg("y").noconvert(), nb::arg("weight").none(), nb::arg("weight_sum"),
+      nb::arg("loss"), nb::arg("l2"), nb::arg("intercept"), nb::arg("enough"), nb::arg("scale"),
+      nb::arg("most_steps"), nb::arg("w").noconvert(), nb::arg("b").noconvert(), nb::arg("means").noconvert(),
+      nb::arg("slope").noconvert(), nb::arg("lengths").noconvert(), nb::arg("sums").noconvert(),
+      nb::arg("started"), nb::arg("report").none(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+}
+
 template <class T, class I>
 void bind_sparse(nb::module_& m) {
   m.def(
@@ -258,6 +328,8 @@ void bind_sparse(nb::module_& m) {
 void bind_smooth(nb::module_& m) {
   bind_dense<double>(m);
   bind_dense<float>(m);
+  bind_newton_fit<double>(m);
+  bind_newton_fit<float>(m);
   bind_sparse<double, std::int32_t>(m);
   bind_sparse<float, std::int32_t>(m);
   bind_sparse<double, Index>(m);

@@ -23,16 +23,22 @@ NB_MODULE(core, m) {
   bind_coordinates(m);
   bind_dual_coordinate(m);
   bind_exact_distance(m);
+  bind_exemplars(m);
   bind_interior_point(m);
   bind_scan_search(m);
   bind_kd_tree(m);
   bind_kernels(m);
+  bind_landmarks(m);
   bind_projected(m);
+  bind_separation(m);
   bind_smo(m);
   bind_smooth(m);
+  bind_soft_neighbors(m);
+  bind_spilled_memory(m);
   bind_sparse_search(m);
   bind_sparse_tree(m);
   bind_gram_moves(m);
   bind_tree(m);
   bind_optimal_tree(m);
+  bind_triplets(m);
 }

@@ -64,17 +64,23 @@ void bind_gradients(nb::module_& m);
 void bind_coordinates(nb::module_& m);
 void bind_dual_coordinate(nb::module_& m);
 void bind_exact_distance(nb::module_& m);
+void bind_exemplars(nb::module_& m);
 void bind_interior_point(nb::module_& m);
+void bind_landmarks(nb::module_& m);
 void bind_scan_search(nb::module_& m);
 void bind_kd_tree(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_projected(nb::module_& m);
+void bind_separation(nb::module_& m);
 void bind_smo(nb::module_& m);
 void bind_smooth(nb::module_& m);
+void bind_soft_neighbors(nb::module_& m);
+void bind_spilled_memory(nb::module_& m);
 void bind_sparse_search(nb::module_& m);
 void bind_sparse_tree(nb::module_& m);
 void bind_gram_moves(nb::module_& m);
 void bind_tree(nb::module_& m);
 void bind_optimal_tree(nb::module_& m);
+void bind_triplets(nb::module_& m);
 
 }  // namespace sixfold

@@ -9,7 +9,7 @@ in exact arithmetic: ``objective`` and ``gap`` include what rounding may have do
 solver did. The gap is judged against ``scale``, for most learners the objective of a model that has learnt
 nothing: one that predicts a constant, or whose scores are all zero (``legend`` says which): ``converged``
 means ``gap <= tolerance * scale``. A certificate of kind "kkt" says how far the conditions of optimality
-are from holding, and bounds nothing.
+are from holding, one of kind "stationary point" how steep the objective is there; both bound nothing.
 
 It can be handed on: ``to_json`` writes it with its subject (learner, parameters, version, date, and a
 fingerprint of the data), and ``Certificate.from_json(text).bind(model).verify(X, y)`` checks it elsewhere.
@@ -30,6 +30,7 @@ from typing import Any, Self
 from sixfold.errors import CertificateError
 
 CONSTANT_MODEL = "the objective of the model that predicts a constant (zero without intercept)"
+NO_BOUND = ("kkt", "stationary point")  # kinds that do not speak of the optimum
 MACHINE_PRECISION = 1e-12  # a relative gap below which one that rounding accounts for is none
 PLAIN = (str, bool, int, type(None))  # joined by | at every call they would cost most of the time
 CARD = (
@@ -86,7 +87,7 @@ class Certificate:
         The problem's objective at the model.
     gap : float
         How much better than this model any other can be at most; of kind "kkt", how far the conditions of
-        optimality are from holding.
+        optimality are from holding, and of kind "stationary point" the slope.
     scale : float
         What gaps are judged against; ``subject.relative_to`` says what it is.
     tolerance : float
@@ -123,7 +124,7 @@ class Certificate:
         """No model has an objective below this; minus infinity where no bound is known."""
         if self.unrestricted_bound is not None:
             return self.unrestricted_bound
-        known = self.kind != "kkt" and math.isfinite(self.gap)
+        known = self.kind not in NO_BOUND and math.isfinite(self.gap)
         return self.objective - self.gap if known else -math.inf
 
     @property
@@ -156,6 +157,8 @@ class Certificate:
             figures = f"The relative gap is the gap divided by {relative_to}"
         if self.kind == "kkt":
             figures += ", 0 where all conditions of optimality hold, and bounds nothing"
+        if self.kind == "stationary point":
+            figures += ", which is the slope: 0 where no small change gains anything, and bounds nothing"
         return f"{figures}; it speaks of the fit to these rows, not of the accuracy on new ones."
 
     def to_dict(self) -> dict[str, Any]:

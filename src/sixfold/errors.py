@@ -9,6 +9,7 @@
     │   └── NotSeparable                 no plane separates the classes; carries the proof
     ├── CertificateError                 a certificate and the model it speaks of disagree
     ├── TimeLimitReached (TimeoutError)  a fit or query of neighbours took longer than its time_limit
+    ├── ClusterError (RuntimeError)      workers or their scheduler were lost in the middle of a fit
     └── MissingExtraError (ImportError)  an optional dependency is needed and not installed
 
     SixfoldWarning (UserWarning)
@@ -110,6 +111,10 @@ class ModelFileError(SixfoldError, ValueError):
     """A model file cannot be read, or a model cannot be written to one."""
 
 
+class ClusterError(SixfoldError, RuntimeError):
+    """The workers that hold the rows, or their scheduler, were lost; the model is left as it was."""
+
+
 class MissingExtraError(SixfoldError, ImportError):
     """An optional dependency is needed and not installed."""
 
@@ -179,6 +184,8 @@ def check_option(parameter: str, value: Any, options: Iterable[Any], also: str =
 The options are None, 'l1', 'l2'.
     """
     options = list(options)
+    if type(value) is str and value in options:  # nearly always
+        return
     # Equal and of the option's type: 1 is not True, and an array is not compared entry by entry.
     if any(isinstance(value, type(option)) and value == option for option in options):
         return

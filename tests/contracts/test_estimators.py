@@ -6,7 +6,7 @@ import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from sixfold import DecisionTreeClassifier, KNeighborsTransformer, RadiusNeighborsTransformer
-from sixfold.learners.registry import LEARNERS
+from sixfold.learners.registry import LEARNERS, TRANSFORMERS
 
 ESTIMATORS = [
     KNeighborsTransformer(),
@@ -16,7 +16,7 @@ ESTIMATORS = [
     DecisionTreeClassifier(search="lookahead"),
 ] + [
     learner.make(**parameters)
-    for learner in LEARNERS
+    for learner in LEARNERS + TRANSFORMERS
     for parameters in [{}, *(shown.parameters for shown in learner.demonstrations if shown.parameters)]
 ]
 
@@ -32,9 +32,15 @@ ALONE = (
 )
 SMALL_LEAVES = "the check sets min_weight_fraction_leaf, which a search for whole trees refuses"
 COLUMNS = "a column of the answer is a row of the fit, as in scikit-learn, which leaves this check out too"
+DENSE = "distances are learnt of dense rows, which scikit-learn 1.6 does not look up before this check"
+DRAWN = "which rows become landmarks is drawn, and repeated rows are other rows to draw from"
 EXCUSED = {
+    ("Nystroem", "check_sample_weight_equivalence_on_dense_data"): DRAWN,
+    ("Nystroem", "check_sample_weight_equivalence_on_sparse_data"): DRAWN,
     ("SVC", "check_sample_weight_equivalence_on_dense_data"): SPREAD,
     ("SVC", "check_sample_weight_equivalence_on_sparse_data"): SPREAD,
+    ("ExemplarSVC, rbf", "check_sample_weight_equivalence_on_dense_data"): SPREAD,
+    ("ExemplarSVC, rbf", "check_sample_weight_equivalence_on_sparse_data"): SPREAD,
     ("Perceptron", "check_sample_weight_equivalence_on_dense_data"): TWICE,
     ("Perceptron", "check_sample_weight_equivalence_on_sparse_data"): TWICE,
     ("SGDClassifier", "check_sample_weight_equivalence_on_dense_data"): TWICE,
@@ -49,6 +55,9 @@ EXCUSED = {
     ("KNeighborsClassifier", "check_sample_weight_equivalence_on_sparse_data"): ONE_ROW,
     ("KNeighborsRegressor", "check_sample_weight_equivalence_on_dense_data"): ONE_ROW,
     ("KNeighborsRegressor", "check_sample_weight_equivalence_on_sparse_data"): ONE_ROW,
+    ("LargeMarginNearestNeighbor", "check_sample_weight_equivalence_on_dense_data"): ONE_ROW,
+    ("LargeMarginNearestNeighbor", "check_sample_weight_equivalence_on_sparse_data"): DENSE,
+    ("NeighborhoodComponentsAnalysis", "check_sample_weight_equivalence_on_sparse_data"): DENSE,
     ("RadiusNeighborsClassifier", "check_sample_weight_equivalence_on_dense_data"): ALONE,
     ("RadiusNeighborsClassifier", "check_sample_weight_equivalence_on_sparse_data"): ALONE,
     ("RadiusNeighborsClassifier", "check_class_weight_classifiers"): ALONE,
@@ -70,12 +79,14 @@ def name(value):
 
 def excused_name(estimator):
     searched = getattr(estimator, "search", "greedy") != "greedy"
-    return type(estimator).__name__ + ", searched" * searched
+    curved = type(estimator).__name__ == "ExemplarSVC" and estimator.kernel != "linear"
+    return type(estimator).__name__ + ", searched" * searched + ", rbf" * curved
 
 
 # As parametrize_with_checks does it; that one is refused by pytest 9 up to scikit-learn 1.7.
 # The checks pass tables with constant or repeated columns on purpose.
 @pytest.mark.filterwarnings("ignore::sixfold.errors.RankWarning")
+@pytest.mark.filterwarnings("ignore:n_components > n_samples")
 @pytest.mark.parametrize(
     ("estimator", "check"),
     [

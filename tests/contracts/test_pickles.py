@@ -7,7 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from sixfold.learners.registry import LEARNERS
+from sixfold.learners.registry import LEARNERS, TRANSFORMERS
+
+ASKED = {"search": "kneighbors", "transformation": "transform"}
 
 
 def fitted(learner):
@@ -17,7 +19,8 @@ def fitted(learner):
     return learner.make().fit(X, score if learner.task == "regression" else (score > 1.0).astype(int)), X
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+@pytest.mark.filterwarnings("ignore:n_components > n_samples")
+@pytest.mark.parametrize("learner", LEARNERS + TRANSFORMERS, ids=lambda learner: learner.name)
 def test_two_fits_of_the_same_data_have_the_same_pickle(learner, monkeypatch):
     first, X = fitted(learner)
     now = time.time()
@@ -26,13 +29,14 @@ def test_two_fits_of_the_same_data_have_the_same_pickle(learner, monkeypatch):
     assert first.certificate_.subject.date != second.certificate_.subject.date
     assert pickle.dumps(first) == pickle.dumps(second)
     again = pickle.loads(pickle.dumps(first))
-    ask = "kneighbors" if learner.task == "search" else "predict"
+    ask = ASKED.get(learner.task, "predict")
     assert np.array_equal(getattr(again, ask)(X), getattr(first, ask)(X))
     assert again.certificate_ == first.certificate_
     assert again.certificate_.subject.date == ""
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+@pytest.mark.filterwarnings("ignore:n_components > n_samples")
+@pytest.mark.parametrize("learner", LEARNERS + TRANSFORMERS, ids=lambda learner: learner.name)
 def test_pickling_and_copying_leave_the_model_its_date_and_seconds(learner):
     model, _ = fitted(learner)
     history = getattr(model, "history_", None)

@@ -13,14 +13,22 @@ import sixfold
 from sixfold.data.examples import load_example
 from sixfold.learners.linear.logistic_regression import SKLEARN_SOFTMAX_SOLVERS, SKLEARN_SOLVERS
 from sixfold.learners.linear.ridge import SKLEARN_RIDGE_SOLVERS
-from sixfold.learners.registry import LEARNERS
+from sixfold.learners.registry import LEARNERS, TRANSFORMERS
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import PENALTIES, make_penalty
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import missing_methods
 from sixfold.solvers.registry import all_solvers
 
-ESTIMATOR_TYPES = {"regression": "regressor", "classification": "classifier", "search": None}
+ESTIMATOR_TYPES = {
+    "regression": "regressor",
+    "classification": "classifier",
+    "search": None,
+    "transformation": None,  # scikit-learn has no type for what only transforms
+}
+REGISTERED = LEARNERS + TRANSFORMERS
+# They turn rows into other rows without learning how.
+NOTHING_LEARNT = {"KNeighborsTransformer", "RadiusNeighborsTransformer", "TableEncoder"}
 DEMONSTRATIONS = [(learner, shown) for learner in LEARNERS for shown in learner.demonstrations]
 
 
@@ -32,13 +40,16 @@ def test_the_public_estimators_are_those_of_the_registry():
         if isinstance(value, type)
         and issubclass(value, BaseEstimator)
         and not value.__module__.startswith("sixfold.selection.")  # searches are made of learners
-        and not hasattr(value, "transform")  # what prepares tables is no learner
+        and name not in NOTHING_LEARNT
     }
-    assert estimators == {learner.name: type(learner.make()) for learner in LEARNERS}
-    assert len(LEARNERS) == len(estimators)
+    assert estimators == {learner.name: type(learner.make()) for learner in REGISTERED}
+    assert len(REGISTERED) == len(estimators)
+    assert {learner.name for learner in TRANSFORMERS} == {
+        name for name, value in estimators.items() if hasattr(value, "transform")
+    }
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+@pytest.mark.parametrize("learner", REGISTERED, ids=lambda learner: learner.name)
 def test_a_learner_is_at_home_where_the_registry_says_and_knows_its_task(learner):
     model = learner.make()
     assert type(model).__module__ == learner.module
@@ -72,11 +83,11 @@ def test_importing_the_package_imports_nothing_else():
     assert not loaded & {"numpy", "scipy", "sklearn", "narwhals", "safetensors"}
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+@pytest.mark.parametrize("learner", REGISTERED, ids=lambda learner: learner.name)
 def test_a_learner_imports_neither_the_other_learners_nor_the_tools(learner):
     loaded = modules_after(f"from sixfold import {learner.name}")
     assert learner.module in loaded
-    assert not loaded & {other.module for other in LEARNERS if other.module != learner.module}
+    assert not loaded & {other.module for other in REGISTERED if other.module != learner.module}
     tools = {"sixfold.app", "sixfold.data.examples", "sklearn.linear_model", "sklearn.model_selection"}
     assert not loaded & tools
 
@@ -144,7 +155,7 @@ def test_solvers_of_scikit_learn_mean_one_that_there_is():
         assert set(names.values()) <= here
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+@pytest.mark.parametrize("learner", REGISTERED, ids=lambda learner: learner.name)
 def test_the_docstring_has_every_parameter_with_its_default(learner):
     model = learner.make()
     described = dict(

@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils import all_estimators
 
 from peers.sklearn_suite import Suite, require_listed, run
-from sixfold.learners.registry import LEARNERS
+from sixfold.learners.registry import LEARNERS, TRANSFORMERS
 
 # scikit-learn's tests of LogisticRegression that do not pass, by the reason.
 LOGISTIC_DIFFERENCES = {
@@ -137,6 +137,15 @@ TREE_DIFFERENCES = {
     ),
 }
 
+
+COMPONENTS_DIFFERENCES = {
+    "it asks for what is private there": (
+        "test_toy_example_collapse_points",
+        "test_finite_differences",
+    ),
+    "what is printed is the line of all learners": ("test_verbose",),
+    "the warning of a limit has words of its own, and the certificate": ("test_convergence_warning",),
+}
 
 MACHINE_DIFFERENCES = {
     "weights below 0 are refused, and the sentences about weights are others": (
@@ -372,6 +381,23 @@ SUITES = {
         differences=listed("test_svm.py", MACHINE_DIFFERENCES)
         | listed("test_sparse.py", SPARSE_MACHINE_DIFFERENCES),
     ),
+    "Nystroem": Suite(
+        ours="sixfold.Nystroem",
+        theirs="sklearn.kernel_approximation.Nystroem",
+        modules=("tests/test_kernel_approximation.py",),
+        fewest=5,
+        differences={
+            "test_kernel_approximation.py::test_nystroem_approximation": (
+                "additive_chi2 and sigmoid are no dot products of these rows, and are refused"
+            ),
+            "test_kernel_approximation.py::test_nystroem_callable": (
+                "a function is also called to choose among rows, and for the trace"
+            ),
+            "test_kernel_approximation.py::test_nystroem_approximation_array_api": (
+                "arrays are NumPy's; those of other libraries are not computed with"
+            ),
+        },
+    ),
     "KNeighborsClassifier": Suite(
         ours="sixfold.KNeighborsClassifier",
         theirs="sklearn.neighbors.KNeighborsClassifier",
@@ -452,12 +478,22 @@ SUITES = {
         fewest=80,
         differences=listed("test_tree.py", TREE_DIFFERENCES),
     ),
+    "NeighborhoodComponentsAnalysis": Suite(
+        ours="sixfold.NeighborhoodComponentsAnalysis",
+        theirs="sklearn.neighbors.NeighborhoodComponentsAnalysis",
+        modules=("neighbors/tests/test_nca.py",),
+        fewest=200,
+        differences=listed("test_nca.py", COMPONENTS_DIFFERENCES),
+    ),
 }
 
 
 def test_every_learner_that_scikit_learn_has_too_is_run_through_its_tests():
     theirs = {name for name, _ in all_estimators()}
-    ours = {learner.name for learner in LEARNERS} | {"KNeighborsTransformer", "RadiusNeighborsTransformer"}
+    ours = {learner.name for learner in LEARNERS + TRANSFORMERS} | {
+        "KNeighborsTransformer",
+        "RadiusNeighborsTransformer",
+    }
     assert SUITES.keys() == ours & theirs
 
 

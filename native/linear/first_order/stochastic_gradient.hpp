@@ -31,6 +31,13 @@ struct Model {
   Index updates;  // made so far, over all calls
 };
 
+// Several passes in one call: the rows of each come after those of the pass before, and so do its counts of
+// mistakes. They end after one with at most `enough` mistakes over all scores; `made` are whole.
+struct Epochs {
+  Index count, enough;
+  Index made;
+};
+
 // The rows to visit, in this order; y has `targets` entries a row; weight may be null.
 struct RowOrder {
   const Index* row;
@@ -55,11 +62,13 @@ struct SparseTable {
   Index rows, width;
 };
 
-// One pass over the visits. center and factor (one entry a column) make column j count as x_j - center_j with
-// its own step eta factor_j; both null for the plain update. Returns false if stopped before the last row.
+// Passes over the visits. center and factor (one entry a column) make column j count as x_j - center_j with
+// its own step eta factor_j; both null for the plain update. Returns false if stopped before the
+// last row of a pass. A reference model is for one pass.
 template <class T>
 bool descend_dense(const Table<T>& X, const RowOrder& order, const double* center, const double* factor,
-                   const DescentRule& rule, Model& model, ReferenceModel& reference, Stop& stop);
+                   const DescentRule& rule, Model& model, Epochs& epochs, ReferenceModel& reference,
+                   Stop& stop);
 
 // The same over sparse rows; an update costs the entries of its rows, whatever the number of columns.
 template <class T, class I>

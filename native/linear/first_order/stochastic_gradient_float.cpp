@@ -4,6 +4,6 @@
 namespace sixfold {
 
 template bool descend_dense(const Table<float>&, const RowOrder&, const double*, const double*,
-                            const DescentRule&, Model&, ReferenceModel&, Stop&);
+                            const DescentRule&, Model&, Epochs&, ReferenceModel&, Stop&);
 
 }  // namespace sixfold

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "core/aligned_memory.hpp"
@@ -360,8 +361,12 @@ bool sparse_batches(const SparseTable<T, I>& X, const RowOrder& order, const Des
 
 template <class T>
 bool descend_dense(const Table<T>& X, const RowOrder& order, const double* center, const double* factor,
-                   const DescentRule& rule, Model& model, ReferenceModel& reference, Stop& stop) {
-  if (order.count == 0) return true;
+                   const DescentRule& rule, Model& model, Epochs& epochs, ReferenceModel& reference,
+                   Stop& stop) {
+  if (order.count == 0) {
+    epochs.made = epochs.count;
+    return true;
+  }
   LossSum<T> loss_sum(X, order.y, order.targets, order.weight, rule.loss, reference.w, reference.b,
                       model.scores);
   const bool has_reference = reference.w != nullptr;
@@ -370,8 +375,15 @@ bool descend_dense(const Table<T>& X, const RowOrder& order, const double* cente
 #pragma omp parallel num_threads(has_reference ? team_size(2, 1.0 * order.count * X.columns) : 1)
   {
     if (omp_get_thread_num() == 0) {
-      whole = factor == nullptr ? dense_rows<T, false>(X, order, {}, rule, model, stop)
-                                : dense_rows<T, true>(X, order, {center, factor}, rule, model, stop);
+      RowOrder visits = order;
+      Index mistakes = epochs.enough + 1;
+      for (; epochs.made < epochs.count && mistakes > epochs.enough && whole; epochs.made += whole) {
+        whole = factor == nullptr ? dense_rows<T, false>(X, visits, {}, rule, model, stop)
+                                  : dense_rows<T, true>(X, visits, {center, factor}, rule, model, stop);
+        mistakes = std::accumulate(model.mistakes, model.mistakes + model.scores, Index{0});
+        visits.row += visits.count;
+        model.mistakes += model.scores;
+      }
       if (!whole) loss_sum.cancel();
     }
     if (has_reference) loss_sum.work(omp_get_thread_num() == 0 ? &stop : nullptr);

@@ -1,4 +1,4 @@
-// The sweeps of an interior-point method for piecewise linear losses (solvers/margin/interior_point.py states
+// The sweeps of an interior-point method for piecewise linear losses (solvers/margin/central_path.py states
 // it).
 //
 // With residuals t - Z theta = p - m and multipliers a, a Newton step towards given products of p (high - a)

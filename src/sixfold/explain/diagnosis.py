@@ -116,7 +116,8 @@ def describe_overlap(proof: Any, y: Any, classes: Any, space: str = "") -> str:
 
 def _mixture(proof: Any, there: Any) -> str:
     rows, weights = proof.rows[there], proof.weights[there] / proof.weights[there].sum()
-    order = np.argsort(-weights, kind="stable")[:MOST_NAMED]
+    # Equal but for rounding, which is another on every processor: then by row.
+    order = np.argsort(-weights.round(9), kind="stable")[:MOST_NAMED]
     shares = ", ".join(f"{weights[k]:.3g} of row {rows[k]}" for k in order)
     if rows.size == 0:
         return ""

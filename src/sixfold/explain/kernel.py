@@ -49,6 +49,8 @@ class SupportExplanation:
         The size of each contribution, in parts of the sum of all sizes.
     votes : dict
         How many binary SVMs vote for each class; empty where there are none for pairs.
+    of : str
+        What the rows are: "support vectors", or "landmarks".
     """
 
     answer: Any
@@ -62,6 +64,7 @@ class SupportExplanation:
     contributions: list[float]
     shares: list[float]
     votes: dict[Any, int]
+    of: str = "support vectors"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as a dictionary."""
@@ -84,7 +87,7 @@ class SupportExplanation:
         if len(self.rows) > MOST_SHOWN:
             rest = sum(self.contributions[MOST_SHOWN:])
             share = sum(self.shares[MOST_SHOWN:])
-            lines.append(f"  {len(self.rows) - MOST_SHOWN} more support vectors add {rest:+.4g}  {share:.1%}")
+            lines.append(f"  {len(self.rows) - MOST_SHOWN} more {self.of} add {rest:+.4g}  {share:.1%}")
         lines.append(f"  the intercept adds {self.intercept:+.4g}")
         most_first = sorted(self.votes.items(), key=lambda pair: -pair[1])
         votes = ", ".join(f"{count} for class {label}" for label, count in most_first if count)
@@ -133,7 +136,7 @@ def explain_decision(
     index: Array | None,
     **names: Any,
 ) -> SupportExplanation:
-    """Return the explanation of one decision; ``names`` are the answer, the runner-up and the votes.
+    """Return the explanation of one decision; ``names`` are the answer, the runner-up, the votes and ``of``.
 
     Parameters
     ----------

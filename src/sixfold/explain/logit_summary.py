@@ -104,10 +104,17 @@ def measure_likelihood(
     fitted, totals = 0.0, np.zeros(w.shape[1] if w.shape[1] > 1 else 2)
     for block in blocks:
         score = scores(block, w, b)
-        score = score if w.shape[1] > 1 else np.hstack([np.zeros_like(score), score])
-        index = np.asarray(block.y[:, 0] if w.shape[1] > 1 else block.y[:, 0] > 0, dtype=np.intp)
-        weight = np.ones(index.size) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
-        p = softmax(score)
+        weight = (
+            np.ones(score.shape[0]) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
+        )
+        if w.shape[1] == 1:
+            second = block.y[:, 0] > 0
+            log_p, own = _of_two_classes(np.where(second, score[:, 0], -score[:, 0]))
+            fitted += float(weight @ log_p)
+            totals += float(weight @ ~second), float(weight @ second)
+            information[0, :, 0] += weighted_gram(block, weight * own, flag)[:d, :d]
+            continue
+        index, p = np.asarray(block.y[:, 0], dtype=np.intp), softmax(score)
         fitted += float(weight @ np.log(np.take_along_axis(p, index[:, None], axis=1)[:, 0]))
         totals += np.bincount(index, weights=weight, minlength=totals.size)
         for c in range(free):
@@ -126,8 +133,17 @@ def measure_likelihood(
     return Likelihood(information, shortest, float(totals.sum()), fitted, constant)
 
 
+def _of_two_classes(margin: Array) -> tuple[Array, Array]:
+    """Return log p and p (1 - p) of the class that leads the other by this margin, from one exponential."""
+    e = np.exp(-np.abs(margin))
+    over = 1.0 / (1.0 + e)
+    return np.minimum(margin, 0.0) - np.log1p(e), e * over * over
+
+
 def _shortest(space: ColumnSpace, blocks: Blocks, intercept: bool) -> Array:
     """Return the matrix that makes the shortest (w, b) of what can be estimated."""
+    if space.dependent.size == 0:
+        return np.eye(space.scale.size + intercept)
     C, some = space.combination, space.dependent.size
     of_dependent = np.linalg.solve(np.eye(some) + C.T @ C, C.T)
     result = np.zeros((space.scale.size + intercept, space.kept.size + intercept))

@@ -32,8 +32,11 @@ from sklearn.utils.validation import check_is_fitted
 from sixfold import __version__
 from sixfold.budget import Budget, Record
 from sixfold.certificate import CONSTANT_MODEL, Certificate, Subject, plain_parameter
+from sixfold.data.dask_blocks import is_collection
 from sixfold.data.fingerprint import fingerprint, table_size
+from sixfold.data.scan.table import Scan
 from sixfold.errors import CertificateError, InputError, check_number, check_seed
+from sixfold.learners.scanned import read_rows, rows_on_workers, take_scans
 from sixfold.solvers.threads import thread_limit
 from sixfold.verify.recomputed import Recomputed
 
@@ -53,6 +56,10 @@ class Learner(BaseEstimator, ABC):
 
     _certificate: Certificate
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        take_scans(cls)
+
     # -- one fit -----------------------------------------------------------------------------------------
 
     def _run_fit(
@@ -65,6 +72,18 @@ class Learner(BaseEstimator, ABC):
         warn: Step = None,
     ) -> Self:
         """Go through the steps; ``check``, ``solve`` and ``warn`` take the place of the methods."""
+        if isinstance(X, Scan) and X.client is not None:
+            with X.client.as_current():
+                return self._run_fit(*rows_on_workers(X, y, sample_weight), check, solve, warn)
+        if isinstance(X, Scan):
+            with read_rows(self, X, y, sample_weight) as rows:
+                return self._run_fit(rows.X, rows.y, rows.weight, check, solve, warn)
+        if is_collection(X):
+            if check is not None:
+                from sixfold.learners.distributed import refuse_cluster
+
+                refuse_cluster(self, batch=warn is not None)
+            return self._fit_on_cluster(X, y, sample_weight, solve)
         with self._unchanged_on_failure():
             self._check_parameters()
             check_seed(getattr(self, "random_state", None))
@@ -77,6 +96,12 @@ class Learner(BaseEstimator, ABC):
             self._subject = describe(self, X, y, sample_weight, self._subject_before())
         (warn or self._warn)(solution, data, budget)
         return self
+
+    def _fit_on_cluster(self, X: Any, y: Any, sample_weight: Any, solve: Step) -> Self:
+        """Fit rows that stay on their workers."""
+        from sixfold.learners.distributed import refuse_cluster
+
+        refuse_cluster(self)
 
     def _run_batch(self, X: Any, y: Any, sample_weight: Any, check: Step, solve: Step) -> Self:
         """Learn from more rows, going on from the model there is."""
@@ -230,6 +255,14 @@ class Learner(BaseEstimator, ABC):
 
     def _verify(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Certificate:
         """Return what the checker finds; raise a :class:`CertificateError` where it contradicts the claim."""
+        if isinstance(X, Scan):
+            with read_rows(self, X, y, sample_weight) as rows:
+                return self._verify(claimed, rows.X, rows.y, rows.weight)
+        if is_collection(X):
+            raise InputError(
+                "verify recomputes the claim from rows in memory, and these are on a cluster. Pass them as "
+                "arrays: certificate_.verify(X.compute(), y.compute())."
+            )
         own = self._subject
         handed_on = claimed.subject is not own
         if handed_on and claimed.subject is not None and own is not None:

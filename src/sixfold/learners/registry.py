@@ -1,6 +1,7 @@
 """Every learner, once: the command line, the contract tests and the documentation all go through this list.
 
-A learner that is public but not listed here fails ``tests/contracts/test_registry.py``.
+:data:`LEARNERS` answer questions (predict, find neighbours); :data:`TRANSFORMERS` learn coordinates in which
+they then work. One that is public but not listed here fails ``tests/contracts/test_registry.py``.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Task = Literal["regression", "classification", "search"]  # a search has nothing to predict
-Hypothesis = Literal["linear", "kernel", "neighbours", "tree"]
+# A search and a transformation have nothing to predict.
+Task = Literal["regression", "classification", "search", "transformation"]
+Hypothesis = Literal["linear", "linear map", "kernel", "neighbours", "tree"]
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,16 @@ LEARNERS: tuple[RegisteredLearner, ...] = (
         "kernel",
     ),
     RegisteredLearner(
+        "ExemplarSVC",
+        "sixfold.learners.svm.exemplar_svc",
+        "classification",
+        (
+            Demonstration("every row", "iris", {"C": 1.0}),
+            Demonstration("a kernel", "breast cancer", {"C": 1.0, "kernel": "rbf"}),
+        ),
+        "kernel",
+    ),
+    RegisteredLearner(
         "ERMClassifier",
         "sixfold.learners.linear.erm",
         "classification",
@@ -210,5 +222,38 @@ LEARNERS: tuple[RegisteredLearner, ...] = (
             Demonstration("depth 3", "breast cancer", {"max_depth": 3}),
         ),
         "tree",
+    ),
+)
+
+TRANSFORMERS: tuple[RegisteredLearner, ...] = (
+    RegisteredLearner(
+        "NeighborhoodComponentsAnalysis",
+        "sixfold.learners.metric_learning.nca",
+        "transformation",
+        (
+            Demonstration("two components", "iris", {"n_components": 2}),
+            Demonstration("from white classes", "iris", {"init": "whitening"}),
+        ),
+        "linear map",
+    ),
+    RegisteredLearner(
+        "LargeMarginNearestNeighbor",
+        "sixfold.learners.metric_learning.lmnn",
+        "transformation",
+        (
+            Demonstration("3 targets", "iris"),
+            Demonstration("two components", "breast cancer", {"n_components": 2, "init": "pca"}),
+        ),
+        "linear map",
+    ),
+    RegisteredLearner(
+        "Nystroem",
+        "sixfold.learners.svm.nystroem",
+        "transformation",
+        (
+            Demonstration("50 landmarks", "iris", {"n_components": 50}),
+            Demonstration("products of columns", "iris", {"kernel": "poly", "degree": 2, "n_components": 10}),
+        ),
+        "kernel",
     ),
 )

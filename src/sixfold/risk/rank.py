@@ -49,7 +49,7 @@ ROUNDED = 4.0  # roundings that an entry may have been through
 USABLE = 256.0  # times the rounding of a coefficient: below it least squares end 1e-6 to 1e-3 above the best
 QR_ROUNDING = 32.0  # times (sqrt(n) + d) eps: more than QR was ever seen to lose
 CHOLESKY_LOSS = 0.1  # up to this the products of the columns decide
-WELL_CONDITIONED = 1e3  # the factor of the products keeps cond^2 eps = 1e-10
+WELL_CONDITIONED = 1e3  # |R^-1| up to which the factor of the products is off by |R^-1|^2 eps = 1e-10
 FAR_OFF = 1e-3  # length by size below which the products of a sparse table say too little of a column
 SPARSE_PIVOT = 1e-8  # of these products, beyond their rounding
 PIECE = 1 << 18  # entries that are centred at a time, in the L2 cache
@@ -194,11 +194,12 @@ def qr_loss(R: Array, n_rows: int) -> float:
 def beyond_doubt(space: ColumnSpace, size: Array, eps: float) -> bool:
     """Return whether no column can be one that rounding of the entries makes dependent.
 
-    1 / condition is left of every column at least, and combinations have no coefficients above the condition.
+    With a_jj the diagonal of (R'R)^-1, 1 / sqrt(a_jj) >= 1 / |R^-1| is left of column j, and no combination
+    of columns, all or some of them, has a coefficient above sqrt(a_kk / a_jj) <= |R^-1|.
     """
-    condition, sizes = space.condition, float((size / space.scale).max(initial=0.0))
+    norm, sizes = space.inverse_norm, float((size / space.scale).max(initial=0.0))
     rounded = (ROUNDED * sizes + USABLE) * eps * np.sqrt(size.size)
-    return condition <= WELL_CONDITIONED and bool(2.0 * rounded * condition**2 <= 1.0)
+    return norm <= WELL_CONDITIONED and bool(2.0 * rounded * norm**2 <= 1.0)
 
 
 def column_space(blocks: Blocks, centred: bool) -> ColumnSpace:

@@ -173,6 +173,9 @@ class ComparisonRun:
     X, y, learners, task, scoring, cv, test_size, rule, sample_weight, groups, n_jobs, time_limit
     random_state, max_rows
         As in :func:`compare`. The time begins now, and covers everything up to the end of :meth:`refit`.
+    memory_limit : float, default=None
+        Bytes that the caller keeps to: arrays beyond some size are in files, so that the fit to all rows
+        takes them all where its columns are numbers.
     watcher : Watcher, default=None
         Hears of the progress.
 
@@ -208,6 +211,7 @@ class ComparisonRun:
         time_limit: float | None = None,
         random_state: Any = 0,
         max_rows: int | None = None,
+        memory_limit: float | None = None,
         watcher: Watcher | None = None,
     ) -> None:
         begun = time.perf_counter()
@@ -245,7 +249,7 @@ class ComparisonRun:
         self.time_limit = time_limit
         self._end = math.inf if time_limit is None else begun + time_limit
         self._tuned_by = self._end - (REFIT_SHARE * time_limit if sampled and time_limit else 0.0)
-        self._whole = WholeTable(X, y, weight, self.train, self.test, tested, draw, self._end)
+        self._whole = WholeTable(X, y, weight, self.train, self.test, tested, draw, self._end, memory_limit)
 
     def __iter__(self) -> Iterator[Entry]:
         """Tune the learners that are not tuned yet; KeyboardInterrupt passes, and what is finished stays."""

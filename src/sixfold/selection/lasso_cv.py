@@ -56,7 +56,7 @@ class _LassoPathCV(LinearRegressor):
     def _loss_name(self) -> str:
         return "squared"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Choose the penalty by cross-validation, and fit the model of all rows with it.
 
         Parameters

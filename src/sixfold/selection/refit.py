@@ -22,7 +22,7 @@ from sklearn.utils._indexing import _safe_indexing
 
 from sixfold.errors import TimeLimitReached
 from sixfold.explain.last_step import last_step
-from sixfold.selection.contenders import GOWER
+from sixfold.selection.contenders import AS_THEY_ARE, GOWER
 from sixfold.selection.leaderboard import Entry
 from sixfold.selection.memory import give_back_memory
 from sixfold.selection.plans.groups import limited_time, with_setting
@@ -32,6 +32,7 @@ Array = NDArray[Any]
 
 MOST_BYTES = 128 << 20  # of an encoded table; learners work on it as it is, or
 MOST_TIMES = 0.8  # as many as the table itself has, as numbers
+SHARE_OF_LIMIT = 0.25  # of a limit of memory, for rows that learners read as they are: they copy them
 PORTION = 50_000  # rows that are encoded at a time
 FIT_SHARE = 0.6  # of the time that is left; the estimate is rough, and the test follows
 WORTH_IT = 2.0  # times the rows of the sample
@@ -60,6 +61,9 @@ class WholeTable:
         From training rows and how many are wanted to a sample of them.
     end : float
         When time is over, by ``time.perf_counter``.
+    memory_limit : float or None
+        Bytes that the caller keeps to by putting large arrays of numbers into files; rows of other tables are
+        as many as take a quarter of it.
     """
 
     X: Any
@@ -70,6 +74,7 @@ class WholeTable:
     test_sample: Array
     draw: Any
     end: float = math.inf
+    memory_limit: float | None = None
 
     def refit(self, entry: Entry) -> Entry:
         """Return the entry with a model of as many training rows as time and memory allow, tested anew."""
@@ -114,7 +119,12 @@ class WholeTable:
         left = FIT_SHARE * (self.end - time.perf_counter())
         by_time = entry.fitted_rows * (max(left, 0.0) / seconds) ** (1.0 / growth)  # infinite without a limit
         width = int(getattr(last_step(entry.model), "n_features_in_", 1))
-        by_memory = max(MOST_BYTES, MOST_TIMES * 8 * math.prod(self.X.shape)) / (8 * width)
+        if self.memory_limit is None:
+            by_memory = max(MOST_BYTES, MOST_TIMES * 8 * math.prod(self.X.shape)) / (8 * width)
+        elif entry.name in (*AS_THEY_ARE, *COMPARE_ROWS):  # whose tables, or models, are in memory
+            by_memory = self._rows_in_memory(width)
+        else:
+            by_memory = math.inf
         rows = int(min(self.train.size, by_time, by_memory))
         if by_time <= by_memory:
             needed = seconds * (self.train.size / entry.fitted_rows) ** growth
@@ -123,6 +133,9 @@ class WholeTable:
             rows,
             f"all of them would need {8 * width * self.train.size / 1e6:,.0f} MB as {width:,} columns",
         )
+
+    def _rows_in_memory(self, width: int) -> float:
+        return math.inf if self.memory_limit is None else SHARE_OF_LIMIT * self.memory_limit / (8 * width)
 
     def _fitted(self, search: Any, rows: Array) -> Any:
         """Return the chosen candidate fitted to these rows, none of which is in memory longer than needed."""
@@ -139,12 +152,20 @@ class WholeTable:
 
     def _encoded(self, before: Pipeline, rows: Array, y: Array) -> Any:
         """Return the rows as the steps before the learner give them to it; numbers portion by portion."""
-        X = _safe_indexing(self.X, rows)
-        before.fit(X, y)
-        first = before.transform(X[:PORTION])
-        if not isinstance(first, np.ndarray):
-            return before.transform(X)
-        del X
+        encoder = before.steps[-1][1]
+        if self.memory_limit is not None and len(before) == 1 and encoder.categories == "one-hot":
+            encoder.fit_batches(
+                _safe_indexing(self.X, rows[start : start + PORTION])
+                for start in range(0, rows.size, PORTION)
+            )
+            first = before.transform(_safe_indexing(self.X, rows[:PORTION]))
+        else:
+            X = _safe_indexing(self.X, rows)
+            before.fit(X, y)
+            first = before.transform(X[:PORTION])
+            if not isinstance(first, np.ndarray):
+                return before.transform(X)
+            del X
         encoded = np.empty((rows.size, first.shape[1]), dtype=first.dtype)
         for start in range(0, rows.size, PORTION):
             encoded[start : start + PORTION] = before.transform(
@@ -160,6 +181,9 @@ class WholeTable:
         left = self.end - time.perf_counter()
         all_of_them = not expected > left
         tested = self.test if all_of_them else self.test_sample
+        fitting = self._rows_in_memory(self.X.shape[1])
+        if all_of_them and tested.size > fitting:
+            tested = self.draw(self.test, int(fitting))
         start = time.perf_counter()
         X, y = _safe_indexing(self.X, tested), self.y[tested]
         with noted() as notes:
@@ -169,8 +193,9 @@ class WholeTable:
             except Exception as error:
                 score = math.nan
                 notes.append(f"no test score: {reason_of(error)}")
-        if not all_of_them:
-            notes.append(f"tested on {tested.size:,} of {self.test.size:,} test rows, for the sake of time")
+        if tested.size < self.test.size:
+            why = "memory" if all_of_them else "time"
+            notes.append(f"tested on {tested.size:,} of {self.test.size:,} test rows, for the sake of {why}")
         return replace(
             entry,
             test=score,

@@ -12,6 +12,7 @@ microseconds. For the scorers above, one target and no weights, the same numbers
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -243,7 +244,7 @@ def _own_measure(model: Any) -> Callable[..., float] | None:
     """Return what the ``score`` of this model computes, where that is scikit-learn's usual one."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     own = {ClassifierMixin.score: accuracy_score, RegressorMixin.score: r2_score}
-    return own.get(getattr(type(last), "score", None))
+    return own.get(inspect.unwrap(getattr(type(last), "score", _own_measure)))  # ours take scans as well
 
 
 def _short_way(scorer: Any) -> tuple[Measure, int] | None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
@@ -54,7 +55,11 @@ class Solution:
     last_move : float
         How far the last step moved the score of any row; infinite where that is not known.
     means : ColumnMeans or None
-        Of the columns, where earlier batches count too.
+        Of the columns, where the solver knows them, or earlier batches count too.
+    wrong : int or None
+        Rows that count whose own class is not on top, where the solver has counted them.
+    kinks : tuple of (rows, slopes), one a score
+        The dual point at rows on a kink of the loss, where no dual point of all rows is kept.
     """
 
     w: Array
@@ -66,6 +71,8 @@ class Solution:
     rank: int | None = None
     last_move: float = math.inf
     means: ColumnMeans | None = None
+    wrong: int | None = None
+    kinks: tuple[tuple[Array, Array], ...] = ()
 
 
 class Solver(Protocol):
@@ -110,11 +117,16 @@ def too_late_to_bound(budget: Budget, work: float) -> bool:
 
 def missing_methods(solver: Solver, problem: Problem) -> str | None:
     """Return a sentence naming the methods the loss lacks for this solver, or None."""
-    missing = [name for name in solver.needs if not hasattr(problem.loss, name)]
+    missing = _missing(solver.needs, type(problem.loss))
     if not missing:
         return None
     asked = " and ".join(missing)
     return f"it needs the {asked} of the loss, which {problem.loss.name!r} does not have"
+
+
+@cache
+def _missing(needs: tuple[str, ...], loss: type) -> list[str]:
+    return [name for name in needs if not hasattr(loss, name)]
 
 
 def choose(name: str, problem: Problem, blocks: Blocks, solvers: Iterable[Solver]) -> Solver:

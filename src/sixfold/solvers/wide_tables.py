@@ -141,7 +141,7 @@ class RowCoordinates:
         w, b = self.model(found.w, found.b)
         certificate = self.problem.certify("duality gap", w, b, self.wide, self.budget.tol, found.dual)
         title = f"{found.solver} in the row space"
-        return replace(found, w=w, b=b, certificate=certificate, solver=title)
+        return replace(found, w=w, b=b, certificate=certificate, solver=title, means=None, wrong=None)
 
     def _of_all(self, dual: Array | None) -> Array | None:
         """Return the dual point for the rows of weight 0 too."""

@@ -22,7 +22,7 @@ from sixfold import (
 from sixfold.errors import InputError
 from sixfold.explain.plots.choose import HOMES, plot_model
 from sixfold.explain.plots.style import DARK, contrast
-from sixfold.learners.registry import LEARNERS
+from sixfold.learners.registry import LEARNERS, TRANSFORMERS
 
 X, Y = load_iris(return_X_y=True)
 NUMBERS, TARGET = load_diabetes(return_X_y=True)
@@ -96,7 +96,9 @@ def test_dark_reaches_every_figure(kind):
 
 
 @pytest.mark.parametrize(
-    "registered", LEARNERS, ids=lambda one: one.learner.__name__ if hasattr(one, "learner") else str(one)
+    "registered",
+    LEARNERS + TRANSFORMERS,
+    ids=lambda one: one.learner.__name__ if hasattr(one, "learner") else str(one),
 )
 def test_every_learner_has_plot(registered):
     assert callable(type(registered.make()).plot)
@@ -122,6 +124,16 @@ def test_an_iterative_model_without_rows_draws_its_history():
     assert SVC().fit(X, Y).plot().get_title().startswith("SVC: 3 ")
     with pytest.raises(InputError, match=r"model.plot\(X, y\)"):  # one record is no history
         SVC().fit(X[:100], Y[:100]).plot()
+
+
+def test_what_is_learnt_without_predicting_draws_its_history():
+    nca = sixfold.NeighborhoodComponentsAnalysis(2).fit(X, Y)
+    ax = nca.plot(X, Y)
+    assert ax.get_title().startswith("NeighborhoodComponentsAnalysis: ")
+    assert "slope of the objective" in ax.get_ylabel()
+    assert "certified gap" in sixfold.LargeMarginNearestNeighbor().fit(X, Y).plot().get_ylabel()
+    with pytest.raises(InputError, match="predicts nothing and has no history"):
+        sixfold.NearestNeighbors().fit(X).plot()
 
 
 def test_a_search_over_one_parameter_draws_a_curve_and_over_two_a_map():

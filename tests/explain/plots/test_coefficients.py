@@ -179,8 +179,8 @@ def test_fitted_searches_over_penalties_are_drawn_over_theirs_with_the_choice(mo
     ("ours", "theirs"),
     [
         (
-            LassoCV(cv=3, alphas=np.logspace(-3, 0, 12)),
-            linear_model.LassoCV(cv=3, alphas=np.logspace(-3, 0, 12)),
+            LassoCV(cv=3, alphas=np.logspace(-3, 0, 12), tol=1e-7),
+            linear_model.LassoCV(cv=3, alphas=np.logspace(-3, 0, 12), tol=1e-7),
         ),
         (
             ElasticNetCV(cv=3, alphas=np.logspace(-3, 0, 12), l1_ratio=[0.3, 0.7], tol=1e-7),

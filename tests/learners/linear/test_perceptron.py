@@ -278,11 +278,11 @@ def test_whether_a_plane_separates_is_found_out_once(monkeypatch):
     from sixfold.learners.linear import separability
 
     asked = []
-    found = separability.separate
-    monkeypatch.setattr(separability, "separate", lambda *given: asked.append(given[-1]) or found(*given))
+    found = separability.settle
+    monkeypatch.setattr(separability, "settle", lambda *given: asked.append(given[-1]) or found(*given))
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     with pytest.warns(StoppedEarly):
         model = Perceptron(max_iter=50).fit(X[:364], y[:364])
     assert model.certificate_.kind == "unfinished plane"
-    assert asked == [0]
+    assert asked == [[0]]

@@ -100,7 +100,7 @@ def test_a_search_has_nothing_to_predict_and_draws_nothing():
     model = NearestNeighbors().fit(X)
     assert not hasattr(model, "predict")
     assert not hasattr(model, "score")
-    with pytest.raises(InputError, match="NearestNeighbors predicts nothing, so there is no figure"):
+    with pytest.raises(InputError, match="NearestNeighbors predicts nothing and has no history"):
         model.plot(X, LABELS)
 
 

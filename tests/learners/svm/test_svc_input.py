@@ -348,12 +348,12 @@ def test_ctrl_c_ends_an_answer(method, little, monkeypatch):
 
 
 def test_calibration_that_time_ends_says_so(monkeypatch):
-    from sixfold.learners.svm import calibration
+    from sixfold.learners.svm import svc as calibration
 
     def too_late(*_):
         raise BudgetExhausted
 
-    monkeypatch.setattr(calibration, "_decisions", too_late)
+    monkeypatch.setattr(calibration, "decisions_of", too_late)
     with pytest.warns(StoppedEarly, match="probabilities come from part of the rows, or from none") as caught:
         model = SVC(probability=True).fit(X, Y)
     assert caught[0].filename == __file__

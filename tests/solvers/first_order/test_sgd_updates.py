@@ -12,7 +12,14 @@ from sixfold.data.blocks import Block
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import Penalty, make_penalty
 from sixfold.risk.problem import Problem
-from sixfold.solvers.first_order.sgd_updates import SCHEDULES, ReferenceModel, SGDState, StepRule, sgd_pass
+from sixfold.solvers.first_order.sgd_updates import (
+    SCHEDULES,
+    ReferenceModel,
+    SGDState,
+    StepRule,
+    sgd_epochs,
+    sgd_pass,
+)
 from sixfold.solvers.passes import LOSS_CODES
 from sixfold.solvers.threads import thread_limit
 
@@ -325,6 +332,39 @@ def test_two_passes_over_halves_are_one_pass_over_the_whole():
             sgd_pass(states[1], Block(kind(X[rows]), y[rows], None, 0), problem, rule)
         np.testing.assert_allclose(states[0].w, states[1].w, rtol=1e-13)
         np.testing.assert_allclose(states[0].mean_w, states[1].mean_w, rtol=1e-13)
+
+
+@pytest.mark.parametrize("scores", [1, 3])
+def test_several_epochs_in_one_call_are_as_many_passes(scores):
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((30, 4)), np.sign(rng.standard_normal((30, scores)))
+    block, problem = Block(X, y, rng.uniform(0, 2, 30), 0), Problem(LOSSES["perceptron"], make_penalty(None))
+    rule = StepRule("invscaling", 0.5, 0.2, average_from=0)
+    orders = np.array([rng.permutation(30) for _ in range(5)])
+    one, other = (SGDState.at(np.zeros((4, scores)), np.zeros(scores), average=True) for _ in range(2))
+    finished, mistakes = sgd_epochs(one, block, problem, rule, orders, -1, 1.0, Budget())
+    made = []
+    for order in orders:
+        before = other.mistakes.sum()
+        sgd_pass(other, block, problem, rule, order, 1.0)
+        made.append(other.mistakes.sum() - before)
+    assert finished
+    assert mistakes == made
+    assert one.updates == other.updates == 150
+    for name in ("w", "c", "mean_w", "mean_c", "mistakes"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_epochs_end_with_enough_right_rows():
+    X, y = np.array([[1.0], [2.0], [-1.0]]), np.array([[1.0], [1.0], [-1.0]])
+    state = SGDState.at(np.zeros((1, 1)), np.zeros(1))
+    orders = np.tile(np.arange(3), (9, 1))
+    block, problem = Block(X, y, None, 0), Problem(LOSSES["perceptron"], make_penalty(None))
+    rule = StepRule("constant", 1.0, at_zero="wrong")
+    # By hand: w = b = 1 after the first row, which is on the plane; -1 is then on it: w = 2, b = 0.
+    assert sgd_epochs(state, block, problem, rule, orders, 0, 1.0, Budget()) == (True, [2, 0])
+    assert state.updates == 6
+    assert (state.w[0, 0], state.c[0]) == (2.0, 0.0)
 
 
 def test_weights_of_a_block_are_scaled_to_a_mean_of_one():

@@ -26,10 +26,15 @@ from solvers.problems import blocks, problem
 LOSSES = ["logistic", "squared_hinge", "softmax"]
 
 
+def working_sets():
+    """Return the solver as it goes along a path, where few columns too are for working sets."""
+    return CoordinateDescent(proximal_newton.PathMemory())
+
+
 def solve(stated, data, tol=1e-9, **limits):
     """Solve, and check that the certificate says what the problem itself says of the solution."""
     with Budget(tol, **limits) as budget:
-        found = CoordinateDescent().solve(stated, data, budget)
+        found = working_sets().solve(stated, data, budget)
     certificate = found.certificate
     assert certificate.scale == pytest.approx(stated.constant_objective(data), rel=1e-12)
     assert certificate.objective == pytest.approx(stated.objective(found.w, found.b, data), rel=1e-11)
@@ -225,7 +230,7 @@ def test_columns_of_very_different_scale_take_no_longer(loss):
     iterations = []
     for table in (X, X * scale):
         budget = Budget(1e-7)
-        found = CoordinateDescent().solve(problem(loss, "l1", 1e-5), blocks(table, y), budget)
+        found = working_sets().solve(problem(loss, "l1", 1e-5), blocks(table, y), budget)
         assert found.certificate.converged
         iterations.append(len(budget.history))
     assert iterations[1] <= iterations[0] + 3
@@ -287,7 +292,7 @@ def test_any_number_of_threads_gives_the_same_bits(loss):
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads, user_api="openmp"):
-            found.append(CoordinateDescent().solve(stated, data, Budget(1e-6)))
+            found.append(working_sets().solve(stated, data, Budget(1e-6)))
     assert np.count_nonzero(found[0].w) > 20
     np.testing.assert_array_equal(found[0].w, found[1].w)
 
@@ -313,7 +318,7 @@ def on_residuals(monkeypatch):
 def test_history_has_one_record_an_iteration_and_the_objective_falls():
     X, y = classification(200, 2000, informative=30)
     with Budget(1e-8) as budget:
-        found = CoordinateDescent().solve(problem("logistic", "l1", 0.005), blocks(X, y), budget)
+        found = working_sets().solve(problem("logistic", "l1", 0.005), blocks(X, y), budget)
     assert found.n_iter == len(budget.history) > 1
     assert budget.history[-1].objective == pytest.approx(found.certificate.objective, rel=1e-11)
     assert budget.history[-1].objective < budget.history[0].objective
@@ -331,7 +336,7 @@ def test_iteration_limit_leaves_an_honest_certificate():
 @pytest.mark.usefixtures("on_residuals")
 def test_time_limit_stops_inside_the_loop_and_keeps_its_work(long):
     with Budget(0.0, time_limit=0.3) as budget:
-        found = CoordinateDescent().solve(*long, budget)
+        found = working_sets().solve(*long, budget)
     assert budget.stopped_by == "time_limit=0.3 s"
     assert budget.seconds < 5.0
     assert found.certificate.objective < found.certificate.scale
@@ -343,7 +348,7 @@ def test_ctrl_c_stops_inside_the_loop_and_keeps_its_work(long):
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     with Budget(0.0, time_limit=60.0) as budget:
         timer.start()
-        found = CoordinateDescent().solve(*long, budget)
+        found = working_sets().solve(*long, budget)
         timer.join()
     assert budget.interrupted
     assert budget.seconds < 30.0
@@ -352,7 +357,7 @@ def test_ctrl_c_stops_inside_the_loop_and_keeps_its_work(long):
 
 def test_no_time_at_all_leaves_the_constant_model():
     X, y = classification(50, 20)
-    found = CoordinateDescent().solve(problem("logistic", "l1", 0.1), blocks(X, y), Budget(time_limit=0.0))
+    found = working_sets().solve(problem("logistic", "l1", 0.1), blocks(X, y), Budget(time_limit=0.0))
     assert not found.w.any()
     share = (y > 0).mean()
     np.testing.assert_allclose(found.b, [np.log(share / (1.0 - share))], rtol=1e-6)
@@ -363,7 +368,7 @@ def test_no_time_at_all_leaves_the_constant_model():
 def test_a_tolerance_below_rounding_ends(loss):
     X, y = classification(50, 20, loss)
     with Budget(0.0, time_limit=60.0) as budget:
-        found = CoordinateDescent().solve(problem(loss, "l1", 0.03), blocks(X, y), budget)
+        found = working_sets().solve(problem(loss, "l1", 0.03), blocks(X, y), budget)
     assert budget.stopped_by is None
     assert found.certificate.relative_gap < 1e-11
 
@@ -373,7 +378,7 @@ def test_a_tolerance_below_rounding_ends(loss):
 
 def test_it_suits_kinks_and_refuses_what_it_cannot_bound():
     X, y = classification(10, 3)
-    solver, data = CoordinateDescent(), blocks(X, y)
+    solver, data = working_sets(), blocks(X, y)
     assert solver.suits(problem("logistic", "l1", 1.0), data)
     assert choose("auto", problem("logistic", "l1", 1.0), data, [solver]) is solver
     with pytest.raises(IncompatibleError, match="the loss has kinks"):

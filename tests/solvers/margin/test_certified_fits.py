@@ -11,7 +11,7 @@ import pmlb
 from sixfold import ERMClassifier, ERMRegressor, LinearSVC
 from sixfold.budget import Budget
 from sixfold.errors import RankWarning
-from sixfold.solvers.margin.interior_point import end_of_path
+from sixfold.solvers.margin.central_path import end_of_path
 from sixfold.solvers.margin.progress import MarginProgress
 from sixfold.solvers.margin.root_factor import root_solver
 from sixfold.solvers.margin.terms import Terms

@@ -7,7 +7,7 @@ linear          a classifier with two columns of X and y -> decision boundary; a
                 cross-validation -> coefficients over it with X and y, the cross-validation curve without, if
                 its scores were kept; else -> coefficients as bars
 kNN, SVC        decision boundary of a classifier, residuals of a regressor: both need X and y
-other           its history, if it has more than one record
+other           its history, if it has more than one record; so for what only transforms
 """
 
 from __future__ import annotations
@@ -119,8 +119,11 @@ def _fitting_kind(model: Any, X: Any, y: Any) -> str:
     classifier, last = is_classifier(model), last_step(model)
     rows = X is not None and y is not None
     if not hasattr(last, "predict"):
+        if len(getattr(last, "history_", ())) > 1:
+            return "history"
         raise InputError(
-            f"{type(last).__name__} predicts nothing, so there is no figure of it. Draw a model that does."
+            f"{type(last).__name__} predicts nothing and has no history, so there is no figure of it. Draw a "
+            "model that predicts."
         )
     if hasattr(last, "tree_"):
         return "tree"

@@ -27,6 +27,7 @@ from sixfold.explain.plots.style import (
 
 Array = NDArray[Any]
 
+SLOPE = "stationary point"  # a kind of certificate that has no bound
 STEPS = {"iteration": "iteration", "seconds": "seconds since the fit began"}
 
 
@@ -97,7 +98,7 @@ def history(
         theme,
         title=f"{type(model).__name__}: {len(records)} {steps}{_ending(certificate)}",
         xlabel=step if by == "iteration" else STEPS[by],
-        ylabel="certified gap to the optimum, at most" if show != "objective" else "objective",
+        ylabel=_gap_label(certificate) if show != "objective" else "objective",
         grid="y",
     )
     if show == "both":
@@ -106,9 +107,18 @@ def history(
     return ax
 
 
+def _gap_label(certificate: Any) -> str:
+    """Say what the gaps of the records are: of a problem that is not convex, slopes."""
+    if certificate is not None and certificate.kind == SLOPE:
+        return "slope of the objective, relative to the model's size"
+    return "certified gap to the optimum, at most"
+
+
 def _ending(certificate: Any) -> str:
     if certificate is None or not np.isfinite(certificate.gap) or not np.isfinite(certificate.tolerance):
         return ""
+    if certificate.kind == SLOPE:
+        return f", slope {number(certificate.gap, 2)}"
     return f", relative gap {number(certificate.relative_gap, 2)}"
 
 

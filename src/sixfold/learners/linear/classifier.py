@@ -34,7 +34,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     classes_: Array
     class_weight: Any
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters

@@ -215,7 +215,8 @@ class LogisticRegression(ProbabilisticClassifier):
             self.__dict__.pop(name, None)
         blocks = data.blocks()
         if problem.penalised:
-            return with_note(solution, SEPARATED_NOTE) if separates(problem, solution, blocks) else solution
+            apart = separates(problem, solution, blocks) if solution.wrong is None else solution.wrong == 0
+            return with_note(solution, SEPARATED_NOTE) if apart else solution
         if budget.seconds_left > 0 and self._may_diverge(solution, blocks):
             found = separate(problem, blocks, budget, start=(solution.w, solution.b))
             if found.kind in SEPARATED:

@@ -65,6 +65,7 @@ class LinearModel(ExplainedScores, IterativeLearner):
     coef_: Any
     intercept_: Any
     n_iter_: Any
+    _kinks: tuple[tuple[Array, Array], ...]  # rows on a kink of the loss and their slopes, one a score
 
     @abstractmethod
     def _loss_name(self) -> str:
@@ -118,6 +119,12 @@ class LinearModel(ExplainedScores, IterativeLearner):
         """Return the table as solvers read it; compare with that of the fit unless ``reset``."""
         return check_training(self, X, y, sample_weight, reset=reset)
 
+    def _fit_on_cluster(self, X: Any, y: Any, sample_weight: Any, solve: Step) -> Self:
+        from sixfold.learners.linear.on_cluster import fit_on_cluster
+
+        starts = getattr(solve, "keywords", {})  # of learners that take some
+        return fit_on_cluster(self, X, y, sample_weight, **starts)
+
     def _postprocess(
         self, solution: Solution, problem: Problem, data: TrainingData, budget: Budget
     ) -> Solution:
@@ -170,7 +177,10 @@ class LinearModel(ExplainedScores, IterativeLearner):
         self.history_ = budget.history
         self._certificate = solution.certificate
         self._set_means(self._means_of(solution, data))
-        self.__dict__.pop("dual_", None)
+        for name in ("dual_", "_kinks"):
+            self.__dict__.pop(name, None)
+        if solution.kinks:
+            self._kinks = solution.kinks
         if solution.dual is not None:
             self.dual_ = solution.dual[:, 0] if solution.dual.shape[1] == 1 else solution.dual
 
@@ -254,6 +264,8 @@ class LinearModel(ExplainedScores, IterativeLearner):
         problem = self._state_problem(data)
         targets = data.y[:, 0] if problem.loss.labels == "class" else data.y
         dual = getattr(self, "dual_", None)
+        if dual is None and "_kinks" in self.__dict__:
+            dual = self._dual_with_kinks(problem, data)
         # One of another length is of other data: the objective will tell.
         dual = None if dual is None or dual.shape[0] != data.y.shape[0] else dual.reshape(dual.shape[0], -1)
         return LinearClaim(
@@ -270,6 +282,15 @@ class LinearModel(ExplainedScores, IterativeLearner):
             float(np.finfo(self.coef_.dtype).eps),
         )
 
+    def _dual_with_kinks(self, problem: Problem, data: TrainingData) -> Array:
+        """Return the slopes of the loss, and at the kink what the solver found there."""
+        w, b = self._parameters()
+        dual = np.array(problem.loss.gradient(data.X @ w + b, problem.targets(data.blocks().whole())))
+        for column, (rows, slopes) in zip(dual.T, self._kinks, strict=True):
+            there = rows < column.size
+            column[rows[there]] = slopes[there]
+        return dual
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -279,7 +300,7 @@ class LinearModel(ExplainedScores, IterativeLearner):
 class LinearRegressor(RegressorMixin, LinearModel):
     """A linear model whose scores are the predictions."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters

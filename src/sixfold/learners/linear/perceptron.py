@@ -30,12 +30,12 @@ from sixfold.data.checks import TrainingData
 from sixfold.errors import InputError, check_flag, check_number, check_option
 from sixfold.learners.linear.classifier import LinearClassifier
 from sixfold.learners.linear.model import check_start
-from sixfold.learners.linear.separability import certify_planes, separation_of, zero_one
+from sixfold.learners.linear.separability import certify_planes, separation_of, settle_soon, zero_one
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
 from sixfold.solvers.first_order.options import FirstOrderOptions
-from sixfold.solvers.first_order.sgd_updates import SCHEDULES, SGDState, StepRule, sgd_pass
-from sixfold.solvers.first_order.stochastic import EpochOrder
+from sixfold.solvers.first_order.sgd_updates import SCHEDULES, SGDState, StepRule, sgd_epochs, sgd_pass
+from sixfold.solvers.first_order.stochastic import MANY_ROWS, EpochOrder
 from sixfold.solvers.separation.separation import Separation
 from sixfold.verify.recomputed import Recomputed
 from sixfold.verify.separation import SeparationClaim, recompute
@@ -43,6 +43,8 @@ from sixfold.verify.separation import SeparationClaim, recompute
 Array = NDArray[Any]
 
 FORMS = {"signed": "wrong", "binary": "negative"}  # what each form takes a score of 0 for
+VISITS_AT_ONCE = 1 << 17  # of a row by a score, in epochs that are one call: a millisecond or two
+FIRST_EPOCHS = 10
 START_SPREAD = 0.01  # the standard deviation of a random start
 
 
@@ -229,7 +231,12 @@ class Perceptron(LinearClassifier):
     # -- learning ----------------------------------------------------------------------------------------
 
     def fit(  # type: ignore[override]  # scikit-learn has the weights last
-        self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        sample_weight: Any = None,
     ) -> Self:
         """Go through the rows until there are no mistakes, or no gain, or the epochs are used up.
 
@@ -286,6 +293,16 @@ class Perceptron(LinearClassifier):
             self.mistakes_ = self._learn(self._state, problem, blocks, budget, orders, known)
         return self._certified(problem, data, budget, known=known)
 
+    def _solve_on_cluster(
+        self, problem: Problem, data: Any, budget: Budget, coef: Any = None, intercept: Any = None
+    ) -> Solution:
+        """Return the planes that are learnt where the rows are."""
+        from sixfold.learners.linear.online_on_cluster import learn_planes
+
+        random = FirstOrderOptions(random_state=self.random_state).generator()
+        self._state = self._begin(data.blocks(), random, coef, intercept)
+        return learn_planes(self, problem, data, budget)
+
     def _learn_batch(self, problem: Problem, data: TrainingData, budget: Budget) -> Solution:
         data.require_computable()
         blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
@@ -325,25 +342,52 @@ class Perceptron(LinearClassifier):
         """Go through the rows, epoch after epoch; return how many mistakes were made."""
         held_out = self._held_out(blocks, orders.random) if self.early_stopping else None
         best, idle, total = np.inf, 0.0, 0
-        for _ in budget.iterations():
-            mistakes = self._one_epoch(state, problem, blocks, budget, orders, held_out)
-            total += mistakes
-            visited = (blocks.n_rows - (0 if held_out is None else held_out.sum())) * blocks.n_targets
-            error = mistakes / max(visited, 1)
-            if budget.exhausted() or budget.record(error, error, 1.0):
-                break
-            judged = error if held_out is None else self._error(state, blocks, held_out)
-            idle = 0 if self.tol is None or judged < best - self.tol else idle + 1
-            best = min(best, judged)
+        while not budget.exhausted():
+            made = self._epochs(state, problem, blocks, budget, orders, held_out, idle)
+            total += sum(made)
+            for mistakes in made:
+                visited = (blocks.n_rows - (0 if held_out is None else held_out.sum())) * blocks.n_targets
+                error = mistakes / max(visited, 1)
+                if budget.exhausted() or budget.record(error, error, 1.0):
+                    return total
+                judged = error if held_out is None else self._error(state, blocks, held_out)
+                idle = 0 if self.tol is None or judged < best - self.tol else idle + 1
+                best = min(best, judged)
             if idle >= self.n_iter_no_change:
                 if held_out is not None or self._not_separable(blocks, budget, known):
                     break
                 best, idle = np.inf, -np.inf  # there is a plane to be found: going on will find it
         return total
 
+    def _epochs(
+        self,
+        state: SGDState,
+        problem: Problem,
+        blocks: Blocks,
+        budget: Budget,
+        orders: EpochOrder,
+        held_out: Array | None,
+        idle: float,
+    ) -> list[int]:
+        """Make one epoch, or as many as nobody has to look between; return the mistakes of each."""
+        visits = blocks.n_rows * blocks.n_targets
+        watched = held_out is not None or budget.callbacks or blocks.n_rows > MANY_ROWS
+        if watched or blocks.sparse or blocks.streamed:
+            return [self._one_epoch(state, problem, blocks, budget, orders, held_out)]
+        patience = np.inf if self.tol is None else self.n_iter_no_change - idle
+        # No more than were made before: they may end any time, and orders take as long to draw as epochs.
+        begun = max(len(budget.history), FIRST_EPOCHS)
+        count = min(budget.iterations_left, patience, begun, max(VISITS_AT_ONCE // visits, 1))
+        scale = blocks.n_rows / blocks.weight_sum
+        rows = orders.take_several(blocks.n_rows, int(count))
+        enough = int(min(self.max_error, 1.0) * visits) + 1
+        enough -= enough / visits > self.max_error  # as the budget compares
+        return sgd_epochs(state, blocks.whole(), problem, self._rule(), rows, enough, scale, budget)[1]
+
     def _not_separable(self, blocks: Blocks, budget: Budget, known: dict[int, Separation]) -> bool:
         """Return whether some class cannot be separated from the others."""
         problem = zero_one(bool(self.fit_intercept))
+        settle_soon(problem, blocks, budget, range(blocks.n_targets), known)
         kinds = (separation_of(problem, blocks, budget, k, known).kind for k in range(blocks.n_targets))
         return self.penalty is not None or any(kind != "complete" for kind in kinds)
 

@@ -13,6 +13,7 @@ and the margin of a plane, positive only if it separates, is
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,12 +26,14 @@ from sixfold.data.blocks import Block, Blocks, EveryNth
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem, normalized_weights, scores
+from sixfold.solvers.separation.balanced_weights import settle
 from sixfold.solvers.separation.separation import Proof, Separation, separate
 from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 
 SAMPLE_ROWS_PER_COLUMN = 20  # as many usually overlap if all do
+SAMPLE_GROWTH = 4  # times the rows, where those of a sample do not
 
 
 @dataclass(frozen=True)
@@ -91,18 +94,29 @@ def certify_planes(
     problem = zero_one(fit_intercept)
     report = measure_margins(w, b, blocks, fit_intercept)
     skip = budget.interrupted or budget.seconds_left <= 0 or not search
+    known = {} if known is None else known
+    if not skip:
+        settle_soon(problem, blocks, budget, np.flatnonzero(report.wrong).tolist(), known)
     found = [
         None if skip or report.wrong[k] == 0.0 else separation_of(problem, blocks, budget, k, known)
         for k in range(b.size)
     ]
     proofs = [None if one is None or one.kind == "complete" else one.proof for one in found]
-    gap = float(np.sum(report.wrong - _bounds(proofs, blocks)))
+    return planes_certificate(report, found, _bounds(proofs, blocks), tolerance), proofs
+
+
+def planes_certificate(
+    report: MarginReport, found: list[Separation | None], least: Array, tolerance: float
+) -> Certificate:
+    """Return what holds of planes: ``least`` is what share of the rows is wrong at least, for each."""
+    proofs = [None if one is None or one.kind == "complete" else one.proof for one in found]
+    gap = float(np.sum(report.wrong - least))
     proved = any(proof is not None for proof in proofs)
     kind = "not separable" if proved else "unfinished plane" if report.wrong.any() else "separating plane"
     details, notes = {"margin": report.margin.tolist()}, tuple(_notes(report, found))
     return Certificate(
-        kind, float(report.wrong.sum()), gap, float(b.size), tolerance, details, notes=notes
-    ), proofs
+        kind, float(report.wrong.sum()), gap, float(report.wrong.size), tolerance, details, notes=notes
+    )
 
 
 def separation_of(
@@ -122,18 +136,48 @@ def separation_of(
     return known[target]
 
 
+def settle_soon(
+    problem: Problem, blocks: Blocks, budget: Budget, targets: Iterable[int], known: dict[int, Separation]
+) -> None:
+    """Add to ``known`` whether a plane separates classes that are not there, where that is soon found out."""
+    every = _sample_step(blocks)
+    left = [target for target in targets if target not in known]
+    while left:
+        some = blocks if every == 1 else EveryNth(blocks, every)
+        for target, found in settle(problem, some, budget, left).items():
+            if every == 1:
+                known[target] = found
+            elif found.proof is not None:
+                known[target] = _of_all_rows(found, found.proof, blocks, every)
+        if every == 1:
+            return
+        left = [target for target in left if target not in known]
+        every = max(every // SAMPLE_GROWTH, 1)
+
+
 def _find_separation(problem: Problem, blocks: Blocks, budget: Budget, target: int) -> Separation:
     """Return whether a plane separates a class; rows of a sample that overlap prove it for all."""
-    every = blocks.n_rows // (SAMPLE_ROWS_PER_COLUMN * (blocks.n_columns + 2))
-    if every >= 4:
+    every = _sample_step(blocks)
+    if every > 1:
         with single_threaded_blas(blocks.n_columns):
             found = separate(problem, EveryNth(blocks, every), budget, target)
         if found.kind in ("overlap", "quasi-complete") and found.proof is not None:
-            numbers = np.concatenate(
-                [np.arange(block.start, block.start + block.y.shape[0], every) for block in blocks]
-            )
-            return replace(found, proof=replace(found.proof, rows=numbers[found.proof.rows]))
+            return _of_all_rows(found, found.proof, blocks, every)
     return separate(problem, blocks, budget, target)
+
+
+def _sample_step(blocks: Blocks) -> int:
+    """Return every how many-th row is enough to begin with."""
+    every = blocks.n_rows // (SAMPLE_ROWS_PER_COLUMN * (blocks.n_columns + 2))
+    return every if every >= SAMPLE_GROWTH else 1
+
+
+def _of_all_rows(found: Separation, proof: Proof, blocks: Blocks, every: int) -> Separation:
+    """Return what every so many-th row proves, with the numbers that these have among all."""
+    numbers = np.concatenate(
+        [np.arange(block.start, block.start + block.y.shape[0], every) for block in blocks]
+    )
+    return replace(found, proof=replace(proof, rows=numbers[proof.rows]))
 
 
 def zero_one(fit_intercept: bool) -> Problem:

@@ -150,7 +150,12 @@ class SGDBase(LinearModel):
     # -- learning ----------------------------------------------------------------------------------------
 
     def fit(
-        self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        sample_weight: Any = None,
     ) -> Self:
         """Go through the rows, epoch after epoch, until that no longer improves the model.
 
@@ -203,6 +208,14 @@ class SGDBase(LinearModel):
             certificate = problem.certify("duality gap", w, b, data.blocks(), budget.tol)
         self._require_finite(certificate.objective)
         return Solution(w, b, certificate, "sgd", len(budget.history))
+
+    def _solve_on_cluster(
+        self, problem: Problem, data: Any, budget: Budget, coef: Any = None, intercept: Any = None
+    ) -> Solution:
+        """Return the model that is learnt where the rows are."""
+        from sixfold.learners.linear.online_on_cluster import learn_scores
+
+        return learn_scores(self, problem, data, budget, *self._start(data, coef, intercept))
 
     def _start(self, data: TrainingData, coef: Any, intercept: Any) -> tuple[Array, Array]:
         """Return the model to start from: the one given, the last one, or zero."""

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from sixfold.explain.last_step import last_step
+from sixfold.geometry.distances import Learned
 from sixfold.selection.plans.base import Fitted, Fold, Plan, Setting, Table, noted
 from sixfold.selection.plans.registry import plan_of
 
@@ -113,8 +114,11 @@ def limited_time(model: Any, seconds: float | None) -> Iterator[None]:
 
 def gap_of(model: Any) -> float:
     """Return the relative gap that the certificate of a fitted model states; NaN where there is none."""
-    certificate = getattr(last_step(model), "certificate_", None)
-    return float("nan") if certificate is None else float(certificate.relative_gap)
+    learner = last_step(model)
+    certificate = getattr(learner, "certificate_", None)
+    # Neighbours are found exactly; how good the distance is, nobody claims.
+    learnt = isinstance(getattr(learner, "metric", None), Learned)
+    return float("nan") if certificate is None or learnt else float(certificate.relative_gap)
 
 
 class SeparateFits(Plan):

@@ -75,6 +75,8 @@ class KernelPlan(Plan):
         """Return why models have to be fitted one by one: limits, cross-validation inside, or progress."""
         if wants_probabilities(model):
             return "probability=True has a cross-validation of its own in every fit"
+        if model.rank is not None:
+            return "rank has landmarks of its own in every fit"
         if model.time_limit is not None or model.max_iter not in (-1, None):
             return "time_limit and max_iter end each fit where it is by then"
         if model.callbacks or model.verbose or hasattr(model, "_skl_callbacks"):

@@ -9,6 +9,7 @@ search in all: the neighbours of every row, itself left out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property, partial
 from numbers import Integral
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
+from sixfold.geometry.distances import Learned
 from sixfold.selection.plans.base import Answered, Fitted, Fold, Plan, Setting, Table
 from sixfold.selection.plans.groups import fit_one
 from sixfold.solvers.neighbors.votes import RunningVotes, averages, count_votes, neighbor_weights, vote_shares
@@ -74,7 +76,7 @@ class NeighborsPlan(Plan):
         make = partial(fit_one, self.model, self.settings[number], fold)
         known = {} if classes is None else {"classes_": classes}
         model = Answered(make, fold.X_test, answers, known, also, unfitted=self.model, solves=1)
-        return Fitted(number, model, 0.0, solved)
+        return Fitted(number, model, math.nan if isinstance(self.model.metric, Learned) else 0.0, solved)
 
     @cached_property
     def _complete(self) -> list[tuple[int, Any, Any]]:

@@ -7,6 +7,7 @@ are no end for the others.
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Iterator
 from dataclasses import replace
@@ -79,7 +80,7 @@ class PipelinePlan(Plan):
         if is_classifier(unfitted):  # to ask a regressor would make it be fitted
             known["classes_"] = model.classes_
         answered = Answered(make, fold.X_test, answers, known, unfitted=pipeline, part=model)
-        own = getattr(type(unfitted), "score", None)
+        own = inspect.unwrap(getattr(type(unfitted), "score", type(None)))  # ours take scans as well
         if own in (ClassifierMixin.score, RegressorMixin.score):  # which asks for predictions only
             # A circle would keep the rows until the next collection of garbage.
             known["score"] = partial(own, weakref.proxy(answered))

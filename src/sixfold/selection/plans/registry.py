@@ -15,6 +15,7 @@ _HOME = {
     "ERMClassifier": "linear.PathPlan",
     "ERMRegressor": "linear.PathPlan",
     "ElasticNet": "l1_path.LassoPlan",
+    "ExemplarSVC": SEPARATE,
     "KNeighborsClassifier": "neighbors.NeighborsPlan",
     "KNeighborsRegressor": "neighbors.NeighborsPlan",
     "Lasso": "l1_path.LassoPlan",

@@ -21,7 +21,8 @@ invscaling  eta0 / (t + 1)^rate         every convex loss, for 1/2 <= rate <= 1
 its step is eta f_j. That is the same update in a diagonal metric, with the intercept meant at x = m instead
 of x = 0: the minimiser and the penalties stay those of the original columns.
 
-:func:`sgd_pass` makes one pass over one block, so it also serves learning from a stream.
+:func:`sgd_pass` makes one pass over one block, so it also serves learning from a stream; :func:`sgd_epochs`
+makes several over the same rows in one call.
 """
 
 from __future__ import annotations
@@ -187,21 +188,108 @@ def sgd_pass(
     bool
         Whether every row was visited; if not, the state is that after the last whole update.
     """
-    rows = block.y.shape[0]
     budget = Budget() if budget is None else budget
-    weight = None
-    if block.weight is not None:
-        total = float(block.weight.sum(dtype=np.float64))
-        if total == 0.0:
-            return True
-        weight = block.weight.astype(np.float64) * (weight_scale or rows / total)
-    shared: dict[str, Any] = {
+    scaled = _scaled_weight(block, weight_scale)
+    if scaled is not None and not scaled.any():
+        return True
+    order = np.arange(block.y.shape[0], dtype=np.int64) if order is None else order
+    shared = _shared(state, block, problem, rule, budget) | {"weight": scaled}
+    if isinstance(block.X, np.ndarray):
+        compared: dict[str, Any] = {"reference_w": None, "reference_b": None}
+        if reference is not None:
+            compared = {"reference_w": np.ascontiguousarray(reference.w.T), "reference_b": reference.b}
+        finished, _, state.updates, loss = core.descend_dense(
+            X=block.X,
+            center=state.center,
+            factor=state.factor,
+            **compared,
+            orders=order[None, :],
+            w=state.w.T,
+            mean_w=state.mean_w.T,
+            mistakes=state.mistakes[None, :],
+            enough=-1,
+            **shared,
+        )
+        if reference is not None:
+            reference.loss += loss
+    else:
+        finished, state.updates = core.descend_sparse(
+            values=block.X.data,
+            columns=block.X.indices,
+            starts=block.X.indptr.astype(block.X.indices.dtype, copy=False),
+            order=order,
+            w=state.w,
+            mean_w=state.mean_w,
+            mistakes=state.mistakes,
+            **shared,
+        )
+    return bool(finished)
+
+
+def sgd_epochs(
+    state: SGDState,
+    block: Block,
+    problem: Problem,
+    rule: StepRule,
+    orders: Array,
+    enough: int,
+    weight_scale: float,
+    budget: Budget,
+) -> tuple[bool, list[int]]:
+    """Make several passes over the rows of a dense block, in one call: a call takes as long as 500 visits.
+
+    Parameters
+    ----------
+    orders : int64 ndarray of shape (passes, rows)
+        The rows to visit in each pass.
+    enough : int
+        They end after a pass with at most so many mistakes over all scores.
+    weight_scale, budget
+        As in :func:`sgd_pass`.
+
+    Returns
+    -------
+    finished : bool
+        Whether the budget did not end them; the state is that after the last update.
+    mistakes : list of int
+        Of each whole pass, and at the end of one that the budget ended.
+    """
+    mistakes = np.zeros((orders.shape[0], state.mistakes.size), dtype=np.int64)
+    finished, made, state.updates, _ = core.descend_dense(
+        X=block.X,
+        center=state.center,
+        factor=state.factor,
+        reference_w=None,
+        reference_b=None,
+        orders=orders,
+        w=state.w.T,
+        mean_w=state.mean_w.T,
+        mistakes=mistakes,
+        enough=enough,
+        weight=_scaled_weight(block, weight_scale),
+        **_shared(state, block, problem, rule, budget),
+    )
+    state.mistakes += mistakes.sum(axis=0)
+    return bool(finished), mistakes[: made + (not finished)].sum(axis=1).tolist()
+
+
+def _scaled_weight(block: Block, scale: float | None) -> Array | None:
+    """Return the weights that updates count; where there is no scale, they have a mean of 1."""
+    if block.weight is None:
+        return None
+    weight = block.weight.astype(np.float64)
+    total = float(block.weight.sum(dtype=np.float64))
+    return weight if total == 0.0 else weight * (scale or weight.size / total)
+
+
+def _shared(
+    state: SGDState, block: Block, problem: Problem, rule: StepRule, budget: Budget
+) -> dict[str, Any]:
+    """Return what loops over dense and over sparse rows are told alike."""
+    return {
         "y": np.ascontiguousarray(block.y, dtype=np.float64),
-        "weight": weight,
-        "order": np.arange(rows, dtype=np.int64) if order is None else order,
         "b": state.c,
         "mean_b": state.mean_c,
-        "mistakes": state.mistakes,
         "updates": state.updates,
         "loss": _loss_code(problem, rule),
         "schedule": SCHEDULES.index(rule.schedule),
@@ -216,31 +304,6 @@ def sgd_pass(
         "seconds_left": budget.seconds_left,
         "flag": budget.flag,
     }
-    if isinstance(block.X, np.ndarray):
-        compared: dict[str, Any] = {"reference_w": None, "reference_b": None}
-        if reference is not None:
-            compared = {"reference_w": np.ascontiguousarray(reference.w.T), "reference_b": reference.b}
-        finished, state.updates, loss = core.descend_dense(
-            X=block.X,
-            center=state.center,
-            factor=state.factor,
-            **compared,
-            w=state.w.T,
-            mean_w=state.mean_w.T,
-            **shared,
-        )
-        if reference is not None:
-            reference.loss += loss
-    else:
-        finished, state.updates = core.descend_sparse(
-            values=block.X.data,
-            columns=block.X.indices,
-            starts=block.X.indptr.astype(block.X.indices.dtype, copy=False),
-            w=state.w,
-            mean_w=state.mean_w,
-            **shared,
-        )
-    return bool(finished)
 
 
 def _loss_code(problem: Problem, rule: StepRule) -> int:

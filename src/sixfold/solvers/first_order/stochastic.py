@@ -197,6 +197,15 @@ class EpochOrder:
             self._next = self._drawer.submit(self._draw, rows)
         return order
 
+    def take_several(self, rows: int, passes: int) -> Array:
+        """Return the orders of several passes, one a row; for few rows, none of which is drawn in advance."""
+        orders = np.empty((passes, rows), dtype=np.int64)
+        orders[:] = np.arange(rows)
+        if self.shuffle:
+            for order in orders:
+                order[:] = self._draw(rows)
+        return orders
+
     def _draw(self, rows: int) -> Array:
         return np.asarray(self.random.permutation(rows), dtype=np.int64)
 

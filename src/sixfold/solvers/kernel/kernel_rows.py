@@ -264,6 +264,15 @@ class CrossRows:
             dtype = np.float64
         return self._pairs.scores(None, _index(others), coefficients, dtype, budget)
 
+    def block(self, others: Array, out: Array, budget: Budget) -> None:
+        """Fill ``out`` with K(z, x_j) for each new row z and each of the others, in its precision."""
+        if out.dtype == np.float32 and not self._fits_single:
+            exact = np.empty(out.shape)
+            self._pairs.block(None, _index(others), exact, budget)
+            out[...] = exact
+            return
+        self._pairs.block(None, _index(others), out, budget)
+
 
 def make_pairs(A: Any, B: Any, kernel: Kernel, centre: Array | None) -> Pairs:
     """Return the fastest way to compute this kernel of these tables.

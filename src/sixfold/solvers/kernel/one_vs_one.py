@@ -21,18 +21,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sixfold._native import core
-from sixfold.budget import Budget
+from sixfold.budget import Budget, BudgetExhausted
 from sixfold.certificate import Certificate
-from sixfold.solvers.kernel.decomposition import DIRECT_ROWS, make_cache, solve_dual
+from sixfold.solvers.kernel.decomposition import DIRECT_ROWS, DOUBLE_ROWS, make_cache, solve_dual
 from sixfold.solvers.kernel.dual import DualProblem, DualSolution, certify, make_certificate
 from sixfold.solvers.kernel.gram_cache import ClassBlocks
 from sixfold.solvers.kernel.kernel_rows import KernelRows
+from sixfold.solvers.kernel.small_svms import FlatProblems, FlatSolutions, solve_small_svms, suit
 from sixfold.solvers.threads import one_blas_thread
 
 Array = NDArray[Any]
@@ -110,7 +111,7 @@ def fit_binary_svms(
     budget: Budget,
     most_iterations: int | None = None,
     starts: Sequence[Array | None] | None = None,
-) -> list[BinarySVM]:
+) -> Sequence[BinarySVM]:
     """Solve the binary SVMs of all classes.
 
     Parameters
@@ -133,21 +134,28 @@ def fit_binary_svms(
 
     Returns
     -------
-    list of BinarySVM
+    sequence of BinarySVM
         In the order of :func:`class_sides`.
     """
     counts = upper > 0.0
     members = [((labels == number) & counts).nonzero()[0] for number in range(n_classes)]
     sides = class_sides(n_classes, pairwise)
+    memory = max(int(cache_size_mb * (1 << 20)), LEAST_MEMORY)
+    largest = max(part.size for part in members) ** 2 * rows.table.shape[1]
+    shared = sides[0][1] is not None and largest >= WORTH_SHARING  # only pairs have blocks in common
+    # Blocks differ from whole Gram matrices in last bits, and searches over C, which share them, are to end
+    # where fits of their own do.
+    alone = len(sides) == 1 or shared or most_iterations is not None or starts is not None
+    if not alone and not budget.exhausted():
+        small = _fit_small_svms(rows, members, sides, upper, tol, memory, budget)
+        if small is not None:
+            return small
     problems = [_problem(rows, members, side, upper) for side in sides]
     guesses = [None] * len(sides) if starts is None else list(starts)
-    memory = max(int(cache_size_mb * (1 << 20)), LEAST_MEMORY)
     if len(problems) == 1:
         solution = solve_dual(problems[0], tol, memory, budget, most_iterations, guesses[0])
         return [BinarySVM(*sides[0], problems[0], solution, certify(problems[0], solution, tol))]
     workers = min(core.threads(), len(problems))
-    largest = max(part.size for part in members) ** 2 * rows.table.shape[1]
-    shared = sides[0][1] is not None and largest >= WORTH_SHARING  # only pairs have blocks in common
     common = min(memory // 2, sum(8 * part.size**2 for part in members)) if shared else 0
     blocks = ClassBlocks(rows, members, common) if shared else None
     share = (memory - common) // workers
@@ -172,6 +180,56 @@ def fit_binary_svms(
     reasons = (svm.stopped_by for svm in svms if svm.stopped_by is not None)
     budget.stopped_by = budget.stopped_by or next(reasons, None)
     return svms
+
+
+class SmallSVMs(Sequence[BinarySVM]):
+    """Binary SVMs that were solved at once; each is made of the flat arrays when it is asked for."""
+
+    def __init__(
+        self, rows: KernelRows, sides: list[tuple[int, int | None]], flat: FlatSolutions, tol: float
+    ) -> None:
+        self.rows, self.sides, self.flat, self.tol = rows, sides, flat, tol
+
+    def __len__(self) -> int:
+        return len(self.sides)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return [self[k] for k in range(*number.indices(len(self)))]
+        (positive, negative), flat = self.sides[number], self.flat.problems
+        number = range(len(self))[number]
+        some = slice(flat.start[number], flat.start[number + 1])
+        problem = DualProblem(self.rows, flat.index[some], flat.y[some], flat.upper[some])
+        solution = self.flat.solution(number)
+        return BinarySVM(positive, negative, problem, solution, certify(problem, solution, self.tol))
+
+
+def _fit_small_svms(
+    rows: KernelRows,
+    members: list[Array],
+    sides: list[tuple[int, int | None]],
+    upper: Array,
+    tol: float,
+    memory: int,
+    budget: Budget,
+) -> SmallSVMs | None:
+    """Return all binary SVMs if they are small and each has two classes and an optimum; else None."""
+    if rows.n_rows > DOUBLE_ROWS or not all(part.size for part in members):
+        return None
+    problems = FlatProblems.of(members, [_rows_of(members, side) for side in sides], upper)
+    if problems.entries > FEW_ENTRIES or not suit(rows, problems, memory):
+        return None
+    try:
+        with one_blas_thread:
+            flat = solve_small_svms(rows, problems, tol, budget)
+    except BudgetExhausted:
+        return None
+    if flat is None:
+        return None
+    for sums in flat.sums().T.tolist():
+        if budget.record(*sums) and budget.stopped_by_callback:
+            break
+    return SmallSVMs(rows, sides, flat, tol)
 
 
 def fit_svm_paths(
@@ -295,8 +353,10 @@ def _is_determined(problem: DualProblem, solution: DualSolution) -> bool:
     return bool((room > CLEARLY_FREE * np.minimum(problem.upper, solution.alpha.max())).any())
 
 
-def certify_all(svms: list[BinarySVM], tol: float) -> Certificate:
+def certify_all(svms: Sequence[BinarySVM], tol: float) -> Certificate:
     """Return what is known of all binary SVMs together: their objectives, gaps and scales add up."""
+    if isinstance(svms, SmallSVMs):
+        return svms.flat.certificate(tol)
     parts = [svm.certificate for svm in svms]
     if len(parts) == 1:
         return parts[0]
@@ -306,19 +366,48 @@ def certify_all(svms: list[BinarySVM], tol: float) -> Certificate:
     return make_certificate([svm.solution for svm in svms], objective, gap, scale, tol, rounding)
 
 
+class Figures(NamedTuple):
+    """Of each binary SVM |w|^2 and the pairs that were moved; of all the largest violation and rounding."""
+
+    squares: list[float]
+    iterations: list[int]
+    violation: float
+    rounding: float
+
+
+def figures_of(svms: Sequence[BinarySVM]) -> Figures:
+    """Return what the learner's attributes say of the SVMs one by one."""
+    if isinstance(svms, SmallSVMs):
+        flat = svms.flat
+        largest = float(flat.violations.max()), float(flat.rounding.max())
+        return Figures(flat.squares.tolist(), flat.iterations.tolist(), *largest)
+    solutions = [svm.solution for svm in svms]
+    return Figures(
+        [one.state.square for one in solutions],
+        [one.iterations for one in solutions],
+        max(one.violation for one in solutions),
+        max(one.rounding for one in solutions),
+    )
+
+
 def _problem(
     rows: KernelRows, members: list[Array], side: tuple[int, int | None], upper: Array
 ) -> DualProblem:
     """Return the rows of one binary SVM, the positive ones first (LIBSVM's order)."""
-    positive, negative = side
-    if negative is None:
-        others = np.sort(np.concatenate([m for number, m in enumerate(members) if number != positive]))
-    else:
-        others = members[negative]
-    index = np.concatenate([members[positive], others])
+    positive, negative = _rows_of(members, side)
+    index = np.concatenate([positive, negative])
     y = np.ones(index.size)
-    y[members[positive].size :] = -1.0
+    y[positive.size :] = -1.0
     return DualProblem(rows, index, y, upper[index])
+
+
+def _rows_of(members: list[Array], side: tuple[int, int | None]) -> tuple[Array, Array]:
+    """Return the positive and the negative rows of one binary SVM."""
+    positive, negative = side
+    if negative is not None:
+        return members[positive], members[negative]
+    others = [part for number, part in enumerate(members) if number != positive]
+    return members[positive], np.sort(np.concatenate(others))
 
 
 class _Shared(Budget):
@@ -391,6 +480,7 @@ class SupportLayout:
     n_support : ndarray of int of shape (classes,)
         How many are of each class.
     dual_coef : ndarray of shape (classes - 1, support vectors) or (SVMs, support vectors)
+        The second where each is in all SVMs: one against the rest, and in the space of landmarks.
     intercept : ndarray of shape (SVMs,)
     pairwise : bool
         Whether there is an SVM for each of several pairs.
@@ -409,7 +499,7 @@ class SupportLayout:
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Go through runs of support vectors, with the SVMs that the rows of ``dual_coef`` speak of."""
-        if not self.pairwise:
+        if self.dual_coef.shape[0] == self.intercept.size:
             if self.support.size:
                 yield slice(0, self.support.size), np.arange(self.intercept.size)
             return
@@ -459,17 +549,15 @@ def arrange(svms: Sequence[Any], labels: Array, n_classes: int, pairwise: bool) 
     pairwise : bool
         Whether there is one SVM for each pair of more than two classes.
     """
-    # Of every SVM: its support vectors, y a of each, and the rows of the layout that these belong in.
-    rows, values, lines = [], [], []
-    for number, (svm, side) in enumerate(zip(svms, class_sides(n_classes, pairwise), strict=True)):
-        signed = svm.problem.y * svm.solution.alpha
-        there = signed.nonzero()[0]
-        rows.append(svm.problem.index[there])
-        values.append(signed[there])
-        positive, negative = side
-        up, down = ((negative or 0) - 1, positive) if pairwise else (number, number)
-        lines.append(np.where(values[-1] > 0, up, down))
-    own = np.concatenate(rows)
+    index, signed, sizes, intercepts = _flat(svms)
+    there = signed.nonzero()[0]
+    own, values = index[there], signed[there]
+    if pairwise:  # the rows of the layout that a support vector of either class has its coefficients in
+        up, down = np.array(class_sides(n_classes, pairwise)).T[::-1] - [[1], [0]]
+        number = np.repeat(np.arange(sizes.size), sizes)[there]
+        lines = np.where(values > 0, up[number], down[number])
+    else:
+        lines = np.repeat(np.arange(sizes.size), sizes)[there]
     used = np.zeros(labels.size, dtype=bool)
     used[own] = True
     support = used.nonzero()[0]
@@ -477,11 +565,24 @@ def arrange(svms: Sequence[Any], labels: Array, n_classes: int, pairwise: bool) 
     place = np.empty(labels.size, dtype=np.intp)
     place[support] = np.arange(support.size)
     coefficients = np.zeros((n_classes - 1 if pairwise else len(svms), support.size))
-    coefficients[np.concatenate(lines), place[own]] = np.concatenate(values)
+    coefficients[lines, place[own]] = values
     return SupportLayout(
         support=support.astype(np.int32),
         n_support=np.bincount(labels[support], minlength=n_classes).astype(np.int32),
         dual_coef=coefficients,
-        intercept=np.array([svm.solution.intercept for svm in svms], dtype=np.float64),
+        intercept=intercepts,
         pairwise=pairwise,
+    )
+
+
+def _flat(svms: Sequence[Any]) -> tuple[Array, Array, Array, Array]:
+    """Return the rows of all SVMs, y a of each, how many each SVM has, and the intercepts."""
+    if isinstance(svms, SmallSVMs):
+        flat, problems = svms.flat, svms.flat.problems
+        return problems.index, problems.y * flat.alpha, np.diff(problems.start), flat.intercepts.copy()
+    return (
+        np.concatenate([svm.problem.index for svm in svms]),
+        np.concatenate([svm.problem.y * svm.solution.alpha for svm in svms]),
+        np.array([svm.problem.index.size for svm in svms]),
+        np.array([svm.solution.intercept for svm in svms], dtype=np.float64),
     )

@@ -3,10 +3,10 @@
     minimise    sum_i q_i loss(w.x_i + b, y_i) + l1 |w|_1 + l2 |w|^2 / 2        from strong penalties to weak
 
 What :mod:`sixfold.solvers.l1.proximal_newton` does with working sets, for tables of which a centred copy may
-be kept: Newton steps on the columns with a weight or a slope above l1, whose model is minimised by coordinate
-descent (Friedman, Hastie and Tibshirani 2010; Yuan, Ho and Lin 2012). Between penalties weights and scores go
-on along the line through the last two minima, and second derivatives are kept while steps on them do. Values,
-slopes and second derivatives of a row come from one exponential.
+be kept; a single fit is a path of one penalty. Newton steps on the columns with a weight or a slope above l1,
+whose model is minimised by coordinate descent (Friedman, Hastie and Tibshirani 2010; Yuan, Ho and Lin 2012).
+Between penalties weights and scores go on along the line through the last two minima, and second derivatives
+are kept while steps on them do. Values, slopes and second derivatives of a row come from one exponential.
 
 A fit ends where the bound of :mod:`sixfold.risk.bounds` is below the tolerance, as computed; where it does
 not, None says so, and another solver has to.
@@ -120,8 +120,16 @@ class ScorePath:
         plain = isinstance(X, np.ndarray) and X.dtype == np.float64 and X.size <= MOST_VALUES
         return plain and n_scores == 1 and problem.loss.name == "logistic" and problem.l1 > 0
 
+    @property
+    def b(self) -> float:
+        """The intercept beside ``w``."""
+        return self.c - float(self.mean @ self.w)
+
     def solve(self, problem: Problem, budget: Budget) -> PathMinimum | None:
-        """Return the minimum under this penalty, or None if the tolerance was not reached."""
+        """Return the minimum under this penalty, or None if the tolerance was not reached.
+
+        ``w`` and ``b`` then are the best so far.
+        """
         rule = Shrinkage(problem.l1, problem.l2, problem.penalty.positive)
         risk = ScoreRisk(problem, self.y[:, None], self.q, 1)
         self._predict(problem.alpha)
@@ -130,13 +138,18 @@ class ScorePath:
         for rounds in range(MOST_ROUNDS):
             budget.check()
             slope = -(point.u @ self.A)
-            left = self._estimate(slope, rule, point)
+            left = gap = self._estimate(slope, rule, point)
+            objective, ended = point.value + rule.penalty(self.w), False
             if left <= NEARLY * goal:
                 gap = self._bound(risk, point, slope)
-                if gap <= goal or (gap <= budget.tol * risk.scale and left > 0.5 * lowest):
-                    self._keep(problem.alpha)
-                    b = self.c - float(self.mean @ self.w)
-                    return PathMinimum(self.w.copy(), b, gap, risk.scale, rounds)
+                ended = gap <= goal or (gap <= budget.tol * risk.scale and left > 0.5 * lowest)
+            if rounds or ended:
+                budget.record(objective, min(gap, objective), risk.scale)
+            if ended:
+                self._keep(problem.alpha)
+                return PathMinimum(self.w.copy(), self.b, gap, risk.scale, rounds)
+            if budget.exhausted():
+                return None
             stale = left > SLOW * last
             lowest = min(lowest, left)
             moved = self._step(point, slope, rule, left, stale, budget)

@@ -2,12 +2,17 @@
 
     minimise  sum_i q_i |y_i - b - w.x_i|^2 / 2 + l2 |w|^2 / 2
 
-Of three methods, tall data take the first whose condition estimate says that the digits are there:
+With R the factor of the moments of columns scaled to length 1, of three methods tall data take the first of
+which |R^-1| (Frobenius) says that the digits are there:
 
-1. one pass for the moments, Cholesky of the scaled moment matrix (condition up to 20: nothing is lost);
+1. one pass for the moments, and Cholesky of them (up to 20: nothing is lost; to 100 with a penalty);
 2. the same factor, with residuals in double-double arithmetic fed back until the coefficients stand still
-   (up to 1e3; where QR would be costly, for as long as the factor is certain);
+   (up to 1e3; with a penalty, or where QR would be costly, for as long as the factor is certain);
 3. Householder QR of the rows with column pivoting, and the same refinement.
+
+What Cholesky loses grows with |R^-1|^2. The condition number in sums of absolute values is larger than that
+by up to the number of columns: of 10,000 rows with 100 columns it was 3,082 where |R^-1| is 62 and standard
+errors are right to 12 digits.
 
 Dependent columns are found by the third (:mod:`sixfold.risk.rank`), with how they follow from the others, and
 of all best coefficients the shortest are returned. Wide data (more columns than rows) are solved in the row
@@ -22,6 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,13 +50,13 @@ from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 
-EXACT_CONDITION = 20.0  # cond^2 eps below 1e-13: Cholesky has every digit that counts
-CHOLESKY_CONDITION = 1e3  # standard errors from Cholesky keep cond^2 eps = 1e-10
+EXACT_NORM = 20.0  # of R^-1, whose square times eps is below 1e-13: Cholesky has every digit that counts
+PENALISED_NORM = 100.0  # twelve digits, of coefficients that the penalty has moved by far more
+CHOLESKY_NORM = 1e3  # standard errors from Cholesky are off by |R^-1|^2 eps = 1e-10
 LARGE_QR = 1e8  # rows times squared columns from which QR costs a second or more
 CERTAIN = 0.1  # of a factor that may be lost for it to be used
 MAX_SPARSE_SIDE = 4000  # the smaller side of a sparse table up to which its dense moment matrix is formed
 CANCELLED = 1e-6  # residual share from which subtracting it from the variance of y costs too many digits
-CHEAP_REFINEMENT = 1 << 16  # entries of a table on which refinement costs less than a millisecond
 SMALL_SHARE = 1e-2  # of the tolerance: a gap from the moments below this needs no pass over the rows
 DUAL_ROUNDED = 1e-3  # of a gap
 LAST_DIGIT_STEPS = 1 << 12  # of one coefficient, that are tried to make up for the rounding of the intercept
@@ -100,7 +106,7 @@ class LeastSquares:
         """Minimise the problem."""
         if blocks.n_columns >= blocks.n_rows:
             return solve_in_row_space(problem, blocks, budget)
-        moments = blocks.reduce(lambda block: block_moments(block, budget.flag), Moments.__add__)
+        moments = blocks.reduce(partial(block_moments, flag=budget.flag), Moments.__add__)
         with single_threaded_blas(blocks.n_columns):
             return solve_moments(problem, moments, budget, blocks)
 
@@ -117,8 +123,8 @@ def solve_moments(
         w, b = _shortest(second, factor, w, b)
         at = second.slope_at(w, b)
         return _solution(second, factor, w, b, at, _gaps(problem, factor, w, at), method, budget, blocks)
-    large = moments.rows * moments.n_columns >= CHEAP_REFINEMENT
-    if large and method == "Cholesky" and factor.condition <= EXACT_CONDITION:
+    exact = PENALISED_NORM if problem.l2 > 0 else EXACT_NORM
+    if method == "Cholesky" and factor.inverse_norm <= exact:
         rounded, rounded_b = blocks.rounded(w), blocks.rounded(b)
         at = second.slope_at(rounded, rounded_b)
         above = _gaps(problem, factor, rounded, at)
@@ -135,11 +141,14 @@ def _choose_factor(second: SecondMoments, blocks: Blocks | None) -> tuple[str, C
     if factor is not None and factor.lost <= CERTAIN:
         plain = np.hypot(second.moments.size, second.moments.mean)[: second.d]
         eps = EPS if blocks is None else float(np.finfo(blocks.dtype).eps)
-        costly_qr = blocks is None or blocks.sparse or second.moments.rows * second.d**2 > LARGE_QR
-        accurate = costly_qr or factor.condition <= CHOLESKY_CONDITION
+        costly_qr = (
+            blocks is None or blocks.streamed or blocks.sparse or second.moments.rows * second.d**2 > LARGE_QR
+        )
+        # A penalty leaves no standard errors to be asked for, and coefficients are refined.
+        accurate = penalised or costly_qr or factor.inverse_norm <= CHOLESKY_NORM
         if accurate and (penalised or beyond_doubt(factor, plain, eps)):
             return "Cholesky", factor
-    if blocks is None or (blocks.sparse and penalised):
+    if blocks is None or blocks.streamed or (blocks.sparse and penalised):
         return "pivoted Cholesky", factor_of_moments(second)
     if penalised:
         return "QR", penalised_factor(blocks, second)
@@ -240,7 +249,8 @@ def _solution(
     objective = 0.5 * at.square + penalty + rounding
     scale = 0.5 * float(second.y2.sum()) + 0.5e-30 * float(at_zero.sum())
     dual = None
-    if blocks is not None and problem.l2 > 0 and not float(above.sum()) <= budget.tol * scale:
+    short = problem.l2 > 0 and not float(above.sum()) <= budget.tol * scale
+    if short and blocks is not None and not blocks.streamed:
         # The residuals are no good dual point where the coefficients are rounded, those before rounding are;
         # they are rounded themselves, which the bound they show has to allow for.
         above = (1.0 + DUAL_ROUNDED) * gaps(factor, w, at, penalised=True)

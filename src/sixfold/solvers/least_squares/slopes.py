@@ -16,6 +16,7 @@ slope by A times the move, so that the last correction needs no pass either.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -101,19 +102,20 @@ class SecondMoments:
     def slope_at(self, w: Array, b: Array) -> Slope:
         """Return the slope from the moments alone."""
         l2, moments = self.problem.l2, self.moments
-        size, size_y = np.split(moments.sizes(self.problem.fit_intercept), [self.d])
-        lost = moments.rounding + (2 * self.d + 8) * UNIT
-        total = size_y + size @ np.abs(w)
+        d, size_w, sizes = self.d, np.abs(w), moments.sizes(self.problem.fit_intercept)
+        size = sizes[:d]
+        lost = moments.rounding + (2 * d + 8) * UNIT
+        total = sizes[d:] + size @ size_w
         off, off_error = np.zeros_like(b), np.zeros_like(b)
         if self.problem.fit_intercept:
             off = self.intercept(w) - b
-            error_x, error_y = np.split(moments.mean_rounding(), [self.d])
-            terms = np.abs(self.mean_y) + np.abs(self.mean_x) @ np.abs(w) + np.abs(b)
-            off_error = error_y + error_x @ np.abs(w) + (self.d + 4) * UNIT * terms
+            error, size_mean = moments.mean_rounding(), np.abs(moments.mean)
+            terms = size_mean[d:] + size_mean[:d] @ size_w + np.abs(b)
+            off_error = error[d:] + error[:d] @ size_w + (d + 4) * UNIT * terms
         Aw = self.A @ w
-        square = self.y2 - 2 * (w * self.c).sum(axis=0) + (w * Aw).sum(axis=0) + off**2
+        square = self.y2 + (w * (Aw - 2 * self.c)).sum(axis=0) + off**2
         square_error = lost * total**2 + 2 * np.abs(off) * off_error + off_error**2
-        slope_error = lost * np.outer(size, total) + 4 * UNIT * l2 * np.abs(w)
+        slope_error = (lost * size)[:, None] * total + (4 * UNIT * l2) * size_w
         return Slope(self.c - Aw - l2 * w, off, np.maximum(square, 0.0), slope_error, off_error, square_error)
 
     def moved(self, at: Slope, step: Array, step_b: Array, w: Array) -> Slope:
@@ -151,12 +153,8 @@ def slope_on(
     length, mean = means.size[:d], means.mean[:d]
     shift = mean if not blocks.sparse and (np.abs(mean) > FAR * length).any() else None
 
-    def slope_of(block: Block) -> Array:
-        targets = zip(w.T, *b, strict=True)
-        found = [_block_slope(block, k, *target, shift, budget) for k, target in enumerate(targets)]
-        return np.stack(found, axis=1)
-
-    sums = blocks.reduce(slope_of, np.add) / means.weight
+    sums = blocks.reduce(partial(_block_slopes, w=w, b=b, shift=shift, flag=budget.flag), np.add)
+    sums = sums / means.weight
     raw, off, square = sums[:-2], sums[-2], sums[-1]
     plain = np.hypot(means.size, means.mean)  # the sizes about zero
     size, about = (plain[:d], np.zeros(d)) if shift is None else (length, shift)
@@ -189,8 +187,23 @@ def slope_on(
     return Slope(slope, off, square, slope_error, off_error, square_error)
 
 
+def _block_slopes(
+    block: Block, w: Array, b: tuple[Array, Array], shift: Array | None, flag: NDArray[np.int32]
+) -> Array:
+    """Return the same sums for all targets, which a cluster can send to its workers."""
+    targets = zip(w.T, *b, strict=True)
+    found = [_block_slope(block, k, *target, shift, flag) for k, target in enumerate(targets)]
+    return np.stack(found, axis=1)
+
+
 def _block_slope(
-    block: Block, target: int, w: Array, b: float, b_rest: float, shift: Array | None, budget: Budget
+    block: Block,
+    target: int,
+    w: Array,
+    b: float,
+    b_rest: float,
+    shift: Array | None,
+    flag: NDArray[np.int32],
 ) -> Array:
     """Return sum weight r (x - shift, 1, r) of one block for one target."""
     d = w.size
@@ -199,7 +212,7 @@ def _block_slope(
     if isinstance(block.X, np.ndarray):
         done, out[-1] = core.residual_slope(
             block.X, block.y, target, weight, np.ascontiguousarray(w), float(b), float(b_rest), shift,
-            out[:-1], np.inf, budget.flag,
+            out[:-1], np.inf, flag,
         )  # fmt: skip
         if not done:
             raise KeyboardInterrupt

@@ -1,6 +1,6 @@
 """From a point near the optimum of a piecewise linear loss to the optimum itself.
 
-Where an interior point has come close (:mod:`sixfold.solvers.margin.interior_point` states the problem), most
+Where an interior point has come close (:mod:`sixfold.solvers.margin.central_path` states the problem), most
 multipliers are as good as at one end of [low, high]. With those put there and the others F free, the optimum
 solves linear equations,
 

@@ -1,6 +1,6 @@
 """The terms of a piecewise linear loss as an interior point sees them: rows, multipliers and their gap.
 
-:mod:`sixfold.solvers.margin.interior_point` states the problem and the names. Columns are taken relative to a
+:mod:`sixfold.solvers.margin.central_path` states the problem and the names. Columns are taken relative to a
 rough mean m where there is an intercept, which then stands for b + m.w: a large mean would otherwise use up
 the digits of the matrix.
 """

@@ -112,5 +112,7 @@ def important_columns(found: Separation) -> Array:
     array([0, 2])
     """
     size = np.abs(found.w).max(axis=1) * found.unit
-    order = np.argsort(-size, kind="stable")
-    return order[size[order] > 0.01 * size.max(initial=0.0)]
+    largest = size.max(initial=0.0)
+    # Equal but for rounding, which is another on every processor: then by column.
+    order = np.argsort(-(size / (largest or 1.0)).round(9), kind="stable")
+    return order[size[order] > 0.01 * largest]

@@ -31,6 +31,7 @@ from sixfold.solvers.base import OUT_OF_TIME, Solution, too_late_to_bound
 from sixfold.solvers.linalg import EPS
 from sixfold.solvers.smooth.objective import LinearObjective, ObjectivePoint, centre_and_spread, check_places
 from sixfold.solvers.smooth.reweighted import balanced_slopes
+from sixfold.solvers.smooth.slope_sums import certify_by_sums
 from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
 from sixfold.solvers.threads import single_threaded_blas
 from sixfold.solvers.wide_tables import RowCoordinates
@@ -176,7 +177,7 @@ def solve_targets(
         if certificate.converged or budget.exhausted() or progress.crawls:
             break
     last_move = math.inf
-    if problem.l2 == 0 and not _hurried(budget, blocks, w):
+    if problem.l2 == 0 and not hurried(budget, blocks, w):
         # Small at a minimum; about 1 or more where theta runs off to infinity, since there is none.
         moves = [objective.largest_move(step) for objective, step in zip(objectives, steps, strict=True)]
         last_move = max(moves)
@@ -188,16 +189,18 @@ def _certify(
 ) -> tuple[Certificate, Array | None]:
     """Return the certificate, and the dual point behind it where it is not the slopes of the loss."""
     problem, blocks, budget = objectives[0].problem, objectives[0].blocks, progress.budget
-    if _hurried(budget, blocks, w):
+    if hurried(budget, blocks, w):
         # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
         return problem.certify_zero(w, b, blocks, progress.scale, budget.tol, (OUT_OF_TIME,)), None
+    lean = certify_by_sums(problem, w, b, blocks, objectives[0].shift, budget.tol, progress.scale)
+    if lean is not None:
+        return lean, None
     certificate, slopes = problem.certify_with_dual(
         "duality gap", w, b, blocks, budget.tol, scale=progress.scale, closer=not progress.crawls
     )
-    if certificate.converged or budget.exhausted() or progress.crawls:
-        return certificate, slopes
     # With 10 classes and 100 columns a dual point costs as much as 60 steps, so more of those come first.
-    if problem.loss.labels == "class" and w.size > MAX_SOFTMAX and progress.caution != CAUTION[-1]:
+    later = problem.loss.labels == "class" and w.size > MAX_SOFTMAX and progress.caution != CAUTION[-1]
+    if certificate.converged or budget.exhausted() or progress.crawls or later:
         return certificate, slopes
     try:
         dual = balanced_slopes(problem, blocks, budget, w, b)
@@ -209,7 +212,7 @@ def _certify(
     return (better, dual) if better.gap < certificate.gap else (certificate, slopes)
 
 
-def _hurried(budget: Budget, blocks: Blocks, w: Array) -> bool:
+def hurried(budget: Budget, blocks: Blocks, w: Array) -> bool:
     """Return whether time is up and a bound would still take long."""
     width = min(blocks.n_columns, 100) if blocks.sparse else blocks.n_columns
     work = 8.0 * blocks.n_rows * width * w.shape[1]

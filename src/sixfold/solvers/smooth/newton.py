@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.data.blocks import Blocks, EveryNth
 from sixfold.risk.problem import Problem
+from sixfold.solvers.base import Solution
 from sixfold.solvers.linalg import SymmetricFactor
 from sixfold.solvers.smooth.descent import (
     CAUTION,
@@ -44,6 +45,7 @@ from sixfold.solvers.smooth.descent import (
     line_search,
 )
 from sixfold.solvers.smooth.newton_cg import truncated_newton
+from sixfold.solvers.smooth.small_fit import small_fit, suits_small_fit
 
 Array = NDArray[Any]
 
@@ -74,11 +76,22 @@ class Newton(SmoothSolver):
         """Return whether conjugate gradients came first, and ended short, where the matrix is affordable."""
         return problem.loss.labels == "sign" and blocks.sparse and self.suits(problem, blocks)
 
+    def solve(
+        self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
+    ) -> Solution:
+        """Minimise the problem, small tables by one native call."""
+        if start is None and self.start is None and suits_small_fit(problem, blocks, budget):
+            size = (blocks.n_columns + 1) * problem.n_scores(blocks) // blocks.n_targets
+            found = small_fit(problem, blocks, budget, self.title, _sampled(blocks, size))
+            if found is not None:
+                return found
+        return super().solve(problem, blocks, budget, start)
+
     def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
         """Minimise one target, starting from the minimum of a sample where there are many rows."""
         blocks = objective.blocks
-        every = blocks.n_rows // max(SAMPLE_ROWS_A_COLUMN * theta.size, 2000)
-        if every >= SAMPLED_AT_LEAST and progress.caution == CAUTION[0]:
+        every = _sampled(blocks, theta.size)
+        if every > 1 and progress.caution == CAUTION[0]:
             limits = Budget(tol=1e-3, max_iter=20, time_limit=min(progress.budget.seconds_left, 1e9))
             limits.flag = progress.budget.flag
             sample = objective.of_rows(EveryNth(blocks, every), limits)
@@ -92,6 +105,12 @@ class Newton(SmoothSolver):
             if ended:
                 return theta, step
         return _descend(objective, theta, progress)
+
+
+def _sampled(blocks: Blocks, unknowns: int) -> int:
+    """Return how many rows one of the sample stands for; 1 where there are too few rows for one."""
+    every = blocks.n_rows // max(SAMPLE_ROWS_A_COLUMN * unknowns, 2000)
+    return every if every >= SAMPLED_AT_LEAST else 1
 
 
 def _products_pay(objective: Any, size: int) -> bool:

@@ -1,0 +1,153 @@
+// The binary SVMs of several small classes, whose Gram matrices are parts of one.
+//
+// Each is what solvers/kernel/decomposition.py makes of few rows: pairs on the Gram matrix in floats,
+// multipliers beside a bound put on it, scores in doubles,
+//
+//     a -> 0 or U where it is within 1e-12 min(U, max a) of it;   the row with most room balances sum a y
+//     s = K (y a)
+//
+// and more pairs on doubles where these scores still violate optimality.
+#include "kernel/small_svms.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernel/smo.hpp"
+
+namespace sixfold {
+namespace {
+
+constexpr double kBoundRounding = 1e-12;  // BOUND_ROUNDING of solvers/kernel/dual.py
+constexpr int kRounds = 4;                // on doubles, each to half the tolerance of the one before
+
+// Entries [first, last) of a problem whose rows follow each other in the Gram matrix.
+struct RowRun {
+  Index first, last;
+};
+
+// One of the problems; the rows of a class are a run, so they are read together.
+struct Problem {
+  const Table<double>& gram;
+  const Index* row;
+  const double *y, *upper;
+  double *alpha, *scores;
+  Index count;
+  const std::vector<RowRun>& runs;
+
+  template <class T>
+  void copy_gram(std::vector<T>& part) const {
+    part.resize(static_cast<std::size_t>(count * count));
+    for (Index i = 0; i < count; ++i) {
+      const double* from = gram.row(row[i]);
+      T* to = part.data() + i * count;
+      for (const auto [first, last] : runs) {
+        const double* values = from + row[first];
+        for (Index k = first; k < last; ++k) to[k] = static_cast<T>(values[k - first]);
+      }
+    }
+  }
+
+  void put_on_bounds(std::vector<double>& snapped) const {
+    const double largest = *std::max_element(alpha, alpha + count);
+    snapped.resize(static_cast<std::size_t>(count));
+    double most = -1.0, sum = 0.0;
+    Index roomiest = 0;
+    for (Index k = 0; k < count; ++k) {
+      const double beside = kBoundRounding * std::min(upper[k], largest);
+      snapped[k] = alpha[k] <= beside ? 0.0 : upper[k] - alpha[k] <= beside ? upper[k] : alpha[k];
+      const double room = std::min(snapped[k], upper[k] - snapped[k]);
+      if (room > most) {
+        most = room;
+        roomiest = k;
+      }
+      sum += y[k] * snapped[k];
+    }
+    if (std::abs(sum) >= most) return;  // no row can make up for it
+    snapped[roomiest] -= y[roomiest] * sum;
+    std::copy(snapped.begin(), snapped.end(), alpha);
+  }
+
+  void score() const {
+    std::fill_n(scores, count, 0.0);
+    for (Index i = 0; i < count; ++i) {
+      const double factor = y[i] * alpha[i];
+      if (factor == 0.0) continue;
+      const double* from = gram.row(row[i]);
+      for (const auto [first, last] : runs) {
+        const double* values = from + row[first];
+        for (Index k = first; k < last; ++k) scores[k] += factor * values[k - first];
+      }
+    }
+  }
+
+  double violation() const {
+    double highest = -std::numeric_limits<double>::infinity(), lowest = -highest;
+    for (Index k = 0; k < count; ++k) {
+      const double v = y[k] - scores[k];
+      const bool above = alpha[k] > 0.0, below = alpha[k] < upper[k];
+      if (y[k] > 0.0 ? below : above) highest = std::max(highest, v);
+      if (y[k] > 0.0 ? above : below) lowest = std::min(lowest, v);
+    }
+    return highest - lowest;
+  }
+};
+
+void find_runs(const Index* row, Index count, std::vector<RowRun>& runs) {
+  runs.clear();
+  for (Index k = 0; k < count; ++k) {
+    if (k == 0 || row[k] != row[k - 1] + 1) runs.push_back({k, k});
+    runs.back().last = k + 1;
+  }
+}
+
+}  // namespace
+
+bool solve_small_svms(const Table<double>& gram, const FlatProblems& problems, bool single, double tolerance,
+                      Index most_iterations, const FlatSolutions& solutions, Stop& stop) {
+  std::vector<float> floats;
+  std::vector<RowRun> runs;
+  std::vector<double> doubles, gradient, snapped;
+  const Index total = problems.start[problems.count];
+  std::fill_n(solutions.alpha, total, 0.0);
+  for (Index number = 0; number < problems.count; ++number) {
+    const Index first = problems.start[number], count = problems.start[number + 1] - first;
+    find_runs(problems.row + first, count, runs);
+    const Problem problem{gram,
+                          problems.row + first,
+                          problems.y + first,
+                          problems.upper + first,
+                          solutions.alpha + first,
+                          solutions.scores + first,
+                          count,
+                          runs};
+    gradient.assign(static_cast<std::size_t>(count), -1.0);
+    const DualPoint point{problem.y, problem.upper, problem.alpha, gradient.data()};
+    Index& iterations = solutions.iterations[number];
+    iterations = 0;
+    double aim = tolerance;
+    for (int round = single ? 0 : 1; round <= kRounds; ++round, aim *= 0.5) {
+      SmoResult found{};
+      if (round == 0) {
+        problem.copy_gram(floats);
+        found = minimise_pairs(Table<float>{floats.data(), count, count, count, 1}, point, aim,
+                               most_iterations - iterations, stop);
+      } else {
+        if (round == 1) problem.copy_gram(doubles);
+        found = minimise_pairs(Table<double>{doubles.data(), count, count, count, 1}, point, aim,
+                               most_iterations - iterations, stop);
+      }
+      iterations += found.iterations;
+      problem.put_on_bounds(snapped);
+      problem.score();
+      if (!found.completed || iterations >= most_iterations) return false;
+      if (problem.violation() <= tolerance) break;
+      if (round == kRounds) return false;
+      for (Index k = 0; k < count; ++k) gradient[k] = problem.y[k] * problem.scores[k] - 1.0;
+    }
+  }
+  return true;
+}
+
+}  // namespace sixfold
