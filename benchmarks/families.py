@@ -64,15 +64,20 @@ FAMILIES = (
 )
 
 
-def chosen_cases(wanted: Iterable[str]) -> list[Case]:
-    """Return the cases of these names, all where there are none; raise a ValueError for an unknown name."""
+def chosen_cases(wanted: Iterable[str], full: bool = True) -> list[Case]:
+    """Return the cases of these names; raise a ValueError for an unknown one.
+
+    Where there are none, return all cases, without the long ones unless the run is a full one.
+    """
     wanted = set(wanted)
     named = [(family.names(case), case) for family in FAMILIES for case in family.cases]
     known = dict.fromkeys(name for names, _ in named for name in names)
     if unknown := wanted - known.keys():
         said = ", ".join(sorted(unknown))
         raise ValueError(f"no family, file or case is called {said}; there are {', '.join(known)}")
-    return [case for names, case in named if not wanted or wanted.intersection(names)]
+    if wanted:
+        return [case for names, case in named if wanted.intersection(names)]
+    return [case for _, case in named if full or not case.long]
 
 
 def measured_means(rows: Sequence[Row]) -> list[Row]:

@@ -29,9 +29,10 @@ HEAD = (
 INTRODUCTION = """\
 # sixfold beside its peers
 
-Written by `make bench`, which measures sixfold and its peers in one process, in turns. `python -m
-benchmarks trees` renews one family, `python -m benchmarks lasso svm_iris` two cases. Lines that the last run
-did not measure are carried over from earlier runs; their setup says what of those was not kept.
+Written by `make bench`, which measures sixfold and its peers in one process, in turns: what half an hour is
+enough for. `python -m benchmarks --full` measures all, `python -m benchmarks trees` one family, and
+`python -m benchmarks lasso svm_iris` two cases. Lines that the last run did not measure are carried over from
+earlier runs; their setup says what of those was not kept.
 
 * The ratio is the median over the rounds of (the peer's time / sixfold's time in the same round), with its
   quartiles in parentheses; below 1 the peer is faster. ">=" says that the peer was stopped before it had

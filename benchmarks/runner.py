@@ -6,8 +6,8 @@ The method, for each case:
     the accuracy demanded) and runs twice: compilers and caches are warm.
 2.  Rounds A B C A B C ...: a change in the machine's speed meets all contenders alike. A contender
     takes part in as many rounds as fit into ``SECONDS``, from ``FEWEST`` to ``ROUNDS``; a run
-    shorter than ``SHORTEST`` is repeated within its turn. One that takes ``SLOW`` seconds (or what the
-    case calls slow) runs once in all.
+    shorter than ``SHORTEST`` is repeated within its turn. One that takes ``SLOW`` seconds runs
+    once in all.
 3.  The ratio of a peer is the median over its rounds of (its time / sixfold's time in the same
     round), the spread is given by the quartiles.
     Where a contender gave up at a limit of time, the ratio is "at least".
@@ -31,8 +31,8 @@ from benchmarks.memory import extra_memory
 
 ROUNDS = 15
 FEWEST = 3
-SECONDS = 12.0
-SLOW = 30.0
+SECONDS = 5.0
+SLOW = 10.0
 SHORTEST = 0.02
 # Idle workers of OpenBLAS spin for some 25 ms before they sleep; the next contender must not share
 # its cores with them.
@@ -114,8 +114,8 @@ class Case:
         above the peer's by no more than this.
     clock : callable
         The seconds that count: those that pass, or ``time.process_time`` for those of the processor.
-    slow : float
-        Seconds from which on one run of a contender is enough.
+    long : bool
+        Whether only a full run measures it: it takes minutes, or says much the same as a shorter case.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Case:
     with_memory: bool = True
     slack: float | None = None
     clock: Clock = time.perf_counter
-    slow: float = SLOW
+    long: bool = False
 
     def __post_init__(self) -> None:
         unknown = set(self.bars) - {peer.name for peer in self.contenders[1:]}
@@ -187,7 +187,7 @@ def run_case(case: Case, quick: bool = False, clock: Clock | None = None) -> lis
     entries = [ours, *(_prepare(peer, data) for peer in peers)]
     present = [entry for entry in entries if isinstance(entry, _Entry)]
     for entry in present:
-        _warm_up(entry, data, clock, FEWEST if quick else ROUNDS, case.slow)
+        _warm_up(entry, data, clock, FEWEST if quick else ROUNDS)
     ours.rounds = max(entry.rounds for entry in present)
     for turn in range(ours.rounds):
         for entry in present:
@@ -211,10 +211,10 @@ def _prepare(peer: Contender, data: Any) -> _Entry | ImportError:
         return error
 
 
-def _warm_up(entry: _Entry, data: Any, clock: Clock, most: int, slow: float) -> None:
+def _warm_up(entry: _Entry, data: Any, clock: Clock, most: int) -> None:
     """Run until caches are warm, and plan rounds and loops from the last time."""
     seconds = _seconds(entry, data, clock)
-    if seconds >= slow:
+    if seconds >= SLOW:
         entry.times.append(seconds)  # long enough to be its one round: what was cold does not matter
         return
     seconds = _seconds(entry, data, clock)

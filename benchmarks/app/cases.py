@@ -239,5 +239,6 @@ CASES = (
         answers_changed,
         accuracy=0.0,
         with_memory=False,
+        long=True,
     ),
 )

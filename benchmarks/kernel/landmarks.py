@@ -124,6 +124,7 @@ memory_case = partial(
     error=left_out,
     accuracy=1.0,
     memory_bar=(MEMORY - MILLION * 50 * 4) / (MILLION * 50 * 4),
+    long=True,
 )
 
 CASES = (
@@ -156,6 +157,7 @@ CASES = (
         bars={"the exact SVC": 5},
         with_memory=False,
         slack=0.01,
+        long=True,
     ),
     memory_case(
         name="nystroem_million",

@@ -139,6 +139,7 @@ CASES = (
         "200 exemplar machines, 20,000 negatives x 500",
         two_classes,
         bars={"LIBLINEAR": 20},
+        long=True,
     ),
     case(
         "exemplar",
@@ -151,5 +152,6 @@ CASES = (
         "200 exemplar machines, the same rows of length 1",
         unit_rows,
         bars={"LIBLINEAR": 5},
+        long=True,
     ),
 )

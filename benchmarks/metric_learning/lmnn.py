@@ -177,6 +177,7 @@ def case(name: str, title: str, data: Any, rate: float, bars: dict[str, float]) 
         bars,
         with_memory=False,
         slack=0.0,
+        long=True,
     )
 
 

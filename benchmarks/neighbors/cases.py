@@ -185,7 +185,7 @@ CASES = (
         "5 neighbours, Fashion-MNIST float32, 10,000 queries",
         partial(fashion, np.float32, 10_000, "euclidean"),
         (*BRUTE, contender("bare sgemm", bare_product, remark=lambda predicted: "finds no neighbours")),
-        bars={"scikit-learn-intelex": 4, "scikit-learn": 4, "FAISS": 4, "bare sgemm": 1},
+        bars={"scikit-learn-intelex": 5, "scikit-learn": 5, "FAISS": 5, "bare sgemm": 1},
     ),
     case(
         "images_uint8",
@@ -193,6 +193,7 @@ CASES = (
         partial(fashion, np.uint8, 10_000, "euclidean"),
         BRUTE,
         bars={"scikit-learn-intelex": 4, "scikit-learn": 4, "FAISS": 4},
+        long=True,
     ),
     case(
         "images_manhattan",
@@ -200,13 +201,14 @@ CASES = (
         partial(fashion, np.uint8, L1_QUERIES, "manhattan"),
         (SIXFOLD, SKLEARN, FAISS),
         bars={"scikit-learn": 150, "FAISS": 25},
+        long=True,
     ),
     case(
         "uniform",
         "5 neighbours, uniform 50,000 x 100 float32, 5,000 queries",
         uniform,
         BRUTE,
-        bars={"scikit-learn-intelex": 1.3, "scikit-learn": 1.3, "FAISS": 1.3},
+        bars={"scikit-learn-intelex": 1.6, "scikit-learn": 1.6, "FAISS": 1.6},
     ),
     case(
         "points",
@@ -219,6 +221,7 @@ CASES = (
             sklearnex("kd_tree"),
         ),
         bars={"cKDTree": 1, "scikit-learn": 1, "scikit-learn-intelex": 1},
+        long=True,
     ),
     case(
         "text",
@@ -241,5 +244,6 @@ CASES = (
         (with_index(SIXFOLD),),
         memory_bar=QUERY_MEMORY / IMAGE_BYTES,
         with_memory=True,
+        long=True,
     ),
 )

@@ -74,6 +74,7 @@ def searches(
     bar: float,
     slack: float,
     translate: Callable[[Any], Any] = unchanged,
+    long: bool = False,
 ) -> Case:
     """Return a case of one grid: our search, our learners in scikit-learn's, its own learners in its own."""
     contenders = (
@@ -82,7 +83,8 @@ def searches(
         Contender("scikit-learn", partial(separate, theirs, unchanged), search, unchanged, parameters),
     )
     bars = {"scikit-learn": bar}
-    return Case(name, title, data, contenders, score_lost, slack, bars, with_memory=False, slack=slack)
+    options = {"with_memory": False, "slack": slack, "long": long}
+    return Case(name, title, data, contenders, score_lost, slack, bars, **options)
 
 
 # -- learners, imported when it is their turn ----------------------------------------------------------------
@@ -269,6 +271,7 @@ CASES = (
         partial(their, "tree", "DecisionTreeClassifier", criterion="entropy", random_state=0),
         100.0,
         1e-2,
+        long=True,
     ),
     searches(
         "search-kernels",
@@ -288,6 +291,7 @@ CASES = (
         50.0,
         1e-8,
         in_our_units,
+        long=True,
     ),
     Case(
         "ridge-path",
@@ -319,6 +323,7 @@ CASES = (
         partial(their, "linear_model", "LogisticRegression", l1_ratio=1.0, solver="liblinear"),
         10.0,
         2e-3,
+        long=True,
     ),
     Case(
         "lasso-path",
@@ -346,5 +351,6 @@ CASES = (
         {"scikit-learn": 3.0, "skglm": 3.0},
         with_memory=False,
         slack=1e-3,
+        long=True,
     ),
 )

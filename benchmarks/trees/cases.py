@@ -120,8 +120,6 @@ SKLEARN = Contender("scikit-learn", sklearn, grow, splits_of, size)
 LIGHTGBM = Contender("LightGBM", lightgbm, grow, lightgbm_splits, bins)
 
 
-BARS = {"scikit-learn": 60, "LightGBM": 4}
-
 case = partial(Case, error=share_worse, accuracy=0.0, with_memory=False)
 
 CASES = (
@@ -130,7 +128,7 @@ CASES = (
         "tree of depth 10, 200,000 x 100, 2 classes",
         partial(informative, 200_000, 100, 30, 2, 10),
         (SIXFOLD, SKLEARN, LIGHTGBM),
-        bars=BARS,
+        bars={"scikit-learn": 90, "LightGBM": 8},
         memory_bar=0.5,
         with_memory=True,
     ),
@@ -140,13 +138,15 @@ CASES = (
         partial(informative, 200_000, 100, 30, 2, None),
         (SIXFOLD, SKLEARN),
         bars={"scikit-learn": 60},
+        long=True,
     ),
     case(
         "tree_classes",
         "tree of depth 10, 200,000 x 100, 10 classes",
         partial(informative, 200_000, 100, 30, 10, 10),
         (SIXFOLD, SKLEARN, LIGHTGBM),
-        bars=BARS,
+        bars={"scikit-learn": 60, "LightGBM": 4},
+        long=True,
     ),
     case(
         "tree_classes_unlimited",
@@ -154,6 +154,7 @@ CASES = (
         partial(informative, 200_000, 100, 30, 10, None),
         (SIXFOLD, SKLEARN),
         bars={"scikit-learn": 60},
+        long=True,
     ),
     case(
         "tree_weighted",
@@ -161,13 +162,14 @@ CASES = (
         partial(weighted, 200_000, 100, 30, 10),
         (SIXFOLD, SKLEARN),
         bars={"scikit-learn": 30},
+        long=True,
     ),
     case(
         "tree_million",
         "tree of depth 10, 1,000,000 x 20, 2 classes",
         partial(informative, 1_000_000, 20, 10, 2, 10),
         (SIXFOLD, SKLEARN, LIGHTGBM),
-        bars=BARS,
+        bars={"scikit-learn": 60, "LightGBM": 4},
     ),
     case(
         "tree_images",
@@ -175,7 +177,7 @@ CASES = (
         partial(fashion, 10),
         (SIXFOLD, SKLEARN, LIGHTGBM),
         bars={"scikit-learn": 20},
-        memory_bar=1.5,
+        memory_bar=0.6,
         with_memory=True,
     ),
     case("tree_small", "tree of any depth, iris", iris, (SIXFOLD, SKLEARN), bars={"scikit-learn": 1}),

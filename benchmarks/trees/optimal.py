@@ -39,7 +39,6 @@ SETS = {
 LARGER = ("rice", "fault", "occupancy", "avila", "htru")  # those that keep two threads busy at depth 3
 CONTREE_SECONDS = 120.0
 STREED_SECONDS = 600.0
-SLOW = 10.0
 PROVEN = 1e-6  # a relative gap of entropies that rounding accounts for
 
 CONTREE, STREED = "pycontree", "pystreed"
@@ -110,7 +109,7 @@ PYSTREED = Contender(STREED, streed, streed_search, unchanged, remark, stopped)
 
 # -- cases -------------------------------------------------------------------------------------------------
 
-case = partial(Case, error=wrong_rows, accuracy=0.0, with_memory=False, slack=0.0, slow=SLOW)
+case = partial(Case, error=wrong_rows, accuracy=0.0, with_memory=False, slack=0.0)
 of_processor = partial(case, clock=time.process_time)
 
 
@@ -121,6 +120,7 @@ def against_contree(name: str, depth: int, bar: float | None) -> Case:
         partial(contree_set, name, depth),
         (ours(), PYCONTREE),
         bars={} if bar is None else {CONTREE: bar},
+        long=name in LARGER or depth != 3,
     )
 
 
@@ -134,6 +134,7 @@ def against_errors(name: str) -> Case:
         accuracy=PROVEN,
         slack=None,
         bars={ERRORS: 1 / 6},
+        long=name != "wilt",
     )
 
 
@@ -144,6 +145,7 @@ def against_one_thread(name: str) -> Case:
         partial(contree_set, name, 3),
         (ours(threads=2), ours(ONE_THREAD)),
         bars={ONE_THREAD: 1.6},
+        long=name != "rice",
     )
 
 
@@ -160,6 +162,7 @@ CASES = (
         partial(bits, 5_000, 60, 4),
         (ours(), PYSTREED),
         bars={STREED: 1},
+        long=True,
     ),
     *(against_errors(name) for name in SETS),
     *(against_one_thread(name) for name in LARGER),

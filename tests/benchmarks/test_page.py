@@ -158,6 +158,12 @@ def test_a_room_a_file_and_a_case_can_be_asked_for():
         chosen_cases(["tree", "lasso"])
 
 
+def test_half_an_hour_leaves_out_what_takes_long_unless_it_is_asked_for():
+    cases = chosen_cases([])
+    assert chosen_cases([], full=False) == [case for case in cases if not case.long] != cases
+    assert [case.name for case in chosen_cases(["lmnn"], full=False)] == ["lmnn"]
+
+
 def test_names_and_titles_of_cases_are_unique():
     cases = chosen_cases([])
     assert len({case.name for case in cases}) == len({case.title for case in cases}) == len(cases)
