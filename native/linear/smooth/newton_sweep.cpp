@@ -31,17 +31,6 @@ constexpr Index kChunkRows = 1024;
 constexpr Index kMostChunks = 16;
 constexpr Index kPartialEntries = 1 << 22;
 
-// Row i of a packed block lies in `panels` pieces; score_i = theta.z_i.
-void packed_scores(const double* packed, Index panels, Index rows, const double* theta, double* score) {
-  for (Index i = 0; i < rows; ++i) {
-    Lanes sums[3] = {};
-    const double* row = packed + i * kPanel;
-    for (Index p = 0; p < panels; ++p, row += kBlockRows * kPanel)
-      for (Index v = 0; v < 3; ++v) sums[v] += load(row + v * kLanes) * load(theta + p * kPanel + v * kLanes);
-    score[i] = sum(sums[0] + sums[1] + sums[2]);
-  }
-}
-
 // slope += sum_i factor_i z_i, and z_i *= root_i.
 void add_slope_and_scale(double* packed, Index panels, Index rows, const double* factor, const double* root,
                          double* slope) {

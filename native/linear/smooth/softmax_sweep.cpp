@@ -197,8 +197,9 @@ Lanes add_softmax(double* s, Index stride, Index classes, Lanes y, Lanes weight,
 }
 
 // The same with moved probabilities r: weight (r - onehot(y)), and weight times the divergence of r from p,
-// as a sum of terms r log(r / p) - r + p of which none is negative. p is worked out again where it is used.
-Lanes add_divergence(double* s, const Classes& of, Lanes y, Lanes weight, double* ones) {
+// as a sum of terms r log(r / p) - r + p of which none is negative; `least` has the smallest log r and log p.
+// p is worked out again where it is used.
+Lanes add_divergence(double* s, const Classes& of, Lanes y, Lanes weight, double* ones, Lanes& least) {
   const Index stride = of.stride;
   turn(s, stride);
   Lanes most = load(s), total{}, freed{}, divergence{};
@@ -212,8 +213,9 @@ Lanes add_divergence(double* s, const Classes& of, Lanes y, Lanes weight, double
   freed *= scale;
   for (Index c = 0; c < of.count; ++c) {
     const Lanes score = load(of_class(s, stride, c)) - most, p = exponential(score) * scale;
-    const Lanes r = p * of.kept[c] + freed * of.share[c];
-    divergence += larger(r * (logarithm(r) - (score - log_total)) - r + p, Lanes{});
+    const Lanes r = p * of.kept[c] + freed * of.share[c], log_r = logarithm(r), log_p = score - log_total;
+    least = smaller(least, smaller(log_r, log_p));
+    divergence += larger(r * (log_r - log_p) - r + p, Lanes{});
     const Lanes slope = weight * (y == static_cast<double>(c) ? r - 1.0 : r);
     store(ones + c * kLanes, load(ones + c * kLanes) + slope);
     store(of_class(s, stride, c), slope);
@@ -223,11 +225,11 @@ Lanes add_divergence(double* s, const Classes& of, Lanes y, Lanes weight, double
 }
 
 // One of the two for a block of rows, of which the last few may not fill a vector.
-Lanes add_rows(double* s, const Classes& of, Index count, const double* y, const double* weight,
-               double* ones) {
+Lanes add_rows(double* s, const Classes& of, Index count, const double* y, const double* weight, double* ones,
+               Lanes& least) {
   const auto add = [&](double* rows, Lanes row_y, Lanes row_weight) {
     return of.kept == nullptr ? add_softmax(rows, of.stride, of.count, row_y, row_weight, ones)
-                              : add_divergence(rows, of, row_y, row_weight, ones);
+                              : add_divergence(rows, of, row_y, row_weight, ones, least);
   };
   Lanes value{};
   Index i = 0;
@@ -248,8 +250,8 @@ Lanes add_rows(double* s, const Classes& of, Index count, const double* y, const
 
 template <class Rows>
 bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index classes, const double* w,
-                   const double* b, const double* kept, const double* share, double* value, double* slope,
-                   Stop& stop) {
+                   const double* b, const double* kept, const double* share, SoftmaxSums* found,
+                   double* slope, Stop& stop) {
   const auto x = read(X);
   const Index n = x.rows(), d = x.width(), step = x.block_rows();
   const Index stride = (classes + kLanes - 1) / kLanes * kLanes, size = (d + 1) * stride;
@@ -262,7 +264,7 @@ bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index c
                              buffers = aligned_zeros(team * room);
   for (Index j = 0; j < d; ++j) std::copy_n(w + j * classes, classes, padded.data() + j * stride);
   std::copy_n(b, classes, padded.data() + d * stride);
-  std::vector<double> values(static_cast<std::size_t>(chunks), 0.0);
+  std::vector<double> values(static_cast<std::size_t>(chunks), 0.0), chances = values;
   std::atomic<bool> stopped{stop.now()};
 
 #pragma omp parallel num_threads(team)
@@ -273,18 +275,21 @@ bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index c
 #pragma omp for schedule(dynamic)
     for (Index chunk = 0; chunk < chunks; ++chunk) {
       double* total = sums.data() + chunk * size;
-      Lanes loss{};
+      Lanes loss{}, least{};
       std::fill_n(ones, stride * kLanes, 0.0);
       const Index end = cut(n, chunks, chunk + 1);
       for (Index first = cut(n, chunks, chunk); first < end && !stopped; first += step) {
         const Index count = std::min(step, end - first), whole = (count + kLanes - 1) / kLanes * kLanes;
         for (Index i = 0; i < whole; ++i) std::copy_n(bias, stride, score + i * stride);
         x.scores(first, count, padded.data(), stride, score);
-        loss += add_rows(score, of, count, y + first, weight == nullptr ? nullptr : weight + first, ones);
+        loss +=
+            add_rows(score, of, count, y + first, weight == nullptr ? nullptr : weight + first, ones, least);
         x.add(first, count, score, stride, total);
         if (omp_get_thread_num() == 0 && stop.now()) stopped = true;
       }
       values[static_cast<std::size_t>(chunk)] = sum(loss);
+      double& chance = chances[static_cast<std::size_t>(chunk)];
+      for (Index k = 0; k < kLanes; ++k) chance = std::max(chance, -least[k]);
       for (Index c = 0; c < classes; ++c) total[d * stride + c] = sum(load(ones + c * kLanes));
     }
 #pragma omp for schedule(static)
@@ -296,26 +301,27 @@ bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index c
       }
     }
   }
-  *value = 0.0;
-  for (const double part : values) *value += part;
+  *found = {0.0, *std::max_element(chances.begin(), chances.end()),
+            (n + chunks - 1) / chunks + chunks + kLanes};
+  for (const double part : values) found->value += part;
   return !stopped;
 }
 
 template bool softmax_sweep(const Table<double>&, const double*, const double*, Index, const double*,
-                            const double*, const double*, const double*, double*, double*, Stop&);
+                            const double*, const double*, const double*, SoftmaxSums*, double*, Stop&);
 template bool softmax_sweep(const Table<float>&, const double*, const double*, Index, const double*,
-                            const double*, const double*, const double*, double*, double*, Stop&);
+                            const double*, const double*, const double*, SoftmaxSums*, double*, Stop&);
 template bool softmax_sweep(const SparseTable<double, std::int32_t>&, const double*, const double*, Index,
-                            const double*, const double*, const double*, const double*, double*, double*,
+                            const double*, const double*, const double*, const double*, SoftmaxSums*, double*,
                             Stop&);
 template bool softmax_sweep(const SparseTable<float, std::int32_t>&, const double*, const double*, Index,
-                            const double*, const double*, const double*, const double*, double*, double*,
+                            const double*, const double*, const double*, const double*, SoftmaxSums*, double*,
                             Stop&);
 template bool softmax_sweep(const SparseTable<double, Index>&, const double*, const double*, Index,
-                            const double*, const double*, const double*, const double*, double*, double*,
+                            const double*, const double*, const double*, const double*, SoftmaxSums*, double*,
                             Stop&);
 template bool softmax_sweep(const SparseTable<float, Index>&, const double*, const double*, Index,
-                            const double*, const double*, const double*, const double*, double*, double*,
+                            const double*, const double*, const double*, const double*, SoftmaxSums*, double*,
                             Stop&);
 
 }  // namespace sixfold

@@ -6,18 +6,23 @@
 
 namespace sixfold {
 
-// With scores s_i = W'x_i + b and p_i = softmax(s_i): *value = sum_i weight_i (log sum_c exp(s_ic) - s_iy),
+struct SoftmaxSums {
+  double value;
+  double log_chance;  // largest log(1 / p) and log(1 / r) of any row and class, where probabilities are moved
+  Index depth;        // additions that a term of a sum over the rows goes through at most
+};
+
+// With scores s_i = W'x_i + b and p_i = softmax(s_i): value = sum_i weight_i (log sum_c exp(s_ic) - s_iy),
 // slope ((columns + 1) x classes) = sum_i weight_i (x_i, 1) (p_i - onehot(y_i))'. W is columns x classes, y
 // holds class indices, weight may be null.
 //
 // With kept and share (one number a class, or both null) probability is moved between the classes first,
 // r_ic = p_ic kept_c + share_c sum_k p_ik (1 - kept_k), and the pass gives what the duality gap is made of:
-// *value = sum_i weight_i sum_c r_ic log(r_ic / p_ic), slope = sum_i weight_i (x_i, 1) (r_i - onehot(y_i))'.
-// Returns false if stopped, and the results are then worthless. Rows
-// is Table<T> or SparseTable<T, I>.
+// value = sum_i weight_i sum_c r_ic log(r_ic / p_ic), slope = sum_i weight_i (x_i, 1) (r_i - onehot(y_i))'.
+// Returns false if stopped, and the results are then worthless. Rows is Table<T> or SparseTable<T, I>.
 template <class Rows>
 bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index classes, const double* w,
-                   const double* b, const double* kept, const double* share, double* value, double* slope,
-                   Stop& stop);
+                   const double* b, const double* kept, const double* share, SoftmaxSums* found,
+                   double* slope, Stop& stop);
 
 }  // namespace sixfold

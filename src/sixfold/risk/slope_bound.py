@@ -4,11 +4,14 @@ With a squared penalty and the slopes u_i = loss'(s_i) as they are, no term of t
 
     R(w, b) - min R  <=  |l2 w + sum_i q_i u_i (x_i - m)|^2 / (2 l2)  +  balance  +  rounding
 
+and with slopes u_i = r_i - onehot(y_i) of probabilities r that were moved, their divergence from p besides.
+
 *Balance.* With e_k = |sum_i q_i u_ik|, which an intercept asks to be 0, the slopes of the heavier side of a
 score are made shorter by tau = e / (their sum), at least half of sum_i q_i |u_i|. Since FY(s, .) is convex
 and FY(s, 0) = loss(s), that costs tau times the loss at most. Of classes, those with too much probability
 hand on the share tau_k = e_k / sum_i q_i p_ik of it, in every row, to those that have too little: the
-divergence grows by e_k (2 + log(1 / p)) at most, p the least probability there is. Either way no slope
+divergence grows by e_k (2 + log(1 / p)) at most, p the least probability there is; where p was moved to r
+before, by e_k (1 + log(1 / p) + log(1 / r)), since f(x) = x log(x / p) is convex. Either way no slope
 moves by more than tau on average, so that the sums move by tau |x_j - m_j|.
 
 *Rounding.* What the loops compute of one row is right to ``TERM`` U relative to it (the exponential to 3 U,
@@ -47,7 +50,7 @@ class SlopeSums:
     depth : int
         Additions that a term goes through.
     log_chance : float
-        The largest log(1 / p) of any row and class.
+        The largest log(1 / p) of any row and class; where p was moved to r, that and log(1 / r), added.
     lengths : ndarray of shape (columns,)
         sum_i q_i (x_ij - m_j)^2.
     slope : ndarray of shape (columns, scores)
@@ -57,6 +60,8 @@ class SlopeSums:
         p_i.
     centred : ndarray of shape (scores,)
         b + m.w.
+    divergence : float
+        sum_i q_i sum_k r_ik log(r_ik / p_ik), where probabilities were moved to r.
     """
 
     depth: int
@@ -71,6 +76,7 @@ class SlopeSums:
     products: Array
     mass: Array
     centred: Array
+    divergence: float = 0.0
 
 
 def certify_slopes(
@@ -100,12 +106,16 @@ def certify_slopes(
     error = np.multiply.outer(lengths, off * u + moved) + 8.0 * U * (np.abs(sums.slope) + l2 * np.abs(w))
     penalty = 0.5 * l2 * float(np.vdot(w, w))
     excess = float(np.square(np.abs(miss) + error).sum()) / (2.0 * l2)
-    ones = 4.0 * scores + 2.0 if classes else 2.0 * (scores + float((sums.size + sums.products).sum()))
+    ones = (
+        4.0 * (scores + 1.0) + sums.log_chance
+        if classes
+        else 2.0 * (scores + float((sums.size + sums.products).sum()))
+    )
     rounding = off * loss + (d * scores + 8) * U * penalty + UNDERFLOW
     up = float(u @ delta) + 0.5 * problem.loss.curvature_bound * float(delta @ delta) + rounding
     down = float((u + moved) @ delta) + term * (3.0 * loss + ones) + rounding
     # The factor is for what rounding does to this.
-    gap = (excess + balance + up + down) * (1.0 + 1e-9)
+    gap = (excess + balance + sums.divergence + up + down) * (1.0 + 1e-9)
     objective = loss + penalty + up
     gap = min(gap + 8.0 * U * objective, objective)
     found = Certificate("duality gap", objective, gap, scale, tolerance, rounding=(up + down) * (1.0 + 1e-9))

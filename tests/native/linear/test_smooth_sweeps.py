@@ -124,7 +124,7 @@ def test_softmax_value_and_slope(table, classes):
     y = rng.integers(0, classes, size=n).astype(float)
     w, b = size * rng.normal(size=(d, classes)), rng.normal(size=classes)
     slope = np.empty((d + 1, classes))
-    finished, value = core.softmax_sweep(*parts(X), y, weight, w, b, slope, **LIMITS)
+    finished, value, *_ = core.softmax_sweep(*parts(X), y, weight, w, b, slope, **LIMITS)
     assert finished
     loss, q = LOSSES["softmax"], np.ones(n) if weight is None else weight
     s, z = dense @ w + b, np.column_stack([dense, np.ones(n)])
@@ -141,7 +141,9 @@ def test_softmax_divergence_and_slope_of_moved_probabilities(table, classes):
     w, b = size * rng.normal(size=(d, classes)), rng.normal(size=classes)
     kept, share = rng.uniform(size=classes), rng.dirichlet(np.ones(classes))
     slope = np.empty((d + 1, classes))
-    finished, value = core.softmax_sweep(*parts(X), y, weight, w, b, slope, kept=kept, share=share, **LIMITS)
+    finished, value, *_ = core.softmax_sweep(
+        *parts(X), y, weight, w, b, slope, kept=kept, share=share, **LIMITS
+    )
     assert finished
     q = np.ones(n) if weight is None else weight
     s, z = dense @ w + b, np.column_stack([dense, np.ones(n)])
@@ -173,7 +175,7 @@ def test_small_losses_keep_their_digits():
         assert value == pytest.approx(np.logaddexp(0.0, -s), rel=1e-14, abs=1e-300)
     W = np.array([[0.0, 1.0]])
     wide = np.empty((2, 2))
-    _, value = core.softmax_sweep(X[:1], np.ones(1), None, W, np.zeros(2), wide, **LIMITS)
+    _, value, *_ = core.softmax_sweep(X[:1], np.ones(1), None, W, np.zeros(2), wide, **LIMITS)
     assert value == pytest.approx(np.log1p(np.exp(-30.0)), rel=1e-14)
     assert wide[0] == pytest.approx(30.0 * np.exp(-30.0) * np.array([1.0, -1.0]), rel=1e-12)
 
@@ -198,6 +200,8 @@ def test_the_number_of_threads_does_not_change_a_bit(layout):
         core.curvature_sweep(*parts(X), np.abs(y), w, 0.1, results[2], **LIMITS)
         core.column_squares(*parts(X), None, np.zeros(d), results[3], **LIMITS)
         if layout != "csr":
+            results += [np.empty(d), np.empty(d), np.empty(8)]
+            core.slope_sums(X, y, None, n, 3, w, 0.1, np.ones(d), *results[-3:], **LIMITS)
             results += [np.empty(d + 1), np.empty((d + 1, d + 1))]
             theta = np.append(w, 0.1)
             values.append(

@@ -192,7 +192,8 @@ def _certify(
     if hurried(budget, blocks, w):
         # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
         return problem.certify_zero(w, b, blocks, progress.scale, budget.tol, (OUT_OF_TIME,)), None
-    lean = certify_by_sums(problem, w, b, blocks, objectives[0].shift, budget.tol, progress.scale)
+    classes = objectives[0] if problem.loss.labels == "class" else None
+    lean = certify_by_sums(problem, w, b, blocks, objectives[0].shift, budget.tol, progress.scale, classes)
     if lean is not None:
         return lean, None
     certificate, slopes = problem.certify_with_dual(

@@ -8,6 +8,7 @@ curvature has one block Z' diag(q p_k ([k = l] - p_l)) Z a pair of classes k, l.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,34 @@ from sixfold.solvers.passes import times
 from sixfold.solvers.smooth.objective import ObjectivePoint, SmoothObjective, inner, parts_of
 
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class ClassSums:
+    """Sums over the rows at a model of all classes, none of them divided by the weights.
+
+    Attributes
+    ----------
+    loss : float
+    rows, mass : ndarray of shape (classes,)
+        The weight of the rows of each class, and sum_i weight_i p_i.
+    divergence : float
+        sum_i weight_i sum_k r_ik log(r_ik / p_ik), with r the probabilities that are moved into balance.
+    slope : ndarray of shape (columns + 1, classes)
+        sum_i weight_i (x_i, 1) (r_i - onehot(y_i))'.
+    log_chance : float
+        The largest log(1 / p_ik) and log(1 / r_ik).
+    depth : int
+        Additions that a term goes through.
+    """
+
+    loss: float
+    rows: Array
+    mass: Array
+    divergence: float
+    slope: Array
+    log_chance: float
+    depth: int
 
 
 class SoftmaxObjective(SmoothObjective):
@@ -39,7 +68,7 @@ class SoftmaxObjective(SmoothObjective):
         super().__init__(problem, blocks, budget, shift, spread)
         self.classes = problem.n_scores(blocks) if classes is None else classes
         self.y = [np.ascontiguousarray(block.y[:, 0], dtype=np.float64) for block in blocks]
-        self._known: tuple[Array, Array, tuple[float, float]] | None = None
+        self._known: tuple[Array, Array, ClassSums] | None = None
 
     def of_rows(self, blocks: Blocks, budget: Budget) -> SoftmaxObjective:
         """Return the same objective of other rows."""
@@ -52,25 +81,36 @@ class SoftmaxObjective(SmoothObjective):
     def at(self, theta: Array, curvature: bool = False) -> ObjectivePoint:
         """Return value and slope at theta, and the curvature where it is asked for."""
         w, b = np.ascontiguousarray(theta[:-1]), theta[-1] - self.shift @ theta[:-1]
-        value, slope = self._complete(theta, *self._sweep(w, b))
+        value, slope = self._complete(theta, *self._sweep(w, b)[:2])
         point = ObjectivePoint(theta, value, slope)
         return ObjectivePoint(theta, value, slope, None, self.curvature(point)) if curvature else point
 
-    def _sweep(self, w: Array, b: Array, **extra: Any) -> tuple[float, Array]:
+    def _sweep(self, w: Array, b: Array, **extra: Any) -> tuple[float, Array, float, int]:
         """Return the sums over the rows of one native pass at w and b, neither shifted nor penalised."""
-        value, slope = 0.0, np.zeros((self.d + 1, self.classes))
+        value, slope, log_chance, depth = 0.0, np.zeros((self.d + 1, self.classes)), 0.0, 0
         part = np.empty_like(slope)
         for (block, weight, _, limits), y in zip(self._passes(), self.y, strict=True):
-            finished, loss = core.softmax_sweep(
+            finished, loss, chance, in_block = core.softmax_sweep(
                 *parts_of(block.X), y=y, weight=weight, w=w, b=b, slope=part, **{**limits, **extra}
             )
             self.budget.check(finished)
             value += loss
             slope += part
-        return value, slope
+            log_chance, depth = max(log_chance, chance), max(depth, in_block)
+        return value, slope, log_chance, depth + len(self.y)
 
     def objective_and_gap(self, w: Array, b: Array, to_the_end: bool = True) -> tuple[float, float]:
-        """Return the objective of a problem with a squared penalty, and its gap as ``Problem.gap`` does.
+        """Return the objective of a problem with a squared penalty, and its gap as ``Problem.gap`` does."""
+        problem, total = self.problem, self.blocks.weight_sum
+        sums = self.class_sums(w, b, to_the_end)
+        value = sums.loss / total + problem.alpha * problem.penalty.value(w)
+        if not np.isfinite(value):
+            return value, np.inf
+        excess = problem.alpha * problem.penalty.fenchel_young(w, -sums.slope[:-1] / (total * problem.alpha))
+        return value, min(value, sums.divergence / total + excess)
+
+    def class_sums(self, w: Array, b: Array, to_the_end: bool = True) -> ClassSums:
+        """Return the sums behind the objective and its bound.
 
         Two passes without anything kept a row: the first finds how much probability each class has too much,
         the second takes that to the others. The budget does not end them if they go ``to_the_end``: a stopped
@@ -81,29 +121,23 @@ class SoftmaxObjective(SmoothObjective):
             np.array_equal(w, self._known[0]) and np.array_equal(b, self._known[1])
         ):
             endless = {"seconds_left": np.inf, "flag": np.zeros_like(self.budget.flag)} if to_the_end else {}
-            self._known = (w, b, self._objective_and_gap(w, b, endless))
+            self._known = (w, b, self._class_sums(w, b, endless))
         return self._known[2]
 
-    def _objective_and_gap(self, w: Array, b: Array, limits: dict[str, Any]) -> tuple[float, float]:
-        problem, total = self.problem, self.blocks.weight_sum
+    def _class_sums(self, w: Array, b: Array, limits: dict[str, Any]) -> ClassSums:
         w, b = np.ascontiguousarray(w, dtype=np.float64), np.ascontiguousarray(b, dtype=np.float64)
-        value, slope = self._sweep(w, b, **limits)
-        value = value / total + problem.alpha * problem.penalty.value(w)
-        if not np.isfinite(value):
-            return value, np.inf
+        loss, slope, *_ = self._sweep(w, b, **limits)
+        want = self._class_weights()
+        have = np.maximum(want + slope[-1], 0.0)
         kept, share = np.ones(self.classes), np.zeros(self.classes)
-        if problem.fit_intercept:
-            want = self._class_weights()
-            have = np.maximum(want + slope[-1], 0.0)
+        if self.problem.fit_intercept:
             kept = np.where(have > want, want / np.where(have > 0, have, 1.0), 1.0)
             missing = want - have * kept
             if missing.sum() > 0:
                 share = missing / missing.sum()
             else:
                 kept[:] = 1.0
-        divergence, slope = self._sweep(w, b, kept=kept, share=share, **limits)
-        excess = problem.alpha * problem.penalty.fenchel_young(w, -slope[:-1] / (total * problem.alpha))
-        return value, min(value, divergence / total + excess)
+        return ClassSums(loss, want, have, *self._sweep(w, b, kept=kept, share=share, **limits))
 
     def _class_weights(self) -> Array:
         """Return the sum of the weights of each class."""

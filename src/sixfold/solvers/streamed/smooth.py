@@ -73,7 +73,7 @@ def softmax_sums(block: Block, name: str, theta: Array, shift: Array, target: in
     w, b = np.ascontiguousarray(theta[:-1]), theta[-1] - shift @ theta[:-1]
     slope = np.empty((size, classes))
     y = np.ascontiguousarray(block.y[:, 0], dtype=np.float64)
-    _, value = core.softmax_sweep(
+    _, value, *_ = core.softmax_sweep(
         block.X, y=y, weight=block.float64_weight, w=w, b=b, slope=slope, seconds_left=math.inf, flag=_unset()
     )
     slope[:-1] -= shift[:, None] * slope[-1]
