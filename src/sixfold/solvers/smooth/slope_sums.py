@@ -47,13 +47,13 @@ def sums_at(problem: Problem, w: Array, b: Array, blocks: Blocks, centre: Array)
     """Return the sums over all rows at a model, columns counted from the centre; None where they overflow."""
     d, scores = w.shape
     means = np.array(centre, dtype=np.float64)
-    total, slopes, lengths = np.zeros((scores, SUMS)), np.zeros((d, scores)), np.zeros(d)
+    total, slopes, lengths, reach = np.zeros((scores, SUMS)), np.zeros((d, scores)), np.zeros(d), np.empty(d)
     slope, length, sums = np.empty((d, scores)), np.empty(d), np.empty((scores, SUMS))
     depth, parts, log_chance = 0, 0, 0.0
     never = Budget().flag
     for block in blocks:
         given = np.array(w, dtype=np.float64, order="C"), np.array(b, dtype=np.float64)
-        end, _, of_block, _, chance = core.newton_fit(
+        end, _, of_block, _, chance, _, _ = core.newton_fit(
             block.X,
             np.asarray(block.y, dtype=block.X.dtype),
             block.float64_weight,
@@ -68,7 +68,9 @@ def sums_at(problem: Problem, w: Array, b: Array, blocks: Blocks, centre: Array)
             means,
             slope,
             length,
+            reach,
             sums,
+            None,
             True,
             None,
             math.inf,
