@@ -77,6 +77,8 @@ class SlopeSums:
     curvature : ndarray of shape (scores, order, order) or None
         The upper triangles of H, with a last row and column for the intercept if there is one; where there is
         no penalty.
+    young : ndarray of shape (scores,) or None
+        sum_i q_i (loss(s_i) + loss*(u_i) - s_i u_i) where u_i is another slope than that of the loss.
     """
 
     depth: int
@@ -93,6 +95,7 @@ class SlopeSums:
     centred: Array
     reach: Array | None = None
     curvature: Array | None = None
+    young: Array | None = None
 
     @cached_property
     def factors(self) -> list[_Factor]:
@@ -152,7 +155,8 @@ def certify_slopes(
 ) -> Certificate | None:
     """Return the certificate of a model; None where it would not show convergence.
 
-    There is a squared penalty, or none and the loss is the logistic one.
+    There is a squared penalty, or none and the loss is the logistic one. Of the hinge, whose kinks have any
+    slope, ``young`` is known.
     """
     d, scores = w.shape
     classes = problem.loss.labels == "class"
@@ -175,8 +179,12 @@ def certify_slopes(
         excess = float(np.square(miss + error).sum()) / (2.0 * problem.l2)
     ones = 4.0 * scores + 2.0 if classes else 2.0 * (scores + float((sums.size + sums.products).sum()))
     rounding = off * loss + (d * scores + 8) * U * penalty + UNDERFLOW
-    up = float(u @ delta) + 0.5 * problem.loss.curvature_bound * float(delta @ delta) + rounding
+    if problem.loss.smooth:
+        up = float(u @ delta) + 0.5 * problem.loss.curvature_bound * float(delta @ delta) + rounding
+    else:  # no slope is above 1
+        up = float(delta.sum()) + rounding
     down = float((u + moved) @ delta) + term * (3.0 * loss + ones) + rounding
+    excess += 0.0 if sums.young is None else float(sums.young.sum())
     # The factor is for what rounding does to this.
     gap = (excess + balance + up + down) * (1.0 + 1e-9)
     objective = loss + penalty + up

@@ -167,7 +167,9 @@ class _Descent:
     def sums(self) -> SlopeSums:
         """Return the sums at the model."""
         known = self.depth, self.log_chance, self.lengths, self.slope
-        return SlopeSums(*known, *self.of_scores.T, reach=self.reach, curvature=self.curvature)
+        sums = SlopeSums(*known, *self.of_scores.T)
+        sums.reach, sums.curvature = self.reach, self.curvature
+        return sums
 
     def likelihood(self, sums: SlopeSums, blocks: Blocks) -> Likelihood | None:
         """Return what standard errors are made of; None where columns might depend on others."""
