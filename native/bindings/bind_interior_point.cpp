@@ -193,6 +193,30 @@ void bind_small_path(nb::module_& m) {
       nb::arg("enough"), nb::arg("records").noconvert(), nb::arg("theta").noconvert(),
       nb::arg("slope").noconvert(), nb::arg("unit"), nb::arg("ends"), nb::arg("length"), nb::arg("objective"),
       nb::arg("gap"), nb::arg("products"), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+  m.def(
+      "small_hinge",
+      [](const InMatrix& Z, const Vector& t, double l2, OutMatrix vectors, double tolerance, double relative,
+         double least, OutMatrix records, OutVector theta, double seconds_left, const Flag& flag) {
+        const Index rows = static_cast<Index>(Z.shape(0)), width = static_cast<Index>(Z.shape(1));
+        expect(rows >= 1 && width >= 1 && t.shape(0) == Z.shape(0) && vectors.shape(1) == Z.shape(0),
+               "t and vectors must have one entry a row");
+        expect(theta.shape(0) == Z.shape(1), "theta must have one entry a column");
+        expect(records.shape(1) == 2 && l2 > 0.0, "records must have two columns, l2 must be positive");
+        const InteriorRows terms = interior_rows(vectors, 0, rows);
+        const Index most = static_cast<Index>(records.shape(0));
+        Stop stop(seconds_left, flag.data());
+        Index made = 0;
+        bool found = false;
+        {
+          nb::gil_scoped_release release;
+          found = small_hinge({Z.data(), rows, width, width, 1}, t.data(), l2, terms, tolerance, relative,
+                              least, most, theta.data(), records.data(), &made, stop);
+        }
+        return nb::make_tuple(found, made);
+      },
+      nb::arg("Z").noconvert(), nb::arg("t").noconvert(), nb::arg("l2"), nb::arg("vectors").noconvert(),
+      nb::arg("tolerance"), nb::arg("relative"), nb::arg("least"), nb::arg("records").noconvert(),
+      nb::arg("theta").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace sixfold {
 namespace {
 
 using OptionalOut = std::optional<OutVector>;
+using OutCube = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 double* each_row_out(OptionalOut& values, Index rows) {
   if (!values) return nullptr;
@@ -227,21 +228,27 @@ void bind_newton_fit(nb::module_& m) {
       "newton_fit",
       [](const Matrix<T>& X, const Matrix<T>& y, const std::optional<Vector>& weight, double weight_sum,
          int loss, double l2, bool intercept, double enough, double scale, Index most_steps, OutMatrix w,
-         OutVector b, OutVector means, OutMatrix slope, OutVector lengths, OutMatrix sums, bool started,
-         const std::optional<nb::callable>& report, double seconds_left, const Flag& flag) {
+         OutVector b, OutVector means, OutMatrix slope, OutVector lengths, OutVector reach, OutMatrix sums,
+         std::optional<OutCube> curvature, bool started, const std::optional<nb::callable>& report,
+         double seconds_left, const Flag& flag) {
         const LossCode code = static_cast<LossCode>(loss);
         const Table<T> x = table(X), targets = table(y);
         const bool classes = code == LossCode::softmax;
         const std::size_t d = X.shape(1), scores = b.shape(0);
         expect(code == LossCode::logistic || code == LossCode::squared_hinge || classes,
                "the loss must be logistic, squared hinge or softmax");
-        expect(x.rows >= 1 && scores >= 1 && l2 > 0.0, "rows, scores and a penalty are needed");
+        expect(x.rows >= 1 && scores >= 1 && (l2 > 0.0 || (l2 == 0.0 && code == LossCode::logistic)),
+               "rows and scores are needed, and a penalty but for the logistic loss");
         expect(targets.rows == x.rows && targets.columns == (classes ? 1 : static_cast<Index>(scores)),
                "y must have one entry a row and target");
         expect(w.shape(0) == d && w.shape(1) == scores && slope.shape(0) == d && slope.shape(1) == scores &&
-                   means.shape(0) == d && lengths.shape(0) == d,
-               "w, slope, means and lengths must fit the columns");
+                   means.shape(0) == d && lengths.shape(0) == d && reach.shape(0) == d,
+               "w, slope, means, lengths and reach must fit the columns");
         expect(sums.shape(0) == scores && sums.shape(1) == kSums, "sums must have 8 entries a score");
+        const std::size_t width = d + (intercept ? 1 : 0);
+        expect(!curvature || (!classes && curvature->shape(0) == scores && curvature->shape(1) == width &&
+                              curvature->shape(2) == width),
+               "curvature must have a matrix a score");
         bool known = true;
         for (Index i = 0; classes && i < x.rows; ++i) {
           const T label = targets.row(i)[0];
@@ -252,7 +259,9 @@ void bind_newton_fit(nb::module_& m) {
                                        weight_sum, code,       static_cast<Index>(scores),
                                        l2,         intercept,  enough,
                                        scale,      most_steps, started};
-        const NewtonModel model{w.data(), b.data(), means.data(), slope.data(), lengths.data(), sums.data()};
+        const NewtonModel model{
+            w.data(),       b.data(),     means.data(), slope.data(),
+            lengths.data(), reach.data(), sums.data(),  curvature ? curvature->data() : nullptr};
         Stop stop(seconds_left, flag.data());
         const auto start = std::chrono::steady_clock::now();
         std::vector<NewtonStep> steps;
@@ -274,13 +283,14 @@ void bind_newton_fit(nb::module_& m) {
         for (const NewtonStep& step : steps)
           heard.append(nb::make_tuple(step.target, step.seconds, step.value, step.gap));
         return nb::make_tuple(static_cast<int>(outcome.end), heard, outcome.depth, outcome.wrong,
-                              outcome.log_chance);
+                              outcome.log_chance, outcome.largest, outcome.move);
       },
       nb::arg("X").noconvert(), nb::arg("y").noconvert(), nb::arg("weight").none(), nb::arg("weight_sum"),
       nb::arg("loss"), nb::arg("l2"), nb::arg("intercept"), nb::arg("enough"), nb::arg("scale"),
       nb::arg("most_steps"), nb::arg("w").noconvert(), nb::arg("b").noconvert(), nb::arg("means").noconvert(),
-      nb::arg("slope").noconvert(), nb::arg("lengths").noconvert(), nb::arg("sums").noconvert(),
-      nb::arg("started"), nb::arg("report").none(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+      nb::arg("slope").noconvert(), nb::arg("lengths").noconvert(), nb::arg("reach").noconvert(),
+      nb::arg("sums").noconvert(), nb::arg("curvature").none(), nb::arg("started"), nb::arg("report").none(),
+      nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
 
 template <class T, class I>

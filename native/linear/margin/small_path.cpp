@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "linear/margin/small_crossover.hpp"
 #include "linear/small_systems.hpp"
 
 namespace sixfold {
@@ -17,6 +18,8 @@ constexpr double kStep = 0.9995;   // how much of the way to the boundary a step
 constexpr double kShort = 0.3;     // a step after which the next one looks after what is unmet
 constexpr double kSimilar = 0.9;   // lengths whose ratio is above this need no choice
 constexpr double kCentring = 0.3;  // the share of the products that it keeps then, at most
+constexpr double kStart = 0.5;     // least residual to begin with
+constexpr double kCloser = 0.01;   // of the gap that is asked for: after that rows can be told apart
 constexpr int kIdle = 3;           // steps that halve neither gap nor products
 
 class Path {
@@ -35,6 +38,41 @@ class Path {
         factor_(Z.columns),
         step_(none_),
         sums_(4 * none_.size()) {}
+
+  // Sets the beginning: least squares, residuals kept off zero and multipliers in the middle.
+  bool begin() {
+    const Index size = d_ + 1, n = Z_.rows;
+    for (Index i = 0; i < n; ++i) rows_.weight[i] = 0.5 * (rows_.high[i] - rows_.low[i]);
+    std::fill_n(point_.theta, size, 0.0);
+    std::fill_n(point_.slope, size, 0.0);
+    if (!set_system()) return false;
+    std::copy(step_.begin(), step_.end(), point_.theta);
+    double total = 0.0, missed = 0.0, targets = 0.0, largest = 0.0;
+    for (Index i = 0; i < n; ++i) {
+      const double q = rows_.weight[i], residual = rows_.dp[i] = t_[i] - score(i);
+      total += q;
+      missed += q * std::abs(residual);
+      targets += q * std::abs(t_[i]);
+      largest = std::max(largest, std::abs(residual));
+      point_.ends += q > 0.0 ? 2.0 : 0.0;
+    }
+    point_.unit = std::max(missed, 1e-6 * targets) / total;
+    if (!(point_.unit > 0.0)) point_.unit = 1.0;
+    const double inside = kStart + 1e-12 * largest;
+    for (Index i = 0; i < n; ++i) {
+      const double residual = rows_.dp[i];
+      rows_.p[i] = rows_.weight[i] > 0.0 ? std::max(residual, 0.0) + inside : 0.0;
+      rows_.m[i] = rows_.weight[i] > 0.0 ? rows_.p[i] - residual : 0.0;
+      rows_.a[i] = 0.5 * (rows_.high[i] + rows_.low[i]);
+      rows_.dp[i] = rows_.dm[i] = rows_.da[i] = 0.0;
+      for (Index j = 0; j < size; ++j) point_.slope[j] += rows_.a[i] * Z_.row(i)[j];
+    }
+    std::fill(step_.begin(), step_.end(), 0.0);
+    std::copy_n(point_.slope, size, sums_.begin());
+    take(0.0, 0.0);
+    point_.length = 0.0;
+    return std::isfinite(point_.objective);
+  }
 
   // False where nothing was done.
   bool advance() {
@@ -60,6 +98,12 @@ class Path {
   }
 
  private:
+  double score(Index i) const {
+    double total = 0.0;
+    for (Index j = 0; j <= d_; ++j) total += Z_.row(i)[j] * point_.theta[j];
+    return total;
+  }
+
   double shrink(Index j) const { return j < d_ ? l2_ : 0.0; }
 
   // Factors Z'WZ + l2 D and makes the predicted step with it.
@@ -152,15 +196,13 @@ class Path {
   std::vector<double> step_, sums_;
 };
 
-}  // namespace
-
-Index follow_small_path(const Table<double>& Z, const double* t, double l2, const InteriorRows& rows,
-                        double enough, Index most, PathPoint& point, double* records, Stop& stop) {
-  Path path(Z, t, l2, rows, point, stop);
+// Takes steps until gap or products are at most enough(); returns how many.
+template <class Enough>
+Index follow(Path& path, PathPoint& point, Enough enough, Index most, double* records, Stop& stop) {
   double least_gap = std::numeric_limits<double>::infinity(), least_products = least_gap;
   int idle = 0;
   for (Index made = 0; made < most; ++made) {
-    if (!(point.products > 0.0) || std::min(point.gap, point.products) <= enough || idle >= kIdle)
+    if (!(point.products > 0.0) || std::min(point.gap, point.products) <= enough() || idle >= kIdle)
       return made;
     if (stop.now() || !path.advance()) return made;
     records[2 * made] = point.objective;
@@ -170,6 +212,31 @@ Index follow_small_path(const Table<double>& Z, const double* t, double l2, cons
     if (point.products <= 0.5 * least_products) least_products = point.products;
   }
   return most;
+}
+
+}  // namespace
+
+Index follow_small_path(const Table<double>& Z, const double* t, double l2, const InteriorRows& rows,
+                        double enough, Index most, PathPoint& point, double* records, Stop& stop) {
+  Path path(Z, t, l2, rows, point, stop);
+  return follow(path, point, [&] { return enough; }, most, records, stop);
+}
+
+bool small_hinge(const Table<double>& Z, const double* t, double l2, const InteriorRows& rows,
+                 double tolerance, double relative, double least, Index most, double* theta, double* records,
+                 Index* made, Stop& stop) {
+  std::vector<double> slope(static_cast<std::size_t>(Z.columns));
+  PathPoint point{theta, slope.data(), 1.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+  Path path(Z, t, l2, rows, point, stop);
+  *made = 0;
+  if (!path.begin()) return false;
+  const auto goal = [&] {
+    return kCloser * std::min(tolerance, std::max(relative * point.objective, least));
+  };
+  *made = follow(path, point, goal, most, records, stop);
+  if (stop.now() || !(point.gap <= tolerance)) return false;
+  SmallCrossover vertex(Z, t, l2, rows, point.unit);
+  return vertex.find(theta, std::max(std::min(point.gap, 100.0 * goal()), goal()));
 }
 
 }  // namespace sixfold

@@ -21,4 +21,13 @@ struct PathPoint {
 Index follow_small_path(const Table<double>& Z, const double* t, double l2, const InteriorRows& rows,
                         double enough, Index most, PathPoint& point, double* records, Stop& stop);
 
+// The whole fit of one target of the hinge: the path from its beginning, and from there to the vertex
+// (solvers/margin/crossover.py), whose theta and multipliers a (in the rows) are left. `tolerance` is the gap
+// it may keep, `relative` the share of the objective, and `least` the least that is aimed at. `steps` gets
+// objective and gap after each step of the path, at most `most`. False where it does not end well: other
+// solvers begin anew.
+bool small_hinge(const Table<double>& Z, const double* t, double l2, const InteriorRows& rows,
+                 double tolerance, double relative, double least, Index most, double* theta, double* steps,
+                 Index* made, Stop& stop);
+
 }  // namespace sixfold

@@ -144,6 +144,7 @@ double gap_estimate(const Model& model, const double* gradient, double decrease)
     size += std::abs(one);
   }
   const double length = std::sqrt(columns) + model.of.spread * std::sqrt(ones);
+  if (model.l2 == 0.0) return 0.5 * decrease;
   const double gap = std::max(0.5 * length * length / model.l2, 0.5 * decrease);
   return model.scores > 1 ? gap + size : gap;
 }
@@ -168,10 +169,23 @@ bool shorten(Model& model, const Place& here, Place& there, const double* delta,
   return there.value < here.value;
 }
 
+// By how much a step moves the score of any row that counts at most.
+template <class Model>
+double largest_move(const Model& model, const double* delta) {
+  const Index columns = model.of.columns, width = model.of.width;
+  double most = 0.0;
+  for (Index k = 0; k < model.scores; ++k, delta += width) {
+    double move = width > columns ? std::abs(delta[columns]) : 0.0;
+    for (Index j = 0; j < columns; ++j) move += model.of.reach[j] * std::abs(delta[j]);
+    most = std::max(most, move);
+  }
+  return most;
+}
+
 // Goes from `here` to the minimum.
 template <class Model, class Options>
 NewtonEnd descend(Model& model, Place& here, Place& there, const Options& options, Index target,
-                  const NewtonReport& report, Stop& stop) {
+                  const NewtonReport& report, Stop& stop, double& move) {
   const Index order = model.size();
   std::vector<double> room(static_cast<std::size_t>(order));
   double* delta = room.data();
@@ -194,6 +208,7 @@ NewtonEnd descend(Model& model, Place& here, Place& there, const Options& option
     for (Index j = 0; j < order; ++j) there.theta.data()[j] = here.theta.data()[j] + delta[j];
     if (gap <= options.enough && (decrease <= kSettled * options.scale || decrease > kQuadratic * before)) {
       std::swap(here, there);  // the step costs nothing any more, and doubles the digits
+      move = std::max(move, largest_move(model, delta));
       return NewtonEnd::done;
     }
     const bool noise = decrease <= kNoise * kEps * std::abs(here.value);
@@ -246,7 +261,9 @@ void conclude(Model& model, const Place& place, Place& spare, bool given, Index 
     to.b[first + k] = b;
     rounded[k * width + columns] = c.value();
   }
-  const double loss = model.pass(rounded, spare.score.data(), spare.gradient.data(), nullptr, moments.data());
+  double* curvature = to.curvature == nullptr ? nullptr : to.curvature + first * width * width;
+  const double loss =
+      model.pass(rounded, spare.score.data(), spare.gradient.data(), curvature, moments.data());
   for (Index k = 0; k < model.scores; ++k) {
     double* sums = to.sums + (first + k) * kSums;
     moments[static_cast<std::size_t>(k)].write(sums);
@@ -257,6 +274,13 @@ void conclude(Model& model, const Place& place, Place& spare, bool given, Index 
   }
   outcome.wrong += model.wrong(spare.score.data());
   outcome.log_chance = model.log_chance();
+  Lanes largest{};
+  for (Index k = 0; k < model.scores; ++k)
+    for (Index r = 0; r < model.of.padded; r += kLanes) {
+      const Lanes size = magnitude(load(spare.score.data() + k * model.of.padded + r));
+      largest = larger(largest, load(model.of.q.data() + r) > 0.0 ? size : Lanes{});
+    }
+  for (Index v = 0; v < kLanes; ++v) outcome.largest = std::max(outcome.largest, largest[v]);
 }
 
 // One target, or all classes: from the start to the model.
@@ -270,7 +294,7 @@ NewtonEnd fit(Model model, const NewtonProblem<T>& problem, Index first, const N
   // What is left when the work is stopped has the model it begins with.
   const NewtonEnd end = outcome.end == NewtonEnd::stopped ? NewtonEnd::stopped
                         : given ? NewtonEnd::done
-                                : descend(model, here, there, problem, first, report, stop);
+                                : descend(model, here, there, problem, first, report, stop, outcome.move);
   if (end != NewtonEnd::stuck) conclude<T>(model, here, there, given, first, problem.scores, to, outcome);
   return end;
 }
@@ -284,16 +308,20 @@ NewtonOutcome newton_fit(const NewtonProblem<T>& problem, const NewtonModel& mod
   Packed rows = pack_rows(problem, model.means);
   const AlignedArray<double> buffer = aligned_zeros(rows.room());
   std::fill_n(model.lengths, rows.columns, 0.0);
+  std::fill_n(model.reach, rows.columns, 0.0);
+  rows.reach = model.reach;
   for (Index block = 0; block < rows.blocks; ++block) {
     const double* z = rows.block(block, buffer.data());
     const double* q = rows.q.data() + block * kBlock;
     for (Index j = 0; j < rows.columns; ++j) {
-      Lanes total{};
+      Lanes total{}, farthest{};
       for (Index r = 0; r < rows.count(block); r += kLanes) {
-        const Lanes one = load(z + j * kBlock + r);
-        total += load(q + r) * one * one;
+        const Lanes one = load(z + j * kBlock + r), share = load(q + r);
+        total += share * one * one;
+        farthest = larger(farthest, share > 0.0 ? magnitude(one) : Lanes{});
       }
       model.lengths[j] += sum(total);
+      for (Index v = 0; v < kLanes; ++v) model.reach[j] = std::max(model.reach[j], farthest[v]);
     }
   }
   double squares = 0.0;

@@ -167,7 +167,9 @@ struct OneScore {
         loss += q * terms.value;
         store(part.slopes.data() + r, q * terms.slope);
         store(part.bends.data() + r, q * terms.curvature);
-        if (moments != nullptr) part.moments[0].add(q, s, terms.slope);
+        if (moments == nullptr) continue;
+        part.moments[0].add(q, s, terms.slope);
+        part.moments[0].mass += load(y + at + r) > 0.0 ? q : Lanes{};
       }
       part.value += sum(loss);
       add_products(part.slopes.data(), 1, z, of.tall, count, false, part.total.data(), of.tall);

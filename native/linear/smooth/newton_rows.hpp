@@ -25,6 +25,7 @@ struct Packed {
   AlignedArray<double> z, q, y;                      // y: column after column, `padded` apart
   std::function<void(Index, double*)> pack;          // a block of z, where not all are kept
   double spread = 0.0;                               // root mean square distance of a row from the mean
+  const double* reach = nullptr;                     // columns: largest |z| of rows that count
 
   Index count(Index block) const { return whole(std::min(kBlock, rows - block * kBlock), kLanes); }
   // Parts that threads share, and are added up in order: as many as the table asks for, not the machine.

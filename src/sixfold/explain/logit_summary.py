@@ -19,6 +19,7 @@ so they have standard errors too.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,6 +34,7 @@ from sixfold.explain.summary import CoefficientTable, Summaries, check_confidenc
 from sixfold.risk.losses import softmax
 from sixfold.risk.problem import normalized_weights, scores
 from sixfold.risk.rank import ColumnSpace
+from sixfold.solvers import base as solver
 from sixfold.solvers.least_squares.moments import weighted_gram
 
 Array = NDArray[Any]
@@ -131,6 +133,13 @@ def measure_likelihood(
     information = information[:, kept][:, :, :, kept].reshape(free * kept.size, free * kept.size)
     shortest = _shortest(space, blocks, intercept)
     return Likelihood(information, shortest, float(totals.sum()), fitted, constant)
+
+
+def likelihood_of(known: solver.Likelihood, intercept: bool) -> Likelihood:
+    """Return the same from what the solver knows."""
+    second, same = known.second, np.eye(known.information.shape[0])
+    each = second * math.log(second) + (1.0 - second) * math.log1p(-second) if intercept else -math.log(2.0)
+    return Likelihood(known.information, same, known.weight, -known.loss, known.weight * each)
 
 
 def _of_two_classes(margin: Array) -> tuple[Array, Array]:

@@ -85,6 +85,8 @@ class Problem:
 
         The last term is what rounding leaves of a constant target.
         """
+        if self.loss.labels == "sign":  # at zero both labels cost the same
+            return blocks.n_targets * float(self.loss.value(np.zeros(1), np.ones(1))[0])
         origin = np.zeros(self.n_scores(blocks))
         at_zero = self.constant_loss(origin, blocks)
         if not self.fit_intercept or self.loss.labels != "real":

@@ -180,8 +180,12 @@ def cholesky_loss(R: Array, rounding: float) -> float:
 
     Of R'R = P + E it is |R^-1|^2 |E|, and Cholesky's own rounding of columns of length 1 adds to E.
     """
-    d = R.shape[0]
-    return inverse_norm(R) ** 2 * (rounding + 0.5 * (d + 2) * d * EPS)
+    return loss_of_products(R.shape[0], inverse_norm(R), rounding)
+
+
+def loss_of_products(order: int, norm: float, rounding: float) -> float:
+    """Return the same where the norm of R^-1 is known."""
+    return norm**2 * (rounding + 0.5 * (order + 2) * order * EPS)
 
 
 def qr_loss(R: Array, n_rows: int) -> float:
@@ -197,8 +201,12 @@ def beyond_doubt(space: ColumnSpace, size: Array, eps: float) -> bool:
     With a_jj the diagonal of (R'R)^-1, 1 / sqrt(a_jj) >= 1 / |R^-1| is left of column j, and no combination
     of columns, all or some of them, has a coefficient above sqrt(a_kk / a_jj) <= |R^-1|.
     """
-    norm, sizes = space.inverse_norm, float((size / space.scale).max(initial=0.0))
-    rounded = (ROUNDED * sizes + USABLE) * eps * np.sqrt(size.size)
+    return independent_by_norm(space.inverse_norm, size / space.scale, eps)
+
+
+def independent_by_norm(norm: float, sizes: Array, eps: float) -> bool:
+    """Return the same from |R^-1| and how far columns of length 1 are from zero."""
+    rounded = (ROUNDED * float(sizes.max(initial=0.0)) + USABLE) * eps * np.sqrt(sizes.size)
     return norm <= WELL_CONDITIONED and bool(2.0 * rounded * norm**2 <= 1.0)
 
 

@@ -19,25 +19,40 @@ log(1 + e) to 6 U, and what is done with them to as much again), and a sum of ``
 With delta how far scores are off, |v| = sqrt(sum_i q_i v_i^2), the objective is above the computed one by
 |u| delta + curvature delta^2 / 2 at most, and the bound below it by |u'| delta, u' the moved slopes.
 
+*Without a penalty* (logistic loss) slopes have to balance the columns too. With H = sum_i q_i loss''(s_i)
+z_i z_i' = R'R, z = (x - m, 1) and e = sum_i q_i u_i z_i, moving every u_i by loss''(s_i) z_i.beta, H beta =
+-e, makes e 0 exactly (:mod:`sixfold.risk.balance`). Since loss'' <= |u|, no slope moves by more of itself
+than
+
+    tau = max_i |R^-T z_i| |R^-T e|
+
+for which the largest |z_ij| of each column suffice, and u / (1 + tau) costs 2 tau sum_i q_i loss(s_i).
+Since loss'' <= 1/4 the matrix 4 H also says how far columns are from depending on each other.
+
 Where Newton's method has come to its end this is next to nothing. Where it is not, or weights are rounded
 to single precision, the slopes are mended first, as :class:`sixfold.risk.candidate.Candidate` does.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from sixfold.certificate import Certificate
 from sixfold.risk.problem import Problem
+from sixfold.risk.rank import CHOLESKY_LOSS, independent_by_norm, loss_of_products
 from sixfold.risk.rounding import UNDERFLOW, U
 
 Array = NDArray[Any]
 
 TERM = 16  # roundings in a loss, its slope or a probability, and its share of the weights
+ONE = np.ones(1)
 LARGEST_MOVE = 0.5  # of slopes: beyond that no bound is claimed
 
 
@@ -57,11 +72,17 @@ class SlopeSums:
         sum_i q_i u_ik (x_ij - m_j).
     loss, score_squares, slope_squares, total, size, products, mass : ndarray of shape (scores,)
         sum_i q_i times the loss (of all classes, in the first entry), s_i^2, u_i^2, u_i, |u_i|, |s_i u_i| and
-        p_i.
+        p_i (of one score, whether y_i is +1).
     centred : ndarray of shape (scores,)
         b + m.w.
-    divergence : float
-        sum_i q_i sum_k r_ik log(r_ik / p_ik), where probabilities were moved to r.
+    reach : ndarray of shape (columns,) or None
+        The largest |x_ij - m_j| of a row that counts, where that is known.
+    curvature : ndarray of shape (scores, order, order) or None
+        The upper triangles of H, with a last row and column for the intercept if there is one; where there is
+        no penalty.
+    young : float
+        sum_i q_i (loss(s_i) + loss*(u_i) - s_i u_i) where u_i is another slope than that of the loss: of classes,
+        the divergence of the r that their probabilities p were moved to.
     """
 
     depth: int
@@ -76,14 +97,72 @@ class SlopeSums:
     products: Array
     mass: Array
     centred: Array
-    divergence: float = 0.0
+    reach: Array | None = None
+    curvature: Array | None = None
+    young: float = 0.0
+
+    @cached_property
+    def factors(self) -> list[_Factor]:
+        """The curvature of each score, factored."""
+        return [_Factor(H, self.depth) for H in self.curvature] if self.curvature is not None else []
+
+    def independent(self, means: Array, eps: float) -> bool:
+        """Return whether no column can be one that rounding of the entries, by eps, makes dependent.
+
+        This is :func:`sixfold.risk.rank.beyond_doubt`, by one of the curvatures.
+        """
+        squares = np.square(means) / np.where(self.lengths > 0.0, self.lengths, 1.0)
+        sizes = np.where(self.lengths > 0.0, np.sqrt(1.0 + squares), np.inf)
+        return any(
+            independent_by_norm(each.norm_of_columns(self.lengths), sizes, eps) for each in self.factors
+        )
+
+
+def _norm(values: Array) -> float:
+    return math.sqrt(float(np.vdot(values, values)))
+
+
+class _Factor:
+    """H = D R'R D with D^2 its diagonal: D, R^-1 and its norm, and what is lost of R as in ColumnSpace."""
+
+    def __init__(self, H: Array, depth: int) -> None:
+        order = H.shape[0]
+        self.unit, self.norm, self.lost = np.sqrt(H.diagonal()), math.inf, math.inf
+        if not (self.unit > 0.0).all():
+            return
+        R, failed = lapack.dpotrf(H / np.multiply.outer(self.unit, self.unit), lower=0, clean=1)
+        if failed:
+            return
+        self.inverse, failed = lapack.dtrtri(R, lower=0)
+        if not failed:
+            self.norm = _norm(self.inverse)
+            self.lost = loss_of_products(order, self.norm, order * (depth + 8) * U)
+
+    def largest_move(self, e: Array, error: Array, reach: Array) -> float:
+        """Return tau where e is off by so much."""
+        if not self.lost <= CHOLESKY_LOSS:
+            return math.inf
+        length = _norm((e / self.unit) @ self.inverse) + self.norm * _norm(error / self.unit)
+        farthest = self.norm * _norm(reach / self.unit)
+        return farthest * length / (1.0 - self.lost) ** 2 * (1.0 + 1e-9)
+
+    def norm_of_columns(self, lengths: Array) -> float:
+        """Return the norm of R^-1, R that of all rows' columns scaled to length 1, or more: R'R >= 4 H."""
+        if not self.lost <= CHOLESKY_LOSS:
+            return math.inf
+        left = np.square(self.inverse).sum(axis=1)[: lengths.size] / np.square(self.unit[: lengths.size])
+        return 0.5 * math.sqrt(float(lengths @ left)) / (1.0 - self.lost) * (1.0 + 1e-9)
 
 
 def certify_slopes(
     problem: Problem, w: Array, sums: SlopeSums, tolerance: float, scale: float
 ) -> Certificate | None:
-    """Return the certificate of a model with a squared penalty; None where it would not show convergence."""
-    d, scores, l2 = w.shape[0], w.shape[1], problem.l2
+    """Return the certificate of a model; None where it would not show convergence.
+
+    There is a squared penalty, or none and the loss is the logistic one. Of the hinge, whose kinks have any
+    slope, ``young`` is known.
+    """
+    d, scores = w.shape
     classes = problem.loss.labels == "class"
     # Of the own class the slope is minus the sum of the others, and all are made shorter by as much again, so
     # that no probability is below 0.
@@ -92,31 +171,62 @@ def certify_slopes(
     lengths, u = np.sqrt(sums.lengths), np.sqrt(sums.slope_squares)
     loss = float(sums.loss.sum())
     delta = (d + 8) * U * (lengths @ np.abs(w) + np.abs(sums.centred)) + 4.0 * U * np.sqrt(sums.score_squares)
-    tau = np.zeros(scores)
-    balance = 0.0
-    if problem.fit_intercept:
-        left = np.abs(sums.total) + off * u
-        whole = sums.mass if classes else 0.5 * sums.size
-        if not (left <= LARGEST_MOVE * whole).all():
-            return None
-        tau = np.divide(left, whole, out=np.zeros(scores), where=whole > 0)
-        balance = float(left.sum()) * (4.0 + sums.log_chance) if classes else float(tau @ sums.loss)
-    moved = np.full(scores, tau.max()) if classes else tau * u
-    miss = sums.slope + l2 * w
-    error = np.multiply.outer(lengths, off * u + moved) + 8.0 * U * (np.abs(sums.slope) + l2 * np.abs(w))
-    penalty = 0.5 * l2 * float(np.vdot(w, w))
-    excess = float(np.square(np.abs(miss) + error).sum()) / (2.0 * l2)
+    moves = (_balance_columns if problem.l2 == 0.0 else _balance_rows)(problem, sums, off)
+    if moves is None:
+        return None
+    balance, moved = moves
+    penalty, excess = 0.5 * problem.l2 * float(np.vdot(w, w)), 0.0
+    if problem.l2 > 0.0:
+        of_slope, of_penalty = np.abs(sums.slope), problem.l2 * np.abs(w)
+        error = np.multiply.outer(lengths, off * u + moved) + 8.0 * U * (of_slope + of_penalty)
+        miss = np.abs(sums.slope + problem.l2 * w)
+        excess = float(np.square(miss + error).sum()) / (2.0 * problem.l2)
     ones = (
         4.0 * (scores + 1.0) + sums.log_chance
         if classes
         else 2.0 * (scores + float((sums.size + sums.products).sum()))
     )
     rounding = off * loss + (d * scores + 8) * U * penalty + UNDERFLOW
-    up = float(u @ delta) + 0.5 * problem.loss.curvature_bound * float(delta @ delta) + rounding
+    if problem.loss.smooth:
+        up = float(u @ delta) + 0.5 * problem.loss.curvature_bound * float(delta @ delta) + rounding
+    else:  # no slope is above 1
+        up = float(delta.sum()) + rounding
     down = float((u + moved) @ delta) + term * (3.0 * loss + ones) + rounding
     # The factor is for what rounding does to this.
-    gap = (excess + balance + sums.divergence + up + down) * (1.0 + 1e-9)
+    gap = (excess + sums.young + balance + up + down) * (1.0 + 1e-9)
     objective = loss + penalty + up
     gap = min(gap + 8.0 * U * objective, objective)
     found = Certificate("duality gap", objective, gap, scale, tolerance, rounding=(up + down) * (1.0 + 1e-9))
     return found if found.converged else None
+
+
+def _balance_rows(problem: Problem, sums: SlopeSums, off: float) -> tuple[float, Array] | None:
+    """Return what it costs to balance the intercept and how far slopes move; None where that is too far."""
+    scores, u = sums.total.size, np.sqrt(sums.slope_squares)
+    if not problem.fit_intercept:
+        return 0.0, np.zeros(scores)
+    classes = problem.loss.labels == "class"
+    left = np.abs(sums.total) + off * u
+    whole = sums.mass if classes else 0.5 * sums.size
+    if not (left <= LARGEST_MOVE * whole).all():
+        return None
+    tau = np.divide(left, whole, out=np.zeros(scores), where=whole > 0)
+    if classes:
+        return float(left.sum()) * (4.0 + sums.log_chance), np.full(scores, tau.max())
+    return float(tau @ sums.loss), tau * u
+
+
+def _balance_columns(problem: Problem, sums: SlopeSums, off: float) -> tuple[float, Array] | None:
+    """Return the same of columns without penalty, and the intercept; slopes become shorter only."""
+    e, lengths, reach = sums.slope, np.sqrt(sums.lengths), sums.reach
+    if reach is None:
+        return None
+    if problem.fit_intercept:
+        e = np.concatenate([e, sums.total[None]])
+        lengths, reach = np.concatenate([lengths, ONE]), np.concatenate([reach, ONE])
+    u, tau = np.sqrt(sums.slope_squares), np.zeros(sums.total.size)
+    for k, factor in enumerate(sums.factors):
+        tau[k] = factor.largest_move(e[:, k], off * u[k] * lengths, reach)
+    if not (sums.factors and (tau <= LARGEST_MOVE).all()):
+        return None
+    return 2.0 * float(tau @ sums.loss), 0.0 * tau

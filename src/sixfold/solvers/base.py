@@ -37,6 +37,29 @@ OUT_OF_TIME = "time was up, so no better bound than zero was computed"
 
 
 @dataclass(frozen=True)
+class Likelihood:
+    """What is known at the minimum of the logistic loss without penalty, columns independent beyond doubt.
+
+    Attributes
+    ----------
+    information : ndarray of shape (columns + 1, columns + 1)
+        sum_i weight_i p_i (1 - p_i) z_i z_i', z = (x, 1); without the last row and column if no intercept.
+    loss : float
+        sum_i weight_i loss(s_i).
+    weight, second : float
+        The sum of the weights, and the share of the second class.
+    largest : float
+        The largest |s_i| of a row that counts.
+    """
+
+    information: Array
+    loss: float
+    weight: float
+    second: float
+    largest: float
+
+
+@dataclass(frozen=True)
 class Solution:
     """What a solver found.
 
@@ -60,6 +83,8 @@ class Solution:
         Rows that count whose own class is not on top, where the solver has counted them.
     kinks : tuple of (rows, slopes), one a score
         The dual point at rows on a kink of the loss, where no dual point of all rows is kept.
+    likelihood : Likelihood or None
+        Where the solver knows that.
     """
 
     w: Array
@@ -73,6 +98,7 @@ class Solution:
     means: ColumnMeans | None = None
     wrong: int | None = None
     kinks: tuple[tuple[Array, Array], ...] = ()
+    likelihood: Likelihood | None = None
 
 
 class Solver(Protocol):

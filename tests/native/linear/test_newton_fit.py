@@ -26,18 +26,22 @@ class Fit:
         self.w, self.b = (np.zeros((d, k)), np.zeros(k)) if start is None else start
         self.means, self.lengths = np.empty(d), np.empty(d)
         self.slope, self.sums = np.empty((d, k)), np.empty((k, 8))
+        self.reach, width = np.empty(d), d + intercept
+        self.curvature = None if name == "softmax" else np.zeros((k, width, width))
         limits = {
             "seconds_left": np.inf,
             "flag": np.zeros(1, dtype=np.int32),
             "report": None,
             "most_steps": 50,
         }
-        self.end, self.steps, self.depth, self.wrong, self.log_chance = core.newton_fit(
+        *found, self.largest, self.move = core.newton_fit(
             X=X, y=y, weight=weight, weight_sum=float(n if weight is None else weight.sum()),
             loss=LOSS_CODES.index(name), l2=l2, intercept=intercept, enough=enough, scale=1.0, w=self.w,
             b=self.b, means=self.means, slope=self.slope, lengths=self.lengths, sums=self.sums,
+            reach=self.reach, curvature=self.curvature,
             started=start is not None, **{**limits, **options},
         )  # fmt: skip
+        self.end, self.steps, self.depth, self.wrong, self.log_chance = found
 
     def targets(self):
         return self.y[:, 0] if self.name == "softmax" else self.y
@@ -92,6 +96,18 @@ def test_the_model_is_a_minimum_and_its_sums_are_those_of_numpy(table, intercept
     ):  # fmt: skip
         np.testing.assert_allclose(sums[place], fit.q @ terms, rtol=1e-8, atol=1e-11)
     assert (fit.w == fit.w.astype(fit.X.dtype)).all()
+    counted = fit.q > 0
+    np.testing.assert_allclose(fit.reach, np.abs(Z[counted]).max(axis=0), rtol=1e-9, atol=1e-10)
+    assert fit.largest == pytest.approx(np.abs(score[counted]).max(), rel=1e-9, abs=1e-9)
+    if fit.name != "softmax":
+        np.testing.assert_allclose(sums[MASS], fit.q @ (fit.y > 0), rtol=1e-10, atol=1e-14)
+        ones = np.hstack([Z, np.ones((len(Z), 1))]) if intercept else Z
+        for k, H in enumerate(fit.curvature):
+            bend = fit.q * fit.loss.curvature(score, fit.targets())[:, k]
+            size = np.abs(np.triu(ones.T @ (bend[:, None] * ones)))
+            np.testing.assert_allclose(
+                np.triu(H), np.triu(ones.T @ (bend[:, None] * ones)), rtol=1e-7, atol=1e-9 * size.max()
+            )
     if fit.name == "softmax":
         p = u + (fit.y == np.arange(fit.b.size))
         np.testing.assert_allclose(sums[MASS], fit.q @ p, rtol=1e-8)
@@ -105,6 +121,27 @@ def labelled(rows, seed=0, columns=3):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, columns))
     return X, np.where(X[:, :1] + rng.normal(size=(rows, 1)) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_without_a_penalty_nothing_is_left_of_the_slopes(intercept):
+    X, y = labelled(300)
+    X = X * [1e-6, 1.0, 1e6] + [1e-6, 3.0, 0.0]
+    fit = Fit(X, y, np.arange(300.0) % 3, "logistic", 0.0, intercept=intercept)
+    assert fit.end == DONE
+    assert np.abs(fit.slope[:, 0] / np.sqrt(fit.lengths)).max() < 1e-14
+    before = Fit(X, y, np.arange(300.0) % 3, "logistic", 0.0, intercept=intercept, enough=1e-3)
+    assert before.move < 0.1
+    last = np.abs((X @ (fit.w - before.w) + fit.b - before.b)[fit.q > 0]).max()
+    assert last <= before.move
+
+
+def test_the_last_step_moves_scores_by_one_where_classes_are_separated():
+    X = labelled(100)[0]
+    fit = Fit(X, np.where(X[:, :1] > 0.2, 1.0, -1.0), None, "logistic", 0.0, enough=1e-6)
+    assert fit.end == DONE
+    assert fit.move > 0.5
+    assert fit.wrong == 0
 
 
 def test_threads_change_nothing():

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from sixfold import LinearSVC, LogisticRegression
-from sixfold.errors import StoppedEarly
+from sixfold.errors import PerfectSeparation, RankWarning, SeparationWarning, StoppedEarly
 from sixfold.solvers.smooth import newton, small_fit
 
 MODELS = [
@@ -99,3 +100,92 @@ def test_what_is_stuck_is_left_to_python(calls):
     found = LogisticRegression(C=1e14).fit(X, y)
     assert calls == [None]
     assert found.certificate_.converged
+
+
+# -- no penalty ----------------------------------------------------------------------------------------------
+
+
+def overlapping(case):
+    """Return a table of two classes that overlap, its labels and weights."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(200, 4))
+    y = (X[:, 0] + 0.5 * X[:, 1] + rng.logistic(size=200) > 0).astype(int)
+    weight = None
+    if case == "units":
+        X = X * 10.0 ** np.array([-9, -3, 0, 9])
+    elif case == "far from zero":
+        X = X + np.array([0.0, 2020.0, 1e5, -3e3])
+    elif case == "weights":
+        weight = (np.arange(200) % 4).astype(float)
+    elif case == "float32":
+        X = X.astype(np.float32)
+    elif case == "duplicates":
+        X, y = np.repeat(X[:60], 3, axis=0), y[:180]
+    elif case == "rare":
+        y = ((np.arange(200) % 40 == 0) & (np.arange(200) > 10)).astype(int)
+    return X, y, weight
+
+
+CASES = ["plain", "units", "far from zero", "weights", "float32", "duplicates", "rare"]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_without_penalty_model_bound_and_summary_are_those_from_python(case, intercept, calls, monkeypatch):
+    X, y, weight = overlapping(case)
+    make = LogisticRegression(C=np.inf, fit_intercept=intercept)
+    found = clone(make).fit(X, y, weight)
+    assert calls[-1] is not None
+    assert found.certificate_.converged
+    found.certificate_.verify(X, y, weight)
+    monkeypatch.setattr(newton, "suits_small_fit", lambda *args: False)
+    known = clone(make).fit(X, y, weight)
+    digits = 1e-7 if case != "float32" else 1e-4
+    np.testing.assert_allclose(
+        found.decision_function(X), known.decision_function(X), rtol=digits, atol=digits
+    )
+    one, other = found.certificate_, known.certificate_
+    assert one.lower_bound <= other.objective
+    assert other.lower_bound <= one.objective
+    assert one.scale == pytest.approx(other.scale, rel=1e-14)
+    mine, theirs = found.summary(), known.summary()
+    np.testing.assert_allclose(mine.standard_error, theirs.standard_error, rtol=1e-5)
+    assert mine.rows == theirs.rows
+    assert mine.log_likelihood == pytest.approx(theirs.log_likelihood, rel=1e-6)
+    assert mine.constant_log_likelihood == pytest.approx(theirs.constant_log_likelihood, rel=1e-12)
+
+
+def test_columns_in_double_precision_need_nothing_else(calls):
+    X, y, _ = overlapping("plain")
+    LogisticRegression(C=np.inf).fit(X, y)
+    assert calls[-1].likelihood is not None
+    assert calls[-1].last_move < 1e-3
+
+
+@pytest.mark.parametrize("on_separation", ["warn", "raise"])
+@pytest.mark.parametrize("boundary", [0, 3])
+def test_separated_classes_are_found_as_before(on_separation, boundary):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(120, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[:, 0] += np.where(y, 0.1, -0.1)
+    X = np.vstack([X, np.tile([[0.0, 1.0, 2.0]], (2 * boundary, 1))])  # the same rows with either label
+    y = np.append(y, np.arange(2 * boundary) % 2)
+    model = LogisticRegression(C=np.inf, on_separation=on_separation)
+    if on_separation == "raise":
+        with pytest.raises(PerfectSeparation) as caught:
+            model.fit(X, y)
+        assert caught.value.kind == ("quasi-complete" if boundary else "complete")
+        return
+    with pytest.warns(SeparationWarning):
+        model.fit(X, y)
+    model.certificate_.verify(X, y)
+
+
+def test_dependent_columns_are_warned_of_as_before():
+    X, y, _ = overlapping("plain")
+    X = np.column_stack([X, X[:, 0] - 2.0 * X[:, 1]])
+    with pytest.warns(RankWarning):
+        found = LogisticRegression(C=np.inf).fit(X, y)
+    found.certificate_.verify(X, y)
+    assert np.isfinite(found.summary().standard_error).all()

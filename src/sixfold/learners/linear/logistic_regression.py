@@ -32,7 +32,13 @@ from sixfold.errors import (
     warn,
 )
 from sixfold.explain.diagnosis import describe_separation
-from sixfold.explain.logit_summary import LogitSummary, measure_likelihood, summarise_logit
+from sixfold.explain.logit_summary import (
+    Likelihood,
+    LogitSummary,
+    likelihood_of,
+    measure_likelihood,
+    summarise_logit,
+)
 from sixfold.learners.linear.classifier import ProbabilisticClassifier
 from sixfold.learners.linear.likelihood_limit import limit_model, separates, with_note
 from sixfold.risk.penalties import make_penalty
@@ -222,7 +228,10 @@ class LogisticRegression(ProbabilisticClassifier):
             if found.kind in SEPARATED:
                 return self._separated(found, solution, problem, data, budget)
         solution = self._with_unique_coefficients(solution, problem, data, budget)
-        if solution.certificate.converged:
+        known = solution.likelihood
+        if known is not None:
+            self._likelihood: Likelihood | None = likelihood_of(known, problem.fit_intercept)
+        elif solution.certificate.converged:
             self._likelihood = measure_likelihood(
                 solution.w,
                 solution.b,
@@ -246,6 +255,8 @@ class LogisticRegression(ProbabilisticClassifier):
         """
         if solution.last_move > SETTLED_MOVE or not solution.certificate.converged:
             return True
+        if solution.likelihood is not None:
+            return solution.likelihood.largest > CERTAIN_SCORE
         return any(np.abs(scores(block, solution.w, solution.b)).max() > CERTAIN_SCORE for block in blocks)
 
     def _separated(

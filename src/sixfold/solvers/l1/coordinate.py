@@ -143,13 +143,17 @@ class CoordinateDescent:
         return Solution(w, b, certificate, "coordinate descent", len(budget.history), dual)
 
     def _solve_smooth(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
-        best = None
+        best, scale = None, None
         for minimum in self._smooth_minima(problem, blocks, budget):
             w, b = minimum
             if blocks.dtype != np.float64:  # what is certified is what is kept
                 centre = np.asarray(blocks.whole().X.mean(axis=0), dtype=np.float64) * problem.fit_intercept
                 w, b = rounded_model(blocks, w, b + centre @ w, centre)
-            certificate, dual = problem.certify_with_dual("duality gap", w, b, blocks, budget.tol)
+            if scale is None:
+                scale = problem.constant_objective(blocks)
+            certificate, dual = problem.certify_with_dual(
+                "duality gap", w, b, blocks, budget.tol, scale=scale
+            )
             if best is None or certificate.gap <= best.certificate.gap:
                 best = Solution(w, b, certificate, "coordinate descent", 0, dual)
             if best.certificate.converged or budget.exhausted():

@@ -55,6 +55,7 @@ class _Point:
     value: float
     slope: Array
     curvature: Array
+    penalty: float
 
 
 def suits(problem: Problem, X: Any, n_scores: int) -> bool:
@@ -114,7 +115,7 @@ class FewColumns:
             self.scale = point.value  # all scores are zero
         least, lowest, stale = math.inf, math.inf, 0
         for steps in range(MOST_STEPS):
-            left, objective = self._left(point), point.value + rule.penalty(point.theta[:-1])
+            left, objective = self._left(point), point.value + point.penalty
             ended = left <= tol * self.scale
             if steps > 0 or (ended and not budget.history):
                 budget.record(objective, min(left, objective), self.scale)
@@ -142,23 +143,23 @@ class FewColumns:
         self.budget.check(finished)
         slope /= self.weight_sum
         curvature /= self.weight_sum
-        return _Point(theta, value / self.weight_sum, slope, curvature)
+        return _Point(theta, value / self.weight_sum, slope, curvature, self.rule.penalty(theta[:-1]))
 
     def _left(self, point: _Point) -> float:
         """Return about what the bound will be, from weights and slopes alone."""
-        left = self._bound(point.theta[:-1], -point.slope[:-1], point.value)
+        left = self._bound(point.theta[:-1], point.penalty, -point.slope[:-1], point.value)
         if self.problem.fit_intercept:  # the slopes of the rows have to balance
             left += 2.0 * abs(float(point.slope[-1]))
         return left
 
-    def _bound(self, w: Array, down: Array, value: float) -> float:
+    def _bound(self, w: Array, penalty: float, down: Array, value: float) -> float:
         """Return what these slopes leave to be gained beside the penalty, of a loss of this value."""
         rule = self.rule
-        size, penalty = down if rule.positive else np.abs(down), rule.penalty(w)
+        size = down if rule.positive else np.abs(down)
         if rule.l2 > 0.0:
             over = np.maximum(size - rule.l1, 0.0)
             return abs(penalty + float(over @ over) / (2.0 * rule.l2) - float(down @ w))
-        t = min(1.0, rule.l1 / max(float(size.max(initial=0.0)), 1e-300))
+        t = min(1.0, rule.l1 / max(float(np.maximum.reduce(size, initial=0.0)), 1e-300))
         return abs(penalty - t * float(down @ w)) + (1.0 - t) ** 2 * value
 
     def _step(self, point: _Point, left: float) -> _Point | None:
@@ -180,27 +181,30 @@ class FewColumns:
             gram = np.ascontiguousarray(gram)
         w, count = before.copy(), max(before.size, 1)
         # Errors e of slopes leave a gap of about |w|_1 max |e|; a move changes its slope by curvature * move.
-        size_w = max(float(np.abs(before).sum()), left / max(rule.l1, 1e-300))
+        size_w = max(float(np.add.reduce(np.abs(before))), left / max(rule.l1, 1e-300))
         curvature = float(gram.diagonal().max(initial=0.0))
         enough = (MODEL_PART * left / size_w) ** 2 / max(curvature, EPS**2) if size_w > 0.0 else 0.0
         for _ in range(MOST_POLISHES):
             descend(gram, w, down, rule, epochs=max(VISITS // count, 20), goal=enough, budget=budget)
             # Small moves alone say little where columns nearly depend on each other.
-            if self._bound(w, down, point.value) <= MODEL_PART * left:
+            after = rule.penalty(w)
+            if self._bound(w, after, down, point.value) <= MODEL_PART * left:
                 break
             polish(gram, w, down, rule, budget)
-        step = np.append(w - before, 0.0)
+            after = rule.penalty(w)
+        step = np.zeros(before.size + 1)
+        np.subtract(w, before, out=step[:-1])
         if self.problem.fit_intercept:
             step[-1] = pull - float(cross @ step[:-1]) / total
-        penalty = rule.penalty(before)
-        promised = penalty - rule.penalty(w) - float(point.slope @ step)
+        penalty = point.penalty
+        promised = penalty - after - float(point.slope @ step)
         length, noise = 1.0, 8.0 * EPS * (point.value + penalty)
         for _ in range(MOST_HALVINGS):
             theta = point.theta + length * step
             if length == 1.0:
                 theta[:-1] = w  # whose zeros are exact
             moved = self._at(theta)
-            lower = moved.value + rule.penalty(theta[:-1]) - point.value - penalty
+            lower = moved.value + moved.penalty - point.value - penalty
             if lower <= noise - SUFFICIENT * length * promised:
                 return moved
             length *= 0.5

@@ -21,6 +21,7 @@ from sixfold.solvers.base import Solution
 from sixfold.solvers.margin.central_path import minimise_target
 from sixfold.solvers.margin.margin_band import BandRounds, has_narrow_band
 from sixfold.solvers.margin.progress import MarginProgress
+from sixfold.solvers.margin.small_path import SmallHinges
 from sixfold.solvers.margin.terms import Terms
 from sixfold.solvers.threads import single_threaded_blas
 from sixfold.solvers.wide_tables import MAX_ROWS, RowCoordinates
@@ -75,11 +76,16 @@ class InteriorPoint:
         progress, tall = MarginProgress(problem, blocks, budget), has_narrow_band(problem, blocks)
         proofs: list[tuple[float, float, float]] = []
         lengths: Array | None = None
+        small = SmallHinges.of(problem, blocks, budget)
         with single_threaded_blas(min(blocks.n_columns, blocks.n_rows)):
             for k in range(blocks.n_targets):
                 budget.new_part()
                 if budget.exhausted():
                     break
+                direct = None if small is None else small.minimise(k, dual[:, k], progress)
+                if direct is not None:
+                    w[:, k], b[k] = direct
+                    continue
                 if tall:
                     band = BandRounds(problem, blocks, k, progress)
                     if band.minimise(dual[:, k]):
@@ -94,6 +100,8 @@ class InteriorPoint:
                 w[:, k], b[k] = terms.parameters(theta)
                 del terms
         certificate = None
+        if small is not None and not budget.exhausted():
+            certificate = small.certify(w, b, dual, progress.scale)
         if len(proofs) == blocks.n_targets:
             value, gap, rounding = np.sum(proofs, axis=0).tolist()
             certificate = Certificate(

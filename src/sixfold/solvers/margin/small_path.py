@@ -3,16 +3,29 @@
 :mod:`sixfold.solvers.margin.central_path` states the method. On 100 x 4 rows a step takes 55 microseconds
 of calls and arrays around 2 of arithmetic; native/linear/margin/small_path.cpp makes them until the gap, or
 all products, are as good as zero. The last steps, and all that is done about rounding, are left to the path.
+
+Of the hinge with a squared penalty the beginning and the way to the vertex (:mod:`.crossover`) are made there
+as well, so that a target is one call: 60 microseconds instead of 700. Where that does not find the vertex, as
+of rows or columns that depend on each other, the path is followed from its beginning as if nothing had been
+tried.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sixfold._native import core
+from sixfold.budget import Budget
+from sixfold.certificate import Certificate
+from sixfold.data.blocks import Blocks
+from sixfold.risk.problem import Problem, normalized_weights
+from sixfold.risk.rounding import rounded_model, two_product
+from sixfold.risk.slope_bound import SlopeSums, certify_slopes
+from sixfold.solvers.least_squares.moments import rough_mean
 from sixfold.solvers.margin.progress import MarginProgress
 
 if TYPE_CHECKING:
@@ -24,6 +37,7 @@ Array = NDArray[Any]
 # 100 rows: 8.1 milliseconds a fit instead of 6.1).
 MOST_PRODUCTS = 1 << 20
 MOST_STEPS = 30
+PIECE = 256  # rows that are added up at a time
 
 
 def hasten(path: _Path, progress: MarginProgress, enough: float) -> None:
@@ -62,3 +76,87 @@ def hasten(path: _Path, progress: MarginProgress, enough: float) -> None:
     path.resume(theta, slope, *state)
     for objective, gap in records[:made].tolist():
         progress.record(terms.target, objective, gap)
+
+
+class SmallHinges:
+    """The targets of a hinge problem on a small dense table; see :meth:`of`."""
+
+    def __init__(self, problem: Problem, blocks: Blocks, budget: Budget) -> None:
+        block, d = blocks.whole(), blocks.n_columns
+        self.problem, self.blocks, self.budget = problem, blocks, budget
+        self.q = normalized_weights(block, blocks)
+        self.y = np.asarray(block.y, dtype=np.float64)
+        self.shift = rough_mean(blocks) if problem.fit_intercept else np.zeros(d)
+        self.Z = np.empty((blocks.n_rows, d + 1))
+        np.subtract(block.X, self.shift, out=self.Z[:, :-1], dtype=np.float64)
+        self.Z[:, -1] = problem.fit_intercept
+
+    @classmethod
+    def of(cls, problem: Problem, blocks: Blocks, budget: Budget) -> Self | None:
+        """Return the targets where they can be fitted in one native call each."""
+        suits = problem.loss.name == "hinge" and problem.penalty.quadratic and problem.l2 > 0.0
+        if not suits or blocks.sparse or blocks.streamed or budget.callbacks or not budget.tol > 0:
+            return None
+        few = blocks.n_rows * (blocks.n_columns + 1) ** 2 <= MOST_PRODUCTS
+        enough = budget.max_iter is None or budget.max_iter >= MOST_STEPS
+        return cls(problem, blocks, budget) if few and enough else None
+
+    def minimise(self, k: int, dual: Array, progress: MarginProgress) -> tuple[Array, float] | None:
+        """Return w and b of a target and set its dual point; None where another path has to be followed."""
+        t, budget = np.ascontiguousarray(self.y[:, k]), self.budget
+        up = t > 0
+        if self.problem.fit_intercept and not 0.0 < float(self.q @ up) < 1.0 - 1e-12:
+            return None  # there is but one class
+        vectors = np.zeros((9, t.size))  # p, m, a, low, high, weight and the steps of p, m and a
+        vectors[3], vectors[4] = np.where(up, 0.0, -self.q), np.where(up, self.q, 0.0)
+        theta, records = np.empty(self.Z.shape[1]), np.empty((MOST_STEPS, 2))
+        found, made = core.small_hinge(
+            self.Z,
+            t,
+            self.problem.l2,
+            vectors,
+            progress.tolerance(k),
+            budget.tol,
+            1e-22 * progress.scale,
+            records,
+            theta,
+            budget.seconds_left,
+            budget.flag,
+        )
+        if not found:
+            return None
+        for objective, gap in records[:made].tolist():
+            progress.record(k, objective, gap)
+        np.divide(-vectors[2], self.q, out=dual, where=self.q > 0)
+        w, b = rounded_model(self.blocks, theta[:-1, None], theta[-1:], self.shift)
+        return w[:, 0], float(b[0])
+
+    def certify(self, w: Array, b: Array, dual: Array, scale: float) -> Certificate | None:
+        """Return the certificate of all targets; None where it would not show convergence.
+
+        It is that of :mod:`sixfold.risk.slope_bound`: 70 microseconds, where one that mends the dual point
+        takes 250.
+        """
+        X, y, scores = self.Z[:, :-1], self.y, b.size
+        high, low = two_product(self.shift[:, None], w)
+        centred = np.array([math.fsum(part) for part in zip(b, *high, *low, strict=True)])
+        score = X @ w + centred
+        size = np.clip(-y * dual, 0.0, 1.0)
+        u, short = -y * size, 1.0 - y * score
+        loss = np.maximum(short, 0.0)
+        young = loss - size * short
+        each = [loss, np.square(score), np.square(u), u, size, np.abs(score * u), young, np.square(X)]
+        terms, mass = np.concatenate(each, axis=1), self.q[:, None] * u
+        total, slope = np.zeros(terms.shape[1]), np.zeros(w.shape)
+        for first in range(0, len(X), PIECE):  # so that few roundings add up
+            rows = slice(first, first + PIECE)
+            total += self.q[rows] @ terms[rows]
+            slope += X[rows].T @ mass[rows]
+        sums = np.split(total, range(scores, 8 * scores, scores))
+        depth = min(PIECE, len(X)) + len(X) // PIECE + 2
+        value, scores_squared, squares, one, sizes, products, excess, lengths = sums
+        known = SlopeSums(
+            depth, 0.0, lengths, slope, value, scores_squared, squares, one, sizes, products, sizes, centred
+        )
+        known.young = float(excess.sum())
+        return certify_slopes(self.problem, w, known, self.budget.tol, scale)

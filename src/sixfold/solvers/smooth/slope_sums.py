@@ -129,5 +129,5 @@ def class_sums_at(objective: SoftmaxObjective, w: Array, b: Array) -> SlopeSums 
         products,
         mass,
         np.array(b, dtype=np.float64),
-        sums.divergence / total,
+        young=sums.divergence / total,
     )

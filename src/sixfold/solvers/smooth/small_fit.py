@@ -1,9 +1,11 @@
-"""Newton's method for dense tables of few columns with a squared penalty: one native call from start to end.
+"""Newton's method for dense tables of few columns: one native call from start to end.
 
 A step of 100 x 4 takes 0.3 us, and a call from Python to a loop of it 10 to 50. So the whole descent is one
 loop (native/linear/smooth/newton_fit.cpp), whose last pass leaves the sums behind the objective and the bound
 at the model as it is kept (:mod:`sixfold.risk.slope_bound`). Where there are many rows it begins at the
-minimum of a sample.
+minimum of a sample. There is a squared penalty, or none and the logistic loss: then the curvature at the
+model is kept as well, which balances the slopes in the bound, shows that no column depends on others, and is
+what standard errors are made of.
 
 It does what :class:`sixfold.solvers.smooth.newton.Newton` does, without asking anybody on the way but
 callbacks. Whatever does not come to its end there, a line along which nothing falls, a matrix without factor,
@@ -25,7 +27,7 @@ from sixfold.data.blocks import Blocks, EveryNth
 from sixfold.data.column_means import ColumnMeans
 from sixfold.risk.problem import Problem
 from sixfold.risk.slope_bound import SlopeSums, certify_slopes
-from sixfold.solvers.base import OUT_OF_TIME, Solution
+from sixfold.solvers.base import OUT_OF_TIME, Likelihood, Solution
 from sixfold.solvers.passes import LOSS_CODES
 from sixfold.solvers.smooth.descent import hurried
 from sixfold.solvers.smooth.slope_sums import LOSSES, SUMS
@@ -41,13 +43,15 @@ MANY_COLUMNS, FEW_PRODUCTS = 24, 12_000_000
 MOST_UNKNOWNS = 300  # of one system: beyond, LAPACK factors it faster
 MOST_PRODUCTS = 1 << 30  # of columns a step, 20 ms on one thread: nothing stops a pass
 SAMPLE_TOL = 1e-3  # of the first guess
+SETTLED = 1e-3  # change of any score in the last step, of a descent that runs off to infinity about 1
 
 Report = Callable[[int, float, float], bool]
 
 
 def suits_small_fit(problem: Problem, blocks: Blocks, budget: Budget) -> bool:
     """Return whether the native descent may take the place of the one in Python."""
-    if problem.loss.name not in LOSSES or problem.l2 <= 0 or not problem.penalty.quadratic:
+    losses = LOSSES if problem.l2 > 0 else ("logistic",)
+    if problem.loss.name not in losses or not problem.penalty.quadratic:
         return False
     if blocks.sparse or blocks.streamed or budget.tol <= 0 or budget.exhausted():
         return False
@@ -84,9 +88,15 @@ def small_fit(
     history = _History(budget, descent.targets, scale)
     before = budget.seconds
     end, steps = descent.run(blocks, budget.tol * scale, budget, history.report if budget.callbacks else None)
-    w, b, certificate = descent.w, descent.b, None
+    w, b, certificate, dual, likelihood = descent.w, descent.b, None, None, None
     if end == DONE:
-        certificate = certify_slopes(problem, w, descent.sums(), budget.tol, scale)
+        sums = descent.sums()
+        certificate = certify_slopes(problem, w, sums, budget.tol, scale)
+        if certificate is None and problem.l2 == 0 and descent.move <= SETTLED:  # rounded to single precision
+            found = problem.certify_with_dual("duality gap", w, b, blocks, budget.tol, scale=scale)
+            certificate, dual = found if found[0].converged else (None, None)
+        if certificate is not None and problem.l2 == 0 and descent.scores == 1:
+            likelihood = descent.likelihood(sums, blocks)
     elif end == STOPPED and (budget.exhausted() or budget.stopped_by is not None):
         if hurried(budget, blocks, w):
             certificate = problem.certify_zero(w, b, blocks, scale, budget.tol, (OUT_OF_TIME,))
@@ -98,7 +108,10 @@ def small_fit(
     rows = blocks.n_rows if descent.weight is None else int(np.count_nonzero(descent.weight))
     means = ColumnMeans(descent.means, rows, blocks.weight_sum)
     wrong = descent.wrong if descent.targets == 1 else None
-    return Solution(w, b, certificate, title, len(budget.history), means=means, wrong=wrong)
+    last_move = descent.move if end == DONE else math.inf
+    return Solution(
+        w, b, certificate, title, len(budget.history), dual, None, last_move, means, wrong, (), likelihood
+    )
 
 
 class _Descent:
@@ -111,10 +124,13 @@ class _Descent:
         at_zero = math.log(2.0) if problem.loss.name == "logistic" else 0.5
         self.scale = math.log(scores) if classes else scores * at_zero
         self.w, self.slope = np.empty((columns, scores)), np.empty((columns, scores))
-        self.b, self.means, self.lengths = np.empty(scores), np.empty(columns), np.empty(columns)
+        self.b, self.means = np.empty(scores), np.empty(columns)
+        self.lengths, self.reach = np.empty(columns), np.empty(columns)
+        order = columns + problem.fit_intercept
+        self.curvature = np.zeros((scores, order, order)) if problem.l2 == 0 else None
         self.of_scores = np.empty((scores, SUMS))
         self.weight: Array | None = None
-        self.depth, self.wrong, self.log_chance = 0, 0, 0.0
+        self.depth, self.wrong, self.log_chance, self.largest, self.move = 0, 0, 0.0, 0.0, 0.0
 
     def run(
         self, blocks: Blocks, enough: float, budget: Budget, report: Report | None
@@ -122,7 +138,7 @@ class _Descent:
         """Go to where the gap is estimated to be ``enough``; return how it ends, and the steps."""
         block, problem = blocks.whole(), self.problem
         self.weight = block.float64_weight
-        end, steps, self.depth, self.wrong, self.log_chance = core.newton_fit(
+        end, steps, self.depth, self.wrong, self.log_chance, self.largest, self.move = core.newton_fit(
             block.X,
             block.y,
             self.weight,
@@ -138,7 +154,9 @@ class _Descent:
             self.means,
             self.slope,
             self.lengths,
+            self.reach,
             self.of_scores,
+            self.curvature,
             self.started,
             report,
             budget.seconds_left,
@@ -148,7 +166,24 @@ class _Descent:
 
     def sums(self) -> SlopeSums:
         """Return the sums at the model."""
-        return SlopeSums(self.depth, self.log_chance, self.lengths, self.slope, *self.of_scores.T)
+        known = self.depth, self.log_chance, self.lengths, self.slope
+        sums = SlopeSums(*known, *self.of_scores.T)
+        sums.reach, sums.curvature = self.reach, self.curvature
+        return sums
+
+    def likelihood(self, sums: SlopeSums, blocks: Blocks) -> Likelihood | None:
+        """Return what standard errors are made of; None where columns might depend on others."""
+        d, intercept = self.lengths.size, self.problem.fit_intercept
+        centre = self.means if intercept else np.zeros(d)
+        if self.curvature is None or not sums.independent(centre, float(np.finfo(blocks.dtype).eps)):
+            return None
+        # H is of z = (x - m, 1), and (x, 1) = A z.
+        A = np.eye(d + intercept)
+        A[:d, d:] = centre[:, None]
+        upper = np.triu(self.curvature[0])
+        H = upper + np.triu(upper, 1).T
+        total, second = blocks.weight_sum, float(sums.mass[0])
+        return Likelihood(total * (A @ H @ A.T), total * float(sums.loss[0]), total, second, self.largest)
 
 
 class _History:
