@@ -1,5 +1,6 @@
 // Bindings of the loops behind least squares.
 #include "bindings/bindings.hpp"
+#include "linear/least_squares/moment_fit.hpp"
 #include "linear/least_squares/moments.hpp"
 #include "linear/least_squares/residuals.hpp"
 
@@ -62,6 +63,40 @@ void bind_residual_slope(nb::module_& m) {
       nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
 
+template <class T>
+void bind_moment_fit(nb::module_& m) {
+  m.def(
+      "moment_fit",
+      [](const Matrix<T>& X, const Matrix<T>& Y, const std::optional<Vector>& weight, double l1, double l2,
+         bool positive, bool centred, double rounding, double goal, OutVector room, OutMatrix R,
+         double seconds_left, const Flag& flag) {
+        const Table<T> x = table(X), y = table(Y);
+        const Index d = x.columns, k = y.columns, p = d + k;
+        expect(x.rows == y.rows, "X and Y must have the same rows");
+        const bool factored = l1 == 0.0 && !positive;
+        expect(static_cast<Index>(room.shape(0)) == p * (p + 2) + d * (k + 1) + k * (kMomentFigures + 1),
+               "room must have the entries of everything that is found");
+        expect(!factored || (static_cast<Index>(R.shape(0)) == d && static_cast<Index>(R.shape(1)) == d),
+               "R must be square, one row a column");
+        const double* of_rows = each_row(weight, x.rows);
+        double* at = room.data();
+        const auto take = [&at](Index count) { return std::exchange(at, at + count); };
+        MomentRoom to{take(p), take(p), take(p * p), take(d * k), take(k), take(k * kMomentFigures),
+                      take(d), R.data()};
+        Stop stop(seconds_left, flag.data());
+        MomentResult found;
+        {
+          nb::gil_scoped_release release;
+          found = moment_fit(x, y, of_rows, {l1, l2, positive, centred, rounding, goal}, to, stop);
+        }
+        return nb::make_tuple(static_cast<int>(found.end), found.weight, found.inverse_norm, found.lost);
+      },
+      nb::arg("X").noconvert(), nb::arg("Y").noconvert(), nb::arg("weight").none(), nb::arg("l1"),
+      nb::arg("l2"), nb::arg("positive"), nb::arg("centred"), nb::arg("rounding"), nb::arg("goal"),
+      nb::arg("room").noconvert(), nb::arg("R").noconvert(), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
+}
+
 }  // namespace
 
 void bind_least_squares(nb::module_& m) {
@@ -69,6 +104,8 @@ void bind_least_squares(nb::module_& m) {
   bind_moments<float>(m);
   bind_residual_slope<double>(m);
   bind_residual_slope<float>(m);
+  bind_moment_fit<double>(m);
+  bind_moment_fit<float>(m);
 }
 
 }  // namespace sixfold

@@ -161,10 +161,14 @@ class ColumnSpace:
         return values
 
 
-def independent_columns(R: Array, scale: Array, lost: float) -> ColumnSpace:
-    """Return the space of columns that are all independent, with R in their order."""
+def independent_columns(R: Array, scale: Array, lost: float, inverse: float | None = None) -> ColumnSpace:
+    """Return the space of columns that are all independent, with R in their order, and |R^-1| if known."""
     d = scale.size
-    return ColumnSpace(scale, np.arange(d), R, np.arange(0), np.zeros((d, 0)), np.zeros(0, dtype=bool), lost)
+    none = np.zeros(0, dtype=bool)
+    space = ColumnSpace(scale, np.arange(d), R, np.arange(0), np.zeros((d, 0)), none, lost)
+    if inverse is not None:
+        vars(space)["inverse_norm"] = inverse
+    return space
 
 
 def inverse_norm(R: Array) -> float:

@@ -12,6 +12,7 @@ from sixfold.solvers.l1.coordinate import CoordinateDescent
 from sixfold.solvers.l1.proximal_newton import PathMemory
 from sixfold.solvers.least_squares.conjugate_gradient import ConjugateGradient
 from sixfold.solvers.least_squares.direct import LeastSquares
+from sixfold.solvers.least_squares.moment_fit import fit_with_kinks
 from sixfold.solvers.margin.dual_coordinate import DualCoordinate
 from sixfold.solvers.margin.interior_point import InteriorPoint
 from sixfold.solvers.smooth.descent import Model
@@ -31,7 +32,7 @@ def all_solvers(start: Model | None = None, memory: PathMemory | None = None, **
     first_order = FirstOrderOptions(**options)
     return [
         LeastSquares(),
-        CoordinateDescent(memory, start),
+        CoordinateDescent(memory, start, fit_with_kinks),
         ConjugateGradient(),
         DualCoordinate(),
         NewtonCG(start),

@@ -24,7 +24,7 @@ copy of the working columns, unless X is in column order and all its columns are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -91,14 +91,22 @@ class LeastSquaresPoint:
 
 
 class CoordinateDescent:
-    """Working sets, coordinate descent and Newton steps on the signs found."""
+    """Working sets, coordinate descent and Newton steps on the signs found.
+
+    ``at_once`` is asked first for squared loss without a start; it returns None where it has no answer.
+    """
 
     name: ClassVar[str] = "coordinate"
     needs: ClassVar[tuple[str, ...]] = ("gradient",)
     notices_nonfinite: ClassVar[bool] = False
 
-    def __init__(self, memory: proximal_newton.PathMemory | None = None, start: Model | None = None) -> None:
-        self.memory, self.start = memory, start
+    def __init__(
+        self,
+        memory: proximal_newton.PathMemory | None = None,
+        start: Model | None = None,
+        at_once: Callable[[Problem, Blocks, Budget], Solution | None] | None = None,
+    ) -> None:
+        self.memory, self.start, self.at_once = memory, start, at_once
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -116,10 +124,14 @@ class CoordinateDescent:
 
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         """Minimise the problem, one target after the other."""
-        whole = blocks.whole()
-        X, y, weight = whole.X, whole.y, whole.weight
         if problem.loss.name != "squared":
             return self._solve_smooth(problem, blocks, budget)
+        if self.start is None and self.at_once is not None:
+            found = self.at_once(problem, blocks, budget)
+            if found is not None:
+                return found
+        whole = blocks.whole()
+        X, y, weight = whole.X, whole.y, whole.weight
         state = _LassoState(problem, X, y, weight, budget)
         try:
             state.begin(None if self.start is None else self.start[0])

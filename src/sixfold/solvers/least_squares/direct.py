@@ -37,11 +37,12 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
-from sixfold.risk.rank import ColumnSpace, beyond_doubt, column_space
+from sixfold.risk.rank import ColumnSpace, beyond_doubt, column_space, independent_columns
 from sixfold.risk.rounding import UNDERFLOW
 from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.certified import duality_gaps, gaps, restriction, unrounded_slopes
 from sixfold.solvers.least_squares.factors import cholesky_factor, factor_of_moments, penalised_factor
+from sixfold.solvers.least_squares.moment_fit import DONE, STOPPED, certify, moment_fit
 from sixfold.solvers.least_squares.moments import UNIT, Moments, block_moments
 from sixfold.solvers.least_squares.row_space import solve_in_row_space
 from sixfold.solvers.least_squares.slopes import SecondMoments, Slope, slope_on
@@ -54,6 +55,8 @@ EXACT_NORM = 20.0  # of R^-1, whose square times eps is below 1e-13: Cholesky ha
 PENALISED_NORM = 100.0  # twelve digits, of coefficients that the penalty has moved by far more
 CHOLESKY_NORM = 1e3  # standard errors from Cholesky are off by |R^-1|^2 eps = 1e-10
 LARGE_QR = 1e8  # rows times squared columns from which QR costs a second or more
+# One native call: of more columns LAPACK's factor is as fast, and of so many rows a pass is all that counts.
+MOST_FACTORED, MOST_VALUES = 64, 1 << 24
 CERTAIN = 0.1  # of a factor that may be lost for it to be used
 MAX_SPARSE_SIDE = 4000  # the smaller side of a sparse table up to which its dense moment matrix is formed
 CANCELLED = 1e-6  # residual share from which subtracting it from the variance of y costs too many digits
@@ -106,9 +109,38 @@ class LeastSquares:
         """Minimise the problem."""
         if blocks.n_columns >= blocks.n_rows:
             return solve_in_row_space(problem, blocks, budget)
+        small = blocks.n_columns <= MOST_FACTORED and blocks.n_rows * blocks.n_columns <= MOST_VALUES
+        if small and not (blocks.sparse or blocks.streamed):
+            return _solve_at_once(problem, blocks, budget)
         moments = blocks.reduce(partial(block_moments, flag=budget.flag), Moments.__add__)
         with single_threaded_blas(blocks.n_columns):
             return solve_moments(problem, moments, budget, blocks)
+
+
+def _solve_at_once(problem: Problem, blocks: Blocks, budget: Budget) -> DirectSolution:
+    """Return the solution by one native call where Cholesky keeps every digit; else that of its moments."""
+    fit = moment_fit(problem, blocks, budget)
+    if fit.end == STOPPED:
+        raise KeyboardInterrupt
+    moments, penalised = fit.moments, problem.l2 > 0
+    exact = PENALISED_NORM if penalised else EXACT_NORM
+    if fit.end == DONE and fit.lost <= CERTAIN and fit.inverse_norm <= exact:
+        factor = independent_columns(fit.R, fit.scale, fit.lost, fit.inverse_norm)
+        plain = np.hypot(moments.size, moments.mean)[: moments.n_columns]
+        square, y2 = fit.figures[:, 2], fit.figures[:, 0]
+        some_left = float(square.sum()) >= CANCELLED * float(y2.sum())
+        if some_left and (penalised or beyond_doubt(factor, plain, float(np.finfo(blocks.dtype).eps))):
+            details, notes = _details(factor)
+            certificate = certify(
+                problem, fit, "least squares", budget, SMALL_SHARE, details=details, notes=notes
+            )
+            if certificate is not None:
+                return DirectSolution(
+                    fit.w, fit.b, certificate, "Cholesky", rank=factor.rank, factor=factor, moments=moments,
+                    square=square,
+                )  # fmt: skip
+    with single_threaded_blas(blocks.n_columns):
+        return solve_moments(problem, moments, budget, blocks)
 
 
 def solve_moments(

@@ -169,11 +169,11 @@ def block_moments(block: Block, flag: NDArray[np.int32]) -> Moments:
         mean=shift + offset,
         scatter=gram[:-1, :-1] - (total * offset[:, None]) * offset,
         size=np.sqrt(gram.diagonal()[:-1] / total) if total != 0 else np.zeros(p - 1),
-        rounding=_rounding(X.shape[0], p),
+        rounding=moment_rounding(X.shape[0], p),
     )
 
 
-def _rounding(n_rows: int, width: int) -> float:
+def moment_rounding(n_rows: int, width: int) -> float:
     """Return the relative rounding of the longest chain of sums that an entry of the scatter goes through."""
     chunks = max(min(n_rows // CHUNK_ROWS, PARTIAL_ENTRIES // width**2, MOST_CHUNKS), 1)
     return (min(n_rows, BLOCK_ROWS) + n_rows / (chunks * BLOCK_ROWS) + chunks + 16.0) * UNIT
