@@ -46,6 +46,7 @@ class LazyWeights {
   }
 
   double scale() const { return scale_; }
+  bool lazy() const { return lazy_; }  // whether columns have to be brought up to date
   double* column(Index j) { return model_.w + j * model_.scores; }
 
   // Brings column j up to the present update.

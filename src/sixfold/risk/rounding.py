@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.data.blocks import Block, Blocks
+from sixfold.data.blocks import Block, Blocks, squared_entries
 
 Array = NDArray[Any]
 
@@ -75,7 +75,7 @@ class Rows:
 
     def _squares(self, rows: slice, Z: Any) -> Array:
         if self.blocks.sparse:
-            return np.asarray(Z.multiply(Z).T @ self.q[rows])
+            return np.asarray(squared_entries(Z).T @ self.q[rows])
         if self._buffer.shape[0] < Z.shape[0]:
             self._buffer = np.empty_like(Z)
         squares = self._buffer[: Z.shape[0]]
@@ -86,7 +86,7 @@ class Rows:
         total = np.zeros((self.blocks.n_columns, weights.shape[1]))
         for block in self.blocks:
             for rows, Z in self.pieces(block):
-                total += np.asarray((Z.multiply(Z) if self.blocks.sparse else Z * Z).T @ weights[rows])
+                total += np.asarray(squared_entries(Z).T @ weights[rows])
         return self._root(total)
 
     def _root(self, squares: Array) -> Array:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget
-from sixfold.data.blocks import Block, Blocks
+from sixfold.data.blocks import Block, Blocks, squared_entries
 from sixfold.risk.problem import Problem, normalized_weights
 
 Array = NDArray[Any]
@@ -132,7 +132,7 @@ def _column_moments(problem: Problem, blocks: Blocks, every: int) -> tuple[Array
         X, q = block.X[::every], normalized_weights(block, blocks)[::every]
         if sp.issparse(X):
             # sum q (x - m)^2 = sum over entries q x (x - 2 m) + m^2 sum q
-            entries = transposed_times(X.multiply(X), q[:, None])[:, 0]
+            entries = transposed_times(squared_entries(X), q[:, None])[:, 0]
             return np.asarray(entries - 2.0 * center * (X.T @ q) + center**2 * q.sum())
         deviations = (np.square(X[rows] - center) for rows in _chunks(X))
         return sum(

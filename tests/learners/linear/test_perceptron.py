@@ -286,3 +286,27 @@ def test_whether_a_plane_separates_is_found_out_once(monkeypatch):
         model = Perceptron(max_iter=50).fit(X[:364], y[:364])
     assert model.certificate_.kind == "unfinished plane"
     assert asked == [[0]]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_plane_that_is_near_is_found_by_going_on_with_the_epochs(kind, classes, monkeypatch):
+    rng = np.random.default_rng(classes)
+    X = rng.normal(size=(100, 150))
+    y = np.argmax(X[:, :classes] + rng.gumbel(size=(100, classes)), axis=1)
+    whole = Perceptron(max_iter=1000, tol=None).fit(kind(X), y)
+    assert whole.certificate_.kind == "separating plane"
+    epochs = whole.n_iter_ - 2  # the last epoch makes no mistake, and the one before makes some
+    monkeypatch.setattr("sixfold.learners.linear.separability.separate", None)  # the long search
+    monkeypatch.setattr("sixfold.learners.linear.separability.settle", lambda *arguments: {})
+    with pytest.warns(StoppedEarly):
+        model = Perceptron(max_iter=epochs, tol=None).fit(kind(X), y)
+    assert model.certificate_.kind == "unfinished plane"
+    assert any("a plane separates" in note for note in model.certificate_.notes)
+    model.certificate_.verify(kind(X), y)
+    monkeypatch.setattr(Perceptron, "_go_on", lambda *arguments: None)
+    monkeypatch.setattr("sixfold.learners.linear.perceptron.certify_planes", lambda *arguments: (None, [None]))
+    plain = Perceptron(max_iter=epochs, tol=None)
+    with pytest.raises(AttributeError):  # without a certificate
+        plain.fit(kind(X), y)
+    np.testing.assert_array_equal(model.coef_.T, plain._state.w)  # not those of later epochs

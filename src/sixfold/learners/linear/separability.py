@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
-from sixfold.data.blocks import Block, Blocks, EveryNth
+from sixfold.data.blocks import Block, Blocks, EveryNth, squared_entries
 from sixfold.risk.losses import LOSSES
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem, normalized_weights, scores
@@ -72,7 +72,7 @@ def _longest_row_squared(block: Block) -> float:
     """Return the squared length of the longest row that counts."""
     X = block.X
     dense = isinstance(X, np.ndarray)
-    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64) if dense else X.multiply(X).sum(axis=1)
+    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64) if dense else squared_entries(X).sum(axis=1)
     counted = slice(None) if block.weight is None else block.weight > 0
     return float(np.max(np.asarray(squares).ravel()[counted], initial=0.0))
 

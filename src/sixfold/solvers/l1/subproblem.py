@@ -88,7 +88,7 @@ class WorkingMinimum:
 
     def lower(self, goal: float) -> None:
         """Lower the objective until the columns have a gap of at most the goal, or only rounding is left."""
-        gaps, lower = [np.inf], True
+        gaps, lower, slow_rounds = [np.inf], True, 0
         for _ in range(MOST_ROUNDS):
             self.budget.check()
             u = self.risk.slopes(self.score)
@@ -106,10 +106,12 @@ class WorkingMinimum:
             # On its own coordinates a model that is still good has left little.
             slow = left > SLOW * gaps[-1]
             slow = slow and self.risk.bound(self.score, u, self.w, slope[self._places]) > SLOW * gaps[-1]
+            slow_rounds = slow_rounds + 1 if slow else 0
             if slow:
                 self._trim()
             self._admit(slope)
-            if self.working.gram_pays(self.model.column, slow):
+            # One slow round may be that of a model which was taken far away.
+            if self.working.gram_pays(self.model.column, slow_rounds > 1):
                 lower = self._step_on_gram(u, slope[self._places], left)
             else:
                 lower = self._step_on_residuals(left)

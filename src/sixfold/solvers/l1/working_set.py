@@ -43,6 +43,9 @@ COPIED = 0.125
 MOST_GRAM = 2048
 MOST_ENTRIES = 24.0
 SMALL_GRAM = 128
+# Entries of a Gram matrix for each of the table's: where columns have few entries, a pass over residuals is less
+# than an update of the Gram's slopes. 2,000 x 2,000 with 20 entries a column: 16 ms instead of 40.
+MOST_FILLED = 8
 
 
 class WorkingColumns(ABC):
@@ -202,7 +205,8 @@ class _SparseWorkingColumns(WorkingColumns):
         if slow or len(ids) <= SMALL_GRAM:
             return len(ids) <= MOST_GRAM
         entries = np.diff(self.table.indptr)[ids].sum()
-        return bool(entries <= MOST_ENTRIES * self.table.shape[0]) and len(ids) <= MOST_GRAM
+        few = entries <= MOST_ENTRIES * self.table.shape[0] and len(ids) ** 2 <= MOST_FILLED * entries
+        return bool(few) and len(ids) <= MOST_GRAM
 
     def residuals(self, ids: Array, weight: Array, centred: bool) -> Residuals:
         X = self.X[:, self.place[ids]]

@@ -133,17 +133,25 @@ def separate(
     >>> found.kind, found.proof.rows, found.proof.weights
     ('overlap', array([0, 1, 2, 3]), array([0.25, 0.25, 0.25, 0.25]))
     """
+    given = None if start is None else separation_by(start, problem, blocks, budget, target)
+    if given is not None:
+        return given
     points = SignedPoints(problem, blocks, budget, target)
-    if start is not None:
-        given = Separation("complete", *start, points.unit, np.zeros(0, dtype=np.intp))
-        if check_separation(given, problem, blocks, target):
-            return given
     try:
         found = _reduce(points)
     except BudgetExhausted:
         budget.exhausted()
         return _nothing("unknown", points)
     return found if check_separation(found, problem, blocks, target) else _nothing("unknown", points)
+
+
+def separation_by(
+    model: tuple[Array, Array], problem: Problem, blocks: Blocks, budget: Budget, target: int = 0
+) -> Separation | None:
+    """Return that a model (w, b) separates the classes completely; None where it does not."""
+    unit = SignedPoints(problem, blocks, budget, target).unit
+    given = Separation("complete", *model, unit, np.zeros(0, dtype=np.intp))
+    return given if check_separation(given, problem, blocks, target) else None
 
 
 def _nothing(kind: str, points: SignedPoints, proof: Proof | None = None) -> Separation:

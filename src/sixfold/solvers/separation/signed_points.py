@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.data.blocks import Block, Blocks
+from sixfold.data.blocks import Block, Blocks, squared_entries
 from sixfold.risk.problem import Problem
 from sixfold.solvers.linalg import EPS
 from sixfold.solvers.passes import column_spread, times
@@ -180,7 +180,7 @@ class SignedPoints:
         if sp.issparse(block.X) and not self.exact:
             # sum_j (x_j - m_j)^2 / s_j^2 over the entries alone
             scale = 1.0 / self.unit**2
-            entries = block.X.multiply(block.X) @ scale - 2.0 * (block.X @ (self.center * scale))
+            entries = squared_entries(block.X) @ scale - 2.0 * (block.X @ (self.center * scale))
             return np.maximum(np.asarray(entries) + self.center**2 @ scale, 0.0)
         parts = ((_dense(rows) - self.center) / self.unit for rows in _chunks(block.X, block.X.shape[1]))
         return np.concatenate([np.einsum("ij,ij->i", z, z) for z in parts])

@@ -38,6 +38,7 @@ from sixfold.solvers.wide_tables import RowCoordinates
 
 Array = NDArray[Any]
 Model = tuple[Array, Array]  # w of shape (columns, scores) and b of shape (scores,)
+Outside = Callable[[Array, Array], Certificate]
 
 SUFFICIENT = 1e-4  # share of the predicted decrease that a step has to bring (Armijo)
 MAX_HESSIAN_COLUMNS = 4000  # beyond, a d x d matrix per iteration is no longer cheap
@@ -63,6 +64,13 @@ class SmoothSolver(ABC):
 
     def __init__(self, start: Model | None = None) -> None:
         self.start = start
+        self.outside: Outside | None = None  # who certifies a model first
+
+    def certified_by(self, outside: Outside) -> SmoothSolver:
+        """Return the solver that asks ``outside`` for the certificate of (w, b), and itself where it fails."""
+        other = copy(self)
+        other.outside = outside
+        return other
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -173,7 +181,7 @@ def solve_targets(
         values = progress.values
         models = [objective.model(theta) for objective, theta in zip(objectives, thetas, strict=True)]
         w, b = np.column_stack([w for w, _ in models]), np.concatenate([b for _, b in models])
-        certificate, dual = _certify(progress, objectives, w, b)
+        certificate, dual = _certify(progress, objectives, w, b, solver.outside)
         if certificate.converged or budget.exhausted() or progress.crawls:
             break
     last_move = math.inf
@@ -185,13 +193,17 @@ def solve_targets(
 
 
 def _certify(
-    progress: SmoothProgress, objectives: list[Any], w: Array, b: Array
+    progress: SmoothProgress, objectives: list[Any], w: Array, b: Array, outside: Outside | None
 ) -> tuple[Certificate, Array | None]:
     """Return the certificate, and the dual point behind it where it is not the slopes of the loss."""
     problem, blocks, budget = objectives[0].problem, objectives[0].blocks, progress.budget
     if hurried(budget, blocks, w):
         # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
         return problem.certify_zero(w, b, blocks, progress.scale, budget.tol, (OUT_OF_TIME,)), None
+    if outside is not None and not progress.crawls:
+        certificate = outside(w, b)
+        if certificate.converged:
+            return certificate, None
     classes = objectives[0] if problem.loss.labels == "class" else None
     lean = certify_by_sums(problem, w, b, blocks, objectives[0].shift, budget.tol, progress.scale, classes)
     if lean is not None:
@@ -246,7 +258,8 @@ def line_search(
     if end.value <= point.value - SUFFICIENT * decrease or is_noise(decrease, point):
         return end
     length = root_of_slope(lambda length: objective.slope_along(point, end, length), 0.0, -decrease)
-    shorter: ObjectivePoint = objective.at(point.theta + length * delta, curvature)
+    # As slopes along it are worked out, so that a point that is known already is found again.
+    shorter: ObjectivePoint = objective.at(point.theta + length * (end.theta - point.theta), curvature)
     return shorter if shorter.value < point.value else None
 
 

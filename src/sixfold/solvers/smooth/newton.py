@@ -177,8 +177,7 @@ def _descend(
             done = progress.record(point.value, gap)
             if (done and not _doubles_digits(objective, decrease, before, progress)) or not decrease > 0:
                 if gap <= progress.enough and progress.budget.stopped_by is None:
-                    # Where the gap is known to be small it costs nothing to take it.
-                    point = replace(point, theta=point.theta + step)
+                    point = _with_last_step(objective, point, step)
                 break
             steps += 1
             if steps > MOST_STEPS and progress.budget.another_follows:
@@ -201,6 +200,18 @@ def _descend(
     except BudgetExhausted:
         pass
     return theta if point is None else point.theta, step
+
+
+def _with_last_step(objective: Any, point: ObjectivePoint, step: Array) -> ObjectivePoint:
+    """Return the point after a step that no curvature will be asked for.
+
+    Where the gap is known to be small it costs nothing to take it; but that of a squared hinge may bring rows
+    into the margin whose curvature it does not know of, and a slope whose gap is 100 times the tolerance.
+    """
+    if objective.problem.loss.name != "squared_hinge":
+        return replace(point, theta=point.theta + step)
+    end: ObjectivePoint = objective.at(point.theta + step)
+    return end if gap_estimate(objective, end, 0.0) < gap_estimate(objective, point, 0.0) else point
 
 
 def _doubles_digits(objective: Any, decrease: float, before: float, progress: SmoothProgress) -> bool:
