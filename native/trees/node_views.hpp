@@ -25,9 +25,10 @@ struct PendingNode {
   Index begin, end;
   Index parent, slot;
   Index depth;
-  std::uint64_t path;     // made of the seed and the slots on the way here
-  bool is_open = true;    // false where it is clear that it will not be split
-  Index histograms = -1;  // where they are kept
+  std::uint64_t path;      // made of the seed and the slots on the way here
+  bool is_open = true;     // false where it is clear that it will not be split
+  bool is_sorted = false;  // whether it is a root of a subtree whose columns are sorted
+  Index histograms = -1;   // where they are kept
 
   Index size() const { return end - begin; }
 };
@@ -39,7 +40,6 @@ struct GrowthContext {
   const GrowthRules& rules;
   const SplitScore& score;
   RowNumbers rows;                   // each node has a range of them
-  RowNumbers places;                 // where the codes of these rows are
   std::vector<Index> numbers;        // the columns in which not all thresholds have to be tried
   std::vector<std::int32_t> number;  // of a column among these, or -1
   std::optional<TreeBins<T>> bins;   // of these, where there are rows enough
@@ -75,6 +75,8 @@ struct SearchWorkspace {
 template <class T, class Mass>
 class BinnedView {
  public:
+  static constexpr bool kHasCodes = true;  // of the rows of the node, if there are bins
+
   // Histograms are kept in up to `most_bytes`.
   BinnedView(GrowthContext<T>& context, Index most_bytes)
       : context_(context), store_(context.numbers.size(), context.data.classes, most_bytes) {
@@ -95,7 +97,7 @@ class BinnedView {
     if (!is_binned(column)) return context_.search(*node_, column, workspace.columns);
     const Index k = context_.number[column];
     if (kept_ < 0) return search_->split_bound(*binned_, k, workspace.bins);
-    if (!is_filled_) build(*binned_, context_.bins->codes(k), store_.column(kept_, k));
+    if (!is_filled_) build(*binned_, context_.bins->codes(k, binned_->first), store_.column(kept_, k));
     return search_->split_bound(*binned_, k, store_.column(kept_, k),
                                 store_.error(kept_) / node_->totals.weight(),
                                 workspace.bins.template bounds<Mass>());
@@ -116,20 +118,58 @@ class BinnedView {
     if (node.histograms >= 0) store_.give_back(node.histograms);
   }
 
-  // The child with the most rows has the histograms of the node less those of the others.
+  // Codes follow their rows, where a child will read them. The child with the most rows has the histograms of
+  // the node less those of the others.
   template <class Each>
-  void part(std::span<PendingNode> children, std::span<const std::int32_t>, const Each& each) {
-    if (kept_ < 0) return;
+  void part(std::span<PendingNode> children, std::span<const std::int32_t> slots, const Each& each) {
+    if (!search_) return;
+    if (std::none_of(children.begin(), children.end(), reads_codes)) return leave();
     const auto largest = std::max_element(children.begin(), children.end(),
                                           [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    if (!largest->is_open || largest->size() < fewest_kept()) return leave();
     std::vector<ClassTotals> totals(children.size(), ClassTotals(context_.data.classes));
     std::vector<BinnedNode> others;
     std::vector<Index> kept;
+    if (kept_ >= 0 && reads_codes(*largest) && largest->size() >= fewest_kept())
+      keep_for(children, *largest, totals, others, kept);
+    else
+      leave();
+    std::vector<Index> ends;
+    for (const PendingNode& child : children) ends.push_back(child.end - children[0].begin);
+    each(context_.bins->columns(), [&](Index k, SearchWorkspace<T>& workspace) {
+      context_.bins->split(k, children[0].begin, slots, ends, workspace.bins.moved_codes);
+      for (std::size_t i = 0; i < kept.size(); ++i) {
+        const BinHistogram<Mass> part =
+            kept[i] >= 0 ? store_.column(kept[i], k) : workspace.bins.template histogram<Mass>(others[i]);
+        build(others[i], context_.bins->codes(k, others[i].first), part);
+        subtract(others[i], part, store_.column(kept_, k));
+      }
+    });
+    if (!kept.empty()) largest->histograms = kept_;
+    kept_ = -1;
+  }
+
+ private:
+  static constexpr double kMostError = 1e-9;  // of a sum of weights, over W: far below that of the scan
+
+  // Rows of a node for which subtracting histograms is faster than counting.
+  Index fewest_kept() const { return context_.data.classes * kBins; }
+  static bool reads_codes(const PendingNode& child) { return child.is_open && !child.is_sorted; }
+  bool is_binned(Index column) const { return search_ && context_.number[column] >= 0; }
+
+  BinnedNode binned(const PendingNode& node, const ClassTotals& totals, bool all_classes) const {
+    const std::size_t size = static_cast<std::size_t>(node.size());
+    return {std::span(context_.rows).subspan(node.begin, size), node.begin, totals, context_.data.weight,
+            all_classes};
+  }
+
+  // Finds places for the histograms of the other children, which `kept` says, -1 for none; nothing where the
+  // largest child would have sums that are too far off.
+  void keep_for(std::span<PendingNode> children, const PendingNode& largest, std::vector<ClassTotals>& totals,
+                std::vector<BinnedNode>& others, std::vector<Index>& kept) {
     double error = store_.error(kept_) + 0x1p-53 * node_->totals.weight(), rest = node_->totals.weight();
     for (std::size_t slot = 0; slot < children.size(); ++slot) {
-      PendingNode& child = children[slot];
-      if (&child == &*largest) continue;
+      const PendingNode& child = children[slot];
+      if (&child == &largest) continue;
       for (Index i = child.begin; i < child.end; ++i)
         totals[slot].add(context_.data.labels[context_.rows[i]], context_.data.weight_of(context_.rows[i]));
       others.push_back(binned(child, totals[slot], true));
@@ -139,36 +179,13 @@ class BinnedView {
     if (!std::is_integral_v<Mass> && error > kMostError * rest) return leave();
     for (std::size_t slot = 0; slot < children.size(); ++slot) {
       PendingNode& child = children[slot];
-      if (&child == &*largest) continue;
-      if (child.is_open && child.size() >= fewest_kept()) child.histograms = store_.take();
+      if (&child == &largest) continue;
+      if (reads_codes(child) && child.size() >= fewest_kept()) child.histograms = store_.take();
       if (child.histograms >= 0)
         store_.error(child.histograms) = others[kept.size()].rounding() * totals[slot].weight();
       kept.push_back(child.histograms);
     }
-    each(context_.bins->columns(), [&](Index k, SearchWorkspace<T>& workspace) {
-      for (std::size_t i = 0; i < others.size(); ++i) {
-        const BinHistogram<Mass> part =
-            kept[i] >= 0 ? store_.column(kept[i], k) : workspace.bins.template histogram<Mass>(others[i]);
-        build(others[i], context_.bins->codes(k), part);
-        subtract(others[i], part, store_.column(kept_, k));
-      }
-    });
     store_.error(kept_) = std::is_integral_v<Mass> ? 0.0 : error;
-    largest->histograms = kept_;
-    kept_ = -1;
-  }
-
- private:
-  static constexpr double kMostError = 1e-9;  // of a sum of weights, over W: far below that of the scan
-
-  // Rows of a node for which subtracting histograms is faster than counting.
-  Index fewest_kept() const { return context_.data.classes * kBins; }
-  bool is_binned(Index column) const { return search_ && context_.number[column] >= 0; }
-
-  BinnedNode binned(const PendingNode& node, const ClassTotals& totals, bool all_classes) const {
-    const std::size_t size = static_cast<std::size_t>(node.size());
-    return {std::span(context_.rows).subspan(node.begin, size),
-            std::span(context_.places).subspan(node.begin, size), totals, context_.data.weight, all_classes};
   }
 
   GrowthContext<T>& context_;
@@ -184,6 +201,8 @@ class BinnedView {
 template <class T>
 class SortedView {
  public:
+  static constexpr bool kHasCodes = false;
+
   SortedView(const GrowthContext<T>& context, SortedColumns<T>& sorted, const PendingNode& root)
       : context_(context), sorted_(sorted), first_(root.begin) {
     const std::span<const Row> rows(context.rows);

@@ -96,6 +96,7 @@ struct BinWorkspace {
   spilled::SpilledVector<Value> inside;  // the same bin by bin
   Index inside_ends[kBins];
   FinerBins finer;  // of one of these bins
+  std::vector<std::uint8_t> moved_codes;
 };
 
 template <class T>
