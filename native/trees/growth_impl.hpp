@@ -75,8 +75,10 @@ class Growth {
   bool is_large(const PendingNode& node) const {
     return team_ > 1 && node.size() * data_.X.columns >= kShared && node.size() * kSubtrees >= size();
   }
-  // Of kept histograms: a quarter of the table.
-  Index most_bytes() const { return size() * data_.X.columns * static_cast<Index>(sizeof(T)) / 4; }
+  // Of kept histograms: a quarter of the table, or half of one of bytes, which has no codes beside it.
+  Index most_bytes() const {
+    return size() * data_.X.columns * static_cast<Index>(sizeof(T)) / (TreeBins<T>::kKeepsCodes ? 4 : 2);
+  }
 
   template <class Mass>
   std::pair<TreeArrays, bool> grow_by() {
@@ -268,10 +270,9 @@ class Growth {
       return;
     }
     const Index k = context_.number[split.column];
-    const std::uint8_t* column = context_.bins->codes(k, node.begin);
     const std::uint8_t middle = context_.bins->code_of(k, split.threshold);
     for (Index i = 0; i < count; ++i) {
-      const std::uint8_t code = column[i];
+      const std::uint8_t code = context_.bins->code(k, node.begin + i, rows[i]);
       const bool is_plain = code != middle && (code != kUnknownBin || !std::numeric_limits<T>::has_quiet_NaN);
       workspace.slots[i] = is_plain ? code > middle : slot(i);
     }

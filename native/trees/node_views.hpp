@@ -1,7 +1,7 @@
 // How the columns of a node are searched: the two ways there are, behind the same few calls.
 //
 //   enter        turns to a node
-//   split_bound  how good the best candidate of a column can be
+//   split_bounds how good the best candidates of a few columns can be, at most kAtOnce
 //   search       the best candidate of a column, or the split that is taken
 //   leave        the node is not split
 //   part         the node is split, and its rows are sorted by child
@@ -75,7 +75,8 @@ struct SearchWorkspace {
 template <class T, class Mass>
 class BinnedView {
  public:
-  static constexpr bool kHasCodes = true;  // of the rows of the node, if there are bins
+  static constexpr bool kHasCodes = true;                 // of the rows of the node, if there are bins
+  static constexpr Index kAtOnce = TreeBins<T>::kAtOnce;  // columns
 
   // Histograms are kept in up to `most_bytes`.
   BinnedView(GrowthContext<T>& context, Index most_bytes)
@@ -93,14 +94,26 @@ class BinnedView {
     if (!is_filled_ && kept_ >= 0) store_.error(kept_) = binned_->rounding() * node.totals.weight();
   }
 
-  SplitBound split_bound(Index column, SearchWorkspace<T>& workspace) {
-    if (!is_binned(column)) return context_.search(*node_, column, workspace.columns);
-    const Index k = context_.number[column];
-    if (kept_ < 0) return search_->split_bound(*binned_, k, workspace.bins);
-    if (!is_filled_) build(*binned_, context_.bins->codes(k, binned_->first), store_.column(kept_, k));
-    return search_->split_bound(*binned_, k, store_.column(kept_, k),
-                                store_.error(kept_) / node_->totals.weight(),
-                                workspace.bins.template bounds<Mass>());
+  void split_bounds(std::span<const Index> columns, SearchWorkspace<T>& workspace,
+                    std::vector<SplitBound>& bounds) {
+    Index numbers[kAtOnce];
+    std::size_t count = 0;
+    for (const Index column : columns) {
+      if (is_binned(column))
+        numbers[count++] = context_.number[column];
+      else
+        bounds[column] = context_.search(*node_, column, workspace.columns);
+    }
+    if (count == 0) return;
+    const double error = kept_ < 0 ? binned_->rounding() : store_.error(kept_) / node_->totals.weight();
+    const auto bound = [&](Index k, const BinHistogram<Mass>& histogram) {
+      bounds[context_.bins->column(k)] =
+          search_->split_bound(*binned_, k, histogram, error, workspace.bins.template bounds<Mass>());
+    };
+    if (is_filled_)
+      for (std::size_t j = 0; j < count; ++j) bound(numbers[j], store_.column(kept_, numbers[j]));
+    else
+      make(*binned_, kept_, {numbers, count}, workspace.bins, bound);
   }
 
   ColumnBest search(Index column, double limit, SearchWorkspace<T>& workspace, Split* chosen = nullptr) {
@@ -135,20 +148,26 @@ class BinnedView {
       leave();
     std::vector<Index> ends;
     for (const PendingNode& child : children) ends.push_back(child.end - children[0].begin);
-    each(context_.bins->columns(), [&](Index k, SearchWorkspace<T>& workspace) {
-      context_.bins->split(k, children[0].begin, slots, ends, workspace.bins.moved_codes);
-      for (std::size_t i = 0; i < kept.size(); ++i) {
-        const BinHistogram<Mass> part =
-            kept[i] >= 0 ? store_.column(kept[i], k) : workspace.bins.template histogram<Mass>(others[i]);
-        build(others[i], context_.bins->codes(k, others[i].first), part);
-        subtract(others[i], part, store_.column(kept_, k));
+    const Index all = context_.bins->columns();
+    each((all + kAtOnce - 1) / kAtOnce, [&](Index task, SearchWorkspace<T>& workspace) {
+      Index numbers[kAtOnce];
+      std::size_t count = 0;
+      for (Index k = task * kAtOnce; k < std::min((task + 1) * kAtOnce, all); ++k) {
+        context_.bins->split(k, children[0].begin, slots, ends, workspace.bins.moved_codes);
+        numbers[count++] = k;
       }
+      for (std::size_t i = 0; i < kept.size(); ++i)
+        make(others[i], kept[i], {numbers, count}, workspace.bins,
+             [&](Index k, const BinHistogram<Mass>& part) {
+               subtract(others[i], part, store_.column(kept_, k));
+             });
     });
     if (!kept.empty()) largest->histograms = kept_;
     kept_ = -1;
   }
 
  private:
+  static constexpr std::size_t kMostHistograms = 512;  // of single classes, in the workspace: 512 kB
   static constexpr double kMostError = 1e-9;  // of a sum of weights, over W: far below that of the scan
 
   // Rows of a node for which subtracting histograms is faster than counting.
@@ -160,6 +179,23 @@ class BinnedView {
     const std::size_t size = static_cast<std::size_t>(node.size());
     return {std::span(context_.rows).subspan(node.begin, size), node.begin, totals, context_.data.weight,
             all_classes};
+  }
+
+  // Makes the histograms of a few columns, in a kept place if there is one, and hands each of them on.
+  template <class Use>
+  void make(const BinnedNode& node, Index place, std::span<const Index> numbers, BinWorkspace& workspace,
+            const Use& use) {
+    const std::size_t most =
+        place >= 0 ? numbers.size() : std::max<std::size_t>(1, kMostHistograms / node.classes.size());
+    for (std::size_t first = 0; first < numbers.size(); first += most) {
+      const auto some = numbers.subspan(first, std::min(most, numbers.size() - first));
+      if (place < 0) workspace.make_room<Mass>(node, static_cast<Index>(some.size()));
+      const auto to = [&](Index j) {
+        return place >= 0 ? store_.column(place, some[j]) : workspace.histogram<Mass>(node, j);
+      };
+      build(node, *context_.bins, some, to);
+      for (std::size_t j = 0; j < some.size(); ++j) use(some[j], to(static_cast<Index>(j)));
+    }
   }
 
   // Finds places for the histograms of the other children, which `kept` says, -1 for none; nothing where the
@@ -202,6 +238,7 @@ template <class T>
 class SortedView {
  public:
   static constexpr bool kHasCodes = false;
+  static constexpr Index kAtOnce = 1;
 
   SortedView(const GrowthContext<T>& context, SortedColumns<T>& sorted, const PendingNode& root)
       : context_(context), sorted_(sorted), first_(root.begin) {
@@ -215,9 +252,11 @@ class SortedView {
     sorted_.enter(pending.begin - first_, pending.end - first_, node.totals, context_.rules);
   }
 
-  SplitBound split_bound(Index column, SearchWorkspace<T>& workspace) {
-    if (context_.number[column] < 0) return context_.search(*node_, column, workspace.columns);
-    return sorted_.split_bound(context_.number[column]);
+  void split_bounds(std::span<const Index> columns, SearchWorkspace<T>& workspace,
+                    std::vector<SplitBound>& bounds) {
+    for (const Index column : columns)
+      bounds[column] = context_.number[column] < 0 ? context_.search(*node_, column, workspace.columns)
+                                                   : sorted_.split_bound(context_.number[column]);
   }
 
   ColumnBest search(Index column, double limit, SearchWorkspace<T>& workspace, Split* chosen = nullptr) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "core/spilled_memory.hpp"
@@ -83,6 +84,13 @@ struct BinHistogram {
   Mass* of_class(Index k) const { return masses + k * kBins; }
 };
 
+// How far the sums of two columns are apart. A line of the cache lies between them: without it the same code
+// of many columns, as the background of images, would be in the same few sets of the cache.
+template <class Mass>
+Index masses_apart(Index classes) {
+  return classes * kBins + 64 / static_cast<Index>(sizeof(Mass));
+}
+
 // `codes` are those of the node.
 inline void build(const BinnedNode& node, const std::uint8_t* codes, BinHistogram<std::int32_t> to) {
   std::fill_n(to.masses, node.class_count() * kBins, 0);
@@ -110,6 +118,73 @@ inline void build(const BinnedNode& node, const std::uint8_t* codes, BinHistogra
   }
 }
 
+// Row by row. Of bytes one after the other a row is one line of the cache, or two.
+template <class To>
+void build_of_bytes(const BinnedNode& node, const TreeBins<std::uint8_t>& bins,
+                    std::span<const Index> columns, const To& to) {
+  using Mass = std::remove_pointer_t<decltype(to(0).masses)>;
+  constexpr Index kAtOnce = TreeBins<std::uint8_t>::kAtOnce;
+  const Index count = static_cast<Index>(columns.size());
+  constexpr Index kAhead = 24;  // rows
+  Index offsets[kAtOnce];
+  Mass* masses[kAtOnce];
+  std::int32_t* rows[kAtOnce];
+  bool is_run = count == kAtOnce;
+  for (Index j = 0; j < count; ++j) {
+    const BinHistogram<Mass> histogram = to(j);
+    offsets[j] = bins.column(columns[j]) * bins.X().column_stride;
+    is_run &= offsets[j] == offsets[0] + j;
+    masses[j] = histogram.masses;
+    rows[j] = histogram.rows;
+    std::fill_n(masses[j], node.class_count() * kBins, Mass{0});
+    std::fill_n(rows[j], kBins, 0);
+  }
+  Index i = 0;
+  for (Index k = 0; k < node.class_count(); ++k) {
+    for (; i < node.classes[k].end; ++i) {
+      const std::uint8_t* row = bins.X().row(node.rows[i]);
+      // Rows are far from each other, and one takes long enough that few are under way by themselves.
+      if (i + kAhead < node.size()) {
+        const std::uint8_t* later = bins.X().row(node.rows[i + kAhead]) + offsets[0];
+        __builtin_prefetch(later);
+        __builtin_prefetch(later + kAtOnce - 1);
+      }
+      const auto add = [&](Index j, std::uint8_t code) {
+        if constexpr (std::is_integral_v<Mass>) {
+          ++masses[j][code];
+        } else {
+          masses[j][code] += node.weights[i];
+          ++rows[j][code];
+        }
+      };
+      if (is_run) {
+        std::uint8_t codes[kAtOnce];
+        std::copy_n(row + offsets[0], kAtOnce, codes);
+#pragma GCC unroll 32
+        for (Index j = 0; j < kAtOnce; ++j) add(j, codes[j]);
+      } else {
+        for (Index j = 0; j < count; ++j) add(j, row[offsets[j]]);
+      }
+    }
+    for (Index j = 0; j < count; ++j) masses[j] += kBins;
+  }
+  if constexpr (std::is_integral_v<Mass>)
+    for (Index j = 0; j < count; ++j)
+      for (Index k = 0; k < node.class_count(); ++k)
+        for (Index b = 0; b < kBins; ++b) rows[j][b] += to(j).of_class(k)[b];
+}
+
+// The histograms of a few columns, at most TreeBins::kAtOnce; to(j) is that of the j-th of them.
+template <class T, class To>
+void build(const BinnedNode& node, const TreeBins<T>& bins, std::span<const Index> columns, const To& to) {
+  if constexpr (TreeBins<T>::kKeepsCodes) {
+    for (std::size_t j = 0; j < columns.size(); ++j)
+      build(node, bins.codes(columns[j], node.first), to(static_cast<Index>(j)));
+  } else {
+    build_of_bytes(node, bins, columns, to);
+  }
+}
+
 // Takes the rows of a part of a node out of its histogram.
 template <class Mass>
 void subtract(const BinnedNode& node, const BinHistogram<Mass>& part, BinHistogram<Mass> from) {
@@ -124,7 +199,7 @@ class KeptHistograms {
  public:
   KeptHistograms(std::size_t columns, Index classes, Index most_bytes)
       : columns_(static_cast<Index>(columns)),
-        masses_(classes * kBins),
+        masses_(masses_apart<Mass>(classes)),
         bytes_((columns_ + 1) * (masses_ * static_cast<Index>(sizeof(Mass)) + kBins * 4)),
         most_(most_bytes / bytes_) {}
 

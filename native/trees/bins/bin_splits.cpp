@@ -13,23 +13,16 @@ namespace {
 constexpr std::size_t kWorthSpreading = 128;  // rows
 constexpr Index kManyReads = 512;  // of values that lie all over a column, and a page each if it is in a file
 
-template <class Mass>
-BinHistogram<Mass> histogram_of(const BinnedNode& node, const std::uint8_t* codes, BinWorkspace& workspace) {
-  const BinHistogram<Mass> histogram = workspace.histogram<Mass>(node);
-  build(node, codes, histogram);
+template <class Mass, class T>
+BinHistogram<Mass> histogram_of(const BinnedNode& node, const TreeBins<T>& bins, Index k,
+                                BinWorkspace& workspace) {
+  workspace.make_room<Mass>(node, 1);
+  const BinHistogram<Mass> histogram = workspace.histogram<Mass>(node, 0);
+  build(node, bins, {&k, 1}, [&](Index) { return histogram; });
   return histogram;
 }
 
 }  // namespace
-
-template <class T>
-SplitBound BinnedSearch<T>::split_bound(const BinnedNode& node, Index k, BinWorkspace& workspace) const {
-  if (node.weights.empty())
-    return split_bound(node, k, histogram_of<std::int32_t>(node, bins_.codes(k, node.first), workspace), 0.0,
-                       workspace.bounds<std::int32_t>());
-  return split_bound(node, k, histogram_of<double>(node, bins_.codes(k, node.first), workspace),
-                     node.rounding(), workspace.bounds<double>());
-}
 
 template <class T>
 template <class Mass>
@@ -46,7 +39,7 @@ SplitBound BinnedSearch<T>::split_bound(const BinnedNode& node, Index k, const B
 // Whether a column whose rows are in one bin tells none of them apart.
 template <class T>
 bool BinnedSearch<T>::is_one_value(const BinnedNode& node, Index k) const {
-  if (bins_.mixed(k)[bins_.codes(k, node.first)[0]] == 0) return true;
+  if (bins_.mixed(k)[bins_.code(k, node.first, node.rows[0])] == 0) return true;
   const T first = value(node.rows[0], k);
   return std::all_of(node.rows.begin(), node.rows.end(), [&](Row row) { return value(row, k) == first; });
 }
@@ -54,13 +47,12 @@ bool BinnedSearch<T>::is_one_value(const BinnedNode& node, Index k) const {
 template <class T>
 ColumnBest BinnedSearch<T>::search(const BinnedNode& node, Index k, double limit, BinWorkspace& workspace,
                                    ColumnWorkspace& column_workspace, Split* chosen) const {
-  const BinHistogram<std::int32_t> counts =
-      histogram_of<std::int32_t>(node, bins_.codes(k, node.first), workspace);
+  const BinHistogram<std::int32_t> counts = histogram_of<std::int32_t>(node, bins_, k, workspace);
   if (node.weights.empty()) {
     workspace.bounds<std::int32_t>().compute(node, counts, bins_.mixed(k), kUnknowns, rules_, 0.0);
     return offer(node, k, limit, workspace.bounds<std::int32_t>(), workspace, column_workspace, chosen);
   }
-  const BinHistogram<double> weights = histogram_of<double>(node, bins_.codes(k, node.first), workspace);
+  const BinHistogram<double> weights = histogram_of<double>(node, bins_, k, workspace);
   workspace.bounds<double>().compute(node, weights, bins_.mixed(k), kUnknowns, rules_, node.rounding());
   return offer(node, k, limit, workspace.bounds<double>(), workspace, column_workspace, chosen);
 }
@@ -246,18 +238,18 @@ void BinnedSearch<T>::gather(const BinnedNode& node, Index k, const bool* wanted
     total += wanted[b] ? workspace.rows[b] : 0;
   }
   if (total == 0) return;
-  const std::uint8_t* codes = bins_.codes(k, node.first);
+  const auto code_of = [&](Index i) { return bins_.code(k, node.first + i, node.rows[i]); };
   if (workspace.found.size() <= node.rows.size()) workspace.found.resize(node.rows.size() + 1);
   if (static_cast<Index>(workspace.inside.size()) < total)
     workspace.inside.resize(static_cast<std::size_t>(total));
   Index count = 0;
   for (Index i = 0; i < node.size(); ++i) {  // without a branch, which would be guessed wrong too often
     workspace.found[count] = static_cast<std::int32_t>(i);
-    count += wanted[codes[i]];
+    count += wanted[code_of(i)];
   }
   for (Index i = 0; i < count; ++i) {
     const std::int32_t at = workspace.found[i];
-    workspace.inside[workspace.inside_ends[codes[at]]++].row = node.rows[at];
+    workspace.inside[workspace.inside_ends[code_of(at)]++].row = node.rows[at];
   }
 }
 
@@ -279,9 +271,9 @@ double BinnedSearch<T>::threshold_above(const BinnedNode& node, Index k, Index b
   Index above = bin + 1;
   while (workspace.rows[above] == 0) ++above;
   double low = -std::numeric_limits<double>::infinity(), high = -low;
-  const std::uint8_t* codes = bins_.codes(k, node.first);
+  const auto code_of = [&](Index i) { return bins_.code(k, node.first + i, node.rows[i]); };
   for (Index i = 0; i < node.size(); ++i) {
-    const std::uint8_t code = codes[i];
+    const std::uint8_t code = code_of(i);
     if (code == bin) low = std::max(low, static_cast<double>(value(node.rows[i], k)));
     if (code == above) high = std::min(high, static_cast<double>(value(node.rows[i], k)));
   }

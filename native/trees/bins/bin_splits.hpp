@@ -75,23 +75,31 @@ struct BinWorkspace {
     return own_bounds.of<Mass>();
   }
 
-  // Room for the histogram of a column at a node.
+  // Room for the histograms of some columns at a node, and that of the j-th of them.
   template <class Mass>
-  BinHistogram<Mass> histogram(const BinnedNode& node) {
-    const std::size_t size = static_cast<std::size_t>(node.class_count() * kBins);
-    if constexpr (std::is_integral_v<Mass>) {
-      counts.resize(size);
-      return {counts.data(), rows};
-    } else {
-      weights.resize(size);
-      return {weights.data(), rows};
-    }
+  void make_room(const BinnedNode& node, Index columns) {
+    const auto grow = [](auto& to, Index size) {
+      to.resize(std::max(to.size(), static_cast<std::size_t>(size)));
+    };
+    grow(rows, columns * kBins);
+    if constexpr (std::is_integral_v<Mass>)
+      grow(counts, columns * masses_apart<Mass>(node.class_count()));
+    else
+      grow(weights, columns * masses_apart<Mass>(node.class_count()));
+  }
+  template <class Mass>
+  BinHistogram<Mass> histogram(const BinnedNode& node, Index j) {
+    const Index first = j * masses_apart<Mass>(node.class_count());
+    if constexpr (std::is_integral_v<Mass>)
+      return {counts.data() + first, rows.data() + j * kBins};
+    else
+      return {weights.data() + first, rows.data() + j * kBins};
   }
 
   BoundsOf own_bounds;
   std::vector<std::int32_t> counts;  // of classes and bins
   std::vector<double> weights;
-  std::int32_t rows[kBins];              // of bins
+  std::vector<std::int32_t> rows;        // of bins
   RowNumbers found;                      // rows of bins that are searched, as numbers in the node
   spilled::SpilledVector<Value> inside;  // the same bin by bin
   Index inside_ends[kBins];
@@ -106,8 +114,7 @@ class BinnedSearch {
                const TreeBins<T>& bins)
       : data_(data), rules_(rules), score_(score), bins_(bins) {}
 
-  // Of the k-th binned column. A histogram that is at hand saves making one.
-  SplitBound split_bound(const BinnedNode& node, Index k, BinWorkspace& workspace) const;
+  // Of the k-th binned column.
   template <class Mass>
   SplitBound split_bound(const BinnedNode& node, Index k, const BinHistogram<Mass>& histogram, double error,
                          BinBounds<Mass>& bounds) const;

@@ -78,11 +78,11 @@ TreeBins<T>::TreeBins(const Table<T>& X, std::vector<Index> columns, std::span<c
     values_.resize(columns_.size() * kBins);
     used_.resize(columns_.size());
     choose_tops(rows, team, stop);
+    const std::size_t size = columns_.size() * static_cast<std::size_t>(X.rows);
+    codes_ = {spilled::Allocator<std::uint8_t>().allocate(size), FreeCodes{size}};
+    encode(team, stop);
+    order(rows, team, stop);
   }
-  const std::size_t size = columns_.size() * static_cast<std::size_t>(X.rows);
-  codes_ = {spilled::Allocator<std::uint8_t>().allocate(size), FreeCodes{size}};
-  encode(team, stop);
-  order(rows, team, stop);
 }
 
 template <class T>
@@ -149,9 +149,7 @@ void TreeBins<T>::encode_tile(Index first_row, Index last_row, Index first, Inde
 template <class T>
 void TreeBins<T>::encode_run(Index k, const T* values, Index first_row, Index count, std::uint8_t* mixed) {
   std::uint8_t* codes = codes_.get() + k * X_.rows + first_row;
-  if constexpr (!std::is_floating_point_v<T>) {
-    std::copy_n(values, count, codes);
-  } else {
+  if constexpr (kKeepsCodes) {
     find_bins(&tops_[k * kBins], values, count, codes);
     if (std::find(mixed, mixed + used_[k], 0) == mixed + used_[k]) return;
     const T* only = &values_[k * kBins];
@@ -172,6 +170,7 @@ void TreeBins<T>::order(std::span<const std::int32_t> rows, int team, Stop& stop
 template <class T>
 void TreeBins<T>::split(Index k, Index first, std::span<const std::int32_t> slots,
                         std::span<const Index> ends, std::vector<std::uint8_t>& room) {
+  if constexpr (!kKeepsCodes) return;
   std::uint8_t* codes = codes_.get() + k * X_.rows + first;
   room.resize(std::max(room.size(), slots.size() + kCodesAtOnce));
   if (ends.size() == 2) return split_codes(codes, slots, room.data());

@@ -250,3 +250,16 @@ def test_rows_that_do_not_count_and_three_children_keep_codes_and_rows_together(
         assert grown.column.tolist() == [node["column"] for node in nodes]
         np.testing.assert_array_equal(grown.threshold, [node["threshold"] for node in nodes])
         np.testing.assert_array_equal(grown.totals, [node["totals"] for node in nodes])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_drawn_columns_of_bytes_and_of_numbers_grow_the_same_tree(order):
+    rng = np.random.default_rng(12)
+    X = np.asarray(rng.integers(0, 90, (5000, 80)), dtype=np.uint8, order=order)
+    labels = labels_of(X, 3, rng)
+    rows = np.flatnonzero(rng.random(5000) < 0.8)
+    for columns in (33, 79, 0):
+        rules = {"max_depth": 5, "max_columns": columns, "seed": 4, "rows": rows}
+        bytes_, numbers = grow(X, labels, **rules), grow(X.astype(np.float64), labels, **rules)
+        for mine, same in zip(bytes_, numbers, strict=True):
+            np.testing.assert_array_equal(mine, same)
