@@ -39,7 +39,7 @@ class Growth {
       : data_(data),
         rules_(rules),
         score_(rules.criterion, data.weight != nullptr, static_cast<Index>(rows.size())),
-        context_{data, rules, score_, std::move(rows), {}, {}, {}, {}},
+        context_{data, rules, score_, std::move(rows), {}, {}, {}},
         stop_(stop),
         team_(size() * data.X.columns < kSingleThread ? 1 : threads()) {
     for (int thread = 0; thread < team_; ++thread) workspaces_.emplace_back(data.classes, codes);
@@ -56,7 +56,6 @@ class Growth {
     if (context_.numbers.empty() || size() <= SortedColumns<T>::kMostRows) return;
     group_by_class();
     context_.bins.emplace(data.X, context_.numbers, context_.rows, team_, stop);
-    context_.places = context_.rows;
   }
 
   std::pair<TreeArrays, bool> grow() {
@@ -76,8 +75,10 @@ class Growth {
   bool is_large(const PendingNode& node) const {
     return team_ > 1 && node.size() * data_.X.columns >= kShared && node.size() * kSubtrees >= size();
   }
-  // Of kept histograms: a quarter of the table.
-  Index most_bytes() const { return size() * data_.X.columns * static_cast<Index>(sizeof(T)) / 4; }
+  // Of kept histograms: a quarter of the table, or half of one of bytes, which has no codes beside it.
+  Index most_bytes() const {
+    return size() * data_.X.columns * static_cast<Index>(sizeof(T)) / (TreeBins<T>::kKeepsCodes ? 4 : 2);
+  }
 
   template <class Mass>
   std::pair<TreeArrays, bool> grow_by() {
@@ -105,12 +106,6 @@ class Growth {
       }
     }
     view.reset();
-    if (context_.bins && !small.empty() && small.front().size() < size()) {
-      // By now the rows of a subtree lie all over the table: half of its time would be pending for their
-      // codes.
-      context_.bins->reorder(context_.places, team_, stop_);
-      std::iota(context_.places.begin(), context_.places.end(), 0);
-    }
     const bool completed = grow_subtrees<Mass>(tree, small, places) && !watch.over();
     return {tree.finish(), completed};
   }
@@ -218,7 +213,7 @@ class Growth {
       return tree.close(number, reason);
     }
     tree.split(number, split);
-    partition(node, number, split, workspace);
+    partition<View::kHasCodes>(node, number, split, workspace);
     view.part(workspace.children, workspace.slots, each);
     // The largest child waits for the others, so that few nodes wait at a time, and few histograms.
     std::stable_sort(workspace.children.begin(), workspace.children.end(),
@@ -241,8 +236,9 @@ class Growth {
   }
 
   // Sorts the rows of a node by child, in their order, and makes the children.
+  template <bool kHasCodes>
   void partition(const PendingNode& node, Index number, const Split& split, Workspace<T>& workspace) {
-    find_slots(node, split, workspace);
+    find_slots<kHasCodes>(node, split, workspace);
     std::vector<Index>& ends = workspace.ends;
     ends.assign(static_cast<std::size_t>(split.children + 1), 0);
     for (const std::int32_t slot : workspace.slots) ++ends[slot + 1];
@@ -252,11 +248,14 @@ class Growth {
       workspace.children.push_back({node.begin + ends[slot], node.begin + ends[slot + 1], number, slot,
                                     node.depth + 1, child_path(node.path, slot)});
     move(context_.rows, node, workspace.slots, ends, workspace.moved);
-    if (context_.bins) move(context_.places, node, workspace.slots, ends, workspace.moved);
-    for (PendingNode& child : workspace.children) child.is_open = may_split(child);
+    for (PendingNode& child : workspace.children) {
+      child.is_open = may_split(child);
+      child.is_sorted = is_sorted(child);
+    }
   }
 
   // Codes tell most rows apart without a look at the table, whose rows lie far from each other.
+  template <bool kHasCodes>
   void find_slots(const PendingNode& node, const Split& split, Workspace<T>& workspace) const {
     const Index count = node.size();
     const Row* rows = context_.rows.data() + node.begin;
@@ -266,16 +265,14 @@ class Growth {
     const auto slot = [&](Index i) {
       return slot_of(split, categories, values[rows[i] * data_.X.row_stride]);
     };
-    if (!context_.bins || context_.number[split.column] < 0) {
+    if (!kHasCodes || !context_.bins || context_.number[split.column] < 0) {
       for (Index i = 0; i < count; ++i) workspace.slots[i] = slot(i);
       return;
     }
     const Index k = context_.number[split.column];
-    const std::uint8_t* column = context_.bins->codes(k);
     const std::uint8_t middle = context_.bins->code_of(k, split.threshold);
-    const std::int32_t* places = context_.places.data() + node.begin;
     for (Index i = 0; i < count; ++i) {
-      const std::uint8_t code = column[places[i]];
+      const std::uint8_t code = context_.bins->code(k, node.begin + i, rows[i]);
       const bool is_plain = code != middle && (code != kUnknownBin || !std::numeric_limits<T>::has_quiet_NaN);
       workspace.slots[i] = is_plain ? code > middle : slot(i);
     }

@@ -1,7 +1,7 @@
 // How the columns of a node are searched: the two ways there are, behind the same few calls.
 //
 //   enter        turns to a node
-//   split_bound  how good the best candidate of a column can be
+//   split_bounds how good the best candidates of a few columns can be, at most kAtOnce
 //   search       the best candidate of a column, or the split that is taken
 //   leave        the node is not split
 //   part         the node is split, and its rows are sorted by child
@@ -25,9 +25,10 @@ struct PendingNode {
   Index begin, end;
   Index parent, slot;
   Index depth;
-  std::uint64_t path;     // made of the seed and the slots on the way here
-  bool is_open = true;    // false where it is clear that it will not be split
-  Index histograms = -1;  // where they are kept
+  std::uint64_t path;      // made of the seed and the slots on the way here
+  bool is_open = true;     // false where it is clear that it will not be split
+  bool is_sorted = false;  // whether it is a root of a subtree whose columns are sorted
+  Index histograms = -1;   // where they are kept
 
   Index size() const { return end - begin; }
 };
@@ -39,7 +40,6 @@ struct GrowthContext {
   const GrowthRules& rules;
   const SplitScore& score;
   RowNumbers rows;                   // each node has a range of them
-  RowNumbers places;                 // where the codes of these rows are
   std::vector<Index> numbers;        // the columns in which not all thresholds have to be tried
   std::vector<std::int32_t> number;  // of a column among these, or -1
   std::optional<TreeBins<T>> bins;   // of these, where there are rows enough
@@ -75,6 +75,9 @@ struct SearchWorkspace {
 template <class T, class Mass>
 class BinnedView {
  public:
+  static constexpr bool kHasCodes = true;                 // of the rows of the node, if there are bins
+  static constexpr Index kAtOnce = TreeBins<T>::kAtOnce;  // columns
+
   // Histograms are kept in up to `most_bytes`.
   BinnedView(GrowthContext<T>& context, Index most_bytes)
       : context_(context), store_(context.numbers.size(), context.data.classes, most_bytes) {
@@ -91,14 +94,26 @@ class BinnedView {
     if (!is_filled_ && kept_ >= 0) store_.error(kept_) = binned_->rounding() * node.totals.weight();
   }
 
-  SplitBound split_bound(Index column, SearchWorkspace<T>& workspace) {
-    if (!is_binned(column)) return context_.search(*node_, column, workspace.columns);
-    const Index k = context_.number[column];
-    if (kept_ < 0) return search_->split_bound(*binned_, k, workspace.bins);
-    if (!is_filled_) build(*binned_, context_.bins->codes(k), store_.column(kept_, k));
-    return search_->split_bound(*binned_, k, store_.column(kept_, k),
-                                store_.error(kept_) / node_->totals.weight(),
-                                workspace.bins.template bounds<Mass>());
+  void split_bounds(std::span<const Index> columns, SearchWorkspace<T>& workspace,
+                    std::vector<SplitBound>& bounds) {
+    Index numbers[kAtOnce];
+    std::size_t count = 0;
+    for (const Index column : columns) {
+      if (is_binned(column))
+        numbers[count++] = context_.number[column];
+      else
+        bounds[column] = context_.search(*node_, column, workspace.columns);
+    }
+    if (count == 0) return;
+    const double error = kept_ < 0 ? binned_->rounding() : store_.error(kept_) / node_->totals.weight();
+    const auto bound = [&](Index k, const BinHistogram<Mass>& histogram) {
+      bounds[context_.bins->column(k)] =
+          search_->split_bound(*binned_, k, histogram, error, workspace.bins.template bounds<Mass>());
+    };
+    if (is_filled_)
+      for (std::size_t j = 0; j < count; ++j) bound(numbers[j], store_.column(kept_, numbers[j]));
+    else
+      make(*binned_, kept_, {numbers, count}, workspace.bins, bound);
   }
 
   ColumnBest search(Index column, double limit, SearchWorkspace<T>& workspace, Split* chosen = nullptr) {
@@ -116,20 +131,81 @@ class BinnedView {
     if (node.histograms >= 0) store_.give_back(node.histograms);
   }
 
-  // The child with the most rows has the histograms of the node less those of the others.
+  // Codes follow their rows, where a child will read them. The child with the most rows has the histograms of
+  // the node less those of the others.
   template <class Each>
-  void part(std::span<PendingNode> children, std::span<const std::int32_t>, const Each& each) {
-    if (kept_ < 0) return;
+  void part(std::span<PendingNode> children, std::span<const std::int32_t> slots, const Each& each) {
+    if (!search_) return;
+    if (std::none_of(children.begin(), children.end(), reads_codes)) return leave();
     const auto largest = std::max_element(children.begin(), children.end(),
                                           [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    if (!largest->is_open || largest->size() < fewest_kept()) return leave();
     std::vector<ClassTotals> totals(children.size(), ClassTotals(context_.data.classes));
     std::vector<BinnedNode> others;
     std::vector<Index> kept;
+    if (kept_ >= 0 && reads_codes(*largest) && largest->size() >= fewest_kept())
+      keep_for(children, *largest, totals, others, kept);
+    else
+      leave();
+    std::vector<Index> ends;
+    for (const PendingNode& child : children) ends.push_back(child.end - children[0].begin);
+    const Index all = context_.bins->columns();
+    each((all + kAtOnce - 1) / kAtOnce, [&](Index task, SearchWorkspace<T>& workspace) {
+      Index numbers[kAtOnce];
+      std::size_t count = 0;
+      for (Index k = task * kAtOnce; k < std::min((task + 1) * kAtOnce, all); ++k) {
+        context_.bins->split(k, children[0].begin, slots, ends, workspace.bins.moved_codes);
+        numbers[count++] = k;
+      }
+      for (std::size_t i = 0; i < kept.size(); ++i)
+        make(others[i], kept[i], {numbers, count}, workspace.bins,
+             [&](Index k, const BinHistogram<Mass>& part) {
+               subtract(others[i], part, store_.column(kept_, k));
+             });
+    });
+    if (!kept.empty()) largest->histograms = kept_;
+    kept_ = -1;
+  }
+
+ private:
+  static constexpr std::size_t kMostHistograms = 512;  // of single classes, in the workspace: 512 kB
+  static constexpr double kMostError = 1e-9;  // of a sum of weights, over W: far below that of the scan
+
+  // Rows of a node for which subtracting histograms is faster than counting.
+  Index fewest_kept() const { return context_.data.classes * kBins; }
+  static bool reads_codes(const PendingNode& child) { return child.is_open && !child.is_sorted; }
+  bool is_binned(Index column) const { return search_ && context_.number[column] >= 0; }
+
+  BinnedNode binned(const PendingNode& node, const ClassTotals& totals, bool all_classes) const {
+    const std::size_t size = static_cast<std::size_t>(node.size());
+    return {std::span(context_.rows).subspan(node.begin, size), node.begin, totals, context_.data.weight,
+            all_classes};
+  }
+
+  // Makes the histograms of a few columns, in a kept place if there is one, and hands each of them on.
+  template <class Use>
+  void make(const BinnedNode& node, Index place, std::span<const Index> numbers, BinWorkspace& workspace,
+            const Use& use) {
+    const std::size_t most =
+        place >= 0 ? numbers.size() : std::max<std::size_t>(1, kMostHistograms / node.classes.size());
+    for (std::size_t first = 0; first < numbers.size(); first += most) {
+      const auto some = numbers.subspan(first, std::min(most, numbers.size() - first));
+      if (place < 0) workspace.make_room<Mass>(node, static_cast<Index>(some.size()));
+      const auto to = [&](Index j) {
+        return place >= 0 ? store_.column(place, some[j]) : workspace.histogram<Mass>(node, j);
+      };
+      build(node, *context_.bins, some, to);
+      for (std::size_t j = 0; j < some.size(); ++j) use(some[j], to(static_cast<Index>(j)));
+    }
+  }
+
+  // Finds places for the histograms of the other children, which `kept` says, -1 for none; nothing where the
+  // largest child would have sums that are too far off.
+  void keep_for(std::span<PendingNode> children, const PendingNode& largest, std::vector<ClassTotals>& totals,
+                std::vector<BinnedNode>& others, std::vector<Index>& kept) {
     double error = store_.error(kept_) + 0x1p-53 * node_->totals.weight(), rest = node_->totals.weight();
     for (std::size_t slot = 0; slot < children.size(); ++slot) {
-      PendingNode& child = children[slot];
-      if (&child == &*largest) continue;
+      const PendingNode& child = children[slot];
+      if (&child == &largest) continue;
       for (Index i = child.begin; i < child.end; ++i)
         totals[slot].add(context_.data.labels[context_.rows[i]], context_.data.weight_of(context_.rows[i]));
       others.push_back(binned(child, totals[slot], true));
@@ -139,36 +215,13 @@ class BinnedView {
     if (!std::is_integral_v<Mass> && error > kMostError * rest) return leave();
     for (std::size_t slot = 0; slot < children.size(); ++slot) {
       PendingNode& child = children[slot];
-      if (&child == &*largest) continue;
-      if (child.is_open && child.size() >= fewest_kept()) child.histograms = store_.take();
+      if (&child == &largest) continue;
+      if (reads_codes(child) && child.size() >= fewest_kept()) child.histograms = store_.take();
       if (child.histograms >= 0)
         store_.error(child.histograms) = others[kept.size()].rounding() * totals[slot].weight();
       kept.push_back(child.histograms);
     }
-    each(context_.bins->columns(), [&](Index k, SearchWorkspace<T>& workspace) {
-      for (std::size_t i = 0; i < others.size(); ++i) {
-        const BinHistogram<Mass> part =
-            kept[i] >= 0 ? store_.column(kept[i], k) : workspace.bins.template histogram<Mass>(others[i]);
-        build(others[i], context_.bins->codes(k), part);
-        subtract(others[i], part, store_.column(kept_, k));
-      }
-    });
     store_.error(kept_) = std::is_integral_v<Mass> ? 0.0 : error;
-    largest->histograms = kept_;
-    kept_ = -1;
-  }
-
- private:
-  static constexpr double kMostError = 1e-9;  // of a sum of weights, over W: far below that of the scan
-
-  // Rows of a node for which subtracting histograms is faster than counting.
-  Index fewest_kept() const { return context_.data.classes * kBins; }
-  bool is_binned(Index column) const { return search_ && context_.number[column] >= 0; }
-
-  BinnedNode binned(const PendingNode& node, const ClassTotals& totals, bool all_classes) const {
-    const std::size_t size = static_cast<std::size_t>(node.size());
-    return {std::span(context_.rows).subspan(node.begin, size),
-            std::span(context_.places).subspan(node.begin, size), totals, context_.data.weight, all_classes};
   }
 
   GrowthContext<T>& context_;
@@ -184,6 +237,9 @@ class BinnedView {
 template <class T>
 class SortedView {
  public:
+  static constexpr bool kHasCodes = false;
+  static constexpr Index kAtOnce = 1;
+
   SortedView(const GrowthContext<T>& context, SortedColumns<T>& sorted, const PendingNode& root)
       : context_(context), sorted_(sorted), first_(root.begin) {
     const std::span<const Row> rows(context.rows);
@@ -196,9 +252,11 @@ class SortedView {
     sorted_.enter(pending.begin - first_, pending.end - first_, node.totals, context_.rules);
   }
 
-  SplitBound split_bound(Index column, SearchWorkspace<T>& workspace) {
-    if (context_.number[column] < 0) return context_.search(*node_, column, workspace.columns);
-    return sorted_.split_bound(context_.number[column]);
+  void split_bounds(std::span<const Index> columns, SearchWorkspace<T>& workspace,
+                    std::vector<SplitBound>& bounds) {
+    for (const Index column : columns)
+      bounds[column] = context_.number[column] < 0 ? context_.search(*node_, column, workspace.columns)
+                                                   : sorted_.split_bound(context_.number[column]);
   }
 
   ColumnBest search(Index column, double limit, SearchWorkspace<T>& workspace, Split* chosen = nullptr) {

@@ -104,10 +104,12 @@ class SplitChoice {
   bool look(std::span<const Index> columns, double tie, ChoiceWorkspace<T>& workspace, View& view,
             const Each& each, double& least) const {
     std::vector<SplitBound>& bounds = workspace.bounds;
-    const auto see = [&](Index k, SearchWorkspace<T>& own) {
-      bounds[columns[k]] = view.split_bound(columns[k], own);
+    const Index count = static_cast<Index>(columns.size());
+    const auto see = [&](Index task, SearchWorkspace<T>& own) {
+      const Index first = task * View::kAtOnce;
+      view.split_bounds(columns.subspan(first, std::min(View::kAtOnce, count - first)), own, bounds);
     };
-    if (!each(static_cast<Index>(columns.size()), see)) return false;
+    if (!each((count + View::kAtOnce - 1) / View::kAtOnce, see)) return false;
     std::vector<Index>& open = workspace.open;
     open.clear();
     for (const Index column : columns) {

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "core/spilled_memory.hpp"
@@ -23,11 +25,11 @@ struct BinnedNode {
     double weight;
   };
 
-  // `places` says where among the codes the rows are; weights are one a row of the table, or null. Histograms
-  // that are to be subtracted from each other need all classes, others only those that are there.
-  BinnedNode(std::span<const std::int32_t> node_rows, std::span<const std::int32_t> node_places,
-             const ClassTotals& node_totals, const double* weight, bool all_classes)
-      : rows(node_rows), places(node_places), totals(node_totals) {
+  // `first` says where their codes begin; weights are one a row of the table, or null. Histograms that are to
+  // be subtracted from each other need all classes, others only those that are there.
+  BinnedNode(std::span<const std::int32_t> node_rows, Index first_code, const ClassTotals& node_totals,
+             const double* weight, bool all_classes)
+      : rows(node_rows), first(first_code), totals(node_totals) {
     Index end = 0;
     for (const ClassCell& cell : node_totals.cells())
       if (all_classes || cell.rows > 0) classes.push_back({cell.label, end += cell.rows, cell.weight});
@@ -41,7 +43,8 @@ struct BinnedNode {
   // A sum of weights is off by less than this much of W, and so is what is left of it.
   double rounding() const { return weights.empty() ? 0.0 : 2.0 * static_cast<double>(rows.size()) * 0x1p-53; }
 
-  std::span<const std::int32_t> rows, places;
+  std::span<const std::int32_t> rows;
+  Index first;
   const ClassTotals& totals;
   std::vector<Class> classes;
   spilled::SpilledVector<double> weights;  // of the rows, in their order; empty where all are 1
@@ -49,21 +52,26 @@ struct BinnedNode {
 
 // Adds the rows of one class to counts of bins. Rows with the same code one after the other wait for each
 // other's sum; four counters of each code make that rare (images, where most codes are 0: 1.6 times faster).
-inline void count_bins(std::span<const std::int32_t> places, const std::uint8_t* codes,
-                       std::int32_t* counts) {
+inline void count_bins(std::span<const std::uint8_t> codes, std::int32_t* counts) {
   constexpr std::size_t kWorthwhile = 256;
   std::size_t i = 0;
-  if (places.size() >= kWorthwhile) {
+  if (codes.size() >= kWorthwhile) {
     std::int32_t more[3][kBins] = {};
-    for (; i + 4 <= places.size(); i += 4) {
-      ++counts[codes[places[i]]];
-      ++more[0][codes[places[i + 1]]];
-      ++more[1][codes[places[i + 2]]];
-      ++more[2][codes[places[i + 3]]];
+    for (; i + 8 <= codes.size(); i += 8) {
+      std::uint64_t eight;  // one load, and none of single bytes
+      std::memcpy(&eight, codes.data() + i, sizeof(eight));
+      ++counts[eight & 255];
+      ++more[0][eight >> 8 & 255];
+      ++more[1][eight >> 16 & 255];
+      ++more[2][eight >> 24 & 255];
+      ++counts[eight >> 32 & 255];
+      ++more[0][eight >> 40 & 255];
+      ++more[1][eight >> 48 & 255];
+      ++more[2][eight >> 56];
     }
     for (Index b = 0; b < kBins; ++b) counts[b] += more[0][b] + more[1][b] + more[2][b];
   }
-  for (; i < places.size(); ++i) ++counts[codes[places[i]]];
+  for (; i < codes.size(); ++i) ++counts[codes[i]];
 }
 
 // The histogram of one column: kBins sums for each class of the node, in the order of node.classes, and how
@@ -76,12 +84,20 @@ struct BinHistogram {
   Mass* of_class(Index k) const { return masses + k * kBins; }
 };
 
+// How far the sums of two columns are apart. A line of the cache lies between them: without it the same code
+// of many columns, as the background of images, would be in the same few sets of the cache.
+template <class Mass>
+Index masses_apart(Index classes) {
+  return classes * kBins + 64 / static_cast<Index>(sizeof(Mass));
+}
+
+// `codes` are those of the node.
 inline void build(const BinnedNode& node, const std::uint8_t* codes, BinHistogram<std::int32_t> to) {
   std::fill_n(to.masses, node.class_count() * kBins, 0);
   Index begin = 0;
   for (Index k = 0; k < node.class_count(); begin = node.classes[k++].end) {
     const std::size_t count = static_cast<std::size_t>(node.classes[k].end - begin);
-    count_bins(node.places.subspan(static_cast<std::size_t>(begin), count), codes, to.of_class(k));
+    count_bins({codes + begin, count}, to.of_class(k));
   }
   std::copy_n(to.masses, kBins, to.rows);
   for (Index k = 1; k < node.class_count(); ++k)
@@ -95,10 +111,77 @@ inline void build(const BinnedNode& node, const std::uint8_t* codes, BinHistogra
   for (Index k = 0; k < node.class_count(); ++k) {
     double* masses = to.of_class(k);
     for (; i < node.classes[k].end; ++i) {
-      const std::uint8_t code = codes[node.places[i]];
+      const std::uint8_t code = codes[i];
       masses[code] += node.weights[i];
       ++to.rows[code];
     }
+  }
+}
+
+// Row by row. Of bytes one after the other a row is one line of the cache, or two.
+template <class To>
+void build_of_bytes(const BinnedNode& node, const TreeBins<std::uint8_t>& bins,
+                    std::span<const Index> columns, const To& to) {
+  using Mass = std::remove_pointer_t<decltype(to(0).masses)>;
+  constexpr Index kAtOnce = TreeBins<std::uint8_t>::kAtOnce;
+  const Index count = static_cast<Index>(columns.size());
+  constexpr Index kAhead = 24;  // rows
+  Index offsets[kAtOnce];
+  Mass* masses[kAtOnce];
+  std::int32_t* rows[kAtOnce];
+  bool is_run = count == kAtOnce;
+  for (Index j = 0; j < count; ++j) {
+    const BinHistogram<Mass> histogram = to(j);
+    offsets[j] = bins.column(columns[j]) * bins.X().column_stride;
+    is_run &= offsets[j] == offsets[0] + j;
+    masses[j] = histogram.masses;
+    rows[j] = histogram.rows;
+    std::fill_n(masses[j], node.class_count() * kBins, Mass{0});
+    std::fill_n(rows[j], kBins, 0);
+  }
+  Index i = 0;
+  for (Index k = 0; k < node.class_count(); ++k) {
+    for (; i < node.classes[k].end; ++i) {
+      const std::uint8_t* row = bins.X().row(node.rows[i]);
+      // Rows are far from each other, and one takes long enough that few are under way by themselves.
+      if (i + kAhead < node.size()) {
+        const std::uint8_t* later = bins.X().row(node.rows[i + kAhead]) + offsets[0];
+        __builtin_prefetch(later);
+        __builtin_prefetch(later + kAtOnce - 1);
+      }
+      const auto add = [&](Index j, std::uint8_t code) {
+        if constexpr (std::is_integral_v<Mass>) {
+          ++masses[j][code];
+        } else {
+          masses[j][code] += node.weights[i];
+          ++rows[j][code];
+        }
+      };
+      if (is_run) {
+        std::uint8_t codes[kAtOnce];
+        std::copy_n(row + offsets[0], kAtOnce, codes);
+#pragma GCC unroll 32
+        for (Index j = 0; j < kAtOnce; ++j) add(j, codes[j]);
+      } else {
+        for (Index j = 0; j < count; ++j) add(j, row[offsets[j]]);
+      }
+    }
+    for (Index j = 0; j < count; ++j) masses[j] += kBins;
+  }
+  if constexpr (std::is_integral_v<Mass>)
+    for (Index j = 0; j < count; ++j)
+      for (Index k = 0; k < node.class_count(); ++k)
+        for (Index b = 0; b < kBins; ++b) rows[j][b] += to(j).of_class(k)[b];
+}
+
+// The histograms of a few columns, at most TreeBins::kAtOnce; to(j) is that of the j-th of them.
+template <class T, class To>
+void build(const BinnedNode& node, const TreeBins<T>& bins, std::span<const Index> columns, const To& to) {
+  if constexpr (TreeBins<T>::kKeepsCodes) {
+    for (std::size_t j = 0; j < columns.size(); ++j)
+      build(node, bins.codes(columns[j], node.first), to(static_cast<Index>(j)));
+  } else {
+    build_of_bytes(node, bins, columns, to);
   }
 }
 
@@ -116,7 +199,7 @@ class KeptHistograms {
  public:
   KeptHistograms(std::size_t columns, Index classes, Index most_bytes)
       : columns_(static_cast<Index>(columns)),
-        masses_(classes * kBins),
+        masses_(masses_apart<Mass>(classes)),
         bytes_((columns_ + 1) * (masses_ * static_cast<Index>(sizeof(Mass)) + kBins * 4)),
         most_(most_bytes / bytes_) {}
 

@@ -9,6 +9,7 @@
 
 #include "core/tasks.hpp"
 #include "trees/bins/bin_of_value.hpp"
+#include "trees/bins/split_codes.hpp"
 
 namespace sixfold {
 namespace {
@@ -69,27 +70,28 @@ Index jitter(Index i, Index below) {
 }  // namespace
 
 template <class T>
-TreeBins<T>::TreeBins(const Table<T>& X, std::vector<Index> columns, std::span<const std::int32_t> sample_of,
+TreeBins<T>::TreeBins(const Table<T>& X, std::vector<Index> columns, std::span<const std::int32_t> rows,
                       int team, Stop& stop)
     : X_(X), columns_(std::move(columns)), mixed_(columns_.size() * kBins) {
   if constexpr (std::is_floating_point_v<T>) {
     tops_.resize(columns_.size() * kBins);
     values_.resize(columns_.size() * kBins);
     used_.resize(columns_.size());
-    choose_tops(sample_of, team, stop);
+    choose_tops(rows, team, stop);
+    const std::size_t size = columns_.size() * static_cast<std::size_t>(X.rows);
+    codes_ = {spilled::Allocator<std::uint8_t>().allocate(size), FreeCodes{size}};
+    encode(team, stop);
+    order(rows, team, stop);
   }
-  const std::size_t size = columns_.size() * static_cast<std::size_t>(X.rows);
-  codes_ = {spilled::Allocator<std::uint8_t>().allocate(size), FreeCodes{size}};
-  encode(team, stop);
 }
 
 template <class T>
-void TreeBins<T>::choose_tops(std::span<const std::int32_t> sample_of, int team, Stop& stop) {
-  const Index rows = static_cast<Index>(sample_of.size()), size = std::min(rows, kSample);
+void TreeBins<T>::choose_tops(std::span<const std::int32_t> rows, int team, Stop& stop) {
+  const Index count = static_cast<Index>(rows.size()), size = std::min(count, kSample);
   std::vector<Index> sample(static_cast<std::size_t>(size));
   for (Index i = 0; i < size; ++i) {
-    const Index from = cut(rows, size, i), to = cut(rows, size, i + 1);
-    sample[i] = sample_of[from + jitter(i, to - from)];
+    const Index from = cut(count, size, i), to = cut(count, size, i + 1);
+    sample[i] = rows[from + jitter(i, to - from)];
   }
   run_tasks((columns() + kTile - 1) / kTile, team, &stop, [&](Index task, Watch&) {
     const Index first = task * kTile, last = std::min(first + kTile, columns());
@@ -147,9 +149,7 @@ void TreeBins<T>::encode_tile(Index first_row, Index last_row, Index first, Inde
 template <class T>
 void TreeBins<T>::encode_run(Index k, const T* values, Index first_row, Index count, std::uint8_t* mixed) {
   std::uint8_t* codes = codes_.get() + k * X_.rows + first_row;
-  if constexpr (!std::is_floating_point_v<T>) {
-    std::copy_n(values, count, codes);
-  } else {
+  if constexpr (kKeepsCodes) {
     find_bins(&tops_[k * kBins], values, count, codes);
     if (std::find(mixed, mixed + used_[k], 0) == mixed + used_[k]) return;
     const T* only = &values_[k * kBins];
@@ -157,13 +157,27 @@ void TreeBins<T>::encode_run(Index k, const T* values, Index first_row, Index co
   }
 }
 
+// From the order of the table to that of the rows.
 template <class T>
-void TreeBins<T>::reorder(std::span<const std::int32_t> order, int team, Stop& stop) {
+void TreeBins<T>::order(std::span<const std::int32_t> rows, int team, Stop& stop) {
   run_tasks(columns(), team, &stop, [&](Index k, Watch&) {
     std::uint8_t* codes = codes_.get() + k * X_.rows;
     const std::vector<std::uint8_t> old(codes, codes + X_.rows);
-    for (std::size_t i = 0; i < order.size(); ++i) codes[i] = old[order[i]];
+    for (std::size_t i = 0; i < rows.size(); ++i) codes[i] = old[rows[i]];
   });
+}
+
+template <class T>
+void TreeBins<T>::split(Index k, Index first, std::span<const std::int32_t> slots,
+                        std::span<const Index> ends, std::vector<std::uint8_t>& room) {
+  if constexpr (!kKeepsCodes) return;
+  std::uint8_t* codes = codes_.get() + k * X_.rows + first;
+  room.resize(std::max(room.size(), slots.size() + kCodesAtOnce));
+  if (ends.size() == 2) return split_codes(codes, slots, room.data());
+  std::copy_n(codes, slots.size(), room.data());
+  std::vector<Index> to(ends.size(), 0);
+  std::copy(ends.begin(), ends.end() - 1, to.begin() + 1);
+  for (std::size_t i = 0; i < slots.size(); ++i) codes[to[slots[i]]++] = room[i];
 }
 
 template <class T>

@@ -161,21 +161,41 @@ def test_rows_that_are_equal_in_a_bin_that_is_not_are_exhausted():
     assert_oracles_tree(x[::4, None], labels[::4].copy(), 3)
 
 
-def best_split(X, labels, weight):
+def scores(sizes, children, criterion):
+    """Return what each of some splits is worth: weights of the two children, and of the classes in each."""
+    if criterion == "gini":
+        return sizes.sum(axis=1) - (np.square(children) / np.maximum(sizes, 1e-300)[:, :, None]).sum((1, 2))
+    return tree_oracle.f(sizes).sum(axis=1) - tree_oracle.f(children).sum(axis=(1, 2))
+
+
+def best_split(X, labels, weight, criterion):
     """Return column and threshold of the first split within a tie of the least entropy, by sorting."""
     one_hot = np.eye(labels.max() + 1)[labels] * weight[:, None]
-    total, scores = one_hot.sum(axis=0), []
+    total, found = one_hot.sum(axis=0), []
     for column in X.T:
         order = np.argsort(column, kind="stable")
         left = np.cumsum(one_hot[order], axis=0)[:-1]
-        children = np.concatenate([left, np.maximum(total - left, 0.0)], axis=1)
-        sizes = np.stack([left.sum(axis=1), (total - left).sum(axis=1)], axis=1)
-        score = tree_oracle.f(sizes).sum(axis=1) - tree_oracle.f(children).sum(axis=1)
-        scores.append(np.where(np.diff(column[order]) > 0, score, np.inf))
-    close = np.array(scores) <= np.min(scores) + 1e-12 * total.sum()
+        children = np.stack([left, np.maximum(total - left, 0.0)], axis=1)
+        score = scores(children.sum(axis=2), children, criterion)
+        found.append(np.where(column[order][1:] > column[order][:-1], score, np.inf))
+    close = np.array(found) <= np.min(found) + 1e-12 * total.sum()
     column, at = np.argwhere(close)[0]
     values = np.sort(X[:, column])
     return column, values[at] / 2 + values[at + 1] / 2
+
+
+def assert_best_splits(X, labels, weight, criterion, max_depth):
+    tree = grow(X, labels, weight=weight, criterion=criterion, max_depth=max_depth)
+    weight = np.ones(len(X)) if weight is None else weight
+    rows_of = {0: np.arange(len(X))}
+    for node in np.flatnonzero(tree.column >= 0):
+        rows = rows_of.pop(node)
+        column, threshold = best_split(X[rows], labels[rows], weight[rows], criterion)
+        assert (tree.column[node], tree.threshold[node]) == (column, threshold)
+        left = X[rows, column] <= threshold
+        for code, child in tree.branches(node).items():
+            rows_of[child] = rows[left == (code == 0)]
+    assert tree.column[0] >= 0
 
 
 @pytest.mark.parametrize("classes", [2, 5])
@@ -184,13 +204,62 @@ def test_histograms_left_over_by_a_sibling_find_the_best_split(classes, weighted
     rng = np.random.default_rng(8)
     X = rng.normal(size=(20_000, 6))
     labels = labels_of(X, classes, rng)
-    weight = rng.uniform(0.5, 2.0, len(X)) if weighted else np.ones(len(X))
-    tree = grow(X, labels, weight=weight if weighted else None, max_depth=4)
-    rows_of = {0: np.arange(len(X))}
-    for node in np.flatnonzero(tree.column >= 0):
-        rows = rows_of.pop(node)
-        column, threshold = best_split(X[rows], labels[rows], weight[rows])
-        assert (tree.column[node], tree.threshold[node]) == (column, threshold)
-        left = X[rows, column] <= threshold
-        for code, child in tree.branches(node).items():
-            rows_of[child] = rows[left == (code == 0)]
+    weight = rng.uniform(0.5, 2.0, len(X)) if weighted else None
+    assert_best_splits(X, labels, weight, "entropy", max_depth=4)
+
+
+@pytest.mark.parametrize("classes", [2, 12])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_bytes_find_the_best_split(classes, weighted, order):
+    rng = np.random.default_rng(11)
+    X = np.asarray(rng.integers(0, 256, (12_000, 70)) * (rng.random(70) < 0.6), dtype=np.uint8, order=order)
+    X[:, 1] = X[:, 0] // 2 + rng.integers(0, 9, 12_000).astype(np.uint8)
+    labels = labels_of(X, classes, rng)
+    weight = rng.uniform(0.5, 2.0, len(X)) if weighted else None
+    assert_best_splits(X, labels, weight, "entropy", max_depth=4)
+
+
+@pytest.mark.parametrize("criterion", ["entropy", "gini"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bins_of_hundreds_of_rows_are_searched_like_small_ones(criterion, weighted):
+    rng = np.random.default_rng(9)
+    n = 60_000
+    X = np.column_stack([distinct(rng, n), skewed(rng, n), crowded(rng, n), heavy(rng, n), largest(rng, n)])
+    X[:, 4] *= rng.random(n)
+    # Labels change inside of bins: at ranks that no sample tells.
+    ranks = X.argsort(axis=0).argsort(axis=0)
+    labels = (ranks[:, 0] > 41_234).astype(np.int32) + (ranks[:, 1] % 20_011 > 12_345)
+    labels = np.where(rng.random(n) < 0.3, rng.integers(0, 3, n), labels).astype(np.int32)
+    weight = rng.uniform(0.5, 2.0, n) if weighted else None
+    assert_best_splits(X, labels, weight, criterion, max_depth=4)
+
+
+def test_rows_that_do_not_count_and_three_children_keep_codes_and_rows_together():
+    rng = np.random.default_rng(10)
+    X = np.round(rng.normal(size=(2400, 3)), 2)
+    labels = labels_of(X, 3, rng)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[:, 1] = rng.integers(0, 4, 2400)
+    kinds = np.array([0, 1, 0], dtype=np.uint8)
+    rows = np.flatnonzero(rng.random(2400) < 0.7)
+    tree = grow(X, labels, kinds, rows=rows, max_depth=3)
+    same = grow(X[rows], labels[rows], kinds, max_depth=3)
+    nodes = tree_oracle.grow(X[rows], kinds, labels[rows], 3, None, max_depth=3)
+    for grown in (tree, same):
+        assert grown.column.tolist() == [node["column"] for node in nodes]
+        np.testing.assert_array_equal(grown.threshold, [node["threshold"] for node in nodes])
+        np.testing.assert_array_equal(grown.totals, [node["totals"] for node in nodes])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_drawn_columns_of_bytes_and_of_numbers_grow_the_same_tree(order):
+    rng = np.random.default_rng(12)
+    X = np.asarray(rng.integers(0, 90, (5000, 80)), dtype=np.uint8, order=order)
+    labels = labels_of(X, 3, rng)
+    rows = np.flatnonzero(rng.random(5000) < 0.8)
+    for columns in (33, 79, 0):
+        rules = {"max_depth": 5, "max_columns": columns, "seed": 4, "rows": rows}
+        bytes_, numbers = grow(X, labels, **rules), grow(X.astype(np.float64), labels, **rules)
+        for mine, same in zip(bytes_, numbers, strict=True):
+            np.testing.assert_array_equal(mine, same)
