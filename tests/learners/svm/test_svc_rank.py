@@ -223,13 +223,13 @@ def test_ctrl_c_leaves_it_fitted_and_is_raised(monkeypatch):
 def test_ctrl_c_before_there_is_a_model_leaves_none(monkeypatch):
     monkeypatch.setattr(landmarks, "LEAST_SAMPLE", 16)
     monkeypatch.setattr(landmarks, "STREAMED", 200)
-    one_block = landmarks._Factor.extend
+    one_block = landmarks.Factor.extend
 
     def interrupted(*arguments):
         signal.raise_signal(signal.SIGINT)
         return one_block(*arguments)
 
-    monkeypatch.setattr(landmarks._Factor, "extend", interrupted)
+    monkeypatch.setattr(landmarks.Factor, "extend", interrupted)
     model = SVC(gamma=0.5, rank=20)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, THREE)

@@ -131,3 +131,22 @@ def test_scores_in_single_precision_are_known_to_be_off(rounds):
     exact = ROWS.block(None, single.chosen, np.float64, Budget()) @ beta
     for k, svm in enumerate(svms):
         assert np.abs(exact[svm.index, k] - svm.scores).max() <= errors[k] < 1e-3
+
+
+def test_what_is_short_for_rounding_goes_on_by_rounds(landmarks, rounds, monkeypatch):
+    """It once sent all SVMs to pairs of rows, which took six times as long as all of the rounds."""
+    exact, calls = landmark_svms.finish, []
+
+    def short_at_first(features, svms):
+        normals = exact(features, svms)
+        calls.append(len(svms))
+        if len(calls) == 1:
+            svms[1].gap = 1e3
+        return normals
+
+    monkeypatch.setattr(landmark_svms, "finish", short_at_first)
+    monkeypatch.setattr(landmark_svms._ByPairs, "fit", lambda *arguments: pytest.fail("by pairs"))
+    svms = fit(landmarks.features)
+    assert len(calls) == 2
+    check_gaps(svms, landmarks.features)
+    assert all(svm.gap <= 1e-4 * svm.scale for svm in svms)

@@ -30,8 +30,9 @@ from sixfold.solvers.kernel.landmark_svms import (
     fit_landmark_svms,
     measure_score_errors,
 )
-from sixfold.solvers.kernel.landmarks import Landmarks, find_landmarks
+from sixfold.solvers.kernel.landmarks import Landmarks, find_landmarks, sample_size
 from sixfold.solvers.kernel.one_vs_one import SupportLayout, class_sides
+from sixfold.solvers.kernel.svm_landmarks import choose_svm_landmarks
 from sixfold.verify.landmarks import SVMClaims, TraceClaims, recompute_landmark_svms
 from sixfold.verify.recomputed import REASONS, Recomputed
 
@@ -83,7 +84,14 @@ def solve_in_landmarks(
     choice.flag = budget.flag
     counts = upper > 0.0
     weight = None if counts.all() else counts.astype(np.float64)
-    landmarks = find_landmarks(rows, rank, SELECTION, random, dtype, choice, weight)
+    n_classes, pairwise = data.classes.size, model.multi_class == "ovo"
+    size, first = sample_size(rank), None
+    if np.count_nonzero(counts) > size:  # of fewer rows, to choose would be to solve the exact SVMs
+        memory = float(model.cache_size)
+        first = choose_svm_landmarks(
+            rows, data.index, n_classes, upper, pairwise, rank, size, dtype, memory, random, choice
+        )
+    landmarks = find_landmarks(rows, rank, SELECTION, random, dtype, choice, weight, first=first)
     if landmarks.features is None:
         raise KeyboardInterrupt  # before there was a model to keep
     if not landmarks.chosen.size:
@@ -92,7 +100,6 @@ def solve_in_landmarks(
             "another kernel, or other parameters of this one."
         )
     features: Array = np.ascontiguousarray(landmarks.features)
-    n_classes, pairwise = data.classes.size, model.multi_class == "ovo"
 
     def fit(upper: Array, within: Budget) -> list[LandmarkSVM]:
         return fit_landmark_svms(

@@ -162,14 +162,15 @@ class SVC(ClassifierMixin, IterativeLearner):
         Whether equal votes of more than two classes are told apart by the decisions, not by the order of
         classes.
     random_state : int, RandomState or None, default=None
-        The seed of the parts that ``probability=True`` learns from; None is 0.
+        The seed of the parts that ``probability=True`` learns from, and of landmarks; None is 0.
     sigma : float, default=None
         The width of "rbf" in place of gamma = 1 / (2 sigma^2).
     multi_class : {"ovo", "ovr"}, default="ovo"
         A binary SVM for each pair of classes, or for each class against the rest.
     rank : int, default=None
-        How many landmark rows span the space of the SVMs (:class:`~sixfold.Nystroem` chooses them); None for
-        the whole space of the kernel. Of C=inf there is none.
+        How many landmark rows span the space of the SVMs: support vectors of a sample, or of few rows those
+        that :class:`~sixfold.Nystroem` chooses. None for the whole space of the kernel. Of C=inf there is
+        none.
     n_jobs : int, default=None
         Threads for the native loops; None or -1 for all.
     time_limit : float, default=None

@@ -250,8 +250,10 @@ class _Rounds:
         """Go through rounds until all gaps are small enough, or the budget is used up."""
         limit = f"max_iter={self.most_passes}"
         for number in range(MOST_ROUNDS):
-            left = [k for k, svm in enumerate(self.svms) if not self._finished(svm)]
-            if not left or self.budget.exhausted():
+            left = self._left() or self._left_for_rounding()
+            if not left:
+                return self.svms
+            if self.budget.exhausted():
                 break
             left = [k for k in left if self.svms[k].passes < self.most_passes]
             if not left:
@@ -264,10 +266,26 @@ class _Rounds:
             )
             self.budget.record(objective, max(gap, np.nextafter(self.tol * scale, math.inf)), scale)
         finish(self.features, self.svms)
-        if self.budget.stopped_by is None and not all(map(self._finished, self.svms)):
+        if self.budget.stopped_by is None and self._left():
             starts = [svm.alpha[_positive_first(svm)] for svm in self.svms]
             return by_pairs.fit(self.budget, starts)
         return self.svms
+
+    def _left(self) -> list[int]:
+        """Return which SVMs are to be moved on."""
+        return [k for k, svm in enumerate(self.svms) if not self._finished(svm)]
+
+    def _left_for_rounding(self) -> list[int]:
+        """Return which are short of the tolerance for what is between normals and multipliers.
+
+        They go on from the normals of their multipliers. To leave one of 45 to pairs, which begin at kernel
+        values of all, took six times as long as all of the rounds.
+        """
+        exact = finish(self.features, self.svms)
+        left = self._left()
+        for k in left:
+            self.svms[k].normal = exact[:, k]
+        return left
 
     def _finished(self, svm: LandmarkSVM) -> bool:
         return svm.gap <= BEFORE_ROUNDING * self.tol * svm.scale
@@ -317,41 +335,38 @@ class _Rounds:
         moved = svm.alpha.copy()
         moved[active] = alpha
         svm.alpha, svm.passes = feasible(svm.y, svm.upper, moved), svm.passes + passes
+        svm.normal = normal.astype(np.float64)
         self.enough[k] = min(0.5 * self.enough[k], ENOUGH)
 
     def _score(self, which: list[int]) -> None:
-        """Bring normals, scores and gaps up to date: of all rows, by products of matrices."""
+        """Bring scores and gaps up to date: of all rows, by one product of matrices.
+
+        Normals are those that descent has kept up to date: :func:`finish` adds them up again, and sees what
+        is between them and the multipliers.
+        """
         n = self.features.shape[0]
         there = np.zeros(n, dtype=bool)
-        signed = np.zeros((n, len(which)), self.features.dtype)
-        for column, k in enumerate(which):
-            svm = self.svms[k]
-            signed[svm.index, column] = svm.y * svm.alpha
-            there[svm.index] = True
-        support = np.flatnonzero(signed.any(axis=1))
+        for k in which:
+            there[self.svms[k].index] = True
+        made = np.column_stack([self.svms[k].normal for k in which]).astype(self.features.dtype)
         scores = np.empty((n, len(which)), self.features.dtype)
         # To gather many rows takes longer than to multiply all of them.
-        if MANY_ROWS * support.size > n:
-            made = self.features.T @ signed
-        else:
-            made = self.features[support].T @ signed[support]
         if MANY_ROWS * np.count_nonzero(there) > n:
             np.matmul(self.features, made, out=scores)
         else:
             scores[there] = self.features[there] @ made
         for column, k in enumerate(which):
             svm = self.svms[k]
-            svm.normal = made[:, column].astype(np.float64)
             svm.scores = scores[svm.index, column].astype(np.float64)
         with one_blas_thread:  # to wake a second one for 12,000 numbers took ten times as long
             for k in which:
                 self.svms[k].judge()
 
 
-def finish(features: Array, svms: Sequence[LandmarkSVM]) -> None:
+def finish(features: Array, svms: Sequence[LandmarkSVM]) -> Array:
     """Compute the gaps of SVMs whose normals were added up in the precision of features.
 
-    P is that of the normal as it is; D is that of the multipliers, in float64.
+    P is that of the normal as it is; D is that of the multipliers, in float64. Returns their normals.
     """
     signed = np.zeros((features.shape[0], len(svms)))
     for column, svm in enumerate(svms):
@@ -360,6 +375,7 @@ def finish(features: Array, svms: Sequence[LandmarkSVM]) -> None:
     for column, svm in enumerate(svms):
         dual = float(svm.alpha.sum()) - 0.5 * float(exact[:, column] @ exact[:, column])
         svm.gap = max(svm.objective - dual, 0.0)
+    return exact
 
 
 def _first_active(svm: LandmarkSVM) -> Array:

@@ -133,6 +133,7 @@ def find_landmarks(
     budget: Budget,
     weight: Array | None = None,
     features: bool = True,
+    first: Array | None = None,
 ) -> Landmarks:
     """Choose landmarks among the rows, and compute the features of all rows.
 
@@ -151,24 +152,33 @@ def find_landmarks(
         How much each row counts: in the choice, and in the trace.
     features : bool, default=True
         Whether features of all rows are wanted.
+    first : ndarray of int64, optional
+        Rows that become landmarks before any others, in this order.
     """
     n = rows.n_rows
     own = rows.diagonal()
     _require_positive(rows, np.arange(n), own, 0.0)
-    size = max(SAMPLE * rank, LEAST_SAMPLE)
+    size = sample_size(rank)
     everything = size >= n
     order = random.permutation(n) if selection == "uniform" or not everything else np.arange(n)
     sample = order[:size] if weight is None else order[weight[order] > 0][:size]
-    factor = _Factor(rows, sample, min(rank, n), dtype, own, weight)
+    given = np.empty(0, np.int64) if first is None else first[:rank]
+    if given.size:
+        sample = np.concatenate([given, sample[~np.isin(sample, given)][: size * (given.size < rank)]])
+    factor = Factor(rows, sample, min(rank, n), dtype, own, weight)
     if factor.exhausted:
         _require_zeros(rows)
-    draw = _DRAWN[selection](factor, random)
+    draw, taken = _DRAWN[selection](factor, random), 0
     while factor.size < factor.rank and not factor.exhausted:
         # A model with no landmark would be none: the first few take no notice of limits.
         within = budget if factor.size else Budget()
         try:
-            drawn = draw.block()
-            grown = factor.extend(drawn, within, budget.tol, draw.chooses) if drawn.size else 0
+            if taken < given.size:
+                drawn, chooses = np.arange(taken, min(taken + draw.size, given.size)), False
+                taken += drawn.size
+            else:
+                drawn, chooses = draw.block(), draw.chooses
+            grown = factor.extend(drawn, within, budget.tol, chooses) if drawn.size else 0
         except BudgetExhausted:
             budget.exhausted()
             break
@@ -177,7 +187,12 @@ def find_landmarks(
     return factor.result(features, budget)
 
 
-class _Factor:
+def sample_size(rank: int) -> int:
+    """Return among how many rows so many landmarks are chosen."""
+    return max(SAMPLE * rank, LEAST_SAMPLE)
+
+
+class Factor:
     """Features of the rows among which landmarks are chosen, which grow by blocks of them."""
 
     def __init__(
@@ -442,12 +457,12 @@ def _eliminate(H: Array, columns: Array, done: int, i: int, left: Array) -> Arra
 # -- which rows are drawn ----------------------------------------------------------------------------------
 
 
-class _Drawn:
+class Drawn:
     """Rows that may become landmarks, some at a time."""
 
     chooses = False  # whether only the best of them become landmarks
 
-    def __init__(self, factor: _Factor, random: np.random.RandomState) -> None:
+    def __init__(self, factor: Factor, random: np.random.RandomState) -> None:
         self.factor, self.random = factor, random
         self.size = int(np.clip(factor.rank // BLOCKS, SMALLEST_BLOCK, LARGEST_BLOCK))
 
@@ -465,7 +480,7 @@ class _Drawn:
         )
 
 
-class _PivotedCholesky(_Drawn):
+class _PivotedCholesky(Drawn):
     """Each with the probability of what is left of it."""
 
     chooses = True
@@ -475,10 +490,10 @@ class _PivotedCholesky(_Drawn):
         return np.unique(self.by_share(self.factor.left, CHOICE * self.size))
 
 
-class _Uniform(_Drawn):
+class _Uniform(Drawn):
     """Every row of weight: the sample is in random order."""
 
-    def __init__(self, factor: _Factor, random: np.random.RandomState) -> None:
+    def __init__(self, factor: Factor, random: np.random.RandomState) -> None:
         super().__init__(factor, random)
         self.order = np.arange(factor.sample.size)
         if factor.weight is not None:
@@ -494,10 +509,10 @@ class _Uniform(_Drawn):
         return drawn
 
 
-class _KMeans(_Drawn):
+class _KMeans(Drawn):
     """By the squared distance to the nearest landmark, in the space of the kernel."""
 
-    def __init__(self, factor: _Factor, random: np.random.RandomState) -> None:
+    def __init__(self, factor: Factor, random: np.random.RandomState) -> None:
         super().__init__(factor, random)
         self.distance = np.full(factor.sample.size, np.inf)  # squared, from the nearest landmark
         self.seen = 0
