@@ -75,7 +75,7 @@ class PieceReader:
             X[:] = self.encoder.transform(read.select(self.columns)) if read.num_rows else X
         else:
             for j, name in enumerate(self.columns):
-                number = arrow().compute.cast(read.column(name), arrow().float64())
+                number = arrow().compute.cast(read.column(name), arrow().float64(), safe=False)
                 X[:, j] = number.to_numpy(zero_copy_only=False)
         found = pd.DataFrame(X, columns=self.names)
         for called, name in self.special.items():

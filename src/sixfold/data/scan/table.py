@@ -250,6 +250,14 @@ class Scan:
         )
         if not chosen:
             raise InputError(f"{self.files[0]!r} has no column left to learn from. Name some in columns=.")
+        for parameter, name in special.items():
+            if name in chosen:
+                raise InputError(
+                    f"columns names {name!r}, and {parameter} does too: what is to be found out would be known. "
+                    "Leave it out of one of them."
+                    if parameter == "target"
+                    else f"columns names {name!r}, and {parameter} does too. Leave it out of one of them."
+                )
         doubled = [name for name in chosen if there.count(name) > 1 or chosen.count(name) > 1]
         if doubled:
             raise InputError(
@@ -330,7 +338,7 @@ class Scan:
         for j, name in enumerate(self.columns):
             column = rows.table.column(name)
             if not arrow().types.is_floating(column.type):
-                column = compute.cast(column, kind)
+                column = compute.cast(column, kind, safe=False)  # beyond 2^53 rounded, as NumPy does
             X[:, j] = column.to_numpy(zero_copy_only=False)
 
     def read(self, tell: Callable[[int, int | None], None] | None = None) -> ScannedRows:
@@ -438,7 +446,7 @@ def _values(rows: FileRows, name: str, parameter: str) -> Array:
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if types.is_decimal(column.type):
-        column = arrow().compute.cast(column, arrow().float64())
+        column = arrow().compute.cast(column, arrow().float64(), safe=False)
     found: Array = column.to_numpy(zero_copy_only=False)
     bad = ~np.isfinite(found) if found.dtype.kind == "f" else np.zeros(0, dtype=bool)
     if bad.any():
