@@ -275,6 +275,36 @@ NewtonEnd fit(Model model, const NewtonProblem<T>& problem, Index first, const N
   return end;
 }
 
+// sum_i q_i z_ij^2 of every column, in the order of the passes: of a chunk's blocks, then of the chunks.
+void squared_lengths(const Packed& rows, double* lengths) {
+  const Index chunks = rows.chunks(), columns = rows.columns;
+  std::vector<double> parts(static_cast<std::size_t>(chunks * columns));
+  const int team = team_size(chunks, static_cast<double>(rows.rows * rows.width));
+#pragma omp parallel num_threads(team) if (team > 1)
+  {
+    const AlignedArray<double> buffer = aligned_zeros(rows.room());
+#pragma omp for schedule(dynamic)
+    for (Index c = 0; c < chunks; ++c) {
+      double* part = parts.data() + c * columns;
+      for (Index block = cut(rows.blocks, chunks, c); block < cut(rows.blocks, chunks, c + 1); ++block) {
+        const double* z = rows.block(block, buffer.data());
+        const double* q = rows.q.data() + block * kBlock;
+        for (Index j = 0; j < columns; ++j) {
+          Lanes total{};
+          for (Index r = 0; r < rows.count(block); r += kLanes) {
+            const Lanes one = load(z + j * kBlock + r);
+            total += load(q + r) * one * one;
+          }
+          part[j] += sum(total);
+        }
+      }
+    }
+  }
+  std::fill_n(lengths, columns, 0.0);
+  for (Index c = 0; c < chunks; ++c)
+    for (Index j = 0; j < columns; ++j) lengths[j] += parts[static_cast<std::size_t>(c * columns + j)];
+}
+
 }  // namespace
 
 template <class T>
@@ -282,20 +312,7 @@ NewtonOutcome newton_fit(const NewtonProblem<T>& problem, const NewtonModel& mod
                          const NewtonReport& report, Stop& stop) {
   NewtonOutcome outcome;
   Packed rows = pack_rows(problem, model.means);
-  const AlignedArray<double> buffer = aligned_zeros(rows.room());
-  std::fill_n(model.lengths, rows.columns, 0.0);
-  for (Index block = 0; block < rows.blocks; ++block) {
-    const double* z = rows.block(block, buffer.data());
-    const double* q = rows.q.data() + block * kBlock;
-    for (Index j = 0; j < rows.columns; ++j) {
-      Lanes total{};
-      for (Index r = 0; r < rows.count(block); r += kLanes) {
-        const Lanes one = load(z + j * kBlock + r);
-        total += load(q + r) * one * one;
-      }
-      model.lengths[j] += sum(total);
-    }
-  }
+  squared_lengths(rows, model.lengths);
   double squares = 0.0;
   for (Index j = 0; j < rows.columns; ++j) squares += model.lengths[j];
   if (!std::isfinite(squares)) return outcome;
