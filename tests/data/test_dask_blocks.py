@@ -120,15 +120,15 @@ def test_collections_are_told_from_arrays():
 
 def test_partitions_become_arrays():
     frame = pd.DataFrame({"a": pd.array([1, 2, None], dtype="Int64"), "b": [True, False, True]})
-    rows = make_rows(frame, pd.Series([1, 2, 3]), 2, np.float64, False)
+    rows = make_rows(frame, pd.Series([1, 2, 3]), 2, list(frame.columns), np.float64, False)
     np.testing.assert_array_equal(rows.X, [[1, 1], [2, 0], [np.nan, 1]])
     assert rows.X.flags.c_contiguous
     assert rows.y.shape == (3, 1)
     np.testing.assert_array_equal(rows.weight, [2.0, 2.0, 2.0])
     bad = find_bad(rows)
     assert (bad.name, bad.row, bad.column) == ("X", 2, 0)
-    with pytest.raises(InputError, match="3 rows, and that of y has 2"):
-        make_rows(frame, [1, 2], None, np.float64, False)
+    with pytest.raises(InputError, match="X has 3 rows here, and y has 2"):
+        make_rows(frame, [1, 2], None, list(frame.columns), np.float64, False)
 
 
 def test_names_types_and_targets_are_found_without_values():

@@ -78,6 +78,83 @@ def test_pieces_are_row_groups_and_cover_every_row(folder, monkeypatch):
     np.testing.assert_array_equal(np.concatenate([frame[["a", "b"]] for frame in frames]), table.read().X)
 
 
+def folder_of(path, *tables):
+    for number, columns in enumerate(tables):
+        pq.write_table(pa.table(columns), path / f"{number}.parquet", row_group_size=100)
+    return path
+
+
+def whole(rows=300, **others):
+    a = np.arange(rows) * 1.0
+    return {"a": a, "b": -a, "y": np.arange(rows) % 2, **others}
+
+
+def with_one(place, value):
+    column = np.zeros(300)
+    column[place] = value
+    return column
+
+
+@pytest.mark.parametrize(
+    ("bad", "target", "words"),
+    [
+        (whole(b=with_one(250, np.nan)), "y", "NaN: in column 'b', row 250, .*1.parquet"),
+        (whole(b=with_one(120, -np.inf)), "y", "infinity: in column 'b', row 120, .*1.parquet"),
+        (whole(y=with_one(250, np.nan)), "y", "target='y' is nan in row 250, .*1.parquet"),
+        (
+            whole(town=pa.array([None if k == 77 else "u" for k in range(300)])),
+            "town",
+            "target='town' has no value in row 77, .*1.parquet",
+        ),
+    ],
+    ids=["gap", "infinity", "target", "label"],
+)
+def test_what_cannot_be_computed_with_is_named_by_file_and_row(
+    client, tmp_path, monkeypatch, bad, target, words
+):
+    monkeypatch.setattr("sixfold.data.scan.pieces.PIECE", 100)
+    first = whole(town=["u", "v"] * 150) if target == "town" else whole()
+    table = scan(folder_of(tmp_path, first, bad), target=target, columns=["a", "b"], client=client)
+    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    before = dict(vars(model))
+    with pytest.raises(InputError, match=words):
+        model.fit(table)
+    assert vars(model) == before
+
+
+def cut_off(path):
+    path.write_bytes(path.read_bytes()[:900])
+
+
+def damage(path):
+    found = bytearray(path.read_bytes())
+    found[100:2000] = bytes(range(256)) * 8
+    path.write_bytes(found[: path.stat().st_size])
+
+
+@pytest.mark.parametrize("spoil", [cut_off, damage, lambda path: path.unlink()])
+def test_files_that_are_spoilt_after_the_scan_are_named(client, tmp_path, spoil):
+    table = scan(folder_of(tmp_path, whole(), whole(3000)), target="y", client=client)
+    spoil(tmp_path / "1.parquet")
+    with pytest.raises(InputError, match=r"1\.parquet' cannot be read.*Is it complete"):
+        LogisticRegression().fit(table)
+
+
+def test_csv_files_of_which_one_has_no_rows(client, tmp_path):
+    (tmp_path / "0.csv").write_text("a,y\n" + "".join(f"{k % 7},{k % 2}\n" for k in range(50)))
+    (tmp_path / "1.csv").write_text("a,y\n")
+    found = LogisticRegression().fit(scan(tmp_path, target="y", client=client))
+    plain = LogisticRegression().fit(scan(tmp_path, target="y"))
+    np.testing.assert_allclose(found.coef_, plain.coef_, rtol=1e-9)
+
+
+def test_float32_stays_float32(client, tmp_path):
+    single = np.random.default_rng(0).normal(size=300).astype(np.float32)
+    folder_of(tmp_path, {"a": single, "y": np.arange(300) % 2})
+    found = LogisticRegression(tol=1e-4).fit(scan(tmp_path, target="y", client=client))
+    assert found.coef_.dtype == LogisticRegression().fit(scan(tmp_path, target="y")).coef_.dtype == np.float32
+
+
 def test_what_needs_all_rows_says_so(client, folder):
     with pytest.raises(InputError, match="SVC needs all rows"):
         SVC().fit(scan(folder, target="label", columns=["a"], client=client))

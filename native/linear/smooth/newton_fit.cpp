@@ -299,6 +299,46 @@ NewtonEnd fit(Model model, const NewtonProblem<T>& problem, Index first, const N
   return end;
 }
 
+// sum_i q_i z_ij^2 of every column and its largest |z_ij| in a row that counts, the sums in the order of the
+// passes: of a chunk's blocks, then of the chunks.
+void measure_columns(const Packed& rows, double* lengths, double* reach) {
+  const Index chunks = rows.chunks(), columns = rows.columns;
+  const auto size = static_cast<std::size_t>(chunks * columns);
+  std::vector<double> sums(size), farthest(size);
+  const int team = team_size(chunks, static_cast<double>(rows.rows * rows.width));
+#pragma omp parallel num_threads(team) if (team > 1)
+  {
+    const AlignedArray<double> buffer = aligned_zeros(rows.room());
+#pragma omp for schedule(dynamic)
+    for (Index c = 0; c < chunks; ++c) {
+      for (Index block = cut(rows.blocks, chunks, c); block < cut(rows.blocks, chunks, c + 1); ++block) {
+        const double* z = rows.block(block, buffer.data());
+        const double* q = rows.q.data() + block * kBlock;
+        for (Index j = 0; j < columns; ++j) {
+          Lanes total{}, largest{};
+          for (Index r = 0; r < rows.count(block); r += kLanes) {
+            const Lanes one = load(z + j * kBlock + r), share = load(q + r);
+            total += share * one * one;
+            largest = larger(largest, share > 0.0 ? magnitude(one) : Lanes{});
+          }
+          const auto at = static_cast<std::size_t>(c * columns + j);
+          sums[at] += sum(total);
+          for (Index v = 0; v < kLanes; ++v) farthest[at] = std::max(farthest[at], largest[v]);
+        }
+      }
+    }
+  }
+  std::fill_n(lengths, columns, 0.0);
+  std::fill_n(reach, columns, 0.0);
+  for (Index c = 0; c < chunks; ++c) {
+    for (Index j = 0; j < columns; ++j) {
+      const auto at = static_cast<std::size_t>(c * columns + j);
+      lengths[j] += sums[at];
+      reach[j] = std::max(reach[j], farthest[at]);
+    }
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -306,24 +346,8 @@ NewtonOutcome newton_fit(const NewtonProblem<T>& problem, const NewtonModel& mod
                          const NewtonReport& report, Stop& stop) {
   NewtonOutcome outcome;
   Packed rows = pack_rows(problem, model.means);
-  const AlignedArray<double> buffer = aligned_zeros(rows.room());
-  std::fill_n(model.lengths, rows.columns, 0.0);
-  std::fill_n(model.reach, rows.columns, 0.0);
+  measure_columns(rows, model.lengths, model.reach);
   rows.reach = model.reach;
-  for (Index block = 0; block < rows.blocks; ++block) {
-    const double* z = rows.block(block, buffer.data());
-    const double* q = rows.q.data() + block * kBlock;
-    for (Index j = 0; j < rows.columns; ++j) {
-      Lanes total{}, farthest{};
-      for (Index r = 0; r < rows.count(block); r += kLanes) {
-        const Lanes one = load(z + j * kBlock + r), share = load(q + r);
-        total += share * one * one;
-        farthest = larger(farthest, share > 0.0 ? magnitude(one) : Lanes{});
-      }
-      model.lengths[j] += sum(total);
-      for (Index v = 0; v < kLanes; ++v) model.reach[j] = std::max(model.reach[j], farthest[v]);
-    }
-  }
   double squares = 0.0;
   for (Index j = 0; j < rows.columns; ++j) squares += model.lengths[j];
   if (!std::isfinite(squares)) return outcome;

@@ -130,6 +130,10 @@ class Workers:
                 "each more, or make partitions smaller (repartition, rechunk)."
             ) from error
         except (distributed.CancelledError, OSError) as error:
+            if future.status == "error":
+                raise InputError(
+                    f"Some of the rows cannot be read by the workers: {error}. Do they see the same files?"
+                ) from error
             if future.status in ("cancelled", "lost") or isinstance(error, OSError):
                 raise ClusterError(
                     "The cluster has dropped the work: its scheduler or the client was lost. " + PERSIST_HINT
@@ -162,6 +166,13 @@ def _on_block(held: _Held, rows: Rows, start: int) -> Any:
 
 def _on_rows(held: _Held, rows: Rows) -> Any:
     return held.value(rows)
+
+
+def _of_partition(held: _Held, number: int, *parts: Any) -> Any:
+    try:
+        return held.value(*parts)
+    except InputError as error:
+        raise InputError(f"In partition {number} of the collection, counted from 0: {error}") from error
 
 
 def _on_state(held: _Held, rows: Rows, start: int, state: Any) -> Any:
@@ -275,7 +286,7 @@ class Table:
     ) -> list[Any]:
         """Return what the function makes of each partition, in their order: some numbers each."""
         held = self.workers.held(function)
-        tasks = [self.workers.task(_on_rows, held, part) for part in self.parts]
+        tasks = [self.workers.task(_of_partition, held, k, part) for k, part in enumerate(self.parts)]
         return list(self.workers.result(self.workers.task(_listed, *tasks), watch))
 
     def mapped(self, function: Callable[[Rows], Rows]) -> Table:
@@ -324,17 +335,19 @@ def check_collections(
     weights = (
         parts_w[0] if parts_w else [None if sample_weight is None else float(sample_weight)] * len(parts_x)
     )
-    make = workers.held(partial(make_rows, dtype=head.dtype, labels=labels))
-    parts = [workers.task(_on_parts, make, *each) for each in zip(parts_x, parts_y, weights, strict=True)]
+    names = list(getattr(first, "columns", range(head.shape[1])))
+    make = workers.held(partial(make_rows, names=names, dtype=head.dtype, labels=labels))
+    number = range(len(parts_x))
+    parts = [
+        workers.task(_of_partition, make, *each)
+        for each in zip(number, parts_x, parts_y, weights, strict=True)
+    ]
     return Table(workers, workers.persist(parts), head.shape[1], head.dtype, _width(y) if axes == 2 else 0)
 
 
-def _on_parts(held: _Held, X: Any, y: Any, weight: Any) -> Any:
-    return held.value(X, y, weight)
-
-
-def make_rows(X: Any, y: Any, weight: Any, dtype: Any, labels: bool) -> Rows:
+def make_rows(X: Any, y: Any, weight: Any, names: list[Any], dtype: Any, labels: bool) -> Rows:
     """Return one partition as arrays in the order in which loops read them."""
+    _require_names(X, names)
     table = np.ascontiguousarray(to_array(X), dtype=dtype)
     n = table.shape[0]
     targets = y if labels else np.asarray(to_float(np.asarray(to_array(y)), "y"), dtype=dtype)
@@ -342,9 +355,8 @@ def make_rows(X: Any, y: Any, weight: Any, dtype: Any, labels: bool) -> Rows:
         targets = np.ascontiguousarray(targets[:, None] if targets.ndim == 1 else targets)
     if len(y) != n:
         raise InputError(
-            f"A partition of X has {n} rows, and that of y has {len(y)}. Give both the same partitions: "
-            "take X "
-            "and y from one data frame, or rechunk arrays alike."
+            f"X has {n} rows here, and y has {len(y)}. Give both the same partitions: take X and y from one "
+            "data frame, or rechunk arrays alike."
         )
     if weight is None:
         return Rows(table, targets, None)
@@ -353,11 +365,26 @@ def make_rows(X: Any, y: Any, weight: Any, dtype: Any, labels: bool) -> Rows:
     each = to_float(np.asarray(to_array(weight)), "sample_weight").astype(np.float64).reshape(-1)
     if each.shape[0] != n:
         raise InputError(
-            f"A partition of X has {n} rows, and that of sample_weight has {each.shape[0]}. Give both the "
-            "same "
-            "partitions."
+            f"X has {n} rows here, and sample_weight has {each.shape[0]}. Give both the same partitions."
         )
     return Rows(table, targets, each)
+
+
+def _require_names(X: Any, names: list[Any]) -> None:
+    """Raise an :class:`InputError` where a partition has other columns than its collection says."""
+    own = list(getattr(X, "columns", range(X.shape[1])))
+    if own == names:
+        return
+    missing, others = [n for n in names if n not in own], [n for n in own if n not in names]
+    said = "they are in another order"
+    if missing:
+        said = f"it lacks column {missing[0]!r}"
+    elif others:
+        said = f"it has a column {others[0]!r} more"
+    raise InputError(
+        f"X has {len(own)} columns where {len(names)} are announced: {said}. Make all partitions alike, for "
+        "instance by selecting the columns by name."
+    )
 
 
 def _table(X: Any) -> Any:

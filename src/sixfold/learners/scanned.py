@@ -34,12 +34,7 @@ def read_rows(model: Any, table: Scan, y: Any = None, sample_weight: Any = None)
     _require_no_others(y, sample_weight)
     rows = table.read(_told(model) if getattr(model, "verbose", 0) else None)
     if rows.gap is not None and not model.__sklearn_tags__().input_tags.allow_nan:
-        what = "NaN" if np.isnan(rows.gap.value) else "infinity"
-        several = f"{rows.gap.several} such values, the first in" if rows.gap.several > 1 else "in"
-        raise InputError(
-            f"Input X contains {what}: {several} column {rows.gap.column!r}, {rows.gap.where}. Pass an "
-            "encoder, which fills gaps, or leave such rows out."
-        )
+        rows.gap.refuse()
     if not rows.mapped:
         yield rows
         return

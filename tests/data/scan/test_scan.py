@@ -61,6 +61,13 @@ def test_numbers_of_every_kind_are_numbers(tmp_path):
     np.testing.assert_array_equal(rows(scan(path)), expected)
 
 
+def test_whole_numbers_beyond_float64_are_rounded_as_numpy_rounds_them(tmp_path):
+    whole = np.array([2**53 + 1, 2**62 + 1, -(2**60) - 1])
+    found = scan(write(tmp_path, x=whole, y=whole), target="y").read()
+    np.testing.assert_array_equal(found.X[:, 0], whole.astype(float))
+    np.testing.assert_array_equal(found.y, whole)
+
+
 def test_float32_stays_float32_where_all_columns_are(tmp_path):
     single = pa.array([1.0, 2.0], pa.float32())
     assert rows(scan(write(tmp_path, x=single, z=single))).dtype == np.float32
@@ -223,6 +230,14 @@ def test_columns_that_are_not_there(tmp_path):
         scan(write(tmp_path, "b.parquet", y=[1.0]), target="y")
     with refused("several columns 'x'"):
         scan(path, columns=["x", "x"])
+
+
+def test_a_target_or_weight_among_the_columns_is_named(tmp_path):
+    path = write(tmp_path, x=[1.0], y=[1.0], w=[1.0])
+    with refused("columns names 'y', and target does too"):
+        scan(path, target="y", columns=["x", "y"])
+    with refused("columns names 'w', and weight does too"):
+        scan(path, weight="w", columns=["x", "w"])
 
 
 def test_targets_and_weights_that_are_missing_are_named_by_file_and_row(tmp_path):

@@ -148,7 +148,7 @@ class FileSet:
         try:
             return pa.dataset.dataset(file, format=kind)
         except (pa.ArrowInvalid, OSError) as error:
-            raise InputError(_damaged(file, error)) from error
+            raise InputError(damaged(file, error)) from error
 
     def require_columns(self, names: list[str], numbers: list[str]) -> None:
         """Raise an :class:`InputError` for a column that a file lacks, or that holds text for numbers."""
@@ -189,12 +189,13 @@ class FileSet:
                     first += table.num_rows
                     start += table.num_rows
             except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
-                raise InputError(_damaged(file, error, first)) from error
+                raise InputError(damaged(file, error, first)) from error
             finally:
                 pa.default_memory_pool().release_unused()
 
 
-def _damaged(file: str, error: Exception, rows: int = 0) -> str:
+def damaged(file: str, error: Exception, rows: int = 0) -> str:
+    """Say which file cannot be read, and why."""
     after = f" after {rows} rows" if rows else ""
     reason = str(error).splitlines()[0].rstrip(".")
     return f"{file!r} cannot be read{after}: {reason}. Is it complete? Write it anew, or leave it out."

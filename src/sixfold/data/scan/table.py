@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,6 +136,15 @@ class Gap(NamedTuple):
     value: float
     several: int
 
+    def refuse(self) -> NoReturn:
+        """Raise an :class:`InputError` that names file, row and column."""
+        what = "NaN" if np.isnan(self.value) else "infinity"
+        several = f"{self.several} such values, the first in" if self.several > 1 else "in"
+        raise InputError(
+            f"Input X contains {what}: {several} column {self.column!r}, {self.where}. Pass an encoder, "
+            "which fills gaps, or leave such rows out."
+        )
+
 
 @dataclass(frozen=True)
 class ScannedRows:
@@ -250,6 +259,11 @@ class Scan:
         )
         if not chosen:
             raise InputError(f"{self.files[0]!r} has no column left to learn from. Name some in columns=.")
+        for parameter, name in special.items():
+            if name in chosen:
+                raise InputError(
+                    f"columns names {name!r}, and {parameter} does too. Leave it out of one of them."
+                )
         doubled = [name for name in chosen if there.count(name) > 1 or chosen.count(name) > 1]
         if doubled:
             raise InputError(
@@ -300,7 +314,7 @@ class Scan:
 
     def portions(self, *, with_target: bool = False) -> Iterator[Portion]:
         """Go through the rows as numbers, some at a time; an array is used again for the rows after next."""
-        names, dtype = self.names(), self._dtype()
+        names, dtype = self.names(), self.dtype()
         special = [name for name in (self.target, self.weight) if with_target and name is not None]
         room = other = np.empty((0, len(names)), dtype=dtype)
         for rows in self._files.batches([*self.columns, *special]):
@@ -313,12 +327,13 @@ class Scan:
             self._fill(X, rows)
             y = weight = None
             if with_target and self.target is not None:
-                y = _values(rows, self.target, "target")
+                y = values_of(rows, self.target, "target")
             if with_target and self.weight is not None:
-                weight = _values(rows, self.weight, "weight")
+                weight = values_of(rows, self.weight, "weight")
             yield Portion(ScanRows(X, names), y, weight, rows)
 
-    def _dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[Any]:
+        """Return the type of the rows."""
         kinds = {str(self._files.schema.field(name).type) for name in self.columns}
         return np.dtype(np.float32 if kinds == {"float"} and self.encoder is None else np.float64)
 
@@ -330,7 +345,7 @@ class Scan:
         for j, name in enumerate(self.columns):
             column = rows.table.column(name)
             if not arrow().types.is_floating(column.type):
-                column = compute.cast(column, kind)
+                column = compute.cast(column, kind, safe=False)  # beyond 2^53 rounded, as NumPy does
             X[:, j] = column.to_numpy(zero_copy_only=False)
 
     def read(self, tell: Callable[[int, int | None], None] | None = None) -> ScannedRows:
@@ -341,7 +356,7 @@ class Scan:
         names = self.names()
         gap, count = None, 0
         with ExitStack() as kept:
-            rows = kept.enter_context(Scratch(self.scratch, len(names), self._dtype()))
+            rows = kept.enter_context(Scratch(self.scratch, len(names), self.dtype()))
             targets, weights = (kept.enter_context(_Column(self.scratch)) for _ in range(2))
             writer = kept.enter_context(ThreadPoolExecutor(1))  # while the next rows are put together
             written: Future[None] | None = None
@@ -349,7 +364,7 @@ class Scan:
                 if written is not None:
                     written.result()
                 written = writer.submit(rows.append, portion.X)
-                gap = _first_gap(portion, gap)
+                gap = first_gap(portion, gap)
                 if portion.y is not None:
                     targets.append(portion.y)
                 if portion.weight is not None:
@@ -377,7 +392,7 @@ class Scan:
             columns = [kept.enter_context(_Column(self.scratch)) for _ in special]
             for rows in self._files.batches(special) if special else ():
                 for column, name in zip(columns, special, strict=True):
-                    column.append(_values(rows, name, "target" if name == self.target else "weight"))
+                    column.append(values_of(rows, name, "target" if name == self.target else "weight"))
             found = [column.values() for column in columns]
         return (
             found[0] if self.target is not None else None,
@@ -427,9 +442,11 @@ class _Column:
         return np.array([*self._numbers, ""], dtype=object)[:-1][found]
 
 
-def _values(rows: FileRows, name: str, parameter: str) -> Array:
+def values_of(rows: FileRows, name: str, parameter: str) -> Array:
     """Return targets or weights, none of which may be missing."""
     column, types = rows.table.column(name), arrow().types
+    if isinstance(column, arrow().ChunkedArray):
+        column = column.combine_chunks()
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise InputError(
@@ -438,7 +455,7 @@ def _values(rows: FileRows, name: str, parameter: str) -> Array:
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if types.is_decimal(column.type):
-        column = arrow().compute.cast(column, arrow().float64())
+        column = arrow().compute.cast(column, arrow().float64(), safe=False)
     found: Array = column.to_numpy(zero_copy_only=False)
     bad = ~np.isfinite(found) if found.dtype.kind == "f" else np.zeros(0, dtype=bool)
     if bad.any():
@@ -449,7 +466,7 @@ def _values(rows: FileRows, name: str, parameter: str) -> Array:
     return found
 
 
-def _first_gap(portion: Portion, before: Gap | None) -> Gap | None:
+def first_gap(portion: Portion, before: Gap | None) -> Gap | None:
     """Return the first value that is not finite, counting on from what was found before."""
     X = portion.X.view(np.ndarray)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -58,6 +58,7 @@ SAMPLE_ROWS_A_COLUMN = 50  # for the first guess
 CURVATURE_ROWS_A_COLUMN = 400  # whose curvature is within a tenth of that of all rows
 FEWER_FOR_CURVATURE = 3  # times fewer rows than there are, or their curvature does not pay
 SAMPLED_AT_LEAST = 8  # times fewer rows than there are, or there is no first guess
+SAMPLED_AT_MOST = 100  # of 2,000,000 x 30, 20,000 rows save one of the 3 passes that 2,000 leave
 CHEAPER = 30  # entries of theta a pass for value and slope costs a pass with curvature as much again
 LONG_STEP = 1e-3  # of the scale: steps that promise more need the curvature at their end too
 MOST_STEPS = 40  # two classes that a plane separates take 30 at C = 1e12
@@ -117,7 +118,8 @@ class Newton(SmoothSolver):
 
 def _sampled(blocks: Blocks, unknowns: int) -> int:
     """Return how many rows one of the sample stands for; 1 where there are too few rows for one."""
-    every = blocks.n_rows // max(SAMPLE_ROWS_A_COLUMN * unknowns, 2000)
+    sampled = max(SAMPLE_ROWS_A_COLUMN * unknowns, 2000, blocks.n_rows // SAMPLED_AT_MOST)
+    every = blocks.n_rows // sampled
     return every if every >= SAMPLED_AT_LEAST else 1
 
 
