@@ -174,11 +174,11 @@ class Budget:
     def exhausted(self) -> bool:
         """Whether the work has to end now; ``stopped_by`` then says why."""
         if self.stopped_by is None:
-            if self.interrupted:
+            if self.flag[0]:
                 self.stopped_by = "Ctrl-C"
-            elif self.seconds_left <= 0:
+            elif self.time_limit is not None and self.seconds_left <= 0:
                 self.stopped_by = f"time_limit={self.time_limit:g} s"
-            elif self.iterations_left <= 0:
+            elif self.max_iter is not None and self.iterations_left <= 0:
                 self.stopped_by = self._iteration_limit
         return self.stopped_by is not None
 
@@ -197,11 +197,12 @@ class Budget:
         """Note one finished iteration; true when the solver should stop, converged or not."""
         record = Record(len(self.history) + 1, self.seconds, float(objective), float(gap))
         self.history.append(record)
-        # Every callback hears of every iteration, also when an earlier one has asked to stop.
-        answers = [callback(record) for callback in self.callbacks]
-        if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
-            self.stopped_by = self.stopped_by or CALLBACK
-            return True
+        if self.callbacks:
+            # Every callback hears of every iteration, also when an earlier one has asked to stop.
+            answers = [callback(record) for callback in self.callbacks]
+            if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
+                self.stopped_by = self.stopped_by or CALLBACK
+                return True
         return gap <= self.tol * scale or self.exhausted()
 
     @property

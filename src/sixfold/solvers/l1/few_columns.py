@@ -109,7 +109,7 @@ class FewColumns:
             return False
 
     def _run(self, tol: float) -> bool:
-        budget, rule = self.budget, self.rule
+        budget = self.budget
         point = self.point = self._at(self.theta) if self.point is None else self.point
         if self.scale is None:
             self.scale = point.value  # all scores are zero
