@@ -305,7 +305,9 @@ def test_a_plane_that_is_near_is_found_by_going_on_with_the_epochs(kind, classes
     assert any("a plane separates" in note for note in model.certificate_.notes)
     model.certificate_.verify(kind(X), y)
     monkeypatch.setattr(Perceptron, "_go_on", lambda *arguments: None)
-    monkeypatch.setattr("sixfold.learners.linear.perceptron.certify_planes", lambda *arguments: (None, [None]))
+    monkeypatch.setattr(
+        "sixfold.learners.linear.perceptron.certify_planes", lambda *arguments: (None, [None])
+    )
     plain = Perceptron(max_iter=epochs, tol=None)
     with pytest.raises(AttributeError):  # without a certificate
         plain.fit(kind(X), y)

@@ -387,9 +387,7 @@ class Perceptron(LinearClassifier):
         enough -= enough / visits > self.max_error  # as the budget compares
         return sgd_epochs(state, blocks.whole(), problem, self._rule(), rows, enough, scale, budget)[1]
 
-    def _go_on(
-        self, problem: Problem, blocks: Blocks, budget: Budget, known: dict[int, Separation]
-    ) -> None:
+    def _go_on(self, problem: Problem, blocks: Blocks, budget: Budget, known: dict[int, Separation]) -> None:
         """Add to ``known`` the planes that as many epochs again would find, where there are some to be found.
 
         That a plane separates the classes is then known for the price of these epochs: on 2,000 x 2,000 with
