@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sixfold.data import blocks as module
-from sixfold.data.blocks import Blocks, MemoryBlocks
+from sixfold.data.blocks import Blocks, MemoryBlocks, squared_entries
 
 
 def draw(rows=10, columns=3, kind=None):
@@ -124,3 +124,16 @@ def test_map_is_lazy_and_reduce_joins_in_row_order():
     assert seen == [0]
     joined = blocks.reduce(lambda block: [block.start], lambda a, b: [*a, b])
     assert joined == [0, [2], [4]]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_array])
+def test_squared_entries_are_those_of_the_table(kind):
+    X = draw(kind=None)[0]
+    X[np.abs(X) < 0.5] = 0.0
+    found = squared_entries(kind(X))
+    np.testing.assert_array_equal(found if kind is np.asarray else found.toarray(), np.square(X))
+
+
+def test_an_entry_stored_in_two_parts_is_squared_as_their_sum():
+    X = sp.csr_array((np.array([1.0, 2.0, 3.0]), np.array([1, 1, 0]), np.array([0, 2, 3])), shape=(2, 2))
+    np.testing.assert_array_equal(squared_entries(X).toarray(), [[0.0, 9.0], [9.0, 0.0]])

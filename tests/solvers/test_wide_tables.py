@@ -1,11 +1,14 @@
 """A table with more columns than rows is solved in coordinates of its rows, and certified on itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from sixfold import ERMClassifier, ERMRegressor
 from sixfold.budget import Budget
+from sixfold.risk.problem import Problem
 from sixfold.solvers import wide_tables
 from sixfold.solvers.smooth.lbfgs import LBFGS
 from sixfold.solvers.smooth.newton import Newton
@@ -174,3 +177,38 @@ def test_rows_that_are_all_alike_have_no_coordinates(rows, loss, capfd):
     model = ERMRegressor(loss, penalty="l2", alpha=0.1).fit(X, y)
     assert model.certificate_.converged
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "softmax"])
+def test_the_certificate_is_worked_out_once_and_on_the_whole_table(loss, monkeypatch):
+    X, y = table(loss, rows=60, columns=90)  # more rows than certificates from sums of slopes would need
+    asked, certify = [], Problem.certify_with_dual
+
+    def noted(self, kind, w, b, data, *rest, **options):
+        asked.append(data.n_columns)
+        return certify(self, kind, w, b, data, *rest, **options)
+
+    monkeypatch.setattr(Problem, "certify_with_dual", noted)
+    stated, data = problem(loss, "l2", 1e-1), blocks(X, y)
+    found = solve(LBFGS(), stated, data, tol=1e-6)[0]
+    assert found.certificate.converged
+    assert asked == [90]
+    assert found.certificate.objective == pytest.approx(stated.objective(found.w, found.b, data), rel=1e-12)
+
+
+def test_a_certificate_that_fails_on_the_whole_table_is_asked_for_inside(monkeypatch):
+    X, y = table("logistic")
+    stated, data = problem("logistic", "l2", 1e-1), blocks(X, y)
+    certify, refused = Problem.certify_with_dual, []
+
+    def short(self, kind, w, b, rows, *rest, closer=True, **options):
+        certificate, dual = certify(self, kind, w, b, rows, *rest, closer=closer, **options)
+        if rows.n_columns == 90 and not closer:
+            refused.append(rows)
+            certificate = replace(certificate, gap=certificate.objective)
+        return certificate, dual
+
+    monkeypatch.setattr(Problem, "certify_with_dual", short)
+    found = solve(LBFGS(), stated, data, tol=1e-6)[0]
+    assert refused
+    assert found.certificate.converged

@@ -66,7 +66,7 @@ class CertifiedOutside(SquareSolver, Protocol):
     """A solver that may leave it to others to certify a model."""
 
     def certified_by(self, outside: Callable[[Array, Array], Certificate]) -> SquareSolver:
-        """Return the solver that asks ``outside`` for the certificate of (w, b), and itself where it fails."""
+        """Return the solver that asks ``outside`` for a certificate, and works it out where that fails."""
 
 
 @dataclass(frozen=True)

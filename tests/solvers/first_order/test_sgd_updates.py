@@ -418,3 +418,23 @@ def test_the_native_loop_refuses_sizes_that_do_not_fit(change, message):
     block = Block(np.ones((5, 3)), given_sizes["y"], None, 0)
     with pytest.raises(ValueError, match=message):
         sgd_pass(state, block, problem, rule, given_sizes["order"])
+
+
+@pytest.mark.parametrize("scores", range(1, 9))
+@pytest.mark.parametrize("average", [False, True])
+def test_sparse_rows_of_any_number_of_scores_are_added_up(scores, average):
+    rng = np.random.default_rng(scores)
+    X = np.where(rng.random((40, 6)) < 0.4, rng.standard_normal((40, 6)), 0.0)
+    y = np.sign(rng.standard_normal((40, scores)))
+    problem = Problem(LOSSES["perceptron"], make_penalty(None))
+    rule = StepRule("constant", 0.5, average_from=0 if average else None, at_zero="wrong")
+    states = []
+    for kind in (np.asarray, sp.csr_array):
+        sparse = kind is not np.asarray
+        state = SGDState.at(np.zeros((6, scores)), np.zeros(scores), sparse=sparse, average=average)
+        for _ in range(3):
+            sgd_pass(state, Block(kind(X), y, None, 0), problem, rule)
+        states.append(state)
+    for name in ("w", "c", "mean_w", "mean_c"):
+        np.testing.assert_allclose(getattr(states[1], name), getattr(states[0], name), rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(states[1].mistakes, states[0].mistakes)

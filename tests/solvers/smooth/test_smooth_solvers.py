@@ -17,9 +17,12 @@ from sixfold.risk.losses import LOSSES
 from sixfold.solvers.base import choose, climb, ladder
 from sixfold.solvers.registry import all_solvers
 from sixfold.solvers.smooth import newton
+from sixfold.solvers.smooth.descent import line_search
 from sixfold.solvers.smooth.lbfgs import LBFGS
 from sixfold.solvers.smooth.newton import Newton
 from sixfold.solvers.smooth.newton_cg import NewtonCG
+from sixfold.solvers.smooth.objective import LinearObjective
+from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
 from sixfold.solvers.threads import thread_limit
 from solvers.problems import blocks, problem, solve
 
@@ -366,3 +369,39 @@ def test_products_come_first_and_the_factor_where_they_are_too_many(spread, fact
     found = solve(Newton(), problem("logistic", "l2", 1e-3), blocks(X, y))[0]
     assert found.certificate.converged
     assert bool(factors) == factored
+
+
+@pytest.mark.parametrize(("step", "taken"), [(0.0005, True), (0.003, False)])
+def test_a_last_step_that_brings_a_long_row_into_the_margin_is_not_taken(step, taken):
+    # 1 - w and 1 + 1000 w are what the rows are short of the margin: the second is outside below -0.001.
+    data = blocks(np.array([[1.0], [1000.0]]), np.array([1.0, -1.0]))
+    stated = problem("squared_hinge", "l2", 1e-3, fit_intercept=False)
+    objective = LinearObjective(stated, data, Budget(), np.zeros(1), 1.0)
+    point = objective.at(np.array([[-0.002], [0.0]]))
+    end = newton._with_last_step(objective, point, np.array([[step], [0.0]]))
+    assert end.theta[0, 0] == (-0.002 + step if taken else -0.002)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_line_search_of_a_softmax_asks_for_no_point_twice(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 5)), rng.integers(0, 3, 40).astype(float)
+    objective = SoftmaxObjective(
+        problem("softmax", "l2", 1e-2), blocks(kind(X), y), Budget(), np.zeros(5), 1.0
+    )
+    seen, sweep = [], SoftmaxObjective._sweep
+
+    def noted(self, w, b, **extra):
+        seen.append((w.tobytes(), b.tobytes()))
+        return sweep(self, w, b, **extra)
+
+    monkeypatch.setattr(SoftmaxObjective, "_sweep", noted)
+    point = objective.at(objective.start())
+    step = -50.0 * point.slope  # far too long
+    end = line_search(objective, point, step, -float(np.vdot(point.slope, step)), False)
+    assert end.value < point.value
+    assert len(seen) > 3
+    assert len(seen) == len(set(seen))
+    fresh = SoftmaxObjective(objective.problem, objective.blocks, Budget(), np.zeros(5), 1.0).at(end.theta)
+    assert fresh.value == end.value
+    np.testing.assert_array_equal(fresh.slope, end.slope)

@@ -67,7 +67,7 @@ class SmoothSolver(ABC):
         self.outside: Outside | None = None  # who certifies a model first
 
     def certified_by(self, outside: Outside) -> SmoothSolver:
-        """Return the solver that asks ``outside`` for the certificate of (w, b), and itself where it fails."""
+        """Return the solver that asks ``outside`` for a certificate, and works it out where that fails."""
         other = copy(self)
         other.outside = outside
         return other
@@ -181,7 +181,8 @@ def solve_targets(
         values = progress.values
         models = [objective.model(theta) for objective, theta in zip(objectives, thetas, strict=True)]
         w, b = np.column_stack([w for w, _ in models]), np.concatenate([b for _, b in models])
-        certificate, dual = _certify(progress, objectives, w, b, solver.outside)
+        outside = _certified_outside(solver, progress, blocks, w, b)
+        certificate, dual = _certify(progress, objectives, w, b) if outside is None else (outside, None)
         if certificate.converged or budget.exhausted() or progress.crawls:
             break
     last_move = math.inf
@@ -192,18 +193,24 @@ def solve_targets(
     return Solution(w, b, certificate, solver.title, len(budget.history), dual, last_move=last_move)
 
 
+def _certified_outside(
+    solver: SmoothSolver, progress: SmoothProgress, blocks: Blocks, w: Array, b: Array
+) -> Certificate | None:
+    """Return the certificate of those who asked for one of their own, where that is good enough."""
+    if solver.outside is None or progress.crawls or hurried(progress.budget, blocks, w):
+        return None
+    certificate = solver.outside(w, b)
+    return certificate if certificate.converged else None
+
+
 def _certify(
-    progress: SmoothProgress, objectives: list[Any], w: Array, b: Array, outside: Outside | None
+    progress: SmoothProgress, objectives: list[Any], w: Array, b: Array
 ) -> tuple[Certificate, Array | None]:
     """Return the certificate, and the dual point behind it where it is not the slopes of the loss."""
     problem, blocks, budget = objectives[0].problem, objectives[0].blocks, progress.budget
     if hurried(budget, blocks, w):
         # No objective is negative, so the gap is at most the objective: true, and one pass instead of many.
         return problem.certify_zero(w, b, blocks, progress.scale, budget.tol, (OUT_OF_TIME,)), None
-    if outside is not None and not progress.crawls:
-        certificate = outside(w, b)
-        if certificate.converged:
-            return certificate, None
     classes = objectives[0] if problem.loss.labels == "class" else None
     lean = certify_by_sums(problem, w, b, blocks, objectives[0].shift, budget.tol, progress.scale, classes)
     if lean is not None:

@@ -44,8 +44,8 @@ from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
 Array = NDArray[Any]
 
 MEMORY = 20  # changes that are remembered: two vectors as long as theta each
-# Of the value at which the metric was made: then it is made anew. Sooner, it is too short for rows that are not
-# sure yet: on a sparse 2,000 x 2,000 table with 4 classes steps are cut, and 49 passes come of 19.
+# Of the value at which the metric was made: then it is made anew. Sooner, it is too short for rows that are
+# not sure yet: on a sparse 2,000 x 2,000 table with 4 classes steps are cut, and 49 passes come of 19.
 RENEWED = 0.25
 GAP_CHECKED = (
     0.7  # of the gap that is small enough: a slope that alone makes up so much has its gap worked out

@@ -50,6 +50,7 @@ from sixfold.solvers.smooth.descent import (
 from sixfold.solvers.smooth.lbfgs import Memory
 from sixfold.solvers.smooth.metrics import Metric
 from sixfold.solvers.smooth.newton_cg import truncated_newton
+from sixfold.solvers.smooth.objective import ObjectivePoint
 from sixfold.solvers.smooth.small_fit import small_fit, suits_small_fit
 
 Array = NDArray[Any]
