@@ -2,6 +2,7 @@
 #include "bindings/bindings.hpp"
 #include "linear/least_squares/moment_fit.hpp"
 #include "linear/least_squares/moments.hpp"
+#include "linear/least_squares/normal_product.hpp"
 #include "linear/least_squares/residuals.hpp"
 
 namespace sixfold {
@@ -97,6 +98,36 @@ void bind_moment_fit(nb::module_& m) {
       nb::arg("flag").noconvert());
 }
 
+template <class T, class I>
+void bind_normal_product(nb::module_& m) {
+  using Values = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  using Numbers = nb::ndarray<const I, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  m.def(
+      "normal_product",
+      [](const Values& data, const Numbers& column, const Numbers& start, const std::optional<Vector>& weight,
+         double shift, const Vector& p, OutVector out, double seconds_left, const Flag& flag) {
+        expect(start.shape(0) >= 1 && data.shape(0) == column.shape(0), "every entry must have a column");
+        const Index rows = static_cast<Index>(start.shape(0)) - 1;
+        const SparseRows<T, I> x{data.data(), column.data(), start.data(), rows,
+                                 static_cast<Index>(p.shape(0))};
+        expect(static_cast<Index>(x.start[rows]) <= static_cast<Index>(data.shape(0)),
+               "start must not go beyond the entries");
+        expect(out.shape(0) == p.shape(0), "out must have one entry a column");
+        const double *of_rows = each_row(weight, rows), *vector = p.data();
+        double *to = out.data(), sum = 0.0, square = 0.0;
+        Stop stop(seconds_left, flag.data());
+        bool finished = false;
+        {
+          nb::gil_scoped_release release;
+          finished = normal_product(x, of_rows, shift, vector, to, &sum, &square, stop);
+        }
+        return nb::make_tuple(finished, sum, square);
+      },
+      nb::arg("data").noconvert(), nb::arg("column").noconvert(), nb::arg("start").noconvert(),
+      nb::arg("weight").none(), nb::arg("shift"), nb::arg("p"), nb::arg("out").noconvert(),
+      nb::arg("seconds_left"), nb::arg("flag").noconvert());
+}
+
 }  // namespace
 
 void bind_least_squares(nb::module_& m) {
@@ -106,6 +137,10 @@ void bind_least_squares(nb::module_& m) {
   bind_residual_slope<float>(m);
   bind_moment_fit<double>(m);
   bind_moment_fit<float>(m);
+  bind_normal_product<double, std::int32_t>(m);
+  bind_normal_product<float, std::int32_t>(m);
+  bind_normal_product<double, Index>(m);
+  bind_normal_product<float, Index>(m);
 }
 
 }  // namespace sixfold

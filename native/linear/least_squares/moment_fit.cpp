@@ -5,10 +5,10 @@
 //
 // Without absolute values by Cholesky's factorisation, R'R = A + l2 I with columns scaled to a unit diagonal.
 // With them (or with w >= 0) coordinate descent and Newton steps on the signs that it finds take turns, as in
-// sixfold/solvers/l1/active_set.py. What does not come to its end here is left to the solvers in Python.
+// solvers/l1/active_set.py. What does not come to its end here is left to the solvers in Python.
 //
 // Then w and b are rounded to the type of the table, and what the moments say of them is bounded as in
-// sixfold/solvers/least_squares/slopes.py: slope g = c - A w, off by e_j <= lost size_j (size_y + size.|w|),
+// solvers/least_squares/slopes.py: slope g = c - A w, off by e_j <= lost size_j (size_y + size.|w|),
 // mean residual `off`, mean square S. With t = min(1, l1 / max(|g_j| + e_j)), or 1 where l2 > 0, the dual
 // point t r shows that with the best b the model is above the minimum by at most
 //

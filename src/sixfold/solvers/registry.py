@@ -31,9 +31,9 @@ def all_solvers(start: Model | None = None, memory: PathMemory | None = None, **
     """
     first_order = FirstOrderOptions(**options)
     return [
+        ConjugateGradient(),
         LeastSquares(),
         CoordinateDescent(memory, start, fit_with_kinks),
-        ConjugateGradient(),
         DualCoordinate(),
         NewtonCG(start),
         Newton(start),

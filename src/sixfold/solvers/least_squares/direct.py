@@ -41,6 +41,7 @@ from sixfold.risk.rank import ColumnSpace, beyond_doubt, column_space, independe
 from sixfold.risk.rounding import UNDERFLOW
 from sixfold.solvers.base import Solution
 from sixfold.solvers.least_squares.certified import duality_gaps, gaps, restriction, unrounded_slopes
+from sixfold.solvers.least_squares.conjugate_gradient import MAX_SPARSE_SIDE
 from sixfold.solvers.least_squares.factors import cholesky_factor, factor_of_moments, penalised_factor
 from sixfold.solvers.least_squares.moment_fit import DONE, STOPPED, certify, moment_fit
 from sixfold.solvers.least_squares.moments import UNIT, Moments, block_moments
@@ -58,7 +59,6 @@ LARGE_QR = 1e8  # rows times squared columns from which QR costs a second or mor
 # One native call: of more columns LAPACK's factor is as fast, and of so many rows a pass is all that counts.
 MOST_FACTORED, MOST_VALUES = 64, 1 << 24
 CERTAIN = 0.1  # of a factor that may be lost for it to be used
-MAX_SPARSE_SIDE = 4000  # the smaller side of a sparse table up to which its dense moment matrix is formed
 CANCELLED = 1e-6  # residual share from which subtracting it from the variance of y costs too many digits
 SMALL_SHARE = 1e-2  # of the tolerance: a gap from the moments below this needs no pass over the rows
 DUAL_ROUNDED = 1e-3  # of a gap
@@ -105,8 +105,14 @@ class LeastSquares:
         """Return whether a dense matrix of the smaller side is affordable."""
         return not blocks.sparse or min(blocks.n_rows, blocks.n_columns) <= MAX_SPARSE_SIDE
 
-    def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
-        """Minimise the problem."""
+    def rescues(self, problem: Problem, blocks: Blocks) -> bool:
+        """Return whether it is to go on where conjugate gradients on a sparse table end short."""
+        return blocks.sparse and self.suits(problem, blocks)
+
+    def solve(
+        self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
+    ) -> Solution:
+        """Minimise the problem; ``start`` is of no use to a factor."""
         if blocks.n_columns >= blocks.n_rows:
             return solve_in_row_space(problem, blocks, budget)
         small = blocks.n_columns <= MOST_FACTORED and blocks.n_rows * blocks.n_columns <= MOST_VALUES
