@@ -210,15 +210,19 @@ def let_go(mapping: mmap, X: Array, rows: slice) -> None:
 
 
 class EveryNth(Blocks):
-    """Every so many-th row of a table, copied, so that they lie next to each other: one block a block."""
+    """Every so many-th row of a table: one block a block.
 
-    def __init__(self, blocks: Blocks, every: int) -> None:
+    They are copied, so that they lie next to each other, unless few passes do not make up for the memory.
+    """
+
+    def __init__(self, blocks: Blocks, every: int, copied: bool = True) -> None:
         self.parts: list[Block] = []
         start = 0
         for block in blocks:
             rows = slice(None, None, every)
             weight = None if block.weight is None else block.weight[rows]
-            self.parts.append(Block(block.X[rows].copy(), block.y[rows], weight, start))
+            X = block.X[rows].copy() if copied else block.X[rows]
+            self.parts.append(Block(X, block.y[rows], weight, start))
             start += self.parts[-1].y.shape[0]
         self.n_rows, self.n_columns, self.n_targets = start, blocks.n_columns, blocks.n_targets
         self.weight_sum = float(

@@ -132,7 +132,8 @@ def _wider_sample(objective: Any, theta: Array, limits: Budget) -> tuple[Array, 
     every = objective.blocks.n_rows // (CURVATURE_ROWS_A_COLUMN * theta.size)
     if every < FEWER_FOR_CURVATURE or not objective.l2 > 0:
         return theta, None
-    sample = objective.of_rows(EveryNth(objective.blocks, every), limits)
+    copied = objective.blocks.streamed  # else two passes over a quarter of X would need as much memory
+    sample = objective.of_rows(EveryNth(objective.blocks, every, copied), limits)
     if not sample.blocks.weight_sum > 0:
         return theta, None
     try:
