@@ -81,8 +81,8 @@ class SlopeSums:
         The upper triangles of H, with a last row and column for the intercept if there is one; where there is
         no penalty.
     young : float
-        sum_i q_i (loss(s_i) + loss*(u_i) - s_i u_i) where u_i is another slope than that of the loss: of classes,
-        the divergence of the r that their probabilities p were moved to.
+        sum_i q_i (loss(s_i) + loss*(u_i) - s_i u_i) where u_i is another slope than that of the loss: of
+        classes, the divergence of the r that their probabilities p were moved to.
     """
 
     depth: int

@@ -41,7 +41,7 @@ from sixfold.errors import InputError
 from sixfold.learners.linear.linear_regression import LinearRegression
 from sixfold.selection.plans.base import Answered, Fitted, Fold, Plan, Setting, Table
 from sixfold.selection.plans.groups import fit_one, gap_of
-from sixfold.solvers.least_squares.direct import MAX_SPARSE_SIDE
+from sixfold.solvers.least_squares.conjugate_gradient import MAX_SPARSE_SIDE
 from sixfold.solvers.least_squares.moments import Moments, block_moments
 from sixfold.solvers.least_squares.ridge_path import (
     ColumnPath,

@@ -25,8 +25,8 @@ from sixfold.solvers.margin.terms import Point, Terms
 Array = NDArray[Any]
 SORTING_ROUNDS = 8
 MOST_FREE_ROWS = 4  # times d + 1, which there are at the optimum; more only where rows depend on each other
-# Times the weights W, one after the other: rounding leaves W 1e-16 of Z'a = l2 D theta, and the linear part of
-# the gap, that of the intercept, is as large. heart_scale ends at 3e-10 after 1e-4 and at 8e-14 after 1e-8.
+# Times the weights W, one after the other: rounding leaves W 1e-16 of Z'a = l2 D theta, and the part of the
+# gap that the intercept adds is as large. heart_scale ends at 3e-10 after 1e-4 and at 8e-14 after 1e-8.
 SOFTER = (1.0, 1e-4, 1e-8)
 STIFF = 1e2  # times the penalty: a round with weights that are less than that gains less than two digits
 AT_END = 1e-9  # of the range of a multiplier, or of the mean residual: what counts as being at the end
