@@ -1,16 +1,24 @@
 """The sums behind a certificate, block by block, and what they say beside the whole computation."""
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sixfold.budget import Budget
-from sixfold.data.blocks import MemoryBlocks
+from sixfold.data.blocks import EveryNth, MemoryBlocks
 from sixfold.risk.losses import LOSSES, softmax
 from sixfold.risk.penalties import make_penalty
 from sixfold.risk.problem import Problem
+from sixfold.risk.slope_bound import certify_slopes
+from sixfold.solvers.smooth import newton
 from sixfold.solvers.smooth.newton import Newton
 from sixfold.solvers.smooth.slope_sums import certify_by_sums, class_sums_at, sums_at
 from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
+from solvers.problems import blocks as blocks_of
+from solvers.problems import problem as stated
 
 SCORES = {"logistic": 2, "squared_hinge": 3, "softmax": 4}
 
@@ -96,7 +104,7 @@ def test_sums_of_classes_are_those_of_balanced_probabilities(rows_per_block, wei
         np.testing.assert_allclose(found.total, 0.0, atol=1e-15)
     u = r - own
     np.testing.assert_allclose(found.slope, X.T @ (q[:, None] * u), rtol=1e-11, atol=1e-13)
-    assert found.divergence == pytest.approx(q @ (r * np.log(r / p)).sum(axis=1), rel=1e-10, abs=1e-15)
+    assert found.young == pytest.approx(q @ (r * np.log(r / p)).sum(axis=1), rel=1e-10, abs=1e-15)
     assert found.loss.sum() == pytest.approx(q @ problem.loss.value(score, y[:, 0]), rel=1e-12)
     np.testing.assert_allclose(found.mass, q @ r, rtol=1e-12)
     counts = q > 0
@@ -143,3 +151,97 @@ def test_what_has_no_such_sums_is_left_to_others():
     assert certify_by_sums(problem, w, b, blocks, X.mean(axis=0), 1e-30, 1.0) is None  # does not converge
     huge = MemoryBlocks(X * 1e200, y, weight)
     assert certify_by_sums(problem, w * 1e-200, b, huge, np.zeros(5), np.inf, 1.0) is None
+
+
+def rare_classes(random, classes):
+    """Return rows of a few columns of any unit, of classes of which some are rare, and their weights."""
+    rows, columns = int(random.integers(20, 120)), int(random.integers(1, 5))
+    X = random.normal(size=(rows, columns))
+    steepness = random.choice([1.0, 30.0])  # 30: nearly separated
+    y = (steepness * X @ random.normal(size=(columns, classes)) + random.gumbel(size=(rows, classes))).argmax(
+        axis=1
+    )
+    if random.random() < 0.3:
+        y[y == classes - 1] = 0
+    y[:classes] = np.arange(classes)  # maybe the only row of its class
+    weight = random.choice([0.0, 0.5, 2.0, 50.0], rows)
+    weight[:classes] = 1.0
+    X = (X + random.choice([0.0, 1.0, 3.0])) * 10.0 ** random.integers(-2, 3, columns)
+    return X, y.astype(float), weight
+
+
+def extended_objective(problem, X, y, weight, w, b):
+    """Return R(w, b) of classes with 64 bits of mantissa."""
+    wide = np.longdouble
+    score, q = X.astype(wide) @ w.astype(wide) + b, weight.astype(wide)
+    most = score.max(axis=1)
+    own = score[np.arange(len(y)), y.astype(int)]
+    loss = np.log(np.exp(score - most[:, None]).sum(axis=1)) + (most - own)
+    return q @ loss / q.sum() + wide(problem.l2) / 2 * np.square(w.astype(wide)).sum()
+
+
+@given(
+    st.integers(0, 10_000), st.integers(2, 6), st.booleans(), st.integers(-9, 0), st.integers(-13, 0),
+    st.sampled_from(["both", "weights", "intercepts", "half", "nothing", "intercepts alone"]),
+)  # fmt: skip
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_no_model_of_classes_is_below_the_bound_of_moved_probabilities(
+    seed, classes, intercept, decade, size, off
+):
+    random = np.random.default_rng(seed)
+    X, y, weight = rare_classes(random, classes)
+    problem = stated("softmax", "l2", 10.0**decade, fit_intercept=intercept)
+    blocks = blocks_of(X, y, weight)
+    best = Newton().solve(problem, blocks, Budget(1e-11, 200))
+    w, b = best.w, best.b
+    if off in ("both", "weights"):
+        w = w + 10.0**size * random.normal(size=w.shape) * (1e-3 + np.abs(w))
+    if off in ("both", "intercepts"):
+        b = b + 10.0**size * random.normal(size=b.shape) * intercept
+    if off in ("half", "nothing", "intercepts alone"):
+        w, b = 0.5 * (off == "half") * w, (1.0 - (off == "nothing")) * b
+    sums = class_sums_at(SoftmaxObjective(problem, blocks, Budget(), 0.0 * X[0], 0.0), w, b)
+    found = certify_slopes(problem, w, sums, math.inf, 1.0)
+    least = extended_objective(problem, X, y, weight, best.w, best.b)
+    assert found.objective >= extended_objective(problem, X, y, weight, w, b)
+    assert found.lower_bound <= min(least, best.certificate.objective)
+
+
+def test_a_bound_of_classes_counts_what_moving_their_probabilities_costs():
+    random = np.random.default_rng(3)
+    X, y, weight = rare_classes(random, 3)
+    problem = stated("softmax", "l2", 0.1)
+    blocks = blocks_of(X, y, weight)
+    best = Newton().solve(problem, blocks, Budget(1e-11, 200))
+    w, b = best.w, best.b + np.array([0.0, 1.0, 2.0])
+    sums = class_sums_at(SoftmaxObjective(problem, blocks, Budget(), 0.0 * X[0], 0.0), w, b)
+    assert certify_slopes(problem, w, sums, math.inf, 1.0).lower_bound <= best.certificate.objective
+    sums.young = 0.0
+    assert certify_slopes(problem, w, sums, math.inf, 1.0).lower_bound > best.certificate.objective
+
+
+@pytest.mark.parametrize("strength", [1e-8, 1e-5, 1e-2, 1e1, 1e4])
+def test_a_sample_that_misses_what_counts_still_leads_to_the_minimum(strength, monkeypatch):
+    monkeypatch.setattr(newton, "suits_small_fit", lambda *_: False)  # which begins in another way
+    random = np.random.default_rng(2)
+    X = random.normal(size=(30_000, 8))
+    X[:, 5:] = 0.0  # in all rows but those that neither sample has
+    first, second = newton._sampled(blocks_of(X, X[:, 0]), 9), 30_000 // (newton.CURVATURE_ROWS_A_COLUMN * 9)
+    assert first > 1
+    assert second >= newton.FEWER_FOR_CURVATURE
+    few = np.arange(1, 11) * first * second + 1
+    X[few, 5:] = 100.0 * random.normal(size=(10, 3))
+    y = np.where(random.random(30_000) < 1.0 / (1.0 + np.exp(-X[:, 0] + 2.0)), 1.0, -1.0)
+    weight = random.choice([0.0, 1.0, 3.0], 30_000)
+    weight[few] = 1e4
+    problem = stated("logistic", "l2", 1.0 / (strength * weight.sum()))
+    blocks = blocks_of(X, y, weight)
+    found = Newton().solve(problem, blocks, Budget(1e-8, 1000))
+    for every in (first, second):
+        assert not EveryNth(blocks, every).whole().X[:, 5:].any()
+    assert found.certificate.converged
+    whole = problem.certify("duality gap", found.w, found.b, blocks, 1e-8)  # which mends the slopes
+    assert whole.converged
+    assert found.certificate.lower_bound <= whole.objective
+    assert np.abs(found.w[5:]).max() > 0
+    assert found.n_iter < 40  # as many as without a sample, 31 at most, and some more
