@@ -136,7 +136,8 @@ class _Factor:
         self.inverse, failed = lapack.dtrtri(R, lower=0)
         if not failed:
             self.norm = _norm(self.inverse)
-            self.lost = loss_of_products(order, self.norm, order * (depth + 8) * U)
+            # Entries have the roundings of a row's curvature, of the products and of D besides.
+            self.lost = loss_of_products(order, self.norm, order * (depth + TERM + 8) * U)
 
     def largest_move(self, e: Array, error: Array, reach: Array) -> float:
         """Return tau where e is off by so much."""
