@@ -220,7 +220,7 @@ def test_a_bound_of_classes_counts_what_moving_their_probabilities_costs():
     assert certify_slopes(problem, w, sums, math.inf, 1.0).lower_bound > best.certificate.objective
 
 
-@pytest.mark.parametrize("strength", [1e-8, 1e-5, 1e-2, 1e1, 1e4])
+@pytest.mark.parametrize("strength", [1e-8, 1e-5, 1e-2, 1e1, 1e4, 1e7])
 def test_a_sample_that_misses_what_counts_still_leads_to_the_minimum(strength, monkeypatch):
     monkeypatch.setattr(newton, "suits_small_fit", lambda *_: False)  # which begins in another way
     random = np.random.default_rng(2)
@@ -236,7 +236,10 @@ def test_a_sample_that_misses_what_counts_still_leads_to_the_minimum(strength, m
     weight[few] = 1e4
     problem = stated("logistic", "l2", 1.0 / (strength * weight.sum()))
     blocks = blocks_of(X, y, weight)
+    descend, begun = newton._descend, []
+    monkeypatch.setattr(newton, "_descend", lambda *known: begun.append(known) or descend(*known))
     found = Newton().solve(problem, blocks, Budget(1e-8, 1000))
+    assert len(begun) == 2  # the sample's and that of all rows, which did not end before its time
     for every in (first, second):
         assert not EveryNth(blocks, every).whole().X[:, 5:].any()
     assert found.certificate.converged

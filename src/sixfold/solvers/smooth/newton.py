@@ -187,12 +187,16 @@ def _descend(
             if steps > MOST_STEPS and progress.budget.another_follows:
                 progress.crawls = True
                 break
-            tried = point.matrix is None and math.isfinite(before)
-            if tried and not _serves(decrease / before, progress.excess, theta.size):
-                memory = Memory(objective.factor(objective.curvature(point)))
+            old = point.matrix is None
+            if old and math.isfinite(before) and not _serves(decrease / before, progress.excess, theta.size):
+                memory, old = Memory(objective.factor(objective.curvature(point))), False
                 step, decrease = _newton_step(memory, point.slope)
             far = point.matrix is not None and decrease > LONG_STEP * progress.scale
             end = line_search(objective, point, step, decrease, far)
+            if end is None and old:  # that of a sample may know nothing of a column
+                memory = Memory(objective.factor(objective.curvature(point)))
+                step, decrease = _newton_step(memory, point.slope)
+                end = line_search(objective, point, step, decrease, False)
             if end is None or (
                 is_noise(decrease, point) and not _newton_step(memory, end.slope)[1] < 0.5 * decrease
             ):
