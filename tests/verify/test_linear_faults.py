@@ -213,7 +213,6 @@ SOFTMAX = {
     name: (short(LogisticRegression, solver=name, C=1.0), lambda: classes(3), {})
     for name in ("newton", "lbfgs", "newton-cg")
 }
-DIRECT = (lambda: LinearRegression(solver="direct"), numbers, OFF)
 REFINED = (lambda: LinearRegression(solver="direct"), nearly_dependent, OFF)
 WIDE = (lambda: LinearRegression(penalty="l2", alpha=0.1, solver="direct"), lambda: numbers(12, 30), OFF)
 LASSO = (  # on more columns than rows: of fewer one iteration finds the minimum
@@ -248,7 +247,7 @@ FAULTS = [
         for solver, fit in ALL_THROUGH_CERTIFY
         for figure in THREE
     ),
-    *(Fault("direct", f"{LS}.direct:Certificate", in_certificate(figure), *DIRECT) for figure in FOUR),
+    *(Fault("direct", f"{LS}.direct:Certificate", in_certificate(figure), *REFINED) for figure in FOUR),
     Fault("direct", f"{LS}.slopes:_block_slope", times(0.5), *REFINED),
     *(Fault("direct", f"{LS}.row_space:Certificate", in_certificate(figure), *WIDE) for figure in FOUR),
     Fault("direct", f"{LS}.row_space:fit", half_the_residuals, *WIDE),

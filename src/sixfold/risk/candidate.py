@@ -285,12 +285,16 @@ class Candidate:
             # By how much u has moved, and then been made shorter, as a root mean square.
             moves, lengths = np.array(costs).T
             size_moved = size + (1.0 if loss.name == "absolute" else 0.0)
+            # Without an intercept nothing balances the moves, so that the centre counts.
+            reach, mass = point.rows.lengths, self.q[:, None] * np.abs(self.u)
+            far = np.zeros_like(reach) if problem.fit_intercept else np.abs(point.rows.centre)
             if point.classes:
-                moved = min(lengths[0], 1.0) * point.rows.weighted_lengths(self.q[:, None] * np.abs(self.u))
+                moved = point.rows.weighted_lengths(mass) + np.outer(far, np.sqrt(mass.sum(axis=0)))
+                moved = min(lengths[0], 1.0) * moved
             elif loss.name == "squared":
-                moved = np.outer(point.rows.lengths, lengths)
+                moved = np.outer(reach + far, lengths)
             else:
-                moved = np.outer(point.rows.lengths, 2.0 * np.minimum(moves, LARGEST_MOVE) * size_moved)
+                moved = np.outer(reach + far, 2.0 * np.minimum(moves, LARGEST_MOVE) * size_moved)
             error = error + moved
             error = error * (1.0 + 1e-6) + 8.0 * U * np.abs(slope)
         slope, error = self._tied_slopes(slope, error)

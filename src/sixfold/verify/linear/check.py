@@ -56,6 +56,7 @@ FALLING, NEARLY_CERTAIN = 0.5, 1e-4  # of slopes of at most 1e-4 a move leaves l
 NEARLY_L1 = 0.1  # of l1: what the slope of a coefficient may be short of it and still count as l1
 MUCH_CLOSER = 0.1  # of a gap: what one of tied slopes has to be
 WORTHLESS = 1e-20  # of the scale: costs that need no mending
+UNNOTICED = 1e-7  # of the gap that is claimed: nor do these, all columns together
 MOST_NOISE = 1e-12  # of the scale: rounding that is too small to matter
 
 
@@ -70,11 +71,18 @@ def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed
     small = claim.X.shape[0] * claim.X.shape[1] * claim.w.shape[1] <= MAX_DOUBLED
     # The slopes of classes sum to 0, which leaves open whose is short of l1.
     tied = claim.l1 + claim.l2 > 0 and not (claim.loss == "softmax" and (claim.l1 > 0 or claim.positive))
-    for doubled, exactly in ((True, False), (False, True), (True, True)):
+    unnoticed = UNNOTICED * claimed.gap / claim.X.shape[1]
+    tries = [(claim, True, False, math.inf), (claim, False, True, math.inf), (claim, True, True, math.inf)]
+    if claim.loss == "squared" and claim.l1 + claim.l2 > 0:
+        tries.append((claim, True, True, unnoticed))
+        if claim.dual is not None:  # it is rounded, too, and may be farther from the residuals than need be
+            tries.append((replace(claim, dual=None), True, True, unnoticed))
+    for one, doubled, exactly, most in tries:
         if (small or not doubled) and not found.decides(claimed) and (tied or not exactly):
-            other = Check(claim, q, doubled, exactly)
-            # Far from the optimum it is a matter of chance which slopes are tied.
+            other = Check(one, q, doubled, exactly, unnoticed=most)
+            # Far from the optimum it is a matter of chance which slopes are tied; not so of a dual point.
             enough = max(claimed.tolerance * found.scale, MUCH_CLOSER * found.total)
+            enough = max(enough, claimed.gap) if other.strict and claim.dual is not None else enough
             if not exactly or other.total <= enough:
                 found = min(found, other, key=lambda check: check.total)
     # No penalty is negative, so that the least loss alone is a bound too, and one without its slopes. That of
@@ -126,8 +134,12 @@ class Check:
         doubled: bool = False,
         tied: bool = False,
         within: float = math.inf,
+        unnoticed: float = math.inf,
     ) -> None:
         self.claim, self.q, self.doubled = claim, q, doubled
+        self.unnoticed = unnoticed  # what the slope of a column may cost without being mended
+        # Tie all that counts beside the claim: the slopes of every coefficient that is not 0, on all rows.
+        self.strict = math.isfinite(unnoticed)
         self.within = within  # the largest coefficient of models to compare with
         self.free = claim.l1 == claim.l2 == 0.0
         self.fixed = np.zeros(claim.w.shape, dtype=bool)  # slopes that the penalty prescribes
@@ -217,7 +229,9 @@ class Check:
                 return self.by_score, 0.0 * self.by_score
             # Rows without a slope do not limit where u may go.
             some = (u != 0).any(axis=1) if not rows.real and u.any() else q > 0
-            kept = independent_of(claim, q, np.flatnonzero(some), self._prescribed(u))
+            # With a penalty no model is left out, so that the last bits of a double tell columns apart.
+            told = replace(claim, eps=EPS) if self.strict else claim
+            kept = independent_of(told, q, np.flatnonzero(some), self._prescribed(u))
             if self.free and not claim.positive and kept.left:
                 self._orthogonalise(kept.left)
             u = self._balanced_exactly(u, kept.columns)
@@ -287,20 +301,23 @@ class Check:
         error = 4.0 * (error + 4 * U * np.outer(lengths, rms))  # u itself is rounded
         if not self._squares_only:
             missed = np.abs(slope + claim.l2 * claim.w + claim.l1 * np.sign(claim.w))
-            self.fixed = (claim.w != 0) & (missed <= np.maximum(error, NEARLY_L1 * claim.l1))
+            self.fixed = claim.w != 0
+            if not self.strict:
+                self.fixed &= missed <= np.maximum(error, NEARLY_L1 * claim.l1)
         missed = np.abs(self._unmet(slope)) + error
         size, chosen, move = (-slope if claim.positive else np.abs(slope)) + error, np.arange(0), 0.0
         for _ in range(lengths.size + 1):
             shift = 4.0 * move * lengths[:, None]
-            inner = ~self.fixed & (size + shift <= claim.l1) & (not self._squares_only)
+            inner = ~self.fixed & (self.strict | (size + shift <= claim.l1)) & (not self._squares_only)
             miss = np.where(inner, 0.0, missed + shift).max(axis=1, initial=0.0)
             cost = miss**2 / (2 * claim.l2) if claim.l2 > 0 else miss / claim.l1 * self.scale
-            chosen = np.flatnonzero((cost > WORTHLESS * self.scale) & (lengths > 0))
+            chosen = np.flatnonzero((cost > min(WORTHLESS * self.scale, self.unnoticed)) & (lengths > 0))
             worst = float((missed[chosen].max(axis=1) / lengths[chosen]).max(initial=0.0))
             if worst <= move:
                 break
             move = worst
-        room = int(np.count_nonzero(u.any(axis=1))) - claim.fit_intercept
+        movable = q.size if self.strict else int(np.count_nonzero(u.any(axis=1)))
+        room = movable - claim.fit_intercept
         # Of columns that are multiples of each other the longest decides: no slope of the others is larger.
         return chosen[np.argsort(-lengths[chosen], kind="stable")][: max(room, 0)]
 
@@ -349,9 +366,13 @@ class Check:
         tau, length = np.array([system.cost(*part) for system, *part in parts]).T
         # By how much slopes have moved with u, and then been made shorter.
         moved = 2.0 * np.minimum(tau, 0.5) * (rms + 1.0 * (rows.name == "absolute"))
-        moved = np.outer(sums.lengths, length if rows.name == "squared" else moved)
+        # Without an intercept nothing balances the moves, so that means count.
+        far = np.zeros_like(sums.mean) if balanced else np.abs(sums.mean)
+        moved = np.outer(sums.lengths + far, length if rows.name == "squared" else moved)
         if rows.name == "softmax":  # no u moves by more than sqrt(|u| sum_c p_c m_c^2)
-            moved = min(float(length[0]), 1.0) * sums.weighted_lengths(q[:, None] * np.abs(u))
+            mass = q[:, None] * np.abs(u)
+            moved = sums.weighted_lengths(mass) + np.outer(far, np.sqrt(mass.sum(axis=0)))
+            moved = min(float(length[0]), 1.0) * moved
         error = error + moved + 8 * U * (np.abs(slope) + claim.l2 * np.abs(claim.w))
         return slope, error, tau, length, doubtful
 
