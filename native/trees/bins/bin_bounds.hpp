@@ -16,9 +16,9 @@
 //   not
 //             decrease when rows are added. So S >= S_left(a) + S_right(b).
 //
-// Only bins with a bound below the best score have to be searched inside: one of a thousand where 200,000
-// rows of 100 columns are split. Scores here are averages, S / W, of shares l / W, in single precision; the
-// margin covers its rounding, so that nothing that may be the best is left out.
+// Only bins with a bound below the best score have to be searched inside: one of a thousand where a tree of
+// depth 10 splits 200,000 rows of 100 columns. Scores here are averages, S / W, of shares l / W, in single
+// precision; the margin covers its rounding, so that nothing that may be the best is left out.
 #pragma once
 
 #include <algorithm>

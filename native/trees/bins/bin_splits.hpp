@@ -6,7 +6,8 @@
 // score may be below the limit are offered to the exhaustive search's own Candidates, which judge them in
 // double precision; for those inside of a bin its few rows are sorted. Where a bin has many rows they are
 // spread over finer bins first, with all others left and right of them, and the same bounds say which of
-// these have to be sorted: of 1,000,000 rows of 20 columns, searched to depth 10, three rows of a hundred.
+// these have to be sorted: of the values of 1,000,000 rows of 20 columns, down to depth 10, three of a
+// hundred are in bins that are searched, and four of a thousand are sorted.
 #pragma once
 
 #include <limits>

@@ -175,8 +175,8 @@ void TreeBins<T>::split(Index k, Index first, std::span<const std::int32_t> slot
   room.resize(std::max(room.size(), slots.size() + kCodesAtOnce));
   if (ends.size() == 2) return split_codes(codes, slots, room.data());
   std::copy_n(codes, slots.size(), room.data());
-  std::vector<Index> to(ends.size(), 0);
-  std::copy(ends.begin(), ends.end() - 1, to.begin() + 1);
+  std::vector<Index> to(ends.size(), 0);  // where the next code of each child goes
+  for (std::size_t s = 1; s < ends.size(); ++s) to[s] = ends[s - 1];
   for (std::size_t i = 0; i < slots.size(); ++i) codes[to[slots[i]]++] = room[i];
 }
 

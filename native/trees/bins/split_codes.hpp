@@ -1,7 +1,8 @@
 // Bytes that follow the rows of a node to its two children, in their order.
 //
 // Where the processor has VBMI2 (Zen 4, Ice Lake), which no level asks for, 64 bytes are compressed at once
-// into those of the left child and those of the right one: 30 times as fast as one after the other.
+// into those of the left child and those of the right one, in 3 to 8 ns where one after the other takes 24 to
+// 27: 4 to 7 times as fast, the more the smaller the node.
 #pragma once
 
 #include <algorithm>

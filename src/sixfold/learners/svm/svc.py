@@ -466,7 +466,7 @@ class SVC(ClassifierMixin, IterativeLearner):
         if isinstance(solution, LandmarkSolution):
             layout = solution.layout
         else:
-            layout = self._lay_out(solution.svms, data)
+            layout = self._lay_out(solution.svms, solution.rows, data)
         self.classes_, self.class_weight_ = data.classes, self._class_factors(data)
         self.support_, self.n_support_, self.intercept_ = layout.support, layout.n_support, layout.intercept
         sparse, given = sp.issparse(data.X), isinstance(kernel, Precomputed)
@@ -494,9 +494,8 @@ class SVC(ClassifierMixin, IterativeLearner):
             self._certificate = replace(self._certificate, notes=notes)
         self.fit_status_ = int(not self._certificate.converged)
 
-    def _lay_out(self, svms: Sequence[BinarySVM], data: LabelledData) -> SupportLayout:
+    def _lay_out(self, svms: Sequence[BinarySVM], rows: KernelRows, data: LabelledData) -> SupportLayout:
         """Return support vectors and coefficients as the public attributes have them."""
-        rows = svms[0].problem.rows
         layout = arrange(svms, data.index, data.classes.size, self._is_pairwise(data.classes.size))
         if rows.origin is None:
             return layout

@@ -271,7 +271,7 @@ class JointAnswers:
         first, data = self.candidates[0], self.data
         self._kernel = first.svms[0].problem.rows.kernel
         self._rows = first.model._rows(self.X)
-        layouts = [one.model._lay_out(one.svms, data) for one in self.candidates]
+        layouts = [one.model._lay_out(one.svms, one.svms[0].problem.rows, data) for one in self.candidates]
         # Scores of many SVMs are better added up class by class; those of linear ones are products of w.
         many = layouts[0].intercept.size > MOST_SVMS_AT_ONCE
         self._joint = not (many or isinstance(self._kernel, Linear | Precomputed))
