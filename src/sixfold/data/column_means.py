@@ -71,8 +71,7 @@ def column_means(X: Any, weight: Array | None = None) -> ColumnMeans:
         return ColumnMeans(_sums(X, share), n, total)
     mean = np.zeros(X.shape[1])
     for at in range(0, n, GATHERED):
-        some = slice(at, at + GATHERED)
-        mean += _sums(rows_of(X, rows[some]), share[some])
+        mean += _sums(rows_of(X, rows[at : at + GATHERED]), share[at : at + GATHERED])
     return ColumnMeans(mean, n, total)
 
 

@@ -167,6 +167,7 @@ def minimise_band(
         terms = Terms(reduced, blocks, 0, inner)
         theta, slopes, gap = minimise_target(terms, MarginProgress(reduced, blocks, inner))
     theta = np.append(theta[:-1], theta[-1] - terms.shift @ theta[:-1])
+    del terms  # whose nine vectors need not be there while the bound is worked out
     budget.check()
     losses = np.maximum(1.0 - y[:, 0] * (Z @ theta[:-1] + theta[-1]), 0.0)
     value = float(weight @ losses) / weight_sum + 0.5 * problem.l2 * float(theta[:-1] @ theta[:-1])
@@ -265,8 +266,8 @@ class SignedTable:
         within = self.past[numbers] <= 0.0
         own = np.where(within & (y == LABELS[:, None]), q, 0.0)
         mass -= own.sum(axis=1)
-        for some, rows in X.chunks():
-            sums -= own[:, some] @ (rows - self.centre)
+        for some, part in X.chunks():
+            sums -= own[:, some] @ (part - self.centre)
         mass[mass <= LOST * before] = 0.0
         # Weights of rows are whole numbers where there are none, and their sums exact.
         plain = all(weight is None for weight in self.weight)
