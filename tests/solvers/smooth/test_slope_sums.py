@@ -96,7 +96,7 @@ def test_sums_of_classes_are_those_of_balanced_probabilities(rows_per_block, wei
         np.testing.assert_allclose(found.total, 0.0, atol=1e-15)
     u = r - own
     np.testing.assert_allclose(found.slope, X.T @ (q[:, None] * u), rtol=1e-11, atol=1e-13)
-    assert found.divergence == pytest.approx(q @ (r * np.log(r / p)).sum(axis=1), rel=1e-10, abs=1e-15)
+    assert found.young == pytest.approx(q @ (r * np.log(r / p)).sum(axis=1), rel=1e-10, abs=1e-15)
     assert found.loss.sum() == pytest.approx(q @ problem.loss.value(score, y[:, 0]), rel=1e-12)
     np.testing.assert_allclose(found.mass, q @ r, rtol=1e-12)
     counts = q > 0
