@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks import report
-from benchmarks.memory import extra_memory
+from benchmarks.memory import MAPPINGS, _library_code, extra_memory
 from benchmarks.runner import ROUNDS, Case, Contender, MissingDataError, Row, run_case
 
 
@@ -213,6 +213,16 @@ def copy_times(copies, data):
 def test_extra_memory_counts_the_run_and_not_the_data(copies):
     found = extra_memory(table_of_8_megabytes, copy_times, copies, quick=False)
     assert found / 8e6 == pytest.approx(copies, abs=0.1)
+
+
+@pytest.mark.skipif(not MAPPINGS.exists(), reason="the system does not list what is mapped")
+def test_code_of_libraries_is_told_from_arrays_and_mapped_data(tmp_path):
+    before = _library_code()
+    assert before > 1 << 20  # Python and NumPy
+    np.full(1 << 20, 1.0).tofile(tmp_path / "table")
+    held = np.full(1 << 20, 1.0), np.memmap(tmp_path / "table")
+    assert held[1].sum() > 0
+    assert abs(_library_code() - before) < 1 << 22
 
 
 def test_memory_bar_is_judged_as_a_fraction_of_the_table(clock, monkeypatch):

@@ -25,6 +25,7 @@ Array = NDArray[Any]
 MOST_AVERAGED = 4096  # rows; reading them takes 0.4 ms of 100 columns
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 FEW = 8192  # values: BLAS starts no threads for them, and is called in half the time of einsum
+GATHERED = 512  # rows at once: 4096 of 20,000 x 100 would be a fifth of the table
 
 
 class ColumnMeans(NamedTuple):  # which is made in a third of the time of a frozen dataclass
@@ -63,16 +64,22 @@ def column_means(X: Any, weight: Array | None = None) -> ColumnMeans:
         some = spread_rows(count, MOST_AVERAGED)
         rows = some if rows is None else rows[some]
     if rows is not None:
-        X, weight = rows_of(X, rows), None if weight is None else weight[rows]
-    n = X.shape[0]
+        weight = None if weight is None else weight[rows]
+    n = X.shape[0] if rows is None else rows.size
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
-    if sp.issparse(X):
-        mean = np.asarray(X.T @ share, dtype=np.float64)
-    elif X.size <= FEW:
-        mean = share.dot(X)
-    else:
-        mean = np.einsum("i,ij->j", share, X)
+    if rows is None:
+        return ColumnMeans(_sums(X, share), n, total)
+    mean = np.zeros(X.shape[1])
+    for at in range(0, n, GATHERED):
+        mean += _sums(rows_of(X, rows[at : at + GATHERED]), share[at : at + GATHERED])
     return ColumnMeans(mean, n, total)
+
+
+def _sums(X: Any, share: Array) -> Array:
+    """Return sum_i share_i x_i."""
+    if sp.issparse(X):
+        return np.asarray(X.T @ share, dtype=np.float64)
+    return np.asarray(share.dot(X) if X.size <= FEW else np.einsum("i,ij->j", share, X))
 
 
 def spread_rows(n_rows: int, count: int) -> NDArray[np.intp]:

@@ -3,6 +3,7 @@
 import math
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +26,8 @@ def small_samples(monkeypatch):
     monkeypatch.setattr(margin_band, "FEWEST_ROWS", ROWS)
     monkeypatch.setattr(margin_band, "SAMPLE_ROWS", 300)
     monkeypatch.setattr(margin_band, "SAMPLE_ROWS_A_COLUMN", 20)
+    # Tables of this size have a native path of their own, after which no rounds are needed.
+    monkeypatch.setattr(interior_point.SmallHinges, "of", lambda *a: None)
 
 
 def table(classes=2, columns=4, rows=ROWS):
@@ -146,10 +149,38 @@ def test_a_band_and_its_means_are_sums_of_rows():
         np.testing.assert_allclose(band.sums[k], inside @ (X2 - rows.centre), atol=1e-9)
 
 
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+@pytest.mark.parametrize("rows", [None, 900])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_a_band_are_gathered_about_the_centre(weight, rows, dtype):
+    X, y = X2.astype(dtype), np.where(Y2, 1.0, -1.0)[:, None]
+    centre = np.array([1.0, 0.0, 0.0, -1.0])
+    stated = problem("hinge", "l2", 1e-3)
+    whole = SignedTable(stated, list(MemoryBlocks(X, y, weight, rows)), 0, centre, Budget())
+    for table in (whole, SignedTable(stated, whole.sample(2000), 0, centre, Budget())):
+        table.judge(np.array([0.3, -0.2, 0.1, 0.5, 0.1]))
+        band = table.band(400)
+        assert isinstance(band, Band)
+        held = np.concatenate([part.X for part in table.parts])[band.numbers]
+        means = (band.sums / np.maximum(band.mass, 1e-300)[:, None])[band.mass > 0]
+        np.testing.assert_array_equal(band.rows_about(centre), np.vstack([held - centre, means]))
+        plain = replace(band, X=held)
+        np.testing.assert_array_equal(band.rows_about(centre), plain.rows_about(centre))
+
+
+def test_an_evenly_spaced_sample_is_not_copied():
+    y = np.where(Y2, 1.0, -1.0)[:, None]
+    rows = SignedTable(problem("hinge", "l2", 1e-3), list(MemoryBlocks(X2, y)), 0, np.zeros(4), Budget())
+    (sample,) = rows.sample(400)
+    assert np.shares_memory(sample.X, X2)
+    np.testing.assert_array_equal(sample.X, X2[5::10])
+    np.testing.assert_array_equal(sample.y, y[5::10])
+
+
 def test_a_rare_label_has_its_share_of_a_sample():
     y = np.where(RARE, 1.0, -1.0)[:, None]
     rows = SignedTable(problem("hinge", "l2", 1e-3), list(MemoryBlocks(X2, y)), 0, np.zeros(4), Budget())
-    sample = rows.sample(400)
+    (sample,) = rows.sample(400)
     rare = sample.y[:, 0] > 0
     assert min(RARE.sum(), 80) <= rare.sum() <= RARE.sum()
     assert sample.weight is not None

@@ -27,7 +27,7 @@ from sixfold.solvers.smooth.reweighted import balanced_slopes, targets_of
 
 Array = NDArray[Any]
 
-ROWS_AT_ONCE = 4096  # rows compared before the next ones are
+ROWS_AT_ONCE = 1024  # rows compared before the next ones are
 CERTAIN_LEAD = 40.0  # of the score, which leaves exp(-40) = 4e-18 for the other classes
 
 

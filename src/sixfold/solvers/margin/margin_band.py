@@ -27,6 +27,7 @@ large, of which only the band counts again, and so on to all rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +36,7 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget, BudgetExhausted
-from sixfold.data.blocks import Block, Blocks, MemoryBlocks, rows_of
+from sixfold.data.blocks import Block, Blocks, MemoryBlocks, mapping_of, rows_of
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.risk.rounding import Rows, U, rounded_model, two_product
 from sixfold.solvers.least_squares.moments import rough_mean
@@ -72,6 +73,22 @@ FEWEST_ROWS = 50_000  # where rounds that lead nowhere cost a sixth of the path
 LEAST_GROWTH = 4  # from the first sample to all rows: 200,000 x 100 take a third of the time
 LOST = 1e-12  # of the weight within the margin: what is left of it when the band is subtracted and nothing is
 CHUNK = 1 << 16  # rows whose distances are looked at together, in the L2 cache
+GATHERED = 1 << 11  # rows that are gathered together: no second copy of a band is made
+
+
+class ChosenRows:
+    """Rows of a table that are gathered when they are needed, to where they are needed."""
+
+    def __init__(self, parts: list[Block], numbers: Array) -> None:
+        self.parts, self.numbers = parts, numbers
+
+    def chunks(self) -> Iterator[tuple[slice, Array]]:
+        """Go through the rows, a few at a time: which of the chosen ones, and these."""
+        for part in self.parts:
+            first, end = np.searchsorted(self.numbers, [part.rows.start, part.rows.stop])
+            for at in range(first, end, GATHERED):
+                some = slice(at, min(at + GATHERED, end))
+                yield some, np.asarray(rows_of(part.X, self.numbers[some] - part.start), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -80,20 +97,31 @@ class Band:
 
     Attributes
     ----------
-    X, y, weight, numbers : ndarray
-        Of the rows in the band; ``numbers`` are theirs among all rows.
+    X : ndarray or ChosenRows
+        The rows in the band.
+    y, weight, numbers : ndarray
+        Theirs; ``numbers`` are those among all rows.
     mass : ndarray of shape (2,)
         The weights of rows of label -1 and +1 within the margin.
     sums : ndarray of shape (2, columns)
         Their sums, about the centre.
     """
 
-    X: Array
+    X: Any
     y: Array
     weight: Array
     numbers: Array
     mass: Array
     sums: Array
+
+    def rows_about(self, centre: Array) -> Array:
+        """Return its rows, and the means of the others within the margin, about the centre."""
+        there, n = self.mass > 0, self.y.size
+        Z = np.empty((n + np.count_nonzero(there), centre.size))
+        for some, rows in self.X.chunks() if isinstance(self.X, ChosenRows) else [(slice(n), self.X)]:
+            np.subtract(rows, centre, out=Z[some])
+        np.divide(self.sums[there], self.mass[there, None], out=Z[n:])
+        return Z
 
     def __add__(self, other: Band) -> Band:
         """Return the same of both sets of rows."""
@@ -129,7 +157,7 @@ def minimise_band(
     ``bounded`` asks for a bound that holds with rounding.
     """
     there = band.mass > 0
-    Z = np.vstack([band.X - centre, band.sums[there] / band.mass[there, None]])
+    Z = band.rows_about(centre)
     y, weight = np.append(band.y, LABELS[there])[:, None], np.append(band.weight, band.mass[there])
     share = float(weight.sum()) / weight_sum
     reduced, blocks = replace(problem, alpha=problem.alpha / share), MemoryBlocks(Z, y, weight)
@@ -139,6 +167,7 @@ def minimise_band(
         terms = Terms(reduced, blocks, 0, inner)
         theta, slopes, gap = minimise_target(terms, MarginProgress(reduced, blocks, inner))
     theta = np.append(theta[:-1], theta[-1] - terms.shift @ theta[:-1])
+    del terms  # whose nine vectors need not be there while the bound is worked out
     budget.check()
     losses = np.maximum(1.0 - y[:, 0] * (Z @ theta[:-1] + theta[-1]), 0.0)
     value = float(weight @ losses) / weight_sum + 0.5 * problem.l2 * float(theta[:-1] @ theta[:-1])
@@ -232,13 +261,13 @@ class SignedTable:
         if numbers.size > MOST * self.counted:
             return None
         self.width = width
-        X, y, q = self._gather(numbers)
+        X, (y, q) = ChosenRows(self.parts, numbers), self._gather(numbers)
         mass, sums, before = self.sums[:, -1].copy(), self.sums[:, :-2].copy(), self.sums[:, -1]
         within = self.past[numbers] <= 0.0
-        for k, label in enumerate(LABELS):
-            own = np.where(within & (y == label), q, 0.0)
-            mass[k] -= own.sum()
-            sums[k] -= own @ (X - self.centre)
+        own = np.where(within & (y == LABELS[:, None]), q, 0.0)
+        mass -= own.sum(axis=1)
+        for some, part in X.chunks():
+            sums -= own[:, some] @ (part - self.centre)
         mass[mass <= LOST * before] = 0.0
         # Weights of rows are whole numbers where there are none, and their sums exact.
         plain = all(weight is None for weight in self.weight)
@@ -252,24 +281,26 @@ class SignedTable:
         found = [np.flatnonzero(np.abs(self.past[at : at + CHUNK]) < width) + at for at in chunks]
         return np.concatenate(found)
 
-    def _gather(self, numbers: Array) -> tuple[Array, ...]:
-        found = []
+    def _gather(self, numbers: Array) -> tuple[Array, Array]:
+        """Return labels and weights of some rows."""
+        labels, weights = [], []
         for part, y, weight in zip(self.parts, self.y, self.weight, strict=True):
             begin, end = np.searchsorted(numbers, [part.rows.start, part.rows.stop])
             some = numbers[begin:end] - part.start
-            q = np.ones(some.size) if weight is None else weight[some]
-            found.append((np.asarray(rows_of(part.X, some), dtype=np.float64), y[some], q))
-        return tuple(np.concatenate(column) for column in zip(*found, strict=True))
+            labels.append(y[some])
+            weights.append(np.ones(some.size) if weight is None else weight[some])
+        return np.concatenate(labels), np.concatenate(weights)
 
     def whole(self) -> Band:
         """Return all rows as a band."""
         numbers = np.arange(self.n)
-        X, y, q = self._gather(numbers)
+        y, q = self._gather(numbers)
+        X = ChosenRows(self.parts, numbers)
         return Band(X, y, q, numbers, np.zeros(2), np.zeros((2, self.centre.size)))
 
-    def sample(self, size: int) -> Block:
-        """Return about so many rows, evenly spaced among those of their label."""
-        chosen, factors = [], []
+    def sample(self, size: int) -> list[Block]:
+        """Return about so many rows, evenly spaced among those of their label, and copied if need be."""
+        found: list[Block] = []
         for part, y, weight in zip(self.parts, self.y, self.weight, strict=True):
             counted = None if weight is None else np.flatnonzero(weight)
             labels = y if counted is None else y[counted]
@@ -289,10 +320,13 @@ class SignedTable:
                 )
                 order = np.argsort(some, kind="stable")
                 some, step = some[order], step[order]
-            chosen.append((some if counted is None else counted[some]) + part.start)
-            factors.append(step)
-        X, y, q = self._gather(np.concatenate(chosen))
-        return Block(X, y[:, None], q * np.concatenate(factors), 0)
+            rows = some if counted is None else counted[some]
+            # A third of 200,000 x 100 rows, which are read twice, stay where they are.
+            even = counted is None and closer == every and mapping_of(part.X) is None
+            X = part.X[every // 2 :: every] if even else rows_of(part.X, rows)
+            q = step if weight is None else step * weight[rows]
+            found.append(Block(X, y[rows, None], q, found[-1].rows.stop if found else 0))
+        return found
 
     def write_slopes(self, found: Reduced, band: Band, out: Array) -> None:
         """Write the dual point of all rows that that of a band near the judged model is."""
@@ -406,10 +440,12 @@ class BandRounds:
         most = min(table.counted / first, GROWTH * max(LARGEST_SAMPLE / first, 1.0))
         samples = max(math.ceil(math.log(most) / math.log(GROWTH)), 2)
         for k in range(samples):
-            block = table.sample(int(first * most ** (k / samples)))
-            some = SignedTable(table.problem, [block], 0, table.centre, budget)
-            band: Band | None = some.whole()
-            if found is not None:
+            blocks = table.sample(int(first * most ** (k / samples)))
+            some = SignedTable(table.problem, blocks, 0, table.centre, budget)
+            band: Band | None
+            if found is None:
+                band = some.whole()
+            else:
                 value = some.judge(found.theta)
                 band = some.band(_rows_off(some.counted, d, before, found.inside))
             if band is None:
