@@ -74,10 +74,10 @@ TEXT = """# The roofline
 How far is a fit from the fastest that this machine allows? Counted are the bytes that any method has to read
 from memory for the same answer, and the additions and multiplications it has to make
 ([benchmarks/roofline](../benchmarks/roofline/needs.py) says which). Two tiny native loops measure what the
-machine can do: one adds up a long array and only reads, the other multiplies and adds in registers. The longer of the
-two times is the roof; the share is the roof over the time of a whole fit, checks and certificate included.
-Work is worth most where the share is least. Neighbours that a bound rules out need no product, so that a
-search can come close to its roof, or beyond.
+machine can do: one adds up a long array and only reads, the other multiplies and adds in registers. The
+longer of the two times is the roof; the share is the roof over the time of a whole fit, checks and
+certificate included. Work is worth most where the share is least. Neighbours that a bound rules out need no
+product, so that a search can come close to its roof, or beyond.
 
 Measured by `python -m benchmarks.roofline`, in seconds of one thread, on {processor}:
 {bandwidth:.0f} GB/s and {operations:.0f} billion operations a second in double precision, twice as many in
