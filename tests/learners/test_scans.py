@@ -55,6 +55,14 @@ def learned(model):
     return found
 
 
+def decided(model, X):
+    """Return which rows have a label that does not hang on the last digits, as on a margin."""
+    if not hasattr(model, "decision_function"):
+        return np.ones(len(X), dtype=bool)
+    two = np.sort(model.decision_function(X), axis=1)[:, -2:]
+    return two[:, 1] - two[:, 0] > 1e-9 * np.abs(two).max()
+
+
 def quietly(call, *arguments):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -103,7 +111,7 @@ def test_mapped_rows_in_many_blocks_with_arrays_in_files_give_the_same(tmp_path,
         else model.fit(X, label)
     )
     expected = learned(plain)
-    answers = plain.predict(X)
+    answers, clear = plain.predict(X), decided(plain, X)
     for name, value in (
         ("sixfold.data.scan.table.PLAIN", 0),
         ("sixfold.data.blocks.BLOCK_BYTES", 10_000),
@@ -121,7 +129,8 @@ def test_mapped_rows_in_many_blocks_with_arrays_in_files_give_the_same(tmp_path,
     if target == "score":  # products of other shapes are rounded otherwise
         np.testing.assert_allclose(filed.predict(table), answers, rtol=1e-9)
     else:
-        np.testing.assert_array_equal(filed.predict(table), answers)
+        assert clear.mean() > 0.99
+        np.testing.assert_array_equal(filed.predict(table)[clear], answers[clear])
     assert filed.certificate_.converged == plain.certificate_.converged
     filed.certificate_.verify(table)
 
