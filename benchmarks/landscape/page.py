@@ -20,8 +20,12 @@ does else. Time of the processor with one thread, the best of several fits in tu
 benchmarks.landscape` measures it. {UNEQUAL}: no setting of the peer comes as close. A ratio below 1 says
 that the peer is faster."""
 GROWTH = """\
-Exponents of time over rows, fitted to tables of 10 columns from 1,000 rows on; where the larger exponent is
-ours, the peer overtakes at some size."""
+Nanoseconds a row of the longest table of 10 columns, and exponents of time over rows, fitted to all of them;
+where the larger exponent is ours, the peer overtakes at some size."""
+BY_SHAPE = """\
+Geometric means over all settings that were measured on a table."""
+CLOCK = """\
+The same by the clock, where everyone has {threads} threads."""
 
 
 def shape(record: Record) -> str:
@@ -79,44 +83,72 @@ def exponent(records: Sequence[Record], key: str) -> float | None:
 
 
 def text(records: Sequence[Record]) -> str:
-    """Return the page."""
-    own = _by_threads(records)[0][1]
-    below = [record for record in own if record["ratio"] < 1.0]
+    """Return the page; its first part is of the fewest threads."""
+    (_, own), *by_the_clock = _by_threads(records)
     parts = [
         "# The landscape",
         "",
         INTRODUCTION,
         "",
-        f"{len(own)} cases, {len(below)} below 1, geometric mean {mean(own):.1f}.",
+        _count(own),
         "",
         "![How many times faster, by setting and table](figures/landscape.svg)",
         "",
+        BY_SHAPE,
+        "",
+        *_means(own),
+        "",
         "## From the worst on",
         "",
+        *_cases(own),
+        "",
+        "## How cost grows with the rows",
+        "",
+        GROWTH,
+        "",
+        *_growth(own),
     ]
-    head = ("fit", "table", "sixfold is faster by", "peer")
-    rows = [
+    for threads, some in by_the_clock:
+        shown = [CLOCK.format(threads=threads), "", _count(some), "", *_means(some), "", *_cases(some)]
+        parts += ["", "## By the clock", "", *shown]
+    return "\n".join(parts) + "\n"
+
+
+def _count(records: Sequence[Record]) -> str:
+    below = sum(record["ratio"] < 1.0 for record in records)
+    return f"{len(records)} cases, {below} below 1, geometric mean {mean(records):.1f}."
+
+
+def _means(records: Sequence[Record]) -> list[str]:
+    lines = [
+        (name, str(len(some)), f"{mean(some):.1f}x", f"{min(one['ratio'] for one in some):.2g}x")
+        for name, some in _by_shape(records)
+    ]
+    return table([("table", "cases", "mean", "least"), *lines])
+
+
+def _cases(records: Sequence[Record]) -> list[str]:
+    lines = [
         (
             record["setting"],
             shape(record),
             f"{record['ratio']:.2g}x{'' if record['fair'] else ' ' + UNEQUAL}",
             record["peer"],
         )
-        for record in sorted(own, key=lambda record: record["ratio"])
+        for record in sorted(records, key=lambda record: record["ratio"])
     ]
-    parts += table([head, *rows])
-    parts += [
-        "",
-        "## How cost grows with the rows",
-        "",
-        GROWTH,
-        "",
-    ]
-    grown = []
-    for name in dict.fromkeys(record["setting"] for record in own):
-        some = [r for r in own if r["setting"] == name and r["columns"] == 10 and not r["sparse"]]
-        slopes = exponent(some, "seconds"), exponent(some, "peer seconds")
+    return table([("fit", "table", "sixfold is faster by", "peer"), *lines])
+
+
+def _growth(records: Sequence[Record]) -> list[str]:
+    sides = ("seconds", "peer seconds")
+    lines = []
+    for name in dict.fromkeys(record["setting"] for record in records):
+        some = [r for r in records if r["setting"] == name and r["columns"] == 10 and not r["sparse"]]
+        slopes = [exponent(some, side) for side in sides]
         if None not in slopes:
-            grown.append((name, *(f"{slope:.2f}" for slope in slopes)))
-    parts += table([("fit", "sixfold", "peer"), *grown])
-    return "\n".join(parts) + "\n"
+            longest = max(some, key=lambda record: record["rows"])
+            costs = [f"{1e9 * longest[side] / longest['rows']:.3g}" for side in sides]
+            lines.append((name, f"{longest['rows']:,}", *costs, *(f"{slope:.2f}" for slope in slopes)))
+    head = ("fit", "rows", "ns a row, sixfold", "peer", "exponent, sixfold", "peer")
+    return table([head, *lines])

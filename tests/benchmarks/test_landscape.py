@@ -126,9 +126,22 @@ def test_the_page_begins_with_the_worst_and_says_how_cost_grows():
     text = page.text(records)
     assert "4 cases, 3 below 1" not in text
     assert f"4 cases, 2 below 1, geometric mean {page.mean(records):.1f}" in text
-    assert text.index("0.5x") < text.index("0.8x") < text.index("1.3x")
-    assert "| one | 1.00    | 0.89 |" in text
+    cases = text[text.index("From the worst on") :]
+    assert cases.index("0.5x") < cases.index("0.8x") < cases.index("1.3x")
+    assert "| one | 100,000 | 2e+09             | 1.6e+09 | 1.00              | 0.89 |" in text
+    assert "| 1,000 x 10   | 2     | 0.8x | 0.5x  |" in text  # the root of 4/3 x 0.5
     assert "2 below 1" in page.summary(records)
+    assert "By the clock" not in text
+
+
+def test_threads_have_a_part_of_their_own():
+    two = {**record("one", 1000, 3.0), "threads": 2}
+    text = page.text([record("one", 1000, 2.0), two])
+    one, clock = text.split("## By the clock")
+    assert "1 cases, 0 below 1, geometric mean 2.0" in one
+    assert "everyone has 2 threads" in clock
+    assert "3x" in clock
+    assert "2x" not in clock
 
 
 def test_what_was_measured_is_kept_and_other_cases_stay(tmp_path, capsys):
