@@ -63,10 +63,23 @@ void find_means(const Table<T>& X, const double* q, double* mean) {
 template <class T>
 void pack_block(const Table<T>& X, const double* mean, bool intercept, Index block, double* z) {
   const Index first = block * kBlock, count = std::min(kBlock, X.rows - first), d = X.columns;
-  for (Index i = 0; i < count; ++i) {
+  const auto about = [=](Index j) { return intercept ? mean[j] : 0.0; };
+  Index i = 0;
+  // Squares of values are transposed in registers; the last one overlaps that before it.
+  if (X.column_stride == 1 && d >= kLanes)
+    for (; i + kLanes <= count; i += kLanes)
+      for (Index j = 0; j < d; j += kLanes) {
+        const Index from = std::min(j, d - kLanes);
+        Lanes square[kLanes];
+        for (Index k = 0; k < kLanes; ++k) square[k] = load(X.row(first + i + k) + from);
+        transpose(square);
+        for (Index k = 0; k < kLanes; ++k)
+          store(z + (from + k) * kBlock + i, square[k] - broadcast(about(from + k)));
+      }
+  for (; i < count; ++i) {
     const T* row = X.row(first + i);
     for (Index j = 0; j < d; ++j)
-      z[j * kBlock + i] = static_cast<double>(row[j * X.column_stride]) - (intercept ? mean[j] : 0.0);
+      z[j * kBlock + i] = static_cast<double>(row[j * X.column_stride]) - about(j);
   }
   if (intercept) std::fill_n(z + d * kBlock, count, 1.0);
   for (Index j = 0; j < d + intercept; ++j)

@@ -75,8 +75,9 @@ def signs(index: NDArray[np.intp], classes: int, dtype: Any) -> Array:
     array([[-1.,  1.,  1.]])
     """
     own = np.ones(1, dtype=np.intp) if classes == 2 else np.arange(classes)
-    result = np.full((index.size, own.size), -1.0, dtype=dtype)
-    result[index[:, None] == own] = 1.0
+    result = (index[:, None] == own).astype(dtype)
+    result *= 2.0
+    result -= 1.0
     return result
 
 
