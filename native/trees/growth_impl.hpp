@@ -12,6 +12,7 @@
 
 #include "core/tasks.hpp"
 #include "core/threads.hpp"
+#include "trees/bins/split_by_slot.hpp"
 #include "trees/growth.hpp"
 #include "trees/node_views.hpp"
 #include "trees/split_choice.hpp"
@@ -28,7 +29,7 @@ struct Workspace {
   ClassTotals totals;
   RowNumbers slots;         // of rows
   std::vector<Index> ends;  // of slots
-  RowNumbers moved;
+  RowNumbers moved;         // room for rows
   std::vector<PendingNode> children;
 };
 
@@ -222,9 +223,7 @@ class Growth {
   }
 
   const ClassTotals& count(const PendingNode& node, Workspace<T>& workspace) const {
-    workspace.totals.clear();
-    for (Index i = node.begin; i < node.end; ++i)
-      workspace.totals.add(data_.labels[context_.rows[i]], data_.weight_of(context_.rows[i]));
+    context_.count(node, workspace.totals);
     return workspace.totals;
   }
 
@@ -240,50 +239,59 @@ class Growth {
   void partition(const PendingNode& node, Index number, const Split& split, Workspace<T>& workspace) {
     find_slots<kHasCodes>(node, split, workspace);
     std::vector<Index>& ends = workspace.ends;
-    ends.assign(static_cast<std::size_t>(split.children + 1), 0);
-    for (const std::int32_t slot : workspace.slots) ++ends[slot + 1];
-    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    if (split.children == 2) {  // in vectors
+      const Index right = std::accumulate(workspace.slots.begin(), workspace.slots.end(), 0);
+      ends = {node.size() - right, node.size()};
+    } else {
+      ends.assign(static_cast<std::size_t>(split.children), 0);
+      for (const std::int32_t slot : workspace.slots) ++ends[slot];
+      std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    }
+    split_by_slot(context_.rows.data() + node.begin, workspace.slots, ends, workspace.moved);
     workspace.children.clear();
-    for (Index slot = 0; slot < split.children; ++slot)
-      workspace.children.push_back({node.begin + ends[slot], node.begin + ends[slot + 1], number, slot,
-                                    node.depth + 1, child_path(node.path, slot)});
-    move(context_.rows, node, workspace.slots, ends, workspace.moved);
+    for (Index slot = 0, begin = node.begin; slot < split.children; begin = node.begin + ends[slot++])
+      workspace.children.push_back(
+          {begin, node.begin + ends[slot], number, slot, node.depth + 1, child_path(node.path, slot)});
     for (PendingNode& child : workspace.children) {
       child.is_open = may_split(child);
       child.is_sorted = is_sorted(child);
     }
   }
 
-  // Codes tell most rows apart without a look at the table, whose rows lie far from each other.
   template <bool kHasCodes>
   void find_slots(const PendingNode& node, const Split& split, Workspace<T>& workspace) const {
-    const Index count = node.size();
     const Row* rows = context_.rows.data() + node.begin;
     const T* values = data_.X.data + split.column * data_.X.column_stride;
     const bool categories = data_.kinds[split.column] != 0;
-    workspace.slots.resize(static_cast<std::size_t>(count));
     const auto slot = [&](Index i) {
       return slot_of(split, categories, values[rows[i] * data_.X.row_stride]);
     };
-    if (!kHasCodes || !context_.bins || context_.number[split.column] < 0) {
-      for (Index i = 0; i < count; ++i) workspace.slots[i] = slot(i);
-      return;
-    }
-    const Index k = context_.number[split.column];
-    const std::uint8_t middle = context_.bins->code_of(k, split.threshold);
-    for (Index i = 0; i < count; ++i) {
-      const std::uint8_t code = context_.bins->code(k, node.begin + i, rows[i]);
-      const bool is_plain = code != middle && (code != kUnknownBin || !std::numeric_limits<T>::has_quiet_NaN);
-      workspace.slots[i] = is_plain ? code > middle : slot(i);
-    }
-    if (count >= kBins * kBins) spilled::look();  // some hundred values were read, all over a column
+    workspace.slots.resize(static_cast<std::size_t>(node.size()));
+    std::int32_t* slots = workspace.slots.data();
+    if constexpr (kHasCodes && TreeBins<T>::kKeepsCodes)
+      if (const Index k = context_.number[split.column]; context_.bins && k >= 0)
+        return find_slots_by_code(context_.bins->codes(k, node.begin), node.size(),
+                                  context_.bins->code_of(k, split.threshold), slots, slot);
+    for (Index i = 0; i < node.size(); ++i) slots[i] = slot(i);
   }
 
-  static void move(RowNumbers& rows, const PendingNode& node, std::span<const std::int32_t> slots,
-                   std::vector<Index> ends, RowNumbers& room) {
-    std::int32_t* first = rows.data() + node.begin;
-    room.assign(first, first + node.size());
-    for (Index i = 0; i < node.size(); ++i) first[ends[slots[i]]++] = room[i];
+  // Codes tell most rows apart without a look at the table, whose rows lie far from each other: all but those
+  // in the bin of the threshold and unknown ones.
+  template <class Slot>
+  static void find_slots_by_code(const std::uint8_t* codes, Index count, std::uint8_t middle,
+                                 std::int32_t* slots, const Slot& slot) {
+    constexpr Index kBlock = 64;
+    for (Index begin = 0; begin < count; begin += kBlock) {
+      const Index end = std::min(begin + kBlock, count);
+      bool is_plain = true;
+      for (Index i = begin; i < end; ++i) {
+        slots[i] = codes[i] > middle;
+        is_plain &= (codes[i] != middle) & (codes[i] != kUnknownBin);
+      }
+      for (Index i = begin; !is_plain && i < end; ++i)
+        if (codes[i] == middle || codes[i] == kUnknownBin) slots[i] = slot(i);
+    }
+    if (count >= kBins * kBins) spilled::look();  // some hundred values were read, all over a column
   }
 
   // False only where it is clear that a node will not be split. Its rows are grouped by class if there are

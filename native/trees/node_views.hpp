@@ -50,6 +50,29 @@ struct GrowthContext {
   }
   bool all_columns() const { return looked_at() == data.X.columns; }
 
+  // What the classes of a node have. With bins its rows are grouped by class, so that the end of each class
+  // is searched in steps that double (Bentley and Yao 1976).
+  void count(const PendingNode& node, ClassTotals& totals) const {
+    totals.clear();
+    const auto label = [&](Index i) { return data.labels[rows[i]]; };
+    for (Index i = node.begin, end; i < node.end; i = end) {
+      const std::int32_t own = label(i);
+      Index step = 1;
+      if (bins)
+        while (i + step < node.end && label(i + step) == own) step *= 2;
+      const Row* first = rows.data() + i + step / 2 + 1;
+      const Row* last = rows.data() + std::min(i + step, node.end);
+      const auto is_own = [&](Row row) { return data.labels[row] == own; };
+      end = std::partition_point(first, last, is_own) - rows.data();
+      double weight = static_cast<double>(end - i);
+      if (data.weight != nullptr) {
+        weight = 0.0;
+        for (Index at = i; at < end; ++at) weight += data.weight[rows[at]];
+      }
+      totals.add(own, weight, static_cast<std::int32_t>(end - i));
+    }
+  }
+
   ColumnBest search(const NodeRows& node, Index column, ColumnWorkspace& workspace, Split* chosen,
                     double limit) const {
     return search_column(data, rules, score, node, column, workspace, chosen, limit);
@@ -206,8 +229,7 @@ class BinnedView {
     for (std::size_t slot = 0; slot < children.size(); ++slot) {
       const PendingNode& child = children[slot];
       if (&child == &largest) continue;
-      for (Index i = child.begin; i < child.end; ++i)
-        totals[slot].add(context_.data.labels[context_.rows[i]], context_.data.weight_of(context_.rows[i]));
+      context_.count(child, totals[slot]);
       others.push_back(binned(child, totals[slot], true));
       error += others.back().rounding() * totals[slot].weight();
       rest -= totals[slot].weight();

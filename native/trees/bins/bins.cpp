@@ -8,8 +8,7 @@
 #include <type_traits>
 
 #include "core/tasks.hpp"
-#include "trees/bins/bin_of_value.hpp"
-#include "trees/bins/split_codes.hpp"
+#include "trees/bins/split_by_slot.hpp"
 
 namespace sixfold {
 namespace {
@@ -20,13 +19,8 @@ namespace {
 template <class T>
 class Tops {
  public:
-  Tops(T* tops, T* values) : tops_(tops), values_(values) {
-    std::fill_n(tops, kBins, std::numeric_limits<T>::infinity());
-    std::fill_n(values, kBins, std::numeric_limits<T>::quiet_NaN());
-  }
-
-  // Returns how many bins there are.
-  Index choose(std::span<const T> sorted) {
+  // Returns the tops of all bins: that of the last one is at least the greatest value of the sample.
+  std::vector<T> choose(std::span<const T> sorted) {
     const std::size_t size = sorted.size();
     Index distinct = size > 0;
     for (std::size_t i = 1; i < size; ++i) distinct += sorted[i] != sorted[i - 1];
@@ -44,21 +38,17 @@ class Tops {
       close(sorted[i]);
       in_bin = 0;
     }
-    if (count_ > 0) tops_[count_ - 1] = std::numeric_limits<T>::infinity();
-    return count_;
+    return std::move(tops_);
   }
 
  private:
   static constexpr Index kMost = kBins - 2;  // the last known bin has code 254 at most
 
   void close(T top) {
-    if (count_ > 0 && top <= tops_[count_ - 1]) return;
-    tops_[count_] = values_[count_] = top;
-    ++count_;
+    if (tops_.empty() || top > tops_.back()) tops_.push_back(top);
   }
 
-  T *tops_, *values_;
-  Index count_ = 0;
+  std::vector<T> tops_;
 };
 
 // A number below `below` that looks random: where in its stretch of the table a row of the sample lies.
@@ -74,8 +64,8 @@ TreeBins<T>::TreeBins(const Table<T>& X, std::vector<Index> columns, std::span<c
                       int team, Stop& stop)
     : X_(X), columns_(std::move(columns)), mixed_(columns_.size() * kBins) {
   if constexpr (std::is_floating_point_v<T>) {
-    tops_.resize(columns_.size() * kBins);
-    values_.resize(columns_.size() * kBins);
+    bin_of_value_.resize(columns_.size());
+    values_.resize(columns_.size() * kBins, std::numeric_limits<T>::quiet_NaN());
     used_.resize(columns_.size());
     choose_tops(rows, team, stop);
     const std::size_t size = columns_.size() * static_cast<std::size_t>(X.rows);
@@ -111,8 +101,10 @@ void TreeBins<T>::choose_tops(std::span<const std::int32_t> rows, int team, Stop
     for (Index k = first; k < last; ++k) {
       T* of_column = values.data() + (k - first) * size;
       std::sort(of_column, of_column + known[k - first]);
-      Tops<T> tops(&tops_[k * kBins], &values_[k * kBins]);
-      used_[k] = tops.choose({of_column, static_cast<std::size_t>(known[k - first])});
+      const std::vector<T> tops = Tops<T>().choose({of_column, static_cast<std::size_t>(known[k - first])});
+      used_[k] = static_cast<Index>(tops.size());
+      std::copy(tops.begin(), tops.end(), values_.begin() + k * kBins);
+      if (!tops.empty()) bin_of_value_[k] = BinOfValue<T>(std::span(tops).first(tops.size() - 1));
     }
   });
 }
@@ -124,7 +116,12 @@ void TreeBins<T>::encode(int team, Stop& stop) {
   std::mutex merging;
   run_tasks(tasks, team, &stop, [&](Index task, Watch&) {
     std::vector<T> room(static_cast<std::size_t>(kRun * kTile));
-    std::vector<std::uint8_t> mixed(mixed_.size());
+    // What others have seen need not be seen again.
+    const auto seen = [&] {
+      const std::lock_guard<std::mutex> lock(merging);
+      return mixed_;
+    };
+    std::vector<std::uint8_t> mixed = seen();
     const Index begin = task * kTaskRows, end = std::min(begin + kTaskRows, X_.rows);
     for (Index first = 0; first < columns(); first += kTile)
       for (Index row = begin; row < end; row += kRun)
@@ -150,7 +147,7 @@ template <class T>
 void TreeBins<T>::encode_run(Index k, const T* values, Index first_row, Index count, std::uint8_t* mixed) {
   std::uint8_t* codes = codes_.get() + k * X_.rows + first_row;
   if constexpr (kKeepsCodes) {
-    find_bins(&tops_[k * kBins], values, count, codes);
+    bin_of_value_[k].find(values, count, codes);
     if (std::find(mixed, mixed + used_[k], 0) == mixed + used_[k]) return;
     const T* only = &values_[k * kBins];
     for (Index i = 0; i < count; ++i) mixed[codes[i]] |= values[i] != only[codes[i]];
@@ -170,20 +167,13 @@ void TreeBins<T>::order(std::span<const std::int32_t> rows, int team, Stop& stop
 template <class T>
 void TreeBins<T>::split(Index k, Index first, std::span<const std::int32_t> slots,
                         std::span<const Index> ends, std::vector<std::uint8_t>& room) {
-  if constexpr (!kKeepsCodes) return;
-  std::uint8_t* codes = codes_.get() + k * X_.rows + first;
-  room.resize(std::max(room.size(), slots.size() + kCodesAtOnce));
-  if (ends.size() == 2) return split_codes(codes, slots, room.data());
-  std::copy_n(codes, slots.size(), room.data());
-  std::vector<Index> to(ends.size(), 0);  // where the next code of each child goes
-  for (std::size_t s = 1; s < ends.size(); ++s) to[s] = ends[s - 1];
-  for (std::size_t i = 0; i < slots.size(); ++i) codes[to[slots[i]]++] = room[i];
+  if constexpr (kKeepsCodes) split_by_slot(codes_.get() + k * X_.rows + first, slots, ends, room);
 }
 
 template <class T>
 std::uint8_t TreeBins<T>::code_of(Index k, double value) const {
   if constexpr (!std::is_floating_point_v<T>) return static_cast<std::uint8_t>(std::min(value, 255.0));
-  const T* tops = tops_.data() + k * kBins;
+  const T* tops = bin_of_value_[k].tops();
   const auto is_below = [](T top, double x) { return static_cast<double>(top) < x; };
   return static_cast<std::uint8_t>(std::lower_bound(tops, tops + kBins - 1, value, is_below) - tops);
 }

@@ -10,7 +10,7 @@
 // The codes of each column lie in the order of the rows that grow the tree, and follow them when a node is
 // split: histograms read and count them one after the other, in 0.2 ns each. Looked up row by row, all over
 // a column of 1,000,000, they take 0.3 ns in the root, 0.5 in a node of an eighth of the rows and 5 in one of
-// a 64th; moving 64 of them takes 3 to 8 ns (split_codes.hpp). Bytes stay where they are: a copy would be as
+// a 64th; moving 64 of them takes 3 to 8 ns (split_by_slot.hpp). Bytes stay where they are: a copy would be as
 // large as the table, and histograms of 32 columns at a time read 32 bytes of each row.
 #pragma once
 
@@ -23,11 +23,9 @@
 #include "core/spilled_memory.hpp"
 #include "core/stop.hpp"
 #include "core/table.hpp"
+#include "trees/bins/bin_of_value.hpp"
 
 namespace sixfold {
-
-inline constexpr Index kBins = 256;
-inline constexpr std::uint8_t kUnknownBin = 255;  // of floating point columns
 
 template <class T>
 class TreeBins {
@@ -67,7 +65,7 @@ class TreeBins {
     void operator()(std::uint8_t* codes) const { spilled::Allocator<std::uint8_t>().deallocate(codes, size); }
   };
   static constexpr Index kSample = 2048;
-  static constexpr Index kRun = 256, kTile = 32, kTaskRows = 4096;
+  static constexpr Index kRun = BinOfValue<T>::kMostValues, kTile = 32, kTaskRows = 4096;
 
   void choose_tops(std::span<const std::int32_t> rows, int team, Stop& stop);
   void encode(int team, Stop& stop);
@@ -78,9 +76,9 @@ class TreeBins {
 
   Table<T> X_;
   std::vector<Index> columns_;
-  std::vector<T> tops_;      // kBins a column, infinity where there are no more
-  std::vector<T> values_;    // kBins a column: the one value that a bin is expected to hold
-  std::vector<Index> used_;  // bins of a column
+  std::vector<BinOfValue<T>> bin_of_value_;  // of the columns
+  std::vector<T> values_;                    // kBins a column: the one value that a bin is expected to hold
+  std::vector<Index> used_;                  // bins of a column
   std::vector<std::uint8_t> mixed_;
   std::unique_ptr<std::uint8_t[], FreeCodes> codes_;
 };
