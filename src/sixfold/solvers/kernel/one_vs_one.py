@@ -143,34 +143,40 @@ def fit_binary_svms(
     memory = max(int(cache_size_mb * (1 << 20)), LEAST_MEMORY)
     largest = max(part.size for part in members) ** 2 * rows.table.shape[1]
     shared = sides[0][1] is not None and largest >= WORTH_SHARING  # only pairs have blocks in common
-    # Blocks differ from whole Gram matrices in last bits, and searches over C, which share them, are to end
-    # where fits of their own do.
-    alone = len(sides) == 1 or shared or most_iterations is not None or starts is not None
-    if not alone and not budget.exhausted():
-        small = _fit_small_svms(rows, members, sides, upper, tol, memory, budget)
-        if small is not None:
-            return small
+    guesses: Sequence[Array | None] = [None] * len(sides) if starts is None else starts
+    before = np.zeros(len(sides), dtype=np.int64)  # pairs that led to the guesses
+    if most_iterations is None and starts is None and not budget.exhausted():
+        flat = _solve_at_once(rows, members, sides, upper, tol, memory, budget)
+        if flat is not None and flat.optimal:
+            return SmallSVMs(rows, sides, flat, tol)
+        if flat is not None:
+            guesses, before = flat.starts(), flat.iterations
+
+    def finish(number: int, solution: DualSolution, reason: str | None = None) -> BinarySVM:
+        solution = replace(solution, iterations=solution.iterations + int(before[number]))
+        certificate = certify(problems[number], solution, tol)
+        return BinarySVM(*sides[number], problems[number], solution, certificate, reason)
+
     problems = [_problem(rows, members, side, upper) for side in sides]
-    guesses = [None] * len(sides) if starts is None else list(starts)
     if len(problems) == 1:
         solution = solve_dual(problems[0], tol, memory, budget, most_iterations, guesses[0])
-        return [BinarySVM(*sides[0], problems[0], solution, certify(problems[0], solution, tol))]
+        return [finish(0, solution)]
     workers = min(core.threads(), len(problems))
     common = min(memory // 2, sum(8 * part.size**2 for part in members)) if shared else 0
     blocks = ClassBlocks(rows, members, common) if shared else None
     share = (memory - common) // workers
 
     def solve(number: int) -> BinarySVM:
-        before = core.limit_threads(1)
+        threads = core.limit_threads(1)
         try:
             problem, own = problems[number], _Shared(budget)
             one, other = sides[number]
             pair = (one, other) if shared and other is not None else None
             cache = make_cache(problem.rows, problem.index, share, blocks, pair)
             solution = solve_dual(problem, tol, share, own, most_iterations, guesses[number], cache)
-            return BinarySVM(one, other, problem, solution, certify(problem, solution, tol), own.stopped_by)
+            return finish(number, solution, own.stopped_by)
         finally:
-            core.limit_threads(before)
+            core.limit_threads(threads)
 
     if sum(problem.y.size**2 for problem in problems) <= FEW_ENTRIES:
         svms = _collect(((number, solve(number)) for number in range(len(problems))), budget)
@@ -204,7 +210,7 @@ class SmallSVMs(Sequence[BinarySVM]):
         return BinarySVM(positive, negative, problem, solution, certify(problem, solution, self.tol))
 
 
-def _fit_small_svms(
+def _solve_at_once(
     rows: KernelRows,
     members: list[Array],
     sides: list[tuple[int, int | None]],
@@ -212,8 +218,8 @@ def _fit_small_svms(
     tol: float,
     memory: int,
     budget: Budget,
-) -> SmallSVMs | None:
-    """Return all binary SVMs if they are small and each has two classes and an optimum; else None."""
+) -> FlatSolutions | None:
+    """Return the solutions of all binary SVMs if they are small and each has two classes; else None."""
     if rows.n_rows > DOUBLE_ROWS or not all(part.size for part in members):
         return None
     problems = FlatProblems.of(members, [_rows_of(members, side) for side in sides], upper)
@@ -224,12 +230,10 @@ def _fit_small_svms(
             flat = solve_small_svms(rows, problems, tol, budget)
     except BudgetExhausted:
         return None
-    if flat is None:
-        return None
-    for sums in flat.sums().T.tolist():
+    for sums in flat.sums().T.tolist() if flat.optimal else ():
         if budget.record(*sums) and budget.stopped_by_callback:
             break
-    return SmallSVMs(rows, sides, flat, tol)
+    return flat
 
 
 def fit_svm_paths(
