@@ -36,7 +36,8 @@ void bind_small_svms(nb::module_& m) {
   m.def(
       "small_svms",
       [](const InMatrix& gram, const Indices& start, const Indices& row, const Vector& y, const Vector& upper,
-         OutVector alpha, OutVector scores, Counts iterations, bool single, double tolerance,
+         OutVector alpha, OutVector scores, Counts iterations, OutMatrix states, OutVector rounding,
+         OutVector lost, bool single, double error, double violation, double gap, double alike,
          Index most_iterations, double seconds_left, const Flag& flag) {
         const Index n = static_cast<Index>(gram.shape(0)), entries = static_cast<Index>(row.shape(0));
         const Index count = static_cast<Index>(start.shape(0)) - 1;
@@ -49,18 +50,24 @@ void bind_small_svms(nb::module_& m) {
         expect(inside, "start must rise, row must hold row numbers");
         for (const std::size_t size : {y.shape(0), upper.shape(0), alpha.shape(0), scores.shape(0)})
           expect(size == row.shape(0), "y, upper, alpha and scores must have one entry a row");
-        expect(static_cast<Index>(iterations.shape(0)) == count, "iterations must have one entry a problem");
+        for (const std::size_t size :
+             {iterations.shape(0), states.shape(1), rounding.shape(0), lost.shape(0)})
+          expect(static_cast<Index>(size) == count, "what is said of problems must have one entry a problem");
+        expect(states.shape(0) == 8, "states must have the 8 fields of an Optimality");
         const FlatProblems problems{start.data(), count, row.data(), y.data(), upper.data()};
-        const FlatSolutions solutions{alpha.data(), scores.data(), iterations.data()};
+        const FlatSolutions solutions{alpha.data(),  scores.data(),   iterations.data(),
+                                      states.data(), rounding.data(), lost.data()};
         Stop stop(seconds_left, flag.data());
         nb::gil_scoped_release release;
-        return solve_small_svms({gram.data(), n, n, n, 1}, problems, single, tolerance, most_iterations,
-                                solutions, stop);
+        return solve_small_svms({gram.data(), n, n, n, 1}, problems, single, error, {violation, gap, alike},
+                                most_iterations, solutions, stop);
       },
       nb::arg("gram").noconvert(), nb::arg("start").noconvert(), nb::arg("row").noconvert(),
       nb::arg("y").noconvert(), nb::arg("upper").noconvert(), nb::arg("alpha").noconvert(),
-      nb::arg("scores").noconvert(), nb::arg("iterations").noconvert(), nb::arg("single"),
-      nb::arg("tolerance"), nb::arg("most_iterations"), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+      nb::arg("scores").noconvert(), nb::arg("iterations").noconvert(), nb::arg("states").noconvert(),
+      nb::arg("rounding").noconvert(), nb::arg("lost").noconvert(), nb::arg("single"), nb::arg("error"),
+      nb::arg("violation"), nb::arg("gap"), nb::arg("alike"), nb::arg("most_iterations"),
+      nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
 
 }  // namespace

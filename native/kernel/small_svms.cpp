@@ -6,7 +6,8 @@
 //     a -> 0 or U where it is within 1e-12 min(U, max a) of it;   the row with most room balances sum a y
 //     s = K (y a)
 //
-// and more pairs on doubles where these scores still violate optimality.
+// and more pairs on doubles where these scores still violate optimality. Then it is judged on the spot: the
+// sums over its rows as calls of NumPy took 35 of the 250 microseconds of a fit of 100 x 4.
 #include "kernel/small_svms.hpp"
 
 #include <algorithm>
@@ -94,6 +95,57 @@ struct Problem {
   }
 };
 
+// What a solved problem is worth, and what rounding may have done to it.
+struct Judged {
+  double highest, lowest, intercept, gap, scale, primal, dual, square, rounding, lost;
+};
+
+Judged judge(const Problem& problem, double error, double alike) {
+  double highest = -std::numeric_limits<double>::infinity(), lowest = -highest;
+  double free = 0.0, mean = 0.0, square = 0.0, size = 0.0, one = 0.0, other = 0.0, squares = 0.0;
+  for (Index k = 0; k < problem.count; ++k) {
+    const double y = problem.y[k], upper = problem.upper[k], alpha = problem.alpha[k];
+    const double v = y - problem.scores[k];
+    const bool above = alpha > 0.0, below = alpha < upper, positive = y > 0.0;
+    if (positive ? below : above) highest = std::max(highest, v);
+    if (positive ? above : below) lowest = std::min(lowest, v);
+    if (above && below) {
+      free += 1.0;
+      mean += v;
+    }
+    square += alpha * y * problem.scores[k];
+    size += alpha;
+    (positive ? one : other) += upper;
+    squares += alpha * alpha;
+  }
+  const double intercept = free > 0.0 ? mean / free : 0.5 * (highest + lowest);
+  const double rounding = error * std::sqrt(squares + size * size), scale = 2.0 * std::min(one, other);
+  double gap = 0.0, cost = 0.0, together = 0.0, apart = 0.0;
+  for (Index k = 0; k < problem.count; ++k) {
+    const double upper = problem.upper[k], alpha = problem.alpha[k];
+    const double slack = 1.0 - problem.y[k] * (problem.scores[k] + intercept), inside = std::max(slack, 0.0);
+    gap += alpha * (inside - slack) + (upper - alpha) * inside;
+    cost += upper * inside;
+    // A row outside the margin by less than the rounding may be inside.
+    const double touched = (slack > -rounding ? upper : 0.0) + 0.5 * alpha;
+    together += touched;
+    apart += touched * touched;
+  }
+  const double primal = 0.5 * square + cost;
+  const double lost =
+      std::max(2.0 * rounding * std::sqrt(apart), std::min(rounding * together, alike * scale));
+  return {highest,
+          lowest,
+          intercept,
+          gap,
+          scale,
+          primal,
+          size - 0.5 * square,
+          square,
+          rounding,
+          lost + 1e-13 * std::abs(primal)};
+}
+
 void find_runs(const Index* row, Index count, std::vector<RowRun>& runs) {
   runs.clear();
   for (Index k = 0; k < count; ++k) {
@@ -104,8 +156,9 @@ void find_runs(const Index* row, Index count, std::vector<RowRun>& runs) {
 
 }  // namespace
 
-bool solve_small_svms(const Table<double>& gram, const FlatProblems& problems, bool single, double tolerance,
-                      Index most_iterations, const FlatSolutions& solutions, Stop& stop) {
+bool solve_small_svms(const Table<double>& gram, const FlatProblems& problems, bool single, double error,
+                      const Accuracy& accuracy, Index most_iterations, const FlatSolutions& solutions,
+                      Stop& stop) {
   std::vector<float> floats;
   std::vector<RowRun> runs;
   std::vector<double> doubles, gradient, snapped;
@@ -126,7 +179,7 @@ bool solve_small_svms(const Table<double>& gram, const FlatProblems& problems, b
     const DualPoint point{problem.y, problem.upper, problem.alpha, gradient.data()};
     Index& iterations = solutions.iterations[number];
     iterations = 0;
-    double aim = tolerance;
+    double aim = accuracy.violation;
     for (int round = single ? 0 : 1; round <= kRounds; ++round, aim *= 0.5) {
       SmoResult found{};
       if (round == 0) {
@@ -142,10 +195,18 @@ bool solve_small_svms(const Table<double>& gram, const FlatProblems& problems, b
       problem.put_on_bounds(snapped);
       problem.score();
       if (!found.completed || iterations >= most_iterations) return false;
-      if (problem.violation() <= tolerance) break;
+      if (problem.violation() <= accuracy.violation) break;
       if (round == kRounds) return false;
       for (Index k = 0; k < count; ++k) gradient[k] = problem.y[k] * problem.scores[k] - 1.0;
     }
+    const Judged found = judge(problem, error, accuracy.alike);
+    const double fields[] = {found.highest, found.lowest, found.intercept, found.gap,
+                             found.scale,   found.primal, found.dual,      found.square};
+    Index field = 0;
+    for (const double value : fields) solutions.states[field++ * problems.count + number] = value;
+    solutions.rounding[number] = found.rounding;
+    solutions.lost[number] = found.lost;
+    if (found.gap > accuracy.gap * found.scale) return false;
   }
   return true;
 }

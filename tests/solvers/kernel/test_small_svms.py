@@ -5,7 +5,7 @@ import pytest
 
 from sixfold.budget import Budget
 from sixfold.geometry.kernels.standard import RBF, Linear, Sigmoid
-from sixfold.solvers.kernel import one_vs_one
+from sixfold.solvers.kernel import one_vs_one, small_svms
 from sixfold.solvers.kernel.kernel_rows import KernelRows
 from sixfold.solvers.kernel.one_vs_one import SmallSVMs, arrange, certify_all, figures_of, fit_binary_svms
 
@@ -84,6 +84,16 @@ def test_what_is_not_optimal_at_the_first_go_is_solved_one_by_one():
     X, labels, upper = table(n=200)
     svms = fitted(1e3 * X, labels, 1e6 * upper, Linear(), tol=1e-9)
     assert isinstance(svms, list)
+
+
+def test_what_is_not_optimal_goes_on_from_where_it_is(monkeypatch):
+    X, labels, upper = table(classes=2, n=200)
+    (at_once,) = fitted(X, labels, upper, RBF(0.3))
+    monkeypatch.setattr(small_svms, "BEFORE_ROUNDING", 0.0)  # no gap is small enough
+    (svm,) = fitted(X, labels, upper, RBF(0.3))
+    assert svm.certificate.converged
+    np.testing.assert_array_equal(svm.solution.alpha, at_once.solution.alpha)
+    assert svm.solution.iterations == at_once.solution.iterations
 
 
 def test_a_class_without_rows_that_count_is_solved_one_by_one():

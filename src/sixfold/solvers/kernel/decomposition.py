@@ -96,6 +96,7 @@ def solve_dual(
     most_iterations: int | None = None,
     start: Array | DualSolution | None = None,
     cache: GramCache | WholeGram | None = None,
+    earlier: int = 0,
 ) -> DualSolution:
     """Maximise D.
 
@@ -115,6 +116,8 @@ def solve_dual(
         the scores are known as well.
     cache : GramCache or WholeGram, optional
         One that was used for the same rows before, with another C for instance.
+    earlier : int
+        Pairs that led from 0 to the start; they count like those made here.
 
     Returns
     -------
@@ -129,7 +132,7 @@ def solve_dual(
         if problem.box.hard:
             solution = _solve_hard(problem, tol, budget, most_iterations, start, cache)
         else:
-            solution = _solve_soft(problem, tol, budget, most_iterations, start, cache)
+            solution = _solve_soft(problem, tol, budget, most_iterations, start, cache, earlier)
         if solution.definite is None and cache.whole is not None and budget.seconds_left > 0.0:
             if cache.definite is None:
                 cache.definite = definite_when_balanced(cache.whole)
@@ -144,9 +147,11 @@ def _solve_soft(
     most_iterations: int | None,
     start: Array | DualSolution | None,
     cache: GramCache | WholeGram,
+    earlier: int,
 ) -> DualSolution:
     """Go on with columns where pairs of rows get no further, or have been many; then with pairs again."""
-    pairs = Decomposition(problem, tol, budget, most_iterations, cache)
+    pairs = Decomposition(problem, tol, budget, most_iterations, cache, made=earlier)
+    pairs.earlier = earlier
     columns = linear_interior_point.suits(problem)
     if columns and most_iterations is None:
         pairs.limit = max(PAIRS_BEFORE_COLUMNS, 10 * problem.y.size)
@@ -270,6 +275,7 @@ class Decomposition:
         self.given_limit = most_iterations is not None
         self.limit = max(MOST_ITERATIONS, 100 * n) if most_iterations is None else most_iterations
         self.iterations = made
+        self.earlier = 0  # of them, those that count to the first stretch of pairs
         self.gave_up = ""  # why, where it was not the budget that ended the rounds
         self.indefinite = False  # whether a pair was met along which D curves upwards
         self.point = DualScores(problem, tol, n > DOUBLE_ROWS or cache.capacity(np.float64) < n)
@@ -441,9 +447,13 @@ class Decomposition:
         gradient = y * self.point.scores[active] - 1.0
         stretch = max(PAIRS_BEFORE_FREE_STEP, 10 * active.size)
         values = gram if np.count_nonzero(part) or not self.direct else _in_single_precision(gram)
-        first, least, idle = True, math.inf, 0
+        least, idle = math.inf, 0
+        begun = self.point.alpha[active], gradient.copy()
+        if self.earlier:  # from 0
+            begun = np.zeros(active.size), np.full(active.size, -1.0)
+        first = True
         while True:
-            allowed = min(self.limit - self.iterations, stretch)
+            allowed = min(self.limit - self.iterations, max(stretch - self.earlier, 0))
             made, violation, completed, indefinite = core.smo(
                 values,
                 y,
@@ -456,6 +466,7 @@ class Decomposition:
                 self.budget.flag,
             )
             self.iterations += made
+            made, self.earlier = made + self.earlier, 0
             self.indefinite |= indefinite
             idle = 0 if violation < 0.5 * least else idle + 1
             least = min(least, violation)
@@ -469,7 +480,7 @@ class Decomposition:
                 self.free_steps = FreeSteps(self.cache.memory)
             if first:
                 first = False
-                self.free_steps.begin(self.point.alpha[active], y * self.point.scores[active] - 1.0)
+                self.free_steps.begin(*begun)
             if self.indefinite or not self.free_steps.step(gram, y, upper, part, gradient, made):
                 stretch *= 2
         alpha = self.point.alpha.copy()

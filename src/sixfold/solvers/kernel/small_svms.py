@@ -1,10 +1,10 @@
-"""The binary SVMs of several small classes at once: one Gram matrix, one native call, one pass of formulas.
+"""The binary SVMs of several small classes at once: one Gram matrix, one native call.
 
 What :mod:`sixfold.solvers.kernel.decomposition` does with few rows, problem by problem, here stands in flat
-arrays, one problem after the other, and sums over the rows of each are those of segments (``reduceat``). The
-formulas are those of :mod:`sixfold.solvers.kernel.dual`. A problem takes 85 microseconds there apart from its
-kernel values and pairs, and 3 here: the 45 pairs of ten classes of 100 x 4 rows took 3.8 milliseconds and
-take 0.4. Where one is not optimal at the first go, all are left to it.
+arrays, one problem after the other, and goes through one native loop, from the Gram matrix to the figures of
+the certificate. The formulas are those of :mod:`sixfold.solvers.kernel.dual`. A problem takes 85 microseconds
+there apart from its kernel values and pairs, and 1 here. Where one is not optimal at the first go, all are
+left to it, from where they are.
 """
 
 from __future__ import annotations
@@ -88,6 +88,8 @@ class FlatSolutions:
     Attributes
     ----------
     problems : FlatProblems
+    optimal : bool
+        Whether all of them are; otherwise only ``alpha`` and ``iterations`` say anything.
     alpha, scores : ndarray of float64
         An entry a row of each problem.
     states : ndarray of shape (8, problems)
@@ -100,6 +102,7 @@ class FlatSolutions:
     """
 
     problems: FlatProblems
+    optimal: bool
     alpha: Array
     scores: Array
     states: Array
@@ -121,6 +124,10 @@ class FlatSolutions:
     def intercepts(self) -> Array:
         """B of each problem."""
         return self.states[2]
+
+    def starts(self) -> list[Array]:
+        """Return the multipliers of each problem."""
+        return np.split(self.alpha, self.problems.start[1:-1])
 
     def solution(self, number: int) -> DualSolution:
         """Return one of them."""
@@ -152,10 +159,8 @@ def suit(rows: KernelRows, problems: FlatProblems, memory: int) -> bool:
     return bool(rows.kernel.definite and rows.n_rows <= most and np.isfinite(problems.upper).all())
 
 
-def solve_small_svms(
-    rows: KernelRows, problems: FlatProblems, tol: float, budget: Budget
-) -> FlatSolutions | None:
-    """Return the solutions, or None where one of them is not optimal, for whatever reason.
+def solve_small_svms(rows: KernelRows, problems: FlatProblems, tol: float, budget: Budget) -> FlatSolutions:
+    """Return the solutions, or how far they came where one of them is not optimal, for whatever reason.
 
     Parameters
     ----------
@@ -170,11 +175,11 @@ def solve_small_svms(
     place = np.empty(rows.n_rows, dtype=np.int64)
     place[problems.order] = np.arange(problems.order.size)
     row = place[problems.index]
-    gram = rows.gram(problems.order, np.float64, budget)
-    alpha, scores = np.empty(row.size), np.empty(row.size)
-    iterations = np.empty(problems.start.size - 1, dtype=np.int64)
+    count = problems.start.size - 1
+    alpha, scores, iterations = np.empty(row.size), np.empty(row.size), np.zeros(count, dtype=np.int64)
+    states, rounding, lost = np.empty((len(Optimality._fields), count)), np.empty(count), np.empty(count)
     optimal = core.small_svms(
-        gram,
+        rows.gram(problems.order, np.float64, budget),
         problems.start,
         row,
         problems.y,
@@ -182,49 +187,16 @@ def solve_small_svms(
         alpha,
         scores,
         iterations,
-        math.isfinite(rows.entry_error(np.float32)),
-        tol,
-        PAIRS_BEFORE_FREE_STEP,
-        budget.seconds_left,
-        budget.flag,
+        states,
+        rounding,
+        lost,
+        single=math.isfinite(rows.entry_error(np.float32)),
+        error=rows.entry_error(np.float64),
+        violation=tol,
+        gap=BEFORE_ROUNDING * tol,
+        alike=ALIKE * tol,
+        most_iterations=PAIRS_BEFORE_FREE_STEP,
+        seconds_left=budget.seconds_left,
+        flag=budget.flag,
     )
-    if not optimal:
-        return None
-    return _judged(problems, alpha, scores, iterations, tol, rows.entry_error(np.float64))
-
-
-def _judged(
-    problems: FlatProblems, alpha: Array, scores: Array, iterations: Array, tol: float, error: float
-) -> FlatSolutions | None:
-    """Return the solutions with what they are worth, or None where one is not optimal."""
-    y, upper, starts = problems.y, problems.upper, problems.start[:-1]
-    sizes = np.diff(problems.start)
-
-    def total(*values: Array) -> Array:
-        return np.add.reduceat(np.stack(values), starts, axis=1)
-
-    positive, above, below = y > 0.0, alpha > 0.0, alpha < upper
-    v = y - scores
-    highest = np.maximum.reduceat(np.where(np.where(positive, below, above), v, -np.inf), starts)
-    lowest = np.minimum.reduceat(np.where(np.where(positive, above, below), v, np.inf), starts)
-    free, own = above & below, positive * upper
-    count, mean, square, size, one, other, own_square = total(
-        free, free * v, alpha * y * scores, alpha, own, upper - own, alpha * alpha
-    )
-    intercept = np.where(count > 0.0, mean / np.maximum(count, 1.0), 0.5 * (highest + lowest))
-    rounding = error * np.sqrt(own_square + size**2)
-    slack = 1.0 - y * (scores + np.repeat(intercept, sizes))
-    inside = np.maximum(slack, 0.0)
-    # A row outside the margin by less than the rounding may be inside.
-    touched = upper * (slack > -np.repeat(rounding, sizes)) + 0.5 * alpha
-    gap, cost, together, apart = total(
-        alpha * (inside - slack) + (upper - alpha) * inside, upper * inside, touched, touched * touched
-    )
-    scale, primal = 2.0 * np.minimum(one, other), 0.5 * square + cost
-    if ((highest - lowest > tol) | (gap > BEFORE_ROUNDING * tol * scale)).any():
-        return None
-    lost = np.maximum(2.0 * rounding * np.sqrt(apart), np.minimum(rounding * together, ALIKE * tol * scale))
-    lost += 1e-13 * np.abs(primal)
-    dual = size - 0.5 * square
-    states = np.stack([highest, lowest, intercept, gap, scale, primal, dual, square])
-    return FlatSolutions(problems, alpha, scores, states, iterations, rounding, lost)
+    return FlatSolutions(problems, optimal, alpha, scores, states, iterations, rounding, lost)
