@@ -1,5 +1,6 @@
 // Bindings of the passes behind Newton's method and its relatives.
 #include <chrono>
+#include <functional>
 
 #include "bindings/bindings.hpp"
 #include "linear/smooth/linear_sweeps.hpp"
@@ -7,6 +8,7 @@
 #include "linear/smooth/newton_sweep.hpp"
 #include "linear/smooth/slope_sums.hpp"
 #include "linear/smooth/softmax_sweep.hpp"
+#include "linear/smooth/truncated_newton.hpp"
 
 namespace sixfold {
 namespace {
@@ -88,6 +90,13 @@ bool run_column_squares(const Rows& x, const std::optional<Vector>& weight, cons
   return column_squares(x, row_weight, shift.data(), squares.data(), stop);
 }
 
+void expect_classes(const Vector& y, Index classes) {
+  bool known = true;
+  for (std::size_t i = 0; i < y.shape(0); ++i)
+    known &= y.data()[i] >= 0.0 && y.data()[i] < static_cast<double>(classes);
+  expect(known, "y must hold class indices");
+}
+
 template <class Rows>
 nb::tuple run_softmax_sweep(const Rows& x, Index width, const Vector& y, const std::optional<Vector>& weight,
                             const InMatrix& w, const Vector& b, OutMatrix& slope, double seconds_left,
@@ -99,10 +108,7 @@ nb::tuple run_softmax_sweep(const Rows& x, Index width, const Vector& y, const s
   expect(static_cast<Index>(slope.shape(0)) == width + 1 && slope.shape(1) == classes,
          "slope must have columns + 1 rows, one entry a class");
   expect(static_cast<Index>(y.shape(0)) == x.rows, "y must have one entry a row");
-  bool known = true;
-  for (Index i = 0; i < x.rows; ++i)
-    known &= y.data()[i] >= 0.0 && y.data()[i] < static_cast<double>(classes);
-  expect(known, "y must hold class indices");
+  expect_classes(y, static_cast<Index>(classes));
   expect(kept.has_value() == share.has_value(), "kept and share come together");
   expect(!kept || (kept->shape(0) == classes && share->shape(0) == classes),
          "kept and share must have one entry a class");
@@ -114,9 +120,83 @@ nb::tuple run_softmax_sweep(const Rows& x, Index width, const Vector& y, const s
     nb::gil_scoped_release release;
     finished = softmax_sweep(x, y.data(), row_weight, static_cast<Index>(classes), w.data(), b.data(),
                              kept ? kept->data() : nullptr, share ? share->data() : nullptr, &found,
-                             slope.data(), stop);
+                             slope.data(), nullptr, stop);
   }
   return nb::make_tuple(finished, found.value, found.log_chance, found.depth);
+}
+
+// The steps of a descent with the seconds until then: kept, or told to those who ask to hear of them.
+class NewtonSteps {
+ public:
+  explicit NewtonSteps(const std::optional<nb::callable>& report) : report_(report) {}
+
+  bool operator()(Index target, double value, double gap) {
+    if (report_) {
+      nb::gil_scoped_acquire acquire;
+      return nb::cast<bool>((*report_)(target, value, gap));
+    }
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    steps_.push_back({target, passed.count(), value, gap});
+    return false;
+  }
+  nb::list heard() const {
+    nb::list steps;
+    for (const Step& step : steps_)
+      steps.append(nb::make_tuple(step.target, step.seconds, step.value, step.gap));
+    return steps;
+  }
+
+ private:
+  struct Step {
+    Index target;
+    double seconds, value, gap;
+  };
+
+  const std::optional<nb::callable>& report_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::vector<Step> steps_;
+};
+
+template <class Rows>
+nb::tuple run_truncated_newton(const Rows& x, Index columns, const Vector& y,
+                               const std::optional<Vector>& weight, double weight_sum, int loss, double l2,
+                               const Vector& shift, bool intercept, double spread, double enough,
+                               Index most_steps, Index most_products, OutMatrix& theta, OutMatrix& step,
+                               const std::optional<nb::callable>& report, double seconds_left,
+                               const Flag& flag) {
+  const LossCode code = static_cast<LossCode>(loss);
+  const auto scores = static_cast<Index>(theta.shape(1));
+  const bool classes = code == LossCode::softmax;
+  expect(classes || scores == 1, "there must be one score, or one a class");
+  if (!classes) smooth_loss(loss);
+  expect(l2 > 0.0 && enough > 0.0, "a penalty is needed, and a gap that is small enough");
+  expect(static_cast<Index>(theta.shape(0)) == columns + 1 && step.shape(0) == theta.shape(0) &&
+             step.shape(1) == theta.shape(1) && static_cast<Index>(shift.shape(0)) == columns,
+         "theta, step and shift must fit the columns");
+  expect(static_cast<Index>(y.shape(0)) == x.rows, "y must have one entry a row");
+  if (classes) expect_classes(y, scores);
+  const TruncatedProblem<Rows> problem{x,
+                                       columns,
+                                       y.data(),
+                                       each_row(weight, x.rows),
+                                       weight_sum,
+                                       code,
+                                       scores,
+                                       l2,
+                                       shift.data(),
+                                       intercept,
+                                       spread,
+                                       enough,
+                                       most_steps,
+                                       most_products};
+  Stop stop(seconds_left, flag.data());
+  NewtonSteps steps(report);
+  NewtonEnd end{};
+  {
+    nb::gil_scoped_release release;
+    end = truncated_newton(problem, theta.data(), step.data(), std::ref(steps), stop);
+  }
+  return nb::make_tuple(static_cast<int>(end), steps.heard());
 }
 
 template <class T>
@@ -162,6 +242,22 @@ void bind_dense(nb::module_& m) {
       nb::arg("X").noconvert(), nb::arg("y"), nb::arg("weight").none(), nb::arg("w"), nb::arg("b"),
       nb::arg("slope").noconvert(), nb::arg("seconds_left"), nb::arg("flag").noconvert(),
       nb::arg("kept") = nb::none(), nb::arg("share") = nb::none());
+  m.def(
+      "truncated_newton",
+      [](const Matrix<T>& X, const Vector& y, const std::optional<Vector>& weight, double weight_sum,
+         int loss, double l2, const Vector& shift, bool intercept, double spread, double enough,
+         Index most_steps, Index most_products, OutMatrix theta, OutMatrix step,
+         const std::optional<nb::callable>& report, double seconds_left, const Flag& flag) {
+        const Table<T> x = table(X);
+        return run_truncated_newton(x, x.columns, y, weight, weight_sum, loss, l2, shift, intercept, spread,
+                                    enough, most_steps, most_products, theta, step, report, seconds_left,
+                                    flag);
+      },
+      nb::arg("X").noconvert(), nb::arg("y"), nb::arg("weight").none(), nb::arg("weight_sum"),
+      nb::arg("loss"), nb::arg("l2"), nb::arg("shift"), nb::arg("intercept"), nb::arg("spread"),
+      nb::arg("enough"), nb::arg("most_steps"), nb::arg("most_products"), nb::arg("theta").noconvert(),
+      nb::arg("step").noconvert(), nb::arg("report").none(), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
   m.def(
       "newton_sweep",
       [](const Matrix<T>& X, const Vector& y, const std::optional<Vector>& weight, int loss,
@@ -217,11 +313,6 @@ void bind_dense(nb::module_& m) {
       nb::arg("flag").noconvert());
 }
 
-struct NewtonStep {
-  Index target;
-  double seconds, value, gap;
-};
-
 template <class T>
 void bind_newton_fit(nb::module_& m) {
   m.def(
@@ -263,26 +354,13 @@ void bind_newton_fit(nb::module_& m) {
             w.data(),       b.data(),     means.data(), slope.data(),
             lengths.data(), reach.data(), sums.data(),  curvature ? curvature->data() : nullptr};
         Stop stop(seconds_left, flag.data());
-        const auto start = std::chrono::steady_clock::now();
-        std::vector<NewtonStep> steps;
-        const NewtonReport keep = [&](Index target, double value, double gap) {
-          const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-          steps.push_back({target, passed.count(), value, gap});
-          return false;
-        };
-        const NewtonReport ask = [&](Index target, double value, double gap) {
-          nb::gil_scoped_acquire acquire;
-          return nb::cast<bool>((*report)(target, value, gap));
-        };
+        NewtonSteps steps(report);
         NewtonOutcome outcome;
         {
           nb::gil_scoped_release release;
-          outcome = newton_fit(problem, model, report ? ask : keep, stop);
+          outcome = newton_fit(problem, model, std::ref(steps), stop);
         }
-        nb::list heard;
-        for (const NewtonStep& step : steps)
-          heard.append(nb::make_tuple(step.target, step.seconds, step.value, step.gap));
-        return nb::make_tuple(static_cast<int>(outcome.end), heard, outcome.depth, outcome.wrong,
+        return nb::make_tuple(static_cast<int>(outcome.end), steps.heard(), outcome.depth, outcome.wrong,
                               outcome.log_chance, outcome.largest, outcome.move);
       },
       nb::arg("X").noconvert(), nb::arg("y").noconvert(), nb::arg("weight").none(), nb::arg("weight_sum"),
@@ -345,6 +423,22 @@ void bind_sparse(nb::module_& m) {
       nb::arg("y"), nb::arg("weight").none(), nb::arg("w"), nb::arg("b"), nb::arg("slope").noconvert(),
       nb::arg("seconds_left"), nb::arg("flag").noconvert(), nb::arg("kept") = nb::none(),
       nb::arg("share") = nb::none());
+  m.def(
+      "truncated_newton",
+      [](const Values<T>& values, const Values<I>& columns, const Values<I>& starts, const Vector& y,
+         const std::optional<Vector>& weight, double weight_sum, int loss, double l2, const Vector& shift,
+         bool intercept, double spread, double enough, Index most_steps, Index most_products, OutMatrix theta,
+         OutMatrix step, const std::optional<nb::callable>& report, double seconds_left, const Flag& flag) {
+        const auto width = static_cast<Index>(shift.shape(0));
+        return run_truncated_newton(sparse_table(values, columns, starts, width), width, y, weight,
+                                    weight_sum, loss, l2, shift, intercept, spread, enough, most_steps,
+                                    most_products, theta, step, report, seconds_left, flag);
+      },
+      nb::arg("values").noconvert(), nb::arg("columns").noconvert(), nb::arg("starts").noconvert(),
+      nb::arg("y"), nb::arg("weight").none(), nb::arg("weight_sum"), nb::arg("loss"), nb::arg("l2"),
+      nb::arg("shift"), nb::arg("intercept"), nb::arg("spread"), nb::arg("enough"), nb::arg("most_steps"),
+      nb::arg("most_products"), nb::arg("theta").noconvert(), nb::arg("step").noconvert(),
+      nb::arg("report").none(), nb::arg("seconds_left"), nb::arg("flag").noconvert());
   m.def(
       "csr_is_sound",
       [](const Values<I>& columns, const Values<I>& starts, Index width, const Values<T>& values) {

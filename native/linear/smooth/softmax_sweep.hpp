@@ -19,10 +19,17 @@ struct SoftmaxSums {
 // With kept and share (one number a class, or both null) probability is moved between the classes first,
 // r_ic = p_ic kept_c + share_c sum_k p_ik (1 - kept_k), and the pass gives what the duality gap is made of:
 // value = sum_i weight_i sum_c r_ic log(r_ic / p_ic), slope = sum_i weight_i (x_i, 1) (r_i - onehot(y_i))'.
-// Returns false if stopped, and the results are then worthless. Rows is Table<T> or SparseTable<T, I>.
+// chance (rows x classes, or null) is p where nothing is moved. Returns false if stopped, and the results are
+// then worthless. Rows is Table<T> or SparseTable<T, I>.
 template <class Rows>
 bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index classes, const double* w,
                    const double* b, const double* kept, const double* share, SoftmaxSums* found,
-                   double* slope, Stop& stop);
+                   double* slope, double* chance, Stop& stop);
+
+// product ((columns + 1) x classes) = sum_i weight_i (x_i, 1) (p_i * (t_i - p_i.t_i))', t_i = V'x_i + c, for
+// the probabilities that a sweep has left. Returns false if stopped.
+template <class Rows>
+bool softmax_product(const Rows& X, const double* chance, const double* weight, Index classes,
+                     const double* v, const double* c, double* product, Stop& stop);
 
 }  // namespace sixfold

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sixfold.budget import Budget, BudgetExhausted
+from sixfold.budget import Budget, BudgetExhausted, Record
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
@@ -133,13 +133,22 @@ class SmoothProgress:
 
     def record(self, value: float, gap: float) -> bool:
         """Note one iteration and its estimated gap; true when the target is done or the budget used up."""
-        # No objective is negative, so the value itself bounds the gap.
-        self.values[self.target], self.gaps[self.target] = value, min(self.caution * gap, value)
-        stop = self.budget.record(math.fsum(self.values), math.fsum(self.gaps), self.scale)
+        stop = self.budget.record(*self._of_all(value, gap), self.scale)
         self._idle += 1
         if not value > self._best - max(1e-3 * self.budget.tol, IDLE_GAIN) * self.scale:
             self._best, self._idle = value, 0
         return stop or self.excess <= 1.0 or self._idle >= MOST_IDLE_ITERATIONS
+
+    def note(self, value: float, gap: float, seconds: float) -> None:
+        """Note an iteration that was over after so many seconds, and of which nobody asked to hear."""
+        history = self.budget.history
+        history.append(Record(len(history) + 1, seconds, *self._of_all(value, gap)))
+
+    def _of_all(self, value: float, gap: float) -> tuple[float, float]:
+        """Return value and gap of all targets, with what is now known of this one."""
+        # No objective is negative, so the value itself bounds the gap.
+        self.values[self.target], self.gaps[self.target] = value, min(self.caution * gap, value)
+        return math.fsum(self.values), math.fsum(self.gaps)
 
     def begin(self, target: int) -> None:
         """Turn to another target."""

@@ -36,6 +36,7 @@ from sixfold.solvers.smooth.descent import (
     is_noise,
     line_search,
 )
+from sixfold.solvers.smooth.newton_cg import native_descent, suits_native_descent
 from sixfold.solvers.smooth.metrics import DiagonalMetric, Metric, squared_length
 from sixfold.solvers.smooth.objective import ObjectivePoint, inner
 from sixfold.solvers.smooth.reweighted import MAX_FACTORED
@@ -53,6 +54,8 @@ GAP_CHECKED = (
 WATCHED = 20  # iterations from which the pace is taken
 PASS_OVERHEAD = 1.5e6  # multiplications that Python takes the time of
 NEWTON_STEPS = 15  # that another method takes
+FEW_ROWS = 2  # times the columns, of a table that products with the curvature come first for
+MOST_PRODUCTS = 1000  # of those, of which fits that go well take 100
 MAX_METRIC_COLUMNS = 2000  # beyond, factoring a d x d metric is no longer cheap
 
 
@@ -75,6 +78,10 @@ class LBFGS(SmoothSolver):
 
     def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
         """Return the minimiser of one target from theta on, and the step that would come next."""
+        if _products_pay(objective) and suits_native_descent(objective, progress):
+            theta, step, ended = native_descent(objective, theta, progress, MOST_PRODUCTS)
+            if ended:
+                return theta, step
         point, step, check = None, np.zeros_like(theta), GapCheck(objective, progress)
         pace = _Pace(objective, theta.size)
         try:
@@ -101,6 +108,16 @@ class LBFGS(SmoothSolver):
         except BudgetExhausted:
             pass
         return theta if point is None else point.theta, step
+
+
+def _products_pay(objective: Any) -> bool:
+    """Return whether products with the curvature lead to the minimum sooner than a metric of all classes.
+
+    They do where no metric is factored, and where factoring it costs as much as passes over the rows.
+    """
+    if objective.blocks.sparse or objective.d > MAX_METRIC_COLUMNS:
+        return True
+    return bool(objective.blocks.n_rows <= FEW_ROWS * objective.d)
 
 
 def first_metric(objective: Any, theta: Array) -> Metric:

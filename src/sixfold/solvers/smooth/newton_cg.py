@@ -19,10 +19,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sixfold._native import core
 from sixfold.budget import BudgetExhausted
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
+from sixfold.solvers.passes import LOSS_CODES
 from sixfold.solvers.smooth.descent import (
+    CAUTION,
     MAX_HESSIAN_COLUMNS,
     SmoothProgress,
     SmoothSolver,
@@ -31,7 +34,13 @@ from sixfold.solvers.smooth.descent import (
     line_search,
 )
 from sixfold.solvers.smooth.metrics import DiagonalMetric, Metric, squared_length
-from sixfold.solvers.smooth.objective import LinearObjective, ObjectivePoint, inner
+from sixfold.solvers.smooth.objective import (
+    LinearObjective,
+    ObjectivePoint,
+    SmoothObjective,
+    inner,
+    parts_of,
+)
 
 Array = NDArray[Any]
 
@@ -39,6 +48,8 @@ LOOSEST = 0.1  # share of the slope that may be left of the equations after conj
 MAX_PRODUCTS = 500  # a step
 SPARSE_COST = 10  # times that of a dense table, what a multiplication costs
 STEPS = 10  # that Newton's method takes, about
+MOST_STEPS = 50  # of a native descent; fewer that are asked for are counted in Python
+STUCK = 2  # how a native descent may end
 FEW_PRODUCTS, MANY_PRODUCTS = 100, 1000  # of a fit that goes well, and of one that need not go badly
 
 
@@ -94,6 +105,8 @@ def truncated_newton(
     It is not where a step would take more than ``most`` products, or all of them more than ``in_all``, or
     where the objective falls no more.
     """
+    if suits_native_descent(objective, progress):
+        return native_descent(objective, theta, progress, int(min(in_all, STEPS * most)))
     point, step, ended, products = None, np.zeros_like(theta), False, 0
     try:
         point = objective.first(theta)
@@ -125,6 +138,49 @@ def truncated_newton(
     except BudgetExhausted:
         ended = True
     return theta if point is None else point.theta, step, ended
+
+
+def suits_native_descent(objective: SmoothObjective, progress: SmoothProgress) -> bool:
+    """Return whether the whole descent may be one native call: there is a penalty, and one block of rows."""
+    budget = progress.budget
+    enough_steps = budget.max_iter is None or budget.max_iter >= MOST_STEPS
+    able = objective.l2 > 0 and progress.enough > 0 and enough_steps and budget.stopped_by is None
+    return able and not objective.blocks.streamed and len(objective.weight) == 1
+
+
+def native_descent(
+    objective: Any, theta: Array, progress: SmoothProgress, products: int
+) -> tuple[Array, Array, bool]:
+    """Return what :func:`truncated_newton` does, of one score or one a class, from one native call."""
+    budget, caution = progress.budget, progress.caution
+    theta, step, begun = np.array(theta), np.zeros_like(theta), budget.seconds
+    block = objective.blocks.whole()
+
+    def report(target: int, value: float, gap: float) -> bool:
+        return progress.record(value, gap / CAUTION[0]) and budget.stopped_by is not None
+
+    end, steps = core.truncated_newton(
+        *parts_of(block.X),
+        y=objective.y[0],
+        weight=objective.weight[0],
+        weight_sum=objective.blocks.weight_sum,
+        loss=LOSS_CODES.index(objective.problem.loss.name),
+        l2=objective.l2,
+        shift=objective.shift,
+        intercept=objective.problem.fit_intercept,
+        spread=objective.spread,
+        enough=progress.enough * CAUTION[0] / caution,
+        most_steps=MOST_STEPS,
+        most_products=products,
+        theta=theta,
+        step=step,
+        report=report if budget.callbacks else None,
+        seconds_left=budget.seconds_left,
+        flag=budget.flag,
+    )
+    for _, seconds, value, gap in steps:
+        progress.note(value, gap / CAUTION[0], begun + seconds)
+    return theta, step, end != STUCK
 
 
 def newton_step(
