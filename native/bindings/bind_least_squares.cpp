@@ -1,12 +1,18 @@
 // Bindings of the loops behind least squares.
+#include <limits>
+
 #include "bindings/bindings.hpp"
 #include "linear/least_squares/moment_fit.hpp"
 #include "linear/least_squares/moments.hpp"
 #include "linear/least_squares/normal_product.hpp"
 #include "linear/least_squares/residuals.hpp"
+#include "linear/least_squares/row_space.hpp"
 
 namespace sixfold {
 namespace {
+
+using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutFloats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
 void bind_moments(nb::module_& m) {
@@ -98,6 +104,73 @@ void bind_moment_fit(nb::module_& m) {
       nb::arg("flag").noconvert());
 }
 
+template <class T>
+void bind_row_space(nb::module_& m) {
+  m.def(
+      "centre_rows",
+      [](const Matrix<T>& X, const Vector& q, bool centred, OutVector mean, OutVector square,
+         const std::optional<OutFloats>& panels, const Flag& flag) {
+        const Table<T> x = table(X);
+        expect(static_cast<Index>(q.shape(0)) == x.rows, "q must have one entry a row");
+        expect(static_cast<Index>(mean.shape(0)) == x.columns && square.shape(0) == mean.shape(0),
+               "mean and square must have one entry a column");
+        expect(!panels || static_cast<Index>(panels->shape(0)) == panel_entries(x.rows, x.columns),
+               "panels must have room for all columns");
+        const double* share = q.data();
+        double *to = mean.data(), *squares = square.data();
+        float* room = panels ? panels->data() : nullptr;
+        Stop stop(std::numeric_limits<double>::infinity(), flag.data());
+        nb::gil_scoped_release release;
+        return centre_rows(x, share, centred, to, squares, room, stop);
+      },
+      nb::arg("X").noconvert(), nb::arg("q"), nb::arg("centred"), nb::arg("mean").noconvert(),
+      nb::arg("square").noconvert(), nb::arg("panels").none(), nb::arg("flag").noconvert());
+  m.def(
+      "centred_products",
+      [](const Matrix<T>& X, const Vector& mean, const std::optional<InMatrix>& v, OutMatrix w,
+         OutMatrix scores, const Flag& flag) {
+        const Table<T> x = table(X);
+        const std::size_t n = X.shape(0), targets = w.shape(0);
+        expect(mean.shape(0) == X.shape(1) && w.shape(1) == X.shape(1), "one entry a column is needed");
+        expect(!v || (v->shape(0) == targets && v->shape(1) == n), "v must have one entry a row");
+        expect(scores.shape(0) == targets && scores.shape(1) == n, "scores must have one entry a row");
+        const double *middle = mean.data(), *factors = v ? v->data() : nullptr;
+        double *weights = w.data(), *to = scores.data();
+        Stop stop(std::numeric_limits<double>::infinity(), flag.data());
+        nb::gil_scoped_release release;
+        return centred_products(x, middle, factors, static_cast<Index>(targets), weights, to, stop);
+      },
+      nb::arg("X").noconvert(), nb::arg("mean"), nb::arg("v").none(), nb::arg("w").noconvert(),
+      nb::arg("scores").noconvert(), nb::arg("flag").noconvert());
+}
+
+void bind_descend_rows(nb::module_& m) {
+  m.def("panel_entries", &panel_entries);
+  m.def(
+      "descend_rows",
+      [](const Floats& panels, Index columns, const Vector& root_q, bool centred, double l2, double goal,
+         Index most, OutVector left, OutVector a, const Flag& flag) {
+        const Index rows = static_cast<Index>(root_q.shape(0));
+        expect(static_cast<Index>(panels.shape(0)) == panel_entries(rows, columns),
+               "panels must be those of the table");
+        expect(left.shape(0) == root_q.shape(0) && a.shape(0) == root_q.shape(0),
+               "left and a must have one entry a row");
+        const float* of = panels.data();
+        const double* root = root_q.data();
+        double *rest = left.data(), *to = a.data();
+        Stop stop(std::numeric_limits<double>::infinity(), flag.data());
+        RowDescent found;
+        {
+          nb::gil_scoped_release release;
+          found = descend_rows(of, rows, columns, root, centred, l2, goal, most, rest, to, stop);
+        }
+        return nb::make_tuple(found.steps, found.reached, found.stopped);
+      },
+      nb::arg("panels").noconvert(), nb::arg("columns"), nb::arg("root_q"), nb::arg("centred"), nb::arg("l2"),
+      nb::arg("goal"), nb::arg("most"), nb::arg("left").noconvert(), nb::arg("a").noconvert(),
+      nb::arg("flag").noconvert());
+}
+
 template <class T, class I>
 void bind_normal_product(nb::module_& m) {
   using Values = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -137,6 +210,9 @@ void bind_least_squares(nb::module_& m) {
   bind_residual_slope<float>(m);
   bind_moment_fit<double>(m);
   bind_moment_fit<float>(m);
+  bind_row_space<double>(m);
+  bind_row_space<float>(m);
+  bind_descend_rows(m);
   bind_normal_product<double, std::int32_t>(m);
   bind_normal_product<float, std::int32_t>(m);
   bind_normal_product<double, Index>(m);

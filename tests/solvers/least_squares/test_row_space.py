@@ -1,8 +1,11 @@
 """Wide tables are solved in the space of their rows, and the certificate says which solution was chosen."""
 
 import numpy as np
+import pytest
 
 from oracles.linear import least_squares
+from sixfold import Ridge
+from sixfold.errors import InputError
 from sixfold.solvers.least_squares.direct import LeastSquares
 from solvers.problems import blocks, problem, solve
 
@@ -25,3 +28,52 @@ def test_repeated_rows_with_different_targets_in_a_wide_table():
     assert solution.solver == "singular values"
     np.testing.assert_allclose(solution.w, w, atol=1e-12)
     assert solution.certificate.gap == solution.certificate.rounding < 1e-13
+
+
+def mirrored(X):
+    return X[::-1, ::-1]
+
+
+@pytest.mark.parametrize(
+    ("change", "fit_intercept"), [(np.float32, True), (np.asfortranarray, True), (mirrored, False)]
+)
+def test_conjugate_gradients_of_a_wide_table_are_as_near_as_they_say(change, fit_intercept):
+    random = np.random.default_rng(10)
+    X = change(random.normal(size=(500, 6000)))
+    y = X[:, 0] + random.normal(size=500)
+    exact = Ridge(solver="direct", fit_intercept=fit_intercept).fit(X, y).predict(X)
+    size = np.std(y) if fit_intercept else np.sqrt(np.mean(y**2))
+    for tol in (1e-3, 1e-4, 1e-6):
+        model = Ridge(tol=tol, fit_intercept=fit_intercept).fit(X, y)
+        assert model.solver_ == "conjugate gradients in the row space"
+        assert model.certificate_.converged
+        away = model.predict(X).astype(np.float64) - exact
+        assert np.sqrt(np.mean(away**2)) <= 1.01 * (tol + 1e-6) * size
+    model.certificate_.verify(X, y)
+
+
+def test_conjugate_gradients_keep_the_digits_of_columns_far_from_zero():
+    random = np.random.default_rng(10)
+    X = random.normal(size=(500, 6000)) + 1e6
+    y = X[:, 0] + random.normal(size=500)
+    model = Ridge().fit(X, y)
+    assert model.solver_ == "conjugate gradients in the row space"
+    assert model.certificate_.verify(X, y).converged
+
+
+def test_a_factor_takes_over_where_conjugate_gradients_crawl():
+    random = np.random.default_rng(11)
+    X = random.normal(size=(280, 2000)) * np.logspace(0, 8, 2000)
+    y = random.normal(size=280)
+    model = Ridge().fit(X, y)
+    assert model.solver_ == "conjugate gradients in the row space, then Cholesky in the row space"
+    assert model.certificate_.optimal_to_rounding
+    direct = Ridge(solver="direct").fit(X, y)
+    np.testing.assert_array_equal(model.coef_, direct.coef_)
+
+
+def test_a_wide_table_is_checked_for_values_that_are_not_finite():
+    X = np.random.default_rng(12).normal(size=(280, 2000))
+    X[3, 7] = np.nan
+    with pytest.raises(InputError, match="Input X contains NaN: in row 3 of column 'x7'"):
+        Ridge().fit(X, X[:, 0])

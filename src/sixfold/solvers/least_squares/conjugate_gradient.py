@@ -1,4 +1,4 @@
-"""Conjugate gradients for least squares on large sparse tables: only products with X are needed.
+"""Conjugate gradients for least squares on sparse or wide tables: only products with X are needed.
 
     minimise  sum_i q_i |y_i - b - w.x_i|^2 / 2 + l2 |w|^2 / 2
 
@@ -20,6 +20,7 @@ from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
+from sixfold.solvers.least_squares.row_space import descend_in_row_space, may_descend
 
 Array = NDArray[Any]
 
@@ -37,7 +38,7 @@ class ConjugateGradient:
 
     name: ClassVar[str] = "cg"
     needs: ClassVar[tuple[str, ...]] = ("gradient",)
-    notices_nonfinite: ClassVar[bool] = False
+    notices_nonfinite: ClassVar[bool] = True
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -48,16 +49,20 @@ class ConjugateGradient:
         return None
 
     def suits(self, problem: Problem, blocks: Blocks) -> bool:
-        """Return whether the system of a sparse table costs more than iterations would."""
+        """Return whether the system of the table costs more than iterations would."""
         side = min(blocks.n_rows, blocks.n_columns)
-        if not blocks.sparse or side > MAX_SPARSE_SIDE or blocks.streamed:
-            return side > MAX_SPARSE_SIDE and blocks.sparse
+        if not blocks.sparse:
+            return may_descend(problem, blocks)
+        if side > MAX_SPARSE_SIDE or blocks.streamed:
+            return side > MAX_SPARSE_SIDE
         products = side**3 / 3.0
         passes = 4.0 * MOST_STEPS * blocks.n_targets * blocks.whole().X.nnz
         return problem.l2 > 0 and products > max(CHEAP, 2.0 * passes)
 
     def solve(self, problem: Problem, blocks: Blocks, budget: Budget) -> Solution:
         """Minimise the problem, one target after the other."""
+        if budget.another_follows and may_descend(problem, blocks):
+            return descend_in_row_space(problem, blocks, budget)
         rows = _CentredRows(problem, blocks)
         w = np.column_stack([_descend(problem, rows, k, budget) for k in range(blocks.n_targets)])
         w = blocks.rounded(w)
@@ -81,6 +86,8 @@ class _CentredRows:
         )
         self.mean = mean if problem.fit_intercept else zero
         self.mean_y = mean_y if problem.fit_intercept else np.zeros_like(mean_y)
+        if not (np.isfinite(square).all() and np.isfinite(mean_y).all()):
+            raise FloatingPointError("the squares of the columns are not finite")
         length = np.sqrt(np.maximum(square - self.mean**2, 0.0) + problem.l2)
         self.scale = np.where(length > 0, length, 1.0)
 

@@ -45,7 +45,7 @@ from sixfold.solvers.least_squares.conjugate_gradient import MAX_SPARSE_SIDE
 from sixfold.solvers.least_squares.factors import cholesky_factor, factor_of_moments, penalised_factor
 from sixfold.solvers.least_squares.moment_fit import DONE, STOPPED, certify, moment_fit
 from sixfold.solvers.least_squares.moments import UNIT, Moments, block_moments
-from sixfold.solvers.least_squares.row_space import solve_in_row_space
+from sixfold.solvers.least_squares.row_space import may_descend, solve_in_row_space
 from sixfold.solvers.least_squares.slopes import SecondMoments, Slope, slope_on
 from sixfold.solvers.linalg import EPS
 from sixfold.solvers.threads import single_threaded_blas
@@ -106,15 +106,15 @@ class LeastSquares:
         return not blocks.sparse or min(blocks.n_rows, blocks.n_columns) <= MAX_SPARSE_SIDE
 
     def rescues(self, problem: Problem, blocks: Blocks) -> bool:
-        """Return whether it is to go on where conjugate gradients on a sparse table end short."""
-        return blocks.sparse and self.suits(problem, blocks)
+        """Return whether it is to go on where conjugate gradients end short."""
+        return (blocks.sparse and self.suits(problem, blocks)) or may_descend(problem, blocks)
 
     def solve(
         self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
     ) -> Solution:
-        """Minimise the problem; ``start`` is of no use to a factor."""
+        """Minimise the problem; of ``start`` a factor can use what was read of the rows."""
         if blocks.n_columns >= blocks.n_rows:
-            return solve_in_row_space(problem, blocks, budget)
+            return solve_in_row_space(problem, blocks, budget, start)
         small = blocks.n_columns <= MOST_FACTORED and blocks.n_rows * blocks.n_columns <= MOST_VALUES
         if small and not (blocks.sparse or blocks.streamed):
             return _solve_at_once(problem, blocks, budget)
