@@ -1,13 +1,14 @@
 // Bindings of the loops behind gradient steps.
 #include "bindings/bindings.hpp"
 #include "linear/first_order/empirical_loss.hpp"
+#include "linear/first_order/row_shuffle.hpp"
 #include "linear/first_order/stochastic_gradient.hpp"
 
 namespace sixfold {
 namespace {
 
-using Counts = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using EpochCounts = nb::ndarray<Index, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using EpochNumbers = nb::ndarray<Index, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using ShuffleState = nb::ndarray<std::uint64_t, nb::shape<1>, nb::c_contig, nb::device::cpu>;
 using Orders = nb::ndarray<const Index, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 bool all_within(const Index* values, std::size_t count, Index end) {
@@ -77,7 +78,7 @@ void bind_descend_dense(nb::module_& m) {
       [](const Matrix<T>& X, const InMatrix& y, const std::optional<Vector>& weight, const Orders& orders,
          const std::optional<Vector>& center, const std::optional<Vector>& factor,
          const std::optional<InMatrix>& reference_w, const std::optional<Vector>& reference_b, OutMatrix w,
-         OutVector b, OutMatrix mean_w, OutVector mean_b, EpochCounts mistakes, Index enough, Index updates,
+         OutVector b, OutMatrix mean_w, OutVector mean_b, EpochNumbers mistakes, Index enough, Index updates,
          int loss, int schedule, double eta0, double rate, double l1, double l2, bool positive,
          bool fit_intercept, Index batch_size, Index average_from, double seconds_left, const Flag& flag) {
         const Table<T> x = table(X);
@@ -128,10 +129,10 @@ void bind_descend_sparse(nb::module_& m) {
   m.def(
       "descend_sparse",
       [](const Values& values, const Places& columns, const Places& starts, const InMatrix& y,
-         const std::optional<Vector>& weight, const Indices& order, OutMatrix w, OutVector b,
-         OutMatrix mean_w, OutVector mean_b, Counts mistakes, Index updates, int loss, int schedule,
-         double eta0, double rate, double l1, double l2, bool positive, bool fit_intercept, Index batch_size,
-         Index average_from, double seconds_left, const Flag& flag) {
+         const std::optional<Vector>& weight, const Orders& orders, OutMatrix w, OutVector b,
+         OutMatrix mean_w, OutVector mean_b, EpochNumbers mistakes, Index enough, Index updates, int loss,
+         int schedule, double eta0, double rate, double l1, double l2, bool positive, bool fit_intercept,
+         Index batch_size, Index average_from, double seconds_left, const Flag& flag) {
         expect(starts.shape(0) >= 1, "starts must have one entry more than there are rows");
         const Index n = static_cast<Index>(starts.shape(0)) - 1, d = static_cast<Index>(w.shape(0));
         expect(starts.data()[0] >= 0 && static_cast<std::size_t>(starts.data()[n]) <= values.shape(0) &&
@@ -145,23 +146,25 @@ void bind_descend_sparse(nb::module_& m) {
         const DescentRule rule = descent_rule(loss, schedule, eta0, rate, l1, l2, positive, fit_intercept,
                                               batch_size, average_from);
         Model state =
-            model(w, b, mean_w, mean_b, mistakes.data(), mistakes.shape(0), updates, rule, w.shape(0), false);
+            model(w, b, mean_w, mean_b, mistakes.data(), mistakes.shape(1), updates, rule, w.shape(0), false);
         const RowOrder rows =
-            row_order(order.data(), order.shape(0), order.shape(0), y, weight, n, rule, state.scores);
+            row_order(orders.data(), orders.size(), orders.shape(1), y, weight, n, rule, state.scores);
+        expect(mistakes.shape(0) == orders.shape(0), "there must be an order and a count an epoch");
+        Epochs epochs{static_cast<Index>(orders.shape(0)), enough, 0};
         const SparseTable<T, I> x{values.data(), columns.data(), starts.data(), n, d};
         Stop stop(seconds_left, flag.data());
         bool finished = false;
         {
           nb::gil_scoped_release release;
-          finished = descend_sparse(x, rows, rule, state, stop);
+          finished = descend_sparse(x, rows, rule, state, epochs, stop);
         }
-        return nb::make_tuple(finished, state.updates);
+        return nb::make_tuple(finished, epochs.made, state.updates);
       },
       nb::arg("values").noconvert(), nb::arg("columns").noconvert(), nb::arg("starts").noconvert(),
-      nb::arg("y").noconvert(), nb::arg("weight").none(), nb::arg("order").noconvert(),
+      nb::arg("y").noconvert(), nb::arg("weight").none(), nb::arg("orders").noconvert(),
       nb::arg("w").noconvert(), nb::arg("b").noconvert(), nb::arg("mean_w").noconvert(),
-      nb::arg("mean_b").noconvert(), nb::arg("mistakes").noconvert(), nb::arg("updates"), nb::arg("loss"),
-      nb::arg("schedule"), nb::arg("eta0"), nb::arg("rate"), nb::arg("l1"), nb::arg("l2"),
+      nb::arg("mean_b").noconvert(), nb::arg("mistakes").noconvert(), nb::arg("enough"), nb::arg("updates"),
+      nb::arg("loss"), nb::arg("schedule"), nb::arg("eta0"), nb::arg("rate"), nb::arg("l1"), nb::arg("l2"),
       nb::arg("positive"), nb::arg("fit_intercept"), nb::arg("batch_size"), nb::arg("average_from"),
       nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
@@ -196,6 +199,16 @@ void bind_empirical_loss(nb::module_& m) {
 }  // namespace
 
 void bind_gradients(nb::module_& m) {
+  m.def(
+      "shuffle_rows",
+      [](ShuffleState state, EpochNumbers orders) {
+        const Index passes = static_cast<Index>(orders.shape(0)), rows = static_cast<Index>(orders.shape(1));
+        std::uint64_t& counter = *state.data();
+        Index* numbers = orders.data();
+        nb::gil_scoped_release release;
+        shuffle_rows(counter, passes, rows, numbers);
+      },
+      nb::arg("state").noconvert(), nb::arg("orders").noconvert());
   bind_empirical_loss<double>(m);
   bind_empirical_loss<float>(m);
   bind_descend_dense<double>(m);

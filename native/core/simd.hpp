@@ -2,6 +2,11 @@
 // operators work on it, and it compiles on every processor (two doubles where nothing is known).
 #pragma once
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#include <cstdint>
 #include <utility>
 
 #include "core/table.hpp"
@@ -28,6 +33,31 @@ inline Lanes load(const float* from) {
   return value;
 }
 inline void store(double* to, Lanes value) { *reinterpret_cast<LooseLanes*>(to) = value; }
+
+// The first `count` lanes, and zeros: nothing beyond them is read.
+inline Lanes load_first(const double* from, Index count) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Lanes>(_mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << count) - 1), from));
+#elif defined(__AVX__)
+  using Bits [[gnu::vector_size(kLanes * sizeof(std::int64_t))]] = std::int64_t;
+  const Bits mask = Bits{0, 1, 2, 3} < count;
+  return reinterpret_cast<Lanes>(_mm256_maskload_pd(from, reinterpret_cast<__m256i>(mask)));
+#else
+  Lanes value{};
+  for (Index k = 0; k < count; ++k) value[k] = from[k];
+  return value;
+#endif
+}
+inline Lanes load_first(const float* from, Index count) {
+  Lanes value{};
+#if defined(__AVX512VL__)
+  value = reinterpret_cast<Lanes>(
+      _mm512_cvtps_pd(_mm256_maskz_loadu_ps(static_cast<__mmask8>((1u << count) - 1), from)));
+#else
+  for (Index k = 0; k < count; ++k) value[k] = static_cast<double>(from[k]);
+#endif
+  return value;
+}
 
 // Swaps the off-diagonal quarters of every 2 kStep x 2 kStep square that rows a and b take part in.
 template <Index kStep, Index... k>

@@ -25,6 +25,19 @@ inline double sum(Lanes a) {
   return total;
 }
 
+// The same in halves, each added to the other: the sum of a loop whose next turn waits for it.
+template <Index kHalf = kLanes / 2>
+inline double pairwise_sum(Lanes a) {
+  if constexpr (kHalf == 0) {
+    return a[0];
+  } else {
+    const auto others = [&]<Index... k>(std::integer_sequence<Index, k...>) {
+      return __builtin_shufflevector(a, a, (k ^ kHalf)...);
+    };
+    return pairwise_sum<kHalf / 2>(a + others(std::make_integer_sequence<Index, kLanes>()));
+  }
+}
+
 // e^x; 0 below -690 (1e-300), so that products with it are not subnormal numbers, which made the softmax pass
 // four times slower; beyond 708 it stays at what it is there (3e307).
 inline Lanes exponential(Lanes x) {

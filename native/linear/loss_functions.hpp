@@ -25,9 +25,13 @@ enum class LossCode : int {
   perceptron_zero_is_negative
 };
 
+// Gradients that are templates are also those of whole vectors of scores.
 struct Squared {
   static double value(double s, double y) { return 0.5 * (s - y) * (s - y); }
-  static double gradient(double s, double y) { return s - y; }
+  template <class V>
+  static V gradient(V s, V y) {
+    return s - y;
+  }
 };
 struct Absolute {
   static double value(double s, double y) { return std::abs(s - y); }
@@ -45,7 +49,10 @@ struct Logistic {
 };
 struct Hinge {
   static double value(double s, double y) { return std::max(0.0, 1.0 - y * s); }
-  static double gradient(double s, double y) { return y * s < 1.0 ? -y : 0.0; }
+  template <class V>
+  static V gradient(V s, V y) {
+    return y * s < 1.0 ? -y : V{};
+  }
 };
 struct SquaredHinge {
   static double value(double s, double y) { return 0.5 * Hinge::value(s, y) * Hinge::value(s, y); }
@@ -53,17 +60,39 @@ struct SquaredHinge {
 };
 struct Perceptron {
   static double value(double s, double y) { return std::max(0.0, -y * s); }
-  static double gradient(double s, double y) { return y * s < 0.0 ? -y : 0.0; }
+  template <class V>
+  static V gradient(V s, V y) {
+    return y * s < 0.0 ? -y : V{};
+  }
 };
 // The perceptron where a score of 0 is wrong for y = +1, for y = -1, or for both.
 template <bool for_plus, bool for_minus>
 struct PerceptronAtZero {
   static double value(double s, double y) { return Perceptron::value(s, y); }
-  static double gradient(double s, double y) {
-    return y * s < 0.0 || (s == 0.0 && (y > 0.0 ? for_plus : for_minus)) ? -y : 0.0;
+  template <class V>
+  static auto wrong(V s, V y) {
+    if constexpr (for_plus && for_minus)
+      return y * s <= 0.0;
+    else if constexpr (for_plus)
+      return (y > 0.0) ^ (s > 0.0);
+    else
+      return (y > 0.0) ^ (s >= 0.0);
+  }
+  template <class V>
+  static V gradient(V s, V y) {
+    return wrong(s, y) ? -y : V{};
   }
 };
 struct Softmax {};
+
+// Whether a score is on the wrong side: where 0 is on neither, it is wrong. Real targets have no sides.
+template <class Loss, class V>
+inline auto wrong_side(V s, V y) {
+  if constexpr (requires { Loss::wrong(s, y); })
+    return Loss::wrong(s, y);
+  else
+    return y * s <= 0.0;
+}
 
 // The loss of one row, added over its scores. A real or signed target stands for each score; softmax has one
 // class index.
@@ -97,12 +126,11 @@ inline void gradients<Softmax>(const double* score, const double* y, Index score
   g[static_cast<Index>(y[0])] -= 1.0;
 }
 
-// Adds 1 for each score that is on the wrong side: where 0 is on neither, it is wrong. Softmax counts a row
-// under its class unless that has the one largest score. Real targets have no sides, and what is counted says
-// nothing.
+// Adds 1 for each score that is on the wrong side. Softmax counts a row under its class unless that has the
+// one largest score.
 template <class Loss>
 inline void count_mistakes(const double* score, const double* y, Index scores, Index* mistakes) {
-  for (Index k = 0; k < scores; ++k) mistakes[k] += y[k] * score[k] <= 0.0;
+  for (Index k = 0; k < scores; ++k) mistakes[k] += wrong_side<Loss>(score[k], y[k]);
 }
 
 template <>
@@ -111,20 +139,6 @@ inline void count_mistakes<Softmax>(const double* score, const double* y, Index 
   bool wrong = false;
   for (Index k = 0; k < scores; ++k) wrong |= k != own && score[k] >= score[own];
   mistakes[own] += wrong;
-}
-
-template <>
-inline void count_mistakes<PerceptronAtZero<false, true>>(const double* score, const double* y, Index scores,
-                                                          Index* mistakes) {
-  for (Index k = 0; k < scores; ++k)
-    mistakes[k] += PerceptronAtZero<false, true>::gradient(score[k], y[k]) != 0.0;
-}
-
-template <>
-inline void count_mistakes<PerceptronAtZero<true, false>>(const double* score, const double* y, Index scores,
-                                                          Index* mistakes) {
-  for (Index k = 0; k < scores; ++k)
-    mistakes[k] += PerceptronAtZero<true, false>::gradient(score[k], y[k]) != 0.0;
 }
 
 // Calls run with the loss as a type, so that it is compiled into the loop.

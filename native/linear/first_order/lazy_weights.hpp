@@ -63,6 +63,7 @@ class LazyWeights {
 
   // Shrinks everything by one update of size eta, and says whether the iterate after it is averaged.
   void shrink(double eta, bool averaged) {
+    if (!lazy_ && rule_.l2 == 0.0) return;
     const double l2_factor = std::max(0.0, 1.0 - eta * rule_.l2);
     if (now_ == window_ || scale_ < kLeastScale || l2_factor == 0.0) settle();
     if (l2_factor == 0.0)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "core/stop.hpp"
@@ -21,6 +22,13 @@ struct DescentRule {
   Index batch_size;
   Index average_from;  // updates after which iterates are averaged; negative for never
 };
+
+inline double step_size(const DescentRule& rule, Index t) {
+  if (rule.schedule == Schedule::decay) return rule.eta0 / (1.0 + rule.rate * static_cast<double>(t));
+  if (rule.schedule == Schedule::invscaling)
+    return rule.eta0 * std::pow(static_cast<double>(t + 1), -rule.rate);
+  return rule.eta0;
+}
 
 // What is learnt. Dense rows keep w score by score (scores x columns), sparse rows column by column, so that
 // the innermost loop is always contiguous. The averages are null where nothing is averaged.
@@ -46,6 +54,12 @@ struct RowOrder {
   Index targets;
   const double* weight;
 };
+
+inline double weight_of(const RowOrder& order, Index i) {
+  return order.weight == nullptr ? 1.0 : order.weight[i];
+}
+
+constexpr Index kPollOperations = 1 << 18;  // multiplications between two looks at the clock
 
 // Another model over the same centred rows, whose loss is added up along the way; w is null where there is
 // none.
@@ -73,6 +87,6 @@ bool descend_dense(const Table<T>& X, const RowOrder& order, const double* cente
 // The same over sparse rows; an update costs the entries of its rows, whatever the number of columns.
 template <class T, class I>
 bool descend_sparse(const SparseTable<T, I>& X, const RowOrder& order, const DescentRule& rule, Model& model,
-                    Stop& stop);
+                    Epochs& epochs, Stop& stop);
 
 }  // namespace sixfold

@@ -17,28 +17,19 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 #include <vector>
 
 #include "core/aligned_memory.hpp"
 #include "core/threads.hpp"
 #include "linear/first_order/empirical_loss.hpp"
 #include "linear/first_order/lazy_weights.hpp"
+#include "linear/first_order/look_ahead.hpp"
 #include "linear/first_order/row_access.hpp"
 #include "linear/first_order/stochastic_gradient.hpp"
 
 namespace sixfold {
 namespace {
-
-constexpr Index kPollOperations = 1 << 18;  // multiplications between two looks at the clock
-
-double step_size(const DescentRule& rule, Index t) {
-  if (rule.schedule == Schedule::decay) return rule.eta0 / (1.0 + rule.rate * static_cast<double>(t));
-  if (rule.schedule == Schedule::invscaling)
-    return rule.eta0 * std::pow(static_cast<double>(t + 1), -rule.rate);
-  return rule.eta0;
-}
-
-double weight_of(const RowOrder& order, Index i) { return order.weight == nullptr ? 1.0 : order.weight[i]; }
 
 void average(double* __restrict mean, const double* __restrict value, double share, Index count) {
 #pragma omp simd
@@ -140,6 +131,26 @@ class DenseUpdates {
   // Hands the weights back.
   void finish() {
     for (Index k = 0; k < model_.scores; ++k) std::copy(w_[k], w_[k] + d_, model_.w + k * d_);
+  }
+
+  // Whether there is a loop that looks ahead; see look_ahead.hpp.
+  template <class Loss>
+  bool can_look_ahead() const {
+    if (scaled || shrinks_ || rule_.average_from >= 0) return false;
+    if (model_.scores > 1) return HasGradient<Loss, Lanes> && model_.scores * d_ <= kFewWeights;
+    return HasGradient<Loss, double> && d_ <= kFewColumns;
+  }
+
+  template <class Loss>
+  bool visit_ahead(const RowsInPlace<T>& rows, Stop& stop) {
+    if constexpr (HasGradient<Loss, Lanes>)
+      if (model_.scores > 1) return ScoresInLanes<Loss, T>(rows, order_, rule_, model_, w_, d_).visit(stop);
+    if constexpr (HasGradient<Loss, double>) {
+      const auto visit = d_ <= kFewColumns / 2 ? visit_short_rows<Loss, kFewColumns / 2 / kLanes, T>
+                                               : visit_short_rows<Loss, kFewColumns / kLanes, T>;
+      return visit(rows, order_, rule_, model_, w_[0], d_, stop);
+    }
+    return false;
   }
 
   // visit_singly for one score, whose loss is compiled in. A visit is few enough instructions for a core to
@@ -298,9 +309,12 @@ bool dense_rows(const Table<T>& X, const RowOrder& order, Metric metric, const D
   DenseUpdates<T, scaled> updates(order, {center.data(), factor.data()}, rule, model, X.columns);
   const auto visit = [&](auto rows) {
     if (rule.batch_size > 1) return updates.visit_in_batches(rows, stop);
-    if (model.scores > 1) return updates.visit_singly(rows, stop);
-    return with_loss(rule.loss,
-                     [&]<class Loss>(Loss) { return updates.template visit_one_score<Loss>(rows, stop); });
+    return with_loss(rule.loss, [&]<class Loss>(Loss) {
+      if constexpr (std::is_same_v<decltype(rows), RowsInPlace<T>>)
+        if (updates.template can_look_ahead<Loss>()) return updates.template visit_ahead<Loss>(rows, stop);
+      return model.scores > 1 ? updates.visit_singly(rows, stop)
+                              : updates.template visit_one_score<Loss>(rows, stop);
+    });
   };
   const bool whole = X.column_stride == 1 ? visit(RowsInPlace<T>(X, order)) : visit(PackedRows<T>(X, order));
   updates.finish();
@@ -309,27 +323,71 @@ bool dense_rows(const Table<T>& X, const RowOrder& order, Metric metric, const D
 
 // -- sparse rows ------------------------------------------------------------------------------------------
 
-// Some of the scores of a row, added up in registers: a third of the time that sums in memory take.
-template <Index kScores, class T, class I>
-void add_up(const SparseTable<T, I>& X, Index i, const double* w, Index scores, double* score) {
-  double sum[kScores] = {};
-  for (I at = X.starts[i]; at < X.starts[i + 1]; ++at) {
-    const double* v = w + X.columns[at] * scores;
-    for (Index k = 0; k < kScores; ++k) sum[k] += v[k] * static_cast<double>(X.values[at]);
-  }
-  std::copy_n(sum, kScores, score);
+// Calls run(part, first) for scores first, first + 1, ... in parts of 8, 4, 2 and 1, so that a loop over one
+// is compiled into registers: a third of the time of sums in memory.
+template <Index kScores = 8, class Run>
+void each_part(Index scores, Run run, Index first = 0) {
+  for (; first + kScores <= scores; first += kScores) run(std::integral_constant<Index, kScores>{}, first);
+  if constexpr (kScores > 1) each_part<kScores / 2>(scores, run, first);
 }
 
-// The scores of a row but for scale and intercept.
+constexpr Index kSparseRowsAhead = 2;  // that are on their way
+
+// The entries of row i.
 template <class T, class I>
-void score_row(const SparseTable<T, I>& X, Index i, LazyWeights& weights, Index scores, double* score) {
+struct SparseRow {
+  const T* value;
+  const I* column;
+  Index count;
+
+  SparseRow(const SparseTable<T, I>& X, Index i)
+      : value(X.values + X.starts[i]),
+        column(X.columns + X.starts[i]),
+        count(X.starts[i + 1] - X.starts[i]) {}
+
+  // Asks for them before their turn: rows in random order come slowly from memory.
+  void fetch() const {
+    constexpr Index kLine = 64;
+    for (Index at = 0; at < count; at += kLine / sizeof(T)) __builtin_prefetch(value + at);
+    for (Index at = 0; at < count; at += kLine / sizeof(I)) __builtin_prefetch(column + at);
+  }
+};
+
+// The scores of a row but for scale and intercept. Sums of every fourth entry do not wait for each other.
+template <class T, class I>
+void score_row(const SparseRow<T, I>& row, LazyWeights& weights, Index scores, double* score) {
   if (weights.lazy())
-    for (I at = X.starts[i]; at < X.starts[i + 1]; ++at) weights.catch_up(X.columns[at]);
-  const double* w = weights.column(0);
-  Index k = 0;
-  for (; k + 4 <= scores; k += 4) add_up<4>(X, i, w + k, scores, score + k);
-  for (; k + 2 <= scores; k += 2) add_up<2>(X, i, w + k, scores, score + k);
-  if (k < scores) add_up<1>(X, i, w + k, scores, score + k);
+    for (Index at = 0; at < row.count; ++at) weights.catch_up(row.column[at]);
+  each_part(scores, [&]<Index kScores>(std::integral_constant<Index, kScores>, Index first) {
+    constexpr Index kChains = 4;
+    const double* w = weights.column(0) + first;
+    double sum[kChains][kScores] = {};
+    const auto add = [&](Index chain, Index at) {
+      const double* v = w + row.column[at] * scores;
+      for (Index k = 0; k < kScores; ++k) sum[chain][k] += v[k] * static_cast<double>(row.value[at]);
+    };
+    Index at = 0;
+    for (; at + kChains <= row.count; at += kChains)
+#pragma GCC unroll 4
+      for (Index chain = 0; chain < kChains; ++chain) add(chain, at + chain);
+    for (; at < row.count; ++at) add(0, at);
+    for (Index k = 0; k < kScores; ++k) score[first + k] = (sum[0][k] + sum[2][k]) + (sum[1][k] + sum[3][k]);
+  });
+}
+
+// Subtracts g_k times a row from the weights of score k; parts of the scores that are right are left alone.
+template <class T, class I>
+void subtract_row(const SparseRow<T, I>& row, LazyWeights& weights, Index scores, const double* g) {
+  each_part(scores, [&]<Index kScores>(std::integral_constant<Index, kScores>, Index first) {
+    double slope[kScores];
+    std::copy_n(g + first, kScores, slope);
+    if (std::all_of(slope, slope + kScores, [](double value) { return value == 0.0; })) return;
+    double* w = weights.column(0) + first;
+    for (Index at = 0; at < row.count; ++at) {
+      double* v = w + row.column[at] * scores;
+      for (Index k = 0; k < kScores; ++k) v[k] -= slope[k] * static_cast<double>(row.value[at]);
+    }
+  });
 }
 
 template <class T, class I, class Loss>
@@ -346,11 +404,13 @@ bool sparse_batches(const SparseTable<T, I>& X, const RowOrder& order, const Des
     const double eta = step_size(rule, model.updates), share = eta / static_cast<double>(size);
     for (Index r = 0; r < size; ++r) {
       const Index i = order.row[first + r];
-      score_row(X, i, weights, scores, score.data());
+      const SparseRow row(X, i);
+      SparseRow(X, order.row[std::min(first + r + kSparseRowsAhead, order.count - 1)]).fetch();
+      score_row(row, weights, scores, score.data());
       for (Index k = 0; k < scores; ++k) score[k] = score[k] * weights.scale() + model.b[k];
       find_gradients<Loss>(score.data(), order, i, model, g.data() + r * scores);
       for (Index k = 0; k < scores; ++k) g[r * scores + k] *= share * weight_of(order, i);
-      operations += (static_cast<Index>(X.starts[i + 1] - X.starts[i]) + 16) * scores;
+      operations += (row.count + 16) * scores;
     }
     ++model.updates;
     const bool averaged = rule.average_from >= 0 && model.updates > rule.average_from;
@@ -361,10 +421,7 @@ bool sparse_batches(const SparseTable<T, I>& X, const RowOrder& order, const Des
       if (std::all_of(slopes, slopes + scores, [](double slope) { return slope == 0.0; })) continue;
       for (Index k = 0; k < scores && rule.fit_intercept; ++k) model.b[k] -= g[r * scores + k];
       for (Index k = 0; k < scores; ++k) g[r * scores + k] /= weights.scale();
-      for (I at = X.starts[i]; at < X.starts[i + 1]; ++at) {
-        double* v = weights.column(X.columns[at]);
-        for (Index k = 0; k < scores; ++k) v[k] -= g[r * scores + k] * static_cast<double>(X.values[at]);
-      }
+      subtract_row(SparseRow(X, i), weights, scores, g.data() + r * scores);
     }
     if (averaged)
       average(model.mean_b, model.b, 1.0 / static_cast<double>(model.updates - rule.average_from), scores);
@@ -375,6 +432,20 @@ bool sparse_batches(const SparseTable<T, I>& X, const RowOrder& order, const Des
   }
   weights.settle();
   return first >= order.count;
+}
+
+// Runs epochs until one has few enough mistakes; false if one was stopped.
+template <class Run>
+bool each_epoch(RowOrder visits, Model& model, Epochs& epochs, Run run) {
+  bool whole = true;
+  Index mistakes = epochs.enough + 1;
+  for (; epochs.made < epochs.count && mistakes > epochs.enough && whole; epochs.made += whole) {
+    whole = run(visits);
+    mistakes = std::accumulate(model.mistakes, model.mistakes + model.scores, Index{0});
+    visits.row += visits.count;
+    model.mistakes += model.scores;
+  }
+  return whole;
 }
 
 }  // namespace
@@ -395,15 +466,10 @@ bool descend_dense(const Table<T>& X, const RowOrder& order, const double* cente
 #pragma omp parallel num_threads(has_reference ? team_size(2, 1.0 * order.count * X.columns) : 1)
   {
     if (omp_get_thread_num() == 0) {
-      RowOrder visits = order;
-      Index mistakes = epochs.enough + 1;
-      for (; epochs.made < epochs.count && mistakes > epochs.enough && whole; epochs.made += whole) {
-        whole = factor == nullptr ? dense_rows<T, false>(X, visits, {}, rule, model, stop)
-                                  : dense_rows<T, true>(X, visits, {center, factor}, rule, model, stop);
-        mistakes = std::accumulate(model.mistakes, model.mistakes + model.scores, Index{0});
-        visits.row += visits.count;
-        model.mistakes += model.scores;
-      }
+      whole = each_epoch(order, model, epochs, [&](const RowOrder& visits) {
+        return factor == nullptr ? dense_rows<T, false>(X, visits, {}, rule, model, stop)
+                                 : dense_rows<T, true>(X, visits, {center, factor}, rule, model, stop);
+      });
       if (!whole) loss_sum.cancel();
     }
     if (has_reference) loss_sum.work(omp_get_thread_num() == 0 ? &stop : nullptr);
@@ -415,9 +481,12 @@ bool descend_dense(const Table<T>& X, const RowOrder& order, const double* cente
 
 template <class T, class I>
 bool descend_sparse(const SparseTable<T, I>& X, const RowOrder& order, const DescentRule& rule, Model& model,
-                    Stop& stop) {
-  return with_loss(rule.loss,
-                   [&]<class Loss>(Loss) { return sparse_batches<T, I, Loss>(X, order, rule, model, stop); });
+                    Epochs& epochs, Stop& stop) {
+  return with_loss(rule.loss, [&]<class Loss>(Loss) {
+    return each_epoch(order, model, epochs, [&](const RowOrder& visits) {
+      return sparse_batches<T, I, Loss>(X, visits, rule, model, stop);
+    });
+  });
 }
 
 }  // namespace sixfold

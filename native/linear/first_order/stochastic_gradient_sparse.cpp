@@ -4,12 +4,12 @@
 namespace sixfold {
 
 template bool descend_sparse(const SparseTable<double, std::int32_t>&, const RowOrder&, const DescentRule&,
-                             Model&, Stop&);
+                             Model&, Epochs&, Stop&);
 template bool descend_sparse(const SparseTable<float, std::int32_t>&, const RowOrder&, const DescentRule&,
-                             Model&, Stop&);
+                             Model&, Epochs&, Stop&);
 template bool descend_sparse(const SparseTable<double, Index>&, const RowOrder&, const DescentRule&, Model&,
-                             Stop&);
+                             Epochs&, Stop&);
 template bool descend_sparse(const SparseTable<float, Index>&, const RowOrder&, const DescentRule&, Model&,
-                             Stop&);
+                             Epochs&, Stop&);
 
 }  // namespace sixfold

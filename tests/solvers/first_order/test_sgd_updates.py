@@ -287,6 +287,55 @@ def test_dense_updates_are_those_of_plain_numpy(case, layout):
     assert_same(run(case, X, case["center"], factor), case, case["center"], factor)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("loss", ["squared", "hinge", "squared_hinge", "perceptron", "logistic"])
+@pytest.mark.parametrize(("columns", "scores"), [(1, 1), (8, 1), (11, 1), (17, 1), (1, 2), (7, 8), (12, 15)])
+def test_plain_updates_are_those_of_plain_numpy(kind, dtype, loss, columns, scores):
+    rng = np.random.default_rng(columns)
+    X, Y = rng.standard_normal((30, columns)).astype(dtype), rng.standard_normal((30, scores))
+    case = {
+        "X": X,
+        "y": Y if loss == "squared" else np.where(Y > 0, 1.0, -1.0),
+        "order": rng.integers(0, 30, 50),
+        "w": rng.standard_normal((columns, scores)),
+        "b": rng.standard_normal(scores),
+        "weight": rng.integers(0, 3, 30).astype(float),
+        "loss": loss,
+        "penalty": make_penalty(None),
+        "alpha": 0.0,
+        "fit_intercept": columns != 11,
+        "rule": StepRule("decay", 0.02, 0.3),
+    }
+    assert_same(run(case, kind(X)), case)
+
+
+@pytest.mark.parametrize("at_zero", ["wrong", "positive", "negative", None])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("scores", [1, 3])
+def test_scores_of_zero_are_seen_on_the_way(at_zero, kind, scores):
+    # Whole numbers, so that rows come to lie exactly on the plane.
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(-1, 2, (40, 3)).astype(float), rng.choice([-1.0, 1.0], (40, scores))
+    state = SGDState.at(np.zeros((3, scores)), np.zeros(scores), sparse=kind is sp.csr_array)
+    w, b, mistakes, zeros = np.zeros((3, scores)), np.zeros(scores), np.zeros(scores, dtype=int), 0
+    for x, label in zip(X, y, strict=True):
+        score = x @ w + b
+        zeros += np.count_nonzero(score == 0.0)
+        at = {"wrong": np.ones(scores), "positive": label < 0, "negative": label > 0, None: np.zeros(scores)}
+        moved = (label * score < 0) | ((score == 0) & at[at_zero].astype(bool))
+        mistakes += moved if at_zero is not None else label * score <= 0
+        w, b = w + np.outer(x, label * moved), b + label * moved
+    rule = StepRule("constant", 1.0, at_zero=at_zero)
+    assert sgd_pass(
+        state, Block(kind(X), y, None, 0), Problem(LOSSES["perceptron"], make_penalty(None)), rule
+    )
+    assert zeros > 3 * scores
+    np.testing.assert_array_equal(state.w, w)
+    np.testing.assert_array_equal(state.c, b)
+    np.testing.assert_array_equal(state.mistakes, mistakes)
+
+
 @given(situations(), st.sampled_from([np.int32, np.int64]))
 def test_sparse_updates_are_those_of_plain_numpy(case, index_type):
     X = sp.csr_array(case["X"])

@@ -69,17 +69,29 @@ def test_the_passes_are_on_record_with_their_objective():
     assert all(record.gap >= 0 for record in budget.history)
 
 
-def test_orders_are_drawn_ahead_but_from_one_sequence():
-    sizes = [20_000, 20_000, 3, 20_000, 15_000]
+def test_orders_come_from_one_sequence_whether_drawn_at_once_or_ahead():
+    sizes = [200_000, 200_000, 3, 200_000, 150_000]
+    for kind in (np.random.default_rng, np.random.RandomState):
+        with EpochOrder(kind(0), shuffle=True) as orders:
+            taken = [orders.take(rows) for rows in sizes]
+        with EpochOrder(kind(0), shuffle=True) as orders:
+            again = [orders.take(rows) for rows in sizes]
+        for one, two, rows in zip(taken, again, sizes, strict=True):
+            np.testing.assert_array_equal(one, two)
+            np.testing.assert_array_equal(np.sort(one), np.arange(rows))
+        assert not np.array_equal(taken[0], taken[1])
+
+
+def test_every_order_is_as_likely_as_any_other():
     with EpochOrder(np.random.default_rng(0), shuffle=True) as orders:
-        taken = [orders.take(rows) for rows in sizes]
-    with EpochOrder(np.random.default_rng(0), shuffle=True) as orders:
-        again = [orders.take(rows) for rows in sizes]
-    for one, two, rows in zip(taken, again, sizes, strict=True):
-        np.testing.assert_array_equal(one, two)
-        np.testing.assert_array_equal(np.sort(one), np.arange(rows))
-    random = np.random.default_rng(0)
-    np.testing.assert_array_equal(taken[0], random.permutation(20_000))
-    np.testing.assert_array_equal(taken[1], random.permutation(20_000))
+        drawn = np.concatenate([orders.take_several(4, 12_000), [orders.take(4) for _ in range(12_000)]])
+    _, counts = np.unique(drawn, axis=0, return_counts=True)
+    # Chi-square with 23 degrees of freedom: below 50 in 999 of 1,000 cases.
+    assert counts.size == 24
+    assert np.square(counts - 1000.0).sum() / 1000.0 < 50.0
+
+
+def test_orders_that_are_not_shuffled_are_as_the_rows_come():
     with EpochOrder(np.random.default_rng(0), shuffle=False) as orders:
         np.testing.assert_array_equal(orders.take(4), [0, 1, 2, 3])
+        np.testing.assert_array_equal(orders.take_several(2, 3), [[0, 1]] * 3)

@@ -375,7 +375,7 @@ class Perceptron(LinearClassifier):
         """Make one epoch, or as many as nobody has to look between; return the mistakes of each."""
         visits = blocks.n_rows * blocks.n_targets
         watched = held_out is not None or budget.callbacks or blocks.n_rows > MANY_ROWS
-        if watched or blocks.sparse or blocks.streamed:
+        if watched or blocks.streamed:
             return [self._one_epoch(state, problem, blocks, budget, orders, held_out)]
         patience = np.inf if self.tol is None else self.n_iter_no_change - idle
         # No more than were made before: they may end any time, and orders take as long to draw as epochs.

@@ -193,37 +193,15 @@ def sgd_pass(
     if scaled is not None and not scaled.any():
         return True
     order = np.arange(block.y.shape[0], dtype=np.int64) if order is None else order
-    shared = _shared(state, block, problem, rule, budget) | {"weight": scaled}
-    if isinstance(block.X, np.ndarray):
-        compared: dict[str, Any] = {"reference_w": None, "reference_b": None}
-        if reference is not None:
-            compared = {"reference_w": np.ascontiguousarray(reference.w.T), "reference_b": reference.b}
-        finished, _, state.updates, loss = core.descend_dense(
-            X=block.X,
-            center=state.center,
-            factor=state.factor,
-            **compared,
-            orders=order[None, :],
-            w=state.w.T,
-            mean_w=state.mean_w.T,
-            mistakes=state.mistakes[None, :],
-            enough=-1,
-            **shared,
-        )
-        if reference is not None:
-            reference.loss += loss
-    else:
-        finished, state.updates = core.descend_sparse(
-            values=block.X.data,
-            columns=block.X.indices,
-            starts=block.X.indptr.astype(block.X.indices.dtype, copy=False),
-            order=order,
-            w=state.w,
-            mean_w=state.mean_w,
-            mistakes=state.mistakes,
-            **shared,
-        )
-    return bool(finished)
+    compared = None
+    if reference is not None:
+        compared = {"reference_w": np.ascontiguousarray(reference.w.T), "reference_b": reference.b}
+    finished, _, loss = _descend(
+        state, block, problem, rule, order[None, :], state.mistakes[None, :], -1, scaled, budget, compared
+    )
+    if reference is not None:
+        reference.loss += loss
+    return finished
 
 
 def sgd_epochs(
@@ -236,7 +214,7 @@ def sgd_epochs(
     weight_scale: float,
     budget: Budget,
 ) -> tuple[bool, list[int]]:
-    """Make several passes over the rows of a dense block, in one call: a call takes as long as 500 visits.
+    """Make several passes over the rows of a block, in one call: a call takes as long as 500 visits.
 
     Parameters
     ----------
@@ -255,22 +233,10 @@ def sgd_epochs(
         Of each whole pass, and at the end of one that the budget ended.
     """
     mistakes = np.zeros((orders.shape[0], state.mistakes.size), dtype=np.int64)
-    finished, made, state.updates, _ = core.descend_dense(
-        X=block.X,
-        center=state.center,
-        factor=state.factor,
-        reference_w=None,
-        reference_b=None,
-        orders=orders,
-        w=state.w.T,
-        mean_w=state.mean_w.T,
-        mistakes=mistakes,
-        enough=enough,
-        weight=_scaled_weight(block, weight_scale),
-        **_shared(state, block, problem, rule, budget),
-    )
+    weight = _scaled_weight(block, weight_scale)
+    finished, made, _ = _descend(state, block, problem, rule, orders, mistakes, enough, weight, budget)
     state.mistakes += mistakes.sum(axis=0)
-    return bool(finished), mistakes[: made + (not finished)].sum(axis=1).tolist()
+    return finished, mistakes[: made + (not finished)].sum(axis=1).tolist()
 
 
 def _scaled_weight(block: Block, scale: float | None) -> Array | None:
@@ -282,14 +248,27 @@ def _scaled_weight(block: Block, scale: float | None) -> Array | None:
     return weight if total == 0.0 else weight * (scale or weight.size / total)
 
 
-def _shared(
-    state: SGDState, block: Block, problem: Problem, rule: StepRule, budget: Budget
-) -> dict[str, Any]:
-    """Return what loops over dense and over sparse rows are told alike."""
-    return {
+def _descend(
+    state: SGDState,
+    block: Block,
+    problem: Problem,
+    rule: StepRule,
+    orders: Array,
+    mistakes: Array,
+    enough: int,
+    weight: Array | None,
+    budget: Budget,
+    compared: dict[str, Any] | None = None,
+) -> tuple[bool, int, float]:
+    """Return whether all passes were made, or enough of them, how many, and the loss of a reference model."""
+    shared = {
         "y": np.ascontiguousarray(block.y, dtype=np.float64),
+        "weight": weight,
+        "orders": orders,
         "b": state.c,
         "mean_b": state.mean_c,
+        "mistakes": mistakes,
+        "enough": enough,
         "updates": state.updates,
         "loss": _loss_code(problem, rule),
         "schedule": SCHEDULES.index(rule.schedule),
@@ -304,6 +283,20 @@ def _shared(
         "seconds_left": budget.seconds_left,
         "flag": budget.flag,
     }
+    X = block.X
+    if isinstance(X, np.ndarray):
+        compared = compared or {"reference_w": None, "reference_b": None}
+        metric = {"center": state.center, "factor": state.factor}
+        finished, made, state.updates, loss = core.descend_dense(
+            X=X, w=state.w.T, mean_w=state.mean_w.T, **metric, **compared, **shared
+        )
+        return bool(finished), made, loss
+    entries = {"values": X.data, "columns": X.indices}
+    starts = X.indptr.astype(X.indices.dtype, copy=False)
+    finished, made, state.updates = core.descend_sparse(
+        **entries, starts=starts, w=state.w, mean_w=state.mean_w, **shared
+    )
+    return bool(finished), made, 0.0
 
 
 def _loss_code(problem: Problem, rule: StepRule) -> int:
