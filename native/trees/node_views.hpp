@@ -282,7 +282,16 @@ class SortedView {
   }
 
   ColumnBest search(Index column, double limit, SearchWorkspace<T>& workspace, Split* chosen = nullptr) {
-    return context_.search(*node_, column, workspace.columns, chosen, limit);
+    const Index k = context_.number[column];
+    if (k < 0 || sorted_.has_unknown(k))
+      return context_.search(*node_, column, workspace.columns, chosen, limit);
+    workspace.columns.known = node_->totals;
+    workspace.columns.unknown.clear();
+    Candidates candidates(context_.rules, context_.score, node_->totals, workspace.columns,
+                          static_cast<std::int32_t>(column), chosen, limit);
+    const Table<T>& X = context_.data.X;
+    sorted_.offer(k, X.data + column * X.column_stride, X.row_stride, limit, candidates);
+    return candidates.best();
   }
 
   void leave() {}

@@ -9,7 +9,7 @@ import pytest
 from oracles import trees as tree_oracle
 from oracles.grown_trees import grow
 
-SORTED = 512  # rows of a node from which on its columns are in bins
+SORTED = 1024  # rows of a node from which on its columns are in bins
 
 
 def assert_oracles_tree(X, labels, classes, weight=None, **rules):
@@ -124,8 +124,8 @@ def test_unknown_values_in_either_way(unknown_best, criterion, weighted):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_leaves_are_as_large_as_they_have_to_be(limits, weighted):
     rng = np.random.default_rng(5)
-    X = np.column_stack([rng.normal(size=900), heavy(rng, 900)])
-    weight = rng.uniform(0.1, 3.0, 900) if weighted else None
+    X = np.column_stack([rng.normal(size=1200), heavy(rng, 1200)])
+    weight = rng.uniform(0.1, 3.0, 1200) if weighted else None
     assert_oracles_tree(X, labels_of(X, 2, rng), 2, weight, **limits)
 
 
@@ -158,7 +158,7 @@ def test_rows_that_are_equal_in_a_bin_that_is_not_are_exhausted():
     mixed = np.flatnonzero((tree.totals[:, :2].min(axis=1) == 300) & (tree.column < 0))
     assert mixed.size == 1
     assert tree.rows[mixed[0]] in (600, 601)
-    assert_oracles_tree(x[::4, None], labels[::4].copy(), 3)
+    assert_oracles_tree(x[::3, None], labels[::3].copy(), 3)
 
 
 def scores(sizes, children, criterion):
