@@ -41,15 +41,16 @@ void BinBounds<Mass>::compute(const BinnedNode& node, const BinHistogram<Mass>& 
   const float log_cells = std::log2(2.0f * static_cast<float>(classes_));
   margin_ = kRounding * ((static_cast<float>(classes_) + 5.0f) * (1.0f + log_cells) + 25.0f) +
             static_cast<float>(error * 100.0 * static_cast<double>(classes_ + 1));
-  used_bins_ = 0;
-  rows_left_[0] = 0;
-  bool is_any_mixed = false;
-  for (Index b = 0; b < kBins; ++b) {
-    const bool known = !unknown_bin || b != kUnknownBin;
-    used_bins_ += known && histogram.rows[b] > 0;
-    is_any_mixed |= known && histogram.rows[b] > 1 && mixed[b] != 0;
-    rows_left_[b + 1] = rows_left_[b] + (known ? histogram.rows[b] : 0);
+  const Index known_bins = unknown_bin ? kUnknownBin : kBins;
+  std::int32_t used_bins = 0, mixed_bins = 0;
+  for (Index b = 0; b < known_bins; ++b) {
+    used_bins += histogram.rows[b] > 0;
+    mixed_bins += (histogram.rows[b] > 1) & (mixed[b] != 0);
   }
+  used_bins_ = used_bins;
+  rows_left_[0] = 0;
+  for (Index b = 0; b < known_bins; ++b) rows_left_[b + 1] = rows_left_[b] + histogram.rows[b];
+  rows_left_[kBins] = rows_left_[known_bins];
   std::fill_n(edge_, kBins, kNone);
   std::fill_n(bound_, kBins, kNone);
   known_unknown_ = kNone;
@@ -57,7 +58,7 @@ void BinBounds<Mass>::compute(const BinnedNode& node, const BinHistogram<Mass>& 
   if (unknown_rows_ >= fewest && node_rows_ - unknown_rows_ >= fewest)
     known_unknown_ = unknown_part(node, histogram, true, rules.criterion) +
                      unknown_part(node, histogram, false, rules.criterion);
-  if (used_bins_ < 2 && !is_any_mixed) return;
+  if (used_bins_ < 2 && mixed_bins == 0) return;
   if (unknown_rows_ > 0 && !rules.unknown_best) {
     compute_with(Unknown::apart, node, histogram, mixed, rules);
     return;

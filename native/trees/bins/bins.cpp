@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <type_traits>
 
 #include "core/tasks.hpp"
 #include "trees/bins/split_by_slot.hpp"
+#include "trees/columns/sort_values.hpp"
 
 namespace sixfold {
 namespace {
@@ -86,6 +88,8 @@ void TreeBins<T>::choose_tops(std::span<const std::int32_t> rows, int team, Stop
   run_tasks((columns() + kTile - 1) / kTile, team, &stop, [&](Index task, Watch&) {
     const Index first = task * kTile, last = std::min(first + kTile, columns());
     std::vector<T> values(static_cast<std::size_t>((last - first) * size));
+    std::vector<T> sorted;
+    Buckets buckets;
     std::vector<Index> known(static_cast<std::size_t>(last - first), 0);
     const auto read = [&](Index row, Index k) {
       const T value = X_.row(row)[columns_[k] * X_.column_stride];
@@ -99,9 +103,12 @@ void TreeBins<T>::choose_tops(std::span<const std::int32_t> rows, int team, Stop
         for (const Index row : sample) read(row, k);
     }
     for (Index k = first; k < last; ++k) {
-      T* of_column = values.data() + (k - first) * size;
-      std::sort(of_column, of_column + known[k - first]);
-      const std::vector<T> tops = Tops<T>().choose({of_column, static_cast<std::size_t>(known[k - first])});
+      const T* of_column = values.data() + (k - first) * size;
+      sorted.resize(static_cast<std::size_t>(known[k - first]));
+      sort_in_buckets(
+          of_column, known[k - first], buckets, sorted.data(), [&](Index i) { return of_column[i]; },
+          std::identity());
+      const std::vector<T> tops = Tops<T>().choose(sorted);
       used_[k] = static_cast<Index>(tops.size());
       std::copy(tops.begin(), tops.end(), values_.begin() + k * kBins);
       if (!tops.empty()) bin_of_value_[k] = BinOfValue<T>(std::span(tops).first(tops.size() - 1));

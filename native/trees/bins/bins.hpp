@@ -10,8 +10,8 @@
 // The codes of each column lie in the order of the rows that grow the tree, and follow them when a node is
 // split: histograms read and count them one after the other, in 0.2 ns each. Looked up row by row, all over
 // a column of 1,000,000, they take 0.3 ns in the root, 0.5 in a node of an eighth of the rows and 5 in one of
-// a 64th; moving 64 of them takes 3 to 8 ns (split_by_slot.hpp). Bytes stay where they are: a copy would be as
-// large as the table, and histograms of 32 columns at a time read 32 bytes of each row.
+// a 64th; moving 64 of them takes 3 to 8 ns (split_by_slot.hpp). Bytes stay where they are: a copy would be
+// as large as the table, and histograms of 32 columns at a time read 32 bytes of each row.
 #pragma once
 
 #include <cstdint>

@@ -85,7 +85,7 @@ void split_by_slot(typename Items::value_type* items, std::span<const std::int32
   if (ends.size() == 2) return split_in_two(items, slots, room.data());
   std::copy_n(items, slots.size(), room.data());
   std::vector<Index> to(ends.size(), 0);  // where the next item of each child goes
-  std::copy(ends.begin(), ends.end() - 1, to.begin() + 1);
+  for (std::size_t s = 1; s < ends.size(); ++s) to[s] = ends[s - 1];
   for (std::size_t i = 0; i < slots.size(); ++i) items[to[slots[i]]++] = room[i];
 }
 

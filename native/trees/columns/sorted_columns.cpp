@@ -11,9 +11,25 @@
 namespace sixfold {
 namespace {
 
-constexpr Index kMost = 512;
-constexpr double kUnit = 0x1p-50;  // of fixed point numbers: f(512) / kUnit is below 2^63
-constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+constexpr Index kMost = 1024;
+constexpr double kUnit = 0x1p-49;  // of fixed point numbers: f(1024) / kUnit is below 2^63
+
+// The least score of all candidates, of which there may be none.
+struct Least {
+  void operator()(Index, bool is_candidate, std::int64_t units) {
+    least_units = is_candidate && units < least_units ? units : least_units;
+  }
+  void operator()(Index, bool is_candidate, double score) {
+    least_score = is_candidate && score < least_score ? score : least_score;
+  }
+  double score() const {
+    return least_units < kNone ? static_cast<double>(least_units) * kUnit : least_score;
+  }
+
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+  std::int64_t least_units = kNone;
+  double least_score = std::numeric_limits<double>::infinity();
+};
 
 // f(n) = n log2 n in units.
 const std::array<std::int64_t, kMost + 1>& units_of_f() {
@@ -26,28 +42,6 @@ const std::array<std::int64_t, kMost + 1>& units_of_f() {
     return f;
   }();
   return table;
-}
-
-// The least and the greatest of some values, in lanes of their own.
-template <class T>
-std::pair<double, double> range_of(const T* values, Index count) {
-  if (count == 0) return {0.0, 0.0};
-  constexpr Index kAbreast = 8;
-  T low[kAbreast], high[kAbreast];
-  std::fill_n(low, kAbreast, values[0]);
-  std::fill_n(high, kAbreast, values[0]);
-  Index i = 0;
-  for (; i + kAbreast <= count; i += kAbreast)
-    for (Index k = 0; k < kAbreast; ++k) {
-      low[k] = values[i + k] < low[k] ? values[i + k] : low[k];
-      high[k] = values[i + k] > high[k] ? values[i + k] : high[k];
-    }
-  for (; i < count; ++i) {
-    low[0] = std::min(low[0], values[i]);
-    high[0] = std::max(high[0], values[i]);
-  }
-  return {static_cast<double>(*std::min_element(low, low + kAbreast)),
-          static_cast<double>(*std::max_element(high, high + kAbreast))};
 }
 
 }  // namespace
@@ -63,6 +57,7 @@ void SortedColumns<T>::load(const TrainingTable<T>& data, std::span<const Row> r
   class_numbers_.resize(static_cast<std::size_t>(data.classes));
   for (Index i = 0; i < loaded_; ++i) {
     ids_[i] = all_ids_[i] = static_cast<std::uint16_t>(i);
+    rows_[i] = rows[i];
     labels_[i] = data.labels[rows[i]];
     weights_[i] = data.weight_of(rows[i]);
   }
@@ -104,39 +99,10 @@ void SortedColumns<T>::sort(const T* values, Word* words) {
   }
 }
 
-// Two buckets a row, evenly spaced between the least and the greatest value (Neubert 1998), then insertion.
-// All steps that find a bucket round monotonically, so buckets keep the order of values whatever these are.
-// Three times as fast as std::sort, which does the rest where values crowd in a bucket.
 template <class T>
 void SortedColumns<T>::sort_items(const T* values, const std::uint16_t* ids, Index count) {
-  constexpr std::int32_t kCrowd = 16;
-  const auto before = [](const Item& a, const Item& b) { return a.value < b.value; };
-  const auto [low, high] = range_of(values, count);
-  const Index buckets = 2 * count;
-  const double scale = static_cast<double>(buckets - 1) / (0.5 * high - 0.5 * low);
-  if (!std::isfinite(scale)) {  // one value, or nearly
-    for (Index i = 0; i < count; ++i) items_[i] = {values[i], ids[i]};
-    return std::sort(items_, items_ + count, before);
-  }
-  for (Index i = 0; i < count; ++i)
-    buckets_[i] = static_cast<std::int32_t>((0.5 * static_cast<double>(values[i]) - 0.5 * low) * scale);
-  std::fill_n(bucket_ends_, buckets + 1, 0);
-  for (Index i = 0; i < count; ++i) ++bucket_ends_[buckets_[i] + 1];
-  std::int32_t most = 0;
-  for (Index b = 0; b < buckets; ++b) {
-    most = std::max(most, bucket_ends_[b + 1]);
-    bucket_ends_[b + 1] += bucket_ends_[b];
-  }
-  for (Index i = 0; i < count; ++i) items_[bucket_ends_[buckets_[i]]++] = {values[i], ids[i]};
-  if (most > kCrowd)
-    for (Index b = 0, from = 0; b < buckets; from = bucket_ends_[b++])
-      if (bucket_ends_[b] - from > kCrowd) std::sort(items_ + from, items_ + bucket_ends_[b], before);
-  for (Index i = 1; i < count; ++i) {
-    const Item item = items_[i];
-    Index to = i;
-    for (; to > 0 && item.value < items_[to - 1].value; --to) items_[to] = items_[to - 1];
-    items_[to] = item;
-  }
+  const auto item = [&](Index i) { return Item{values[i], ids[i]}; };
+  sort_in_buckets(values, count, buckets_, items_, item, [](const Item& a) { return a.value; });
 }
 
 template <class T>
@@ -185,10 +151,15 @@ void SortedColumns<T>::tabulate() {
 }
 
 template <class T>
+bool SortedColumns<T>::has_unknown(Index k) const {
+  return rank(words(k)[count_ - 1]) == kUnknownRank;
+}
+
+template <class T>
 SplitBound SortedColumns<T>::split_bound(Index k) {
-  const Word* words = words_.data() + k * loaded_ + begin_;
+  const Word* words = this->words(k);
   SplitBound result;
-  if (rank(words[count_ - 1]) == kUnknownRank) {  // where unknown rows go is for the full search to try
+  if (has_unknown(k)) {  // where unknown rows go is for the full search to try
     result.has_candidates = rank(words[0]) != kUnknownRank;
     result.is_exact = !result.has_candidates;
     if (result.has_candidates) result.least = -result.least;
@@ -197,49 +168,75 @@ SplitBound SortedColumns<T>::split_bound(Index k) {
   result.has_candidates = rank(words[0]) != rank(words[count_ - 1]);
   result.is_exact = !weighted_ || !result.has_candidates;
   if (!result.has_candidates) return result;
-  double least = 0.0;
-  if (gini_) {
-    least = least_of_gini(words);
-  } else if (weighted_) {
-    least = least_of_weights(words);
-  } else {
-    const std::int64_t units = classes_ == 2 ? least_of_two(words) : least_of_many(words);
-    least = units == kNone ? std::numeric_limits<double>::infinity() : static_cast<double>(units) * kUnit;
-  }
-  result.least = least - margin_;
-  result.likely = least + margin_;
+  Least least;
+  scan(words, least);
+  result.least = least.score() - margin_;
+  result.likely = least.score() + margin_;
   return result;
 }
 
 template <class T>
-std::int64_t SortedColumns<T>::least_of_two(const Word* words) const {
-  std::int64_t least = kNone;
+void SortedColumns<T>::offer(Index k, const T* values, Index stride, double limit, Candidates& candidates) {
+  const Word* words = this->words(k);
+  const double level = limit + margin_ + SplitScore::kTie * weight_;  // more than these scores are off by
+  const auto level_units = static_cast<std::int64_t>(std::min(level / kUnit, 0x1p62));
+  Index count = 0;
+  scan(words, [&](Index i, bool is_candidate, auto score) {
+    offered_[count] = static_cast<std::uint16_t>(i);
+    if constexpr (std::is_integral_v<decltype(score)>)
+      count += is_candidate && score <= level_units;
+    else
+      count += is_candidate && score <= level;
+  });
+  const auto value = [&](Index i) { return static_cast<double>(values[rows_[id(words[i])] * stride]); };
+  ColumnWorkspace& workspace = candidates.workspace();
+  workspace.left.clear();
+  for (Index at = 0, i = 0; at < count; ++at) {
+    for (; i <= offered_[at]; ++i) workspace.left.add(labels_[id(words[i])], weights_[id(words[i])]);
+    workspace.right.set_difference(workspace.known, workspace.left);
+    candidates.offer_two(workspace.left, workspace.right, [&](Split& split) {
+      set_threshold(split, threshold_between(value(i - 1), value(i)));
+    });
+  }
+}
+
+template <class T>
+template <class Use>
+void SortedColumns<T>::scan(const Word* words, Use&& use) {
+  if (gini_) return scan_gini(words, use);
+  if (weighted_) return scan_weights(words, use);
+  if (classes_ == 2) return scan_two(words, use);
+  scan_many(words, use);
+}
+
+template <class T>
+template <class Use>
+void SortedColumns<T>::scan_two(const Word* words, Use&& use) const {
   Index second = 0;
   for (Index i = 0; i < fewest_ - 1 && i < count_; ++i) second += class_of_[id(words[i])];
   for (Index i = fewest_ - 1; i < count_ - fewest_; ++i) {
     second += class_of_[id(words[i])];
     const std::int64_t score = sides_[i + 1] - first_class_[i + 1 - second] - second_class_[second];
-    least = rank(words[i]) != rank(words[i + 1]) && score < least ? score : least;
+    use(i, rank(words[i]) != rank(words[i + 1]), score);
   }
-  return least;
 }
 
 template <class T>
-std::int64_t SortedColumns<T>::least_of_many(const Word* words) {
-  std::int64_t least = kNone, classes = whole_;
+template <class Use>
+void SortedColumns<T>::scan_many(const Word* words, Use&& use) {
+  std::int64_t classes = whole_;
   std::copy_n(first_change_, classes_, next_change_);
   for (Index i = 0; i < count_ - fewest_; ++i) {
     classes += changes_[next_change_[class_of_[id(words[i])]]++];
     const bool is_candidate = i + 1 >= fewest_ && rank(words[i]) != rank(words[i + 1]);
-    const std::int64_t score = sides_[i + 1] - classes;
-    least = is_candidate && score < least ? score : least;
+    use(i, is_candidate, sides_[i + 1] - classes);
   }
-  return least;
 }
 
 // S = W (g - sum_c h_c) of shares. The h_c of all classes but one stay as they are from one row to the next.
 template <class T>
-double SortedColumns<T>::least_of_weights(const Word* words) {
+template <class Use>
+void SortedColumns<T>::scan_weights(const Word* words, Use&& use) {
   const double scale = 1.0 / weight_;
   std::fill_n(left_weights_, classes_, 0.0);
   double left = 0.0;
@@ -260,7 +257,6 @@ double SortedColumns<T>::least_of_weights(const Word* words) {
     left_weights_[c] = fast_x_log2_x(static_cast<float>(class_weights_[c] * scale));
     classes += left_weights_[c];
   }
-  double least = std::numeric_limits<double>::infinity();
   const float lightest = static_cast<float>(lightest_ * scale) - 1e-6f;
   for (Index i = 0; i < count_ - fewest_; ++i) {
     double& part = left_weights_[class_of_[id(words[i])]];
@@ -268,19 +264,17 @@ double SortedColumns<T>::least_of_weights(const Word* words) {
     part = parts_[i];
     const bool is_candidate = i + 1 >= fewest_ && rank(words[i]) != rank(words[i + 1]) &&
                               left_[i] >= lightest && right_[i] >= lightest;
-    const double score = own_left_[i] - classes;
-    least = is_candidate && score < least ? score : least;
+    use(i, is_candidate, (own_left_[i] - classes) * weight_);
   }
-  return least * weight_;
 }
 
 // A quotient of squares is between 0 and the weight of the child, whatever rounding makes of it.
 template <class T>
-double SortedColumns<T>::least_of_gini(const Word* words) {
+template <class Use>
+void SortedColumns<T>::scan_gini(const Word* words, Use&& use) {
   std::fill_n(left_weights_, classes_, 0.0);
   double left = 0.0, left_squares = 0.0, right_squares = 0.0;
   for (Index c = 0; c < classes_; ++c) right_squares += class_weights_[c] * class_weights_[c];
-  double least = std::numeric_limits<double>::infinity();
   const double lightest = lightest_ - (weighted_ ? 1e-9 * weight_ : 0.0);
   for (Index i = 0; i < count_ - fewest_; ++i) {
     const Index c = class_of_[id(words[i])];
@@ -294,9 +288,8 @@ double SortedColumns<T>::least_of_gini(const Word* words) {
         i + 1 >= fewest_ && rank(words[i]) != rank(words[i + 1]) && left >= lightest && right >= lightest;
     if (!is_candidate) continue;
     const double right_part = right > 0.0 ? std::min(std::max(right_squares, 0.0) / right, right) : 0.0;
-    least = std::min(least, weight_ - left_squares / left - right_part);
+    use(i, true, weight_ - left_squares / left - right_part);
   }
-  return least;
 }
 
 template <class T>

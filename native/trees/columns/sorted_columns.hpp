@@ -4,7 +4,7 @@
 // Where a node is split, the lists are cut in two without changing the order, so that every node of the
 // subtree reads its thresholds from left to right:
 //
-//   entropy, counts    S = g(L) - sum_c h_c(l_c) in whole numbers of 2^-50, from tables of f(n) = n log2 n:
+//   entropy, counts    S = g(L) - sum_c h_c(l_c) in whole numbers of 2^-49, from tables of f(n) = n log2 n:
 //                      one row moves one l_c by one, and a table says by how much h_c changes
 //   entropy, weights   f in single precision (fast_entropy.hpp), with a margin
 //   gini               S = W - sum_c l_c^2 / L - sum_c r_c^2 / R, squares updated row by row
@@ -14,7 +14,9 @@
 #include <span>
 #include <vector>
 
+#include "trees/columns/column_search.hpp"
 #include "trees/columns/column_splits.hpp"
+#include "trees/columns/sort_values.hpp"
 #include "trees/columns/split_bound.hpp"
 
 namespace sixfold {
@@ -22,7 +24,7 @@ namespace sixfold {
 template <class T>
 class SortedColumns {
  public:
-  static constexpr Index kMostRows = 512;
+  static constexpr Index kMostRows = 1024;
 
   // Sorts these columns, all of numbers, of these rows.
   void load(const TrainingTable<T>& data, std::span<const Row> rows, std::span<const Index> columns);
@@ -31,13 +33,17 @@ class SortedColumns {
   void enter(Index begin, Index end, const ClassTotals& totals, const GrowthRules& rules);
   // Of the k-th column at that node.
   SplitBound split_bound(Index k);
+  bool has_unknown(Index k) const;
+  // Offers the thresholds of that column with S <= limit, and of others some, to the exhaustive search's own
+  // Candidates; `values` are those of the column in the table. There may be no unknown ones.
+  void offer(Index k, const T* values, Index stride, double limit, Candidates& candidates);
   // Sorts that node's rows by child: slots of the rows, in their order, and where each child ends.
   void part(std::span<const std::int32_t> slots, std::span<const Index> ends);
 
  private:
   using Word = std::uint32_t;
   static constexpr Word kUnknownRank = 0xffff;
-  static constexpr Index kTile = 32;
+  static constexpr Index kTile = 16;
 
   struct Item {
     T value;
@@ -47,13 +53,22 @@ class SortedColumns {
   static Word rank(Word word) { return word >> 16; }
   static Index id(Word word) { return word & 0xffff; }
 
+  const Word* words(Index k) const { return words_.data() + k * loaded_ + begin_; }
+
   void sort(const T* values, Word* words);
   void sort_items(const T* values, const std::uint16_t* ids, Index count);
   void tabulate();
-  std::int64_t least_of_two(const Word* words) const;
-  std::int64_t least_of_many(const Word* words);
-  double least_of_weights(const Word* words);
-  double least_of_gini(const Word* words);
+  // All call use(i, whether a threshold above the i-th row is a candidate, S or what it is in units).
+  template <class Use>
+  void scan(const Word* words, Use&& use);
+  template <class Use>
+  void scan_two(const Word* words, Use&& use) const;
+  template <class Use>
+  void scan_many(const Word* words, Use&& use);
+  template <class Use>
+  void scan_weights(const Word* words, Use&& use);
+  template <class Use>
+  void scan_gini(const Word* words, Use&& use);
 
   Index columns_ = 0, loaded_ = 0;  // of the subtree
   bool weighted_ = false;
@@ -62,8 +77,9 @@ class SortedColumns {
   T known_values_[kMostRows];
   std::uint16_t known_ids_[kMostRows], all_ids_[kMostRows];
   Item items_[kMostRows];
-  std::int32_t buckets_[kMostRows], bucket_ends_[2 * kMostRows + 1];
-  std::int32_t labels_[kMostRows];  // by id, as are weights
+  Buckets buckets_;
+  Row rows_[kMostRows];  // by id, as are labels and weights
+  std::int32_t labels_[kMostRows];
   double weights_[kMostRows];
   std::uint16_t ids_[kMostRows];  // of the rows of nodes, in their order
 
@@ -84,6 +100,7 @@ class SortedColumns {
   std::int32_t first_change_[kMostRows], next_change_[kMostRows];
   // Of weights, along a column.
   double left_weights_[kMostRows];
+  std::uint16_t offered_[kMostRows];  // places in the node above which thresholds are offered
   float parts_[kMostRows], own_left_[kMostRows], own_right_[kMostRows], left_[kMostRows], right_[kMostRows];
 };
 

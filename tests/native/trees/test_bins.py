@@ -9,7 +9,7 @@ import pytest
 from oracles import trees as tree_oracle
 from oracles.grown_trees import grow
 
-SORTED = 512  # rows of a node from which on its columns are in bins
+SORTED = 1024  # rows of a node from which on its columns are in bins
 
 
 def assert_oracles_tree(X, labels, classes, weight=None, **rules):
@@ -124,8 +124,8 @@ def test_unknown_values_in_either_way(unknown_best, criterion, weighted):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_leaves_are_as_large_as_they_have_to_be(limits, weighted):
     rng = np.random.default_rng(5)
-    X = np.column_stack([rng.normal(size=900), heavy(rng, 900)])
-    weight = rng.uniform(0.1, 3.0, 900) if weighted else None
+    X = np.column_stack([rng.normal(size=1200), heavy(rng, 1200)])
+    weight = rng.uniform(0.1, 3.0, 1200) if weighted else None
     assert_oracles_tree(X, labels_of(X, 2, rng), 2, weight, **limits)
 
 
@@ -138,17 +138,30 @@ def test_weights_of_sixteen_orders_of_magnitude():
         assert_oracles_tree(X, labels, 4, weight, criterion=criterion, max_depth=1)
 
 
-def test_ties_inside_of_bins_go_to_the_first_column_and_the_first_threshold():
+@pytest.mark.parametrize("n", [SORTED // 2, SORTED + 476])
+@pytest.mark.parametrize("criterion", ["entropy", "gini"])
+def test_ties_go_to_the_first_column_and_the_first_threshold(n, criterion):
     rng = np.random.default_rng(7)
-    x = rng.normal(size=1500)
-    order = np.argsort(x)
-    labels = np.zeros(1500, dtype=np.int32)
-    labels[order[:400]] = labels[order[1100:]] = 1  # two thresholds are equally good
-    X = np.column_stack([rng.normal(size=1500), -x, x, x])
-    tree = grow(X, labels, max_depth=1)
+    x = rng.normal(size=n)
+    order, end = np.argsort(x), n // 4
+    labels = np.zeros(n, dtype=np.int32)
+    labels[order[:end]] = labels[order[-end:]] = 1  # two thresholds are equally good
+    X = np.column_stack([rng.normal(size=n), -x, x, x])
+    tree = grow(X, labels, max_depth=1, criterion=criterion)
     assert tree.column[0] == 1
-    assert tree.threshold[0] == pytest.approx(-(x[order[1099]] + x[order[1100]]) / 2, rel=1e-15)
-    assert_oracles_tree(X, labels, 2, max_depth=2)
+    assert tree.threshold[0] == pytest.approx(-(x[order[-end - 1]] + x[order[-end]]) / 2, rel=1e-15)
+    assert_oracles_tree(X, labels, 2, max_depth=2, criterion=criterion)
+
+
+@pytest.mark.parametrize("children", ["two", "three"])
+def test_a_node_s_rows_keep_their_order_where_it_is_split(children):
+    """Rows are grouped by class, which histograms of their children rely on, down to the sorted nodes."""
+    rng = np.random.default_rng(8)
+    X = np.column_stack([np.exp(4 * rng.normal(size=4 * SORTED)), 1e6 + rng.normal(size=4 * SORTED)])
+    labels = labels_of(X, 7, rng)
+    if children == "three":
+        X[rng.random(X.shape) < 0.1] = np.nan
+    assert_oracles_tree(X, labels, 7, max_depth=3)
 
 
 def test_rows_that_are_equal_in_a_bin_that_is_not_are_exhausted():
@@ -158,7 +171,7 @@ def test_rows_that_are_equal_in_a_bin_that_is_not_are_exhausted():
     mixed = np.flatnonzero((tree.totals[:, :2].min(axis=1) == 300) & (tree.column < 0))
     assert mixed.size == 1
     assert tree.rows[mixed[0]] in (600, 601)
-    assert_oracles_tree(x[::4, None], labels[::4].copy(), 3)
+    assert_oracles_tree(x[::3, None], labels[::3].copy(), 3)
 
 
 def scores(sizes, children, criterion):
