@@ -232,7 +232,7 @@ def _solve_at_once(
             flat = solve_small_svms(rows, problems, tol, budget)
     except BudgetExhausted:
         return None
-    for sums in flat.sums().T.tolist() if flat.optimal else ():
+    for sums in flat.sums if flat.optimal else ():
         if budget.record(*sums) and budget.stopped_by_callback:
             break
     return flat
