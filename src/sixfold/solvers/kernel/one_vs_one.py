@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.certificate import Certificate
-from sixfold.solvers.kernel.decomposition import DIRECT_ROWS, DOUBLE_ROWS, make_cache, solve_dual
+from sixfold.solvers.kernel.decomposition import DIRECT_ROWS, make_cache, solve_dual
 from sixfold.solvers.kernel.dual import DualProblem, DualSolution, certify, make_certificate
 from sixfold.solvers.kernel.gram_cache import ClassBlocks
 from sixfold.solvers.kernel.kernel_rows import KernelRows
@@ -39,6 +39,8 @@ from sixfold.solvers.threads import one_blas_thread
 Array = NDArray[Any]
 
 LEAST_MEMORY = 8 << 20  # with less, a thousand rows would take turns for ever
+# Of several SVMs in one native loop; digits, 1,797 x 64 of ten classes, take 11.6 ms instead of 15.1.
+ROWS_AT_ONCE = 2000
 # Of a single SVM in one native loop: that saves 80 microseconds, and its Gram matrix is computed again where
 # pairs are not all it takes (1,400 rows at C=100: 18 ms instead of 15).
 FEW_ROWS = 400
@@ -221,7 +223,7 @@ def _solve_at_once(
     budget: Budget,
 ) -> FlatSolutions | None:
     """Return what comes of all binary SVMs at once, if they are small and each has two classes; else None."""
-    most = DOUBLE_ROWS if len(sides) > 1 else min(FEW_ROWS, DOUBLE_ROWS)
+    most = ROWS_AT_ONCE if len(sides) > 1 else min(FEW_ROWS, ROWS_AT_ONCE)
     if rows.n_rows > most or not all(part.size for part in members):
         return None
     problems = FlatProblems.of(members, [_rows_of(members, side) for side in sides], upper)

@@ -24,7 +24,6 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.solvers.kernel.decomposition import (
     BEFORE_ROUNDING,
-    DOUBLE_ROWS,
     PAIRS_BEFORE_FREE_STEP,
 )
 from sixfold.solvers.kernel.dual import ALIKE, DualSolution, Optimality
@@ -160,9 +159,9 @@ class FlatSolutions:
 
 
 def suit(rows: KernelRows, problems: FlatProblems, memory: int) -> bool:
-    """Return whether the problems can be solved together: definite kernel, finite bounds, few rows."""
-    most = min(DOUBLE_ROWS, math.isqrt(memory // 8))
-    return bool(rows.kernel.definite and rows.n_rows <= most and np.isfinite(problems.upper).all())
+    """Return whether the problems can be solved together: definite kernel, finite bounds, memory enough."""
+    fits = 8 * rows.n_rows**2 <= memory
+    return bool(rows.kernel.definite and fits and np.isfinite(problems.upper).all())
 
 
 def solve_small_svms(rows: KernelRows, problems: FlatProblems, tol: float, budget: Budget) -> FlatSolutions:
