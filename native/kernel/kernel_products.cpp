@@ -94,12 +94,18 @@ struct ScoreSink {
   }
 };
 
-// The kernel of each row with each, computed in T.
+double largest_of(Lanes values) {
+  double largest = values[0];
+  for (Index k = 1; k < kLanes; ++k) largest = std::max(largest, values[k]);
+  return largest;
+}
+
+// The kernel of each row with each, computed in T, and zeros up to a whole vector.
 template <class T, class S>
 std::vector<T> gram_in(const KernelForm& form, const ChosenRows<S>& rows) {
   const std::int32_t never = 0;
   Stop stop(kInfinite, &never);
-  std::vector<T> entries(static_cast<std::size_t>(rows.count * rows.count));
+  std::vector<T> entries(static_cast<std::size_t>(pieces(rows.count * rows.count, kLanes) * kLanes));
   const StridedRows<T> out{entries.data(), rows.count};
   kernel_block(form, rows, rows, true, out, out, stop);
   return entries;
@@ -175,36 +181,39 @@ KernelRounding kernel_rounding(const KernelForm& form, const ChosenRows<S>& samp
   constexpr Index kRowsAtOnce = 256;
   const auto exact = gram_in<double>(form, sample);
   const auto single = gram_in<float>(form, sample);
-  KernelRounding found{};
-  for (std::size_t k = 0; k < exact.size(); ++k) {
-    found.value = std::max(found.value, std::abs(exact[k]));
-    const double apart = std::abs(static_cast<double>(single[k]) - exact[k]);
-    if (!(apart <= found.apart)) found.apart = std::isnan(apart) ? kInfinite : apart;
+  Lanes values{}, aparts{};
+  for (std::size_t k = 0; k < exact.size(); k += kLanes) {
+    const Lanes value = load(exact.data() + k), apart = magnitude(load(single.data() + k) - value);
+    values = larger(values, magnitude(value));
+    aparts = larger(aparts, apart == apart ? apart : broadcast(kInfinite));
   }
   const Index parts = pieces(all.count, kRowsAtOnce);
   std::vector<double> numbers(static_cast<std::size_t>(parts)), lengths(numbers.size());
   run_tasks(parts, team_for(all.count, 1, all.columns), [&](Index part) {
-    S largest{0};
-    double longest = 0.0;
+    double number = 0.0, longest = 0.0;
     for (Index i = part * kRowsAtOnce; i < std::min((part + 1) * kRowsAtOnce, all.count); ++i) {
       const S* x = all.row(i);
-      Lanes sums{};
+      Lanes sizes{}, sums{};
       Index k = 0;
       for (; k + kLanes <= all.columns; k += kLanes) {
-        const Lanes about = load(x + k) - (all.centre != nullptr ? load(all.centre + k) : Lanes{});
+        const Lanes value = load(x + k);
+        const Lanes about = all.centre != nullptr ? value - load(all.centre + k) : value;
+        sizes = larger(sizes, magnitude(value));
         sums += about * about;
       }
       double length = sum(sums);
       for (; k < all.columns; ++k) {
-        const double about = static_cast<double>(x[k]) - (all.centre != nullptr ? all.centre[k] : 0.0);
+        const double value = x[k], about = all.centre != nullptr ? value - all.centre[k] : value;
+        number = std::max(number, std::abs(value));
         length += about * about;
       }
+      number = std::max(number, largest_of(sizes));
       longest = std::max(longest, length);
-      for (k = 0; k < all.columns; ++k) largest = std::max(largest, std::abs(x[k]));
     }
-    numbers[static_cast<std::size_t>(part)] = static_cast<double>(largest);
+    numbers[static_cast<std::size_t>(part)] = number;
     lengths[static_cast<std::size_t>(part)] = longest;
   });
+  KernelRounding found{largest_of(values), largest_of(aparts), 0.0, 0.0};
   for (const double number : numbers) found.number = std::max(found.number, number);
   for (const double length : lengths) found.squared_length = std::max(found.squared_length, length);
   return found;

@@ -103,7 +103,7 @@ class KernelRows:
         moved = False
         if self.n_rows and not sp.issparse(X):
             moved = self._is_rbf or (kind == "linear" and centred and far_away(self._X))
-        self._centre: Array | None = self._X.mean(axis=0, dtype=np.float64) if moved else None
+        self._centre: Array | None = _means(self._X) if moved else None
         self.origin = None if self._is_rbf else self._centre
         self._pairs: Pairs = make_pairs(self._X, self._X, kernel, self._centre)
 
@@ -401,10 +401,16 @@ def _largest(values: Array) -> float:
 
 def far_away(X: Array) -> bool:
     """Return whether the spread of rows about their mean is little beside the mean, in squared length."""
-    mean = X.mean(axis=0, dtype=np.float64)
+    mean = _means(X)
     with np.errstate(over="ignore"):
         whole = float(squared_lengths(X).mean(dtype=np.float64))
     return whole - float(mean @ mean) < SMALL_SPREAD * whole
+
+
+def _means(X: Array) -> Array:
+    """Return those of columns; the method takes twice as long on a hundred rows."""
+    means: Array = np.add.reduce(X, axis=0, dtype=np.float64) / X.shape[0]
+    return means
 
 
 def _table(X: Any) -> Any:

@@ -77,6 +77,19 @@ def svms_of(label: int, n_classes: int) -> Array:
     return np.concatenate([before, np.arange(start, start + n_classes - label - 1)])
 
 
+def rows_of_classes(labels: Array, n_classes: int, upper: Array) -> list[Array]:
+    """Return the rows of each class that count, ascending.
+
+    >>> [rows.tolist() for rows in rows_of_classes(np.array([1, 0, 1, 1]), 2, np.array([1.0, 1.0, 0.0, 2.0]))]
+    [[1], [0, 3]]
+    """
+    there = (upper > 0.0).nonzero()[0]
+    narrow = labels[there].astype(np.uint16)  # which are sorted digit by digit
+    order = there[narrow.argsort(kind="stable")]
+    ends = np.add.accumulate(np.bincount(narrow, minlength=n_classes)).tolist()
+    return [order[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
 # -- solving -----------------------------------------------------------------------------------------------
 
 
@@ -142,8 +155,7 @@ def fit_binary_svms(
     sequence of BinarySVM
         In the order of :func:`class_sides`.
     """
-    counts = upper > 0.0
-    members = [((labels == number) & counts).nonzero()[0] for number in range(n_classes)]
+    members = rows_of_classes(labels, n_classes, upper)
     sides = class_sides(n_classes, pairwise)
     memory = max(int(cache_size_mb * (1 << 20)), LEAST_MEMORY)
     largest = max(part.size for part in members) ** 2 * rows.table.shape[1]
@@ -266,8 +278,7 @@ def fit_svm_paths(
     list of list of BinarySVM
         For each C, in the order of :func:`class_sides`.
     """
-    counts = uppers[0] > 0.0
-    members = [((labels == number) & counts).nonzero()[0] for number in range(n_classes)]
+    members = rows_of_classes(labels, n_classes, uppers[0])
     sides = class_sides(n_classes, pairwise)
     memory = max(int(cache_size_mb * (1 << 20)), LEAST_MEMORY)
     alone = len(sides) == 1
