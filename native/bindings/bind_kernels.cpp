@@ -89,6 +89,20 @@ bool scores(std::string_view kind, double gamma, double coef0, int degree, const
                 : kernel_scores<double>(form, a, b, coefficients.data(), width, out.data(), stop);
 }
 
+template <class S>
+auto rounding(std::string_view kind, double gamma, double coef0, int degree, const Rows<S>& table,
+              const Indices& sample, const std::optional<Vector>& centre) {
+  const KernelForm form = form_of(kind, gamma, coef0, degree);
+  const ChosenRows<S> some = chosen(table, std::optional(sample), centre);
+  const ChosenRows<S> all = chosen(table, std::nullopt, centre);
+  KernelRounding found{};
+  {
+    nb::gil_scoped_release release;
+    found = kernel_rounding(form, some, all);
+  }
+  return nb::make_tuple(found.value, found.apart, found.number, found.squared_length);
+}
+
 template <class T>
 void apply(std::string_view kind, double gamma, double coef0, int degree, OutRows<T> products,
            const std::optional<Lengths<T>>& a_lengths, const std::optional<Lengths<T>>& b_lengths) {
@@ -123,6 +137,9 @@ void bind_kernels(nb::module_& m) {
           nb::arg("b_index").noconvert().none(), nb::arg("centre").noconvert().none(),
           nb::arg("coefficients").noconvert(), nb::arg("single"), nb::arg("out").noconvert(),
           nb::arg("seconds_left"), nb::arg("flag").noconvert());
+    m.def("kernel_rounding", &rounding<T>, nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"),
+          nb::arg("degree"), nb::arg("table").noconvert(), nb::arg("sample").noconvert(),
+          nb::arg("centre").noconvert().none());
     m.def("kernel_apply", &apply<T>, nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("degree"),
           nb::arg("products").noconvert(), nb::arg("a_lengths").noconvert().none(),
           nb::arg("b_lengths").noconvert().none());

@@ -1,6 +1,10 @@
 #include "kernel/kernel_products.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
 
 #include "core/aligned_memory.hpp"
 #include "core/non_temporal.hpp"
@@ -9,6 +13,7 @@
 namespace sixfold {
 namespace {
 
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr Index kPackedBytes = 32 << 20;  // of rows of B in scores, which may be all rows there are
 
 // Copies tiles to a matrix, and mirrors them to another, or to the same where only half of it is computed.
@@ -89,6 +94,23 @@ struct ScoreSink {
   }
 };
 
+double largest_of(Lanes values) {
+  double largest = values[0];
+  for (Index k = 1; k < kLanes; ++k) largest = std::max(largest, values[k]);
+  return largest;
+}
+
+// The kernel of each row with each, computed in T, and zeros up to a whole vector.
+template <class T, class S>
+std::vector<T> gram_in(const KernelForm& form, const ChosenRows<S>& rows) {
+  const std::int32_t never = 0;
+  Stop stop(kInfinite, &never);
+  std::vector<T> entries(static_cast<std::size_t>(pieces(rows.count * rows.count, kLanes) * kLanes));
+  const StridedRows<T> out{entries.data(), rows.count};
+  kernel_block(form, rows, rows, true, out, out, stop);
+  return entries;
+}
+
 // Coefficients (rows x width) as a ScoreSink reads them.
 AlignedArray<double> by_panel(const double* coefficients, Index rows, Index width, Index panel) {
   const Index size = pieces(rows, panel) * panel * width;
@@ -153,6 +175,54 @@ void kernel_apply(const KernelForm& form, T* products, Index rows, Index columns
   });
 }
 
+template <class S>
+KernelRounding kernel_rounding(const KernelForm& form, const ChosenRows<S>& sample,
+                               const ChosenRows<S>& all) {
+  constexpr Index kRowsAtOnce = 256;
+  const auto exact = gram_in<double>(form, sample);
+  const auto single = gram_in<float>(form, sample);
+  Lanes values{}, aparts{};
+  for (std::size_t k = 0; k < exact.size(); k += kLanes) {
+    const Lanes value = load(exact.data() + k), apart = magnitude(load(single.data() + k) - value);
+    values = larger(values, magnitude(value));
+    aparts = larger(aparts, apart == apart ? apart : broadcast(kInfinite));
+  }
+  const Index parts = pieces(all.count, kRowsAtOnce);
+  std::vector<double> numbers(static_cast<std::size_t>(parts)), lengths(numbers.size());
+  run_tasks(parts, team_for(all.count, 1, all.columns), [&](Index part) {
+    double number = 0.0, longest = 0.0;
+    for (Index i = part * kRowsAtOnce; i < std::min((part + 1) * kRowsAtOnce, all.count); ++i) {
+      const S* x = all.row(i);
+      Lanes sizes{}, sums{};
+      Index k = 0;
+      for (; k + kLanes <= all.columns; k += kLanes) {
+        const Lanes value = load(x + k);
+        const Lanes about = all.centre != nullptr ? value - load(all.centre + k) : value;
+        sizes = larger(sizes, magnitude(value));
+        sums += about * about;
+      }
+      double length = sum(sums);
+      for (; k < all.columns; ++k) {
+        const double value = x[k], about = all.centre != nullptr ? value - all.centre[k] : value;
+        number = std::max(number, std::abs(value));
+        length += about * about;
+      }
+      number = std::max(number, largest_of(sizes));
+      longest = std::max(longest, length);
+    }
+    numbers[static_cast<std::size_t>(part)] = number;
+    lengths[static_cast<std::size_t>(part)] = longest;
+  });
+  KernelRounding found{largest_of(values), largest_of(aparts), 0.0, 0.0};
+  for (const double number : numbers) found.number = std::max(found.number, number);
+  for (const double length : lengths) found.squared_length = std::max(found.squared_length, length);
+  return found;
+}
+
+template KernelRounding kernel_rounding(const KernelForm&, const ChosenRows<float>&,
+                                        const ChosenRows<float>&);
+template KernelRounding kernel_rounding(const KernelForm&, const ChosenRows<double>&,
+                                        const ChosenRows<double>&);
 template bool kernel_block(const KernelForm&, const ChosenRows<float>&, const ChosenRows<float>&, bool,
                            StridedRows<float>, StridedRows<float>, Stop&);
 template bool kernel_block(const KernelForm&, const ChosenRows<float>&, const ChosenRows<float>&, bool,

@@ -38,4 +38,15 @@ template <class T>
 void kernel_apply(const KernelForm& form, T* products, Index rows, Index columns, const T* a_lengths,
                   const T* b_lengths);
 
+// How kernel values are rounded: the largest size of one in double precision, and how far single precision is
+// from it at most, infinite where it overflows; the largest size of a number in the table, and the
+// largest squared length of a row less the centre.
+struct KernelRounding {
+  double value, apart, number, squared_length;
+};
+
+// Kernel values are those of the sample with each other; numbers and lengths those of all rows of its table.
+template <class S>
+KernelRounding kernel_rounding(const KernelForm& form, const ChosenRows<S>& sample, const ChosenRows<S>& all);
+
 }  // namespace sixfold

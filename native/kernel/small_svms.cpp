@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "kernel/smo.hpp"
+#include "kernel/smo_rows.hpp"
 
 namespace sixfold {
 namespace {
@@ -37,17 +38,21 @@ struct Problem {
   Index count;
   const std::vector<RowRun>& runs;
 
+  // Its Gram matrix with rows of whole blocks, as pairs read them.
   template <class T>
-  void copy_gram(std::vector<T>& part) const {
-    part.resize(static_cast<std::size_t>(count * count));
+  Table<T> copy_gram(AlignedVector<T>& part) const {
+    const Index stride = whole_blocks(count);
+    part.resize(static_cast<std::size_t>(count * stride));
     for (Index i = 0; i < count; ++i) {
       const double* from = gram.row(row[i]);
-      T* to = part.data() + i * count;
+      T* to = part.data() + i * stride;
+      std::fill(to + count, to + stride, T{0});
       for (const auto [first, last] : runs) {
         const double* values = from + row[first];
         for (Index k = first; k < last; ++k) to[k] = static_cast<T>(values[k - first]);
       }
     }
+    return {part.data(), count, stride, stride, 1};
   }
 
   void put_on_bounds(std::vector<double>& snapped) const {
@@ -159,9 +164,10 @@ void find_runs(const Index* row, Index count, std::vector<RowRun>& runs) {
 bool solve_small_svms(const Table<double>& gram, const FlatProblems& problems, bool single, double error,
                       const Accuracy& accuracy, Index most_iterations, const FlatSolutions& solutions,
                       Stop& stop) {
-  std::vector<float> floats;
+  AlignedVector<float> floats;
+  AlignedVector<double> doubles;
   std::vector<RowRun> runs;
-  std::vector<double> doubles, gradient, snapped;
+  std::vector<double> gradient, snapped;
   const Index total = problems.start[problems.count];
   std::fill_n(solutions.alpha, total, 0.0);
   for (Index number = 0; number < problems.count; ++number) {
@@ -180,16 +186,14 @@ bool solve_small_svms(const Table<double>& gram, const FlatProblems& problems, b
     Index& iterations = solutions.iterations[number];
     iterations = 0;
     double aim = accuracy.violation;
+    Table<double> whole{};
     for (int round = single ? 0 : 1; round <= kRounds; ++round, aim *= 0.5) {
       SmoResult found{};
       if (round == 0) {
-        problem.copy_gram(floats);
-        found = minimise_pairs(Table<float>{floats.data(), count, count, count, 1}, point, aim,
-                               most_iterations - iterations, stop);
+        found = minimise_pairs(problem.copy_gram(floats), point, aim, most_iterations - iterations, stop);
       } else {
-        if (round == 1) problem.copy_gram(doubles);
-        found = minimise_pairs(Table<double>{doubles.data(), count, count, count, 1}, point, aim,
-                               most_iterations - iterations, stop);
+        if (round == 1) whole = problem.copy_gram(doubles);
+        found = minimise_pairs(whole, point, aim, most_iterations - iterations, stop);
       }
       iterations += found.iterations;
       problem.put_on_bounds(snapped);

@@ -130,7 +130,7 @@ FAULTS = {
 def test_a_fault_of_the_solver_is_told(name, parameters, classes, monkeypatch):
     X, y = table(classes)
     SVC(**parameters).fit(X, y).certificate_.verify(X, y)
-    monkeypatch.setattr(one_vs_one, "DOUBLE_ROWS", 0)  # one by one, as large ones
+    monkeypatch.setattr(one_vs_one, "ROWS_AT_ONCE", 0)  # one by one, as large ones
     FAULTS[name][0](monkeypatch)
     model = SVC(**parameters).fit(X, y)
     monkeypatch.undo()

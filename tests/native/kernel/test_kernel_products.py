@@ -339,3 +339,25 @@ def test_distances_that_overflow_are_not_taken_for_zero():
     far = np.full((3, 5), 1e25)  # whose squares are beyond float32
     found = block(("rbf", 0.5, 0.0, 1), far, -far, np.float32)
     assert (found < 1e-30).all()
+
+
+@pytest.mark.parametrize("stored", [np.float32, np.float64])
+@pytest.mark.parametrize("centre", [None, np.array([3.0, -1.0, 0.5])])
+def test_rounding_is_that_of_a_sample_and_sizes_those_of_all_rows(stored, centre):
+    X = (3.0 * np.random.default_rng(0).normal(size=(700, 3))).astype(stored)
+    X[650] = [40.0, -60.0, 0.0]  # the longest, beyond the sample
+    sample = np.array([0, 3, 17, 500])
+    value, apart, number, squared_length = core.kernel_rounding("polynomial", 0.3, 1.0, 3, X, sample, centre)
+    about = X.astype(np.float64) - (0.0 if centre is None else centre)
+    exact = (0.3 * about[sample] @ about[sample].T + 1.0) ** 3
+    assert value == pytest.approx(np.abs(exact).max(), rel=1e-14)
+    assert 0.0 < apart <= 50 * np.finfo(np.float32).eps * value
+    assert number == 60.0
+    assert squared_length == pytest.approx(np.square(about).sum(axis=1).max(), rel=1e-14)
+
+
+def test_rounding_is_infinite_where_single_precision_overflows():
+    X = np.array([[1e25, 2.0], [-1e25, 1.0]])
+    value, apart, number, _ = core.kernel_rounding("linear", 1.0, 0.0, 1, X, np.arange(2), None)
+    assert value == pytest.approx(1e50)
+    assert (apart, number) == (np.inf, 1e25)

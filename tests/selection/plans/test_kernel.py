@@ -224,7 +224,7 @@ def test_many_rows_on_active_sets(monkeypatch):
     monkeypatch.setattr("sixfold.solvers.kernel.decomposition.DIRECT_ROWS", 50)
     monkeypatch.setattr("sixfold.solvers.kernel.decomposition.FIRST_ACTIVE_ROWS", 30)
     monkeypatch.setattr(one_vs_one, "DIRECT_ROWS", 50)
-    monkeypatch.setattr(one_vs_one, "DOUBLE_ROWS", 50)
+    monkeypatch.setattr(one_vs_one, "ROWS_AT_ONCE", 50)
     X, y = overlapping(200)
     check_plan(SVC(), GRID, X, y)
     check_plan(SVC(kernel="sigmoid", coef0=-1.0), {"C": [0.1, 1.0], "gamma": [0.2]}, X, y)
@@ -236,7 +236,7 @@ def test_many_rows_on_active_sets(monkeypatch):
 def test_wide_tables_share_the_products_of_rows(kernel, classes, double_rows, monkeypatch):
     monkeypatch.setattr("sixfold.solvers.kernel.decomposition.DOUBLE_ROWS", double_rows)
     monkeypatch.setattr("sixfold.selection.plans.kernel.DOUBLE_ROWS", double_rows)
-    monkeypatch.setattr(one_vs_one, "DOUBLE_ROWS", double_rows)
+    monkeypatch.setattr(one_vs_one, "ROWS_AT_ONCE", double_rows)
     X, y = overlapping(330, columns=120, classes=classes)
     computed = []
     whole = NativePairs._block

@@ -22,7 +22,7 @@ TOL = 1e-3
 @pytest.fixture(autouse=True, params=["in turn", "on threads"])
 def way(request, monkeypatch):
     """One by one, in turn or on threads, with shared blocks: small ones are solved at once otherwise."""
-    monkeypatch.setattr(one_vs_one, "DOUBLE_ROWS", 0)
+    monkeypatch.setattr(one_vs_one, "ROWS_AT_ONCE", 0)
     monkeypatch.setattr(one_vs_one, "WORTH_SHARING", 0)
     if request.param == "on threads":
         monkeypatch.setattr(one_vs_one, "FEW_ENTRIES", 0)

@@ -34,7 +34,7 @@ def test_svms_at_once_are_those_one_by_one(strategy, kernel, cost, monkeypatch):
     X, labels, upper = table()
     budgets = Budget(TOL), Budget(TOL)
     found = fitted(X, labels, cost * upper, kernel, strategy, budgets[0])
-    monkeypatch.setattr(one_vs_one, "DOUBLE_ROWS", 0)
+    monkeypatch.setattr(one_vs_one, "ROWS_AT_ONCE", 0)
     alone = fitted(X, labels, cost * upper, kernel, strategy, budgets[1])
     assert isinstance(found, SmallSVMs)
     assert isinstance(alone, list)

@@ -409,7 +409,7 @@ def variance(X: Any) -> float:
     count = X.shape[0] * X.shape[1]
     step = max(CHUNK_NUMBERS // max(stored.shape[1], 1), 1)
     chunks = [stored[start : start + step] for start in range(0, stored.shape[0], step)]
-    moved = sum(float(np.sum(chunk.astype(np.float64) - shift)) for chunk in chunks) / count
+    moved = sum(float((chunk.astype(np.float64) - shift).sum()) for chunk in chunks) / count
     with np.errstate(over="ignore"):
         squares = sum(float(np.square(chunk.astype(np.float64) - shift - moved).sum()) for chunk in chunks)
     return (squares + (count - stored.size) * moved * moved) / count

@@ -775,7 +775,7 @@ def describe_spreads(X: Any, names: Callable[[], list[str]]) -> str | None:
     "column 'income' is spread 2e+04 times as wide as most, so the kernel sees little else: scale the columns"
     """
     some = X[:: max(X.shape[0] // SPREAD_ROWS, 1)]
-    about = some - some.mean(axis=0, dtype=np.float64)
+    about = some - np.add.reduce(some, axis=0, dtype=np.float64) / some.shape[0]
     spread = np.sqrt(np.einsum("ij,ij->j", about, about) / about.shape[0])
     usual = sorted(width for width in spread.tolist() if width > 0.0)
     if len(usual) < 2 or usual[-1] < MUCH_WIDER * usual[(len(usual) - 1) // 2]:

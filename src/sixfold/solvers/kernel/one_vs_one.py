@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from sixfold._native import core
 from sixfold.budget import Budget, BudgetExhausted
 from sixfold.certificate import Certificate
-from sixfold.solvers.kernel.decomposition import DIRECT_ROWS, DOUBLE_ROWS, make_cache, solve_dual
+from sixfold.solvers.kernel.decomposition import DIRECT_ROWS, make_cache, solve_dual
 from sixfold.solvers.kernel.dual import DualProblem, DualSolution, certify, make_certificate
 from sixfold.solvers.kernel.gram_cache import ClassBlocks
 from sixfold.solvers.kernel.kernel_rows import KernelRows
@@ -39,6 +39,8 @@ from sixfold.solvers.threads import one_blas_thread
 Array = NDArray[Any]
 
 LEAST_MEMORY = 8 << 20  # with less, a thousand rows would take turns for ever
+# Of several SVMs in one native loop; digits, 1,797 x 64 of ten classes, take 11.6 ms instead of 15.1.
+ROWS_AT_ONCE = 2000
 # Of a single SVM in one native loop: that saves 80 microseconds, and its Gram matrix is computed again where
 # pairs are not all it takes (1,400 rows at C=100: 18 ms instead of 15).
 FEW_ROWS = 400
@@ -73,6 +75,19 @@ def svms_of(label: int, n_classes: int) -> Array:
     before = first * (2 * n_classes - first - 1) // 2 + label - first - 1
     start = label * (2 * n_classes - label - 1) // 2
     return np.concatenate([before, np.arange(start, start + n_classes - label - 1)])
+
+
+def rows_of_classes(labels: Array, n_classes: int, upper: Array) -> list[Array]:
+    """Return the rows of each class that count, ascending.
+
+    >>> [rows.tolist() for rows in rows_of_classes(np.array([1, 0, 1, 1]), 2, np.array([1.0, 1.0, 0.0, 2.0]))]
+    [[1], [0, 3]]
+    """
+    there = (upper > 0.0).nonzero()[0]
+    narrow = labels[there].astype(np.uint16)  # which are sorted digit by digit
+    order = there[narrow.argsort(kind="stable")]
+    ends = np.add.accumulate(np.bincount(narrow, minlength=n_classes)).tolist()
+    return [order[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 # -- solving -----------------------------------------------------------------------------------------------
@@ -140,8 +155,7 @@ def fit_binary_svms(
     sequence of BinarySVM
         In the order of :func:`class_sides`.
     """
-    counts = upper > 0.0
-    members = [((labels == number) & counts).nonzero()[0] for number in range(n_classes)]
+    members = rows_of_classes(labels, n_classes, upper)
     sides = class_sides(n_classes, pairwise)
     memory = max(int(cache_size_mb * (1 << 20)), LEAST_MEMORY)
     largest = max(part.size for part in members) ** 2 * rows.table.shape[1]
@@ -221,7 +235,7 @@ def _solve_at_once(
     budget: Budget,
 ) -> FlatSolutions | None:
     """Return what comes of all binary SVMs at once, if they are small and each has two classes; else None."""
-    most = DOUBLE_ROWS if len(sides) > 1 else min(FEW_ROWS, DOUBLE_ROWS)
+    most = ROWS_AT_ONCE if len(sides) > 1 else min(FEW_ROWS, ROWS_AT_ONCE)
     if rows.n_rows > most or not all(part.size for part in members):
         return None
     problems = FlatProblems.of(members, [_rows_of(members, side) for side in sides], upper)
@@ -232,7 +246,7 @@ def _solve_at_once(
             flat = solve_small_svms(rows, problems, tol, budget)
     except BudgetExhausted:
         return None
-    for sums in flat.sums().T.tolist() if flat.optimal else ():
+    for sums in flat.sums if flat.optimal else ():
         if budget.record(*sums) and budget.stopped_by_callback:
             break
     return flat
@@ -264,8 +278,7 @@ def fit_svm_paths(
     list of list of BinarySVM
         For each C, in the order of :func:`class_sides`.
     """
-    counts = uppers[0] > 0.0
-    members = [((labels == number) & counts).nonzero()[0] for number in range(n_classes)]
+    members = rows_of_classes(labels, n_classes, uppers[0])
     sides = class_sides(n_classes, pairwise)
     memory = max(int(cache_size_mb * (1 << 20)), LEAST_MEMORY)
     alone = len(sides) == 1

@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,6 @@ from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.solvers.kernel.decomposition import (
     BEFORE_ROUNDING,
-    DOUBLE_ROWS,
     PAIRS_BEFORE_FREE_STEP,
 )
 from sixfold.solvers.kernel.dual import ALIKE, DualSolution, Optimality
@@ -69,16 +70,17 @@ class FlatProblems:
             C times the weight of each row.
         """
         parts = [part for pair in sides for part in pair]
-        sizes = np.array([part.size for part in parts])
+        sizes = [part.size for part in parts]
         index = np.concatenate(parts)
-        start = np.concatenate([[0], sizes.reshape(-1, 2).sum(axis=1).cumsum()])
-        y = np.repeat(np.tile([1.0, -1.0], len(sides)), sizes)
+        start = np.array(list(accumulate(sizes, initial=0))[::2])
+        y = np.repeat([1.0, -1.0] * len(sides), sizes)
         return cls(start, index, y, upper[index], np.concatenate(members))
 
     @property
     def entries(self) -> int:
         """How many values their Gram matrices have together."""
-        return int(np.square(np.diff(self.start)).sum())
+        sizes = self.start[1:] - self.start[:-1]
+        return int(sizes @ sizes)
 
 
 @dataclass(frozen=True)
@@ -136,13 +138,16 @@ class FlatSolutions:
         made, rounding = int(self.iterations[number]), float(self.rounding[number])
         return DualSolution(self.alpha[some], self.scores[some], state, made, True, rounding)
 
-    def sums(self) -> Array:
-        """Return the objective, gap and scale of the first, of the first two, ..., of all together."""
-        return np.cumsum([self.states[5], self.states[3] + self.lost, self.states[4]], axis=1)
+    @cached_property
+    def sums(self) -> list[list[float]]:
+        """The objective, gap and scale of the first, of the first two, ..., of all together."""
+        each = np.stack([self.states[5], self.states[3] + self.lost, self.states[4]], axis=1)
+        sums: list[list[float]] = np.add.accumulate(each).tolist()
+        return sums
 
     def certificate(self, tol: float) -> Certificate:
         """Return what is known of all of them together."""
-        objective, gap, scale = self.sums()[:, -1].tolist()
+        objective, gap, scale = self.sums[-1]
         details: dict[str, Any] = {
             "violation": float(self.violations.max()),
             "dual_objective": float(self.states[6].sum()),
@@ -154,9 +159,9 @@ class FlatSolutions:
 
 
 def suit(rows: KernelRows, problems: FlatProblems, memory: int) -> bool:
-    """Return whether the problems can be solved together: definite kernel, finite bounds, few rows."""
-    most = min(DOUBLE_ROWS, math.isqrt(memory // 8))
-    return bool(rows.kernel.definite and rows.n_rows <= most and np.isfinite(problems.upper).all())
+    """Return whether the problems can be solved together: definite kernel, finite bounds, memory enough."""
+    fits = 8 * rows.n_rows**2 <= memory
+    return bool(rows.kernel.definite and fits and np.isfinite(problems.upper).all())
 
 
 def solve_small_svms(rows: KernelRows, problems: FlatProblems, tol: float, budget: Budget) -> FlatSolutions:

@@ -61,13 +61,8 @@ def choose_svm_landmarks(
 
     Parameters
     ----------
-    rows : KernelRows
-    labels : ndarray of int
-        0, ..., n_classes - 1.
-    upper : ndarray of float
-        C times the weight of each row.
-    pairwise : bool
-        Whether there is an SVM for each pair of classes, or one for each class against the rest.
+    rows, labels, n_classes, upper, pairwise
+        As in :func:`~sixfold.solvers.kernel.one_vs_one.fit_binary_svms`.
     rank : int
     size : int
         Rows of the sample.
