@@ -27,10 +27,9 @@ SUMS = 8  # of a score, in the order of SlopeSums
 LOSSES = ("logistic", "squared_hinge", "softmax")
 FAR = 4.0  # times its spread: columns further from 0 have many digits in common
 WEIGHTS = 40  # roundings in a sum of weights, added up in pairs
-# Of the objective: where classes are told apart and scores are large, bounds of the sums say far more of
-# rounding than there is of it, and the objective would be overstated. Of usual fits it is 1e-13.
-ROUGH = 1e-10
-MOST_COLUMNS = 1000  # loops over more are slower: they work on a block of rows as float64
+# Of the objective, or of the gap: where classes are told apart and scores are large, bounds of the sums say far
+# more of rounding than there is of it, and the objective would be overstated. Of usual fits it is 1e-13.
+ROUGH, ROUGH_OF_GAP = 1e-10, 0.01
 
 
 def certify_by_sums(
@@ -56,9 +55,11 @@ def certify_by_sums(
             objective or SoftmaxObjective(problem, blocks, Budget(), 0.0 * centre, 0.0), w, b
         )
     else:
-        sums = sums_at(problem, w, b, blocks, centre) if w.shape[0] <= MOST_COLUMNS else None
+        sums = sums_at(problem, w, b, blocks, centre)
     found = None if sums is None else certify_slopes(problem, w, sums, tolerance, scale)
-    return found if found is not None and found.rounding <= ROUGH * found.objective else None
+    if found is None or found.rounding > max(ROUGH * found.objective, ROUGH_OF_GAP * found.gap):
+        return None
+    return found
 
 
 def sums_at(problem: Problem, w: Array, b: Array, blocks: Blocks, centre: Array) -> SlopeSums | None:
