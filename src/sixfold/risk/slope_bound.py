@@ -230,9 +230,7 @@ def _balance_columns(problem: Problem, sums: SlopeSums, off: float) -> tuple[flo
         e = np.concatenate([e, sums.total[None]])
         lengths, reach = np.concatenate([lengths, ONE]), np.concatenate([reach, ONE])
     u = np.sqrt(sums.slope_squares)
-    found = [
-        factor.balancing(e[:, k], off * u[k] * lengths, reach) for k, factor in enumerate(sums.factors)
-    ]
+    found = [factor.balancing(e[:, k], off * u[k] * lengths, reach) for k, factor in enumerate(sums.factors)]
     if not found or not all(tau <= LARGEST_MOVE for _, tau in found):
         return None
     return sum(length**2 for length, _ in found), np.array([tau for _, tau in found]) * u

@@ -118,7 +118,7 @@ class Newton(SmoothSolver):
             certificate, likelihood = found
             return certificate
 
-        solution = super(Newton, self.certified_by(outside)).solve(problem, blocks, budget, start)
+        solution = SmoothSolver.solve(self.certified_by(outside), problem, blocks, budget, start)
         return replace(solution, likelihood=likelihood)
 
     def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:

@@ -27,8 +27,8 @@ SUMS = 8  # of a score, in the order of SlopeSums
 LOSSES = ("logistic", "squared_hinge", "softmax")
 FAR = 4.0  # times its spread: columns further from 0 have many digits in common
 WEIGHTS = 40  # roundings in a sum of weights, added up in pairs
-# Of the objective, or of the gap: where classes are told apart and scores are large, bounds of the sums say far
-# more of rounding than there is of it, and the objective would be overstated. Of usual fits it is 1e-13.
+# Of the objective, or of the gap: where classes are told apart and scores are large, bounds of the sums say
+# far more of rounding than there is of it, and the objective would be overstated. Of usual fits it is 1e-13.
 ROUGH, ROUGH_OF_GAP = 1e-10, 0.01
 
 

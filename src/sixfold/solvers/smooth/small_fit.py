@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget, Record
+from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks, EveryNth
 from sixfold.data.column_means import ColumnMeans
 from sixfold.risk.problem import Problem
