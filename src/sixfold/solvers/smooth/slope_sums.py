@@ -19,6 +19,7 @@ from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
 from sixfold.risk.slope_bound import SlopeSums, certify_slopes
 from sixfold.solvers.passes import LOSS_CODES
+from sixfold.solvers.smooth.objective import parts_of
 from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
 
 Array = NDArray[Any]
@@ -48,9 +49,12 @@ def certify_by_sums(
     """
     if problem.loss.name not in LOSSES or not problem.l2 > 0 or not problem.penalty.quadratic:
         return None
-    if blocks.sparse or blocks.streamed or not tolerance > 0:  # whose last digits others look for
+    if blocks.streamed or not tolerance > 0:  # whose last digits others look for
         return None
-    if problem.loss.labels == "class":
+    classes = problem.loss.labels == "class"
+    if blocks.sparse and not classes:
+        return None
+    if classes:
         sums = class_sums_at(
             objective or SoftmaxObjective(problem, blocks, Budget(), 0.0 * centre, 0.0), w, b
         )
@@ -108,7 +112,7 @@ def class_sums_at(objective: SoftmaxObjective, w: Array, b: Array) -> SlopeSums 
     lengths = np.zeros(objective.d)  # their squares, as everywhere in these sums
     squares, never = np.empty(objective.d + 1), Budget().flag
     for block, weight in zip(blocks, objective.weight, strict=True):
-        core.column_squares(block.X, weight, np.zeros(objective.d), squares, math.inf, never)
+        core.column_squares(*parts_of(block.X), weight, np.zeros(objective.d), squares, math.inf, never)
         lengths += squares[:-1] / total
     if not (math.isfinite(sums.loss) and np.isfinite(lengths).all()):
         return None
