@@ -19,7 +19,6 @@ from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
 from sixfold.risk.slope_bound import SlopeSums, certify_slopes
 from sixfold.solvers.passes import LOSS_CODES
-from sixfold.solvers.smooth.objective import parts_of
 from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective
 
 Array = NDArray[Any]
@@ -28,9 +27,10 @@ SUMS = 8  # of a score, in the order of SlopeSums
 LOSSES = ("logistic", "squared_hinge", "softmax")
 FAR = 4.0  # times its spread: columns further from 0 have many digits in common
 WEIGHTS = 40  # roundings in a sum of weights, added up in pairs
-# Of the objective, or of the gap: where classes are told apart and scores are large, bounds of the sums say
-# far more of rounding than there is of it, and the objective would be overstated. Of usual fits it is 1e-13.
-ROUGH, ROUGH_OF_GAP = 1e-10, 0.01
+# Of the objective: where classes are told apart and scores are large, bounds of the sums say far more of
+# rounding than there is of it, and the objective would be overstated. Of usual fits it is 1e-13.
+ROUGH, ROUGH_OF_CLASSES = 1e-10, 1e-12  # whose slopes enter by bounds of their own: more is not confirmed
+MOST_COLUMNS = 1000  # of classes: for scores of more columns the bounds are that rough
 
 
 def certify_by_sums(
@@ -49,21 +49,19 @@ def certify_by_sums(
     """
     if problem.loss.name not in LOSSES or not problem.l2 > 0 or not problem.penalty.quadratic:
         return None
-    if blocks.streamed or not tolerance > 0:  # whose last digits others look for
+    if blocks.sparse or blocks.streamed or not tolerance > 0:  # whose last digits others look for
         return None
-    classes = problem.loss.labels == "class"
-    if blocks.sparse and not classes:
-        return None
-    if classes:
+    if problem.loss.labels == "class":
+        if w.shape[0] > MOST_COLUMNS:
+            return None
         sums = class_sums_at(
             objective or SoftmaxObjective(problem, blocks, Budget(), 0.0 * centre, 0.0), w, b
         )
     else:
         sums = sums_at(problem, w, b, blocks, centre)
     found = None if sums is None else certify_slopes(problem, w, sums, tolerance, scale)
-    if found is None or found.rounding > max(ROUGH * found.objective, ROUGH_OF_GAP * found.gap):
-        return None
-    return found
+    rough = ROUGH_OF_CLASSES if problem.loss.labels == "class" else ROUGH
+    return found if found is not None and found.rounding <= rough * found.objective else None
 
 
 def sums_at(problem: Problem, w: Array, b: Array, blocks: Blocks, centre: Array) -> SlopeSums | None:
@@ -112,7 +110,7 @@ def class_sums_at(objective: SoftmaxObjective, w: Array, b: Array) -> SlopeSums 
     lengths = np.zeros(objective.d)  # their squares, as everywhere in these sums
     squares, never = np.empty(objective.d + 1), Budget().flag
     for block, weight in zip(blocks, objective.weight, strict=True):
-        core.column_squares(*parts_of(block.X), weight, np.zeros(objective.d), squares, math.inf, never)
+        core.column_squares(block.X, weight, np.zeros(objective.d), squares, math.inf, never)
         lengths += squares[:-1] / total
     if not (math.isfinite(sums.loss) and np.isfinite(lengths).all()):
         return None
