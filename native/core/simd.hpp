@@ -80,4 +80,14 @@ inline void transpose(Lanes (&rows)[kLanes]) {
   }
 }
 
+// Lane k is the sum of the lanes of rows[k]: a fifth of the operations of as many sums one by one.
+inline Lanes sums_of(Lanes (&rows)[kLanes]) {
+  transpose(rows);
+#pragma GCC unroll 3
+  for (Index half = kLanes / 2; half > 0; half /= 2)
+#pragma GCC unroll 4
+    for (Index k = 0; k < half; ++k) rows[k] += rows[k + half];
+  return rows[0];
+}
+
 }  // namespace sixfold

@@ -47,6 +47,51 @@ inline void small_gram(const Table<double>& Z, const double* weight, double* out
   for (Index i = whole; i < Z.rows; ++i) add_weighted_rows<1>(Z, i, weight, out);
 }
 
+// U'U = a in place, upper triangle; false where no more than such a share of a diagonal entry is left as
+// pivot.
+inline bool factor_upper(double* a, Index order, double share) {
+  std::vector<double> least(static_cast<std::size_t>(order));
+  for (Index j = 0; j < order; ++j) least[static_cast<std::size_t>(j)] = share * a[j * (order + 1)];
+  for (Index j = 0; j < order; ++j) {
+    double* __restrict row = a + j * order;
+    if (!(row[j] > least[static_cast<std::size_t>(j)])) return false;
+    const double root = std::sqrt(row[j]), over = 1.0 / root;
+    row[j] = root;
+    for (Index k = j + 1; k < order; ++k) row[k] *= over;
+    for (Index i = j + 1; i < order; ++i) {
+      double* __restrict below = a + i * order;
+      const double by = row[i];
+      for (Index k = i; k < order; ++k) below[k] -= by * row[k];
+    }
+  }
+  return true;
+}
+
+// x = U^-T x
+inline void solve_transposed(const double* U, Index order, double* __restrict x) {
+  for (Index j = 0; j < order; ++j) {
+    const double* row = U + j * order;
+    x[j] /= row[j];
+    for (Index k = j + 1; k < order; ++k) x[k] -= x[j] * row[k];
+  }
+}
+
+// x = U^-1 x
+inline void solve_upper(const double* U, Index order, double* __restrict x) {
+  for (Index j = order - 1; j >= 0; --j) {
+    const double* row = U + j * order;
+    double left = x[j];
+    for (Index k = j + 1; k < order; ++k) left -= row[k] * x[k];
+    x[j] = left / row[j];
+  }
+}
+
+inline double dot(const double* one, const double* other, Index size) {
+  double total = 0.0;
+  for (Index j = 0; j < size; ++j) total += one[j] * other[j];
+  return total;
+}
+
 // A symmetric system, scaled to a unit diagonal, to which a ridge is added, and factored (Cholesky).
 class SmallFactor {
  public:

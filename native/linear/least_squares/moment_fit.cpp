@@ -26,6 +26,7 @@
 
 #include "linear/l1/coordinate_descent.hpp"
 #include "linear/least_squares/moments.hpp"
+#include "linear/small_systems.hpp"
 
 namespace sixfold {
 namespace {
@@ -42,42 +43,6 @@ constexpr Index kMostFaces = 10;   // Newton steps in a row, each on fewer colum
 constexpr double kSettled = 1e-3;  // of the goal: moves that are no longer worth while
 
 using Values = std::vector<double>;
-
-// R'R = a in place, upper triangle of `order` columns with a unit diagonal; false where a pivot is lost.
-bool factor(double* a, Index order, double least) {
-  for (Index j = 0; j < order; ++j) {
-    double* __restrict row = a + j * order;
-    if (!(row[j] > least)) return false;
-    const double root = std::sqrt(row[j]), over = 1.0 / root;
-    row[j] = root;
-    for (Index k = j + 1; k < order; ++k) row[k] *= over;
-    for (Index i = j + 1; i < order; ++i) {
-      double* __restrict below = a + i * order;
-      const double by = row[i];
-      for (Index k = i; k < order; ++k) below[k] -= by * row[k];
-    }
-  }
-  return true;
-}
-
-// x = R^-T x
-void solve_transposed(const double* R, Index order, double* __restrict x) {
-  for (Index j = 0; j < order; ++j) {
-    const double* row = R + j * order;
-    x[j] /= row[j];
-    for (Index k = j + 1; k < order; ++k) x[k] -= x[j] * row[k];
-  }
-}
-
-// x = R^-1 x
-void solve_upper(const double* R, Index order, double* __restrict x) {
-  for (Index j = order - 1; j >= 0; --j) {
-    const double* row = R + j * order;
-    double left = x[j];
-    for (Index k = j + 1; k < order; ++k) left -= row[k] * x[k];
-    x[j] = left / row[j];
-  }
-}
 
 // |R^-1| (Frobenius), from the last row of the inverse up.
 double inverse_norm(const double* R, Index order) {
@@ -98,12 +63,6 @@ double inverse_norm(const double* R, Index order) {
     }
   }
   return std::sqrt(total);
-}
-
-double dot(const double* one, const double* other, Index size) {
-  double total = 0.0;
-  for (Index j = 0; j < size; ++j) total += one[j] * other[j];
-  return total;
 }
 
 // The quadratic function, and what bounds its rounding.
@@ -187,7 +146,7 @@ class SignSearch {
       down_[i] = slope_[row] - std::copysign(of_.l1, w[row]) - of_.l2 * w[row];
       moved_[i] = down_[i] * scale_[i];
     }
-    if (!factor(face_.data(), count, kDependent)) return false;
+    if (!factor_upper(face_.data(), count, kDependent)) return false;
     solve_transposed(face_.data(), count, moved_.data());
     solve_upper(face_.data(), count, moved_.data());
     bool turned = false;
@@ -252,7 +211,7 @@ bool factor_all(const MomentProblem& of, const Quadratic& q, const MomentRoom& r
       room.R[i * d + j] = j < i ? 0.0 : q.A[i * d + j] / (room.scale[i] * room.scale[j]);
     room.R[i * d + i] += of.l2 / (room.scale[i] * room.scale[i]);
   }
-  if (!factor(room.R, d, 0.0)) return false;
+  if (!factor_upper(room.R, d, 0.0)) return false;
   const double norm = result.inverse_norm = inverse_norm(room.R, d), width = static_cast<double>(d);
   result.lost = norm * norm * (of.rounding * off + 0.5 * (width + 2.0) * width * kEps);
   return true;

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "core/double_double.hpp"
+#include "linear/small_systems.hpp"
 #include "linear/smooth/newton_models.hpp"
 
 namespace sixfold {
@@ -41,41 +42,6 @@ constexpr double kCaution = 4.0;      // times the estimated gap must be within 
 constexpr double kMisled = 1.01;    // times the scale: a start that is worse is left for that without weights
 constexpr Index kWeightSum = 40;    // roundings in the sum of the weights, added up in pairs
 constexpr Index kMostLengths = 60;  // of one step, that are tried
-
-// U'U = a in place, upper triangle; false where a pivot is lost in rounding.
-bool factor(double* a, Index order) {
-  std::vector<double> least(static_cast<std::size_t>(order));
-  for (Index j = 0; j < order; ++j)
-    least[static_cast<std::size_t>(j)] = static_cast<double>(order) * kEps * a[j * (order + 1)];
-  for (Index j = 0; j < order; ++j) {
-    double* __restrict row = a + j * order;
-    if (!(row[j] > least[static_cast<std::size_t>(j)])) return false;
-    const double root = std::sqrt(row[j]), over = 1.0 / root;
-    row[j] = root;
-    for (Index k = j + 1; k < order; ++k) row[k] *= over;
-    for (Index i = j + 1; i < order; ++i) {
-      double* __restrict below = a + i * order;
-      const double by = row[i];
-      for (Index k = i; k < order; ++k) below[k] -= by * row[k];
-    }
-  }
-  return true;
-}
-
-// x = (U'U)^-1 x
-void solve(const double* u, Index order, double* __restrict x) {
-  for (Index j = 0; j < order; ++j) {
-    const double* row = u + j * order;
-    x[j] /= row[j];
-    for (Index k = j + 1; k < order; ++k) x[k] -= x[j] * row[k];
-  }
-  for (Index j = order - 1; j >= 0; --j) {
-    const double* row = u + j * order;
-    double left = x[j];
-    for (Index k = j + 1; k < order; ++k) left -= row[k] * x[k];
-    x[j] = left / row[j];
-  }
-}
 
 // The length at which an increasing slope, `below` at 0, is nearly 0, by secants; the step is too long there.
 template <class Slope>
@@ -97,12 +63,6 @@ double root_of_slope(Slope slope, double below) {
     length = low + std::min(std::max(secant, 0.1 * width), 0.9 * width);
   }
   return length;
-}
-
-double dot(const double* one, const double* other, Index size) {
-  double total = 0.0;
-  for (Index j = 0; j < size; ++j) total += one[j] * other[j];
-  return total;
 }
 
 // A point of the descent: what one pass finds.
@@ -198,9 +158,12 @@ NewtonEnd descend(Model& model, Place& here, Place& there, const Options& option
   for (Index step = 0; step < options.most_steps; ++step) {
     if (stop.now()) return NewtonEnd::stopped;
     const double* gradient = here.gradient.data();
-    if (!std::isfinite(here.value) || !factor(here.curvature.data(), order)) return NewtonEnd::stuck;
+    if (!std::isfinite(here.value) ||
+        !factor_upper(here.curvature.data(), order, static_cast<double>(order) * kEps))
+      return NewtonEnd::stuck;
     for (Index j = 0; j < order; ++j) delta[j] = -gradient[j];
-    solve(here.curvature.data(), order, delta);
+    solve_transposed(here.curvature.data(), order, delta);
+    solve_upper(here.curvature.data(), order, delta);
     const double decrease = -dot(gradient, delta, order);
     if (!(decrease >= 0.0)) return NewtonEnd::stuck;
     const double gap = std::min(kCaution * gap_estimate(model, gradient, decrease), here.value);

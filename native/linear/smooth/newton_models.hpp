@@ -13,13 +13,15 @@
 
 namespace sixfold {
 
+inline constexpr Index kTileSums = whole(kTile * kTile, kLanes);
+
 // c[i * stride + j] += sum_r a_i[r] b_j[r] for columns of a block, in tiles; those below the diagonal are
 // left out where c is symmetric.
 inline void add_products(const double* a, Index rows, const double* b, Index columns, Index count, bool upper,
                          double* c, Index stride) {
   for (Index i = 0; i < rows; i += kTile)
     for (Index j = upper ? i : 0; j < columns; j += kTile) {
-      Lanes sums[kTile][kTile] = {};
+      Lanes sums[kTileSums] = {};
       for (Index r = 0; r < count; r += kLanes) {
         Lanes left[kTile], right[kTile];
 #pragma GCC unroll 4
@@ -30,10 +32,18 @@ inline void add_products(const double* a, Index rows, const double* b, Index col
 #pragma GCC unroll 4
         for (Index m = 0; m < kTile; ++m)
 #pragma GCC unroll 4
-          for (Index v = 0; v < kTile; ++v) sums[m][v] += left[m] * right[v];
+          for (Index v = 0; v < kTile; ++v) sums[m * kTile + v] += left[m] * right[v];
+      }
+      double totals[kTileSums];
+#pragma GCC unroll 5
+      for (Index k = 0; k < kTileSums; k += kLanes) {
+        Lanes some[kLanes];
+#pragma GCC unroll 8
+        for (Index v = 0; v < kLanes; ++v) some[v] = sums[k + v];
+        store(totals + k, sums_of(some));
       }
       for (Index m = 0; m < kTile; ++m)
-        for (Index v = 0; v < kTile; ++v) c[(i + m) * stride + j + v] += sum(sums[m][v]);
+        for (Index v = 0; v < kTile; ++v) c[(i + m) * stride + j + v] += totals[m * kTile + v];
     }
 }
 

@@ -17,7 +17,7 @@ inline constexpr Index kChunkBlocks = 16;            // of a part that a thread 
 inline constexpr Index kMostChunks = 16;
 inline constexpr Index kMostKept = 1 << 21;  // numbers, 16 MB: larger tables are packed anew in every pass
 
-inline Index whole(Index size, Index unit) { return (size + unit - 1) / unit * unit; }
+constexpr Index whole(Index size, Index unit) { return (size + unit - 1) / unit * unit; }
 
 // The rows about their mean, block by block and column by column; rows that fill up a vector have weight 0.
 struct Packed {

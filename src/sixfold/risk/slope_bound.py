@@ -20,13 +20,15 @@ With delta how far scores are off, |v| = sqrt(sum_i q_i v_i^2), the objective is
 |u| delta + curvature delta^2 / 2 at most, and the bound below it by |u'| delta, u' the moved slopes.
 
 *Without a penalty* (logistic loss) slopes have to balance the columns too. With H = sum_i q_i loss''(s_i)
-z_i z_i' = R'R, z = (x - m, 1) and e = sum_i q_i u_i z_i, moving every u_i by loss''(s_i) z_i.beta, H beta =
--e, makes e 0 exactly (:mod:`sixfold.risk.balance`). Since loss'' <= |u|, no slope moves by more of itself
-than
+z_i z_i' = R'R, z = (x - m, 1) and e = sum_i q_i u_i z_i, moving every u_i by loss''(s_i) t_i, t_i = z_i.beta,
+H beta = -e, makes e 0 exactly (:mod:`sixfold.risk.balance`). With p = |u| and loss'' = p (1 - p), the slope
+that comes of it lies between 0 and 1 where |t| <= 1, as is so where
 
     tau = max_i |R^-T z_i| |R^-T e|
 
-for which the largest |z_ij| of each column suffice, and u / (1 + tau) costs 2 tau sum_i q_i loss(s_i).
+is no more, for which the largest |z_ij| of each column suffice. What a slope a in place of p costs, the
+divergence a log(a / p) + (1 - a) log((1 - a) / (1 - p)), is (a - p)^2 / (p (1 - p)) = loss'' t^2 at most, and
+sum_i q_i loss''(s_i) t_i^2 = |R^-T e|^2: next to nothing where the sums are.
 Since loss'' <= 1/4 the matrix 4 H also says how far columns are from depending on each other.
 
 Where Newton's method has come to its end this is next to nothing. Where it is not, or weights are rounded
@@ -139,13 +141,15 @@ class _Factor:
             # Entries have the roundings of a row's curvature, of the products and of D besides.
             self.lost = loss_of_products(order, self.norm, order * (depth + TERM + 8) * U)
 
-    def largest_move(self, e: Array, error: Array, reach: Array) -> float:
-        """Return tau where e is off by so much."""
+    def balancing(self, e: Array, error: Array, reach: Array) -> tuple[float, float]:
+        """Return |R^-T e| and tau where e is off by so much."""
         if not self.lost <= CHOLESKY_LOSS:
-            return math.inf
-        length = _norm((e / self.unit) @ self.inverse) + self.norm * _norm(error / self.unit)
-        farthest = self.norm * _norm(reach / self.unit)
-        return farthest * length / (1.0 - self.lost) ** 2 * (1.0 + 1e-9)
+            return math.inf, math.inf
+        sizes = np.abs(self.inverse)
+        length = _norm((e / self.unit) @ self.inverse) + _norm((error / self.unit) @ sizes)
+        farthest = _norm((reach / self.unit) @ sizes) / (1.0 - self.lost) * (1.0 + 1e-9)
+        length *= (1.0 + 1e-9) / (1.0 - self.lost)
+        return length, farthest * length
 
     def norm_of_columns(self, lengths: Array) -> float:
         """Return the norm of R^-1, R that of all rows' columns scaled to length 1, or more: R'R >= 4 H."""
@@ -218,16 +222,15 @@ def _balance_rows(problem: Problem, sums: SlopeSums, off: float) -> tuple[float,
 
 
 def _balance_columns(problem: Problem, sums: SlopeSums, off: float) -> tuple[float, Array] | None:
-    """Return the same of columns without penalty, and the intercept; slopes become shorter only."""
+    """Return the same of columns without penalty, and the intercept."""
     e, lengths, reach = sums.slope, np.sqrt(sums.lengths), sums.reach
     if reach is None:
         return None
     if problem.fit_intercept:
         e = np.concatenate([e, sums.total[None]])
         lengths, reach = np.concatenate([lengths, ONE]), np.concatenate([reach, ONE])
-    u, tau = np.sqrt(sums.slope_squares), np.zeros(sums.total.size)
-    for k, factor in enumerate(sums.factors):
-        tau[k] = factor.largest_move(e[:, k], off * u[k] * lengths, reach)
-    if not (sums.factors and (tau <= LARGEST_MOVE).all()):
+    u = np.sqrt(sums.slope_squares)
+    found = [factor.balancing(e[:, k], off * u[k] * lengths, reach) for k, factor in enumerate(sums.factors)]
+    if not found or not all(tau <= LARGEST_MOVE for _, tau in found):
         return None
-    return 2.0 * float(tau @ sums.loss), 0.0 * tau
+    return sum(length**2 for length, _ in found), np.array([tau for _, tau in found]) * u

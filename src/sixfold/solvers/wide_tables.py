@@ -27,7 +27,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import get_lapack_funcs, lapack
 
 from sixfold._native import core
 from sixfold.budget import Budget
@@ -46,7 +46,6 @@ CLEAR = 10.0  # times what rounding leaves: a pivot that is not rounding in any 
 SHORT = 1e-7  # of the longest column: the square of what rounding leaves of the products of rows
 SINGLE_TOL = 1e-7  # from which products in single precision have all digits that count
 WORTH_SINGLE = 1 << 24  # multiplications, about 1 ms: below, the digits are worth more
-SINGLE_VALUES = 1 << 22  # entries of X that are rounded to single precision at a time
 SINGLE_RANGE = 1e-20, 1e30  # of squared lengths
 SINGLE_EPS = float(np.finfo(np.float32).eps)
 REACHED = 1e-6  # of the scores that were asked for: what may be missing
@@ -63,7 +62,12 @@ class SquareSolver(Protocol):
 
 @runtime_checkable
 class CertifiedOutside(SquareSolver, Protocol):
-    """A solver that may leave it to others to certify a model."""
+    """A solver that may leave it to others to certify a model, and may do so from sums alone."""
+
+    def certificate_by_sums(
+        self, problem: Problem, w: Array, b: Array, blocks: Blocks, centre: Array, tol: float
+    ) -> Certificate | None:
+        """Return the certificate of a model; None where sums over the rows do not show convergence."""
 
     def certified_by(self, outside: Callable[[Array, Array], Certificate]) -> SquareSolver:
         """Return the solver that asks ``outside`` for a certificate, and works it out where that fails."""
@@ -152,13 +156,18 @@ class RowCoordinates:
         def outside(v: Array, c: Array) -> Certificate:
             """Return the certificate on X, where that in these coordinates would only come before it."""
             w, b = self.model(v, c)
-            certificate, _ = self.problem.certify_with_dual(
-                "duality gap", w, b, self.wide, self.budget.tol, closer=False
-            )
+            tol = self.budget.tol
+            certificate = able.certificate_by_sums(self.problem, w, b, self.wide, self.mean, tol)
+            if certificate is None:
+                certificate, _ = self.problem.certify_with_dual(
+                    "duality gap", w, b, self.wide, tol, closer=False
+                )
             known[:] = [(w, b, certificate)]
             return certificate
 
-        some = solver.certified_by(outside) if isinstance(solver, CertifiedOutside) else solver
+        some = solver
+        if isinstance(solver, CertifiedOutside):
+            able, some = solver, solver.certified_by(outside)
         found = some.solve(self.problem, self.blocks, self.budget, inside)
         if known and known[0][2] is found.certificate:
             w, b, certificate = known[0]
@@ -241,19 +250,18 @@ def _single_factor(
     others.
     """
     smooth = problem.loss.smooth and problem.l2 > 0 and budget.tol >= SINGLE_TOL
-    if not smooth or not isinstance(X, np.ndarray) or X.dtype != np.float64:
+    if not smooth or not isinstance(X, np.ndarray) or not X.flags.c_contiguous:
         return None
     n, d = X.shape
     if n * n * d < WORTH_SINGLE:
         return None
-    products, step = np.zeros((n, n)), max(SINGLE_VALUES // n, 1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for first in range(0, d, step):
-            budget.check()
-            some = slice(first, first + step)
-            part = np.empty((n, min(step, d - first)), dtype=np.float32)
-            np.subtract(X[:, some], mean[some], out=part, casting="same_kind")
-            products += part @ part.T
+    products = np.empty((n, n), dtype=np.float32)
+    plain = ("linear", 1.0, 0.0, 1)
+    budget.check(
+        core.kernel_block(
+            *plain, X, None, X, None, mean, True, products, None, budget.seconds_left, budget.flag
+        )
+    )
     low, high = SINGLE_RANGE
     if not low < np.diagonal(products).max() < high:
         return None
@@ -273,10 +281,13 @@ def _factor(products: Array, rank: int, eps: float = EPS) -> tuple[Array, Array]
     # What rounding leaves of a row that others add up to.
     noise = 4.0 * n * eps * float(np.diagonal(products).max(initial=0.0))
     with single_threaded_blas(n):
-        upper, failed = lapack.dpotrf(products[:rank, :rank].T, lower=0, clean=1)
+        potrf, trtrs = get_lapack_funcs(("potrf", "trtrs"), (products,))
+        upper, failed = potrf(products[:rank, :rank].T, lower=0, clean=1)
         if not failed and np.square(np.diagonal(upper)).min(initial=np.inf) > CLEAR * noise:
-            rest = lapack.dtrtrs(upper, products[:rank, rank:], lower=0, trans=1)[0]
-            return np.vstack([upper.T, rest.T]), np.arange(rank)
+            L = np.empty((n, rank))
+            L[:rank] = upper.T
+            L[rank:] = trtrs(upper, products[:rank, rank:], lower=0, trans=1)[0].T
+            return L, np.arange(rank)
         upper, order, rank, _ = lapack.dpstrf(products.T, lower=0, tol=noise)
     order = order[:n] - 1
     L = np.empty((n, rank))

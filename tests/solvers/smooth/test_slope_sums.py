@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sixfold import LogisticRegression
 from sixfold.budget import Budget
 from sixfold.data.blocks import EveryNth, MemoryBlocks
 from sixfold.risk.losses import LOSSES, softmax
@@ -248,3 +249,12 @@ def test_a_sample_that_misses_what_counts_still_leads_to_the_minimum(strength, m
     assert found.certificate.lower_bound <= whole.objective
     assert np.abs(found.w[5:]).max() > 0
     assert found.n_iter < 40  # as many as without a sample, 31 at most, and some more
+
+
+@pytest.mark.parametrize("rows", [30, 60, 300])
+def test_the_checker_confirms_classes_that_are_told_apart(rows):
+    """Bounds of slopes that are next to nothing would overstate the objective by 1e-11 of it."""
+    X = np.random.default_rng(5).normal(size=(rows, 100))
+    y = np.minimum(np.arange(rows), 10) % 10
+    model = LogisticRegression().fit(X, y)
+    assert model.certificate_.verify(X, y).converged

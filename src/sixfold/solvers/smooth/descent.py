@@ -38,7 +38,7 @@ from sixfold.solvers.wide_tables import RowCoordinates
 
 Array = NDArray[Any]
 Model = tuple[Array, Array]  # w of shape (columns, scores) and b of shape (scores,)
-Outside = Callable[[Array, Array], Certificate]
+Outside = Callable[[Array, Array], Certificate | None]
 
 SUFFICIENT = 1e-4  # share of the predicted decrease that a step has to bring (Armijo)
 MAX_HESSIAN_COLUMNS = 4000  # beyond, a d x d matrix per iteration is no longer cheap
@@ -71,6 +71,13 @@ class SmoothSolver(ABC):
         other = copy(self)
         other.outside = outside
         return other
+
+    def certificate_by_sums(
+        self, problem: Problem, w: Array, b: Array, blocks: Blocks, centre: Array, tol: float
+    ) -> Certificate | None:
+        """Return the certificate of a model; None where sums over the rows do not show convergence."""
+        scale = problem.constant_objective(blocks)
+        return certify_by_sums(problem, w, b, blocks, centre, tol, scale)
 
     def objection(self, problem: Problem) -> str | None:
         """Return why this solver cannot minimise the problem, or None."""
@@ -209,7 +216,7 @@ def _certified_outside(
     if solver.outside is None or progress.crawls or hurried(progress.budget, blocks, w):
         return None
     certificate = solver.outside(w, b)
-    return certificate if certificate.converged else None
+    return certificate if certificate is not None and certificate.converged else None
 
 
 def _certify(

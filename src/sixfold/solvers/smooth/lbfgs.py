@@ -12,6 +12,10 @@ likely:
 one Cholesky factor of d x d for all classes: 33 iterations on 20,000 x 100 with 10 classes, where
 scikit-learn's takes 145. As the classes come apart the curvature shrinks, most where rows are sure, so the
 metric is made anew whenever the value is a quarter: 50 iterations instead of 281 on nearly separable classes.
+
+Where there are not many more rows than columns, and for sparse tables, truncated Newton comes first
+(:mod:`sixfold.solvers.smooth.newton_cg`), and what it leaves is for L-BFGS: 1.0 ms instead of 6.5 at 100 x
+100 with 10 classes, 10 instead of 15 at a sparse 2,000 x 2,000.
 Beyond some thousand columns, and for sparse tables, it is the diagonal of that matrix. The model does not
 depend on the units of the columns either way.
 """
@@ -36,8 +40,8 @@ from sixfold.solvers.smooth.descent import (
     is_noise,
     line_search,
 )
-from sixfold.solvers.smooth.newton_cg import native_descent, suits_native_descent
 from sixfold.solvers.smooth.metrics import DiagonalMetric, Metric, squared_length
+from sixfold.solvers.smooth.newton_cg import native_descent, suits_native_descent
 from sixfold.solvers.smooth.objective import ObjectivePoint, inner
 from sixfold.solvers.smooth.reweighted import MAX_FACTORED
 from sixfold.solvers.smooth.softmax_objective import SoftmaxObjective

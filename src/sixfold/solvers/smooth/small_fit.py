@@ -23,11 +23,13 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget, Record
+from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks, EveryNth
 from sixfold.data.column_means import ColumnMeans
 from sixfold.risk.problem import Problem
 from sixfold.risk.slope_bound import SlopeSums, certify_slopes
 from sixfold.solvers.base import OUT_OF_TIME, Likelihood, Solution
+from sixfold.solvers.least_squares.moments import rough_mean
 from sixfold.solvers.passes import LOSS_CODES
 from sixfold.solvers.smooth.descent import hurried
 from sixfold.solvers.smooth.slope_sums import LOSSES, SUMS
@@ -114,6 +116,35 @@ def small_fit(
     )
 
 
+def suits_known_curvature(problem: Problem, blocks: Blocks) -> bool:
+    """Return whether the bound without a penalty may come from the curvature of one pass."""
+    if problem.l2 > 0 or problem.loss.name != "logistic" or not problem.penalty.quadratic:
+        return False
+    if blocks.sparse or blocks.streamed or blocks.n_targets > 1 or blocks.n_rows < blocks.n_columns:
+        return False
+    width = blocks.n_columns + 1
+    few = blocks.n_rows * width <= MOST_VALUES and width <= MOST_UNKNOWNS
+    return few and blocks.n_rows * width**2 <= MOST_PRODUCTS
+
+
+def certify_with_curvature(
+    problem: Problem, w: Array, b: Array, blocks: Blocks, budget: Budget
+) -> tuple[Certificate, Likelihood | None] | None:
+    """Return the certificate of a model without a penalty, and what standard errors are made of.
+
+    None where sums over the rows do not show convergence.
+    """
+    descent = _Descent(problem, 1, blocks.n_columns)
+    descent.w[:], descent.b[:] = w, b
+    descent.means[:] = rough_mean(blocks)
+    end, _ = descent.run(blocks, budget.tol * descent.scale, budget, None, most_steps=0)
+    if end != DONE:
+        return None
+    sums = descent.sums()
+    certificate = certify_slopes(problem, w, sums, budget.tol, descent.scale)
+    return None if certificate is None else (certificate, descent.likelihood(sums, blocks))
+
+
 class _Descent:
     """The native descent and what it leaves: a model and the sums behind its objective and bound."""
 
@@ -133,9 +164,17 @@ class _Descent:
         self.depth, self.wrong, self.log_chance, self.largest, self.move = 0, 0, 0.0, 0.0, 0.0
 
     def run(
-        self, blocks: Blocks, enough: float, budget: Budget, report: Report | None
+        self,
+        blocks: Blocks,
+        enough: float,
+        budget: Budget,
+        report: Report | None,
+        most_steps: int = MOST_STEPS,
     ) -> tuple[int, list[tuple[int, float, float, float]]]:
-        """Go to where the gap is estimated to be ``enough``; return how it ends, and the steps."""
+        """Go to where the gap is estimated to be ``enough``; return how it ends, and the steps.
+
+        With no steps at all only the sums at the model as it is are found, about the means as they are.
+        """
         block, problem = blocks.whole(), self.problem
         self.weight = block.float64_weight
         end, steps, self.depth, self.wrong, self.log_chance, self.largest, self.move = core.newton_fit(
@@ -148,7 +187,7 @@ class _Descent:
             problem.fit_intercept,
             enough / self.targets,
             self.scale / self.targets,
-            MOST_STEPS,
+            most_steps,
             self.w,
             self.b,
             self.means,
