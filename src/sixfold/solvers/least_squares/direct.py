@@ -38,13 +38,18 @@ from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
 from sixfold.risk.rank import ColumnSpace, beyond_doubt, column_space, independent_columns
-from sixfold.risk.rounding import UNDERFLOW
 from sixfold.solvers.base import Solution
-from sixfold.solvers.least_squares.certified import duality_gaps, gaps, restriction, unrounded_slopes
+from sixfold.solvers.least_squares.certified import (
+    duality_gaps,
+    gaps,
+    objectives,
+    restriction,
+    unrounded_slopes,
+)
 from sixfold.solvers.least_squares.conjugate_gradient import MAX_SPARSE_SIDE
 from sixfold.solvers.least_squares.factors import cholesky_factor, factor_of_moments, penalised_factor
 from sixfold.solvers.least_squares.moment_fit import DONE, STOPPED, certify, moment_fit
-from sixfold.solvers.least_squares.moments import UNIT, Moments, block_moments
+from sixfold.solvers.least_squares.moments import Moments, block_moments
 from sixfold.solvers.least_squares.row_space import may_descend, solve_in_row_space
 from sixfold.solvers.least_squares.slopes import SecondMoments, Slope, slope_on
 from sixfold.solvers.linalg import EPS
@@ -280,12 +285,7 @@ def _solution(
 ) -> DirectSolution:  # fmt: skip
     """Return the solution with its certificate."""
     problem, moments = second.problem, second.moments
-    penalty = 0.5 * problem.l2 * np.square(w).sum(axis=0)
-    rounding = 0.5 * at.square_error + (w.shape[0] + 8) * UNIT * penalty + 4 * UNIT * at.square
-    at_zero = second.y2 + (second.mean_y**2 if problem.fit_intercept else 0.0)
-    rounding += UNDERFLOW * (at_zero > 0)
-    objective = 0.5 * at.square + penalty + rounding
-    scale = 0.5 * float(second.y2.sum()) + 0.5e-30 * float(at_zero.sum())
+    objective, rounding, scale = objectives(problem, w, at, second.y2, second.mean_y)
     dual = None
     short = problem.l2 > 0 and not float(above.sum()) <= budget.tol * scale
     if short and blocks is not None and not blocks.streamed:
