@@ -111,7 +111,7 @@ class LinearModel(ExplainedScores, IterativeLearner):
         if not rungs[0].notices_nonfinite:
             data.require_computable()
         solution = self._postprocess(climb(rungs, problem, blocks, budget), problem, data, budget)
-        if not np.isfinite([solution.certificate.objective, solution.certificate.scale]).all():
+        if not math.isfinite(solution.certificate.objective + solution.certificate.scale):
             raise FloatingPointError("the objective is not finite")
         return solution
 

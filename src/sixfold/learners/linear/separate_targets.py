@@ -90,7 +90,8 @@ class SeparateRegressor(SeparateTargets, LinearRegressor):
 
 def _of_group(problem: Problem, group: Array) -> Problem:
     """Return the problem of targets that share a penalty."""
-    return replace(problem, alpha=_shared(problem.alpha, group))
+    shared = _shared(problem.alpha, group)
+    return problem if type(problem.alpha) is float else replace(problem, alpha=shared)
 
 
 def _claim_of_group(claim: LinearClaim, group: Array) -> LinearClaim:

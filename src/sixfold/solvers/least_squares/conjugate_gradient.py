@@ -79,7 +79,7 @@ class ConjugateGradient:
 
 
 def _certify(problem: Problem, rows: _CentredRows, w: Array, b: Array, budget: Budget) -> Certificate:
-    """Return the certificate; with a penalty one pass for the slope tells enough, in a tenth of the passes."""
+    """Return the certificate; with a penalty the slope tells enough, in a tenth of the passes."""
     if problem.l2 > 0:
         at = slope_on(problem, rows.blocks, rows.means, w, (b, np.zeros_like(b)), budget)
         objective, rounding, scale = objectives(problem, w, at, rows.y2, rows.mean_y)
