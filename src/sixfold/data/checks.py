@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from numbers import Number
 from typing import Any, NoReturn
 
@@ -61,11 +60,11 @@ class TrainingData:
 
     def blocks(self) -> MemoryBlocks:
         """Return the rows as blocks, the same ones every time: what is known of them is found again."""
-        return self._blocks
-
-    @cached_property
-    def _blocks(self) -> MemoryBlocks:
-        return MemoryBlocks(self.X, self.y, self.weight)
+        known = vars(self)  # a cached_property takes a lock for each of five calls
+        if "_blocks" not in known:
+            known["_blocks"] = MemoryBlocks(self.X, self.y, self.weight)
+        found: MemoryBlocks = known["_blocks"]
+        return found
 
     def float64(self) -> TrainingData:
         """Return the same table in float64."""

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sixfold.solvers.separation.separating_columns import important_columns
-
 MOST_NAMED = 5  # columns (or terms of a combination) spelt out before "and n more"
 
 
@@ -71,6 +69,9 @@ def describe_separation(found: Any, alone: list[Any], names: list[str], classes:
         more = len(alone) - MOST_NAMED
         how += f"; and {more} more columns do so too" if more > 0 else ""
     else:
+        # Seven modules, which a fit that has nothing to say of them does without.
+        from sixfold.solvers.separation.separating_columns import important_columns
+
         how = f"{_listed(names, important_columns(found))} together separate the classes"
     quasi = found.kind != "complete"
     boundary = f" But for {_count(found.boundary.size, 'row')} on the boundary the" if quasi else " The"

@@ -143,7 +143,7 @@ def too_late_to_bound(budget: Budget, work: float) -> bool:
 
 def missing_methods(solver: Solver, problem: Problem) -> str | None:
     """Return a sentence naming the methods the loss lacks for this solver, or None."""
-    missing = _missing(solver.needs, type(problem.loss))
+    missing = _missing(type(problem.loss), *solver.needs)
     if not missing:
         return None
     asked = " and ".join(missing)
@@ -151,7 +151,7 @@ def missing_methods(solver: Solver, problem: Problem) -> str | None:
 
 
 @cache
-def _missing(needs: tuple[str, ...], loss: type) -> list[str]:
+def _missing(loss: type, *needs: str) -> list[str]:
     return [name for name in needs if not hasattr(loss, name)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,9 @@ from sixfold.data.checks import check_rows, column_names
 from sixfold.data.column_means import ColumnMeans
 from sixfold.data.one_row import one_row
 from sixfold.errors import InputError
-from sixfold.explain.linear import Background, Row, ScoreTable, explain_class, explain_targets
+
+if TYPE_CHECKING:
+    from sixfold.explain.linear import Background
 
 Array = NDArray[Any]
 
@@ -65,6 +67,9 @@ class ExplainedScores:
             Plain data (``to_dict()``) that prints as a table and draws itself (``plot()``). A list of them
             where there are several targets and ``of`` names none.
         """
+        # Words and pictures are nothing that a fit needs.
+        from sixfold.explain.linear import Row, ScoreTable, explain_class, explain_targets
+
         check_is_fitted(self, "coef_")
         w, b = self._parameters()
         names = column_names(self, w.shape[0])
@@ -91,6 +96,8 @@ class ExplainedScores:
         return "softmax" if softmax else "one against the rest"
 
     def _background(self, given: Any, names: list[str]) -> Background:
+        from sixfold.explain.linear import Background
+
         if given is None:
             means = self._known_means()
             if means is None:

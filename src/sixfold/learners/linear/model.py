@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,8 +39,10 @@ from sixfold.solvers.least_squares.direct import DirectSolution
 from sixfold.solvers.registry import all_solvers
 from sixfold.solvers.smooth.descent import Model
 from sixfold.solvers.threads import thread_limit
-from sixfold.verify.linear import LinearClaim, recompute
 from sixfold.verify.recomputed import Recomputed
+
+if TYPE_CHECKING:
+    from sixfold.verify.linear import LinearClaim
 
 Array = NDArray[Any]
 
@@ -111,7 +113,7 @@ class LinearModel(ExplainedScores, IterativeLearner):
         if not rungs[0].notices_nonfinite:
             data.require_computable()
         solution = self._postprocess(climb(rungs, problem, blocks, budget), problem, data, budget)
-        if not np.isfinite([solution.certificate.objective, solution.certificate.scale]).all():
+        if not math.isfinite(solution.certificate.objective + solution.certificate.scale):
             raise FloatingPointError("the objective is not finite")
         return solution
 
@@ -252,12 +254,16 @@ class LinearModel(ExplainedScores, IterativeLearner):
         return scores
 
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
+        from sixfold.verify.linear import recompute
+
         claim = self._claim(X, y, sample_weight)
         with thread_limit(self.n_jobs, values=math.prod(claim.X.shape)):
             return recompute(claim, claimed)
 
     def _claim(self, X: Any, y: Any, sample_weight: Any) -> LinearClaim:
         """Return the public attributes and the data as the checker reads them."""
+        from sixfold.verify.linear import LinearClaim  # ten modules, which a fit does without
+
         check_is_fitted(self, "coef_")
         data = self._check(X, y, sample_weight, reset=False)
         data.require_finite()

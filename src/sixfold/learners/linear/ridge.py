@@ -54,7 +54,8 @@ class _RidgeBase(SeparateTargets):
             name = f"alpha[{place[0]}]" if place else "alpha"
             check_number(name, value, at_least=0, finite=True)
         penalty = make_penalty("l2", positive=bool(self.positive))
-        alpha: Any = np.asarray(self.alpha, dtype=np.float64)[()] / weight_sum
+        one = np.ndim(self.alpha) == 0
+        alpha: Any = (float(self.alpha) if one else np.asarray(self.alpha, np.float64)) / weight_sum
         return Problem(self._loss(), penalty, alpha, bool(self.fit_intercept))
 
     def _groups(self, n_targets: int) -> list[Array]:

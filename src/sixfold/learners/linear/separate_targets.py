@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,10 @@ from sixfold.solvers.base import Solution
 from sixfold.solvers.l1.proximal_newton import PathMemory
 from sixfold.solvers.smooth.descent import Model
 from sixfold.solvers.threads import thread_limit
-from sixfold.verify.linear import LinearClaim, recompute
 from sixfold.verify.recomputed import Recomputed, join_recomputed
+
+if TYPE_CHECKING:
+    from sixfold.verify.linear import LinearClaim
 
 Array = NDArray[Any]
 
@@ -65,6 +67,8 @@ class SeparateTargets(LinearModel):
         return _joined(found, groups)
 
     def _recompute(self, claimed: Certificate, X: Any, y: Any, sample_weight: Any) -> Recomputed:
+        from sixfold.verify.linear import recompute
+
         claim = self._claim(X, y, sample_weight)
         groups = self._groups(claim.b.size)
         share = replace(claimed, gap=claimed.gap / len(groups), rounding=claimed.rounding / len(groups))
@@ -90,7 +94,8 @@ class SeparateRegressor(SeparateTargets, LinearRegressor):
 
 def _of_group(problem: Problem, group: Array) -> Problem:
     """Return the problem of targets that share a penalty."""
-    return replace(problem, alpha=_shared(problem.alpha, group))
+    shared = _shared(problem.alpha, group)
+    return problem if type(problem.alpha) is float else replace(problem, alpha=shared)
 
 
 def _claim_of_group(claim: LinearClaim, group: Array) -> LinearClaim:

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
 from sixfold.risk.rank import EPS, LAST_DIGITS, ColumnSpace
+from sixfold.risk.rounding import UNDERFLOW
+from sixfold.solvers.least_squares.moments import UNIT
 from sixfold.solvers.least_squares.slopes import SecondMoments, Slope
 
 Array = NDArray[Any]
@@ -55,6 +57,19 @@ def duality_gaps(problem: Problem, at: Slope) -> Array:
     """Return the duality gap of each target at its residuals, where there is a penalty."""
     of_b = 0.5 * np.square(np.abs(at.off) + at.off_error)
     return 0.5 * np.square(np.abs(at.slope) + at.slope_error).sum(axis=0) / problem.l2 + of_b
+
+
+def objectives(problem: Problem, w: Array, at: Slope, y2: Array, mean_y: Array) -> tuple[Array, Array, float]:
+    """Return the objective of each target and its rounding, which it includes, and the scale of gaps.
+
+    ``y2`` are the mean squares of the targets, about ``mean_y`` where there is an intercept.
+    """
+    penalty = 0.5 * problem.l2 * np.square(w).sum(axis=0)
+    rounding = 0.5 * at.square_error + (w.shape[0] + 8) * UNIT * penalty + 4 * UNIT * at.square
+    at_zero = y2 + (mean_y**2 if problem.fit_intercept else 0.0)
+    rounding += UNDERFLOW * (at_zero > 0)
+    scale = 0.5 * float(y2.sum()) + 0.5e-30 * float(at_zero.sum())
+    return 0.5 * at.square + penalty + rounding, rounding, scale
 
 
 def unrounded_slopes(second: SecondMoments, blocks: Blocks, w: Array) -> Array:

@@ -5,7 +5,7 @@
 With R the factor of the moments of columns scaled to length 1, of three methods tall data take the first of
 which |R^-1| (Frobenius) says that the digits are there:
 
-1. one pass for the moments, and Cholesky of them (up to 20: nothing is lost; to 100 with a penalty);
+1. one pass for the moments, and Cholesky of them (up to 100: twelve digits);
 2. the same factor, with residuals in double-double arithmetic fed back until the coefficients stand still
    (up to 1e3; with a penalty, or where QR would be costly, for as long as the factor is certain);
 3. Householder QR of the rows with column pivoting, and the same refinement.
@@ -38,13 +38,18 @@ from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
 from sixfold.risk.rank import ColumnSpace, beyond_doubt, column_space, independent_columns
-from sixfold.risk.rounding import UNDERFLOW
 from sixfold.solvers.base import Solution
-from sixfold.solvers.least_squares.certified import duality_gaps, gaps, restriction, unrounded_slopes
+from sixfold.solvers.least_squares.certified import (
+    duality_gaps,
+    gaps,
+    objectives,
+    restriction,
+    unrounded_slopes,
+)
 from sixfold.solvers.least_squares.conjugate_gradient import MAX_SPARSE_SIDE
 from sixfold.solvers.least_squares.factors import cholesky_factor, factor_of_moments, penalised_factor
 from sixfold.solvers.least_squares.moment_fit import DONE, STOPPED, certify, moment_fit
-from sixfold.solvers.least_squares.moments import UNIT, Moments, block_moments
+from sixfold.solvers.least_squares.moments import Moments, block_moments
 from sixfold.solvers.least_squares.row_space import may_descend, solve_in_row_space
 from sixfold.solvers.least_squares.slopes import SecondMoments, Slope, slope_on
 from sixfold.solvers.linalg import EPS
@@ -52,12 +57,13 @@ from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
 
-EXACT_NORM = 20.0  # of R^-1, whose square times eps is below 1e-13: Cholesky has every digit that counts
-PENALISED_NORM = 100.0  # twelve digits, of coefficients that the penalty has moved by far more
+# Of R^-1: Cholesky loses its square times eps, 2e-12 of the coefficients at most. A pass in doubled precision
+# for the last digits took half of a fit of 10,000 x 10.
+EXACT_NORM = 100.0
 CHOLESKY_NORM = 1e3  # standard errors from Cholesky are off by |R^-1|^2 eps = 1e-10
 LARGE_QR = 1e8  # rows times squared columns from which QR costs a second or more
 # One native call: of more columns LAPACK's factor is as fast, and of so many rows a pass is all that counts.
-MOST_FACTORED, MOST_VALUES = 64, 1 << 24
+MOST_FACTORED, MOST_VALUES = 128, 1 << 24
 CERTAIN = 0.1  # of a factor that may be lost for it to be used
 CANCELLED = 1e-6  # residual share from which subtracting it from the variance of y costs too many digits
 SMALL_SHARE = 1e-2  # of the tolerance: a gap from the moments below this needs no pass over the rows
@@ -129,8 +135,7 @@ def _solve_at_once(problem: Problem, blocks: Blocks, budget: Budget) -> DirectSo
     if fit.end == STOPPED:
         raise KeyboardInterrupt
     moments, penalised = fit.moments, problem.l2 > 0
-    exact = PENALISED_NORM if penalised else EXACT_NORM
-    if fit.end == DONE and fit.lost <= CERTAIN and fit.inverse_norm <= exact:
+    if fit.end == DONE and fit.lost <= CERTAIN and fit.inverse_norm <= EXACT_NORM:
         factor = independent_columns(fit.R, fit.scale, fit.lost, fit.inverse_norm)
         plain = np.hypot(moments.size, moments.mean)[: moments.n_columns]
         square, y2 = fit.figures[:, 2], fit.figures[:, 0]
@@ -161,8 +166,7 @@ def solve_moments(
         w, b = _shortest(second, factor, w, b)
         at = second.slope_at(w, b)
         return _solution(second, factor, w, b, at, _gaps(problem, factor, w, at), method, budget, blocks)
-    exact = PENALISED_NORM if problem.l2 > 0 else EXACT_NORM
-    if method == "Cholesky" and factor.inverse_norm <= exact:
+    if method == "Cholesky" and factor.inverse_norm <= EXACT_NORM:
         rounded, rounded_b = blocks.rounded(w), blocks.rounded(b)
         at = second.slope_at(rounded, rounded_b)
         above = _gaps(problem, factor, rounded, at)
@@ -280,12 +284,7 @@ def _solution(
 ) -> DirectSolution:  # fmt: skip
     """Return the solution with its certificate."""
     problem, moments = second.problem, second.moments
-    penalty = 0.5 * problem.l2 * np.square(w).sum(axis=0)
-    rounding = 0.5 * at.square_error + (w.shape[0] + 8) * UNIT * penalty + 4 * UNIT * at.square
-    at_zero = second.y2 + (second.mean_y**2 if problem.fit_intercept else 0.0)
-    rounding += UNDERFLOW * (at_zero > 0)
-    objective = 0.5 * at.square + penalty + rounding
-    scale = 0.5 * float(second.y2.sum()) + 0.5e-30 * float(at_zero.sum())
+    objective, rounding, scale = objectives(problem, w, at, second.y2, second.mean_y)
     dual = None
     short = problem.l2 > 0 and not float(above.sum()) <= budget.tol * scale
     if short and blocks is not None and not blocks.streamed:

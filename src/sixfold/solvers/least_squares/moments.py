@@ -17,6 +17,7 @@ subtracted before it was squared: a rough mean, or zero for sparse tables, whose
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,7 @@ def block_moments(block: Block, flag: NDArray[np.int32]) -> Moments:
     )
 
 
+@lru_cache(64)
 def moment_rounding(n_rows: int, width: int) -> float:
     """Return the relative rounding of the longest chain of sums that an entry of the scatter goes through."""
     chunks = max(min(n_rows // CHUNK_ROWS, PARTIAL_ENTRIES // width**2, MOST_CHUNKS), 1)
