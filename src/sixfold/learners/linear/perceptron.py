@@ -16,7 +16,6 @@ More than two classes are learnt one against the rest.
 
 from __future__ import annotations
 
-from copy import deepcopy
 from functools import partial
 from typing import Any, Self
 
@@ -311,7 +310,7 @@ class Perceptron(LinearClassifier):
         blocks, random = data.blocks(), FirstOrderOptions(random_state=self.random_state).generator()
         if not hasattr(self, "coef_"):
             self._state, self.mistakes_ = self._begin(blocks, random), 0
-        self._state = deepcopy(self._state)  # a batch that fails leaves the state of the last one
+        self._state = self._state.copy()  # a batch that fails leaves the state of the last one
         orders = EpochOrder(random, bool(self.shuffle))
         mistakes = self._one_epoch(self._state, problem, blocks, budget, orders)
         self.mistakes_ += mistakes
@@ -323,7 +322,7 @@ class Perceptron(LinearClassifier):
         shape = (blocks.n_columns, blocks.n_targets)
         before = self.__dict__.get("_state") if self.warm_start else None
         if before is not None and before.w.shape == shape and coef is None:
-            return deepcopy(before)  # a fit that fails leaves it as it was
+            return before.copy()  # a fit that fails leaves it as it was
         w, b = np.zeros(shape), np.zeros(shape[1])
         if self.start == "random":
             w = START_SPREAD * random.standard_normal(shape)
@@ -378,13 +377,28 @@ class Perceptron(LinearClassifier):
         if watched or blocks.streamed:
             return [self._one_epoch(state, problem, blocks, budget, orders, held_out)]
         patience = np.inf if self.tol is None else self.n_iter_no_change - idle
-        # No more than were made before: they may end any time, and orders take as long to draw as epochs.
+        # No more than were made before: they may end any time.
         begun = max(len(budget.history), FIRST_EPOCHS)
-        count = min(budget.iterations_left, patience, begun, max(VISITS_AT_ONCE // visits, 1))
-        scale = blocks.n_rows / blocks.weight_sum
-        rows = orders.take_several(blocks.n_rows, int(count))
+        count = int(min(budget.iterations_left, patience, begun))
         enough = int(min(self.max_error, 1.0) * visits) + 1
         enough -= enough / visits > self.max_error  # as the budget compares
+        made = self._several_epochs(state, problem, blocks, budget, orders, count, enough)
+        return [int(mistakes) for mistakes in made.sum(axis=1)]
+
+    def _several_epochs(
+        self,
+        state: SGDState,
+        problem: Problem,
+        blocks: Blocks,
+        budget: Budget,
+        orders: EpochOrder,
+        count: int,
+        enough: int,
+    ) -> Array:
+        """Make so many epochs at most, those of one call; return the mistakes of each, one column a score."""
+        count = min(count, max(VISITS_AT_ONCE // (blocks.n_rows * blocks.n_targets), 1))
+        rows = orders.take_several(blocks.n_rows, count)
+        scale = blocks.n_rows / blocks.weight_sum
         return sgd_epochs(state, blocks.whole(), problem, self._rule(), rows, enough, scale, budget)[1]
 
     def _go_on(self, problem: Problem, blocks: Blocks, budget: Budget, known: dict[int, Separation]) -> None:
@@ -397,12 +411,14 @@ class Perceptron(LinearClassifier):
         near = bool(history) and 0.0 < history[-1].objective <= FEW_MISTAKES
         if self.penalty is not None or not near or blocks.streamed or blocks.n_rows > few:
             return
-        state, random = deepcopy(self._state), FirstOrderOptions(random_state=self.random_state).generator()
+        state, random = self._state.copy(), FirstOrderOptions(random_state=self.random_state).generator()
         orders, left = EpochOrder(random, bool(self.shuffle)), set(range(blocks.n_targets)) - known.keys()
-        for _ in history:
-            before = state.mistakes.copy()
-            self._one_epoch(state, problem, blocks, budget, orders)
-            done = {k for k in left if state.mistakes[k] == before[k]}
+        begun = len(history)
+        while begun > 0:
+            made = self._several_epochs(state, problem, blocks, budget, orders, begun, enough=0)
+            begun -= made.shape[0]
+            # What makes no mistake in one epoch makes none in the next.
+            done = {k for k in left if made[-1, k] == 0}
             for k in done:
                 model = np.ascontiguousarray(state.w[:, k : k + 1]), state.c[k : k + 1].copy()
                 found = separation_by(model, zero_one(bool(self.fit_intercept)), blocks, budget, k)
