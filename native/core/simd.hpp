@@ -43,20 +43,22 @@ inline Lanes load_first(const double* from, Index count) {
   const Bits mask = Bits{0, 1, 2, 3} < count;
   return reinterpret_cast<Lanes>(_mm256_maskload_pd(from, reinterpret_cast<__m256i>(mask)));
 #else
+  if (count >= kLanes) return load(from);
   Lanes value{};
   for (Index k = 0; k < count; ++k) value[k] = from[k];
   return value;
 #endif
 }
 inline Lanes load_first(const float* from, Index count) {
-  Lanes value{};
 #if defined(__AVX512VL__)
-  value = reinterpret_cast<Lanes>(
+  return reinterpret_cast<Lanes>(
       _mm512_cvtps_pd(_mm256_maskz_loadu_ps(static_cast<__mmask8>((1u << count) - 1), from)));
 #else
+  if (count >= kLanes) return load(from);
+  Lanes value{};
   for (Index k = 0; k < count; ++k) value[k] = static_cast<double>(from[k]);
-#endif
   return value;
+#endif
 }
 
 // Swaps the off-diagonal quarters of every 2 kStep x 2 kStep square that rows a and b take part in.

@@ -78,29 +78,24 @@ def _longest_row_squared(block: Block) -> float:
 
 
 def certify_planes(
-    w: Array,
-    b: Array,
+    report: MarginReport,
     blocks: Blocks,
     fit_intercept: bool,
     budget: Budget,
     tolerance: float,
-    search: bool = True,
     known: dict[int, Separation] | None = None,
 ) -> tuple[Certificate, list[Proof | None]]:
-    """Return what holds of the planes (w, b), and the proofs that no plane separates.
+    """Return what holds of planes with these margins, and the proofs that no plane separates.
 
-    Proofs are looked for, if at all, where a plane has rows on its wrong side; ``known`` are those found.
+    Proofs are looked for where a plane has rows on its wrong side, unless it is ``known`` already whether any
+    separates; None looks for none.
     """
-    problem = zero_one(fit_intercept)
-    report = measure_margins(w, b, blocks, fit_intercept)
-    skip = budget.interrupted or budget.seconds_left <= 0 or not search
-    known = {} if known is None else known
-    if not skip:
-        settle_soon(problem, blocks, budget, np.flatnonzero(report.wrong).tolist(), known)
-    found = [
-        None if skip or report.wrong[k] == 0.0 else separation_of(problem, blocks, budget, k, known)
-        for k in range(b.size)
-    ]
+    found: list[Separation | None] = [None] * report.wrong.size
+    if known is not None and not budget.interrupted and budget.seconds_left > 0:
+        problem, wrong = zero_one(fit_intercept), np.flatnonzero(report.wrong).tolist()
+        settle_soon(problem, blocks, budget, wrong, known)
+        for k in wrong:
+            found[k] = separation_of(problem, blocks, budget, k, known)
     proofs = [None if one is None or one.kind == "complete" else one.proof for one in found]
     return planes_certificate(report, found, _bounds(proofs, blocks), tolerance), proofs
 

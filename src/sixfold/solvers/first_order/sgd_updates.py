@@ -27,7 +27,7 @@ makes several over the same rows in one call.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -135,6 +135,11 @@ class SGDState:
         mean_w, mean_c = (np.zeros_like(w), np.zeros_like(c)) if average else empty
         return cls(w, c, mean_w, mean_c, center, factor, np.zeros(c.size, dtype=np.int64))
 
+    def copy(self) -> SGDState:
+        """Return a state that further updates of this one leave alone."""
+        arrays = {name: getattr(self, name).copy("K") for name in ("w", "c", "mean_w", "mean_c", "mistakes")}
+        return replace(self, **arrays)
+
     def model(self, rule: StepRule) -> tuple[Array, Array]:
         """Return (w, b) of the average where averaging has begun, else of the last iterate, as copies."""
         averaged = rule.average_from is not None and self.updates > rule.average_from
@@ -213,7 +218,7 @@ def sgd_epochs(
     enough: int,
     weight_scale: float,
     budget: Budget,
-) -> tuple[bool, list[int]]:
+) -> tuple[bool, Array]:
     """Make several passes over the rows of a block, in one call: a call takes as long as 500 visits.
 
     Parameters
@@ -229,14 +234,14 @@ def sgd_epochs(
     -------
     finished : bool
         Whether the budget did not end them; the state is that after the last update.
-    mistakes : list of int
+    mistakes : int64 ndarray of shape (passes made, scores)
         Of each whole pass, and at the end of one that the budget ended.
     """
     mistakes = np.zeros((orders.shape[0], state.mistakes.size), dtype=np.int64)
     weight = _scaled_weight(block, weight_scale)
     finished, made, _ = _descend(state, block, problem, rule, orders, mistakes, enough, weight, budget)
     state.mistakes += mistakes.sum(axis=0)
-    return finished, mistakes[: made + (not finished)].sum(axis=1).tolist()
+    return finished, mistakes[: made + (not finished)]
 
 
 def _scaled_weight(block: Block, scale: float | None) -> Array | None:

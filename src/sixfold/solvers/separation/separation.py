@@ -142,16 +142,16 @@ def separate(
     except BudgetExhausted:
         budget.exhausted()
         return _nothing("unknown", points)
-    return found if check_separation(found, problem, blocks, target) else _nothing("unknown", points)
+    return found if found.kind == "unknown" or _holds(found, points) else _nothing("unknown", points)
 
 
 def separation_by(
     model: tuple[Array, Array], problem: Problem, blocks: Blocks, budget: Budget, target: int = 0
 ) -> Separation | None:
     """Return that a model (w, b) separates the classes completely; None where it does not."""
-    unit = SignedPoints(problem, blocks, budget, target).unit
-    given = Separation("complete", *model, unit, np.zeros(0, dtype=np.intp))
-    return given if check_separation(given, problem, blocks, target) else None
+    points = SignedPoints(problem, blocks, budget, target)
+    given = Separation("complete", *model, points.unit, np.zeros(0, dtype=np.intp))
+    return given if _holds(given, points) else None
 
 
 def _nothing(kind: str, points: SignedPoints, proof: Proof | None = None) -> Separation:
@@ -277,9 +277,10 @@ def margins_of(
 
 def check_separation(found: Separation, problem: Problem, blocks: Blocks, target: int = 0) -> bool:
     """Return whether the data bear out what a separation claims; an unknown one claims nothing."""
-    if found.kind == "unknown":
-        return True
-    points = SignedPoints(problem, blocks, Budget(), target)
+    return found.kind == "unknown" or _holds(found, SignedPoints(problem, blocks, Budget(), target))
+
+
+def _holds(found: Separation, points: SignedPoints) -> bool:
     if found.kind != "complete" and not proves(points, found.proof, spanning=found.kind == "overlap"):
         return False
     if found.kind == "overlap":
