@@ -37,7 +37,6 @@ Array = NDArray[Any]
 
 MOST_COLUMNS = 128
 MOST_STEPS = 40
-RESTS = (0.3, 1e-4)  # of the tolerance: what is aimed at, and once more where the bound is above
 MOST_STALE = 3  # steps that lower nothing and do not halve what is left: that is rounding then
 MODEL_PART = 0.03  # of what is left: what the minimum of the model may be short of
 VISITS = 2000  # of columns, before a Newton step on the signs found
