@@ -38,8 +38,8 @@ constexpr double kNear = 0.9;      // of l1: slopes of columns that stay, though
 constexpr Index kSetSteps = 20;
 constexpr double kRest = 0.3;  // of the goal: what is asked of a set
 // Passes over sets for half of the gap, beyond which columns nearly depend on each other: as many as there
-// are rows, as long as a Gram matrix of as many columns takes, which helps then.
-constexpr Index kFewestPasses = 100, kMostPasses = 2000;
+// are rows, as long as a Gram matrix of as many columns takes, which helps then. In all, some times as many.
+constexpr Index kFewestPasses = 100, kMostPasses = 2000, kMostTimes = 4;
 constexpr Index kMostStale = 3;  // passes over all columns that bring nothing: that is rounding then
 constexpr Index kMostHalvings = 30;
 constexpr double kSufficient = 1e-4;
@@ -101,12 +101,12 @@ class Search {
       stale = halved || objective < (1.0 - 1e-14) * lowest ? 0 : stale + 1;
       least = halved ? left : least;
       lowest = objective;
-      if (halved) passes_ = 0;
-      if (!std::isfinite(left) || stale == kMostStale || passes_ > patience_) return ProximalEnd::stuck;
+      if (halved) halved_at_ = passes_;
+      if (!std::isfinite(left) || stale == kMostStale || crawls()) return ProximalEnd::stuck;
       grow();
       const double enough = std::max(kSetPart * left, kRest * of_.goal);
       double of_set = left;
-      for (Index step = 0; step < kSetSteps && of_set > enough && passes_ <= patience_; ++step) {
+      for (Index step = 0; step < kSetSteps && of_set > enough && !crawls(); ++step) {
         const bool lower = move(of_set);
         if (stop_.now()) return ProximalEnd::stopped;
         // Where the set is most of the table all slopes cost hardly more.
@@ -118,6 +118,8 @@ class Search {
 
  private:
   static std::size_t size(Index count) { return static_cast<std::size_t>(count); }
+
+  bool crawls() const { return passes_ - halved_at_ > patience_ || passes_ > kMostTimes * patience_; }
 
   // Slopes and second derivatives at scores; returns the value.
   double losses(const Values& score) {
@@ -290,7 +292,7 @@ class Search {
   double value_ = 0.0;
   double damping_ = kLeastCurvature;  // second derivatives of a row are at least that
   Index patience_ = std::clamp(Z_.rows, kFewestPasses, kMostPasses);
-  Index passes_ = 0;  // over sets, since the gap has halved
+  Index passes_ = 0, halved_at_ = 0;  // over sets: all, and those until the gap had halved last
 };
 
 }  // namespace

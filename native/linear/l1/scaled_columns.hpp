@@ -124,28 +124,53 @@ class ScaledDense : public ScaledColumns {
       means[static_cast<std::size_t>(k)] = mean;
       curvatures[static_cast<std::size_t>(k)] = left > kConstantColumn * square ? left : 0.0;
     }
+    gram_.clear();
+    if (count <= kFewColumns) multiply(count);
   }
 
-  double slope(Index k) const {
+  double slope(Index k) const { return gram_.empty() ? product(k, v) : slopes_[static_cast<std::size_t>(k)]; }
+
+  void move(Index k, double step) {
+    if (gram_.empty()) {
+      const double* a = a_.data() + k * padded_;
+      for (Index i = 0; i < padded_; i += kLanes) store(v + i, load(v + i) - step * load(a + i));
+    } else {
+      const Index count = static_cast<Index>(slopes_.size());
+      const double* row = gram_.data() + k * count;
+#pragma omp simd
+      for (Index l = 0; l < count; ++l) slopes_.data()[l] -= step * row[l];
+    }
+  }
+
+ private:
+  static constexpr Index kFewColumns = 32;  // whose products with each other cost less than passes over rows
+
+  // sum_i a_ik u_i
+  double product(Index k, const double* u) const {
     const double* a = a_.data() + k * padded_;
     Lanes sums[4] = {};
     Index i = 0;
     for (; i + 4 * kLanes <= padded_; i += 4 * kLanes)
 #pragma GCC unroll 4
       for (Index part = 0; part < 4; ++part)
-        sums[part] += load(v + i + part * kLanes) * load(a + i + part * kLanes);
-    for (; i < padded_; i += kLanes) sums[0] += load(v + i) * load(a + i);
+        sums[part] += load(u + i + part * kLanes) * load(a + i + part * kLanes);
+    for (; i < padded_; i += kLanes) sums[0] += load(u + i) * load(a + i);
     return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
   }
 
-  void move(Index k, double step) {
-    const double* a = a_.data() + k * padded_;
-    for (Index i = 0; i < padded_; i += kLanes) store(v + i, load(v + i) - step * load(a + i));
+  void multiply(Index count) {
+    gram_.resize(static_cast<std::size_t>(count * count));
+    slopes_.resize(static_cast<std::size_t>(count));
+    for (Index k = 0; k < count; ++k) {
+      slopes_[static_cast<std::size_t>(k)] = product(k, v);
+      for (Index l = 0; l <= k; ++l)
+        gram_.data()[k * count + l] = gram_.data()[l * count + k] = product(k, a_.data() + l * padded_);
+    }
   }
 
- private:
   Index padded_ = 0;
   AlignedVector<double> a_;
+  std::vector<double> gram_, slopes_;  // of few columns: of these v is not kept up to date, but their slopes
 };
 
 // Here v + lift sqrt(h) stands for v. Columns are filled up with zeros of a row behind the last one.

@@ -1,4 +1,4 @@
-"""One score on sparse and wide tables in one call: answers, certificates, limits, and where it gives up."""
+"""One score on sparse, wide and small tables in one call: answers, certificates, limits, and its end."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from oracles.linear import penalised_classification
 from sixfold.budget import Budget
-from sixfold.solvers.l1 import one_score
 from sixfold.solvers.l1.coordinate import RESTS, CoordinateDescent
+from sixfold.solvers.l1.one_score import FEW_VALUES, OneScore
 from solvers.problems import blocks, problem
 
 LOSSES = ["logistic", "squared_hinge"]
@@ -20,7 +20,7 @@ LOSSES = ["logistic", "squared_hinge"]
 def wide(n=60, d=300, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) + 0.3
-    y = np.where((X[:, :10] - 0.3) @ rng.standard_normal(10) + rng.logistic(size=n) > 0, 1.0, -1.0)
+    y = np.where((X[:, :8] - 0.3) @ rng.standard_normal(8) + rng.logistic(size=n) > 0, 1.0, -1.0)
     return X, y
 
 
@@ -33,7 +33,7 @@ def sparse(n=300, d=200, seed=0):
 
 def minimum(stated, data, tol=1e-9):
     """Return w, b and the relative gap, as computed, of what the loop alone finds; None if it gives up."""
-    steps = one_score.OneScore(stated, data, Budget(tol))
+    steps = OneScore(stated, data, Budget(tol))
     for rest in RESTS:
         if not steps.run(rest):
             return None
@@ -69,7 +69,7 @@ def test_is_certified_and_not_above_the_oracle(
     stated = problem(loss, "elasticnet", alpha, l1_ratio=l1_ratio, positive=positive, fit_intercept=intercept)
     table = {"dense": X, "in columns": np.asfortranarray(X), "sparse": sp.csr_array(X)}[kind]
     data = blocks(table, y, weight)
-    assert one_score.suits(stated, table, 1)
+    assert OneScore.suits(stated, table, 1)
     certificate = CoordinateDescent().solve(stated, data, Budget(1e-9)).certificate
     assert certificate.converged
     w, b = penalised_classification(X, y, weight, loss, stated.l1, stated.l2, intercept, positive, steps=500)
@@ -92,7 +92,11 @@ def test_the_loop_alone_reaches_the_tolerance(loss, l1_ratio, intercept, table):
     np.testing.assert_allclose(single[0], w, atol=1e-4)
 
 
-@pytest.mark.parametrize("table", [wide, sparse])
+def small(n=200, d=8, seed=0):
+    return wide(n, d, seed)
+
+
+@pytest.mark.parametrize("table", [wide, sparse, small])
 def test_weights_are_copies_of_rows(table):
     X, y = table()
     counts = np.random.default_rng(1).integers(0, 3, len(y))
@@ -146,10 +150,12 @@ def test_columns_that_depend_on_each_other_are_left_to_others():
 
 
 def test_tables_with_many_rows_or_scores_are_left_to_others():
-    stated, X = problem("logistic", "l1", 0.1), np.ones((20, 30))
-    assert one_score.suits(stated, X, 1)
-    assert one_score.suits(stated, sp.csr_array(X.T), 1)
-    assert not one_score.suits(stated, X.T, 1)
-    assert not one_score.suits(stated, X, 3)
-    assert not one_score.suits(problem("softmax", "l1", 0.1), X, 1)
-    assert not one_score.suits(problem("logistic"), X, 1)
+    stated, X = problem("logistic", "l1", 0.1), np.ones((40, 50))
+    assert OneScore.suits(stated, X, 1)
+    assert OneScore.suits(stated, np.ones((FEW_VALUES // 10, 10)), 1)
+    assert not OneScore.suits(stated, np.ones((FEW_VALUES // 10 + 1, 10)), 1)
+    assert OneScore.suits(stated, sp.csr_array(X.T), 1)
+    assert not OneScore.suits(stated, X.T, 1)
+    assert not OneScore.suits(stated, X, 3)
+    assert not OneScore.suits(problem("softmax", "l1", 0.1), X, 1)
+    assert not OneScore.suits(problem("logistic"), X, 1)

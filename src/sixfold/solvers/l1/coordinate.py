@@ -37,7 +37,7 @@ from sixfold.data.blocks import Blocks, MemoryBlocks
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.risk.rounding import rounded_model
 from sixfold.solvers.base import Solution
-from sixfold.solvers.l1 import few_columns, one_score, proximal_newton
+from sixfold.solvers.l1 import proximal_newton
 from sixfold.solvers.l1.active_set import Shrinkage, WorkingGram, descend, polish, solve_semidefinite
 from sixfold.solvers.l1.columns import Residuals, make_columns
 from sixfold.solvers.l1.few_columns import FewColumns
@@ -182,20 +182,20 @@ class CoordinateDescent:
     def _smooth_minima(self, problem: Problem, blocks: Blocks, budget: Budget) -> Iterator[Model]:
         """Find the minimum, once more where that of an earlier method turns out not to be good enough.
 
-        One score on few columns, or on a sparse or wide table, is one loop from start to end; second come
-        tables of which there may be a copy.
+        One score is one native call where the table is sparse, wide or small, else steps on few columns; then
+        come tables of which there may be a copy.
         """
         whole, n_scores = blocks.whole(), problem.n_scores(blocks)
         X, y, weight = whole.X, whole.y, whole.weight
-        steps: FewColumns | OneScore | None = None
-        if self.memory is None and few_columns.suits(problem, X, n_scores):
-            steps = FewColumns(problem, whole, blocks.weight_sum, budget)
-        elif self.memory is None and one_score.suits(problem, X, n_scores):
-            steps = OneScore(problem, blocks, budget)
-        if steps is not None:
+        alone: tuple[type[OneScore] | type[FewColumns], ...] = (OneScore, FewColumns)
+        for kind in alone if self.memory is None else ():
+            if not kind.suits(problem, X, n_scores):
+                continue
+            steps = kind(problem, blocks, budget)
             for rest in RESTS:
                 reached = steps.run(rest)
-                yield steps.model
+                if reached or budget.exhausted():
+                    yield steps.model
                 if not reached:
                     break
             else:  # what is left is rounding

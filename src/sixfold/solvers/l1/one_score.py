@@ -1,4 +1,4 @@
-"""One score under absolute values on sparse or wide tables: one native call from start to end.
+"""One score under absolute values on sparse, wide or small tables: one native call from start to end.
 
     minimise    R(w, b) = sum_i q_i loss(w.x_i + b, y_i) + l1 |w|_1 + l2 |w|^2 / 2        (optionally w >= 0)
 
@@ -32,19 +32,9 @@ Array = NDArray[Any]
 DONE = 0  # how the native loop ends where it is done
 MOST_COPIED = 1 << 22  # numbers of a table in row order, of which there is a copy in column order
 MOST_ROWS = 2048  # of a dense table: twice as many columns are kept, scaled, in 64 MB
+# Beyond, a dense table with few columns takes passes over rows (solvers/l1/few_columns.py), on all threads.
+FEW_COLUMNS, FEW_VALUES = 32, 1 << 15
 SHIFT_ROWS = 128  # that a rough mean of each column is taken from
-
-
-def suits(problem: Problem, X: Any, n_scores: int) -> bool:
-    """Return whether the problem is one of these."""
-    loss = problem.loss
-    if not (n_scores == 1 and loss.labels == "sign" and loss.smooth and problem.penalised):
-        return False
-    if sp.issparse(X):
-        return True
-    in_columns = X.strides[0] == X.itemsize
-    wide = X.shape[0] <= min(MOST_ROWS, X.shape[1])
-    return bool(wide and (in_columns or X.size <= MOST_COPIED))
 
 
 class OneScore:
@@ -69,6 +59,19 @@ class OneScore:
             self.shift = np.add.reduce(rough, axis=0, dtype=np.float64) / len(rough)
         self._table = np.asfortranarray(X), self.shift
         self._search = core.proximal_newton
+
+    @staticmethod
+    def suits(problem: Problem, X: Any, n_scores: int) -> bool:
+        """Return whether the problem is one of these."""
+        loss = problem.loss
+        if not (n_scores == 1 and loss.labels == "sign" and loss.smooth and problem.penalised):
+            return False
+        if sp.issparse(X):
+            return True
+        rows, columns = X.shape
+        small = columns <= FEW_COLUMNS and X.size <= FEW_VALUES
+        wide = rows <= min(MOST_ROWS, columns) and (X.strides[0] == X.itemsize or X.size <= MOST_COPIED)
+        return bool(small or wide)
 
     @property
     def model(self) -> tuple[Array, Array]:
