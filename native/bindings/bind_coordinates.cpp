@@ -2,6 +2,7 @@
 #include "bindings/bindings.hpp"
 #include "linear/l1/columns.hpp"
 #include "linear/l1/coordinate_descent.hpp"
+#include "linear/l1/proximal_newton.hpp"
 
 namespace sixfold {
 namespace {
@@ -140,24 +141,94 @@ void bind_descend_columns(nb::module_& m) {
       nb::arg("most_epochs"), nb::arg("goal"), nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
 
+template <class T>
+using Places = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T, class I>
+SparseColumns<T, I> sparse_columns(const Places<T>& data, const Places<I>& row, const Places<I>& start,
+                                   Index rows, Index columns) {
+  expect(static_cast<Index>(start.shape(0)) == columns + 1, "start must have columns + 1 entries");
+  expect(data.shape(0) == row.shape(0), "data and row must have the same entries");
+  const SparseColumns<T, I> x{data.data(), row.data(), start.data(), rows, columns};
+  expect(x.start[0] == 0 && static_cast<std::size_t>(x.start[columns]) == data.shape(0),
+         "start must end with the number of entries");
+  for (Index j = 0; j < columns; ++j) expect(x.start[j] <= x.start[j + 1], "start must not fall");
+  for (std::size_t k = 0; k < row.shape(0); ++k)
+    expect(x.row[k] >= 0 && x.row[k] < rows, "an entry lies outside the rows");
+  return x;
+}
+
+// Returns how it ends, and the intercept; `report` hears of every pass over all columns.
+template <class Columns>
+nb::tuple run_proximal_newton(const Columns& Z, const Vector& y, const Vector& q, int loss, double l1,
+                              double l2, bool positive, bool intercept, double goal, OutVector& w, double c,
+                              const nb::callable& report, double seconds_left, const Flag& flag) {
+  const LossCode code = static_cast<LossCode>(loss);
+  expect(code == LossCode::logistic || code == LossCode::squared_hinge,
+         "the loss must be logistic or squared hinge");
+  expect(static_cast<Index>(y.shape(0)) == Z.rows && static_cast<Index>(q.shape(0)) == Z.rows,
+         "y and q must have one entry a row");
+  expect(static_cast<Index>(w.shape(0)) == Z.columns, "w must have one entry a column");
+  const ScoreProblem problem{y.data(), q.data(), code, l1, l2, positive, intercept, goal};
+  Stop stop(seconds_left, flag.data());
+  const ProximalReport ask = [&](double value, double gap) {
+    nb::gil_scoped_acquire acquire;
+    return nb::cast<bool>(report(value, gap));
+  };
+  double* weights = w.data();
+  ProximalEnd end{};
+  {
+    nb::gil_scoped_release release;
+    end = proximal_newton(Z, problem, weights, &c, ask, stop);
+  }
+  return nb::make_tuple(static_cast<int>(end), c);
+}
+
+template <class T>
+void bind_proximal_newton(nb::module_& m) {
+  m.def(
+      "proximal_newton",
+      [](const Matrix<T>& X, const Vector& shift, const Vector& y, const Vector& q, int loss, double l1,
+         double l2, bool positive, bool intercept, double goal, OutVector w, double c,
+         const nb::callable& report, double seconds_left, const Flag& flag) {
+        const Table<T> x = table(X);
+        expect(x.row_stride == 1 || x.rows <= 1, "X must be contiguous along columns");
+        expect(static_cast<Index>(shift.shape(0)) == x.columns, "shift must have one entry a column");
+        const ShiftedColumns<T> Z{x.data, x.rows, x.columns, x.column_stride, shift.data()};
+        return run_proximal_newton(Z, y, q, loss, l1, l2, positive, intercept, goal, w, c, report,
+                                   seconds_left, flag);
+      },
+      nb::arg("X").noconvert(), nb::arg("shift"), nb::arg("y"), nb::arg("q"), nb::arg("loss"), nb::arg("l1"),
+      nb::arg("l2"), nb::arg("positive"), nb::arg("intercept"), nb::arg("goal"), nb::arg("w").noconvert(),
+      nb::arg("c"), nb::arg("report"), nb::arg("seconds_left"), nb::arg("flag").noconvert());
+}
+
+template <class T, class I>
+void bind_sparse_proximal_newton(nb::module_& m) {
+  m.def(
+      "sparse_proximal_newton",
+      [](const Places<T>& data, const Places<I>& row, const Places<I>& start, const Vector& y,
+         const Vector& q, int loss, double l1, double l2, bool positive, bool intercept, double goal,
+         OutVector w, double c, const nb::callable& report, double seconds_left, const Flag& flag) {
+        const Index rows = static_cast<Index>(y.shape(0)), columns = static_cast<Index>(w.shape(0));
+        return run_proximal_newton(sparse_columns<T, I>(data, row, start, rows, columns), y, q, loss, l1, l2,
+                                   positive, intercept, goal, w, c, report, seconds_left, flag);
+      },
+      nb::arg("data").noconvert(), nb::arg("row").noconvert(), nb::arg("start").noconvert(), nb::arg("y"),
+      nb::arg("q"), nb::arg("loss"), nb::arg("l1"), nb::arg("l2"), nb::arg("positive"), nb::arg("intercept"),
+      nb::arg("goal"), nb::arg("w").noconvert(), nb::arg("c"), nb::arg("report"), nb::arg("seconds_left"),
+      nb::arg("flag").noconvert());
+}
+
 template <class T, class I>
 void bind_descend_sparse_columns(nb::module_& m) {
-  using Values = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-  using Places = nb::ndarray<const I, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   m.def(
       "descend_sparse_columns",
-      [](const Values& data, const Places& row, const Places& start, const Vector& weight, const Vector& mean,
-         const Vector& curvature, OutVector v, double lift, OutVector w, double l1, double l2, bool positive,
-         Index most_epochs, double goal, double seconds_left, const Flag& flag) {
+      [](const Places<T>& data, const Places<I>& row, const Places<I>& start, const Vector& weight,
+         const Vector& mean, const Vector& curvature, OutVector v, double lift, OutVector w, double l1,
+         double l2, bool positive, Index most_epochs, double goal, double seconds_left, const Flag& flag) {
         const Index rows = static_cast<Index>(v.shape(0)), columns = static_cast<Index>(w.shape(0));
-        expect(static_cast<Index>(start.shape(0)) == columns + 1, "start must have columns + 1 entries");
-        expect(data.shape(0) == row.shape(0), "data and row must have the same entries");
-        const SparseColumns<T, I> x{data.data(), row.data(), start.data(), rows, columns};
-        expect(x.start[0] == 0 && static_cast<std::size_t>(x.start[columns]) == data.shape(0),
-               "start must end with the number of entries");
-        for (Index j = 0; j < columns; ++j) expect(x.start[j] <= x.start[j + 1], "start must not fall");
-        for (std::size_t k = 0; k < row.shape(0); ++k)
-          expect(x.row[k] >= 0 && x.row[k] < rows, "an entry lies outside the rows");
+        const SparseColumns<T, I> x = sparse_columns<T, I>(data, row, start, rows, columns);
         const double *q = each_row(weight, rows), *centre = mean.data(), *h = curvature.data();
         expect(mean.shape(0) == w.shape(0) && curvature.shape(0) == w.shape(0),
                "mean, curvature and w must have one entry a column");
@@ -189,6 +260,12 @@ void bind_coordinates(nb::module_& m) {
   bind_descend_sparse_columns<double, std::int64_t>(m);
   bind_descend_sparse_columns<float, std::int32_t>(m);
   bind_descend_sparse_columns<float, std::int64_t>(m);
+  bind_proximal_newton<double>(m);
+  bind_proximal_newton<float>(m);
+  bind_sparse_proximal_newton<double, std::int32_t>(m);
+  bind_sparse_proximal_newton<double, std::int64_t>(m);
+  bind_sparse_proximal_newton<float, std::int32_t>(m);
+  bind_sparse_proximal_newton<float, std::int64_t>(m);
 }
 
 }  // namespace sixfold

@@ -36,6 +36,8 @@ struct SparseColumns {
   const T* data;
   const I *row, *start;
   Index rows, columns;
+
+  Index entries() const { return static_cast<Index>(start[columns]); }
 };
 template <class T, class I>
 DescentResult descend_sparse_columns(const SparseColumns<T, I>& X, const double* q, const double* mean,

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from oracles.linear import penalised_classification
 from sixfold.budget import Budget
 from sixfold.solvers.l1 import few_columns
-from sixfold.solvers.l1.coordinate import CoordinateDescent
+from sixfold.solvers.l1.coordinate import RESTS, CoordinateDescent
+from sixfold.solvers.l1.few_columns import FewColumns
 from solvers.problems import blocks, problem
 
 LOSSES = ["logistic", "squared_hinge"]
@@ -25,8 +26,8 @@ def rows_and_signs(n, d, seed=0):
 
 def minimum(stated, data, tol=1e-9):
     """Return w, b and the relative gap, as computed, of what these steps alone find; None if they do not."""
-    steps = few_columns.FewColumns(stated, data.whole(), data.weight_sum, Budget(tol))
-    for rest in few_columns.RESTS:
+    steps = FewColumns(stated, data, Budget(tol))
+    for rest in RESTS:
         reached = steps.run(rest)
         gap = stated.gap(*steps.model, data) / stated.constant_objective(data)
         if gap <= tol:

@@ -37,10 +37,11 @@ from sixfold.data.blocks import Blocks, MemoryBlocks
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.risk.rounding import rounded_model
 from sixfold.solvers.base import Solution
-from sixfold.solvers.l1 import few_columns, proximal_newton
+from sixfold.solvers.l1 import proximal_newton
 from sixfold.solvers.l1.active_set import Shrinkage, WorkingGram, descend, polish, solve_semidefinite
 from sixfold.solvers.l1.columns import Residuals, make_columns
 from sixfold.solvers.l1.few_columns import FewColumns
+from sixfold.solvers.l1.one_score import OneScore
 from sixfold.solvers.l1.proximal_newton import GRACE_SECONDS, MOST_STALE_ITERATIONS, NEAR_BOUND, REST
 from sixfold.solvers.l1.proximal_point import minimise_on_gram, minimise_on_rows
 from sixfold.solvers.l1.score_path import ScorePath
@@ -72,6 +73,8 @@ VERY_WIDE = 4
 MOST_ROWS = 2048
 FEW_ROWS_EPOCHS = 10
 FAST_EPOCHS = 0.3
+# Of the tolerance: what one score is brought to, and once more where the bound is above.
+RESTS = (0.3, 1e-4)
 # Rounds at the end in which proximal points are taken, where coordinate descent and Newton steps have left
 # more than the goal.
 ROUNDS_OF_POINTS = 2
@@ -159,7 +162,10 @@ class CoordinateDescent:
         for minimum in self._smooth_minima(problem, blocks, budget):
             w, b = minimum
             if blocks.dtype != np.float64:  # what is certified is what is kept
-                centre = np.asarray(blocks.whole().X.mean(axis=0), dtype=np.float64) * problem.fit_intercept
+                centre = (
+                    np.asarray(blocks.whole().X.mean(axis=0), dtype=np.float64).ravel()
+                    * problem.fit_intercept
+                )
                 w, b = rounded_model(blocks, w, b + centre @ w, centre)
             if scale is None:
                 scale = problem.constant_objective(blocks)
@@ -176,18 +182,25 @@ class CoordinateDescent:
     def _smooth_minima(self, problem: Problem, blocks: Blocks, budget: Budget) -> Iterator[Model]:
         """Find the minimum, once more where that of an earlier method turns out not to be good enough.
 
-        One score on few columns, or on a table of which there may be a copy, needs no working sets.
+        One score is one native call where the table is sparse, wide or small, else steps on few columns; then
+        come tables of which there may be a copy.
         """
         whole, n_scores = blocks.whole(), problem.n_scores(blocks)
         X, y, weight = whole.X, whole.y, whole.weight
-        if self.memory is None and few_columns.suits(problem, X, n_scores):
-            steps = FewColumns(problem, whole, blocks.weight_sum, budget)
-            for rest in few_columns.RESTS:
+        alone: tuple[type[OneScore] | type[FewColumns], ...] = (OneScore, FewColumns)
+        for kind in alone if self.memory is None else ():
+            if not kind.suits(problem, X, n_scores):
+                continue
+            steps = kind(problem, blocks, budget)
+            for rest in RESTS:
                 reached = steps.run(rest)
-                yield steps.model
-            if reached:  # what is left is rounding
+                if reached or budget.exhausted():
+                    yield steps.model
+                if not reached:
+                    break
+            else:  # what is left is rounding
                 return
-        elif self.memory is None and ScorePath.suits(problem, X, n_scores):
+        if self.memory is None and ScorePath.suits(problem, X, n_scores) and not budget.exhausted():
             path, found = ScorePath(problem, X, y[:, 0], normalized_weights(whole, blocks)), None
             with suppress(BudgetExhausted):
                 found = path.solve(problem, budget)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget, BudgetExhausted
-from sixfold.data.blocks import Block
+from sixfold.data.blocks import Blocks
 from sixfold.risk.problem import Problem
 from sixfold.solvers.l1.active_set import Shrinkage, descend, polish
 from sixfold.solvers.l1.columns import CONSTANT_COLUMN
@@ -37,7 +37,6 @@ Array = NDArray[Any]
 
 MOST_COLUMNS = 128
 MOST_STEPS = 40
-RESTS = (0.3, 1e-4)  # of the tolerance: what is aimed at, and once more where the bound is above
 MOST_STALE = 3  # steps that lower nothing and do not halve what is left: that is rounding then
 MODEL_PART = 0.03  # of what is left: what the minimum of the model may be short of
 VISITS = 2000  # of columns, before a Newton step on the signs found
@@ -58,19 +57,6 @@ class _Point:
     penalty: float
 
 
-def suits(problem: Problem, X: Any, n_scores: int) -> bool:
-    """Return whether the problem is one of these."""
-    loss = problem.loss
-    return (
-        isinstance(X, np.ndarray)
-        and X.shape[1] <= MOST_COLUMNS
-        and n_scores == 1
-        and loss.labels == "sign"
-        and loss.smooth
-        and problem.penalised
-    )
-
-
 class FewColumns:
     """One minimisation, which can be resumed.
 
@@ -80,11 +66,12 @@ class FewColumns:
         The best so far.
     """
 
-    def __init__(self, problem: Problem, block: Block, weight_sum: float, budget: Budget) -> None:
+    def __init__(self, problem: Problem, blocks: Blocks, budget: Budget) -> None:
+        block = blocks.whole()
         self.problem, self.budget, self.X = problem, budget, block.X
         self.rule = Shrinkage(problem.l1, problem.l2, problem.penalty.positive)
         self.y = np.ascontiguousarray(block.y[:, 0], dtype=np.float64)
-        self.weight, self.weight_sum = block.float64_weight, weight_sum
+        self.weight, self.weight_sum = block.float64_weight, blocks.weight_sum
         self.code = LOSS_CODES.index(problem.loss.name)
         self.point: _Point | None = None
         self.scale: float | None = None
@@ -93,6 +80,19 @@ class FewColumns:
         if problem.fit_intercept:
             rough = self.X[:: max(len(self.y) // 128, 1)]
             self.shift = np.add.reduce(rough, axis=0, dtype=np.float64) / len(rough)
+
+    @staticmethod
+    def suits(problem: Problem, X: Any, n_scores: int) -> bool:
+        """Return whether the problem is one of these."""
+        loss = problem.loss
+        return (
+            isinstance(X, np.ndarray)
+            and X.shape[1] <= MOST_COLUMNS
+            and n_scores == 1
+            and loss.labels == "sign"
+            and loss.smooth
+            and problem.penalised
+        )
 
     @property
     def model(self) -> tuple[Array, Array]:
