@@ -7,6 +7,8 @@ from sklearn.base import clone
 from sixfold import LinearSVC, LogisticRegression
 from sixfold.errors import PerfectSeparation, RankWarning, SeparationWarning, StoppedEarly
 from sixfold.solvers.smooth import newton, small_fit
+from sixfold.solvers.smooth.newton import Newton
+from solvers.problems import blocks, problem, solve
 
 MODELS = [
     pytest.param(LogisticRegression, 2, id="logistic"),
@@ -189,3 +191,16 @@ def test_dependent_columns_are_warned_of_as_before():
         found = LogisticRegression(C=np.inf).fit(X, y)
     found.certificate_.verify(X, y)
     assert np.isfinite(found.summary().standard_error).all()
+
+
+def test_larger_fits_without_a_penalty_are_bounded_by_the_curvature_too():
+    """Newton's passes from a start end where the small fit does, with the same bound and likelihood."""
+    X = np.random.default_rng(3).normal(size=(400, 6)) + 2.0
+    y = np.where(X[:, 0] - 2.0 + np.random.default_rng(4).logistic(size=400) > 0.0, 1.0, -1.0)
+    stated, data = problem("logistic"), blocks(X, y)
+    small = solve(Newton(), stated, data, tol=1e-8)[0]
+    large = solve(Newton((np.zeros((6, 1)), np.zeros(1))), stated, data, tol=1e-8)[0]
+    np.testing.assert_allclose(large.w, small.w, rtol=1e-8)
+    assert 0.0 < large.certificate.gap <= 1e-12
+    assert large.certificate.objective - small.certificate.objective <= 1e-13
+    np.testing.assert_allclose(large.likelihood.information, small.likelihood.information, rtol=1e-8)
