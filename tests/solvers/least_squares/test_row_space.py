@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oracles.linear import least_squares
-from sixfold import Ridge
+from sixfold import LinearRegression, Ridge
 from sixfold.errors import InputError
 from sixfold.solvers.least_squares.direct import LeastSquares
 from solvers.problems import blocks, problem, solve
@@ -70,6 +70,19 @@ def test_a_factor_takes_over_where_conjugate_gradients_crawl():
     assert model.certificate_.optimal_to_rounding
     direct = Ridge(solver="direct").fit(X, y)
     np.testing.assert_array_equal(model.coef_, direct.coef_)
+
+
+@pytest.mark.parametrize("scales", [0, 3])
+def test_few_columns_with_a_penalty_are_factored_whatever_the_number_of_rows(scales):
+    random = np.random.default_rng(13)
+    X, y = random.normal(size=(40, 60)) * np.logspace(0, scales, 60), random.normal(size=40)
+    model = LinearRegression(penalty="l2", alpha=0.1).fit(X, y)
+    assert model.solver_ in ("Cholesky", "Cholesky with refinement")
+    assert model.rank_ == 39
+    centred, q = X - X.mean(axis=0), 1.0 / 40
+    a = np.linalg.solve(q * centred @ centred.T + 0.1 * np.eye(40), y - y.mean())
+    np.testing.assert_allclose(X @ model.coef_ + model.intercept_, y - 0.1 * a, atol=1e-8)
+    assert model.certificate_.verify(X, y).converged
 
 
 def test_a_wide_table_is_checked_for_values_that_are_not_finite():

@@ -119,10 +119,12 @@ class LeastSquares:
         self, problem: Problem, blocks: Blocks, budget: Budget, start: Solution | None = None
     ) -> Solution:
         """Minimise the problem; of ``start`` a factor can use what was read of the rows."""
-        if blocks.n_columns >= blocks.n_rows:
+        n, d = blocks.n_rows, blocks.n_columns
+        small = d <= MOST_FACTORED and n * d <= MOST_VALUES and not (blocks.sparse or blocks.streamed)
+        # With a penalty few columns are factored in one native call, whatever the number of rows.
+        if d >= n and not (small and problem.l2 > 0):
             return solve_in_row_space(problem, blocks, budget, start)
-        small = blocks.n_columns <= MOST_FACTORED and blocks.n_rows * blocks.n_columns <= MOST_VALUES
-        if small and not (blocks.sparse or blocks.streamed):
+        if small:
             return _solve_at_once(problem, blocks, budget)
         moments = blocks.reduce(partial(block_moments, flag=budget.flag), Moments.__add__)
         with single_threaded_blas(blocks.n_columns):
@@ -141,14 +143,14 @@ def _solve_at_once(problem: Problem, blocks: Blocks, budget: Budget) -> DirectSo
         square, y2 = fit.figures[:, 2], fit.figures[:, 0]
         some_left = float(square.sum()) >= CANCELLED * float(y2.sum())
         if some_left and (penalised or beyond_doubt(factor, plain, float(np.finfo(blocks.dtype).eps))):
-            details, notes = _details(factor)
+            details, notes = _details(factor, _rank(problem, factor, moments))
             certificate = certify(
                 problem, fit, "least squares", budget, SMALL_SHARE, details=details, notes=notes
             )
             if certificate is not None:
                 return DirectSolution(
-                    fit.w, fit.b, certificate, "Cholesky", rank=factor.rank, factor=factor, moments=moments,
-                    square=square,
+                    fit.w, fit.b, certificate, "Cholesky", rank=details["rank"], factor=factor,
+                    moments=moments, square=square,
                 )  # fmt: skip
     with single_threaded_blas(blocks.n_columns):
         return solve_moments(problem, moments, budget, blocks)
@@ -293,7 +295,7 @@ def _solution(
         above = (1.0 + DUAL_ROUNDED) * gaps(factor, w, at, penalised=True)
         dual = unrounded_slopes(second, blocks, w + factor.solve(at.slope))
     gap = np.minimum(above + 2.0 * rounding, objective)
-    details, notes = _details(factor)
+    details, notes = _details(factor, _rank(problem, factor, moments))
     restricted = restriction(factor) if problem.l2 == 0 else ()
     certificate = Certificate(
         kind="least squares",
@@ -308,11 +310,24 @@ def _solution(
     )
     budget.record(certificate.objective, certificate.gap, scale)
     return DirectSolution(
-        w, b, certificate, how, dual=dual, rank=factor.rank, factor=factor, moments=moments, square=at.square
+        w,
+        b,
+        certificate,
+        how,
+        dual=dual,
+        rank=details["rank"],
+        factor=factor,
+        moments=moments,
+        square=at.square,
     )
 
 
-def _details(factor: ColumnSpace) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _rank(problem: Problem, factor: ColumnSpace, moments: Moments) -> int:
+    """Return the rank of the table: what the rows allow, though a penalty makes the factor definite."""
+    return min(factor.rank, max(moments.rows - int(problem.fit_intercept), 0))
+
+
+def _details(factor: ColumnSpace, rank: int) -> tuple[dict[str, Any], tuple[str, ...]]:
     condition = factor.condition
     digits = min(max(-math.log10(EPS * condition), 0.0), 15.9)
     notes = []
@@ -321,7 +336,7 @@ def _details(factor: ColumnSpace) -> tuple[dict[str, Any], tuple[str, ...]]:
             f"condition number {condition:.0e}: with data rounded to 16 digits, about {digits:.0f} "
             "digits of the coefficients can be trusted"
         )
-    rank, columns = factor.rank, factor.scale.size
-    if rank < columns:
-        notes.append(f"rank {rank} of {columns}: the shortest of all best coefficients")
+    columns = factor.scale.size
+    if factor.rank < columns:
+        notes.append(f"rank {factor.rank} of {columns}: the shortest of all best coefficients")
     return {"condition": condition, "digits": digits, "rank": rank}, tuple(notes)
