@@ -51,8 +51,8 @@ inline Lanes load_first(const double* from, Index count) {
 }
 inline Lanes load_first(const float* from, Index count) {
 #if defined(__AVX512VL__)
-  return reinterpret_cast<Lanes>(
-      _mm512_cvtps_pd(_mm256_maskz_loadu_ps(static_cast<__mmask8>((1u << count) - 1), from)));
+  const auto mask = static_cast<__mmask8>((1u << count) - 1);
+  return reinterpret_cast<Lanes>(_mm512_maskz_cvtps_pd(mask, _mm256_maskz_loadu_ps(mask, from)));
 #else
   if (count >= kLanes) return load(from);
   Lanes value{};
