@@ -349,10 +349,11 @@ def test_ctrl_c_ends_the_work(solver):
     ("shape", "sparse", "name"),
     [
         ((5000, 20), False, "interior_point"),
-        ((50, 100), False, "interior_point"),
+        ((50, 30), False, "interior_point"),
+        ((50, 40), False, "dual_coordinate"),
         ((50, 300), False, "dual_coordinate"),
         ((20, 1500), False, "dual_coordinate"),
-        ((2000, 1500), False, "interior_point"),
+        ((2000, 1300), False, "interior_point"),
         ((2000, 1500), True, "dual_coordinate"),
         ((100, 5000), True, "dual_coordinate"),
     ],
