@@ -33,11 +33,11 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
+from sixfold.risk.multiplier_bound import certify_multipliers
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
 from sixfold.solvers.margin.gram_descent import solve_by_products, suits_products
 from sixfold.solvers.margin.interior_point import InteriorPoint
-from sixfold.solvers.margin.multiplier_bound import certify_multipliers
 from sixfold.solvers.margin.progress import MarginProgress
 from sixfold.solvers.smooth.objective import inner
 from sixfold.solvers.wide_tables import MAX_ROWS, RowCoordinates
@@ -80,8 +80,8 @@ class DualCoordinate:
             return True
         if problem.loss.name == "squared_hinge":
             # With fewer rows than columns as good as every row counts, and each moves freely. 2,000 texts in
-            # five classes, C = 1e4, take 20 ms, and 70 s by conjugate gradients; 2,000 x 2,000 rows, C = 1, take
-            # 2.5 ms instead of 7, and 3 instead of 1,100 at C = 100. With twice as many it is the slower one.
+            # five classes, C = 1e4, take 20 ms, and 70 s by conjugate gradients; 2,000 x 2,000 rows take 2.5
+            # ms instead of 7 at C = 1, and 3 instead of 1,100 at C = 100. Twice as many rows take longer.
             return blocks.sparse and blocks.n_rows < SQUARED_ROWS_A_COLUMN * blocks.n_columns
         return _is_wide(blocks) or not InteriorPoint().suits(problem, blocks)
 

@@ -20,9 +20,9 @@ import numpy as np
 from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.data.blocks import Blocks
+from sixfold.risk.multiplier_bound import certify_multipliers
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.solvers.base import Solution
-from sixfold.solvers.margin.multiplier_bound import certify_multipliers
 from sixfold.solvers.margin.progress import MarginProgress
 from sixfold.solvers.wide_tables import MAX_ROWS, row_products
 

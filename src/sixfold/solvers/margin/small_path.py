@@ -21,10 +21,10 @@ from sixfold._native import core
 from sixfold.budget import Budget
 from sixfold.certificate import Certificate
 from sixfold.data.blocks import Blocks
+from sixfold.risk.multiplier_bound import certify_multipliers
 from sixfold.risk.problem import Problem, normalized_weights
 from sixfold.risk.rounding import rounded_model
 from sixfold.solvers.least_squares.moments import rough_mean
-from sixfold.solvers.margin.multiplier_bound import certify_multipliers
 from sixfold.solvers.margin.progress import MarginProgress
 
 if TYPE_CHECKING:
