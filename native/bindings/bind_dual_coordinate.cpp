@@ -2,6 +2,7 @@
 #include "bindings/bindings.hpp"
 #include "core/threads.hpp"
 #include "linear/margin/dual_coordinate.hpp"
+#include "linear/margin/gram_descent.hpp"
 
 namespace sixfold {
 namespace {
@@ -75,6 +76,27 @@ void bind_dual_coordinate(nb::module_& m) {
       nb::arg("X"), nb::arg("vectors").noconvert(), nb::arg("w").noconvert(), nb::arg("b"), nb::arg("next"),
       nb::arg("high"), nb::arg("low"), nb::arg("order").noconvert(), nb::arg("seconds_left"),
       nb::arg("flag").noconvert());
+  m.def(
+      "fit_by_products",
+      [](const InMatrix& M, const InMatrix& rows, double draw, double tolerance, double relative,
+         double least, Index most, OutVector s, double seconds_left, const Flag& flag) {
+        const Index n = static_cast<Index>(M.shape(0));
+        expect(n >= 1 && M.shape(1) == M.shape(0), "M must be square");
+        expect(rows.shape(0) == 4 && rows.shape(1) == M.shape(0) && s.shape(0) == M.shape(0),
+               "targets, ends and curvatures, and s, must have one entry a row");
+        const auto at = [&](Index which) { return rows.data() + which * n; };
+        const GramTarget target{{M.data(), n, n, n, 1}, at(0), at(1), at(2), at(3), draw};
+        Stop stop(seconds_left, flag.data());
+        GramFit fit{};
+        {
+          nb::gil_scoped_release release;
+          fit = fit_by_products(target, tolerance, relative, least, most, s.data(), stop);
+        }
+        return nb::make_tuple(fit.b, fit.objective, fit.gap, fit.epochs);
+      },
+      nb::arg("M").noconvert(), nb::arg("rows").noconvert(), nb::arg("draw"), nb::arg("tolerance"),
+      nb::arg("relative"), nb::arg("least"), nb::arg("most"), nb::arg("s").noconvert(),
+      nb::arg("seconds_left"), nb::arg("flag").noconvert());
 }
 
 }  // namespace sixfold

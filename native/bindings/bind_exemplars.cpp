@@ -1,7 +1,7 @@
 // Bindings of the sweeps over the scores of exemplar machines.
 #include "bindings/bindings.hpp"
-#include "linear/margin/exemplars.hpp"
-#include "linear/margin/hard_negatives.hpp"
+#include "linear/margin/exemplars/exemplars.hpp"
+#include "linear/margin/exemplars/hard_negatives.hpp"
 
 namespace sixfold {
 namespace {

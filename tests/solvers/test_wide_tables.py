@@ -131,9 +131,9 @@ def test_sparse_rows_are_factored_where_there_are_few(loss, alpha):
 @pytest.fixture
 def in_double(monkeypatch):
     """Return the list that products in double precision are noted in."""
-    noted, products = [], wide_tables._products
+    noted, products = [], wide_tables.row_products
     monkeypatch.setattr(wide_tables, "WORTH_SINGLE", 0)
-    monkeypatch.setattr(wide_tables, "_products", lambda *given: noted.append(1) or products(*given))
+    monkeypatch.setattr(wide_tables, "row_products", lambda *given: noted.append(1) or products(*given))
     return noted
 
 

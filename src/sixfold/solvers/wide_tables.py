@@ -131,7 +131,7 @@ class RowCoordinates:
         centred = problem.fit_intercept and not blocks.sparse
         mean = np.asarray(X.mean(axis=0), dtype=np.float64) if centred else np.zeros(blocks.n_columns)
         factor = _single_factor(problem, X, mean, n - centred, budget) if single else None
-        L, basis = factor or _factor(_products(X, mean, budget), n - centred)
+        L, basis = factor or _factor(row_products(X, mean, budget), n - centred)
         if L.shape[1] < n - centred and _graded(X, mean):
             return None
         reduced = MemoryBlocks(L, np.asarray(block.y, dtype=np.float64), block.weight)
@@ -228,7 +228,7 @@ class RowCoordinates:
         return np.asarray(lapack.dtrtrs(self.triangle.T, right, lower=0, trans=int(not transposed))[0])
 
 
-def _products(X: Any, mean: Array, budget: Budget) -> Array:
+def row_products(X: Any, mean: Array, budget: Budget) -> Array:
     """Return the products of all pairs of centred rows."""
     if not isinstance(X, np.ndarray):
         return np.asarray((X @ X.T).toarray(), dtype=np.float64)

@@ -158,19 +158,19 @@ def test_wide_tables(C, sparse):
     X = rng.standard_normal((150, 1200)) * (rng.random((150, 1200)) < (0.02 if sparse else 1.0))
     y = np.argmax(X[:, :3] + rng.standard_normal((150, 3)), axis=1)
     model = certified(hinge(C), sp.csr_array(X) if sparse else X, y)
-    assert model.solver_.startswith("dual coordinate descent" + " in the row space" * (not sparse))
+    assert model.solver_.startswith("dual coordinate descent" + " on products" * (not sparse))
 
 
-def test_where_descent_crawls_on_wide_rows_the_interior_point_goes_on():
-    # 200 ms of passes instead of 60, and no end to them at a smaller tolerance.
+def test_where_descent_crawls_on_wide_rows_the_equations_of_the_free_rows_end_it():
+    # 200 ms of passes, and no end to them at a smaller tolerance; 60 by the interior point, 10 like this.
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 20)) @ rng.standard_normal((20, 1200)) + 0.5 * rng.standard_normal(
         (300, 1200)
     )
     model = certified(hinge(1.0), X, rng.random(300) < 0.5)
-    assert model.solver_.startswith("dual coordinate descent in the row space, then interior point")
+    assert model.solver_ == "dual coordinate descent on products"
     model = certified(hinge(1.0), X, X[:, :10].sum(axis=1) > 0)
-    assert model.solver_ == "dual coordinate descent in the row space"
+    assert model.solver_ == "dual coordinate descent on products"
 
 
 def test_where_descent_crawls_on_sparse_rows_the_interior_point_goes_on():

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from oracles import exemplars as oracle
 from sixfold.budget import Budget
-from sixfold.solvers.margin import exemplars
-from sixfold.solvers.margin.exemplar_rows import DenseNegatives, SparseNegatives
+from sixfold.solvers.margin.exemplars import machines as exemplars
+from sixfold.solvers.margin.exemplars.rows import DenseNegatives, SparseNegatives
 
 
 def problem(rows=300, columns=12, machines=7, seed=0, C=0.1):

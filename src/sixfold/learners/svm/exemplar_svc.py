@@ -56,8 +56,8 @@ from sixfold.learners.base import IterativeLearner
 from sixfold.learners.neighbors.model import pick_payload
 from sixfold.solvers.kernel.exemplars import coordinates, expand
 from sixfold.solvers.kernel.kernel_rows import KernelRows, densify_if_small
-from sixfold.solvers.margin.exemplar_rows import DenseNegatives, SparseNegatives
-from sixfold.solvers.margin.exemplars import blocks_of, calibrate, solve_exemplars
+from sixfold.solvers.margin.exemplars.machines import blocks_of, calibrate, solve_exemplars
+from sixfold.solvers.margin.exemplars.rows import DenseNegatives, SparseNegatives
 from sixfold.solvers.threads import thread_limit
 from sixfold.verify.exemplars import Claims, recompute
 from sixfold.verify.recomputed import Recomputed

@@ -37,7 +37,7 @@ class KernelMachines:
     beta : ndarray of shape (machines, rows)
         The coefficient of every row.
     b, objective, gap, rounding : ndarray of shape (machines,)
-        As in :class:`sixfold.solvers.margin.exemplars.Machines`.
+        As in :class:`sixfold.solvers.margin.exemplars.machines.Machines`.
     """
 
     beta: Array

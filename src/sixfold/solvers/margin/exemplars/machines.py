@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget, BudgetExhausted
-from sixfold.solvers.margin.exemplar_rows import DenseNegatives, Solve, SparseNegatives, cholesky_solve
+from sixfold.solvers.margin.exemplars.rows import DenseNegatives, Solve, SparseNegatives, cholesky_solve
 
 Array = NDArray[Any]
 Negatives = DenseNegatives | SparseNegatives

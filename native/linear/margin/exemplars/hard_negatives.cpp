@@ -8,7 +8,7 @@
 // hundreds have a_i > 0, so that a machine's own problem fits into a cache: coordinate ascent finds out which
 // (Hsieh et al. 2008), and conjugate gradients on these find their values, which may take thousands of sweeps
 // otherwise.
-#include "linear/margin/hard_negatives.hpp"
+#include "linear/margin/exemplars/hard_negatives.hpp"
 
 #include <algorithm>
 #include <cmath>

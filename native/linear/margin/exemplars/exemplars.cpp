@@ -2,7 +2,7 @@
 //
 // Sums over the rows of a machine are made of pieces whose size depends on nothing but the table, added in
 // order: same result for any number of threads.
-#include "linear/margin/exemplars.hpp"
+#include "linear/margin/exemplars/exemplars.hpp"
 
 #include <algorithm>
 #include <cmath>

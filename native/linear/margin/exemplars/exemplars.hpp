@@ -1,5 +1,5 @@
 // The sweeps over the scores of many machines at once, one row of scores a machine
-// (solvers/margin/exemplars.py states the problem).
+// (solvers/margin/exemplars/machines.py states the problem).
 #pragma once
 
 #include <cstdint>

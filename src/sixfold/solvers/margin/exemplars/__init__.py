@@ -1,0 +1,1 @@
+"""One machine an exemplar, all against the same negatives."""
