@@ -304,7 +304,8 @@ def check_table(estimator: Any, X: Any, reset: bool, also: tuple[Any, ...] = ())
     try:
         X = collected(X)
         # Looking for names takes as long as a small fit; arrays have none, and none were there before.
-        if type(X) is not np.ndarray or hasattr(estimator, "feature_names_in_"):
+        nameless = type(X) is np.ndarray or sp.issparse(X)
+        if not nameless or hasattr(estimator, "feature_names_in_"):
             check_names(estimator, X, reset)
         array = X if _is_ready(X) else _checked(estimator, X, also)
         _check_n_features(estimator, array, reset=reset)
@@ -321,7 +322,8 @@ def check_table(estimator: Any, X: Any, reset: bool, also: tuple[Any, ...] = ())
 
 def _is_ready(X: Any) -> bool:
     """Return whether X is what ``_checked`` would return as it is; asking that takes 90 microseconds."""
-    return type(X) is np.ndarray and X.dtype in (np.float64, np.float32) and X.ndim == 2 and X.size > 0
+    plain = type(X) is np.ndarray or (sp.issparse(X) and X.format == "csr")
+    return plain and X.dtype in (np.float64, np.float32) and X.ndim == 2 and min(X.shape) > 0
 
 
 def _checked(estimator: Any, X: Any, also: tuple[Any, ...]) -> Any:

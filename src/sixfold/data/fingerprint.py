@@ -66,7 +66,7 @@ def _row_sums(values: Any, first: int) -> Array:
     """Return sum_j m_j fold(x_ij) for each row, the columns counted from ``first``."""
     if not isinstance(values, np.ndarray):
         if sp.issparse(values):
-            return _sparse_sums(sp.csr_array(values), first)
+            return _sparse_sums(values.tocsr(), first)
         values = in_narwhals(collected(values))
         if hasattr(values, "iter_columns"):
             return _by_column([column.to_numpy() for column in values.iter_columns()], first, _row_sums)
