@@ -336,6 +336,27 @@ def test_scores_of_zero_are_seen_on_the_way(at_zero, kind, scores):
     np.testing.assert_array_equal(state.mistakes, mistakes)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_of_any_length_end_where_they_end(dtype):
+    # From no entry to 49, so that rows are shorter than, as long as and longer than what is read at a time.
+    rng = np.random.default_rng(0)
+    X = np.where(np.arange(50) < rng.permutation(50)[:, None], rng.standard_normal((50, 50)), 0.0).astype(dtype)
+    case = {
+        "X": X,
+        "y": rng.choice([-1.0, 1.0], (50, 1)),
+        "order": rng.permutation(np.repeat(np.arange(50), 2)),
+        "w": rng.standard_normal((50, 1)),
+        "b": rng.standard_normal(1),
+        "weight": None,
+        "loss": "logistic",
+        "penalty": make_penalty(None),
+        "alpha": 0.0,
+        "fit_intercept": True,
+        "rule": StepRule("constant", 0.1),
+    }
+    assert_same(run(case, sp.csr_array(X)), case)
+
+
 @given(situations(), st.sampled_from([np.int32, np.int64]))
 def test_sparse_updates_are_those_of_plain_numpy(case, index_type):
     X = sp.csr_array(case["X"])
