@@ -340,7 +340,8 @@ def test_scores_of_zero_are_seen_on_the_way(at_zero, kind, scores):
 def test_sparse_rows_of_any_length_end_where_they_end(dtype):
     # From no entry to 49, so that rows are shorter than, as long as and longer than what is read at a time.
     rng = np.random.default_rng(0)
-    X = np.where(np.arange(50) < rng.permutation(50)[:, None], rng.standard_normal((50, 50)), 0.0).astype(dtype)
+    there = np.arange(50) < rng.permutation(50)[:, None]
+    X = np.where(there, rng.standard_normal((50, 50)), 0.0).astype(dtype)
     case = {
         "X": X,
         "y": rng.choice([-1.0, 1.0], (50, 1)),

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixfold.budget import Budget
-from sixfold.data.blocks import Block, Blocks
+from sixfold.data.blocks import Block, Blocks, MemoryBlocks
 from sixfold.data.checks import TrainingData
 from sixfold.risk.problem import Problem, scores
 from sixfold.solvers.base import Solution
@@ -34,12 +34,9 @@ CERTAIN_LEAD = 40.0  # of the score, which leaves exp(-40) = 4e-18 for the other
 def separates(problem: Problem, solution: Solution, blocks: Blocks) -> bool:
     """Return whether every row that counts has its own class on top; ends at the first that has not."""
     for block in blocks:
-        for start in range(0, block.y.shape[0], ROWS_AT_ONCE):
-            rows = slice(start, start + ROWS_AT_ONCE)
-            weight = None if block.weight is None else block.weight[rows]
-            part = Block(block.X[rows], block.y[rows], weight, start)
+        for part in MemoryBlocks(block.X, block.y, block.weight, ROWS_AT_ONCE):
             lead = _lead(problem, solution.w, solution.b, part)
-            if (lead[slice(None) if weight is None else weight > 0] <= 0.0).any():
+            if (lead[part.counts] <= 0.0).any():
                 return False
     return True
 

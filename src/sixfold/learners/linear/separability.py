@@ -71,10 +71,12 @@ def measure_margins(w: Array, b: Array, blocks: Blocks, fit_intercept: bool) -> 
 def _longest_row_squared(block: Block) -> float:
     """Return the squared length of the longest row that counts."""
     X = block.X
-    dense = isinstance(X, np.ndarray)
-    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64) if dense else squared_entries(X).sum(axis=1)
+    if isinstance(X, np.ndarray):
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    else:
+        squares = squared_entries(X) @ np.ones(X.shape[1])
     counted = slice(None) if block.weight is None else block.weight > 0
-    return float(np.max(np.asarray(squares).ravel()[counted], initial=0.0))
+    return float(np.max(squares[counted], initial=0.0))
 
 
 def certify_planes(

@@ -205,10 +205,10 @@ class SparseColumns(Columns):
     """Columns of a CSR table, as compressed columns."""
 
     def __init__(self, X: Any, q: Array, centred: bool) -> None:
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         self.X = sp.csc_array(X)
-        if not self.X.has_canonical_format:
-            self.X = self.X.copy()
-            self.X.sum_duplicates()
         self.q, self.centred = q, centred
         self.mean = np.zeros(X.shape[1])
         self.constant = np.zeros(X.shape[1], dtype=bool)
