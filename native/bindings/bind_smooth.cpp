@@ -122,7 +122,7 @@ nb::tuple run_softmax_sweep(const Rows& x, Index width, const Vector& y, const s
                              kept ? kept->data() : nullptr, share ? share->data() : nullptr, &found,
                              slope.data(), nullptr, stop);
   }
-  return nb::make_tuple(finished, found.value, found.log_chance, found.depth);
+  return nb::make_tuple(finished, found.value, found.log_chance, found.squares, found.depth);
 }
 
 // The steps of a descent with the seconds until then: kept, or told to those who ask to hear of them.

@@ -179,3 +179,16 @@ def test_a_lasso_whose_rounded_coefficients_leave_far_columns_out_of_balance(off
     model.coef_ = model.coef_ * np.float32(1.01)
     with pytest.raises(CertificateError):
         model.certificate_.verify(X, y)
+
+
+@pytest.mark.parametrize("seed", [4, 13, 19, 24, 26])
+def test_rounded_coefficients_without_a_penalty_that_leave_the_intercept_out_of_balance(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(18, 2)).astype(np.float32)
+    y = (X[:, 0] + rng.logistic(size=18) > 0).astype(int)
+    weight = 10.0 ** rng.uniform(-6, 6, 18)
+    model = LogisticRegression(C=np.inf).fit(X, y, weight)
+    model.certificate_.verify(X, y, weight)
+    model.coef_ = model.coef_ * np.float32(1.01)
+    with pytest.raises(CertificateError):
+        model.certificate_.verify(X, y, weight)

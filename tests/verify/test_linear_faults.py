@@ -214,7 +214,11 @@ SOFTMAX = {
     for name in ("newton", "lbfgs", "newton-cg")
 }
 REFINED = (lambda: LinearRegression(solver="direct"), nearly_dependent, OFF)
-WIDE = (lambda: LinearRegression(penalty="l2", alpha=0.1, solver="direct"), lambda: numbers(12, 30), OFF)
+WIDE = (  # more columns than are factored at once
+    lambda: LinearRegression(penalty="l2", alpha=0.1, solver="direct"),
+    lambda: numbers(12, 300),
+    {f"{LS}.row_space:_balanced": times(1.5)},
+)
 LASSO = (  # on more columns than rows: of fewer one iteration finds the minimum
     short(LinearRegression, penalty="l1", alpha=0.001, solver="coordinate", max_iter=1),
     lambda: numbers(40, 60),

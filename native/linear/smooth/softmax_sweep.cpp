@@ -220,13 +220,18 @@ Lanes add_softmax(double* s, Index stride, Index classes, Lanes y, Lanes weight,
   return weight * (log_of_one_plus(rest) + (most - own));
 }
 
+// What a chunk of the rows adds up to beside the slope: the value, and where probabilities are moved the
+// smallest log r and log p, and weight |r - onehot(y)|^2.
+struct ChunkTerms {
+  Lanes value{}, least{}, squares{};
+};
+
 // The same with moved probabilities r: weight (r - onehot(y)), and weight times the divergence of r from p,
-// as a sum of terms r log(r / p) - r + p of which none is negative; `least` has the smallest log r and log p.
-// p is worked out again where it is used.
-Lanes add_divergence(double* s, const Classes& of, Lanes y, Lanes weight, double* ones, Lanes& least) {
+// as a sum of terms r log(r / p) - r + p of which none is negative. p is worked out again where it is used.
+Lanes add_divergence(double* s, const Classes& of, Lanes y, Lanes weight, double* ones, ChunkTerms& terms) {
   const Index stride = of.stride;
   turn(s, stride);
-  Lanes most = load(s), total{}, freed{}, divergence{};
+  Lanes most = load(s), total{}, freed{}, divergence{}, squares{};
   for (Index c = 1; c < of.count; ++c) most = larger(most, load(of_class(s, stride, c)));
   for (Index c = 0; c < of.count; ++c) {
     const Lanes e = exponential(load(of_class(s, stride, c)) - most);
@@ -238,42 +243,37 @@ Lanes add_divergence(double* s, const Classes& of, Lanes y, Lanes weight, double
   for (Index c = 0; c < of.count; ++c) {
     const Lanes score = load(of_class(s, stride, c)) - most, p = exponential(score) * scale;
     const Lanes r = p * of.kept[c] + freed * of.share[c], log_r = logarithm(r), log_p = score - log_total;
-    least = smaller(least, smaller(log_r, log_p));
+    terms.least = smaller(terms.least, smaller(log_r, log_p));
     divergence += larger(r * (log_r - log_p) - r + p, Lanes{});
-    const Lanes slope = weight * (y == static_cast<double>(c) ? r - 1.0 : r);
+    const Lanes u = y == static_cast<double>(c) ? r - 1.0 : r, slope = weight * u;
+    squares += u * u;
     store(ones + c * kLanes, load(ones + c * kLanes) + slope);
     store(of_class(s, stride, c), slope);
   }
   turn(s, stride);
+  terms.squares += weight * squares;
   return weight * divergence;
 }
 
 // One of the two for a block of rows, of which the last few may not fill a vector.
-Lanes add_rows(double* s, const Classes& of, Index count, const double* y, const double* weight, double* ones,
-               Lanes& least) {
+void add_rows(double* s, const Classes& of, Index count, const double* y, const double* weight, double* ones,
+              ChunkTerms& terms) {
   const auto add = [&](double* rows, Lanes row_y, Lanes row_weight) {
     return of.kept == nullptr ? add_softmax(rows, of.stride, of.count, row_y, row_weight, ones)
-                              : add_divergence(rows, of, row_y, row_weight, ones, least);
+                              : add_divergence(rows, of, row_y, row_weight, ones, terms);
   };
-  Lanes value{};
   Index i = 0;
   for (; i + kLanes <= count; i += kLanes)
-    value += add(s + i * of.stride, load(y + i), weight == nullptr ? broadcast(1.0) : load(weight + i));
+    terms.value += add(s + i * of.stride, load(y + i), weight == nullptr ? broadcast(1.0) : load(weight + i));
   if (i < count) {
     Lanes some_y{}, some_weight{};
     for (Index k = 0; i + k < count; ++k) {
       some_y[k] = y[i + k];
       some_weight[k] = weight == nullptr ? 1.0 : weight[i + k];
     }
-    value += add(s + i * of.stride, some_y, some_weight);
+    terms.value += add(s + i * of.stride, some_y, some_weight);
   }
-  return value;
 }
-
-// What a chunk of the rows adds up to beside the slope.
-struct ChunkTerms {
-  Lanes loss{}, least{};
-};
 
 // slope ((width + 1) x classes) = sum_i (x_i, 1) r_i', where act(first, count, score, ones, terms) makes r of
 // the scores W'x + b of a block of rows in place, `classes` filled up to `stride`, and adds their sums to
@@ -339,7 +339,7 @@ bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index c
   std::vector<ChunkTerms> terms;
   const auto act = [&](Index first, Index count, double* s, double* ones, ChunkTerms& part) {
     const double* row_weight = weight == nullptr ? nullptr : weight + first;
-    part.loss += add_rows(s, of, count, y + first, row_weight, ones, part.least);
+    add_rows(s, of, count, y + first, row_weight, ones, part);
     if (chance == nullptr) return;
     for (Index i = 0; i < count; ++i) {  // p = weight (p - onehot(y)) / weight + onehot(y)
       const double each = row_weight == nullptr ? 1.0 : row_weight[i];
@@ -350,9 +350,10 @@ bool softmax_sweep(const Rows& X, const double* y, const double* weight, Index c
   };
   const bool finished = sweep(x, classes, stride, w, b, act, terms, slope, stop);
   const auto chunks = static_cast<Index>(terms.size());
-  *found = {0.0, 0.0, (n + chunks - 1) / chunks + chunks + kLanes};
+  *found = {0.0, 0.0, 0.0, (n + chunks - 1) / chunks + chunks + kLanes};
   for (const ChunkTerms& part : terms) {
-    found->value += sum(part.loss);
+    found->value += sum(part.value);
+    found->squares += sum(part.squares);
     for (Index k = 0; k < kLanes; ++k) found->log_chance = std::max(found->log_chance, -part.least[k]);
   }
   return finished;

@@ -8,8 +8,10 @@ namespace sixfold {
 
 struct SoftmaxSums {
   double value;
-  double log_chance;  // largest log(1 / p) and log(1 / r) of any row and class, where probabilities are moved
-  Index depth;        // additions that a term of a sum over the rows goes through at most
+  // Where probabilities are moved: the largest log(1 / p) and log(1 / r) of any row and class, and
+  // sum_i weight_i |r_i - onehot(y_i)|^2.
+  double log_chance, squares;
+  Index depth;  // additions that a term of a sum over the rows goes through at most
 };
 
 // With scores s_i = W'x_i + b and p_i = softmax(s_i): value = sum_i weight_i (log sum_c exp(s_ic) - s_iy),

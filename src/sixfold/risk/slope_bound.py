@@ -82,6 +82,9 @@ class SlopeSums:
     curvature : ndarray of shape (scores, order, order) or None
         The upper triangles of H, with a last row and column for the intercept if there is one; where there is
         no penalty.
+    squares : float
+        sum_i q_i |u_i|^2 over all scores at most, before and after slopes were moved; where that is known
+        better than from slope_squares, which also stand for how u_i is rounded.
     young : float
         sum_i q_i (loss(s_i) + loss*(u_i) - s_i u_i) where u_i is another slope than that of the loss: of
         classes, the divergence of the r that their probabilities p were moved to.
@@ -101,6 +104,7 @@ class SlopeSums:
     centred: Array
     reach: Array | None = None
     curvature: Array | None = None
+    squares: float = math.inf
     young: float = 0.0
 
     @cached_property
@@ -192,11 +196,13 @@ def certify_slopes(
         else 2.0 * (scores + float((sums.size + sums.products).sum()))
     )
     rounding = off * loss + (d * scores + 8) * U * penalty + UNDERFLOW
+    # Whatever it is of each score, by Cauchy and Schwarz.
+    steep = min(float(u @ delta), math.sqrt(sums.squares) * _norm(delta))
     if problem.loss.smooth:
-        up = float(u @ delta) + 0.5 * problem.loss.curvature_bound * float(delta @ delta) + rounding
+        up = steep + 0.5 * problem.loss.curvature_bound * float(delta @ delta) + rounding
     else:  # no slope is above 1
         up = float(delta.sum()) + rounding
-    down = float((u + moved) @ delta) + term * (3.0 * loss + ones) + rounding
+    down = steep + float(moved @ delta) + term * (3.0 * loss + ones) + rounding
     # The factor is for what rounding does to this.
     gap = (excess + sums.young + balance + up + down) * (1.0 + 1e-9)
     objective = loss + penalty + up

@@ -141,7 +141,7 @@ def test_softmax_divergence_and_slope_of_moved_probabilities(table, classes):
     w, b = size * rng.normal(size=(d, classes)), rng.normal(size=classes)
     kept, share = rng.uniform(size=classes), rng.dirichlet(np.ones(classes))
     slope = np.empty((d + 1, classes))
-    finished, value, *_ = core.softmax_sweep(
+    finished, value, _, squares, _ = core.softmax_sweep(
         *parts(X), y, weight, w, b, slope, kept=kept, share=share, **LIMITS
     )
     assert finished
@@ -152,6 +152,7 @@ def test_softmax_divergence_and_slope_of_moved_probabilities(table, classes):
     expected = q @ LOSSES["softmax"].fenchel_young(s, u, y)
     close(value, expected, expected + q.sum() * max(size, 1.0))
     close(slope, z.T @ (q[:, None] * u), (np.abs(z).T @ q).max() * max(size, 1.0))
+    close(squares, q @ np.square(u).sum(axis=1), q.sum() * max(size, 1.0))
 
 
 @pytest.mark.parametrize("name", SMOOTH)

@@ -29,7 +29,8 @@ FAR = 4.0  # times its spread: columns further from 0 have many digits in common
 WEIGHTS = 40  # roundings in a sum of weights, added up in pairs
 # Of the objective: where classes are told apart and scores are large, bounds of the sums say far more of
 # rounding than there is of it, and the objective would be overstated. Of usual fits it is 1e-13.
-ROUGH, ROUGH_OF_CLASSES = 1e-10, 1e-12  # whose slopes enter by bounds of their own: more is not confirmed
+ROUGH, ROUGH_OF_CLASSES = 1e-10, 5e-12  # of slopes known in sum alone: 1e-11 is not always confirmed
+ROUNDED = 1e-12  # more than slopes of at most 1 are
 MOST_COLUMNS = 1000  # of classes: for scores of more columns the bounds are that rough
 
 
@@ -123,6 +124,10 @@ def class_sums_at(objective: SoftmaxObjective, w: Array, b: Array) -> SlopeSums 
     score_squares = np.square(np.sqrt(lengths) @ np.abs(w) + np.abs(b))  # by the triangle inequality
     size = np.maximum(mass, sums.mass / total) + rows  # |u| is at most r where not the own class, and 1 there
     products = np.sqrt(score_squares * size)
+    # What rows hand on, and other classes get: of any row no more than the largest share of a class.
+    more = np.maximum(sums.mass - sums.rows, 0.0) * objective.problem.fit_intercept
+    largest = float((more / np.where(more > 0.0, sums.mass, 1.0)).max())
+    length = math.sqrt(sums.squares / total) + 2.0 * math.sqrt(largest * more.sum() / total) + ROUNDED
     return SlopeSums(
         sums.depth + WEIGHTS,
         2.0 * sums.log_chance,
@@ -136,5 +141,6 @@ def class_sums_at(objective: SoftmaxObjective, w: Array, b: Array) -> SlopeSums 
         products,
         mass,
         np.array(b, dtype=np.float64),
+        squares=length**2,
         young=sums.divergence / total,
     )

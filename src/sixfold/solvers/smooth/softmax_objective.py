@@ -42,6 +42,8 @@ class ClassSums:
         sum_i weight_i (x_i, 1) (r_i - onehot(y_i))'.
     log_chance : float
         The largest log(1 / p_ik) and log(1 / r_ik).
+    squares : float
+        sum_i weight_i |r_i - onehot(y_i)|^2.
     depth : int
         Additions that a term goes through.
     """
@@ -52,6 +54,7 @@ class ClassSums:
     divergence: float
     slope: Array
     log_chance: float
+    squares: float
     depth: int
 
 
@@ -90,19 +93,20 @@ class SoftmaxObjective(SmoothObjective):
         point = ObjectivePoint(theta, value, slope)
         return ObjectivePoint(theta, value, slope, None, self.curvature(point)) if curvature else point
 
-    def _sweep(self, w: Array, b: Array, **extra: Any) -> tuple[float, Array, float, int]:
+    def _sweep(self, w: Array, b: Array, **extra: Any) -> tuple[float, Array, float, float, int]:
         """Return the sums over the rows of one native pass at w and b, neither shifted nor penalised."""
-        value, slope, log_chance, depth = 0.0, np.zeros((self.d + 1, self.classes)), 0.0, 0
+        value, slope, log_chance, squares, depth = 0.0, np.zeros((self.d + 1, self.classes)), 0.0, 0.0, 0
         part = np.empty_like(slope)
         for (block, weight, _, limits), y in zip(self._passes(), self.y, strict=True):
-            finished, loss, chance, in_block = core.softmax_sweep(
+            finished, loss, chance, of_slopes, in_block = core.softmax_sweep(
                 *parts_of(block.X), y=y, weight=weight, w=w, b=b, slope=part, **{**limits, **extra}
             )
             self.budget.check(finished)
             value += loss
             slope += part
+            squares += of_slopes
             log_chance, depth = max(log_chance, chance), max(depth, in_block)
-        return value, slope, log_chance, depth + len(self.y)
+        return value, slope, log_chance, squares, depth + len(self.y)
 
     def objective_and_gap(self, w: Array, b: Array, to_the_end: bool = True) -> tuple[float, float]:
         """Return the objective of a problem with a squared penalty, and its gap as ``Problem.gap`` does."""

@@ -71,6 +71,7 @@ def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed
     small = claim.X.shape[0] * claim.X.shape[1] * claim.w.shape[1] <= MAX_DOUBLED
     # The slopes of classes sum to 0, which leaves open whose is short of l1.
     tied = claim.l1 + claim.l2 > 0 and not (claim.loss == "softmax" and (claim.l1 > 0 or claim.positive))
+    tied |= found.free and claim.loss == "logistic" and claim.fit_intercept
     unnoticed = UNNOTICED * claimed.gap / claim.X.shape[1]
     tries = [(claim, True, False, math.inf), (claim, False, True, math.inf), (claim, True, True, math.inf)]
     if claim.loss == "squared" and claim.l1 + claim.l2 > 0:
@@ -83,7 +84,7 @@ def _recompute(claim: LinearClaim, q: Array, claimed: Certificate) -> Recomputed
             # Far from the optimum it is a matter of chance which slopes are tied; not so of a dual point.
             enough = max(claimed.tolerance * found.scale, MUCH_CLOSER * found.total)
             enough = max(enough, claimed.gap) if other.strict and claim.dual is not None else enough
-            if not exactly or other.total <= enough:
+            if not exactly or other.moved_only or other.total <= enough:
                 found = min(found, other, key=lambda check: check.total)
     # No penalty is negative, so that the least loss alone is a bound too, and one without its slopes. That of
     # the best model is at most the objective, which limits its coefficients.
@@ -144,6 +145,7 @@ class Check:
         self.free = claim.l1 == claim.l2 == 0.0
         self.fixed = np.zeros(claim.w.shape, dtype=bool)  # slopes that the penalty prescribes
         self.tied = tied or self.free  # whether slopes have to be exactly what the penalty asks for
+        self.moved_only = tied and self.free  # and the intercept's, which no slope is made shorter for
         softmax = claim.loss == "softmax"
         real = claim.numbers
         # Numbers count from their mean, as rows do.
@@ -219,7 +221,8 @@ class Check:
         small = CERTAIN if self.tied and rows.name == "softmax" else 1e-280
         u = np.where(np.abs(u) > small, u, 0.0)
         # Probability that goes from class to class would also go to rows that are certain.
-        if claim.fit_intercept and not (self.tied and rows.name == "softmax"):
+        # Slopes that are made shorter cost as much as that is; near a minimum exact moves cost its square.
+        if claim.fit_intercept and not (self.tied and rows.name == "softmax") and not self.moved_only:
             u = rows.balanced(u, q)
         u = rows.inside(u)
         kept = Kept(np.arange(0), np.zeros((0, 0)), np.arange(0), np.arange(0), True, {})
