@@ -5,7 +5,9 @@ import pytest
 
 from oracles.linear import least_squares
 from sixfold import LinearRegression, Ridge
+from sixfold.budget import Budget
 from sixfold.errors import InputError
+from sixfold.solvers.least_squares.conjugate_gradient import ConjugateGradient
 from sixfold.solvers.least_squares.direct import LeastSquares
 from solvers.problems import blocks, problem, solve
 
@@ -70,6 +72,37 @@ def test_a_factor_takes_over_where_conjugate_gradients_crawl():
     assert model.certificate_.optimal_to_rounding
     direct = Ridge(solver="direct").fit(X, y)
     np.testing.assert_array_equal(model.coef_, direct.coef_)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_what_conjugate_gradients_hand_on_is_the_constant_model_and_a_true_bound(dtype, fit_intercept):
+    random = np.random.default_rng(14)
+    X = (random.normal(size=(280, 2000)) * np.logspace(0, 8, 2000)).astype(dtype)
+    y = (random.normal(size=280) + 700.0).astype(dtype)
+    budget = Budget(1e-8)
+    budget.another_follows = True
+    ridge = problem(penalty="l2", alpha=0.1, fit_intercept=fit_intercept)
+    found = ConjugateGradient().solve(ridge, blocks(X, y), budget)
+    np.testing.assert_allclose(found.b, y.astype(np.float64).mean() if fit_intercept else 0.0, rtol=1e-7)
+    assert not found.w.any()
+    objective = 0.5 * np.square(y.astype(np.longdouble) - found.b).mean()
+    assert objective <= found.certificate.objective <= (1 + 1e-11) * objective
+    assert found.certificate.gap == found.certificate.objective
+    assert not found.certificate.converged
+
+
+def test_a_factor_of_rows_alike_in_size_keeps_twelve_digits():
+    random = np.random.default_rng(15)
+    X = random.normal(size=(200, 900)) + random.normal(size=(200, 1))
+    y = X[:, 0] + random.normal(size=200)
+    model = LinearRegression(penalty="l2", alpha=0.01, solver="direct").fit(X, y)
+    assert model.solver_ == "Cholesky in the row space"
+    centred = X - X.mean(axis=0)
+    a = np.linalg.solve(centred @ centred.T / 200 + 0.01 * np.eye(200), y - y.mean())
+    w = centred.T @ a / 200
+    np.testing.assert_allclose(model.coef_, w, rtol=0, atol=1e-12 * np.linalg.norm(w))
+    assert model.certificate_.optimal_to_rounding
 
 
 @pytest.mark.parametrize("scales", [0, 3])

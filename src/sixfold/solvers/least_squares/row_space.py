@@ -51,6 +51,8 @@ Array = NDArray[Any]
 
 # Of K, the square of that of X: six digits, and one step of refinement for the rest.
 ROW_CHOLESKY_CONDITION = 1e10
+# Of B: Cholesky loses its square times eps, and twelve digits are left without another pass over the rows.
+EXACT_CONDITION = 100.0
 RESOLVED = 1e-11  # the least singular value by the largest that plain units can tell from rounding
 CORRECTIONS = 3
 # Of conjugate gradients, where K is not formed: rows of K that cost as much as two steps, restarts from a
@@ -101,22 +103,39 @@ class RowSpace:
             raise FloatingPointError("the squares of the columns are not finite")
         return cls(problem, block, blocks, q, mean, square, mean_y, target, budget, panels)
 
-    @cached_property
-    def products(self) -> Array:
-        """K = B B'."""
-        K = _row_products(self.block, self.problem.fit_intercept, self.budget)
+    def system(self) -> Array:
+        """Return K + l2 I, K = B B'; centred, with a share of its average eigenvalue along sqrt(q).
+
+        Centring takes that direction out of K. The target has no part in it, so that the share makes the
+        matrix definite and leaves a as it is.
+        """
+        products = _row_products(self.block, self.problem.fit_intercept, self.budget)
+        n, Kq, rest = len(products), np.zeros(len(products)), 0.0
         if self.problem.fit_intercept:
-            Kq = K @ self.q
-            K = K - Kq[:, None] - Kq[None, :] + self.q @ Kq
-        K = self.root_q * K * self.root_q.T
+            Kq = products @ self.q
+            rest = float(self.q @ Kq)
+            trace = float(self.q @ (np.diagonal(products) - 2.0 * Kq + rest))
+            rest += trace / max(n - 1, 1)
+        # One matrix that is changed in place: each new one of 1,000 rows would take 3 ms.
+        K = products - Kq[:, None]
+        K -= Kq - rest
+        K *= self.root_q
+        K *= self.root_q.T
         if not np.isfinite(K).all():
             raise FloatingPointError("the products of the rows are not finite")
+        K.flat[:: n + 1] += self.problem.l2
         return K
 
     @cached_property
     def root_q(self) -> Array:
         """sqrt(q) as a column."""
         return np.sqrt(self.q)[:, None]
+
+    @cached_property
+    def scale(self) -> float:
+        """The objective of the constant model, and what rounding leaves of that of a constant target."""
+        Y = np.asarray(self.block.y, dtype=np.float64)
+        return 0.5 * float(np.square(self.target).sum()) + 0.5e-30 * float((self.q @ Y**2).sum())
 
     @property
     def rank_limit(self) -> int:
@@ -185,7 +204,9 @@ def solve_in_row_space(
             return _by_singular_values(rows, budget)
         a = _balanced(rows, lapack.dpotrs(factor, rows.target, lower=1)[0])
         w, scores = rows.model(a)
-        for _ in range(CORRECTIONS):
+        # Without penalty the residuals themselves are what the model can be told from the best one by.
+        exact = condition <= EXACT_CONDITION and problem.l2 > 0
+        for _ in range(0 if exact else CORRECTIONS):
             left = rows.fit(w, scores)[1] - problem.l2 * a
             change = _balanced(rows, lapack.dpotrs(factor, left, lower=1)[0])
             moved = float(np.linalg.norm(change)) / max(float(np.linalg.norm(a)), 1e-300)
@@ -205,7 +226,7 @@ def descend_in_row_space(problem: Problem, blocks: Blocks, budget: Budget) -> So
     """Return the solution of a wide problem with a penalty by conjugate gradients, K never formed.
 
     Each target is followed until its own part of the gap, |t - (K + l2 I) a|^2 / 2, is within the tolerance.
-    Those that would take longer than K takes are given up after three steps.
+    Where one would take longer than K takes, which three steps tell, the rows are handed on.
     """
     rows = RowSpace.of(problem, blocks, budget, in_panels=True)
     n, d, most = blocks.n_rows, blocks.n_columns, most_steps(blocks)
@@ -225,6 +246,10 @@ def descend_in_row_space(problem: Problem, blocks: Blocks, budget: Budget) -> So
                 raise KeyboardInterrupt
             a[:, k] += change
             steps += taken
+            if not reached:
+                break
+        if not reached and not budget.exhausted():
+            return _handed_on(rows, budget, steps)
         a = _balanced(rows, a)
         w, scores = rows.model(a)
         at = _Evaluated.of(rows, w, scores)
@@ -233,6 +258,21 @@ def descend_in_row_space(problem: Problem, blocks: Blocks, budget: Budget) -> So
             break
     found = _penalised(at, rows, w, a, "conjugate gradients in the row space", budget, steps)
     return RowSolution(**vars(found), rows=rows)
+
+
+def _handed_on(rows: RowSpace, budget: Budget, steps: int) -> RowSolution:
+    """Return the constant model for a factor to go on from: a better one would be certified for nothing.
+
+    No objective is negative, so that it bounds its own gap.
+    """
+    targets = rows.target.shape[1]
+    at = _Evaluated.of(rows, np.zeros((rows.mean.size, targets)), np.zeros((rows.q.size, targets)))
+    objective, rounding = (float(part.sum()) for part in at.objective())
+    certificate = Certificate(
+        "least squares", objective, objective, rows.scale, budget.tol, rounding=2.0 * rounding
+    )
+    how = "conjugate gradients in the row space"
+    return RowSolution(at.w, at.b, certificate, how, steps, rows=rows)
 
 
 def may_descend(problem: Problem, blocks: Blocks) -> bool:
@@ -269,18 +309,10 @@ def _row_products(block: Block, centred: bool, budget: Budget) -> Array:
 
 
 def _cholesky(rows: RowSpace) -> tuple[Array | None, float]:
-    """Return the factor of K + l2 I and the condition of B; None where too few digits would be left.
-
-    Centring takes the direction sqrt(q) out of K. The target has no part in it, so giving it the average
-    eigenvalue makes the matrix definite and leaves a as it is.
-    """
-    matrix = rows.products.copy()
-    size = matrix.shape[0]
-    if rows.problem.fit_intercept:
-        matrix += np.trace(matrix) / max(size - 1, 1) * (rows.root_q * rows.root_q.T)
-    matrix.flat[:: size + 1] += rows.problem.l2
-    norm = float(np.abs(matrix).sum(axis=0).max(initial=0.0))
-    factor, info = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+    """Return the factor of K + l2 I and the condition of B; None where too few digits would be left."""
+    matrix = rows.system().T
+    norm = float(lapack.dlange("1", matrix))
+    factor, info = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
     if info != 0 or norm == 0:
         return None, np.inf
     reciprocal, _ = lapack.dpocon(factor, norm, uplo="L")
@@ -339,7 +371,7 @@ class _Evaluated:
     @classmethod
     def of(cls, rows: RowSpace, w: Array, scores: Array | None = None) -> _Evaluated:
         rounded = rows.blocks.rounded(w)
-        if scores is None or rows.blocks.dtype != np.float64:
+        if scores is None or not np.array_equal(rounded, w):
             scores = rows.scores(rounded)
         w = rounded
         b, residual = rows.fit(w, scores)
@@ -356,24 +388,25 @@ class _Evaluated:
             error += (d + 8) * UNIT * of_means
         return cls(w, b, residual, error, 0.5 * rows.problem.l2 * np.square(w).sum(axis=0))
 
+    def objective(self) -> tuple[Array, Array]:
+        """Return the objective of each target, what rounding may have taken from it included, and that."""
+        n, norm = self.residual.shape[0], np.linalg.norm(self.residual, axis=0)
+        rounding = (norm + self.residual_error) * self.residual_error
+        rounding += (2 * n + 16) * UNIT * norm**2 + (self.w.shape[0] + 8) * UNIT * self.penalty
+        rounding += UNDERFLOW * (self.residual.any(axis=0) | self.w.any(axis=0))
+        return 0.5 * norm**2 + self.penalty + rounding, rounding
+
     def certificate(
         self, rows: RowSpace, above: Array | None, budget: Budget, details: Any, notes: Any, restricted: Any
     ) -> Certificate:
         """Return the certificate; without a gap of their own, the objectives bound it."""
-        n, norm = rows.q.size, np.linalg.norm(self.residual, axis=0)
-        value = 0.5 * norm**2 + self.penalty
-        rounding = (norm + self.residual_error) * self.residual_error
-        rounding += (2 * n + 16) * UNIT * norm**2 + (self.w.shape[0] + 8) * UNIT * self.penalty
-        rounding += UNDERFLOW * (self.residual.any(axis=0) | self.w.any(axis=0))
-        objective = value + rounding
+        objective, rounding = self.objective()
         gap = objective if above is None else np.minimum(above + 2.0 * rounding, objective)
-        Y = np.asarray(rows.block.y, dtype=np.float64)
-        scale = 0.5 * float(np.square(rows.target).sum()) + 0.5e-30 * float((rows.q @ Y**2).sum())
         certificate = Certificate(
             kind="least squares",
             objective=float(objective.sum()),
             gap=float(gap.sum()),
-            scale=scale,
+            scale=rows.scale,
             tolerance=budget.tol,
             details=details,
             notes=(*notes, *restricted),
@@ -381,12 +414,12 @@ class _Evaluated:
             unrestricted_bound=0.0 if restricted else None,
         )
         if not certificate.converged:  # Of a model that reaches every target, the rows may tell more.
-            known = rows.problem.certify_zero(self.w, self.b, rows.blocks, scale, budget.tol)
+            known = rows.problem.certify_zero(self.w, self.b, rows.blocks, rows.scale, budget.tol)
             if known.gap < certificate.gap:
                 certificate = replace(
                     certificate, objective=known.objective, gap=known.gap, rounding=known.rounding
                 )
-        budget.record(certificate.objective, certificate.gap, scale)
+        budget.record(certificate.objective, certificate.gap, rows.scale)
         return certificate
 
 
