@@ -65,12 +65,18 @@ SOFTER = (1e8, 1e5, 1e2, 1.0)  # limits of the weights, in multipliers per resid
 BALANCE_ROUNDS = 4
 
 
-def minimise_target(terms: Terms, progress: MarginProgress) -> tuple[Array, Array, float]:
-    """Return theta, the dual point of one target and their gap, rounding aside."""
+def minimise_target(
+    terms: Terms, progress: MarginProgress, to_vertex: bool = True
+) -> tuple[Array, Array, float]:
+    """Return theta, the dual point of one target and their gap, rounding aside.
+
+    Without ``to_vertex`` the path ends as soon as the gap is as small as it has to be.
+    """
     constant = terms.constant()
     if constant is not None:
         return np.append(np.zeros(terms.d), constant), np.zeros(terms.n), 0.0
-    best, tolerance = end_of_path(terms, progress, exact=False), progress.tolerance(terms.target)
+    best = end_of_path(terms, progress, exact=False, to_vertex=to_vertex)
+    tolerance = progress.tolerance(terms.target)
     for allowed in (tolerance, 0.0) if terms.penalties else (0.0,):
         if best.gap <= tolerance or not terms.few or progress.budget.exhausted():
             break
@@ -104,15 +110,15 @@ def _without_small(terms: Terms, point: Point, tolerance: float) -> Point:
     return point
 
 
-def end_of_path(terms: Terms, progress: MarginProgress, exact: bool) -> Point:
+def end_of_path(terms: Terms, progress: MarginProgress, exact: bool, to_vertex: bool = True) -> Point:
     """Follow the path from its beginning; return the best point, or the optimum itself where it is found."""
     path = None
     try:
         path = _Path(terms, exact)
         hasten(path, progress, _goal(path, progress))
-        point = _follow(path, progress)
+        point = _follow(path, progress, CLOSER if to_vertex else 1.0)
         # Least absolute deviations need not be unique: the end of the path is, a vertex would be chance.
-        sortable = terms.problem.loss.name != "absolute" and not terms.wide
+        sortable = to_vertex and terms.problem.loss.name != "absolute" and not terms.wide
         if point.gap <= progress.tolerance(terms.target) and sortable:
             point = crossover(terms, point, max(point.gap, CLOSER * _goal(path, progress)))
         return point
@@ -125,8 +131,11 @@ def end_of_path(terms: Terms, progress: MarginProgress, exact: bool) -> Point:
         )
 
 
-def _follow(path: _Path, progress: MarginProgress) -> Point:
-    """Follow the path until the gap, or all products, are as good as zero; return the best point there."""
+def _follow(path: _Path, progress: MarginProgress, closer: float) -> Point:
+    """Follow the path until the gap, or all products, are as good as zero; return the best point there.
+
+    As good as zero is what is ``closer`` times the gap to aim at.
+    """
     k, tolerance = path.terms.target, progress.tolerance(path.terms.target)
     least, smallest, stalled, tries = np.array([np.inf, np.inf]), np.inf, 0, 0
     for _ in progress.budget.iterations():
@@ -141,7 +150,7 @@ def _follow(path: _Path, progress: MarginProgress) -> Point:
         halved = state <= 0.5 * least
         stalled = 0 if halved.any() else stalled + 1
         least, smallest = np.where(halved, state, least), min(smallest, path.gap)
-        if state.min() <= CLOSER * goal or (stalled and path.gap <= goal):
+        if state.min() <= closer * goal or (stalled and path.gap <= goal):
             tries += 1
             point = path.refresh()
             if point.gap > goal:

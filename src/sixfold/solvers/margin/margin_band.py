@@ -154,7 +154,7 @@ def minimise_band(
 ) -> Reduced:
     """Return the minimiser of the reduced problem, to ``tol`` of the objective of zero on all rows.
 
-    ``bounded`` asks for a bound that holds with rounding.
+    ``bounded`` asks for its vertex, and for a bound that holds with rounding: of a sample neither is wanted.
     """
     there = band.mass > 0
     Z = band.rows_about(centre)
@@ -165,7 +165,7 @@ def minimise_band(
     inner.flag = budget.flag
     with single_threaded_blas(min(Z.shape)):
         terms = Terms(reduced, blocks, 0, inner)
-        theta, slopes, gap = minimise_target(terms, MarginProgress(reduced, blocks, inner))
+        theta, slopes, gap = minimise_target(terms, MarginProgress(reduced, blocks, inner), bounded)
     theta = np.append(theta[:-1], theta[-1] - terms.shift @ theta[:-1])
     del terms  # whose nine vectors need not be there while the bound is worked out
     budget.check()
