@@ -70,7 +70,7 @@ def minimise_target(
 ) -> tuple[Array, Array, float]:
     """Return theta, the dual point of one target and their gap, rounding aside.
 
-    Without ``to_vertex`` the path ends as soon as the gap is as small as it has to be.
+    Without ``to_vertex`` the path ends as soon as the gap is one that may be kept.
     """
     constant = terms.constant()
     if constant is not None:
@@ -116,7 +116,7 @@ def end_of_path(terms: Terms, progress: MarginProgress, exact: bool, to_vertex: 
     try:
         path = _Path(terms, exact)
         hasten(path, progress, _goal(path, progress))
-        point = _follow(path, progress, CLOSER if to_vertex else 1.0)
+        point = _follow(path, progress, to_vertex)
         # Least absolute deviations need not be unique: the end of the path is, a vertex would be chance.
         sortable = to_vertex and terms.problem.loss.name != "absolute" and not terms.wide
         if point.gap <= progress.tolerance(terms.target) and sortable:
@@ -131,10 +131,10 @@ def end_of_path(terms: Terms, progress: MarginProgress, exact: bool, to_vertex: 
         )
 
 
-def _follow(path: _Path, progress: MarginProgress, closer: float) -> Point:
+def _follow(path: _Path, progress: MarginProgress, to_vertex: bool) -> Point:
     """Follow the path until the gap, or all products, are as good as zero; return the best point there.
 
-    As good as zero is what is ``closer`` times the gap to aim at.
+    Without ``to_vertex`` until the gap is one that may be kept.
     """
     k, tolerance = path.terms.target, progress.tolerance(path.terms.target)
     least, smallest, stalled, tries = np.array([np.inf, np.inf]), np.inf, 0, 0
@@ -144,13 +144,13 @@ def _follow(path: _Path, progress: MarginProgress, closer: float) -> Point:
             path.retreat()  # rounding has the last word, and the step before was good enough
             break
         progress.record(k, path.objective, path.gap)
-        if progress.budget.exhausted() or not path.products > 0:
+        if progress.budget.exhausted() or not path.products > 0 or (path.gap <= tolerance and not to_vertex):
             break
         goal, state = _goal(path, progress), np.array([path.gap, path.products])
         halved = state <= 0.5 * least
         stalled = 0 if halved.any() else stalled + 1
         least, smallest = np.where(halved, state, least), min(smallest, path.gap)
-        if state.min() <= closer * goal or (stalled and path.gap <= goal):
+        if state.min() <= CLOSER * goal or (stalled and path.gap <= goal):
             tries += 1
             point = path.refresh()
             if point.gap > goal:
