@@ -55,7 +55,7 @@ class Rows:
         self.centre = np.zeros(blocks.n_columns) if blocks.sparse else _centre(blocks)
         self.moved = bool(self.centre.any())
         rows = blocks.n_rows
-        step = min(max(PIECE // max(blocks.n_columns, 1), SHORTEST_PIECE), LONGEST_PIECE)
+        step = piece_rows(blocks.n_columns)
         # Additions that an entry of a sum over the rows goes through.
         self.depth = rows if blocks.sparse else min(step, rows) + rows // step
         self._step = step
@@ -208,6 +208,11 @@ class Rows:
         away, lost = two_product(-self.centre[:, None], total)
         high, error = two_sum(high, away)
         return high + (low + error + lost - self.centre[:, None] * left), total + left
+
+
+def piece_rows(columns: int) -> int:
+    """Return how many rows of a dense table are worked on at a time."""
+    return min(max(PIECE // max(columns, 1), SHORTEST_PIECE), LONGEST_PIECE)
 
 
 def _centre(blocks: Blocks) -> Array:

@@ -14,7 +14,7 @@ from sixfold.data.blocks import MemoryBlocks
 from sixfold.errors import StoppedEarly
 from sixfold.solvers.margin import interior_point, margin_band
 from sixfold.solvers.margin.interior_point import InteriorPoint
-from sixfold.solvers.margin.margin_band import Band, SignedTable, minimise_band
+from sixfold.solvers.margin.margin_band import Band, ReducedRows, SignedTable, minimise_band
 from solvers.problems import problem
 
 RNG = np.random.default_rng(0)
@@ -73,6 +73,7 @@ CASES = {
     "no intercept": (X2 + 0.5, Y2, None, {"fit_intercept": False}),
     "far from zero": (X2 + 1e6, Y2, None, {}),
     "scales": (X2 * [1e-4, 1.0, 1e3, 1e6], Y2, None, {}),
+    "scales beyond single precision": (X2 * [1e-60, 1.0, 1e3, 1e60], Y2, None, {}),
     "float32": (X2.astype(np.float32), Y2, None, {}),
     "by column": (np.asfortranarray(X2), Y2, None, {}),
     "weights": (X2, Y2, WEIGHT, {}),
@@ -124,8 +125,9 @@ def test_a_reduced_problem_is_never_above_the_whole():
         if band is None:  # at zero all rows are in one place
             assert scale == 0.0
             continue
-        found = minimise_band(stated, band, rows.centre, rows.weight_sum, 1e-9, Budget(), True)
-        assert found.certain <= found.lower + 1e-12 <= least + 2e-12
+        for held in (np.float32, np.float64):
+            found = minimise_band(stated, band, rows.centre, rows.weight_sum, 1e-9, Budget(), True, held)
+            assert found.certain <= found.lower + 1e-12 <= least + 2e-12
         assert value >= least - 1e-12
 
 
@@ -163,9 +165,15 @@ def test_rows_of_a_band_are_gathered_about_the_centre(weight, rows, dtype):
         assert isinstance(band, Band)
         held = np.concatenate([part.X for part in table.parts])[band.numbers]
         means = (band.sums / np.maximum(band.mass, 1e-300)[:, None])[band.mass > 0]
-        np.testing.assert_array_equal(band.rows_about(centre), np.vstack([held - centre, means]))
-        plain = replace(band, X=held)
-        np.testing.assert_array_equal(band.rows_about(centre), plain.rows_about(centre))
+        for stored in (
+            ReducedRows(band, centre, None),
+            ReducedRows(replace(band, X=held), centre, np.float64),
+        ):
+            gathered = stored.whole()
+            np.testing.assert_array_equal(gathered.X, np.vstack([held - centre, means]))
+            np.testing.assert_array_equal(gathered.y[: band.y.size, 0], band.y)
+        (single, *_) = ReducedRows(band, centre, np.float32)
+        np.testing.assert_array_equal(single.X, (held - centre).astype(np.float32))
 
 
 def test_an_evenly_spaced_sample_is_not_copied():

@@ -65,12 +65,18 @@ SOFTER = (1e8, 1e5, 1e2, 1.0)  # limits of the weights, in multipliers per resid
 BALANCE_ROUNDS = 4
 
 
-def minimise_target(terms: Terms, progress: MarginProgress) -> tuple[Array, Array, float]:
-    """Return theta, the dual point of one target and their gap, rounding aside."""
+def minimise_target(
+    terms: Terms, progress: MarginProgress, to_vertex: bool = True
+) -> tuple[Array, Array, float]:
+    """Return theta, the dual point of one target and their gap, rounding aside.
+
+    Without ``to_vertex`` the path ends as soon as the gap is one that may be kept.
+    """
     constant = terms.constant()
     if constant is not None:
         return np.append(np.zeros(terms.d), constant), np.zeros(terms.n), 0.0
-    best, tolerance = end_of_path(terms, progress, exact=False), progress.tolerance(terms.target)
+    best = end_of_path(terms, progress, exact=False, to_vertex=to_vertex)
+    tolerance = progress.tolerance(terms.target)
     for allowed in (tolerance, 0.0) if terms.penalties else (0.0,):
         if best.gap <= tolerance or not terms.few or progress.budget.exhausted():
             break
@@ -104,15 +110,15 @@ def _without_small(terms: Terms, point: Point, tolerance: float) -> Point:
     return point
 
 
-def end_of_path(terms: Terms, progress: MarginProgress, exact: bool) -> Point:
+def end_of_path(terms: Terms, progress: MarginProgress, exact: bool, to_vertex: bool = True) -> Point:
     """Follow the path from its beginning; return the best point, or the optimum itself where it is found."""
     path = None
     try:
         path = _Path(terms, exact)
         hasten(path, progress, _goal(path, progress))
-        point = _follow(path, progress)
+        point = _follow(path, progress, to_vertex)
         # Least absolute deviations need not be unique: the end of the path is, a vertex would be chance.
-        sortable = terms.problem.loss.name != "absolute" and not terms.wide
+        sortable = to_vertex and terms.problem.loss.name != "absolute" and not terms.wide
         if point.gap <= progress.tolerance(terms.target) and sortable:
             point = crossover(terms, point, max(point.gap, CLOSER * _goal(path, progress)))
         return point
@@ -125,8 +131,11 @@ def end_of_path(terms: Terms, progress: MarginProgress, exact: bool) -> Point:
         )
 
 
-def _follow(path: _Path, progress: MarginProgress) -> Point:
-    """Follow the path until the gap, or all products, are as good as zero; return the best point there."""
+def _follow(path: _Path, progress: MarginProgress, to_vertex: bool) -> Point:
+    """Follow the path until the gap, or all products, are as good as zero; return the best point there.
+
+    Without ``to_vertex`` until the gap is one that may be kept.
+    """
     k, tolerance = path.terms.target, progress.tolerance(path.terms.target)
     least, smallest, stalled, tries = np.array([np.inf, np.inf]), np.inf, 0, 0
     for _ in progress.budget.iterations():
@@ -135,7 +144,7 @@ def _follow(path: _Path, progress: MarginProgress) -> Point:
             path.retreat()  # rounding has the last word, and the step before was good enough
             break
         progress.record(k, path.objective, path.gap)
-        if progress.budget.exhausted() or not path.products > 0:
+        if progress.budget.exhausted() or not path.products > 0 or (path.gap <= tolerance and not to_vertex):
             break
         goal, state = _goal(path, progress), np.array([path.gap, path.products])
         halved = state <= 0.5 * least

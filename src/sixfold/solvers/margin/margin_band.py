@@ -27,8 +27,9 @@ large, of which only the band counts again, and so on to all rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,9 @@ from numpy.typing import NDArray
 
 from sixfold._native import core
 from sixfold.budget import Budget, BudgetExhausted
-from sixfold.data.blocks import Block, Blocks, MemoryBlocks, mapping_of, rows_of
+from sixfold.data.blocks import Block, Blocks, mapping_of, rows_of
 from sixfold.risk.problem import Problem, normalized_weights
-from sixfold.risk.rounding import Rows, U, rounded_model, two_product
+from sixfold.risk.rounding import Rows, U, piece_rows, rounded_model, two_product
 from sixfold.solvers.least_squares.moments import rough_mean
 from sixfold.solvers.margin.central_path import minimise_target
 from sixfold.solvers.margin.progress import MarginProgress
@@ -46,6 +47,7 @@ from sixfold.solvers.margin.terms import Terms
 from sixfold.solvers.threads import single_threaded_blas
 
 Array = NDArray[Any]
+Precision = type[np.float32] | type[np.float64]
 
 LEAST_BIN = (1023 - 40) * 2  # as native/linear/margin/margin_pass.cpp counts |m - 1|
 WIDTHS = np.append(
@@ -66,6 +68,9 @@ LOOSE = 0.05  # of (d + 1) / n, by which the objective of a sample is off: what 
 CLOSER = (
     0.01  # of the tolerance: what is asked of the reduced problem of all rows, so that its vertex is found
 )
+# Tolerance from which the first band is held in single precision: 200,000 x 100 take 15% of X beside it and
+# not 23%. Where that does not do, the next band has half the rows, in double precision.
+SINGLE = 1e-7
 ENOUGH = 0.9  # of the tolerance is a gap that ends the rounds: rounding has the rest
 NARROWER = 0.5  # bands, round after round
 MOST = 0.4  # of all rows: beyond, the interior point itself is as fast
@@ -73,7 +78,6 @@ FEWEST_ROWS = 50_000  # where rounds that lead nowhere cost a sixth of the path
 LEAST_GROWTH = 4  # from the first sample to all rows: 200,000 x 100 take a third of the time
 LOST = 1e-12  # of the weight within the margin: what is left of it when the band is subtracted and nothing is
 CHUNK = 1 << 16  # rows whose distances are looked at together, in the L2 cache
-GATHERED = 1 << 11  # rows that are gathered together: no second copy of a band is made
 
 
 class ChosenRows:
@@ -82,13 +86,39 @@ class ChosenRows:
     def __init__(self, parts: list[Block], numbers: Array) -> None:
         self.parts, self.numbers = parts, numbers
 
-    def chunks(self) -> Iterator[tuple[slice, Array]]:
-        """Go through the rows, a few at a time: which of the chosen ones, and these."""
+    def pieces(self) -> Iterator[tuple[slice, Callable[[], Array]]]:
+        """Go through the rows, as many at a time as are certified together: which, and these when asked."""
         for part in self.parts:
             first, end = np.searchsorted(self.numbers, [part.rows.start, part.rows.stop])
-            for at in range(first, end, GATHERED):
-                some = slice(at, min(at + GATHERED, end))
-                yield some, np.asarray(rows_of(part.X, self.numbers[some] - part.start), dtype=np.float64)
+            step = piece_rows(part.X.shape[1])
+            for at in range(first, end, step):
+                some = slice(at, min(at + step, end))
+                yield some, partial(_gathered, part, self.numbers[some])
+
+    def chunks(self) -> Iterator[tuple[slice, Array]]:
+        """Go through the rows, a few at a time: which of the chosen ones, and these."""
+        return ((some, gather()) for some, gather in self.pieces())
+
+
+def _gathered(part: Block, numbers: Array) -> Array:
+    return np.asarray(rows_of(part.X, numbers - part.start), dtype=np.float64)
+
+
+class GatheredBlock(Block):
+    """Some of these rows about the centre, gathered when they are read: not for their labels alone."""
+
+    gather: Callable[[], Array]
+    centre: Array
+
+    def __init__(
+        self, gather: Callable[[], Array], centre: Array, y: Array, weight: Array, start: int
+    ) -> None:
+        vars(self).update(gather=gather, centre=centre, y=y, weight=weight, start=start)
+
+    @cached_property
+    def X(self) -> Array:  # noqa: N802
+        """The rows."""
+        return np.asarray(self.gather() - self.centre)
 
 
 @dataclass(frozen=True)
@@ -114,20 +144,55 @@ class Band:
     mass: Array
     sums: Array
 
-    def rows_about(self, centre: Array) -> Array:
-        """Return its rows, and the means of the others within the margin, about the centre."""
-        there, n = self.mass > 0, self.y.size
-        Z = np.empty((n + np.count_nonzero(there), centre.size))
-        for some, rows in self.X.chunks() if isinstance(self.X, ChosenRows) else [(slice(n), self.X)]:
-            np.subtract(rows, centre, out=Z[some])
-        np.divide(self.sums[there], self.mass[there, None], out=Z[n:])
-        return Z
+    def chunks(self) -> Iterator[tuple[slice, Array]]:
+        """Go through its rows, a few at a time if they are not gathered yet."""
+        return self.X.chunks() if isinstance(self.X, ChosenRows) else iter([(slice(self.y.size), self.X)])
 
     def __add__(self, other: Band) -> Band:
         """Return the same of both sets of rows."""
         rows = ("X", "y", "weight", "numbers")
         both = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in rows}
         return Band(**both, mass=self.mass + other.mass, sums=self.sums + other.sums)
+
+
+class ReducedRows(Blocks):
+    """The rows of a band about the centre, and the means of the others within the margin.
+
+    Rows are held in some precision, if it has room for them, or gathered anew in float64 by each pass that
+    reads them. Means are in float64: each counts for many rows, while the rounding of single ones evens out.
+    """
+
+    def __init__(self, band: Band, centre: Array, held: Precision | None) -> None:
+        there, n = band.mass > 0, band.y.size
+        self.band, self.centre = band, centre
+        self.n_rows, self.n_columns, self.n_targets = n + int(np.count_nonzero(there)), centre.size, 1
+        self.weight_sum = float(band.weight.sum() + band.mass.sum())
+        self.dtype, self.sparse = np.dtype(np.float64), False
+        means = band.sums[there] / band.mass[there, None]
+        self.means = Block(means, LABELS[there][:, None], band.mass[there], n)
+        self.held: Array | None = None
+        if held is not None:
+            self.held = self._hold(held)
+            if held is np.float32 and not np.isfinite(self.held.sum(dtype=np.float64)):
+                self.held = self._hold(np.float64)
+
+    def _hold(self, precision: Precision) -> Array:
+        held = np.empty((self.band.y.size, self.centre.size), dtype=precision)
+        with np.errstate(over="ignore" if precision is np.float32 else None):
+            for some, rows in self.band.chunks():
+                np.subtract(rows, self.centre, out=held[some], casting="same_kind")
+        return held
+
+    def __iter__(self) -> Iterator[Block]:
+        """Go through the rows of the band, then through the means."""
+        y, weight = self.band.y[:, None], self.band.weight
+        if self.held is not None:
+            yield Block(self.held, y.astype(self.held.dtype), weight, 0)
+        else:
+            for some, gather in self.band.X.pieces():
+                yield GatheredBlock(gather, self.centre, y[some], weight[some], some.start)
+        if self.means.y.size:
+            yield self.means
 
 
 @dataclass(frozen=True)
@@ -150,37 +215,48 @@ class Reduced:
 
 
 def minimise_band(
-    problem: Problem, band: Band, centre: Array, weight_sum: float, tol: float, budget: Budget, bounded: bool
+    problem: Problem,
+    band: Band,
+    centre: Array,
+    weight_sum: float,
+    tol: float,
+    budget: Budget,
+    bounded: bool,
+    held: Precision = np.float64,
 ) -> Reduced:
     """Return the minimiser of the reduced problem, to ``tol`` of the objective of zero on all rows.
 
-    ``bounded`` asks for a bound that holds with rounding.
+    ``bounded`` asks for its vertex, and for a bound that holds with rounding: of a sample neither is wanted.
+    Rows are ``held`` in some precision while the minimiser is looked for; the bound is that of the rows in
+    float64.
     """
-    there = band.mass > 0
-    Z = band.rows_about(centre)
-    y, weight = np.append(band.y, LABELS[there])[:, None], np.append(band.weight, band.mass[there])
-    share = float(weight.sum()) / weight_sum
-    reduced, blocks = replace(problem, alpha=problem.alpha / share), MemoryBlocks(Z, y, weight)
+    blocks = ReducedRows(band, centre, held)
+    share = blocks.weight_sum / weight_sum
+    reduced = replace(problem, alpha=problem.alpha / share)
     inner = Budget(tol / share, 1000, budget.seconds_left if budget.time_limit is not None else None)
     inner.flag = budget.flag
-    with single_threaded_blas(min(Z.shape)):
+    with single_threaded_blas(min(blocks.n_rows, blocks.n_columns)):
         terms = Terms(reduced, blocks, 0, inner)
-        theta, slopes, gap = minimise_target(terms, MarginProgress(reduced, blocks, inner))
+        theta, slopes, gap = minimise_target(terms, MarginProgress(reduced, blocks, inner), bounded)
+    y, weight = terms.targets(), terms.high - terms.low
+    losses = np.maximum(1.0 - y * terms.scores(theta), 0.0)
+    value = share * (float(weight @ losses) + 0.5 * reduced.l2 * float(theta[:-1] @ theta[:-1]))
+    inside = share * float(weight @ np.abs(slopes))
     theta = np.append(theta[:-1], theta[-1] - terms.shift @ theta[:-1])
     del terms  # whose nine vectors need not be there while the bound is worked out
     budget.check()
-    losses = np.maximum(1.0 - y[:, 0] * (Z @ theta[:-1] + theta[-1]), 0.0)
-    value = float(weight @ losses) / weight_sum + 0.5 * problem.l2 * float(theta[:-1] @ theta[:-1])
     means = np.zeros(2)
-    means[there] = slopes[band.y.size :]
-    inside = float(weight @ np.abs(slopes)) / weight_sum
+    means[band.mass > 0] = slopes[band.y.size :]
     found = Reduced(theta, max(value - share * gap, 0.0), slopes[: band.y.size], means, inside)
     if not bounded:
         return found
+    if held is not np.float64:
+        blocks = ReducedRows(band, centre, None)
     certificate, _ = reduced.certify_with_dual(
         "duality gap", theta[:-1, None], theta[-1:], blocks, tol, slopes[:, None], 1.0, closer=False
     )
-    return replace(found, certain=share * certificate.lower_bound, gap=share * certificate.gap)
+    lower, rounding = share * certificate.lower_bound, share * certificate.rounding
+    return replace(found, lower=lower + rounding, certain=lower, gap=share * certificate.gap)
 
 
 def mean_rounding(problem: Problem, found: Reduced, off: Array, share: float) -> float:
@@ -378,6 +454,7 @@ class BandRounds:
             return False
         theta, wanted = start
         tolerance = progress.tolerance(self.target)
+        held: Precision = np.float32 if budget.tol >= SINGLE else np.float64
         for _ in budget.iterations():
             w, b, theta = self._as_kept(theta)
             value = table.judge(theta)
@@ -393,8 +470,9 @@ class BandRounds:
             if band is None:
                 return False
             found = minimise_band(
-                table.problem, band, table.centre, table.weight_sum, CLOSER * tolerance, budget, True
+                table.problem, band, table.centre, table.weight_sum, CLOSER * tolerance, budget, True, held
             )
+            held = np.float64
             if found.lower > self.lower:
                 self.lower, self._bound = found.lower, (found, table.mass_rounding)
                 table.write_slopes(found, band, dual)
@@ -452,8 +530,9 @@ class BandRounds:
                 return None
             noise, tol = (d + 1) / some.counted, budget.tol
             other = minimise_band(
-                table.problem, band, table.centre, some.weight_sum, max(tol, LOOSE * noise), budget, False
-            )
+                table.problem, band, table.centre, some.weight_sum, max(tol, LOOSE * noise), budget, False,
+                np.float32,
+            )  # fmt: skip
             # Where many rows are in one place, or nothing tells labels apart, others cross the kink as well.
             if found is not None:
                 lost = some.judge(other.theta) - other.lower

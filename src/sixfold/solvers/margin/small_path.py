@@ -72,8 +72,7 @@ def hasten(path: _Path, progress: MarginProgress, enough: float) -> None:
         budget.flag,
     )
     path.resume(theta, slope, *state)
-    for objective, gap in records[:made].tolist():
-        progress.record(terms.target, objective, gap)
+    progress.record_all(terms.target, records[:made].tolist())
 
 
 class SmallHinges:
@@ -123,8 +122,7 @@ class SmallHinges:
         )
         if not found:
             return None
-        for objective, gap in records[:made].tolist():
-            progress.record(k, objective, gap)
+        progress.record_all(k, records[:made].tolist())
         np.divide(-vectors[2], self.q, out=dual, where=self.q > 0)
         w, b = rounded_model(self.blocks, theta[:-1, None], theta[-1:], self.shift)
         return w[:, 0], float(b[0])
