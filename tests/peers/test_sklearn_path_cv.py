@@ -48,6 +48,7 @@ LOGISTIC = listed(
             "test_logistic_regressioncv_class_weights",
             "test_scores_attribute_layout_elasticnet",
         ),
+        TWO_POINTS: ("test_logistic_cv_sparse",),
     },
 )
 SUITES = {

@@ -184,6 +184,8 @@ def native_descent(
     )
     for _, seconds, value, gap in steps:
         progress.note(value, gap / CAUTION[0], begun + seconds)
+    if theta.shape[1] > 1:  # the same number added to the weights of all classes changes no score
+        theta -= theta.mean(axis=1, keepdims=True)
     return theta, step, end != STUCK
 
 
