@@ -28,7 +28,7 @@ LOSSES = ("logistic", "squared_hinge", "softmax")
 FAR = 4.0  # times its spread: columns further from 0 have many digits in common
 WEIGHTS = 40  # roundings in a sum of weights, added up in pairs
 # Of the objective: where classes are told apart and scores are large, bounds of the sums say far more of
-# rounding than there is of it, and the objective would be overstated. Of usual fits it is 1e-13.
+# rounding than there is of it, and the objective would be overstated. Of usual fits of one score it is 1e-13.
 ROUGH, ROUGH_OF_CLASSES = 1e-10, 5e-12  # of slopes known in sum alone: 1e-11 is not always confirmed
 ROUNDED = 1e-12  # more than slopes of at most 1 are
 MOST_COLUMNS = 1000  # of classes: for scores of more columns the bounds are that rough
