@@ -207,7 +207,7 @@ template <class T, class A>
 WorkPartition partition_of(const Scan<T, A>& scan, Index most) {
   const double terms =
       static_cast<double>(scan.rows) * static_cast<double>(scan.columns) * static_cast<double>(scan.queries);
-  return {scan.rows, scan.queries, terms, std::min<Index>({32, most, (Index{1} << 15) / scan.columns})};
+  return {scan.rows, scan.queries, terms, std::min<Index>({128, most, (Index{1} << 15) / scan.columns})};
 }
 
 // What is kept as the distance of a row whose plain sum is this. Counts are whole numbers, as defined.
@@ -243,14 +243,51 @@ Index row_by_row(const Scan<T, A>& scan, const WorkItem& item, Term term, Join j
   return computed;
 }
 
+// Keeps, of the least sums in each lane, the k least, and puts infinity in their place: their distances bound
+// all others, where else every row that is nearer than those before it is measured, some 30 of 1,000. Does
+// nothing where that would be no bound.
+template <class Term, class T, class A, class Keep>
+void keep_first(const Scan<T, A>& scan, Index query, Index start, Index count, Index k, Pack<A>* sums,
+                Keep keep) {
+  constexpr Index kStep = kWidth<A>, kRows = 4 * kStep;
+  if (k > kRows || count < kRows) return;
+  Pack<A> least[4], place[4] = {};
+  for (Index v = 0; v < 4; ++v) least[v] = sums[v];
+  for (Index row = kRows; row + kRows <= count; row += kRows)
+    for (Index v = 0; v < 4; ++v) {
+      const Pack<A> sum = sums[row / kStep + v];
+      const auto nearer = sum < least[v];
+      least[v] = nearer ? sum : least[v];
+      place[v] = nearer ? Pack<A>{} + static_cast<A>(row) : place[v];
+    }
+  std::pair<A, Index> found[kRows];
+  for (Index r = 0; r < kRows; ++r)
+    found[r] = {least[r / kStep][r % kStep], static_cast<Index>(place[r / kStep][r % kStep]) + r};
+  std::nth_element(found, found + k - 1, found + kRows);
+  double distance[kRows], worst = 0.0;
+  for (Index r = 0; r < k; ++r) {
+    distance[r] = measured<Term>(scan, query, start + found[r].second, found[r].first);
+    worst = std::max(worst, distance[r]);
+  }
+  constexpr A kInfinity = std::numeric_limits<A>::infinity();
+  if (!(plain_bound<A>(scan.measure, scan.columns, worst) < kInfinity)) return;
+  for (Index r = 0; r < k; ++r) {
+    const Index row = found[r].second;
+    keep(query, start + row, distance[r]);
+    sums[row / kStep][row % kStep] = kInfinity;
+  }
+}
+
 // The same with rows in lanes: each block is turned on its side first, which pays for several queries, and
-// there are no lanes to be added up, which pays for few columns.
+// there are no lanes to be added up, which pays for few columns. `nearest`: how many are asked for, or 0 for
+// all within a bound.
 template <class T, class A, class Term, class Join, class Bound, class Keep>
 Index rows_in_lanes(const Scan<T, A>& scan, const WorkItem& item, Term term, Join join, Watch& watch,
-                    Bound bound, Keep keep) {
+                    Bound bound, Keep keep, Index nearest) {
   constexpr Index kStep = kWidth<A>, kRows = 4 * kStep;
   const Index d = scan.columns, block = (kBlockBytes / 2 / (d * Index{sizeof(A)}) / kRows + 1) * kRows;
   std::vector<A> columns(static_cast<std::size_t>(d * block));
+  std::vector<Pack<A>> sums(static_cast<std::size_t>(block / kStep));
   Index computed = 0;
   for (Index start = item.from; start < item.to; start += block) {
     const Index count = std::min(item.to - start, block);
@@ -260,13 +297,19 @@ Index rows_in_lanes(const Scan<T, A>& scan, const WorkItem& item, Term term, Joi
     for (Index i = item.first; i < item.last; ++i) {
       if (watch.over()) return computed;
       A limit = bound(i);
+      for (Index row = 0; row < count; row += kRows)
+        plain_measures(columns.data() + row, block, scan.plain + i * d, d, sums.data() + row / kStep, term,
+                       join);
+      if (nearest > 0 && limit == std::numeric_limits<A>::infinity()) {
+        keep_first<Term>(scan, i, start, count, nearest, sums.data(), keep);
+        limit = bound(i);
+      }
       for (Index row = 0; row < count; row += kRows) {
-        Pack<A> sums[4];
-        plain_measures(columns.data() + row, block, scan.plain + i * d, d, sums, term, join);
+        const Pack<A>* four = sums.data() + row / kStep;
         const Minimum least;
-        if (across<A>(least(least(sums[0], sums[1]), least(sums[2], sums[3])), least) > limit) continue;
+        if (across<A>(least(least(four[0], four[1]), least(four[2], four[3])), least) > limit) continue;
         for (Index r = 0; r < std::min(kRows, count - row); ++r) {
-          const A sum = sums[r / kStep][r % kStep];
+          const A sum = four[r / kStep][r % kStep];
           if (sum > limit) continue;
           keep(i, start + row + r, measured<Term>(scan, i, start + row + r, sum));
           limit = bound(i);
@@ -280,9 +323,9 @@ Index rows_in_lanes(const Scan<T, A>& scan, const WorkItem& item, Term term, Joi
 
 template <class T, class A, class Term, class Join, class Bound, class Keep>
 Index go_through(const Scan<T, A>& scan, const WorkItem& item, Term term, Join join, Watch& watch,
-                 Bound bound, Keep keep) {
+                 Bound bound, Keep keep, Index nearest = 0) {
   if (scan.columns <= kFewColumns && item.last - item.first >= 4)
-    return rows_in_lanes(scan, item, term, join, watch, bound, keep);
+    return rows_in_lanes(scan, item, term, join, watch, bound, keep, nearest);
   return row_by_row(scan, item, term, join, watch, bound, keep);
 }
 
@@ -318,7 +361,7 @@ Index scan_nearest(const Scan<T, A>& scan, Index k, double* distances, Index* ro
       nearest[i - item.first].offer(distance, row);
     };
     return with_terms(scan.measure, [&](auto term, auto join) {
-      return go_through(scan, item, term, join, watch, bound, keep);
+      return go_through(scan, item, term, join, watch, bound, keep, k);
     });
   };
   return nearest_of_all(partition_of(scan, (Index{1} << 20) / k), k, distances, rows, stop, look);

@@ -76,6 +76,19 @@ def test_the_nearest_are_those_of_the_oracle(measure, dtype):
         assert found_rows == expected
 
 
+@pytest.mark.parametrize("k", [1, 7, 8, 16, 31, 32, 33])
+@pytest.mark.parametrize("rows", [31, 33, 64, 1100])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_that_give_the_first_bound_are_found_once(k, rows, dtype):
+    k, random = min(k, rows), np.random.default_rng(k)
+    Q = random.normal(size=(40, 9)).astype(dtype)  # rows lie in lanes for several queries
+    few = random.integers(0, 3, size=(rows, 9)).astype(dtype)  # with many equal distances
+    far = np.where(random.random((rows, 1)) < 0.9, dtype(1e30) ** dtype(6 if dtype == np.float64 else 1), few)
+    for X in (random.normal(size=(rows, 9)).astype(dtype), few, np.zeros_like(few), far):
+        for measure in (Measure("squares"), Measure("absolute", 1.0), Measure("count", 1.0)):
+            check_nearest(ScanSearch(X, measure), X, Q, k, measure)
+
+
 @pytest.mark.parametrize("p", [0.5, 0.3])
 def test_roots_that_are_subnormal_are_rounded_by_no_small_part(p):
     counts = [[1, 2], [6, 0], [2, 1], [0, 6], [7, 0], [1, 3], [1, 1], [2, 2], [0, 5], [3, 1]]
